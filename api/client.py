@@ -5,16 +5,27 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Generic, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
+import msgspec
+
+from memctl.api.reading import views
 from memctl.domain.support.errors import MemctlError
 
 if TYPE_CHECKING:
+    from memctl.api.reading import advice
+    from memctl.api.reading.counts import Health, Stats
+    from memctl.api.reading.explanation import Explanation
+    from memctl.api.reading.views import BugAnswer, Done, Job, Json, Listing, Page, SearchAnswer, Thing
     from memctl.infra.settings import Settings
 
+T = TypeVar("T")
+
 PATIENCE_S = 30.0
+"""For an answer: twice what the API gives a question."""
 
 SPACE = "Memctl-Space"
 """Header that names the space that is meant."""
@@ -55,13 +66,45 @@ class BadlyAsked(Refused):
     exit_code = 2
 
 
+Asked = str | int | float | bool | None
+"""A value of a query; None for what is not asked."""
+
+
+class OtherVersion(MemctlError):
+    """memctl answered in another form than this version reads: {why}"""
+
+    hint = "let the client and the server be of one version; `--json` prints the answer as it came"
+    why: str
+
+
+class Received(Generic[T]):
+    """An answer: `json` as it was sent, for programs; `value` in the type that the API declares for it."""
+
+    def __init__(self, content: bytes, of: type[T]) -> None:
+        self._content = content
+        self._of = of
+
+    @property
+    def json(self) -> Json:
+        answer: Json = json.loads(self._content)
+        return answer
+
+    @cached_property
+    def value(self) -> T:
+        """Raises: OtherVersion."""
+        try:
+            return msgspec.json.decode(self._content, type=self._of)
+        except msgspec.ValidationError as why:
+            raise OtherVersion(why=str(why)) from why
+
+
 class Client:
     """One connection to the API; not for several threads.
 
     `url` is the API's, or `socket_path` that of its Unix socket. With `as_of` (a position, or a time in ISO 8601) it
     reads memory as that was: NotYet is raised while that is being built, or whatever `not_yet` does is done before each
-    attempt more. A `space` that is not the API's is refused; without one it answers for its own. Every method answers
-    JSON as Python has it, and raises Unreachable, NotThere, BadlyAsked or Refused.
+    attempt more. A `space` that is not the API's is refused; without one it answers for its own. Methods return a
+    `Received`. They raise Unreachable, NotThere, BadlyAsked or Refused.
     """
 
     def __init__(
@@ -112,8 +155,7 @@ class Client:
         kinds: Sequence[str] = (),
         since: str | None = None,
         before: str | None = None,
-    ) -> dict[str, Any]:
-        """A `views.SearchAnswer`."""
+    ) -> Received[SearchAnswer]:
         asked = {
             "q": query,
             "limit": limit,
@@ -122,8 +164,7 @@ class Client:
             "kinds": list(kinds),
             **_given(project=project, here=here, since=since, before=before),
         }
-        answer: dict[str, Any] = self._look("POST", "/v1/search", {}, asked)
-        return answer
+        return Received(self._look("POST", "/v1/search", {}, asked), views.SearchAnswer)
 
     def ask(
         self,
@@ -134,91 +175,93 @@ class Client:
         project: str | None = None,
         here: str | None = None,
         limit: int = 3,
-    ) -> dict[str, Any]:
-        """A `guiding.Answer`."""
-        asked = {"kind": kind, "text": text, "session": session, "limit": limit, **_given(project=project, here=here)}
-        answer: dict[str, Any] = self._look("POST", "/v1/ask", {}, asked)
-        return answer
+    ) -> Received[advice.Answer]:
+        from memctl.api.reading import advice
 
-    def guidance(self, task: str, *, project: str | None = None, here: str | None = None) -> dict[str, Any]:
-        """A `guiding.TaskGuidance`."""
-        answer: dict[str, Any] = self.get("/v1/guidance", _given(task=task, project=project, here=here))
-        return answer
+        asked = {"kind": kind, "text": text, "session": session, "limit": limit, **_given(project=project, here=here)}
+        return Received(self._look("POST", "/v1/ask", {}, asked), advice.Answer)
+
+    def guidance(
+        self, task: str, *, project: str | None = None, here: str | None = None
+    ) -> Received[advice.TaskGuidance]:
+        from memctl.api.reading import advice
+
+        return self.read("/v1/guidance", advice.TaskGuidance, task=task, project=project, here=here)
 
     def bugs(
         self, text: str, *, command: str = "", project: str | None = None, here: str | None = None, limit: int = 5
-    ) -> dict[str, Any]:
-        """A `views.BugAnswer`."""
+    ) -> Received[BugAnswer]:
         asked = {"text": text, "command": command, "limit": limit, **_given(project=project, here=here)}
-        answer: dict[str, Any] = self._look("POST", "/v1/bugs", {}, asked)
-        return answer
+        return Received(self._look("POST", "/v1/bugs", {}, asked), views.BugAnswer)
 
-    def known_bugs(self, *, project: str | None = None, here: str | None = None, limit: int = 5) -> dict[str, Any]:
-        """A `views.BugAnswer` of the errors that were resolved most often."""
-        answer: dict[str, Any] = self.get("/v1/bugs", _given(project=project, here=here, limit=limit))
-        return answer
+    def known_bugs(self, *, project: str | None = None, here: str | None = None, limit: int = 5) -> Received[BugAnswer]:
+        """The errors that were resolved most often."""
+        return self.read("/v1/bugs", views.BugAnswer, project=project, here=here, limit=limit)
 
-    def thing(self, id: str) -> dict[str, Any]:
-        """Whatever has that id: `{"kind": …, "item": …}`."""
-        answer: dict[str, Any] = self.get(f"/v1/things/{quote(id, safe='/')}")
-        return answer
+    def thing(self, id: str) -> Received[Thing]:
+        """Whatever has that id."""
+        return self.read(f"/v1/things/{quote(id, safe='/')}", views.Thing)
 
-    def explain(self, id: str) -> dict[str, Any]:
-        """An `explain.Explanation`."""
-        answer: dict[str, Any] = self.get(f"/v1/explain/{quote(id, safe='/')}")
-        return answer
+    def explain(self, id: str) -> Received[Explanation]:
+        from memctl.api.reading.explanation import Explanation
 
-    def page(self, what: str, **asked: Any) -> dict[str, Any]:
-        """One page of `memories`, `history`, `sessions`, `episodes`, `insights` or `knowledge`: a `views.Page`."""
-        answer: dict[str, Any] = self.get(f"/v1/{what}", _given(**asked))
-        return answer
+        return self.read(f"/v1/explain/{quote(id, safe='/')}", Explanation)
 
-    def stats(self, *, project: str | None = None, here: str | None = None) -> dict[str, Any]:
-        answer: dict[str, Any] = self.get("/v1/stats", _given(project=project, here=here))
-        return answer
+    def page(self, what: str, of: type[T], **asked: Asked) -> Received[Page[T]]:
+        """One page of `memories`, `history`, `sessions`, `episodes`, `insights`, `knowledge` or another list, whose
+        items are of that type."""
+        return self.read(f"/v1/{what}", views.Page[of], **asked)  # type: ignore[valid-type]
 
-    def health(self) -> dict[str, Any]:
-        answer: dict[str, Any] = self.get("/v1/health")
-        return answer
+    def listing(self, path: str, of: type[T], **asked: Asked) -> Received[Listing[T]]:
+        """A list that has no pages."""
+        return self.read(path, views.Listing[of], **asked)  # type: ignore[valid-type]
 
-    def command(self, name: str, key: str, **asked: Any) -> dict[str, Any]:
-        """Have a command carried out: a `deciding.Done`. Sent again under the same key, it is not carried out again."""
-        answer: dict[str, Any] = self._ask(
-            "POST", f"/v1/commands/{name}", json.dumps(_given(**asked)).encode(), {"Idempotency-Key": key}
-        )
-        return answer
+    def stats(self, *, project: str | None = None, here: str | None = None) -> Received[Stats]:
+        from memctl.api.reading.counts import Stats
 
-    def deliver(self, body: bytes) -> dict[str, Any]:
-        """Send events that were recorded elsewhere (a `delivering.Delivery` in JSON). Returns a `commands.Recorded`."""
-        answer: dict[str, Any] = self._ask("POST", "/v1/events", body)
-        return answer
+        return self.read("/v1/stats", Stats, project=project, here=here)
+
+    def health(self) -> Received[Health]:
+        from memctl.api.reading.counts import Health
+
+        return self.read("/v1/health", Health)
+
+    def command(self, name: str, key: str, **asked: object) -> Received[Done]:
+        """Have a command carried out. Sent again under the same key, it is not carried out again."""
+        body = json.dumps(_given(**asked)).encode()
+        return Received(self._ask("POST", f"/v1/commands/{name}", body, {"Idempotency-Key": key}), views.Done)
+
+    def deliver(self, body: bytes) -> bytes:
+        """Send events that were recorded elsewhere (a `remote_ingest.Delivery` in JSON). Returns what became of them,
+        a `remote_ingest.Recorded` in JSON."""
+        return self._ask("POST", "/v1/events", body)
 
     def viewer(self) -> str:
         """An address that opens the viewer signed in, once, within a minute."""
-        ticket: dict[str, Any] = self.post("/v1/tickets", {})
+        ticket = Received(self._ask("POST", "/v1/tickets", b"{}"), views.Ticket).value
         parts = urlsplit(self._url)
         here = parts.hostname in ("127.0.0.1", "localhost", "::1")
         place = parts._replace(netloc=f"memctl.localhost:{parts.port}") if here else parts
-        return place._replace(path=self._prefix + ticket["path"]).geturl()
+        return place._replace(path=self._prefix + ticket.path).geturl()
 
-    def forget(self, key: str, *, preview: bool = False, **asked: Any) -> dict[str, Any]:
-        """Forget what one of `id`, `session`, `project`, `before` and `match` means: a `forget.Forgotten`; or with
-        `preview` show what would go, a `forget.Preview`. Under the same key it is done once."""
-        path = "/v1/forget/preview" if preview else "/v1/forget"
-        answer: dict[str, Any] = self._ask("POST", path, json.dumps(_given(**asked)).encode(), {"Idempotency-Key": key})
+    def job(self, id: int) -> Received[Job]:
+        """How far memory as it was is."""
+        return Received(self._ask("GET", f"/v1/jobs/{id}", None), views.Job)
+
+    def read(self, path: str, of: type[T], **asked: Asked) -> Received[T]:
+        """What a path answers with, as that type."""
+        return Received(self._look("GET", path, _given(**asked), None), of)
+
+    def get(self, path: str, asked: Mapping[str, Asked] | None = None) -> Json:
+        """What a path answers with, whatever it is."""
+        answer: Json = json.loads(self._look("GET", path, asked or {}, None))
         return answer
 
-    def job(self, id: int) -> dict[str, Any]:
-        """How far memory as it was is: `{"status": …, "message": …}`."""
-        answer: dict[str, Any] = self._ask("GET", f"/v1/jobs/{id}", None)
-        return answer
-
-    def get(self, path: str, asked: Mapping[str, Any] | None = None) -> Any:
-        return self._look("GET", path, asked or {}, None)
-
-    def post(self, path: str, body: Any, *, key: str = "") -> Any:
+    def post(self, path: str, body: object, *, key: str = "") -> Json:
         """`key` is the Idempotency-Key of what is to be done once."""
-        return self._ask("POST", path, json.dumps(body).encode(), {"Idempotency-Key": key} if key else None)
+        headers = {"Idempotency-Key": key} if key else None
+        answer: Json = json.loads(self._ask("POST", path, json.dumps(body).encode(), headers))
+        return answer
 
     def close(self) -> None:
         self._connection.close()
@@ -229,7 +272,7 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _look(self, method: str, path: str, asked: Mapping[str, Any], body: Any) -> Any:
+    def _look(self, method: str, path: str, asked: Mapping[str, object], body: object) -> bytes:
         """A read, of memory as it is or was."""
         given = {**asked, **_given(as_of=self._as_of)}
         query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in given.items()}
@@ -242,7 +285,7 @@ class Client:
                     raise
                 self._not_yet(why)
 
-    def _ask(self, method: str, target: str, body: bytes | None, more: Mapping[str, str] | None = None) -> Any:
+    def _ask(self, method: str, target: str, body: bytes | None, more: Mapping[str, str] | None = None) -> bytes:
         headers = {**self._headers, "Accept": "application/json", **(more or {})}
         if body is not None:
             headers["Content-Type"] = "application/json"
@@ -257,9 +300,10 @@ class Client:
             raise NotYet(detail=f"job {job}", status=status, job=job)
         if status == 200:
             try:
-                return json.loads(content)
-            except ValueError as why:
+                msgspec.json.decode(content, type=msgspec.Raw)
+            except msgspec.DecodeError as why:
                 raise Unreachable(url=self._url, why="what answers there is not memctl") from why
+            return content
         raise _refusal(status, content)
 
 
@@ -323,5 +367,5 @@ def _refusal(status: int, content: bytes) -> Refused:
     return kind(detail=detail or f"memctl answered with status {status}", status=status, hint=hint)
 
 
-def _given(**asked: Any) -> dict[str, Any]:
+def _given(**asked: object) -> dict[str, object]:
     return {name: value for name, value in asked.items() if value is not None}

@@ -11,7 +11,8 @@ import os
 import uuid
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -19,13 +20,18 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from memctl.api.client import Client, Refused
+from memctl.api.reading.advice import TaskGuidance
 from memctl.api.reading.caller import Caller
+from memctl.api.reading.learnt import StrategyItem
+from memctl.api.reading.records import Context, CoreSectionItem, EpisodeItem, KnowledgeItem
+from memctl.api.reading.views import BugHit, Found
 from memctl.domain.events.recalls import quoted
 from memctl.domain.support.errors import MemctlError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from memctl.api.reading.views import Json
     from memctl.infra.settings import Settings
 
 INSTRUCTIONS = (
@@ -64,6 +70,13 @@ _ERASES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempoten
 _ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 
 
+class Where(TypedDict, total=False):
+    """Which project is asked about: a named one, or the one at a path."""
+
+    project: str
+    here: str
+
+
 class NoPlace(MemctlError):
     """This server does not know where you work: give `location`, the absolute path of your project."""
 
@@ -77,7 +90,7 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
     """
     at = _here() if here is None else here
 
-    def where(project: str | None) -> dict[str, Any]:
+    def where(project: str | None) -> Where:
         return {"project": project or "*"} if project or not at else {"here": at}
 
     mcp = MCPServer("memctl", instructions=INSTRUCTIONS, log_level="WARNING")
@@ -89,47 +102,50 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
         """Search what is remembered about this project. Results are "high" (take as fact), "suggested" (worth a look),
         or "none" (only what came nearest: most likely memory does not know)."""
         with connect() as client:
-            answer = client.search(query, **where(project), limit=limit)
-        found = [_found(each) for each in answer["results"]]
+            answer = client.search(query, **where(project), limit=limit).value
+        found = [_found(each) for each in answer.results]
         return _listed(found, "memory holds nothing on this")
 
     def find_fix(error: Query, command: str = "", project: Project = None, limit: Limit = 3) -> str:
         """What is known about an error: give its output, and the command that failed. Answers with earlier errors of
         the same kind and what fixed them."""
         with connect() as client:
-            answer = client.bugs(error, command=command, **where(project), limit=limit)
-        return _listed([_bug(each) for each in answer["hits"]], "no such error is remembered")
+            answer = client.bugs(error, command=command, **where(project), limit=limit).value
+        return _listed([_bug(each) for each in answer.hits], "no such error is remembered")
 
     def timeline(project: Project = None, limit: Limit = 10) -> str:
         """What was worked on lately in this project, newest first: each task with its outcome."""
         with connect() as client:
-            page = client.page("episodes", **where(project), limit=limit)
-        return _listed([_episode(each) for each in page["items"]], "nothing is remembered of this project")
+            page = client.page("episodes", EpisodeItem, **where(project), limit=limit).value
+        return _listed([_episode(each) for each in page.items], "nothing is remembered of this project")
 
     def knowledge(project: Project = None, limit: Limit = 10) -> str:
         """What is known for certain about this project and this user: stated by them, or proved by a run."""
         with connect() as client:
-            page = client.page("knowledge", **where(project), limit=limit)
-        return _listed([_claim(each) for each in page["items"]], "nothing is known for certain yet")
+            page = client.page("knowledge", KnowledgeItem, **where(project), limit=limit).value
+        return _listed([_claim(each) for each in page.items], "nothing is known for certain yet")
 
     def get(id: Id) -> str:
         """Everything about one thing that another tool named by its id, with the words it rests on."""
         with connect() as client:
-            thing = client.thing(id)
+            thing = client.thing(id).json
         return _json(thing)
 
     def explain(id: Id) -> str:
         """Why memory holds something: the words of the session it rests on, and what it still lacks."""
         with connect() as client:
-            found = client.explain(id)
+            found = client.explain(id).json
         return _json(found)
 
     def context(session: Annotated[str, Field(max_length=300)] = "") -> str:
         """What a session is at: its task, plan, decisions, open hypotheses, errors and files. The latest one of this
         project where none is named."""
         with connect() as client:
-            found = client.get("/v1/context", {"session": session} if session else where(None))
-        return _json(found)
+            if session:
+                found = client.read("/v1/context", Context, session=session)
+            else:
+                found = client.read("/v1/context", Context, **where(None))
+        return _json(found.json)
 
     def guidance(
         task: Annotated[str, Field(min_length=1, max_length=4000, description="What you are about to do.")],
@@ -138,8 +154,8 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
         """Advice for a task before you begin it, out of how like tasks went: what to try, what to avoid, what may go
         wrong, and how sure that is."""
         with connect() as client:
-            found = client.guidance(task, **where(project))
-        return _advice(found) if found["guidance"]["sources"] else "no like task is remembered"
+            found = client.guidance(task, **where(project)).value
+        return _advice(found) if found.guidance.sources else "no like task is remembered"
 
     def strategies(
         project: Project = None,
@@ -151,8 +167,8 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
         """What earlier work in this project teaches, whatever the task: calls that work here, what mends an error,
         rules that are enforced. Ask before you run its commands or write code in it."""
         with connect() as client:
-            page = client.page("strategies", **where(project), domain=domain, limit=limit)
-        return _listed([_strategy(each) for each in page["items"]], "no strategy is learnt here yet")
+            page = client.page("strategies", StrategyItem, **where(project), domain=domain, limit=limit).value
+        return _listed([_strategy(each) for each in page.items], "no strategy is learnt here yet")
 
     def archival_memory_search(query: Query, project: Project = None, limit: Limit = 5) -> str:
         """Search what was distilled and noted: knowledge, insights, errors and fixes, tasks; not the talk itself."""
@@ -165,13 +181,13 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
     def core_memory() -> str:
         """The sections of core memory: what is always to be known of this user and of yourself."""
         with connect() as client:
-            sections = client.get("/v1/core")["items"]
+            sections = client.listing("/v1/core", CoreSectionItem).value.items
         return _listed([_section(each) for each in sections], "core memory is empty")
 
     def searched(query: str, project: str | None, limit: int, wanted: Callable[[str], bool]) -> str:
         with connect() as client:
-            answer = client.search(query, **where(project), limit=MOST_LOOKED_AT)
-        found = [_found(each) for each in answer["results"] if wanted(each["kind"])]
+            answer = client.search(query, **where(project), limit=MOST_LOOKED_AT).value
+        found = [_found(each) for each in answer.results if wanted(each.kind)]
         return _listed(found[:limit], "memory holds nothing on this")
 
     for tool in (search, find_fix, timeline, knowledge, get, explain, context, guidance, strategies,
@@ -181,9 +197,9 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
     def adds(tool: Callable[..., str]) -> None:
         mcp.tool(annotations=_ADDS, structured_output=False)(_guarded(tool))
 
-    def said(name: str, location: str = "", **asked: Any) -> dict[str, Any]:
+    def state(name: str, location: str = "", **asked: object) -> dict[str, Json]:
         with connect() as client:
-            return client.command(name, uuid.uuid4().hex, by="agent", location=location or at, **asked)
+            return client.command(name, uuid.uuid4().hex, by="agent", location=location or at, **asked).value.recorded
 
     def placed(location: str) -> str:
         if not location and not at:  # it would hold in every project
@@ -198,14 +214,14 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
     ) -> str:
         """Remember something about this project: one plain sentence that will still be true next month. `files` are
         those it is about. It counts as your word, not as the user's, until something proves it."""
-        said("note", placed(location), text=text, kind=kind, files=files)
+        state("note", placed(location), text=text, kind=kind, files=files)
         return "noted"
 
     def archival_memory_insert(
         content: Annotated[str, Field(min_length=1, max_length=2000)], location: Location = ""
     ) -> str:
         """Store something for good: a plain sentence that can be found by its meaning later. The same as `note`."""
-        said("note", placed(location), text=content)
+        state("note", placed(location), text=content)
         return "stored"
 
     def rate(
@@ -215,13 +231,13 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
         location: Location = "",
     ) -> str:
         """Say whether something that memory returned was useful. Memory returns it more, or less, from then on."""
-        said("rate", location, memory=id, value=value, why=why)
+        state("rate", location, memory=id, value=value, why=why)
         return "rated"
 
     def core_memory_append(section: Section, content: Annotated[str, Field(min_length=1, max_length=2000)]) -> str:
         """Add to a section of core memory, which is always before you: what is worth knowing at every start."""
-        done = said("core-append", section=section, content=content)
-        return f"{section} is at version {done['recorded']['version']}"
+        done = state("core-append", section=section, content=content)
+        return f"{section} is at version {done['version']}"
 
     def core_memory_replace(
         section: Section,
@@ -229,8 +245,8 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
         new: Annotated[str, Field(max_length=2000)] = "",
     ) -> str:
         """Replace a text of a core memory section, word for word as it stands there; by nothing to take it out."""
-        done = said("core-replace", section=section, old=old, new=new)
-        return f"{section} is at version {done['recorded']['version']}"
+        done = state("core-replace", section=section, old=old, new=new)
+        return f"{section} is at version {done['version']}"
 
     adding: tuple[Callable[..., str], ...] = (
         note, archival_memory_insert, rate, core_memory_append, core_memory_replace,
@@ -299,13 +315,12 @@ def _caller(url: str, token: str) -> Caller | None:
     """Who a key is of, as the API knows it."""
     try:
         with Client(url, token) as client:
-            found = client.get("/v1/caller")
+            found = client.read("/v1/caller", Caller).value
     except Refused as why:
         if why.status == 401:
             return None
         raise
-    projects = found["projects"]
-    return Caller(found["name"], frozenset(found["scopes"]), None if projects is None else tuple(projects))
+    return found
 
 
 def _guarded(tool: Callable[..., str]) -> Callable[..., str]:
@@ -331,14 +346,14 @@ def _here() -> str:
         return ""
 
 
-def _json(thing: dict[str, Any]) -> str:
+def _json(thing: Json) -> str:
     """A thing as JSON, also where its texts and lists have to be shortened to be no longer than `WHOLE`."""
     content = json.dumps(thing, ensure_ascii=False, indent=1)
     for text, items in _SHORTER:
         if len(content) <= WHOLE:
             return content
         why = f"texts to {text:,} characters and lists to {items} items; memctl's command line has it whole"
-        content = json.dumps({"shortened": why, **_shortened(thing, text, items)}, ensure_ascii=False, indent=1)
+        content = json.dumps({"shortened": why, **_shortened_fields(thing, text, items)}, ensure_ascii=False, indent=1)
     return (
         content
         if len(content) <= WHOLE
@@ -346,88 +361,93 @@ def _json(thing: dict[str, Any]) -> str:
     )
 
 
-def _shortened(value: Any, text: int, items: int) -> Any:
+def _shortened(value: Json, text: int, items: int) -> Json:
     if isinstance(value, str):
         return value if len(value) <= text else value[:text] + "…"
     if isinstance(value, dict):
-        most = FIELDS * items  # a record has fewer; what a tool was given may have any number
-        fields = {_shortened(name, text, 0): _shortened(value[name], text, items) for name in list(value)[:most]}
-        return fields if len(value) <= most else {**fields, "…": f"and {len(value) - most:,} more"}
+        return _shortened_fields(value, text, items)
     if isinstance(value, list):
         left = [_shortened(each, text, items) for each in value[:items]]
         return left if len(value) <= items else [*left, f"… and {len(value) - items:,} more"]
     return value
 
 
+def _shortened_fields(value: Json, text: int, items: int) -> dict[str, Json]:
+    if not isinstance(value, dict):
+        return {"items": _shortened(value, text, items)}
+    most = FIELDS * items  # a record has fewer; what a tool was given may have any number
+    fields = {str(_shortened(name, text, 0)): _shortened(value[name], text, items) for name in list(value)[:most]}
+    return fields if len(value) <= most else {**fields, "…": f"and {len(value) - most:,} more"}
+
+
 def _listed(items: list[str], otherwise: str) -> str:
     return "\n".join(items) or otherwise
 
 
-def _found(found: dict[str, Any]) -> str:
-    details = ", ".join(
-        filter(None, (found["kind"], _day(found["occurred_at"]), found["project"], found.get("outcome")))
-    )
-    return f"[{found['class']} {found['score']:.2f}] {_quoted(found['text'])} ({details}; id {found['id']})"
+def _found(found: Found) -> str:
+    details = ", ".join(filter(None, (found.kind, _day(found.occurred_at), found.project, found.outcome)))
+    return f"[{found.class_} {found.score:.2f}] {_quoted(found.text)} ({details}; id {found.id})"
 
 
-def _bug(hit: dict[str, Any]) -> str:
-    seen = f"seen {hit['occurrences']}×, last {_day(hit['last_seen'])}, in {', '.join(hit['projects'])}"
-    lines = [
-        f"[{hit['score']:.2f}] {_quoted(hit['message'])} ({seen}; same {', '.join(hit['aspects'])}; id {hit['id']})"
-    ]
-    solution = hit["solution"]
+def _bug(hit: BugHit) -> str:
+    seen = f"seen {hit.occurrences}×, last {_day(hit.last_seen)}, in {', '.join(hit.projects)}"
+    lines = [f"[{hit.score:.2f}] {_quoted(hit.message)} ({seen}; same {', '.join(hit.aspects)}; id {hit.id})"]
+    solution = hit.solution
     if solution:
-        rate = f", worked {solution['success_rate']:.0%}" if "success_rate" in solution else ""
-        lines.append(f"  fix{rate}: {_quoted(solution.get('description') or solution.get('approach') or '')}")
-        if files := solution.get("files"):
+        rate = f", worked {solution.success_rate:.0%}"
+        lines.append(f"  fix{rate}: {_quoted(solution.description or solution.approach)}")
+        if files := solution.files:
             lines.append(f"  changed: {', '.join(files[:5])}")
     else:
         lines.append("  no fix is known")
     return "\n".join(lines)
 
 
-def _episode(row: dict[str, Any]) -> str:
-    result = " ".join(filter(None, (row["outcome"], f"({row['why']})" if row.get("why") else "")))
-    return f"{_day(row['ended_at'])} {_quoted(row['description'])}: {result} [id {row['id']}]"
+def _episode(row: EpisodeItem) -> str:
+    result = " ".join(filter(None, (row.outcome, f"({row.why})" if row.why else "")))
+    return f"{_day(row.ended_at)} {_quoted(row.description)}: {result} [id {row.id}]"
 
 
-def _advice(found: dict[str, Any]) -> str:
+def _advice(found: TaskGuidance) -> str:
     """Guidance, with the like tasks and the known errors that it is made of, each by its id."""
-    advice = found["guidance"]
-    lines = [f"approach: {_quoted(advice['suggested_approach'])}"] if advice["suggested_approach"] else []
-    for name, field in (("try", "things_to_try"), ("avoid", "things_to_avoid"), ("expect", "expected_challenges")):
-        lines += [f"{name}: {_quoted(each)}" for each in advice[field]]
+    advice = found.guidance
+    lines = [f"approach: {_quoted(advice.suggested_approach)}"] if advice.suggested_approach else []
+    for name, texts in (
+        ("try", advice.things_to_try),
+        ("avoid", advice.things_to_avoid),
+        ("expect", advice.expected_challenges),
+    ):
+        lines += [f"{name}: {_quoted(each)}" for each in texts]
     lines += [
-        f"like it: {_quoted(case['description'])}: {case['outcome']} [id {case['memory']}]"
-        for case in found["similar_cases"]
+        f"like it: {_quoted(case.description)}: {case.outcome} [id {case.memory}]" for case in found.similar_cases
     ]
-    lines += [f"known error: {_quoted(hit['message'])} [id {hit['id']}]" for hit in found["bugs"]]
-    lines.append(f"complexity {advice['estimated_complexity']}, confidence {advice['confidence']:.2f}")
-    return "\n".join((*lines, f"(from {', '.join(advice['sources'])})"))
+    lines += [f"known error: {_quoted(hit.message)} [id {hit.id}]" for hit in found.bugs]
+    lines.append(f"complexity {advice.estimated_complexity}, confidence {advice.confidence:.2f}")
+    return "\n".join((*lines, f"(from {', '.join(advice.sources)})"))
 
 
-def _strategy(row: dict[str, Any]) -> str:
-    sessions = len(row["sessions"])
+def _strategy(row: StrategyItem) -> str:
+    sessions = len(row.sessions)
     parts = (
-        row["domain"],
+        row.domain,
         f"{sessions} session{'s' if sessions != 1 else ''}",
-        f"confidence {row['confidence']:.2f}",
+        f"confidence {row.confidence:.2f}",
     )
-    return f"{_quoted(row['content'] or row['title'])} ({', '.join(filter(None, parts))}; id {row['memory_id']})"
+    return f"{_quoted(row.content or row.title)} ({', '.join(filter(None, parts))}; id {row.memory_id})"
 
 
-def _claim(row: dict[str, Any]) -> str:
-    details = ", ".join(filter(None, (row["kind"], row["status"], _day(row["last_seen"]))))
-    return f"{_quoted(row['text'])} ({details}; id {row['id']})"
+def _claim(row: KnowledgeItem) -> str:
+    details = ", ".join(filter(None, (row.kind, row.status, _day(row.last_seen))))
+    return f"{_quoted(row.text)} ({details}; id {row.id})"
 
 
 def _quoted(text: str) -> str:
     return quoted(text, TEXT)
 
 
-def _section(row: dict[str, Any]) -> str:
-    return f"{row['section']} (version {row['version']}): {quoted(row['text'], WHOLE)}"
+def _section(row: CoreSectionItem) -> str:
+    return f"{row.section} (version {row.version}): {quoted(row.text, WHOLE)}"
 
 
-def _day(iso: str | None) -> str:
-    return (iso or "")[:10]
+def _day(at: datetime | str | None) -> str:
+    return str(at or "")[:10]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
@@ -91,8 +91,8 @@ def running() -> Client:
             notice(f"building memory as of {as_of}; this may take as long as a replay")
         elif why.job != waiting[0].job:
             with Client.of(settings) as asking:
-                job = asking.job(waiting[0].job)
-            raise NotBuilt(as_of=as_of, why=job["message"] or f"its job was {job['status']}")
+                job = asking.job(waiting[0].job).value
+            raise NotBuilt(as_of=as_of, why=job.message or f"its job was {job.status}")
         elif len(waiting) * LOOK_AGAIN_S > PATIENCE_S:
             raise NotBuilt(
                 as_of=as_of,
@@ -105,7 +105,14 @@ def running() -> Client:
     return Client.of(settings, as_of=as_of, not_yet=wait)
 
 
-def placed(project: str | None) -> dict[str, Any]:
+class Placed(TypedDict):
+    """What the API is asked about: a project as the user names it, and the working directory."""
+
+    project: str | None
+    here: str | None
+
+
+def placed(project: str | None) -> Placed:
     """What the API is asked about: a project in the user's words, and where the command runs."""
     if project is not None and project.startswith((".", "~", "/")):
         project = os.path.abspath(os.path.expanduser(project))

@@ -47,6 +47,8 @@ SECTIONS = {
         "context": "memctl.cli.ask.context:context",
         "rules": "memctl.cli.ask.rules:rules",
         "strategies": "memctl.cli.ask.strategies:strategies",
+        "recalls": "memctl.cli.ask.hindsight:recalls",
+        "hindsight": "memctl.cli.ask.hindsight:hindsight",
         "entities": "memctl.cli.ask.entities:entities",
         "graph": "memctl.cli.ask.entities:graph",
         "project": "memctl.cli.ask.project:project",
@@ -55,7 +57,7 @@ SECTIONS = {
         "stats": "memctl.cli.ask.stats:stats",
         "events": "memctl.cli.ask.read:events",
     },
-    "Tell": {
+    "Record": {
         "note": "memctl.cli.ask.record:note",
         "verify-knowledge": "memctl.cli.ask.claims:verify_knowledge",
         "reject": "memctl.cli.ask.claims:reject",

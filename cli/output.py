@@ -48,15 +48,15 @@ def line(text: str) -> str:
     return safe(" ".join(text.split()))
 
 
-def when(iso: str | None, now: datetime | None = None) -> str:
+def when(iso: str | datetime | None, now: datetime | None = None) -> str:
     """A moment (ISO 8601) as a local date: `today 14:03`, `yesterday 09:10`, `2 Mar 11:20`, `2025-03-02`."""
     if not iso:
         return ""
     try:
-        at = datetime.fromisoformat(iso).astimezone()
+        at = (iso if isinstance(iso, datetime) else datetime.fromisoformat(iso)).astimezone()
         today = (now or datetime.now()).astimezone()
     except (ValueError, OverflowError):
-        return safe(iso)
+        return safe(str(iso))
     if at.date() == today.date():
         return f"today {at:%H:%M}"
     if at.date() == (today - timedelta(days=1)).date():
@@ -71,7 +71,7 @@ def notice(message: str) -> None:
     click.echo(safe(message), err=True)
 
 
-def print_json(answer: Any, indent: int | None = 2) -> None:
+def print_json(answer: object, indent: int | None = 2) -> None:
     """JSON for programs; on one line without indent. Equal to the answer when it is read, and safe to look at."""
     text = json.dumps(answer, indent=indent, ensure_ascii=False, default=str)
     click.echo(text.translate(_STEERING_IN_JSON))

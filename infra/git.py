@@ -14,7 +14,9 @@ from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
 
 _LARGEST_CONFIG = 1 << 20
+"""Bytes of a repository's configuration: a larger one was not written by git."""
 _LARGEST_BLOB = 16 << 20
+"""Bytes of a file that is hashed: no source is larger."""
 _SECTION = patterns.compile(r'^\s*\[remote "(?P<name>[^"\n]+)"\]', patterns.M)
 _URL = patterns.compile(r"^\s*url\s*=\s*(\S+)\s*$", patterns.M)
 

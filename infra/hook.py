@@ -254,17 +254,25 @@ def _is_off(data_dir: str, payload: bytes) -> bool:
         return True
     if not sessions and not projects:
         return False
+    named, places = _named_in(payload)
+    inside = [os.path.normpath(place) + "/" for place in places if isinstance(place, str) and place]
+    return any(isinstance(name, str) and name in sessions for name in named) or any(
+        place.startswith(path.rstrip("/") + "/") for place in inside for path in projects
+    )
+
+
+def _named_in(payload: bytes) -> tuple[list[object], list[object]]:
+    """What a delivery gives under every name that a client has for a session, and for a place; nothing where it is no
+    JSON object: the API says what is wrong with it."""
+    import json
+
     try:
         delivered = json.loads(payload)
         roots = delivered.get("workspace_roots")
         places = [delivered.get("cwd"), *(roots if isinstance(roots, list) else ())]
-        named = [delivered.get("session_id"), delivered.get("conversation_id")]
-    except (ValueError, AttributeError, TypeError, RecursionError):  # the door says what is wrong with it
-        return False
-    inside = (os.path.normpath(place) + "/" for place in places if isinstance(place, str) and place)
-    return any(isinstance(name, str) and name in sessions for name in named) or any(
-        place.startswith(path.rstrip("/") + "/") for place in inside for path in projects
-    )
+        return [delivered.get("session_id"), delivered.get("conversation_id")], places
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        return [], []
 
 
 def _trouble(data_dir: str, door: str, asked: dict[str, str], payload: bytes, lost: bool) -> bytes:

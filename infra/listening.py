@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 
 
-def tcp_listener(host: str, port: int, backlog: int = 128) -> socket.socket:
+def tcp_listener(host: str, port: int) -> socket.socket:
     """A listening TCP socket for asyncio; port 0 takes a free one. Raises: OSError.
 
     What it accepts sends at once. asyncio sees to that only where a socket names its protocol, which those of
@@ -13,7 +13,7 @@ def tcp_listener(host: str, port: int, backlog: int = 128) -> socket.socket:
     first, which Linux puts off for 40 ms.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.create_server((host, port), family=family, backlog=backlog)
+    listener = socket.create_server((host, port), family=family, backlog=128)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # inherited by what is accepted
     listener.setblocking(False)
     return listener

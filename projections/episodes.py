@@ -57,6 +57,10 @@ class EpisodeRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tips: tuple[str, ...] = ()
     answer: str = ""
     tokens: int = 0
+    ended_by: str = ""
+    """next_prompt, statement, session_end, commit or verdict; empty while nothing ended it."""
+    recalled: str = "none"
+    """Whether memory was injected for the agent in it (told), or was held back (withheld)."""
     threads: tuple[Thread, ...] = ()
     """What is left open, while it is the work that the session ends with."""
 
@@ -122,5 +126,7 @@ def episodes(row: EpisodeRow | None, fact: Episode) -> EpisodeRow:
         tips=fact.tips,
         answer=clipped(fact.answer, 2_000),
         tokens=fact.tokens,
+        ended_by=fact.ended_by,
+        recalled=fact.recalled,
         threads=fact.threads,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memctl.domain.events.facts import Episode, Turn
+from memctl.domain.failures.solutions import Solution
 from memctl.domain.knowledge import memory as rules
 from memctl.domain.knowledge.graduation import TIER_NAMES, USER_SAID
 from memctl.domain.knowledge.memory import (
@@ -29,7 +30,7 @@ from memctl.projections.memories_learnt import (
     of_sentiment,
     of_strategy,
 )
-from memctl.projections.memory_rows import Memory, Source, context, listed, paths, places
+from memctl.projections.memory_rows import Memory, Source, context, listed, memory_of, paths, places
 from memctl.projections.project_digests import ProjectDigest
 from memctl.projections.reflections import Reflection
 from memctl.projections.relations import Relation
@@ -221,32 +222,31 @@ def _of_episode(episode: Episode) -> Memory:
     )
 
 
+def _way_out(best: Solution) -> str:
+    lines = [
+        f"Fix: {best.approach or one_line(best.description, 200)}".strip() + f" (held {best.successes} of {best.uses})",
+        f"Why: {best.description}" if best.description else "",
+        f"Edited: {listed(best.files)}" if best.files else "",
+    ]
+    return "\n".join(filter(None, lines))
+
+
 def _of_bug_pattern(pattern: BugPattern) -> Memory:
     types = ", ".join(pattern.error_types)
     message = pattern.message or pattern.template
     head = one_line(f"{types}: {message}" if types and not message.startswith(types) else message or types, 300)
     solutions = pattern.solutions
     best = solutions[0] if solutions else None
-    way_out = ""
-    if best is not None:
-        way_out = f"Fix: {best.approach or one_line(best.description, 200)}".strip()
-        way_out += f" (held {best.successes} of {best.uses})"
-        if best.description:
-            way_out += f"\nWhy: {best.description}"
-        if best.files:
-            way_out += f"\nEdited: {listed(best.files)}"
-    where = names(pattern.locations)
-    return Memory(
-        id=memory_id("bug_pattern", pattern.signature),
-        kind="bug_pattern",
+    way_out = _way_out(best) if best is not None else ""
+    return memory_of(
+        "bug_pattern",
+        pattern.signature,
+        "bug_patterns",
         bucket="FACT",
-        title=one_line(head, rules.TITLE),
-        gist=one_line(f"{one_line(head, 180)} → {best.approach}" if best and best.approach else head, rules.GIST),
-        text=clipped(
-            "\n".join(p for p in (head, f"Seen {pattern.occurrences}×, fixed {pattern.resolutions}×", way_out) if p),
-            rules.TEXT,
-        ),
-        search_text=search_text(
+        title=head,
+        gist=f"{one_line(head, 180)} → {best.approach}" if best and best.approach else head,
+        lines=(head, f"Seen {pattern.occurrences}×, fixed {pattern.resolutions}×", way_out),
+        searched=(
             head,
             clipped(pattern.template, 400),
             way_out,
@@ -254,20 +254,15 @@ def _of_bug_pattern(pattern: BugPattern) -> Memory:
             listed(names(pattern.files)),
             " ".join(names(pattern.commands)[:3]),
             " ".join((*names(pattern.file_types), *names(pattern.frameworks))),
-            context(where[0] if where else "", pattern.last_seen),
         ),
-        location=where[0] if where else "",
-        locations=places(where),
-        sessions=names(pattern.sessions),
+        where=names(pattern.locations),
+        first_at=pattern.first_seen,
+        at=pattern.last_seen,
         importance=rules.bug_importance(pattern.occurrences, best.success_rate if best else None),
         confidence=best.success_rate if best else 0.5,
-        status="record",
-        occurred_at=pattern.last_seen,
-        first_at=pattern.first_seen,
-        last_at=pattern.last_seen,
-        source=Source("bug_patterns", pattern.signature),
+        sessions=names(pattern.sessions),
         evidence=tuple(s.span for s in pattern.evidence),
-        files=paths(names(pattern.files)),
+        files=names(pattern.files),
         error_types=pattern.error_types,
         signatures=(pattern.signature,),
         outcome="solved" if best is not None and best.successes else "unsolved",

@@ -6,19 +6,19 @@ Only what is sure is a memory; a verb of its own returns the rest on request. No
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from memctl.domain.code.entities import parts_of
 from memctl.domain.events.facts import Span
 from memctl.domain.knowledge import memory as rules
-from memctl.domain.knowledge.memory import day_of, memory_id, place_of, search_text
+from memctl.domain.knowledge.memory import day_of, place_of
 from memctl.domain.language.mood import averaged, label_of
 from memctl.domain.projects.stack import language_of
-from memctl.domain.support.bounded import clipped, names, one_line
+from memctl.domain.support.bounded import names, one_line
 from memctl.domain.support.errors import MemctlError
 from memctl.projections.code_rules import CodeRule
 from memctl.projections.entities import Entity
-from memctl.projections.memory_rows import Memory, Source, context, listed, paths, places
+from memctl.projections.memory_rows import Memory, listed, memory_of
 from memctl.projections.project_digests import Often, ProjectDigest
 from memctl.projections.reflections import Reflection
 from memctl.projections.relations import Relation
@@ -52,30 +52,23 @@ def of_code_rule(key: str, rule: CodeRule) -> Memory | None:
     for each in shown[:2]:
         if each.line_before or each.line_after:
             lines.append(f"{one_line(each.line_before, 120)} → {one_line(each.line_after, 120)}")
-    files, where = names(rule.files), names(rule.locations)
-    at = where[0] if where else ""
-    return Memory(
-        id=memory_id("code_rule", key),
-        kind="code_rule",
+    files = names(rule.files)
+    return memory_of(
+        "code_rule",
+        key,
+        "code_rules",
         bucket="SEMANTIC",
-        title=one_line(said, rules.TITLE),
-        gist=one_line(said, rules.GIST),
-        text=clipped("\n".join(lines), rules.TEXT),
-        search_text=search_text(
-            *lines, f"code rule {rule.category} replace", listed(files), context(at, rule.last_seen)
-        ),
-        location=at,
-        locations=places(where),
-        sessions=names(rule.sessions),
+        title=said,
+        lines=lines,
+        searched=(*lines, f"code rule {rule.category} replace", listed(files)),
+        where=names(rule.locations),
+        first_at=rule.first_seen,
+        at=rule.last_seen,
         importance=rules.rule_importance(rule.confidence, asked=asked),
         confidence=rule.confidence,
-        status="record",
-        occurred_at=rule.last_seen,
-        first_at=rule.first_seen,
-        last_at=rule.last_seen,
-        source=Source("code_rules", key),
+        sessions=names(rule.sessions),
         evidence=_spans([each.span for each in shown]),
-        files=paths(files),
+        files=files,
         outcome=rule.state,
     )
 
@@ -84,30 +77,37 @@ def of_strategy(key: str, strategy: Strategy) -> Memory | None:
     """A lesson that enough work has taught."""
     if not strategy.enough:
         return None
-    where, taught = strategy.location, names(strategy.sessions)
+    taught = names(strategy.sessions)
     by = f", distilled by {strategy.made_by}" if strategy.made_by else ""
     sessions = f"{len(taught)} session{'s' if len(taught) > 1 else ''}"
     lines = [strategy.title, strategy.description, f"{strategy.content} ({sessions}{by})"]
-    return Memory(
-        id=memory_id("strategy", key),
-        kind="strategy",
+    return memory_of(
+        "strategy",
+        key,
+        "strategies",
         bucket="SEMANTIC",
-        title=one_line(strategy.title, rules.TITLE),
-        gist=one_line(f"{strategy.title} → {strategy.content}", rules.GIST),
-        text=clipped("\n".join(line for line in lines if line), rules.TEXT),
-        search_text=search_text(*lines, f"strategy {strategy.domain}", context(where, strategy.last_seen)),
-        location=where,
-        locations=places((where,)),
-        sessions=taught,
+        title=strategy.title,
+        gist=f"{strategy.title} → {strategy.content}",
+        lines=lines,
+        searched=(*lines, f"strategy {strategy.domain}"),
+        where=(strategy.location,),
+        first_at=strategy.first_seen,
+        at=strategy.last_seen,
         importance=rules.strategy_importance(strategy.confidence, len(taught)),
         confidence=strategy.confidence,
-        status="record",
-        occurred_at=strategy.last_seen,
-        first_at=strategy.first_seen,
-        last_at=strategy.last_seen,
-        source=Source("strategies", key),
+        sessions=taught,
         evidence=tuple(span for shown in strategy.tellings for span in shown.evidence)[:8],
     )
+
+
+def _described(entity: Entity) -> Iterator[str]:
+    """What is known of an entity, a line each; empty where there is nothing of it."""
+    yield one_line(entity.summary, 600)
+    yield f"Interests: {', '.join(entity.interests)}" if entity.interests else ""
+    yield one_line(entity.notes, 400)
+    named = f"Named in {entity.interactions} sessions, by {', '.join(names(entity.sources))}"
+    yield named if entity.interactions else ""
+    yield f"Files: {', '.join(map(_tail, names(entity.files)[:_NAMES]))}" if entity.files else ""
 
 
 def of_entity(key: str, entity: Entity) -> Memory | None:
@@ -120,40 +120,24 @@ def of_entity(key: str, entity: Entity) -> Memory | None:
     called = entity.display_name if entity.display_name == entity.name else f"{entity.display_name}, {entity.name},"
     head = f"{called} is a {entity.kind}{platform}"
     head += f", version {versions[0]}" if versions else ""
-    lines = [
-        head,
-        one_line(entity.summary, 600),
-        f"Interests: {', '.join(entity.interests)}" if entity.interests else "",
-        one_line(entity.notes, 400),
-        f"Named in {entity.interactions} sessions, by {', '.join(names(entity.sources))}"
-        if entity.interactions
-        else "",
-        f"Files: {', '.join(map(_tail, names(entity.files)[:_NAMES]))}" if entity.files else "",
-    ]
+    lines = [head, *_described(entity)]
     described_at = entity.descriptions[0].at if entity.descriptions else 0
-    where = names(entity.locations)
-    at = where[0] if where else ""
-    last = max(entity.last_seen, described_at)
-    return Memory(
-        id=memory_id("entity", key),
-        kind="entity",
+    return memory_of(
+        "entity",
+        key,
+        "entities",
         bucket="PROFILE" if entity.kind in ("person", "agent") else "FACT",
-        title=one_line(head, rules.TITLE),
-        gist=one_line(f"{head}. {entity.summary}" if entity.summary else head, rules.GIST),
-        text=clipped("\n".join(line for line in lines if line), rules.TEXT),
-        search_text=search_text(*lines, context(at, last)),
-        location=at,
-        locations=places(where),
-        sessions=tuple(dict.fromkeys(each.stream for each in entity.mentions)),
-        importance=rules.entity_importance(entity.interactions, described=bool(entity.descriptions)),
-        confidence=1.0,
-        status="record",
-        occurred_at=last,
+        title=head,
+        gist=f"{head}. {entity.summary}" if entity.summary else head,
+        lines=lines,
+        searched=lines,
+        where=names(entity.locations),
         first_at=entity.first_seen or described_at,
-        last_at=last,
-        source=Source("entities", key),
+        at=max(entity.last_seen, described_at),
+        importance=rules.entity_importance(entity.interactions, described=bool(entity.descriptions)),
+        sessions=tuple(dict.fromkeys(each.stream for each in entity.mentions)),
         evidence=_spans([each.span for each in entity.mentions]),
-        files=paths(names(entity.files)),
+        files=names(entity.files),
     )
 
 
@@ -164,24 +148,19 @@ def of_relation(key: str, relation: Relation) -> Memory | None:
     source, target = relation.nodes[0], relation.nodes[-1]
     head = f"{_called(source)} {relation.relation.replace('_', ' ')} {_called(target)}"
     text = f"{head}: {relation.why}" if relation.why else head
-    return Memory(
-        id=memory_id("relation", key),
-        kind="relation",
+    return memory_of(
+        "relation",
+        key,
+        "relations",
         bucket="FACT",
-        title=one_line(head, rules.TITLE),
-        gist=one_line(text, rules.GIST),
-        text=clipped(text, rules.TEXT),
-        search_text=search_text(text, source, target, context(relation.location, relation.at)),
-        location=relation.location,
-        locations=places((relation.location,)),
-        sessions=(),
-        importance=0.5,
-        confidence=1.0,
-        status="record",
-        occurred_at=relation.at,
+        title=head,
+        gist=text,
+        lines=(text,),
+        searched=(text, source, target),
+        where=(relation.location,),
         first_at=relation.at,
-        last_at=relation.at,
-        source=Source("relations", key),
+        at=relation.at,
+        importance=0.5,
         evidence=relation.evidence,
     )
 
@@ -194,24 +173,20 @@ def of_sentiment(key: str, row: Sentiment) -> Memory | None:
     score = averaged(each.score for each in reversed(row.path))
     head = f"Users feel {label_of(score)} about {_called(row.node)} ({score:+.1f})"
     lines = [head, *(_felt(each) for each in row.path[:5])]
-    return Memory(
-        id=memory_id("sentiment", key),
-        kind="sentiment",
+    return memory_of(
+        "sentiment",
+        key,
+        "sentiment",
         bucket="PROFILE",
-        title=one_line(head, rules.TITLE),
-        gist=one_line(head, rules.GIST),
-        text=clipped("\n".join(lines), rules.TEXT),
-        search_text=search_text(*lines, "feeling mood sentiment", context(row.location, row.last_seen)),
-        location=row.location,
-        locations=places((row.location,)),
-        sessions=tuple(dict.fromkeys(each.stream for each in row.path if each.stream)),
+        title=head,
+        lines=lines,
+        searched=(*lines, "feeling mood sentiment"),
+        where=(row.location,),
+        first_at=min(each.at for each in row.path),
+        at=row.last_seen,
         importance=0.3,
         confidence=1.0 if said else 0.6,
-        status="record",
-        occurred_at=row.last_seen,
-        first_at=min(each.at for each in row.path),
-        last_at=row.last_seen,
-        source=Source("sentiment", key),
+        sessions=tuple(dict.fromkeys(each.stream for each in row.path if each.stream)),
         evidence=_spans([each.span for each in row.path]),
     )
 
@@ -223,9 +198,8 @@ def of_project(key: str, digest: ProjectDigest) -> Memory | None:
     used = [each for each in digest.used if each.name not in EVERYBODYS][:_NAMES]
     if not claims and not files:
         return None
-    name = place_of(digest.location)
     languages = list(dict.fromkeys(filter(None, (language_of(each.name) for each in digest.hot_files))))[:3]
-    head = f"Project {name}"
+    head = f"Project {place_of(digest.location)}"
     head += f" is written in {', '.join(languages)}" if languages else ""
     lines = [
         head,
@@ -233,56 +207,43 @@ def of_project(key: str, digest: ProjectDigest) -> Memory | None:
         f"Often changed: {', '.join(_counted(each) for each in files)}" if files else "",
         f"Uses {', '.join(_versioned(each) for each in used)}" if used else "",
     ]
-    spans = [span for claim in claims[:4] for span in claim.spans]
-    spans += [each.last.span for each in (*files, *used) if each.last.span is not None]
-    return Memory(
-        id=memory_id("project", key),
-        kind="project",
+    last = (each.last.span for each in (*files, *used))
+    spans = [*(span for claim in claims[:4] for span in claim.spans), *filter(None, last)]
+    return memory_of(
+        "project",
+        key,
+        "project_digests",
         bucket="SEMANTIC",
-        title=one_line(head, rules.TITLE),
-        gist=one_line(". ".join((head, *(claim.text for claim in claims))), rules.GIST),
-        text=clipped("\n".join(line for line in lines if line), rules.TEXT),
-        search_text=search_text(*lines, "project overview stack structure", context(digest.location, digest.last_seen)),
-        location=digest.location,
-        locations=places((digest.location,)),
-        sessions=tuple(dict.fromkeys(touch.session for touch in digest.touches))[:16],
-        importance=0.6,
-        confidence=1.0,
-        status="record",
-        occurred_at=digest.last_seen,
+        title=head,
+        gist=". ".join((head, *(claim.text for claim in claims))),
+        lines=lines,
+        searched=(*lines, "project overview stack structure"),
+        where=(digest.location,),
         first_at=digest.first_seen,
-        last_at=digest.last_seen,
-        source=Source("project_digests", key),
+        at=digest.last_seen,
+        importance=0.6,
+        sessions=tuple(dict.fromkeys(touch.session for touch in digest.touches))[:16],
         evidence=tuple(spans[:8]),
-        files=paths(each.name for each in files),
+        files=[each.name for each in files],
     )
 
 
 def of_reflection(key: str, reflection: Reflection) -> Memory:
     """What several memories show together. It rests on what they rest on."""
-    return Memory(
-        id=memory_id("reflection", key),
-        kind="reflection",
+    return memory_of(
+        "reflection",
+        key,
+        "reflections",
         bucket="SEMANTIC",
-        title=one_line(reflection.title, rules.TITLE),
-        gist=one_line(reflection.text, rules.GIST),
-        text=clipped(reflection.text, rules.TEXT),
-        search_text=search_text(
-            reflection.title,
-            reflection.text,
-            " ".join(reflection.files),
-            context(reflection.location, reflection.occurred_at),
-        ),
-        location=reflection.location,
-        locations=places((reflection.location,)),
-        sessions=(),
+        title=reflection.title,
+        gist=reflection.text,
+        lines=(reflection.text,),
+        searched=(reflection.title, reflection.text, " ".join(reflection.files)),
+        where=(reflection.location,),
+        first_at=reflection.occurred_at,
+        at=reflection.occurred_at,
         importance=reflection.importance,
         confidence=0.7,
-        status="record",
-        occurred_at=reflection.occurred_at,
-        first_at=reflection.occurred_at,
-        last_at=reflection.occurred_at,
-        source=Source("reflections", key),
         evidence=tuple(Span(event) for event in reflection.sources),
         files=reflection.files,
     )

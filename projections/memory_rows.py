@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from memctl.domain.events.facts import Span
-from memctl.domain.knowledge.memory import Bucket, MemoryKind, Status, day_of, place_of
-from memctl.domain.support.bounded import clipped
+from memctl.domain.knowledge import memory as rules
+from memctl.domain.knowledge.memory import Bucket, MemoryKind, Status, day_of, memory_id, place_of, search_text
+from memctl.domain.support.bounded import clipped, one_line
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -52,6 +53,60 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     task: str = ""
     before: str = ""
     """Of a turn, the memory of the turn before it in its session."""
+
+
+def memory_of(
+    kind: MemoryKind,
+    key: str,
+    source: str,
+    *,
+    bucket: Bucket,
+    title: str,
+    gist: str = "",
+    lines: Iterable[str],
+    searched: Iterable[str],
+    where: Sequence[str],
+    first_at: int,
+    at: int,
+    importance: float,
+    confidence: float = 1.0,
+    sessions: tuple[str, ...] = (),
+    evidence: tuple[Span, ...] = (),
+    files: Iterable[str] = (),
+    error_types: tuple[str, ...] = (),
+    signatures: tuple[str, ...] = (),
+    outcome: str = "",
+) -> Memory:
+    """The memory that the row under `key` of the read model `source` makes, with each text cut to what a memory keeps.
+
+    `gist` is the title where it is empty. Empty `lines` are left out. `searched` is what is indexed beside the project
+    and the day. `where` are locations, the newest first; `at` is when it was seen last, in microseconds.
+    """
+    location = where[0] if where else ""
+    return Memory(
+        id=memory_id(kind, key),
+        kind=kind,
+        bucket=bucket,
+        title=one_line(title, rules.TITLE),
+        gist=one_line(gist or title, rules.GIST),
+        text=clipped("\n".join(filter(None, lines)), rules.TEXT),
+        search_text=search_text(*searched, context(location, at)),
+        location=location,
+        locations=places(where),
+        sessions=sessions,
+        importance=importance,
+        confidence=confidence,
+        status="record",
+        occurred_at=at,
+        first_at=first_at,
+        last_at=at,
+        source=Source(source, key),
+        evidence=evidence,
+        files=paths(files),
+        error_types=error_types,
+        signatures=signatures,
+        outcome=outcome,
+    )
 
 
 def context(location: str, at: int) -> str:

@@ -107,6 +107,8 @@ class StreamState:
         """Of each type of fact that stage 2 folds the last, which alone may be revised."""
         self._points: list[_Point] = []
         self.events = 0
+        self.read = Position(0)
+        """Up to where every event of the stream was folded, for who keeps the state."""
 
     @property
     def goes_back_to(self) -> Position | None:
@@ -115,6 +117,7 @@ class StreamState:
 
     def remember(self, position: Position) -> None:
         """Every event up to a position was folded: late ones may find their way back to here, once there is more."""
+        self.read = position
         apart = max(POINT_EVERY, self.events // POINT_SHARE)
         if self.events >= (self._points[-1].events if self._points else 0) + apart:
             state = _Snapshot((self._facts, self._rows, self._last))

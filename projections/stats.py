@@ -20,7 +20,6 @@ from memctl.domain.events.facts import (
     Prompted,
     ResolutionRefuted,
     SessionOpened,
-    TaskClosed,
     TaskOpened,
     TestsRan,
     TokensSpent,
@@ -57,19 +56,6 @@ class DayStats(msgspec.Struct, kw_only=True):
     resolve_us_total: int = 0
     resolutions_refuted: int = 0
     tasks_opened: int = 0
-    tasks_succeeded: int = 0
-    tasks_failed: int = 0
-    tasks_partial: int = 0
-    tasks_unknown: int = 0
-    tasks_told: int = 0
-    """Tasks that closed with a known outcome, in which memory was injected for the agent."""
-    tasks_told_succeeded: int = 0
-    tasks_untold: int = 0
-    """The same, with no memory injected: there was none, or it was not asked for."""
-    tasks_untold_succeeded: int = 0
-    tasks_withheld: int = 0
-    """The same, with memory held back so that it can be compared."""
-    tasks_withheld_succeeded: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
     tokens_cached: int = 0
@@ -85,7 +71,6 @@ Counted = (
     | ErrorResolved
     | ResolutionRefuted
     | TaskOpened
-    | TaskClosed
     | TokensSpent
 )
 
@@ -107,7 +92,7 @@ def _id(day: int, stream: str, location: str) -> str:
     indexes=(("location", "day"), ("day",)),
 )
 def stats(row: DayStats | None, facts: Sequence[Counted]) -> DayStats:
-    """Counts by session, location and day: prompts, tool uses, errors and fixes, tasks by outcome, tokens."""
+    """Counts by session, location and day: prompts, tool uses, errors and fixes, tasks begun, tokens."""
     row = copy(row) or DayStats(location=facts[0].location, day=facts[0].occurred_at // DAY)
     for fact in facts:
         _count(row, fact)
@@ -143,28 +128,6 @@ def _count(row: DayStats, fact: Counted) -> None:
             row.resolutions_refuted += 1
         case TaskOpened():
             row.tasks_opened += not fact.again
-        case TaskClosed():
-            match fact.outcome:
-                case "success":
-                    row.tasks_succeeded += 1
-                case "failure":
-                    row.tasks_failed += 1
-                case "partial":
-                    row.tasks_partial += 1
-                case _:
-                    row.tasks_unknown += 1
-            if fact.outcome != "unknown":
-                succeeded = fact.outcome == "success"
-                match fact.recalled:
-                    case "told":
-                        row.tasks_told += 1
-                        row.tasks_told_succeeded += succeeded
-                    case "withheld":
-                        row.tasks_withheld += 1
-                        row.tasks_withheld_succeeded += succeeded
-                    case _:
-                        row.tasks_untold += 1
-                        row.tasks_untold_succeeded += succeeded
         case SessionOpened():
             row.sessions_opened += not fact.still
         case _:

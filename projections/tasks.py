@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from memctl.domain.events.event import derived_of
-from memctl.domain.events.facts import Outcome, TaskClosed, TaskOpened, TaskType
+from memctl.domain.events.facts import Episode, Outcome, TaskClosed, TaskOpened, TaskType
 from memctl.domain.support.bounded import Seen, clipped, newest, seen
 from memctl.projections.kernel import projection
 
@@ -21,7 +21,7 @@ class Opening(msgspec.Struct, frozen=True):
 
 
 class Closing(msgspec.Struct, frozen=True):
-    """The work ended in one session, or that session ended."""
+    """The work ended in one session (`Episode.ended_by` says by what), or that session ended."""
 
     at: int
     id: str
@@ -59,7 +59,7 @@ def task_id(location: str, canonical: str) -> str:
     return str(derived_of("task", location, canonical))
 
 
-def _key(fact: TaskOpened | TaskClosed) -> str:
+def _key(fact: TaskOpened | TaskClosed | Episode) -> str:
     return task_id(fact.location, fact.canonical)
 
 
@@ -68,9 +68,9 @@ def _key(fact: TaskOpened | TaskClosed) -> str:
     key=_key,
     indexes=(("location", "status", "last_at"), ("location", "last_at"), ("outcome", "last_at")),
 )
-def tasks(row: Task | None, fact: TaskOpened | TaskClosed) -> Task | None:
+def tasks(row: Task | None, fact: TaskOpened | TaskClosed | Episode) -> Task | None:
     """Pieces of work across sessions: open or done, with their outcomes."""
-    at = int(fact.occurred_at)
+    at = int(fact.occurred_at) if not isinstance(fact, Episode) else max(int(fact.ended_at), int(fact.occurred_at))
     row = row or Task(
         id=_key(fact), location=fact.location, canonical=clipped(fact.canonical, 300), first_at=at, last_at=at
     )
@@ -81,8 +81,9 @@ def tasks(row: Task | None, fact: TaskOpened | TaskClosed) -> Task | None:
         first = min(row.first or word, word, key=lambda o: (o.at, o.id))
         latest = max(row.latest or word, word, key=lambda o: (o.at, o.id))
         row = msgspec.structs.replace(row, first=first, latest=latest, opened=row.opened + 1)
-    else:
-        end = Closing(at, str(fact.id), clipped(fact.stream, 160), fact.outcome, clipped(fact.by, 40))
+    elif isinstance(fact, TaskClosed) or (fact.ended_by and not fact.closed):
+        by = fact.by if isinstance(fact, TaskClosed) else fact.ended_by
+        end = Closing(at, str(fact.id), clipped(fact.stream, 160), fact.outcome, clipped(by, 40))
         row = msgspec.structs.replace(row, closings=newest(row.closings, end, 32), closed=row.closed + 1)
     return _settled(msgspec.structs.replace(row, sessions=sessions, first_at=first_at, last_at=last_at))
 

@@ -34,9 +34,9 @@ class VectorPoint(msgspec.Struct, frozen=True, kw_only=True):
     before: str = ""
 
 
-def point_id(memory_id: str, chunk: int = 0) -> str:
-    """Id of the point of that chunk of a memory: a UUIDv5, as vector stores want."""
-    return str(derived_id(f"point:{memory_id}:{chunk}"))
+def point_id(memory_id: str) -> str:
+    """Id of the point of a memory: a UUIDv5, as vector stores want."""
+    return str(derived_id(f"point:{memory_id}:0"))
 
 
 @projection(

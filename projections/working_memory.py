@@ -241,19 +241,13 @@ def working_memory(row: WorkingMemory | None, facts: Sequence[SessionFact]) -> W
             row.updated_at = fact.occurred_at
         # An open episode is asserted at each batch's end, located where it began: the session may be elsewhere.
         if fact.location and fact.location != row.location and not isinstance(fact, Episode):
-            row.location = fact.location
-            if fact.location not in row.locations and len(row.locations) < LOCATIONS:
-                row.locations = (*row.locations, fact.location)
+            _move(row, fact.location)
         if isinstance(fact, ToolUsed):
             row.steps += 1
             uses += 1
             results.append(fact)
-            if fact.family == "edit":
-                edits += 1
-            elif fact.ok and fact.family == "read":
-                row.files = _accessed(row.files, fact.files, "read", fact.occurred_at)
-            elif fact.family == "search" and (name := _NAME.fullmatch(fact.summary)):
-                row.symbols = _used(row.symbols, (name[1],), "searched", "", fact.occurred_at)
+            edits += fact.family == "edit"
+            _look_up(row, fact)
         elif isinstance(fact, TokensSpent):
             tokens += fact.tokens_in + fact.tokens_out
         elif isinstance(fact, Answered):
@@ -278,6 +272,21 @@ def _result(use: ToolUsed) -> ToolResult:
     return ToolResult(use.occurred_at, clipped(use.tool, 60), use.ok, clipped(use.summary, 160), result)
 
 
+def _move(row: WorkingMemory, location: str) -> None:
+    row.location = location
+    if location not in row.locations and len(row.locations) < LOCATIONS:
+        row.locations = (*row.locations, location)
+
+
+def _look_up(row: WorkingMemory, use: ToolUsed) -> None:
+    """The files that a use of a tool read, and the name that it looked for."""
+    if use.ok and use.family == "read":
+        row.files = _accessed(row.files, use.files, "read", use.occurred_at)
+    elif use.family == "search" and (name := _NAME.fullmatch(use.summary)):
+        row.symbols = _used(row.symbols, (name[1],), "searched", "", use.occurred_at)
+
+
+# One function: a case for each kind of fact, and the type checker sees that none is missing.
 def _take(row: WorkingMemory, fact: Other) -> None:
     at = fact.occurred_at
     match fact:

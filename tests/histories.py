@@ -14,6 +14,7 @@ import published
 import pytest
 import servers
 from events import NOON, observed
+from transcript_files import format_of, parse_file
 
 from memctl.domain.code.entities import EntityDescribed, RelationAsserted, SentimentNoted, node_of
 from memctl.domain.code.rules import ChangeUndone, PatternRetired, RuleReinforced, rule_id
@@ -51,8 +52,7 @@ from memctl.infra.readmodels.generations import Live
 from memctl.infra.redaction import prepare
 from memctl.infra.transcripts.claude import Claude
 from memctl.infra.transcripts.files import discover
-from memctl.infra.transcripts.reading import parse_file, parse_lines, raw_lines
-from memctl.infra.transcripts.sniff import format_of
+from memctl.infra.transcripts.reading import parse_lines, raw_lines
 from memctl.projections.kernel import projections
 from memctl.workers.folding.drain import Drainer, catch_up
 

@@ -10,11 +10,13 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import click
+from limits import limits as every_limit
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
@@ -32,6 +34,7 @@ def pages() -> dict[str, str]:
         "read-models.md": _read_models,
         "api.md": _api,
         "metrics.md": _metrics,
+        "limits.md": _limits,
     }
     return {name: WRITTEN + "\n".join(lines()).rstrip() + "\n" for name, lines in made.items()}
 
@@ -47,38 +50,73 @@ def _read(path: Path) -> str:
 
 # --- the command line ---
 
+OFTEN = 3
+"""An option that so many commands have in the same words stands once, at the head of the page."""
+
 
 def _command_line() -> Iterator[str]:
     from memctl.cli.main import COMMANDS, memctl
 
-    yield "# Command line\n"
-    yield "Data goes to stdout, messages to stderr. Exit codes: 0, 1 failed, 2 usage, 3 nothing found.\n"
     context = click.Context(memctl, info_name="memctl")
+    found: list[tuple[click.Command, click.Context]] = []
     for name in COMMANDS:
         command = memctl.get_command(context, name)
         assert command is not None
-        yield from _command(command, click.Context(command, context, info_name=name))
+        found += _with_inner(command, click.Context(command, context, info_name=name))
+    shared = _shared(option for command, inner in found for option in _options(command, inner))
+    yield "# Command line\n"
+    yield "Data goes to stdout, messages to stderr. Exit codes: 0, 1 failed, 2 usage, 3 nothing found."
+    yield "`memctl COMMAND --help` says more of each command, with examples.\n"
+    yield "## Options of many commands\n"
+    yield "A command that takes one of these names it under *Also*, with its default.\n"
+    for flag, meaning in sorted(shared.items()):
+        yield f"- `{flag}`: {meaning}"
+    yield ""
+    for command, inner in found:
+        yield from _command(command, inner, shared)
 
 
-def _command(command: click.Command, context: click.Context) -> Iterator[str]:
-    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-    yield f"## `{context.command_path}`\n"
-    yield f"```\n{usage}\n```\n"
-    told = inspect.cleandoc(command.help or "") + "\n"
-    yield re.sub(r"^\x08\n((?:.+\n)+)", r"```sh\n\1```\n", told, flags=re.MULTILINE)
-    options = [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
-    if options:
-        yield "| option | |\n| --- | --- |"
-        for option in options:
-            record = option.get_help_record(context)
-            if record is not None:
-                yield f"| `{_cell(record[0])}` | {_cell(record[1])} |"
-        yield ""
+def _with_inner(command: click.Command, context: click.Context) -> Iterator[tuple[click.Command, click.Context]]:
+    """The command, and those below it."""
+    yield command, context
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             inner = command.get_command(context, name)
             assert inner is not None
-            yield from _command(inner, click.Context(inner, context, info_name=name))
+            yield from _with_inner(inner, click.Context(inner, context, info_name=name))
+
+
+def _options(command: click.Command, context: click.Context) -> Iterator[tuple[str, str, str]]:
+    """Of each option what is written, what it means, and its default with the values that it may have."""
+    for option in command.params:
+        if isinstance(option, click.Option) and (record := option.get_help_record(context)):
+            flag = re.sub(r"(INTEGER|FLOAT) RANGE", "N", record[0])
+            meaning, _, limits = record[1].partition("  [default: ")
+            if not meaning.strip() or limits:
+                limits = re.sub(r"; (.+)\]$", r", \1", limits).removesuffix("]")
+            yield flag, meaning.strip(), limits
+
+
+def _shared(options: Iterable[tuple[str, str, str]]) -> dict[str, str]:
+    counted = Counter((flag, meaning) for flag, meaning, _ in options)
+    return {flag: meaning for (flag, meaning), times in reversed(counted.most_common()) if times >= OFTEN}
+
+
+def _command(command: click.Command, context: click.Context, shared: dict[str, str]) -> Iterator[str]:
+    """A command's call, the first paragraph of its help, and the options that are its own."""
+    words = [word for word in command.collect_usage_pieces(context) if word != "[OPTIONS]"]
+    yield f"## `{' '.join([context.command_path, *words])}`\n"
+    yield inspect.cleandoc(command.help or "").partition("\n\n")[0] + "\n"
+    also = []
+    for flag, meaning, limits in _options(command, context):
+        if shared.get(flag) == meaning:
+            also.append(f"`{flag.split()[0]}`" + (f" ({limits.partition(',')[0]})" if limits else ""))
+        else:
+            yield f"- `{flag}`: {meaning}{f' Default {limits}.' if limits else ''}".rstrip(": ")
+    if also:
+        yield f"- Also {', '.join(also)}"
+    if list(_options(command, context)):
+        yield ""
 
 
 # --- settings ---
@@ -91,41 +129,60 @@ def _settings() -> Iterator[str]:
     yield "In this order: flags, environment, the nearest `.memctl.toml`, the user's `config.toml`, the running"
     yield "instance, defaults. `memctl config` shows each value in force and where it came from. A checkout's"
     yield f"`.memctl.toml` may only set {', '.join(f'`{name}`' for name in sorted(PROJECT_MAY_SET))}.\n"
-    yield "| setting | environment | default | |\n| --- | --- | --- | --- |"
+    yield "In the environment a setting's name is in capitals behind `MEMCTL_`, with `__` for the dot: `llm.api_key` is"
+    yield "`MEMCTL_LLM__API_KEY`. In brackets are the defaults.\n"
     nested = {}
     for name, field in Settings.model_fields.items():
         if isinstance(field.default, BaseModel):
             nested[name] = field
         else:
-            yield _setting(name, f"MEMCTL_{name.upper()}", field)
+            yield _setting(name, field)
     for name, group in nested.items():
         yield f"\n## `[{name}]`\n"
         yield f"{(group.description or '').capitalize()}.\n"
-        yield "| setting | environment | default | |\n| --- | --- | --- | --- |"
         for inner, field in type(group.default).model_fields.items():
-            yield _setting(f"{name}.{inner}", f"MEMCTL_{name.upper()}__{inner.upper()}", field)
+            yield _setting(f"{name}.{inner}", field)
 
 
-def _setting(name: str, environment: str, field: FieldInfo) -> str:
-    default = (
-        "" if field.is_required() or field.default_factory or field.default in (None, "") else f"`{field.default}`"
-    )
-    return f"| `{name}` | `{environment}` | {_cell(default)} | {_cell(field.description or '')} |"
+def _setting(name: str, field: FieldInfo) -> str:
+    default = ""
+    if not field.is_required() and not field.default_factory and field.default not in (None, ""):
+        default = f" (`{field.default}`)"
+    return f"- `{name}`{default}: {field.description or ''}"
 
 
 # --- the log and what is folded from it ---
 
 
 def _events() -> Iterator[str]:
-    from memctl.domain.events.event import event_types
+    from memctl.domain.events.event import Payload, event_types
 
+    def parents(payload: type) -> list[type]:
+        """The classes that it takes several fields from, the most general first."""
+        above = [each for each in payload.__mro__[1:] if issubclass(each, Payload)]
+        return [each for each in reversed(above) if len(_own(each)) > 1]
+
+    entries = sorted(event_types().values(), key=lambda entry: entry.name)
     yield "# Events\n"
     yield "Everything that may stand in the log. Each event also has an id, a stream, a dedupe key, a time, an actor"
     yield "and a location. Fields that stand at their default are left out of what is stored.\n"
-    for entry in sorted(event_types().values(), key=lambda entry: entry.name):
-        yield f"## `{entry.name}`, version {entry.version}\n"
+    yield "## Fields of several events\n"
+    for parent in dict.fromkeys(each for entry in entries for each in parents(entry.payload)):
+        yield f"- *{parent.__name__.strip('_')}*: {', '.join(f'`{name}`' for name in _own(parent))}"
+    for entry in entries:
+        within = parents(entry.payload)
+        inherited = {name for parent in within for name in _own(parent)}
+        names = [f"*{parent.__name__.strip('_')}*" for parent in within]
+        names += [f"`{name}`" for name in entry.payload.__struct_fields__ if name not in inherited]
+        yield f"\n## `{entry.name}`{f', version {entry.version}' if entry.version > 1 else ''}\n"
         yield inspect.cleandoc(entry.doc) + "\n"
-        yield ", ".join(f"`{name}`" for name in entry.payload.__struct_fields__) + "\n"
+        yield ", ".join(names)
+
+
+def _own(struct: type) -> list[str]:
+    """Fields that a struct has and its parent has not."""
+    fields: tuple[str, ...] = getattr(struct, "__struct_fields__", ())
+    return [name for name in fields if name not in getattr(struct.__base__, "__struct_fields__", ())]
 
 
 def _read_models() -> Iterator[str]:
@@ -137,6 +194,18 @@ def _read_models() -> Iterator[str]:
         yield f"## `{projection.name}`, stage {projection.stage}\n"
         yield inspect.cleandoc(projection.row.__doc__ or "") + "\n"
         yield ", ".join(f"`{name}`" for name in projection.row.__struct_fields__) + "\n"
+
+
+# --- limits ---
+
+
+def _limits() -> Iterator[str]:
+    yield "# Limits\n"
+    yield "What is bounded, and why: so many characters, rows, seconds. Names that end in `_S` are seconds.\n"
+    yield "| limit | is | |\n| --- | --- | --- |"
+    for limit in every_limit():
+        reason = limit.reason.replace("|", r"\|")
+        yield f"| `{limit.module}`: `{limit.name}` | `{limit.value}` | {reason} |"
 
 
 # --- the API ---
@@ -164,23 +233,69 @@ def described_api() -> dict[str, Any]:
 def _api() -> Iterator[str]:
     from memctl.api.client import SPACE
 
+    routes = [
+        (f"{method.upper()} {path}", operation, [each for each in operation["parameters"] if each["name"] != SPACE])
+        for path, operations in sorted(described_api()["paths"].items())
+        for method, operation in operations.items()
+    ]
+    meanings = Counter((each["name"], _meaning(each)) for _, _, parameters in routes for each in parameters)
+    shared = {name: meaning for (name, meaning), times in meanings.items() if times >= OFTEN and meaning}
     yield "# API\n"
     yield "Under the API's address (`memctl config`), with `Authorization: Bearer TOKEN`. The whole description, with"
     yield "schemas and examples, is at `/v1/openapi.json`. Errors are problem documents (RFC 9457).\n"
     yield f"The header `{SPACE}` may name the space that is meant, as verbs do where `space` is set; an API that"
     yield "answers for another refuses it with 421.\n"
-    for path, operations in sorted(described_api()["paths"].items()):
-        for method, operation in operations.items():
-            yield f"## `{method.upper()} {path}`\n"
-            yield str(operation.get("description", "")).strip() + "\n"
-            if scopes := operation.get("x-scopes"):
-                yield f"For keys with scope {' or '.join(f'`{each}`' for each in scopes)}.\n"
-            asked = [each for each in operation["parameters"] if each["name"] != SPACE]
-            if asked:
-                yield "| parameter | in | |\n| --- | --- | --- |"
-                for parameter in asked:
-                    yield f"| `{parameter['name']}` | {parameter['in']} | {_cell(_told(parameter))} |"
-                yield ""
+    yield "## Parameters of many routes\n"
+    for name, meaning in sorted(shared.items()):
+        yield f"- `{name}`: {meaning}"
+    scopes = {tuple(operation.get("x-scopes", ())): None for _, operation, _ in routes}
+    for scope in sorted(scopes, key=lambda scope: (len(scope), scope)):
+        within = [(route, *rest) for route, *rest in routes if tuple(rest[0].get("x-scopes", ())) == scope]
+        yield f"\n## For {_keys(scope)}\n"
+        common = _common([[each["name"] for each in parameters] for _, _, parameters in within])
+        if common:
+            without = [
+                f"`{route}`" for route, _, parameters in within if not common <= {each["name"] for each in parameters}
+            ]
+            each_takes = " and ".join(f"`{name}`" for name in sorted(common))
+            yield f"Each takes {each_takes}{', but for ' + ', '.join(without) if without else ''}.\n"
+        for route, operation, parameters in within:
+            own = common if common <= {each["name"] for each in parameters} else set()
+            own = own | {each["name"] for each in parameters if each["in"] == "path"}
+            takes = ", ".join(_parameter(each, shared) for each in parameters if each["name"] not in own)
+            meaning = " ".join(operation.get("description", "").split())
+            yield f"- `{route}`: {meaning}{f' Takes {takes}.' if takes else ''}"
+
+
+def _keys(scope: tuple[str, ...]) -> str:
+    if not scope:
+        return "anybody"
+    if len(scope) >= OFTEN:
+        return "every key"
+    return "keys with scope " + " or ".join(f"`{each}`" for each in scope)
+
+
+def _common(names: list[list[str]]) -> set[str]:
+    """What more than three quarters of the routes take, where they are many."""
+    counted = Counter(name for each in names for name in each if len(names) >= OFTEN)
+    return {name for name, times in counted.items() if 4 * times > 3 * len(names)}
+
+
+def _parameter(parameter: dict[str, Any], shared: dict[str, str]) -> str:
+    """Its name, what it means where that does not stand at the head, the values it may have, and its default."""
+    name, schema, meaning = parameter["name"], parameter.get("schema", {}), _meaning(parameter)
+    notes = [meaning] if meaning and shared.get(name) != meaning else []
+    if schema.get("default") not in (None, "", False):
+        notes.append(f"default {schema['default']}")
+    if parameter.get("required") and parameter["in"] == "query":
+        notes.append("required")
+    return f"`{name}`" + (f" ({'; '.join(notes)})" if notes else "")
+
+
+def _meaning(parameter: dict[str, Any]) -> str:
+    schema = parameter.get("schema", {})
+    values = schema.get("enum") or next((one["enum"] for one in schema.get("anyOf", ()) if "enum" in one), ())
+    return str(parameter.get("description") or ", ".join(map(str, values))).strip()
 
 
 def _metrics() -> Iterator[str]:
@@ -189,27 +304,14 @@ def _metrics() -> Iterator[str]:
     yield "# Metrics\n"
     yield "At `/metrics` of the API, in the text format of Prometheus, with its token or a key of scope `operate`."
     yield "`infra/deploy/grafana` has a dashboard over them, `infra/deploy/prometheus` rules for alerts.\n"
-    yield "| metric | kind | labels | |\n| --- | --- | --- | --- |"
-    for metric in METRICS:
-        labels = ", ".join(f"`{label}`" for label in metric.labels)
-        yield f"| `memctl_{metric.name}` | {metric.kind} | {labels} | {_cell(metric.meaning)} |"
-
-
-def _told(parameter: dict[str, Any]) -> str:
-    schema = parameter.get("schema", {})
-    said = [parameter.get("description", "")]
-    values = schema.get("enum") or next((one["enum"] for one in schema.get("anyOf", ()) if "enum" in one), None)
-    if values:
-        said.append(f"One of {', '.join(map(str, values))}.")
-    if schema.get("default") is not None:
-        said.append(f"{schema['default']} where it is left out.")
-    if parameter.get("required"):
-        said.append("Required.")
-    return " ".join(part for part in said if part)
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.replace("|", "\\|").split())
+    yield "In brackets are the labels.\n"
+    for kind in dict.fromkeys(metric.kind for metric in METRICS):
+        yield f"## {kind.capitalize()}s\n"
+        for metric in METRICS:
+            if metric.kind == kind:
+                labels = ", ".join(f"`{label}`" for label in metric.labels)
+                yield f"- `memctl_{metric.name}`{f' ({labels})' if labels else ''}: {' '.join(metric.meaning.split())}"
+        yield ""
 
 
 if __name__ == "__main__":

@@ -5,29 +5,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Literal
-
-import msgspec
 
 from memctl.api.queries import bugs, claims, project
 from memctl.api.queries.memories import session_streams
 from memctl.api.queries.strategies import strategies
 from memctl.api.reading import models
+from memctl.api.reading.advice import Answer, Case, Here, Kind, TaskGuidance, Tier
 from memctl.api.reading.pages import one, several
 from memctl.api.reading.places import Places, projects_of
+from memctl.api.reading.projects import ProjectPage
 from memctl.api.reading.reader import Reader
-from memctl.api.reading.views import BugHit, Found, Scope
+from memctl.api.reading.views import BugHit
 from memctl.api.search.engine import Engine, Question
 from memctl.domain.failures.signatures import signature_of
 from memctl.domain.knowledge.strategies import VERIFICATION
 from memctl.domain.projects.identity import Project
-from memctl.domain.retrieval.guidance import Course, Guidance, KnownBug, Precedent, Taught, course, synthesised
+from memctl.domain.retrieval.guidance import KnownBug, Precedent, Taught, course, synthesised
 from memctl.domain.support.certainty import SUGGESTED
 from memctl.projections.episodes import EpisodeRow
 from memctl.projections.strategies import Strategy
-
-Kind = Literal["similar_error", "how_to", "convention", "past_approach"]
-Tier = Literal["working_memory", "episodic_memory", "semantic_memory", "none"]
+from memctl.projections.working_memory import RecentError
 
 _KINDS: dict[Kind, tuple[str, ...]] = {
     "how_to": ("knowledge", "episode", "turn"),
@@ -42,53 +39,6 @@ PRECEDENTS = 3
 
 LIKE = 0.20
 """How sure it has to be that an episode is of a task like the one asked about. Nobody asks twice in the same words."""
-
-
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """`source` is the tier that answered. `error` is how this session met the error before, `bugs` known kinds of it
-    with their ways out, `course` what to do about it, `results` memories; each only where it is the answer."""
-
-    kind: Kind
-    source: Tier
-    message: str
-    scope: Scope
-    error: dict[str, Any] | None = None
-    bugs: list[BugHit] = []
-    course: Course | None = None
-    results: list[Found] = []
-
-
-class Case(msgspec.Struct, frozen=True, kw_only=True):
-    """A like task and how it went: what was learnt are its tips, and its gotchas."""
-
-    memory: str
-    description: str
-    outcome: str
-    approach: str
-    learnt: list[str]
-
-
-class Here(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds in a project whatever the task is, the weightiest of each."""
-
-    name: str
-    conventions: list[str]
-    hotspots: list[str]
-    avoid: list[str]
-
-
-class TaskGuidance(msgspec.Struct, frozen=True, kw_only=True):
-    """Advice for a task, with what it rests on: the earlier tasks, as found and as they went (`similar_cases`), the
-    known errors, what holds in the project, and what the user is known to like and to reject."""
-
-    task: str
-    scope: Scope
-    guidance: Guidance
-    episodes: list[Found]
-    similar_cases: list[Case]
-    bugs: list[BugHit]
-    project: Here | None
-    preferences: list[str]
 
 
 def answer(
@@ -117,7 +67,7 @@ def _similar_error(reader: Reader, text: str, places: Places, session: str, limi
         return Answer(
             kind="similar_error", source="working_memory", scope=places.scope, error=earlier, bugs=hits,
             message="this error occurred earlier in this session; try something else",
-            course=course(known, met_here=True, tried=str(earlier.get("resolution") or "")),
+            course=course(known, met_here=True, tried=earlier.resolution),
         )  # fmt: skip
     if not hits:
         message = "this error was not seen before" if found.errors else "no error was recognised in that text"
@@ -136,14 +86,14 @@ def _known_bugs(hits: Sequence[BugHit]) -> list[KnownBug]:
     return [
         KnownBug(
             memory=hit.id, score=hit.score, causes=tuple(hit.causes),
-            solution=str((hit.solution or {}).get("approach") or (hit.solution or {}).get("description") or ""),
-            held=float((hit.solution or {}).get("success_rate", 1.0)),
+            solution=hit.solution.approach or hit.solution.description if hit.solution else "",
+            held=hit.solution.success_rate if hit.solution else 1.0,
         )
         for hit in hits
     ]  # fmt: skip
 
 
-def _earlier(reader: Reader, text: str, session: str) -> dict[str, Any] | None:
+def _earlier(reader: Reader, text: str, session: str) -> RecentError | None:
     """The same error in the session's own ring of errors; the newest one is the error being asked about."""
     if not session:
         return None
@@ -153,7 +103,7 @@ def _earlier(reader: Reader, text: str, session: str) -> dict[str, Any] | None:
         return None
     asked = {each.signature for each in signature_of(text, "")}
     same = sorted((each for each in working.errors if each.signature in asked), key=lambda each: each.at)
-    return msgspec.to_builtins(same[-2]) if len(same) > 1 else None
+    return same[-2] if len(same) > 1 else None
 
 
 def guidance(reader: Reader, engine: Engine, task: str, places: Places, now: datetime) -> TaskGuidance:
@@ -166,12 +116,12 @@ def guidance(reader: Reader, engine: Engine, task: str, places: Places, now: dat
     taught = _strategies(reader, engine, task, places, now)
     page = _page(reader, places, now)
     liked = claims.preferences(reader, places).items
-    rejected = [item["text"] for item in liked if item["group"] == "rejected"]
+    rejected = [item.text for item in liked if item.group == "rejected"]
     made = synthesised(
         precedents,
         _known_bugs(hits),
         strategies=taught,
-        avoid=[line["text"] for line in page["avoid"]] if page else (),
+        avoid=[line.text for line in page.avoid] if page else (),
         rejected=rejected,
         hot_files=_hot_files(page) if page else (),
     )
@@ -192,7 +142,7 @@ def guidance(reader: Reader, engine: Engine, task: str, places: Places, now: dat
         ],
         bugs=hits,
         project=_held_here(page) if page else None,
-        preferences=[item["text"] for item in liked if item["group"] != "rejected"][:MOST_LINES],
+        preferences=[item.text for item in liked if item.group != "rejected"][:MOST_LINES],
     )
 
 
@@ -209,9 +159,9 @@ def _strategies(reader: Reader, engine: Engine, task: str, places: Places, now: 
     known = {each.memory for each in taught}
     always = strategies(reader, places, domain=VERIFICATION, limit=PRECEDENTS).items if places.project else []
     return taught + [
-        Taught(memory=each["memory_id"], content=each["content"], from_failure=each["from_failure"])
+        Taught(memory=each.memory_id, content=each.content, from_failure=each.from_failure)
         for each in always
-        if each["memory_id"] not in known
+        if each.memory_id not in known
     ]
 
 
@@ -232,18 +182,18 @@ def _project(reader: Reader, places: Places) -> Project | None:
     return next((each for each in projects_of(reader).all if set(each.locations) & set(locations)), None)
 
 
-def _page(reader: Reader, places: Places, now: datetime) -> dict[str, Any] | None:
+def _page(reader: Reader, places: Places, now: datetime) -> ProjectPage | None:
     """The page of the project that is asked about, where it is one."""
     found = _project(reader, places)
     return None if found is None else project.shown(reader, found, int(now.timestamp() * 1e6))
 
 
-def _hot_files(page: dict[str, Any]) -> list[str]:
-    return [line["text"].split("`")[1] for line in page["hotspots"] if line["text"].count("`") >= 2]
+def _hot_files(page: ProjectPage) -> list[str]:
+    return [line.text.split("`")[1] for line in page.hotspots if line.text.count("`") >= 2]
 
 
-def _held_here(page: dict[str, Any]) -> Here:
+def _held_here(page: ProjectPage) -> Here:
     conventions, hotspots, avoid = (
-        [line["text"] for line in page[section][:MOST_LINES]] for section in ("conventions", "hotspots", "avoid")
+        [line.text for line in section[:MOST_LINES]] for section in (page.conventions, page.hotspots, page.avoid)
     )
-    return Here(name=page["project"]["name"], conventions=conventions, hotspots=hotspots, avoid=avoid)
+    return Here(name=page.project.name, conventions=conventions, hotspots=hotspots, avoid=avoid)

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 
-from memctl.api.queries import bugs, claims, code, work
+from memctl.api.queries import bugs, claims, code
 from memctl.api.queries import memories as queries
+from memctl.api.queries.strategies import strategies
 from memctl.api.queries.threads import open_threads
 from memctl.api.reading import models
 from memctl.api.reading.feedback import pinned
 from memctl.api.reading.pages import one
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
+from memctl.api.reading.views import Json
 from memctl.api.search.engine import Engine, Question
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
 from memctl.domain.events.recalls import RecalledMemory, quoted
+from memctl.domain.failures.signatures import says_little
 from memctl.domain.knowledge.memory import day_of, memory_id
 from memctl.domain.support.text import estimate_tokens
 from memctl.projections.working_memory import WorkingMemory
@@ -35,7 +37,12 @@ MOST_MEMORIES = 3
 MOST_SECTIONS = 4
 """Of core memory, at a session's start."""
 
-MOST_PINNED, MOST_RULES, MOST_THREADS, MOST_EPISODES = 5, 3, 2, 3
+MOST_PINNED, MOST_STRATEGIES, MOST_RULES, MOST_THREADS = 5, 3, 3, 2
+"""Of each kind at a session's start: together they are to fit into `MOST_TOKENS`."""
+
+_OFFERS = ("asked", "promised")
+"""Kinds of open threads that end with the session: an offer that nobody took up is no work that is left."""
+
 TEXT = 500
 """Characters of one memory's text."""
 
@@ -59,7 +66,7 @@ Line = tuple[str, RecalledMemory]
 
 
 def recall(
-    reader: Reader, engine: Engine, hook: str, payload: dict[str, Any], stream: str, places: Places, now: datetime
+    reader: Reader, engine: Engine, hook: str, payload: dict[str, Json], stream: str, places: Places, now: datetime
 ) -> Injection:
     """What to inject into the session of that stream at a hook. The payload is in Claude Code's words.
 
@@ -88,7 +95,7 @@ def recall(
     return Injection()
 
 
-def _for_prompt(reader: Reader, engine: Engine, payload: dict[str, Any], places: Places, now: datetime) -> list[Line]:
+def _for_prompt(reader: Reader, engine: Engine, payload: dict[str, Json], places: Places, now: datetime) -> list[Line]:
     prompt = payload.get("prompt")
     if not isinstance(prompt, str) or len(prompt.strip()) < SHORTEST_PROMPT or prompt.lstrip().startswith("/"):
         return []
@@ -102,26 +109,24 @@ def _for_prompt(reader: Reader, engine: Engine, payload: dict[str, Any], places:
     ][:MOST_MEMORIES]
 
 
-def _for_error(reader: Reader, payload: dict[str, Any], places: Places) -> list[Line]:
+def _for_error(reader: Reader, payload: dict[str, Json], places: Places) -> list[Line]:
     error, given = payload.get("error"), payload.get("tool_input")
     command = given.get("command") if isinstance(given, dict) else None
     if not isinstance(error, str) or not error.strip():
         return []
     answer = bugs.bugs(reader, error, places, command=command if isinstance(command, str) else "", limit=2)
     for hit in answer.hits:
-        if hit.solution is None or hit.score < LIKE_ENOUGH:
+        if not hit.lesson or hit.score < LIKE_ENOUGH or says_little(hit.message):
             continue
-        fix = hit.solution.get("description") or hit.solution.get("approach") or ""
-        files = ", ".join(hit.solution.get("files", [])[:5])
-        message = f"{hit.last_seen:%Y-%m-%d} {quoted(hit.message, 200)}. What fixed it: {quoted(fix, TEXT)}"
-        return [_line(f"{message} in {quoted(files, 200)}" if files else message, hit.id, hit.score)]
+        message = f"{hit.last_seen:%Y-%m-%d} {quoted(hit.message, 200)}. What fixed it: {quoted(hit.lesson, TEXT)}"
+        return [_line(message, hit.id, hit.score)]
     return []
 
 
 def _always(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
     """Core memory and what is pinned, with the keys of what that was made of."""
     lines = [
-        _line(f"{_day_of(row)} {row['section']}: {quoted(row['text'], TEXT)}", f"core/{row['section']}")
+        _line(f"{(row.changed_at or '')[:10]} {row.section}: {quoted(row.text, TEXT)}", f"core/{row.section}")
         for row in claims.core_memory(reader)[:MOST_SECTIONS]
     ]
     wanted = pinned(reader, places)[:MOST_PINNED]
@@ -136,29 +141,32 @@ def _known(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
     lines, sources = _always(reader, places)
     known = claims.knowledge(reader, places, status="verified", limit=8).items
     for row in known:
-        if row["id"] not in sources:
-            said = f"{row['last_seen'][:10]} {quoted(row['text'], 300)}"
-            lines.append(_line(said, row["id"], memory=row["memory_id"]))
-    return lines, {row["text"] for row in known}
+        if row.id not in sources:
+            said = f"{(row.last_seen or '')[:10]} {quoted(row.text, 300)}"
+            lines.append(_line(said, row.id, memory=row.memory_id))
+    return lines, {row.text for row in known}
 
 
 def _for_start(reader: Reader, stream: str, places: Places) -> list[Line]:
     lines, texts = _known(reader, places)
     lines += _overview(reader, places, texts)
+    lines += [
+        _line(f"{(row.last_seen or '')[:10]} {quoted(row.content, TEXT)}", row.id, memory=row.memory_id)
+        for row in strategies(reader, places, limit=MOST_STRATEGIES).items
+    ]
     for rule in code.rules(reader, places, limit=MOST_RULES).items:
-        if rule["state"] != "weak" and (rule["asked_by_user"] or len(rule["sessions"]) > 1):
-            where = f"{rule['last_seen'][:10]} in {'/'.join(rule['languages'])}"
-            said = f"{where} {quoted(rule['before'], 80)} became {quoted(rule['after'], 80)}"
-            lines.append(_line(said, rule["id"], memory=memory_id("code_rule", rule["id"])))
+        # A rename that one session made is not the way things are written here.
+        if rule.state != "weak" and len(rule.sessions) > 1:
+            where = f"{(rule.last_seen or '')[:10]} in {'/'.join(rule.languages)}"
+            said = f"{where} {quoted(rule.before, 80)} became {quoted(rule.after, 80)}"
+            lines.append(_line(said, rule.id, memory=memory_id("code_rule", rule.id)))
     # A session that is taken up again has its own work before its eyes.
-    for row in [each for each in open_threads(reader, places) if each["stream"] != stream][:MOST_THREADS]:
-        left = quoted("; ".join(each["text"] for each in row["threads"]), TEXT)
-        said = f"{row['ended_at'][:10]} left open in {quoted(row['description'], 120)}: {left}"
-        lines.append(_line(said, row["id"], memory=memory_id("episode", row["id"])))
-    done = work.episodes(reader, places, limit=3 * MOST_EPISODES).items
-    for row in [each for each in done if each["stream"] != stream][:MOST_EPISODES]:
-        worked = f"{row['ended_at'][:10]} worked on {quoted(row['description'], 200)}: {row['outcome']}"
-        lines.append(_line(worked, row["id"], memory=memory_id("episode", row["id"])))
+    for row in [each for each in open_threads(reader, places) if each.stream != stream][:MOST_THREADS]:
+        left = quoted("; ".join(each.text for each in row.threads if each.kind not in _OFFERS), TEXT)
+        if not left.strip('"'):
+            continue
+        said = f"{(row.ended_at or '')[:10]} left open in {quoted(row.description, 120)}: {left}"
+        lines.append(_line(said, row.id, memory=memory_id("episode", row.id)))
     return lines
 
 
@@ -166,13 +174,9 @@ def _overview(reader: Reader, places: Places, shown: set[str]) -> list[Line]:
     """What is sure of the project, without the claims that are shown already."""
     lines = []
     for row in queries.memories(reader, places, kind="project", limit=1).items:
-        kept = "; ".join(line for line in row["text"].split("\n") if line not in shown)
-        lines.append(_line(f"{row['last_at'][:10]} {quoted(kept, TEXT)}", row["id"]))
+        kept = "; ".join(line for line in row.text.split("\n") if line not in shown)
+        lines.append(_line(f"{(row.last_at or '')[:10]} {quoted(kept, TEXT)}", row.id))
     return lines
-
-
-def _day_of(section: dict[str, Any]) -> str:
-    return str(section["changed_at"])[:10]
 
 
 def _for_the_rest(reader: Reader, stream: str) -> list[Line]:

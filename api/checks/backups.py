@@ -12,7 +12,7 @@ import msgspec
 
 from memctl.domain.events.erasure import Tombstone, scope_tombstones
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import api_keys as keys
+from memctl.infra import api_keys
 from memctl.infra.backup import archive
 from memctl.infra.backup.archive import BadBackup
 from memctl.infra.backup.copies import backups, folder_of
@@ -91,7 +91,7 @@ def restore(settings: Settings, connection: Connection, file: Path, receipts: It
         move_mark(connection)
         write_receipts(connection, settings.data_dir)
         now = datetime.now(UTC)
-        in_force = sum(key.holds(now) for key in keys.listed(connection, settings.space))
+        in_force = sum(key.holds(now) for key in api_keys.listed(connection, settings.space))
     return Restored(
         file=str(file), made_at=manifest.made_at, events=manifest.tables["events"].rows, receipts=len(fresh),
         left_out=left_out, keys=in_force, redacted=bool(redactions),

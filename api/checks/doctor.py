@@ -30,6 +30,7 @@ MOST_SKEW_S = 2.0
 """Between the database's clock and this machine's: as-of and recency compare the two."""
 
 MOST_IN_USE = 0.9
+"""Share of the database's connections: beyond it the next program may find none."""
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 _LISTENING = "0A"
@@ -169,8 +170,8 @@ def _clocks(connection: Connection) -> Check:
 
 def _schema(connection: Connection) -> Iterator[Check]:
     from memctl.infra.log.migrate import revisions
-    from memctl.infra.readmodels import fingerprint as rules
     from memctl.infra.readmodels import generations
+    from memctl.infra.readmodels.fingerprint import fingerprint
 
     there, head = revisions(connection)
     wrong = [] if there == head else [f"the database is at {there or 'no revision'}, this memctl at {head}"]
@@ -186,7 +187,7 @@ def _schema(connection: Connection) -> Iterator[Check]:
     if not newer and generations.stale(connection):
         stale = ["the live rows were folded by other rules than this memctl has"]
     yield check(
-        "postgres", "rules", f"fingerprint {rules.fingerprint()[:12]}", stale,
+        "postgres", "rules", f"fingerprint {fingerprint()[:12]}", stale,
         advice="workers rebuild by themselves; see `memctl status`, or run `memctl replay --all`",
     )  # fmt: skip
 

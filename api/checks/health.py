@@ -19,8 +19,7 @@ from memctl.api.reading.reader import Reader
 from memctl.domain.support.wording import span
 from memctl.infra import queue
 from memctl.infra.log.mark import mark_age
-from memctl.infra.readmodels import processor_work as processing
-from memctl.infra.readmodels import rebuilds
+from memctl.infra.readmodels import processor_work, rebuilds
 from memctl.infra.readmodels.rebuilds import RebuildProgress
 from memctl.infra.vectors import outbox
 
@@ -102,7 +101,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     standing: LettersStatus
     behind: Behind | None = None
     servers: Servers = Servers()
-    processors: tuple[processing.WorkState, ...] = ()
+    processors: tuple[processor_work.WorkState, ...] = ()
     replay: RebuildProgress | None = None
     """The one that is under way."""
     ended: RebuildProgress | None = None
@@ -263,17 +262,17 @@ def health(reader: Reader, servers: Servers = Servers()) -> Health:  # noqa: B00
     to_write, to_embed = outbox.backlog(reader.connection, reader.live.stage2)
     replays = rebuilds.progress(reader.connection, LATEST)
     return Health(
-        last_position=found["last_position"],
-        mark=found["mark"],
+        last_position=found.last_position,
+        mark=found.mark,
         mark_age_s=mark_age(reader.connection),
-        shards=tuple(Shard(**shard) for shard in found["shards"]),
+        shards=tuple(Shard(**msgspec.structs.asdict(shard)) for shard in found.shards),
         to_write=to_write,
         to_embed=to_embed,
         filling=outbox.filling(reader.connection, reader.live.stage2),
         standing=dead_letters.standing(reader),
-        behind=_behind(reader, found["last_position"]),
+        behind=_behind(reader, found.last_position),
         servers=servers,
-        processors=tuple(processing.standings(reader.connection, reader.space_id)),
+        processors=tuple(processor_work.standings(reader.connection, reader.space_id)),
         replay=next((each for each in replays if each.status == "running"), None),
         ended=last_replay(reader),
         sizes=stats.sizes(reader),

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from memctl.api.checks.check import Check, check, number, skipped
 from memctl.api.client import Client, Refused, Unreachable
+from memctl.api.reading.caller import Caller
 from memctl.infra.hooks.remote_progress import Seen
 from memctl.infra.settings_model import Settings
 
@@ -41,7 +42,7 @@ def _api(settings: Settings) -> Iterator[Check]:
     began = time.monotonic()
     try:
         with Client(url, settings.api_token or "", patience_s=PATIENCE_S, space=settings.space_meant) as client:
-            caller = client.get("/v1/caller")
+            caller = client.read("/v1/caller", Caller).value
     except (Unreachable, Refused) as why:
         refuses = isinstance(why, Refused) and why.status in (401, 403)
         yield check(
@@ -53,9 +54,9 @@ def _api(settings: Settings) -> Iterator[Check]:
         return
     took = f"{urlsplit(url).hostname}, answered in {(time.monotonic() - began) * 1000:.0f} ms"
     yield check(PART, "api", f"{took} [{settings.origin('api_url')}]")
-    scopes = caller["scopes"]
+    scopes = caller.scopes
     missing = [f"it has no scope {scope}: {what}" for scope, what in NEEDS.items() if scope not in scopes]
-    projects = caller.get("projects")
+    projects = caller.projects
     bound = "" if projects is None else f", for {number(len(projects), 'project')}"
     yield check(
         PART, "key", f"may {', '.join(sorted(scopes))}{bound}", missing,

@@ -6,7 +6,7 @@ An event with something that the rules cut is appended again without it, and the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from uuid import UUID, uuid4
 
 import msgspec
@@ -73,13 +73,7 @@ def redact_past(settings: Settings, *, dry: bool = False, notify: Callable[[str]
         upto = move_mark(log)
         for events in _pages(log, upto, intake.space_id):
             looked_at += len(events)
-            prepared = intake.prepare([_as_recorded(event) for event in events])
-            cut.update(prepared.redactions)
-            pairs = [
-                (event, redacted)
-                for event, redacted in zip(events, prepared.events, strict=True)
-                if (redacted.payload, redacted.location) != (event.payload, event.location)
-            ]
+            pairs = _changed(intake, events, cut)
             if not pairs or dry:
                 changed += len(pairs)
                 continue
@@ -93,15 +87,33 @@ def redact_past(settings: Settings, *, dry: bool = False, notify: Callable[[str]
                 erase_round(log, intake.space_id, receipt, ids, only=[event.event_id for event, _ in pairs])
         opened = not dry and bool(changed or begun)
         if opened:
-            before = {each.id: len(each.erased) for each in begun}
-            for id in before or [receipt]:
-                total = before.get(id, 0) + (changed if id == receipt else 0)
-                recorded(writer, id, Scope(kind="rules"), total, "")
-                erase.finish(log, id, {"events": total, "cut": dict(cut) if id == receipt else {}})
+            _finish(log, writer, begun, receipt, changed, cut)
             write_receipts(log, settings.data_dir)
             outbox.forget_unused(log, upto)
             intake.wake()
     return Redacted(looked_at=looked_at, events=changed, cut=dict(cut), receipt=receipt if opened else None)
+
+
+def _changed(intake: IngestWriter, events: Sequence[Event], cut: Counter[str]) -> list[tuple[Event, NewEvent]]:
+    """Events that hold what today's rules cut, each with what is left of it; what was cut is added to `cut`."""
+    prepared = intake.prepare([_as_recorded(event) for event in events])
+    cut.update(prepared.redactions)
+    return [
+        (event, redacted)
+        for event, redacted in zip(events, prepared.events, strict=True)
+        if (redacted.payload, redacted.location) != (event.payload, event.location)
+    ]
+
+
+def _finish(
+    log: Connection, writer: EventWriter, begun: Sequence[Receipt], receipt: UUID, changed: int, cut: Counter[str]
+) -> None:
+    """Record and close this redaction, and those that were begun before; `changed` and `cut` are of `receipt`."""
+    before = {each.id: len(each.erased) for each in begun}
+    for id in before or [receipt]:
+        total = before.get(id, 0) + (changed if id == receipt else 0)
+        recorded(writer, id, Scope(kind="rules"), total, "")
+        erase.finish(log, id, {"events": total, "cut": dict(cut) if id == receipt else {}})
 
 
 def open_redactions(connection: Connection, space: str) -> list[Receipt]:

@@ -83,7 +83,7 @@ def _streams(reader: Reader, wanted: str) -> tuple[str, ...]:
         " AND (stream = %s OR session_id = %s)",
         [reader.space_id, wanted, wanted],
     ).fetchall()
-    found = [row[0] for row in rows] or [str(queries.session(reader, wanted)["id"])]
+    found = [row[0] for row in rows] or [queries.session(reader, wanted).id]
     waiting = list(found)
     while waiting:
         ids = [stream.split("/", 2)[2] for stream in waiting]
@@ -100,7 +100,7 @@ def _streams(reader: Reader, wanted: str) -> tuple[str, ...]:
 def _of_id(reader: Reader, wanted: str) -> Plan:
     try:
         found = queries.thing(reader, wanted)
-        kind, id = found["kind"], str(found["item"]["id"])
+        kind, id = found.kind, str(found.item["id"])
     except queries.NotFound:
         # What no read model shows may be an event all the same, one that cannot be read.
         ids = [UUID(id) for id in queries.event_ids(reader, wanted, 2)]

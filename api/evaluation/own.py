@@ -8,7 +8,7 @@ from __future__ import annotations
 from memctl.api.evaluation import Asked, Dataset, Passage
 from memctl.api.reading import models
 from memctl.api.reading.reader import Reader
-from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.readmodels.rows import rows_of
 from memctl.projections.episodes import EpisodeRow
 
 SHORTEST = 20
@@ -21,7 +21,7 @@ def own_history(reader: Reader) -> Dataset:
     episodes = models.episodes
     rows = [
         row
-        for row in readmodels.rows_of(reader.connection, episodes, reader.live.stage1, reader.space_id)
+        for row in rows_of(reader.connection, episodes, reader.live.stage1, reader.space_id)
         if len(_done(row)) >= SHORTEST
     ]
     return dataset(rows)

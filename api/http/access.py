@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.api.reading.caller import Caller
-from memctl.infra import api_keys as keys
+from memctl.infra import api_keys
 from memctl.infra.api_keys import SCOPES, Key, Scope
 
 if TYPE_CHECKING:
@@ -83,6 +83,9 @@ RULES: dict[tuple[str, str], Rule] = {
     ("POST", "/v1/ask"): _READ,
     ("GET", "/v1/strategies"): _READ,
     ("GET", "/v1/guidance"): _READ,
+    ("GET", "/v1/recalls"): _READ,
+    ("GET", "/v1/hindsight"): _READ,
+    ("GET", "/v1/hindsight/"): _READ,
     ("GET", "/v1/projects"): _READ,
     ("GET", "/v1/project"): _READ,
     ("GET", "/v1/tools"): _rule("read", whole=True),
@@ -152,13 +155,13 @@ class Keyring:
     def __init__(self, readers: Readers) -> None:
         self._readers = readers
         self._lock = threading.Lock()
-        self._known = keys.Lock({})
+        self._known = api_keys.Lock({})
         self._read_at = float("-inf")
         self._spare = 0
 
     def caller(self, token: str) -> Caller | None:
         """Who a token is of; None for nobody. Raises: DatabaseUnavailable, TooBusy."""
-        if not token.startswith(keys.PREFIX):
+        if not token.startswith(api_keys.PREFIX):
             return None
         key = self._key(token)
         if key is None or not key.holds(datetime.now(UTC)):
@@ -178,4 +181,4 @@ class Keyring:
             return found
 
     def _read(self) -> None:
-        self._known = self._readers.read(lambda reader: keys.lock_of(reader.connection, reader.space))
+        self._known = self._readers.read(lambda reader: api_keys.lock_of(reader.connection, reader.space))

@@ -10,13 +10,14 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from memctl.api.assist import guidance as guiding
-from memctl.api.assist.guidance import Kind
 from memctl.api.http.parameters import LONGEST_PLACE, Here, Number, Project
+from memctl.api.reading.advice import Kind
 from memctl.api.reading.places import places_of
 from memctl.api.reading.reader import Reader
 from memctl.api.search.engine import Engine
 
 LONGEST = 50_000
+"""Characters of a text that is asked about: whole prompts with a pasted log; what is longer says no more."""
 
 
 class Asked(BaseModel):

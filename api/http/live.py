@@ -13,8 +13,10 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
+from memctl.api.http.openapi import Responses
 from memctl.api.http.parameters import IN_DIGITS
 from memctl.api.queries import stats
+from memctl.api.reading.counts import LogProgress
 from memctl.api.reading.reader import Reader, Readers, TooBusy
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.log.mark import mark
@@ -38,7 +40,9 @@ BEAT_S = 15.0
 """A tail that has nothing to say says so this often, so that dead connections are found."""
 
 MOST_TAILS = 16
+"""Tails at once: each keeps a connection."""
 MOST_AT_ONCE = 500
+"""Events that a tail reads at once, and holds in memory."""
 
 
 class NotWritten(MemctlError):
@@ -101,8 +105,8 @@ def caught_up(readers: Readers) -> Callable[..., Awaitable[None]]:
 def _reached(reader: Reader) -> tuple[int, int, int, int]:
     """The log's last position, the one up to which all is folded, and points that wait for their words and meaning."""
     found = stats.progress(reader)
-    lowest = min((shard["position"] for shard in found["shards"]), default=0)
-    return (found["last_position"], lowest, *outbox.backlog(reader.connection, reader.live.stage2))
+    lowest = min((shard.position for shard in found.shards), default=0)
+    return (found.last_position, lowest, *outbox.backlog(reader.connection, reader.live.stage2))
 
 
 class AddedHeaders:
@@ -125,7 +129,7 @@ def tails(readers: Readers) -> APIRouter:
     router = APIRouter(tags=["live"])
     open_tails: set[_Tail] = set()
 
-    described: dict[int | str, dict[str, Any]] = {
+    described: Responses = {
         200: {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
     }
 
@@ -174,8 +178,9 @@ async def _events(looking: _Looking, after: int) -> AsyncIterator[bytes]:
     reached = [after]
     async for found in looking.at(lambda reader: _since(reader, reached[0])):
         for row in found:
-            reached[0] = row["position"]
-            yield b"id: %d\nevent: %s\ndata: %s\n\n" % (reached[0], row["type"].encode(), orjson.dumps(row))
+            reached[0] = row.position
+            data = orjson.dumps(row, default=msgspec.to_builtins)
+            yield b"id: %d\nevent: %s\ndata: %s\n\n" % (reached[0], row.type.encode(), data)
         if found is _BEAT:
             yield b": still here\n\n"
 
@@ -183,12 +188,28 @@ async def _events(looking: _Looking, after: int) -> AsyncIterator[bytes]:
 async def _progress(looking: _Looking) -> AsyncIterator[bytes]:
     before = b""
     async for found in looking.at(_standing):
-        data = before if found is _BEAT else orjson.dumps(found)
+        data = before if found is _BEAT else orjson.dumps(found, default=msgspec.to_builtins)
         if data != before:
             before = data
             yield b"event: progress\ndata: %s\n\n" % data
         elif found is _BEAT:
             yield b": still here\n\n"
+
+
+class Arrived(msgspec.Struct, frozen=True):
+    """An event that can be read now; `occurred_at` in microseconds."""
+
+    position: int
+    id: str
+    type: str
+    stream: str
+    occurred_at: int
+
+
+class EngineProgress(LogProgress, frozen=True, kw_only=True):
+    """How far the read models are behind the log, and the rebuilds that run."""
+
+    replays: list[rebuilds.RebuildProgress]
 
 
 _BEAT: tuple[Any, ...] = ()
@@ -212,17 +233,15 @@ class _Looking:
             await asyncio.sleep(TAIL_EVERY_S)
 
 
-def _since(reader: Reader, after: int) -> list[dict[str, Any]]:
+def _since(reader: Reader, after: int) -> list[Arrived]:
     rows = reader.connection.execute(
         "SELECT position, event_id, type, stream, occurred_at FROM memctl.events"
         " WHERE space_id = %s AND position > %s AND position <= %s ORDER BY position LIMIT %s",
         [reader.space_id, after, mark(reader.connection), MOST_AT_ONCE],
     )
-    return [
-        {"position": row[0], "id": str(row[1]), "type": row[2], "stream": row[3], "occurred_at": row[4]} for row in rows
-    ]
+    return [Arrived(row[0], str(row[1]), row[2], row[3], row[4]) for row in rows]
 
 
-def _standing(reader: Reader) -> dict[str, Any]:
+def _standing(reader: Reader) -> EngineProgress:
     running = [each for each in rebuilds.progress(reader.connection, 5) if each.ended_at is None]
-    return {**stats.progress(reader), "replays": [msgspec.to_builtins(each) for each in running]}
+    return EngineProgress(**msgspec.structs.asdict(stats.progress(reader)), replays=running)

@@ -18,9 +18,11 @@ from fastapi import APIRouter, Response
 
 from memctl.api.checks.counting import Counted
 from memctl.api.checks.health import Health, Trouble, health, servers, troubles
+from memctl.api.queries import hindsight as hindsights
 from memctl.api.queries import learning
-from memctl.api.queries.learning import Changes, Learnt, Use
 from memctl.api.queries.stats import lasting_fixes, totals_of, version_of
+from memctl.api.reading.counts import Changes, Learnt, Use
+from memctl.api.reading.hindsight import Count
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader, Readers
 from memctl.infra.backup import copies as backups
@@ -86,6 +88,7 @@ METRICS = (
     Metric("recalls_followed", "Those, the newest 32 of each memory, whose work ended in a known way.", ("kind",)),
     Metric("recalls_worth", "What came of those: 1 for a success, 0.5 for a part of it.", ("kind",)),
     Metric("ratings", "The newest 32 ratings of each memory; helpful from 0.5 on.", ("kind", "helpful")),
+    Metric("hindsight", "Times that memory held what was needed, and whether it was recalled.", ("kind", "recalled")),
     Metric("learnt", "What was learnt, by read model and how it stands.", ("what", "state")),
     Metric("consolidations", "Changes that consolidation recorded, and whether they stand.", ("change", "state")),
     Metric("processor_work", "Pieces of work of processors.", ("processor", "status")),
@@ -110,17 +113,19 @@ def routes(readers: Readers, timings: Timings, settings: Settings) -> APIRouter:
     def figures() -> Response:
         """How far everything is, for Prometheus."""
         asked = servers(settings)
-        found, spent, taught = readers.read(
+        found, spent, taught, held = readers.read(
             lambda reader: (
                 health(reader, asked),
                 budget.spent(reader.connection),
                 counted.of("learning", version_of(reader), lambda: _learning(reader)),
+                counted.of("hindsight", version_of(reader), lambda: _hindsight(reader)),
             )
         )
         samples = [
             *_of_the_database(found),
             *of_language_models(spent, settings.llm),
             *of_learning(*taught),
+            *of_hindsight(held),
             *_of_the_spool(settings.data_dir / FOLDER),
             *of_backups(backups.kept(settings), datetime.now(UTC)),
         ]
@@ -209,6 +214,19 @@ def of_learning(
             Sample("consolidations", change.undone, (change.change, "undone")),
         ]
     return found
+
+
+def _hindsight(reader: Reader) -> list[Count]:
+    return hindsights.counted(hindsights.records(reader, Places(None, "everywhere", None)))
+
+
+def of_hindsight(counts: Sequence[Count]) -> list[Sample]:
+    """How often memory held what was needed, and whether it was recalled."""
+    return [
+        Sample("hindsight", value, (count.kind, recalled))
+        for count in counts
+        for recalled, value in (("yes", count.recalled), ("no", count.count - count.recalled))
+    ]
 
 
 def _of_the_spool(folder: Path) -> list[Sample]:

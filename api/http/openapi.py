@@ -11,7 +11,7 @@ import orjson
 
 from memctl.api.http import spaces as http_spaces
 from memctl.api.http.access import is_open, rule_of
-from memctl.api.queries.explain import Explanation
+from memctl.api.reading.explanation import Explanation
 from memctl.api.reading.views import BugAnswer, Evidence, Found, SearchAnswer, is_moment
 
 if TYPE_CHECKING:

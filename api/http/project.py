@@ -12,6 +12,7 @@ from memctl.api.http.parameters import Here, Limit, Project
 from memctl.api.queries import project as pages
 from memctl.api.reading.places import places_of, project_asked, projects_of
 from memctl.api.reading.reader import Reader
+from memctl.api.reading.views import Listing
 
 Found = Callable[[Request, Callable[[Reader], Any]], Response]
 
@@ -25,7 +26,7 @@ def routes(
     @router.get("/projects")
     def projects(request: Request) -> Response:
         """Every project, newest first, with its locations and what was merged into it."""
-        return found(request, lambda reader: {"items": pages.listed(projects_of(reader).all)})
+        return found(request, lambda reader: Listing(pages.listed(projects_of(reader).all)))
 
     @router.get("/project")
     def project(project: Project = None, here: Here = None) -> Response:

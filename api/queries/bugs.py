@@ -23,9 +23,19 @@ from memctl.api.reading.pages import (
 )
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.reader import Reader
-from memctl.api.reading.views import BugAnswer, BugHit, Evidence, RelatedBug, each_shown, moment, shown
+from memctl.api.reading.views import (
+    BugAnswer,
+    BugHit,
+    Evidence,
+    RecognisedError,
+    RelatedBug,
+    ShownSolution,
+    moment,
+    shown_as,
+)
 from memctl.domain.failures.matching import DESCRIPTION, MATCHES_ABOVE, Match, Shape, match, shape_of
 from memctl.domain.failures.signatures import SeenError, signature_of
+from memctl.domain.failures.solutions import lesson_of
 from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.support.bounded import names
 from memctl.projections.bug_patterns import BugPattern
@@ -33,6 +43,10 @@ from memctl.projections.kernel import Projection
 
 _OF_ONE_TYPE = 300
 """Patterns of an error's type that it is compared with, newest first."""
+
+
+HELD = 0.5
+"""Least success rate of a solution that is shown as the lesson: one that never failed has more."""
 
 
 class Likeness(msgspec.Struct, frozen=True):
@@ -61,10 +75,7 @@ def bugs(
     found = like(reader, errors, places, command=command, also=chances) or _patterns_of(reader, chances, places)
     found = found[:limit]
     return BugAnswer(
-        errors=[
-            {"signature": e.signature, "error_types": list(e.error_types), "template": e.template, "message": e.message}
-            for e in errors
-        ],
+        errors=[RecognisedError(e.signature, list(e.error_types), e.template, e.message) for e in errors],
         hits=_hits(reader, found),
     )
 
@@ -215,8 +226,9 @@ def _hit(reader: Reader, found: Likeness, evidence: list[Evidence], related: Seq
         last_seen=moment(pattern.last_seen),
         projects=sorted({projects_of(reader).name_of(place) for place in names(pattern.locations)}),
         files=list(names(pattern.files)),
-        solution=shown(solutions[0]) if solutions else None,
-        solutions=each_shown(solutions[:5]),
+        solution=shown_as(solutions[0], ShownSolution) if solutions else None,
+        lesson=next((lesson for each in solutions if each.success_rate >= HELD and (lesson := lesson_of(each))), ""),
+        solutions=[shown_as(each, ShownSolution) for each in solutions[:5]],
         related=[
             RelatedBug(each.signature, list(each.error_types), each.message or each.template, each.resolutions)
             for each in related

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence, Set
-from typing import Any, NamedTuple, get_args
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence, Set
+from typing import Any, NamedTuple, TypeVar, get_args
 
 import msgspec
 from psycopg import sql
@@ -28,8 +28,17 @@ from memctl.api.reading.pages import (
 )
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.reader import Reader
+from memctl.api.reading.records import (
+    ClaimItem,
+    CoreSectionItem,
+    CoreVersion,
+    InsightItem,
+    KnowledgeItem,
+    PreferenceItem,
+    ResolutionItem,
+)
 from memctl.api.reading.staleness import changed_since
-from memctl.api.reading.views import Page, iso, moment, shown
+from memctl.api.reading.views import Page, iso, moment, shown_as
 from memctl.domain.events.core_memory import CORE, CoreMemoryAppended, CoreMemoryReplaced
 from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.language.preferences import Group
@@ -40,6 +49,8 @@ from memctl.projections.insights import Insight
 from memctl.projections.kernel import Projection
 from memctl.projections.resolutions import effective
 from memctl.projections.verified_knowledge import VerifiedClaim, VerifiedKnowledge, knowledge_id
+
+T = TypeVar("T")
 
 MOST_ASPECTS = 200
 """Rows of preferences that one answer is made of."""
@@ -56,7 +67,7 @@ def insights(
     waiting: bool | None = None,
     limit: int = 50,
     cursor: str | None = None,
-) -> Page:
+) -> Page[InsightItem]:
     """Claims read out of words and work, by when they were last made: each with its level (1 to 4), and what it is
     missing. With `waiting` only those below level 3, without it (False) only the others. Those that a person
     rejected are left out."""
@@ -69,20 +80,25 @@ def insights(
     rows = [Keyed(key, insight) for key, insight in found_claims if insight is not None]
     homes = {keyed.key: _memory_of(keyed.row) for keyed in rows}
     active = several(reader, models.memories, list(homes.values()))
-    found = with_evidence(reader, rows)
-    for item in found:
-        candidate = candidates.get(item["id"])
-        item["level"] = _level(candidate, homes[item["id"]] in active)
-        item["missing"] = list(candidate.missing) if candidate else []
-        item["warrant"] = candidate.warrant if candidate else ""
-    return Page(_one_each(found, ("kind", "polarity", "canonical")), after, places.scope)
+    found = [
+        msgspec.structs.replace(
+            item,
+            level=_level(candidates[item.id], homes[item.id] in active),
+            missing=list(candidates[item.id].missing),
+            warrant=candidates[item.id].warrant,
+        )
+        for item in with_evidence(reader, rows, InsightItem)
+    ]
+    # Another worktree or clone of the same project may say the same.
+    items = _first_of_each(found, lambda item: (item.project, item.kind, item.polarity, item.canonical))
+    return Page(items, after, places.scope)
 
 
-def _one_each(items: Sequence[dict[str, Any]], same: Sequence[str]) -> list[dict[str, Any]]:
-    """The items without those that say the same of another worktree or clone of the same project."""
-    best: dict[tuple[Any, ...], dict[str, Any]] = {}
+def _first_of_each(items: Sequence[T], same: Callable[[T], Hashable]) -> list[T]:
+    """The items without those that are the same as one before."""
+    best: dict[Hashable, T] = {}
     for item in items:
-        best.setdefault((item["project"], *(item[name] for name in same)), item)
+        best.setdefault(same(item), item)
     return list(best.values())
 
 
@@ -92,9 +108,7 @@ def _memory_of(insight: Insight) -> str:
     return memory_id("knowledge", knowledge_id(insight.subject, place))
 
 
-def _level(candidate: Any, active: bool) -> int:
-    if candidate is None:
-        return 1
+def _level(candidate: Candidate, active: bool) -> int:
     if candidate.ready:
         return 4 if active else 3
     return 2 if all(check.passed for check in candidate.checks) else 1
@@ -108,7 +122,7 @@ def knowledge(
     status: str | None = None,
     limit: int = 50,
     cursor: str | None = None,
-) -> Page:
+) -> Page[KnowledgeItem]:
     """What is held true, by subject: claims that stand, what they replaced, and the words they rest on. `sessions` are
     those of the whole project that show what stands first, where each claim has those of one clone."""
     p = models.verified_knowledge
@@ -116,11 +130,12 @@ def knowledge(
     rows, after = page(reader, p, "last_seen", conditions, limit=limit, cursor=cursor)
     projects = projects_of(reader)
     sessions = _sessions_of_projects(reader, projects, rows)
-    items = [
-        {**item, "project": projects.name_of(item["location"]), "sessions": sessions[item["id"]]}
+    found = [
+        msgspec.structs.replace(item, project=projects.name_of(item.location), sessions=sessions[item.id])
         for item in known(reader, rows)
     ]
-    return Page(_one_each(items, ("subject", "text", "status")), after, places.scope)
+    items = _first_of_each(found, lambda item: (item.project, item.subject, item.text, item.status))
+    return Page(items, after, places.scope)
 
 
 def _sessions_of_projects(reader: Reader, projects: Projects, rows: Sequence[Keyed[Any]]) -> dict[str, int]:
@@ -183,22 +198,31 @@ def _claims_alike(
     return map(_Made._make, found)
 
 
-def known(reader: Reader, rows: Sequence[Keyed[VerifiedKnowledge]]) -> list[dict[str, Any]]:
+def known(reader: Reader, rows: Sequence[Keyed[VerifiedKnowledge]]) -> list[KnowledgeItem]:
     """Verified subjects with the evidence of each of their claims."""
     events = events_of(reader, [span for keyed in rows for claim in keyed.row.claims for span in claim.evidence])
     changed = changed_since(reader, (path for keyed in rows for claim in keyed.row.claims for path in claim.files))
-    found = []
-    for keyed in rows:
-        item = {"id": keyed.key, **shown(keyed.row)}
-        for claim, listed in zip(keyed.row.claims, item["claims"], strict=True):
-            listed["evidence"] = msgspec.to_builtins(evidence_of(claim.evidence, events))
-            listed["stale"] = any(changed.get(path, 0) > claim.last_seen for path in claim.files)
-        item["memory_id"] = memory_id("knowledge", keyed.key)
-        found.append(item)
-    return found
+    return [
+        shown_as(
+            keyed.row,
+            KnowledgeItem,
+            id=keyed.key,
+            claims=[
+                shown_as(
+                    claim,
+                    ClaimItem,
+                    evidence=evidence_of(claim.evidence, events),
+                    stale=any(changed.get(path, 0) > claim.last_seen for path in claim.files),
+                )
+                for claim in keyed.row.claims
+            ],
+            memory_id=memory_id("knowledge", keyed.key),
+        )
+        for keyed in rows
+    ]
 
 
-def preferences(reader: Reader, places: Places, *, limit: int = 50) -> Page:
+def preferences(reader: Reader, places: Places, *, limit: int = 50) -> Page[PreferenceItem]:
     """How the user likes to work, here and everywhere: one item for each value of an aspect, by group, and for each
     thing accepted, rejected or used as a shortcut, weightiest first."""
     p, projects = models.user_preferences, projects_of(reader)
@@ -210,13 +234,12 @@ def preferences(reader: Reader, places: Places, *, limit: int = 50) -> Page:
         best.setdefault((row.group, row.name or claim.text), (row, claim))
     rejected = {verdict.id for verdict in _rejected(reader, [claim.insight for _, claim in best.values()])}
     found = [
-        {"group": row.group, "name": row.name, "project": projects.name_of(row.location),
-         **shown(claim)}
+        shown_as(claim, PreferenceItem, group=row.group, name=row.name, project=projects.name_of(row.location))
         for row, claim in best.values()
         if claim.insight not in rejected
-    ]  # fmt: skip
+    ]
     order = list(get_args(Group))
-    found.sort(key=lambda item: order.index(item["group"]))
+    found.sort(key=lambda item: order.index(item.group))
     return Page(found[:limit], None, places.scope)
 
 
@@ -241,13 +264,15 @@ def effective_id(reader: Reader, id: str) -> tuple[str, str]:
     return status, "" if to == id else to
 
 
-def core_memory(reader: Reader) -> list[dict[str, Any]]:
+def core_memory(reader: Reader) -> list[CoreSectionItem]:
     """The sections of core memory, by name."""
     rows, _ = page(reader, models.core_memory, "changed_at", [], limit=MOST_SECTIONS, cursor=None)
-    return [shown(keyed.row) for keyed in sorted(rows, key=lambda keyed: keyed.key) if keyed.row.text]
+    return [
+        shown_as(keyed.row, CoreSectionItem) for keyed in sorted(rows, key=lambda keyed: keyed.key) if keyed.row.text
+    ]
 
 
-def core_history(reader: Reader, section: str) -> list[dict[str, Any]]:
+def core_history(reader: Reader, section: str) -> list[CoreVersion]:
     """What a section of core memory was, version by version, newest first; what was forgotten is left out."""
     edits = [
         (event, event.payload)
@@ -255,19 +280,19 @@ def core_history(reader: Reader, section: str) -> list[dict[str, Any]]:
         if isinstance(event.payload, CoreMemoryAppended | CoreMemoryReplaced) and event.payload.section == section
     ]
     return [
-        {
-            "section": section,
-            "text": edit.text,
-            "version": edit.version,
-            "changed_at": iso(moment(int(event.occurred_at))),
-            "by": event.actor,
-            "event": str(event.event_id),
-        }
+        CoreVersion(
+            section=section,
+            text=edit.text,
+            version=edit.version,
+            changed_at=iso(moment(int(event.occurred_at))),
+            by=event.actor,
+            event=str(event.event_id),
+        )
         for event, edit in sorted(edits, key=lambda pair: pair[1].version, reverse=True)
     ]
 
 
-def resolutions(reader: Reader, *, limit: int = 50, cursor: str | None = None) -> Page:
+def resolutions(reader: Reader, *, limit: int = 50, cursor: str | None = None) -> Page[ResolutionItem]:
     """What became of what was left open, latest first."""
     rows, after = page(reader, models.resolutions, "resolved_at", [], limit=limit, cursor=cursor)
-    return Page([{"id": keyed.key, **shown(keyed.row)} for keyed in rows], after)
+    return Page([shown_as(keyed.row, ResolutionItem, id=keyed.key) for keyed in rows], after)

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 from psycopg import sql
 
 from memctl.api.reading import models
 from memctl.api.reading.feedback import standing
+from memctl.api.reading.learnt import (
+    Applicability,
+    CodeExample,
+    Effects,
+    PatternItem,
+    PatternStats,
+    RuleItem,
+    RuleVerdict,
+    Transformation,
+)
 from memctl.api.reading.pages import Condition, Keyed, page
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.reader import Reader
@@ -44,7 +53,7 @@ def rules(
     language: str | None = None,
     state: str | None = None,
     limit: int = 50,
-) -> Page:
+) -> Page[RuleItem]:
     """Rules of replacement, the surest first. Those seen in one file only, and retired ones, only if `state` asks."""
     p = models.code_rules
     conditions = met_in(places)
@@ -59,58 +68,58 @@ def rules(
             )
         )
     known = projects_of(reader)
-    found: list[dict[str, Any]] = []
+    found: list[RuleItem] = []
     cursor: str | None = None
     while len(found) < limit:
         rows, cursor = page(reader, p, "last_seen", conditions, limit=_LOOKED_AT, cursor=cursor)
         for keyed in standing(reader, "code_rule", rows):
             item = rule_item(keyed, known)
             wanted = (state,) if state else ("trusted", "active", "weak")
-            spoken = language is None or family_of(language) in map(family_of, item["languages"])
-            if item["state"] in wanted and spoken:
+            spoken = language is None or family_of(language) in map(family_of, item.languages)
+            if item.state in wanted and spoken:
                 found.append(item)
         if cursor is None:
             break
-    found.sort(key=lambda item: (_ORDER[item["state"]], -item["confidence"], -item["observations"], item["id"]))
+    found.sort(key=lambda item: (_ORDER[item.state], -item.confidence, -item.observations, item.id))
     return Page(found[:limit], None, places.scope)
 
 
-def rule_item(keyed: Keyed[CodeRule], known: Projects) -> dict[str, Any]:
+def rule_item(keyed: Keyed[CodeRule], known: Projects) -> RuleItem:
     """A rule as it is shown: what gives way to what, how sure that is, and where it was seen."""
     rule: CodeRule = keyed.row
     before, after = rule.texts_ahead
     outcomes = rule.outcomes
-    return {
-        "id": keyed.key,
-        "before": before,
-        "after": after,
-        "kind": rule.kind,
-        "regex": rule.regex if rule.kind == "regex" else None,
-        "category": rule.category,
-        "languages": list(rule.languages),
-        "state": rule.state,
-        "confidence": rule.confidence,
-        "observations": rule.observations,
-        "places": sum(s.places for s in rule.sightings if s.forward == rule.forward),
-        "successes": sum(outcomes),
-        "failures": len(outcomes) - sum(outcomes),
-        "asked_by_user": any(s.asked and s.forward == rule.forward for s in rule.sightings),
-        "files": list(names(rule.files)),
-        "sessions": list(names(rule.sessions)),
-        "projects": sorted({known.name_of(place) for place in names(rule.locations) if place}),
-        "first_seen": _iso(rule.first_seen),
-        "last_seen": _iso(rule.last_seen),
-        "examples": [_example(s) for s in rule.sightings if s.forward == rule.forward][:_EXAMPLES],
-        "verdicts": [{"at": _iso(v.at), "success": v.success, "why": v.why, "by": v.by} for v in rule.verdicts],
-        "retired": rule.retired is not None and not rule.retired.back,
-        "reason": rule.retired.reason if rule.retired is not None else "",
-        "merged_into": rule.retired.into if rule.retired is not None else "",
-    }
+    return RuleItem(
+        id=keyed.key,
+        before=before,
+        after=after,
+        kind=rule.kind,
+        regex=rule.regex if rule.kind == "regex" else None,
+        category=rule.category,
+        languages=list(rule.languages),
+        state=rule.state,
+        confidence=rule.confidence,
+        observations=rule.observations,
+        places=sum(s.places for s in rule.sightings if s.forward == rule.forward),
+        successes=sum(outcomes),
+        failures=len(outcomes) - sum(outcomes),
+        asked_by_user=any(s.asked and s.forward == rule.forward for s in rule.sightings),
+        files=list(names(rule.files)),
+        sessions=list(names(rule.sessions)),
+        projects=sorted({known.name_of(place) for place in names(rule.locations) if place}),
+        first_seen=_iso(rule.first_seen),
+        last_seen=_iso(rule.last_seen),
+        examples=[_example(s) for s in rule.sightings if s.forward == rule.forward][:_EXAMPLES],
+        verdicts=[RuleVerdict(at=_iso(v.at), success=v.success, why=v.why, by=v.by) for v in rule.verdicts],
+        retired=rule.retired is not None and not rule.retired.back,
+        reason=rule.retired.reason if rule.retired is not None else "",
+        merged_into=rule.retired.into if rule.retired is not None else "",
+    )
 
 
 def patterns(
     reader: Reader, places: Places, *, category: str | None = None, language: str | None = None, limit: int = 50
-) -> Page:
+) -> Page[PatternItem]:
     """Transformations that recur, those applied most often first, put together over a project's locations."""
     p = models.code_patterns
     conditions = []
@@ -128,12 +137,12 @@ def patterns(
         if cursor is None:
             break
     found = [item for (project, _, _), group in groups.items() if (item := pattern_item(group, project)) is not None]
-    found = [item for item in found if category is None or item["category"] == category]
-    found.sort(key=lambda item: (-item["stats"]["application_count"], item["id"]))
+    found = [item for item in found if category is None or item.category == category]
+    found.sort(key=lambda item: (-item.stats.application_count, item.id))
     return Page(found[:limit], None, places.scope)
 
 
-def pattern_item(group: Sequence[Keyed[CodePattern]], project: str) -> dict[str, Any] | None:
+def pattern_item(group: Sequence[Keyed[CodePattern]], project: str) -> PatternItem | None:
     """The rows that several locations of a project keep of a pattern, merged into one pattern.
 
     None where it does not recur, or was retired. What is expected of it (`effects`) is the category's, not measured;
@@ -148,34 +157,34 @@ def pattern_item(group: Sequence[Keyed[CodePattern]], project: str) -> dict[str,
     examples = sorted((e for row in rows for e in row.examples), key=lambda e: (e.at, e.id), reverse=True)
     applied = sum(row.applications for row in rows)
     undone = sum(len(row.undone) for row in rows)
-    return {
-        "id": min(k.key for k in group),
-        "name": rows[0].variant,
-        "category": variant.category,
-        "project": project,
-        "transformation": {
-            "description": variant.description,
-            "before_template": examples[0].before,
-            "after_template": examples[0].after,
-        },
-        "applicability": {"languages": sorted({row.language for row in rows})},
-        "effects": {
-            "readability": variant.readability,
-            "performance": variant.performance,
-            "maintainability": variant.maintainability,
-            "testability": variant.testability,
-        },
-        "stats": {
-            "application_count": applied,
-            "success_rate": round(max(applied - undone, 0) / max(applied, 1), 4),
-            "avg_improvement": _shorter(examples),
-        },
-        "files": files,
-        "sessions": sessions,
-        "first_seen": _iso(min(row.first_seen for row in rows)),
-        "last_seen": _iso(max(row.last_seen for row in rows)),
-        "examples": [_applied(e) for e in examples[:_EXAMPLES]],
-    }
+    return PatternItem(
+        id=min(k.key for k in group),
+        name=rows[0].variant,
+        category=variant.category,
+        project=project,
+        transformation=Transformation(
+            description=variant.description,
+            before_template=examples[0].before,
+            after_template=examples[0].after,
+        ),
+        applicability=Applicability(languages=sorted({row.language for row in rows})),
+        effects=Effects(
+            readability=variant.readability,
+            performance=variant.performance,
+            maintainability=variant.maintainability,
+            testability=variant.testability,
+        ),
+        stats=PatternStats(
+            application_count=applied,
+            success_rate=round(max(applied - undone, 0) / max(applied, 1), 4),
+            avg_improvement=_shorter(examples),
+        ),
+        files=files,
+        sessions=sessions,
+        first_seen=_iso(min(row.first_seen for row in rows)),
+        last_seen=_iso(max(row.last_seen for row in rows)),
+        examples=[_applied(e) for e in examples[:_EXAMPLES]],
+    )
 
 
 def _shorter(examples: Sequence[Application]) -> float:
@@ -183,26 +192,26 @@ def _shorter(examples: Sequence[Application]) -> float:
     return round(sum(shares) / len(shares), 4) + 0.0 if shares else 0.0
 
 
-def _example(sighting: Sighting) -> dict[str, Any]:
-    return {
-        "before": sighting.line_before,
-        "after": sighting.line_after,
-        "path": sighting.path,
-        "session": sighting.stream,
-        "at": _iso(sighting.at),
-        "event_id": str(sighting.span.event) if sighting.span is not None else None,
-    }
+def _example(sighting: Sighting) -> CodeExample:
+    return CodeExample(
+        before=sighting.line_before,
+        after=sighting.line_after,
+        path=sighting.path,
+        session=sighting.stream,
+        at=_iso(sighting.at),
+        event_id=str(sighting.span.event) if sighting.span is not None else None,
+    )
 
 
-def _applied(application: Application) -> dict[str, Any]:
-    return {
-        "before": application.before,
-        "after": application.after,
-        "path": application.path,
-        "session": application.stream,
-        "at": _iso(application.at),
-        "event_id": str(application.span.event) if application.span is not None else None,
-    }
+def _applied(application: Application) -> CodeExample:
+    return CodeExample(
+        before=application.before,
+        after=application.after,
+        path=application.path,
+        session=application.stream,
+        at=_iso(application.at),
+        event_id=str(application.span.event) if application.span is not None else None,
+    )
 
 
 def _iso(at: int) -> str | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-from typing import Any
 
 from memctl.api.queries import memories as queries
 from memctl.api.reading import models
@@ -12,7 +11,8 @@ from memctl.api.reading.briefs import summaries
 from memctl.api.reading.pages import between, one, page, within
 from memctl.api.reading.places import Places, places_of
 from memctl.api.reading.reader import Reader
-from memctl.api.reading.views import shown
+from memctl.api.reading.records import Context
+from memctl.api.reading.views import shown_as
 from memctl.domain.events.observations import session_stream
 from memctl.domain.support.location import project_name
 from memctl.projections.working_memory import WorkingMemory
@@ -31,7 +31,7 @@ class NoSession(queries.NotFound):
     where: str
 
 
-def context(reader: Reader, places: Places, wanted: str | None = None) -> dict[str, Any]:
+def context(reader: Reader, places: Places, wanted: str | None = None) -> Context:
     """The working memory of one session: the one named (by its id, or that of a task or episode in it), or the latest.
 
     Raises: NotFound, NoSession, Ambiguous.
@@ -49,13 +49,19 @@ def context(reader: Reader, places: Places, wanted: str | None = None) -> dict[s
     return _context(reader, row)
 
 
-def _context(reader: Reader, row: WorkingMemory) -> dict[str, Any]:
+def _context(reader: Reader, row: WorkingMemory) -> Context:
     session = one(reader, models.sessions, row.stream)
-    item = {"id": row.stream, **shown(row), "project": project_name(row.location) if row.location else ""}
-    item["agent"], item["session_id"] = row.stream.split("/", 2)[1:]
-    item["title"] = session.title if session is not None else ""
-    item["summary"] = summaries(reader, [session])[row.stream] if session is not None else ""
-    return item
+    agent, session_id = row.stream.split("/", 2)[1:]
+    return shown_as(
+        row,
+        Context,
+        id=row.stream,
+        project=project_name(row.location) if row.location else "",
+        agent=agent,
+        session_id=session_id,
+        title=session.title if session is not None else "",
+        summary=summaries(reader, [session])[row.stream] if session is not None else "",
+    )
 
 
 def session_of(reader: Reader, wanted: str) -> str:
@@ -64,13 +70,15 @@ def session_of(reader: Reader, wanted: str) -> str:
     Raises: NotFound, Ambiguous.
     """
     found = queries.thing(reader, wanted)
-    kind, item = found["kind"], found["item"]
+    kind, key = found.kind, str(found.item["id"])
     if kind == "session":
-        return str(item["id"])
-    if kind == "episode":
-        return str(item["stream"])
-    if kind == "task" and item["latest"]:
-        return str(item["latest"]["stream"])
+        return key
+    episode = one(reader, models.episodes, key) if kind == "episode" else None
+    if episode is not None:
+        return episode.stream
+    task = one(reader, models.tasks, key) if kind == "task" else None
+    if task is not None and task.latest is not None:
+        return task.latest.stream
     raise queries.NotFound(f"{wanted!r} is a {kind}, and no session", id=wanted)
 
 

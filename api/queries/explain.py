@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -12,11 +11,13 @@ from memctl.api.queries import claims
 from memctl.api.queries import memories as queries
 from memctl.api.reading import models
 from memctl.api.reading.evidence import events_of, evidence_of, field_text
+from memctl.api.reading.explanation import Explanation, Level, Quoted, Rival
 from memctl.api.reading.pages import one
 from memctl.api.reading.places import projects_of
 from memctl.api.reading.reader import Reader
+from memctl.api.reading.records import MemoryItem
 from memctl.api.reading.staleness import changed_since
-from memctl.api.reading.views import Evidence, iso, moment, shown
+from memctl.api.reading.views import Evidence, Json, iso, moment, shown
 from memctl.domain.events.event import Event
 from memctl.domain.events.facts import Span, quote_hash
 from memctl.domain.knowledge.graduation import TIER_NAMES
@@ -30,73 +31,29 @@ AROUND = 120
 """Characters of its surroundings that a quote is shown with, on each side."""
 
 
-class Quoted(msgspec.Struct, frozen=True, kw_only=True):
-    """L0: a quote in its surroundings, which are cut at words, with an ellipsis there. `type` and `occurred_at` are
-    the event's."""
-
-    evidence: Evidence
-    type: str
-    occurred_at: str
-    before: str
-    after: str
-    said_by: str = ""
-    rule: str = ""
-
-
-class Level(msgspec.Struct, frozen=True, kw_only=True):
-    """One level of graduation. `row` is what stands there; `reached` whether the thing got so far, `why` in words."""
-
-    level: Literal[0, 1, 2, 3, 4]
-    name: str
-    reached: bool
-    why: str
-    id: str = ""
-    row: dict[str, Any] = {}
-
-
-class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """`level` is the highest that was reached. `missing` says what keeps a candidate from the next."""
-
-    id: str
-    kind: str
-    text: str
-    project: str
-    level: int
-    levels: list[Level]
-    evidence: list[Quoted]
-    missing: list[str] = []
-    conflicts: list[dict[str, Any]] = []
-    stale: list[str] = []
-    """Files that it is about and that have changed since it was last seen to hold."""
-    resolution: str = "direct"
-    """direct, pending or resolved; `resolved_to` is what it stands for then."""
-    resolved_to: str = ""
-
-
 _TEXTS = ("text", "title", "description", "message", "summary", "name", "variant")
 """Fields that say what a record is, the most informative first."""
 
 
-def explain(reader: Reader, wanted: str) -> dict[str, Any]:
+def explain(reader: Reader, wanted: str) -> Explanation:
     """Why memory holds the thing of that id (or its unambiguous beginning). Raises: NotFound, Ambiguous."""
     found = queries.thing(reader, wanted)
-    kind, item = found["kind"], found["item"]
-    claim = _claim_of(reader, kind, item)
-    answer = _record(reader, kind, item) if claim is None else _claim(reader, kind, str(item["id"]), claim)
-    kept, to = claims.effective_id(reader, str(item["id"]))
-    answer = msgspec.structs.replace(answer, resolution=kept, resolved_to=to)
-    fields: dict[str, Any] = msgspec.to_builtins(answer)
-    return fields
+    id = str(found.item["id"])
+    claim = _claim_of(reader, found.kind, id)
+    answer = _record(reader, found.kind, id, found.item) if claim is None else _claim(reader, found.kind, id, claim)
+    kept, to = claims.effective_id(reader, id)
+    return msgspec.structs.replace(answer, resolution=kept, resolved_to=to)
 
 
-def _claim_of(reader: Reader, kind: str, item: Mapping[str, Any]) -> str | None:
+def _claim_of(reader: Reader, kind: str, id: str) -> str | None:
     """The claim that a thing is, or whose standing side it shows; None for a record."""
     if kind == "insight":
-        return str(item["id"])
-    if kind == "memory" and item["source"]["projection"] == "verified_knowledge":
-        known = one(reader, models.verified_knowledge, item["source"]["key"])
-        return None if known is None else str(known.claims[0].id)
-    return str(item["claims"][0]["id"]) if kind == "knowledge" else None
+        return id
+    home = id if kind == "knowledge" else ""
+    if kind == "memory" and (memory := one(reader, models.memories, id)) is not None:
+        home = memory.source.key if memory.source.projection == "verified_knowledge" else ""
+    known = one(reader, models.verified_knowledge, home) if home else None
+    return None if known is None else known.claims[0].id
 
 
 def _claim(reader: Reader, kind: str, id: str, claim: str) -> Explanation:
@@ -186,7 +143,7 @@ def _events(quoted: Sequence[Quoted], insight: Insight) -> Level:
     return Level(level=0, name="events", reached=True, why=why)
 
 
-def _conflicts(known: VerifiedKnowledge | None, claim: str) -> list[dict[str, Any]]:
+def _conflicts(known: VerifiedKnowledge | None, claim: str) -> list[Rival]:
     """The other sides, each with its dates and trust, and which stands."""
     if known is None or known.status != "conflicted":
         return []
@@ -195,23 +152,25 @@ def _conflicts(known: VerifiedKnowledge | None, claim: str) -> list[dict[str, An
         return []
     rivals = [c for c in known.claims if c.superseded_by == claim or c.id == mine.superseded_by]
     return [
-        {
-            "id": c.id,
-            "text": c.text,
-            "stands": not c.superseded_by,
-            "trust": TIER_NAMES.get(c.tier, c.said_by),
-            "valid_from": iso(moment(c.valid_from)),
-            "valid_until": iso(moment(c.valid_until)) if c.valid_until is not None else None,
-        }
+        Rival(
+            id=c.id,
+            text=c.text,
+            stands=not c.superseded_by,
+            trust=TIER_NAMES.get(c.tier, c.said_by),
+            valid_from=iso(moment(c.valid_from)),
+            valid_until=iso(moment(c.valid_until)) if c.valid_until is not None else None,
+        )
         for c in rivals
     ]
 
 
-def _record(reader: Reader, kind: str, item: Mapping[str, Any]) -> Explanation:
+def _record(reader: Reader, kind: str, id: str, item: Mapping[str, Json]) -> Explanation:
     """A record stands on its sources, and is at most suggested until a person confirms it: no levels lie between."""
-    level, memory = _of_record(reader, kind, item)
-    found = [e for each in (item, memory) for e in each.get("evidence", ()) if isinstance(e, dict) and "quote" in e]
-    kept = [(msgspec.convert(e, Evidence), "", "") for n, e in enumerate(found) if e not in found[:n]]
+    level, memory = _of_record(reader, kind, id)
+    listed = item.get("evidence")
+    own = [each for each in listed if isinstance(each, dict) and "quote" in each] if isinstance(listed, list) else []
+    found = [*msgspec.convert(own, list[Evidence]), *(memory.evidence if memory is not None else ())]
+    kept = [(each, "", "") for n, each in enumerate(found) if each not in found[:n]]
     quoted = _in_place(kept, events_of(reader, [_span(evidence) for evidence, _, _ in kept]))
     places = (
         f"{_times(len(quoted), 'place')} in the log" if quoted else "no place in the log is kept for the whole of it"
@@ -220,7 +179,7 @@ def _record(reader: Reader, kind: str, item: Mapping[str, Any]) -> Explanation:
     if kind == "rule":
         text = f"{item['before']} → {item['after']}"
     return Explanation(
-        id=str(item["id"]),
+        id=id,
         kind=kind,
         text=text,
         project=str(item.get("project", "")),
@@ -230,17 +189,16 @@ def _record(reader: Reader, kind: str, item: Mapping[str, Any]) -> Explanation:
     )
 
 
-def _of_record(reader: Reader, kind: str, item: Mapping[str, Any]) -> tuple[Level, Mapping[str, Any]]:
-    """How far a record came, and the active memory that it is or was made into; empty where it is none."""
-    if kind == "memory":
-        source = item["source"]
-        why = f"folded from {source['projection']} {source['key']}"
-        return Level(level=4, name="active memory", reached=True, why=why), {}
-    memory = queries.memory_of_record(reader, kind, str(item["id"]))
+def _of_record(reader: Reader, kind: str, id: str) -> tuple[Level, MemoryItem | None]:
+    """How far a record came, and the active memory that it was made into; None where it is one itself, or none."""
+    if kind == "memory" and (row := one(reader, models.memories, id)) is not None:
+        why = f"folded from {row.source.projection} {row.source.key}"
+        return Level(level=4, name="active memory", reached=True, why=why), None
+    memory = queries.memory_of_record(reader, kind, id)
     if memory is None:
-        return Level(level=1, name="record", reached=True, why=f"a record of what happened ({kind})"), {}
+        return Level(level=1, name="record", reached=True, why=f"a record of what happened ({kind})"), None
     why = f"this {kind} is found by search"
-    return Level(level=4, name="active memory", reached=True, why=why, id=str(memory["id"])), memory
+    return Level(level=4, name="active memory", reached=True, why=why, id=memory.id), memory
 
 
 def _span(evidence: Evidence) -> Span:

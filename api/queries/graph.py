@@ -4,20 +4,30 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET
 from psycopg import sql
 
 from memctl.api.queries.code import met_in
 from memctl.api.reading import models
 from memctl.api.reading.evidence import events_of, evidence_of
 from memctl.api.reading.feedback import standing
+from memctl.api.reading.learnt import (
+    EntityItem,
+    FeelingItem,
+    GraphAnswer,
+    GraphEdge,
+    GraphNode,
+    MentionItem,
+    Neighbour,
+    SentimentItem,
+)
 from memctl.api.reading.pages import Condition, Keyed, equal, page, several, table_of
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.reader import Reader
-from memctl.api.reading.views import Page, iso, moment, shown
+from memctl.api.reading.views import Page, iso, moment, shown_as
 from memctl.domain.code.entities import node_of, parts_of
 from memctl.domain.events.event import Event
 from memctl.domain.language.mood import averaged, label_of
@@ -44,7 +54,7 @@ class UnknownEntity(MemctlError):
 
 def entities(
     reader: Reader, places: Places, *, kind: str | None = None, limit: int = 50, cursor: str | None = None
-) -> Page:
+) -> Page[EntityItem]:
     """Libraries, services and people, those met in most sessions first."""
     p = models.entities
     rows, after = page(
@@ -54,30 +64,29 @@ def entities(
     return Page([_entity(keyed, projects_of(reader)) for keyed in rows], after, places.scope)
 
 
-def entity(reader: Reader, places: Places, name: str) -> dict[str, Any]:
+def entity(reader: Reader, places: Places, name: str) -> EntityItem:
     """One entity, by node (`library:go/github.com/spf13/cobra`), name or the last part of a name, with its feelings and
     edges. Raises: UnknownEntity."""
     node, keyed = _resolved(reader, places, name)
     kind, platform, called = parts_of(node)
-    item: dict[str, Any] = (
-        _entity(keyed, projects_of(reader))
-        if keyed is not None
-        else {"id": None, "node": node, "kind": kind, "platform": platform, "name": called}
+    if keyed is not None:
+        item = _entity(keyed, projects_of(reader))
+    else:
+        item = EntityItem(id=None, node=node, kind=kind, platform=platform, name=called)
+    return msgspec.structs.replace(
+        item,
+        sentiment=_feelings(reader, places, node) or UNSET,
+        edges=[
+            Neighbour(relation=relation, node=other, label=label, weight=weight)
+            for relation, other, label, weight in _edges(reader, places, [node])[node]
+        ],
     )
-    feelings = _feelings(reader, places, node)
-    if feelings:
-        item["sentiment"] = feelings
-    item["edges"] = [
-        {"relation": relation, "node": other, "label": label, "weight": weight}
-        for relation, other, label, weight in _edges(reader, places, [node])[node]
-    ]
-    return item
 
 
-def graph(reader: Reader, places: Places, name: str, *, hops: int = 1) -> dict[str, Any]:
+def graph(reader: Reader, places: Places, name: str, *, hops: int = 1) -> GraphAnswer:
     """The nodes within one or two hops, as `nodes` (by name, with labels) and `edges`. Raises: UnknownEntity."""
     start, _ = _resolved(reader, places, name)
-    nodes: dict[str, dict[str, Any]] = {start: {"node": start, "label": _label(start), "hop": 0}}
+    nodes = {start: GraphNode(node=start, label=_label(start), hop=0)}
     edges: dict[tuple[str, str, str], float] = {}
     frontier = [start]
     for hop in range(1, min(max(hops, 1), MOST_HOPS) + 1):
@@ -88,18 +97,18 @@ def graph(reader: Reader, places: Places, name: str, *, hops: int = 1) -> dict[s
                 if (other, relation, node) not in edges:
                     edges[node, relation, other] = weight
                 if other not in nodes:
-                    nodes[other] = {"node": other, "label": label, "hop": hop}
+                    nodes[other] = GraphNode(node=other, label=label, hop=hop)
                     fresh.append(other)
         frontier = fresh
-    return {
-        "start": start,
-        "nodes": list(nodes.values()),
-        "edges": [
-            {"source": source, "relation": relation, "target": target, "weight": weight}
+    return GraphAnswer(
+        start=start,
+        nodes=list(nodes.values()),
+        edges=[
+            GraphEdge(source=source, relation=relation, target=target, weight=weight)
             for (source, relation, target), weight in edges.items()
         ],
-        "scope": msgspec.to_builtins(places.scope),
-    }
+        scope=places.scope,
+    )
 
 
 # --- which entity is meant ---
@@ -270,34 +279,34 @@ def _label(node: str) -> str:
 # --- what is shown of an entity ---
 
 
-def _entity(keyed: Keyed[Entity], known: Projects) -> dict[str, Any]:
+def _entity(keyed: Keyed[Entity], known: Projects) -> EntityItem:
     row: Entity = keyed.row
-    return {
-        "id": keyed.key,
-        "node": node_of(row.kind, row.platform, row.name),
-        "kind": row.kind,
-        "platform": row.platform,
-        "name": row.name,
-        "display_name": row.display_name,
-        "summary": row.summary,
-        "interests": list(row.interests),
-        "notes": row.notes,
-        "trust": row.trust,
-        "interactions": row.interactions,
-        "versions": list(names(row.versions)),
-        "projects": sorted({known.name_of(place) for place in names(row.locations) if place}),
-        "files": list(names(row.files)),
-        "sources": list(names(row.sources)),
-        "first_seen": iso(moment(row.first_seen)) if row.first_seen else None,
-        "last_seen": iso(moment(row.last_seen)) if row.last_seen else None,
-        "mentions": [
-            {**shown(mention), "span": None, "event_id": str(mention.span.event) if mention.span else None}
+    return EntityItem(
+        id=keyed.key,
+        node=node_of(row.kind, row.platform, row.name),
+        kind=row.kind,
+        platform=row.platform,
+        name=row.name,
+        display_name=row.display_name,
+        summary=row.summary,
+        interests=list(row.interests),
+        notes=row.notes,
+        trust=row.trust,
+        interactions=row.interactions,
+        versions=list(names(row.versions)),
+        projects=sorted({known.name_of(place) for place in names(row.locations) if place}),
+        files=list(names(row.files)),
+        sources=list(names(row.sources)),
+        first_seen=iso(moment(row.first_seen)) if row.first_seen else None,
+        last_seen=iso(moment(row.last_seen)) if row.last_seen else None,
+        mentions=[
+            shown_as(mention, MentionItem, span=None, event_id=str(mention.span.event) if mention.span else None)
             for mention in row.mentions[:8]
         ],
-    }
+    )
 
 
-def _feelings(reader: Reader, places: Places, node: str) -> list[dict[str, Any]]:
+def _feelings(reader: Reader, places: Places, node: str) -> list[SentimentItem]:
     """How users feel about a node: for each project where that leads, and the path there, newest first."""
     p = models.sentiment
     conditions = [*equal(p, "node", node)]
@@ -316,23 +325,23 @@ def _feelings(reader: Reader, places: Places, node: str) -> list[dict[str, Any]]
         feelings.sort(key=lambda f: (f.at, f.id), reverse=True)
         score = averaged(f.score for f in reversed(feelings))
         found.append(
-            {
-                "project": project,
-                "label": label_of(score),
-                "score": score,
-                "path": [_feeling(feeling, events) for feeling in feelings],
-            }
+            SentimentItem(
+                project=project,
+                label=label_of(score),
+                score=score,
+                path=[_feeling(feeling, events) for feeling in feelings],
+            )
         )
     return found
 
 
-def _feeling(feeling: Feeling, events: Mapping[UUID, Event]) -> dict[str, Any]:
+def _feeling(feeling: Feeling, events: Mapping[UUID, Event]) -> FeelingItem:
     evidence = evidence_of([feeling.span], events) if feeling.span is not None else []
-    return {
-        "at": iso(moment(feeling.at)),
-        "score": feeling.score,
-        "words": feeling.words,
-        "by": feeling.by,
-        "session": feeling.stream,
-        "evidence": msgspec.to_builtins(evidence),
-    }
+    return FeelingItem(
+        at=iso(moment(feeling.at)),
+        score=feeling.score,
+        words=feeling.words,
+        by=feeling.by,
+        session=feeling.stream,
+        evidence=evidence,
+    )

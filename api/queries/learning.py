@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 from psycopg import sql
 
 from memctl.api.reading import models
+from memctl.api.reading.counts import Changes, Learnt, Recalled, Use
 from memctl.api.reading.pages import built, projection_named, table_of
 from memctl.api.reading.reader import Reader
 
@@ -30,39 +30,6 @@ _STATES: dict[str, dict[str, str]] = {
     "reflections": {"held": "true"},
 }
 """By read model, what its rows may be, as conditions on them: each row is one of those."""
-
-
-class Use(msgspec.Struct, frozen=True, kw_only=True):
-    """How agents used memories of a kind.
-
-    `recalls` counts each time that one was recalled in work that is over. Of the newest 32 of each memory, `followed`
-    are those whose work ended in a known way, `worth` what came of them (a success 1, a part of it 0.5); `ratings`
-    counts its newest 32 ratings, `helpful` those of 0.5 or more. `kind` is empty for what is no memory (core memory,
-    the state of a session after a compaction), and for memories that are gone.
-    """
-
-    kind: str
-    recalls: int = 0
-    followed: int = 0
-    worth: float = 0.0
-    ratings: int = 0
-    helpful: int = 0
-
-
-class Learnt(msgspec.Struct, frozen=True):
-    """So many rows of a read model are in that state."""
-
-    what: str
-    state: str
-    count: int
-
-
-class Changes(msgspec.Struct, frozen=True):
-    """So many changes of consolidation of that kind, and how many of them were taken back."""
-
-    change: str
-    count: int
-    undone: int
 
 
 def uses(reader: Reader) -> list[Use]:
@@ -117,7 +84,7 @@ def changes(reader: Reader) -> list[Changes]:
     return [Changes(*row) for row in rows]
 
 
-def most_recalled(reader: Reader) -> list[dict[str, Any]]:
+def most_recalled(reader: Reader) -> list[Recalled]:
     """The memories that were recalled in most pieces of work, without their text, so operators may ask for them too."""
     rows = reader.connection.execute(
         sql.SQL(
@@ -127,4 +94,4 @@ def most_recalled(reader: Reader) -> list[dict[str, Any]]:
         ).format(table_of(reader, models.regard), table_of(reader, models.memories)),
         [reader.space_id, MOST_RECALLED],
     ).fetchall()
-    return [dict(zip(("id", "kind", "recalls"), row, strict=True)) for row in rows]
+    return [Recalled(*row) for row in rows]

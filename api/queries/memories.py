@@ -6,7 +6,7 @@ Rows are msgspec structs of `memctl.projections`; what is put together here is s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TypeVar
 from uuid import UUID
 
 import msgspec
@@ -17,7 +17,7 @@ from memctl.api.queries.claims import known
 from memctl.api.reading import models
 from memctl.api.reading.briefs import summaries
 from memctl.api.reading.consolidation_status import standings
-from memctl.api.reading.evidence import origin_of, with_evidence
+from memctl.api.reading.evidence import origin_of, quoted_rows, with_evidence
 from memctl.api.reading.feedback import regards
 from memctl.api.reading.pages import (
     Condition,
@@ -36,15 +36,19 @@ from memctl.api.reading.pages import (
 )
 from memctl.api.reading.places import Places, limits_of, projects_of
 from memctl.api.reading.reader import Reader
-from memctl.api.reading.views import Page, iso, moment, shown
+from memctl.api.reading.records import EventItem, MemoryItem, Record, SessionItem, WorkingMemoryItem
+from memctl.api.reading.views import Json, Page, Thing, iso, moment, shown, shown_as
 from memctl.domain.events.command import Kind
 from memctl.domain.events.event import Event
 from memctl.domain.knowledge.memory import MemoryKind, memory_id
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.log.read import read_events
+from memctl.projections.kernel import Projection
 from memctl.projections.sessions import Session
 from memctl.projections.things import THINGS
+
+R = TypeVar("R")
 
 _HEX = patterns.compile(r"[0-9a-f-]+", patterns.I)
 _MOST_LIKE_IT = 8
@@ -81,7 +85,7 @@ def memories(
     before: int | None = None,
     limit: int = 50,
     cursor: str | None = None,
-) -> Page:
+) -> Page[MemoryItem]:
     """Memories, newest first, each with its evidence. Those that a person rejected, that were pruned, or that are
     merged into another are left out. Times in microseconds."""
     p = models.memories
@@ -95,31 +99,36 @@ def memories(
     said = regards(reader, [keyed.key for keyed in rows])
     apart = standings(reader, [keyed.row for keyed in rows])
     remaining = [keyed for keyed in rows if keyed.key not in said or not said[keyed.key].rejected]
-    items = with_evidence(reader, [keyed for keyed in remaining if keyed.key not in apart or apart[keyed.key].listed])
-    for item in items:
-        item["pinned"] = item["id"] in said and said[item["id"]].pinned
-        item["superseded_by"] = apart[item["id"]].successor if item["id"] in apart else ""
-        item["at_odds_with"] = list(apart[item["id"]].at_odds) if item["id"] in apart else []
+    listed = [keyed for keyed in remaining if keyed.key not in apart or apart[keyed.key].listed]
+    items = [
+        msgspec.structs.replace(
+            item,
+            pinned=item.id in said and said[item.id].pinned,
+            superseded_by=apart[item.id].successor if item.id in apart else "",
+            at_odds_with=list(apart[item.id].at_odds) if item.id in apart else [],
+        )
+        for item in with_evidence(reader, listed, MemoryItem)
+    ]
     return Page(items, after, places.scope)
 
 
-def history(reader: Reader, places: Places, *, limit: int = 20, cursor: str | None = None) -> Page:
+def history(reader: Reader, places: Places, *, limit: int = 20, cursor: str | None = None) -> Page[MemoryItem]:
     """The latest turns: what was asked, and what came of it. Newest first."""
     return memories(reader, places, kind="turn", limit=limit, cursor=cursor)
 
 
-def memory(reader: Reader, wanted: str) -> dict[str, Any]:
+def memory(reader: Reader, wanted: str) -> MemoryItem:
     """One memory, by id or by the unambiguous beginning of one. Raises: NotFound, Ambiguous."""
     p = models.memories
-    return with_evidence(reader, [Keyed(*_by_prefix(reader, "memories", wanted, one(reader, p, wanted)))])[0]
+    return with_evidence(reader, [_by_prefix(reader, p, wanted)], MemoryItem)[0]
 
 
-def memory_of_record(reader: Reader, kind: str, key: str) -> dict[str, Any] | None:
+def memory_of_record(reader: Reader, kind: str, key: str) -> MemoryItem | None:
     """The active memory that was made of a record; None where none was. `kind` as in `thing`."""
     made = _REMEMBERED.get(kind)
     id = memory_id(made, key) if made is not None else ""
     row = one(reader, models.memories, id) if id else None
-    return None if row is None else with_evidence(reader, [Keyed(id, row)])[0]
+    return None if row is None else with_evidence(reader, [Keyed(id, row)], MemoryItem)[0]
 
 
 # --- sessions ---
@@ -133,7 +142,7 @@ def sessions(
     before: int | None = None,
     limit: int = 50,
     cursor: str | None = None,
-) -> Page:
+) -> Page[SessionItem]:
     """Sessions by their last sign of life, newest first."""
     p = models.sessions
     conditions = [*within(p, places), *between(p, "last_at", since, before)]
@@ -142,7 +151,7 @@ def sessions(
     return Page([_session(reader, keyed.key, keyed.row, briefs) for keyed in rows], after, places.scope)
 
 
-def session(reader: Reader, wanted: str) -> dict[str, Any]:
+def session(reader: Reader, wanted: str) -> SessionItem:
     """One session, by its stream (`session/<agent>/<id>`), its id, or the unambiguous beginning of one.
 
     Raises: NotFound, Ambiguous.
@@ -154,7 +163,8 @@ def session(reader: Reader, wanted: str) -> dict[str, Any]:
         raise NotFound(id=wanted)
     working = one(reader, models.working_memory, stream)
     item = _session(reader, stream, row, summaries(reader, [row]))
-    return {**item, "working_memory": None if working is None else shown(working)}
+    state = None if working is None else shown_as(working, WorkingMemoryItem)
+    return msgspec.structs.replace(item, working_memory=state)
 
 
 def session_streams(reader: Reader, wanted: str, limit: int) -> list[str]:
@@ -183,18 +193,21 @@ def _seen(reader: Reader, found: Sequence[tuple[str, bool]]) -> list[tuple[str, 
     return [(key, is_it) for key, is_it in found if key in there]
 
 
-def _session(reader: Reader, stream: str, row: Session, briefs: Mapping[str, str]) -> dict[str, Any]:
-    item = {"id": stream, **shown(row), "project": projects_of(reader).name_of(row.location)}
-    del item["changed"]  # digests that only the fold needs
-    item["last_words"] = "" if row.summarized else row.summary
-    item["summary"] = briefs.get(stream, "")
-    return item
+def _session(reader: Reader, stream: str, row: Session, briefs: Mapping[str, str]) -> SessionItem:
+    return shown_as(
+        row,
+        SessionItem,
+        id=stream,
+        project=projects_of(reader).name_of(row.location),
+        last_words="" if row.summarized else row.summary,
+        summary=briefs.get(stream, ""),
+    )
 
 
 # --- events ---
 
 
-def event(reader: Reader, wanted: str) -> dict[str, Any]:
+def event(reader: Reader, wanted: str) -> EventItem:
     """One event of the log, by id or by the unambiguous beginning of one, with the payload that stage 1 takes.
 
     A variant's id leads to its delivery; `variants` counts the payloads that were recorded under its key.
@@ -218,21 +231,21 @@ def event(reader: Reader, wanted: str) -> dict[str, Any]:
         [reader.space_id, row[0], row[0]],
     ).fetchone()
     assert counted is not None
-    return {
-        "id": str(found.event_id),
-        "delivery_id": str(found.delivery_id),
-        "position": found.position,
-        "type": found.type,
-        "stream": found.stream,
-        "actor": found.actor,
-        "location": found.location,
-        "occurred_at": iso(moment(found.occurred_at)),
-        "recorded_at": iso(moment(found.recorded_at)),
-        "source": msgspec.to_builtins(origin_of(found)),
-        "variants": counted[0],
-        "sources": [str(source) for source in found.sources],
-        "payload": msgspec.to_builtins(found.payload),
-    }
+    return EventItem(
+        id=str(found.event_id),
+        delivery_id=str(found.delivery_id),
+        position=found.position,
+        type=found.type,
+        stream=found.stream,
+        actor=found.actor,
+        location=found.location,
+        occurred_at=iso(moment(found.occurred_at)),
+        recorded_at=iso(moment(found.recorded_at)),
+        source=origin_of(found),
+        variants=counted[0],
+        sources=[str(source) for source in found.sources],
+        payload=msgspec.to_builtins(found.payload),
+    )
 
 
 def event_ids(reader: Reader, prefix: str, limit: int) -> list[str]:
@@ -263,10 +276,10 @@ def event_ids(reader: Reader, prefix: str, limit: int) -> list[str]:
 # --- one thing, whatever it is ---
 
 
-def thing(reader: Reader, wanted: str) -> dict[str, Any]:
+def thing(reader: Reader, wanted: str) -> Thing:
     """A memory, session, episode, bug pattern, claim, code rule, entity or event, by id or its unambiguous beginning.
 
-    Answers `{"kind": …, "item": …}`. Raises: NotFound, Ambiguous.
+    Raises: NotFound, Ambiguous.
     """
     wanted = wanted.strip()
     if not wanted or "\0" in wanted:
@@ -277,7 +290,7 @@ def thing(reader: Reader, wanted: str) -> dict[str, Any]:
     found += [("event", key) for key in event_ids(reader, wanted, _MOST_LIKE_IT)]
     exact = [(kind, key) for kind, key in found if key == wanted]
     kind, key = _only_one(wanted, exact or found)
-    return {"kind": kind, "item": _thing(reader, kind, key)}
+    return Thing(kind, _fields(reader, kind, key))
 
 
 def id_of(reader: Reader, kind: Kind, wanted: str) -> str:
@@ -291,20 +304,20 @@ def id_of(reader: Reader, kind: Kind, wanted: str) -> str:
         known = projects_of(reader)
         return {"project": known.anchor, "part": known.part, "place": known.place}[kind](wanted)
     if kind == "memory":
-        return str(memory(reader, wanted)["id"])
+        return memory(reader, wanted).id
     found = thing(reader, wanted)
-    item, what = found["item"], found["kind"]
+    what, key = found.kind, str(found.item["id"])
     if kind == "thing" or what == "insight":
-        return str(item["id"])
-    if what == "memory" and item["source"]["projection"] == "verified_knowledge":
-        found = thing(reader, item["source"]["key"])
-        item, what = found["item"], found["kind"]
-    if what == "knowledge":
-        return str(item["claims"][0]["id"])
+        return key
     if what == "memory":
-        return str(item["id"])
+        source = _row(reader, models.memories, key).source
+        if source.projection != "verified_knowledge":
+            return key
+        what, key = "knowledge", source.key
+    if what == "knowledge":
+        return _row(reader, models.verified_knowledge, key).claims[0].id
     if what in _REMEMBERED:
-        return memory_id(_REMEMBERED[what], str(item["id"]))
+        return memory_id(_REMEMBERED[what], key)
     raise NotFound(
         f"{wanted!r} is a {what}, of which nobody can say that it holds",
         id=wanted,
@@ -322,34 +335,44 @@ _REMEMBERED: dict[str, MemoryKind] = {
 """Records that memories are made of, by the names of things."""
 
 
-def _thing(reader: Reader, kind: str, key: str) -> dict[str, Any]:
+def _fields(reader: Reader, kind: str, key: str) -> dict[str, Json]:
+    """A thing as JSON: its fields differ by kind. Raises: NotFound."""
     if kind == "session":
-        return session(reader, key)
+        return _json_of(session(reader, key))
     if kind == "event":
-        return event(reader, key)
-    row = one(reader, projection_named(THINGS[kind]), key)
-    if row is None:
-        raise NotFound(id=key)
+        return _json_of(event(reader, key))
+    keyed = Keyed(key, _row(reader, projection_named(THINGS[kind]), key))
     if kind == "knowledge":
-        return known(reader, [Keyed(key, row)])[0]
-    item = with_evidence(reader, [Keyed(key, row)])[0]
+        return _json_of(known(reader, [keyed])[0])
+    item = quoted_rows(reader, [keyed])[0]
     if kind == "rule":
-        return {**code.rule_item(Keyed(key, row), projects_of(reader)), "evidence": item["evidence"]}
+        return {**_json_of(code.rule_item(keyed, projects_of(reader))), "evidence": item["evidence"]}
     if kind == "bug":
-        item["solutions"] = [shown(solution) for solution in row.solutions]
+        item["solutions"] = [shown(solution) for solution in keyed.row.solutions]
         item["memory_id"] = memory_id("bug_pattern", key)
     return item
 
 
-def _by_prefix(reader: Reader, name: str, wanted: str, exact: Any | None) -> tuple[str, Any]:
-    if exact is not None:
-        return wanted, exact
-    p = projection_named(name)
-    key = _only(wanted, keys_from(reader, p, wanted, _MOST_LIKE_IT))
+def _json_of(record: Record) -> dict[str, Json]:
+    fields: dict[str, Json] = msgspec.to_builtins(record)
+    return fields
+
+
+def _row(reader: Reader, p: Projection[R], key: str) -> R:
+    """The row under that key. Raises: NotFound."""
     row = one(reader, p, key)
     if row is None:
-        raise NotFound(id=wanted)
-    return key, row
+        raise NotFound(id=key)
+    return row
+
+
+def _by_prefix(reader: Reader, p: Projection[R], wanted: str) -> Keyed[R]:
+    """The row whose key is `wanted`, else the only one whose key begins so. Raises: NotFound, Ambiguous."""
+    exact = one(reader, p, wanted)
+    if exact is not None:
+        return Keyed(wanted, exact)
+    key = _only(wanted, keys_from(reader, p, wanted, _MOST_LIKE_IT))
+    return Keyed(key, _row(reader, p, key))
 
 
 def _only(wanted: str, keys: Sequence[str]) -> str:

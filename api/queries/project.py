@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -15,6 +15,7 @@ from memctl.api.queries.threads import open_threads
 from memctl.api.reading import models
 from memctl.api.reading.pages import page, table_of, within
 from memctl.api.reading.places import Places
+from memctl.api.reading.projects import Line, ProjectCounts, ProjectItem, ProjectPage, ToolPair, ToolsAnswer, ToolUse
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import BugHit, iso, moment
 from memctl.domain.projects.identity import Project
@@ -37,17 +38,6 @@ SOURCES = 5
 """Events that a line names."""
 
 _ELSEWHERE = ("/.git/", "/node_modules/")
-
-
-class Line(msgspec.Struct, frozen=True):
-    """Something true of a project: how often it was seen, in how many sessions (0 where that is not counted), when
-    last (ISO 8601), and the newest events that show it."""
-
-    text: str
-    count: int
-    sessions: int
-    last: str | None = None
-    sources: list[str] = []
 
 
 class Sum(msgspec.Struct):
@@ -78,17 +68,23 @@ class Sum(msgspec.Struct):
 Sums = dict[str, Sum]
 
 
-def shown(reader: Reader, project: Project, now: int) -> dict[str, Any]:
+def shown(reader: Reader, project: Project, now: int) -> ProjectPage:
     """The page of a project: who it is, counts, and sections of `Line`s. `now` in microseconds."""
     places = Places(project.name, "asked", project.locations)
     p = models.project_knowledge
     rows = _newest(reader, p, places)
-    return {
-        "project": {**msgspec.to_builtins(project), "last_seen": iso(moment(project.last_seen))},
-        "stats": _statistics(reader, places),
-        **{name: msgspec.to_builtins(lines) for name, lines in sections_of(rows, project, now).items()},
-        **{name: msgspec.to_builtins(lines) for name, lines in _learnt(reader, places).items()},
-    }
+    return ProjectPage(
+        project=_item(project),
+        stats=_statistics(reader, places),
+        **sections_of(rows, project, now),
+        **_learnt(reader, places),
+    )
+
+
+def sections(page: ProjectPage) -> list[tuple[str, list[Line]]]:
+    """The sections of a page by their names, in their order."""
+    names = [name for name in page.__struct_fields__ if name not in ("project", "stats")]
+    return [(name, getattr(page, name)) for name in names]
 
 
 def _newest(reader: Reader, p: Projection[Any], places: Places) -> list[Any]:
@@ -300,12 +296,11 @@ def _hotspots(changed: Sums, fixed: Sums, read: Sums) -> list[Line]:
 def _learnt(reader: Reader, places: Places) -> dict[str, list[Line]]:
     left = [
         Line(
-            "; ".join(" ".join(each["text"].split()) for each in item["threads"])[:220]
-            + f" ({item['description'][:80]})",
-            len(item["threads"]),
+            "; ".join(" ".join(each.text.split()) for each in item.threads)[:220] + f" ({item.description[:80]})",
+            len(item.threads),
             1,
-            item["ended_at"],
-            [each["event_id"] for each in item["evidence"][:SOURCES]],
+            item.ended_at,
+            [str(each.event_id) for each in item.evidence[:SOURCES]],
         )
         for item in open_threads(reader, places)
     ]
@@ -314,14 +309,12 @@ def _learnt(reader: Reader, places: Places) -> dict[str, list[Line]]:
     prefer: list[Line] = []
     avoid: list[Line] = []
     for item in claims.knowledge(reader, places, limit=60).items:
-        claim = item["claims"][0]
-        if item["everywhere"] or item["kind"] not in ("preference", "pattern", "fact"):
+        claim = item.claims[0]
+        if item.everywhere or item.kind not in ("preference", "pattern", "fact"):
             continue
-        sources = [each["event_id"] for each in claim["evidence"][:SOURCES]]
-        line = Line(
-            " ".join(item["text"].split())[:160], claim["sessions"], claim["sessions"], item["last_seen"], sources
-        )
-        (avoid if claim["polarity"] < 0 else prefer).append(line)
+        sources = [str(each.event_id) for each in claim.evidence[:SOURCES]]
+        line = Line(" ".join(item.text.split())[:160], claim.sessions, claim.sessions, item.last_seen, sources)
+        (avoid if claim.polarity < 0 else prefer).append(line)
     prefer, avoid = (sorted(lines, key=lambda line: (-line.sessions, line.text))[:6] for lines in (prefer, avoid))
     return {"open": left, "issues": came_back(here), "prefer": prefer, "avoid": avoid}
 
@@ -332,7 +325,7 @@ def came_back(hits: Iterable[BugHit]) -> list[Line]:
     by_way: dict[str, list[BugHit]] = {}
     for hit in hits:
         if hit.occurrences > 1 and hit.solution:
-            way = one_line(str(hit.solution.get("approach") or hit.solution.get("description") or ""), 110)
+            way = one_line(hit.solution.approach or hit.solution.description, 110)
             by_way.setdefault(way, []).append(hit)
     lines = []
     for way, resolved in list(by_way.items())[:4]:
@@ -351,7 +344,7 @@ def came_back(hits: Iterable[BugHit]) -> list[Line]:
     return lines
 
 
-def _statistics(reader: Reader, places: Places) -> dict[str, Any]:
+def _statistics(reader: Reader, places: Places) -> ProjectCounts:
     p = models.episodes
     (inside,) = within(p, places)
     rows = reader.connection.execute(
@@ -371,19 +364,19 @@ def _statistics(reader: Reader, places: Places) -> dict[str, Any]:
         types[kind] += n
         outcomes[outcome] += n
     judged = outcomes["success"] + outcomes["failure"] + outcomes["partial"]
-    return {
-        "sessions": count[0] if count else 0,
-        "tasks": types.total(),
-        "task_types": dict(types.most_common()),
-        "outcomes": dict(outcomes.most_common()),
-        "success_rate": round(outcomes["success"] / judged, 3) if judged else None,
-    }
+    return ProjectCounts(
+        sessions=count[0] if count else 0,
+        tasks=types.total(),
+        task_types=dict(types.most_common()),
+        outcomes=dict(outcomes.most_common()),
+        success_rate=round(outcomes["success"] / judged, 3) if judged else None,
+    )
 
 
 # --- tools ---
 
 
-def tools(reader: Reader, places: Places, task_type: str | None, limit: int) -> dict[str, Any]:
+def tools(reader: Reader, places: Places, task_type: str | None, limit: int) -> ToolsAnswer:
     """How tools were used, for one kind of task or all: each with uses, success, duration; what follows what; and what
     follows a failure, with how often that went well."""
     p = models.tool_patterns
@@ -399,36 +392,40 @@ def tools(reader: Reader, places: Places, task_type: str | None, limit: int) -> 
         for name, (times, total) in row.timed.items():
             known = timed.get(name, (0, 0))
             timed[name] = known[0] + times, known[1] + total
-    return {
-        "scope": msgspec.to_builtins(places.scope),
-        "task_type": task_type,
-        "tools": [
-            {
-                "tool": name,
-                "uses": each.count,
-                "success_rate": round(1 - each.failed / each.count, 3),
-                "mean_ms": timed[name][1] // timed[name][0] if name in timed else None,
-                "sessions": len(each.streams),
-                "sources": each.line("").sources,
-            }
+    return ToolsAnswer(
+        scope=places.scope,
+        task_type=task_type,
+        tools=[
+            ToolUse(
+                tool=name,
+                uses=each.count,
+                success_rate=round(1 - each.failed / each.count, 3),
+                mean_ms=timed[name][1] // timed[name][0] if name in timed else None,
+                sessions=len(each.streams),
+                sources=each.line("").sources,
+            )
             for name, each in sorted(used.items(), key=lambda item: (-item[1].count, item[0]))[:limit]
         ],
-        "order": _pairs({pair: each for pair, each in after.items() if len({*pair.split(BETWEEN)}) > 1}, limit, "then"),
-        "after_failure": _pairs(recovery, limit, "next"),
-    }
+        order=_pairs({pair: each for pair, each in after.items() if len({*pair.split(BETWEEN)}) > 1}, limit, "then"),
+        after_failure=_pairs(recovery, limit, "next"),
+    )
 
 
-def _pairs(sums: Mapping[str, Sum], limit: int, second: str) -> list[dict[str, Any]]:
+def _pairs(sums: Mapping[str, Sum], limit: int, second: Literal["then", "next"]) -> list[ToolPair]:
     found = []
     for name, each in sorted(sums.items(), key=lambda item: (-item[1].count, item[0]))[:limit]:
         first, _, then = name.partition(BETWEEN)
         rate = round(1 - each.failed / each.count, 3)
-        found.append(
-            {"tool": first, second: then, "count": each.count, "success_rate": rate, "sessions": len(each.streams)}
-        )
+        pair = ToolPair(tool=first, count=each.count, success_rate=rate, sessions=len(each.streams))
+        found.append(msgspec.structs.replace(pair, **{second: then}))
     return found
 
 
-def listed(projects: Iterable[Project]) -> list[dict[str, Any]]:
+def listed(projects: Iterable[Project]) -> list[ProjectItem]:
     """Projects as a list shows them, newest first."""
-    return [{**msgspec.to_builtins(each), "last_seen": iso(moment(each.last_seen))} for each in projects]
+    return [_item(each) for each in projects]
+
+
+def _item(project: Project) -> ProjectItem:
+    fields = msgspec.to_builtins(project)
+    return msgspec.convert({**fields, "last_seen": iso(moment(project.last_seen))}, ProjectItem)

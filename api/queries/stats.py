@@ -4,21 +4,33 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
-import msgspec
+from msgspec.structs import asdict
 from psycopg import sql
 
 from memctl.api.queries import learning
-from memctl.api.queries.learning import Use
+from memctl.api.queries.endings import endings
 from memctl.api.reading import models
+from memctl.api.reading.counts import (
+    Counts,
+    EngineState,
+    EventCounts,
+    Generation,
+    Learning,
+    LogProgress,
+    Outbox,
+    ProcessorState,
+    ShardProgress,
+    Stats,
+    Use,
+)
 from memctl.api.reading.pages import built, table_of
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
+from memctl.api.reading.records import EventType
 from memctl.domain.events.event import event_types
 from memctl.infra.log.mark import mark
-from memctl.infra.readmodels import generations
-from memctl.infra.readmodels import processor_work as processing
+from memctl.infra.readmodels import generations, processor_work
 from memctl.infra.vectors.outbox import backlog
 from memctl.projections.kernel import projections
 from memctl.projections.stats import DayStats
@@ -26,14 +38,14 @@ from memctl.projections.stats import DayStats
 _SUMMED = tuple(name for name in DayStats.__struct_fields__ if name not in ("location", "day"))
 
 
-def stats(reader: Reader, places: Places) -> dict[str, Any]:
+def stats(reader: Reader, places: Places) -> Stats:
     """Counts by read model and by type of event; totals of what happened and what they say of memory's help,
     for the project asked about; what learning comes to; how far each shard has read; what waits for the vector store;
     sizes."""
-    return {**counts(reader, places), **state(reader)}
+    return Stats(**asdict(counts(reader, places)), **asdict(state(reader)))
 
 
-def counts(reader: Reader, places: Places) -> dict[str, Any]:
+def counts(reader: Reader, places: Places) -> Counts:
     """The part of `stats` that takes the longer the more there is."""
     connection, space = reader.connection, reader.space_id
     totals, uses = totals_of(reader, places), learning.uses(reader)
@@ -47,30 +59,30 @@ def counts(reader: Reader, places: Places) -> dict[str, Any]:
         assert row is not None
         models[p.name] = row[0]
     by_type = _events_by_type(reader)
-    return {
-        "scope": {"project": places.project, "chosen": places.chosen, "locations": len(places.locations or ())},
-        "totals": totals,
-        "measures": measures(totals, uses),
-        "learning": {
-            "uses": [msgspec.structs.asdict(use) for use in uses],
-            "learnt": [msgspec.structs.asdict(each) for each in learning.learnt(reader)],
-            "consolidation": [msgspec.structs.asdict(each) for each in learning.changes(reader)],
-            "processors": [msgspec.structs.asdict(each) for each in processing.standings(connection, space)],
-            "most_told": learning.most_recalled(reader),
-        },
-        "read_models": models,
-        "events": {"total": by_type.total(), "by_type": dict(sorted(by_type.items()))},
-    }
+    return Counts(
+        scope=places.scope,
+        totals=totals,
+        measures=measures(totals, uses),
+        learning=Learning(
+            uses=uses,
+            learnt=learning.learnt(reader),
+            consolidation=learning.changes(reader),
+            processors=[ProcessorState(**asdict(each)) for each in processor_work.standings(connection, space)],
+            most_told=learning.most_recalled(reader),
+        ),
+        read_models=models,
+        events=EventCounts(total=by_type.total(), by_type=dict(sorted(by_type.items()))),
+    )
 
 
-def state(reader: Reader) -> dict[str, Any]:
+def state(reader: Reader) -> EngineState:
     """The part of `stats` that is quick to compute: how far everything is, what waits, and sizes."""
     to_write, to_embed = backlog(reader.connection, reader.live.stage2)
-    return {
-        "log": progress(reader),
-        "outbox": {"to_write": to_write, "waiting_for_dense": to_embed},
-        "bytes": sizes(reader),
-    }
+    return EngineState(
+        log=progress(reader),
+        outbox=Outbox(to_write=to_write, waiting_for_dense=to_embed),
+        bytes=sizes(reader),
+    )
 
 
 AT_ONCE = 2_000_000
@@ -105,19 +117,17 @@ def _types_between(reader: Reader, after: int, up_to: int | None) -> Counter[str
     return Counter(dict(found.fetchall()))
 
 
-def catalogue() -> list[dict[str, Any]]:
+def catalogue() -> list[EventType]:
     """Every type of event that may stand in the log: its name, version, meaning, and fields."""
-    found = []
-    for entry in event_types().values():
-        found.append(
-            {
-                "name": entry.name,
-                "version": entry.version,
-                "doc": " ".join(entry.doc.split("\n\n")[0].split()),
-                "fields": list(entry.payload.__struct_fields__),
-            }
+    return [
+        EventType(
+            name=entry.name,
+            version=entry.version,
+            doc=" ".join(entry.doc.split("\n\n")[0].split()),
+            fields=list(entry.payload.__struct_fields__),
         )
-    return found
+        for entry in event_types().values()
+    ]
 
 
 def version_of(reader: Reader) -> str:
@@ -127,7 +137,7 @@ def version_of(reader: Reader) -> str:
 
 
 def totals_of(reader: Reader, places: Places) -> dict[str, int]:
-    """What happened, summed over the days (`projections.stats.DayStats`)."""
+    """What happened, summed over the days (`projections.stats.DayStats`), and how work ended (`endings`)."""
     sums = sql.SQL(", ").join(
         sql.SQL("coalesce(sum((row->>{})::bigint), 0)::bigint").format(sql.Literal(name)) for name in _SUMMED
     )
@@ -142,7 +152,7 @@ def totals_of(reader: Reader, places: Places) -> dict[str, int]:
         values,
     ).fetchone()
     assert row is not None
-    return dict(zip((*_SUMMED, "days"), row, strict=True))
+    return dict(zip((*_SUMMED, "days"), row, strict=True)) | endings(reader, places)
 
 
 def measures(totals: dict[str, int], uses: Sequence[Use]) -> dict[str, float | int | None]:
@@ -183,26 +193,26 @@ def _share(part: float, whole: float) -> float | None:
     return round(part / whole, 4) if whole else None
 
 
-def progress(reader: Reader) -> dict[str, Any]:
+def progress(reader: Reader) -> LogProgress:
     reached = mark(reader.connection)
     row = reader.connection.execute("SELECT coalesce(max(position), 0) FROM memctl.events").fetchone()
     assert row is not None
     offsets = generations.offsets(reader.connection, reader.live.stage1, reader.live.stage2)
     lowest = min((o.position for o in offsets if o.stage == 1), default=reached)
-    return {
-        "last_position": row[0],
-        "mark": reached,
-        "generation": {"stage1": reader.live.stage1, "stage2": reader.live.stage2},
-        "shards": [
-            {
-                "stage": o.stage,
-                "shard": o.shard,
-                "position": o.position,
-                "lag": max((reached if o.stage == 1 else lowest) - o.position, 0),
-            }
+    return LogProgress(
+        last_position=row[0],
+        mark=reached,
+        generation=Generation(stage1=reader.live.stage1, stage2=reader.live.stage2),
+        shards=[
+            ShardProgress(
+                stage=o.stage,
+                shard=o.shard,
+                position=o.position,
+                lag=max((reached if o.stage == 1 else lowest) - o.position, 0),
+            )
             for o in offsets
         ],
-    }
+    )
 
 
 def sizes(reader: Reader) -> dict[str, int]:

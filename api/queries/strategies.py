@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+import msgspec
 from psycopg import sql
 
 from memctl.api.reading import models
 from memctl.api.reading.feedback import standing
+from memctl.api.reading.learnt import StrategyItem
 from memctl.api.reading.pages import Condition, Keyed, page
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.reader import Reader
@@ -26,7 +26,7 @@ def strategies(
     waiting: bool = False,
     limit: int = 50,
     cursor: str | None = None,
-) -> Page:
+) -> Page[StrategyItem]:
     """Lessons that enough sessions have taught, the newest first; `waiting`: those that lack sessions instead.
 
     `domain` is commands, code style, version control, verification, or what a model called it.
@@ -38,31 +38,34 @@ def strategies(
         conditions.append(Condition(sql.SQL("row->>'domain' = %s"), (domain,)))
     rows, after = page(reader, models.strategies, "last_seen", conditions, limit=limit, cursor=cursor)
     known = projects_of(reader)
-    shown: dict[tuple[str | None, str], dict[str, Any]] = {}
+    shown: dict[tuple[str | None, str], StrategyItem] = {}
     for keyed in standing(reader, "strategy", rows):
         item = strategy_item(keyed, known)
-        same = shown.setdefault((item["project"], item["title"]), item)
-        if same is not item:  # learnt in another clone or worktree of the project
-            same["sessions"] = list(dict.fromkeys((*same["sessions"], *item["sessions"])))
-            same["confidence"] = max(same["confidence"], item["confidence"])
+        if (same := shown.get((item.project, item.title))) is not None:  # of another clone or worktree of the project
+            item = msgspec.structs.replace(
+                same,
+                sessions=list(dict.fromkeys((*same.sessions, *item.sessions))),
+                confidence=max(same.confidence, item.confidence),
+            )
+        shown[item.project, item.title] = item
     return Page(list(shown.values()), after, places.scope)
 
 
-def strategy_item(keyed: Keyed[Strategy], known: Projects) -> dict[str, Any]:
+def strategy_item(keyed: Keyed[Strategy], known: Projects) -> StrategyItem:
     """A strategy as it is shown. `memory_id` is what is rated, pinned or rejected."""
     row: Strategy = keyed.row
-    return {
-        "id": keyed.key,
-        "memory_id": memory_id("strategy", keyed.key),
-        "title": row.title,
-        "description": row.description,
-        "content": row.content,
-        "domain": row.domain,
-        "from_failure": row.from_failure,
-        "confidence": row.confidence,
-        "made_by": row.made_by,
-        "project": known.name_of(row.location) if row.location else None,
-        "sessions": list(names(row.sessions)),
-        "first_seen": iso(moment(row.first_seen)),
-        "last_seen": iso(moment(row.last_seen)),
-    }
+    return StrategyItem(
+        id=keyed.key,
+        memory_id=memory_id("strategy", keyed.key),
+        title=row.title,
+        description=row.description,
+        content=row.content,
+        domain=row.domain,
+        from_failure=row.from_failure,
+        confidence=row.confidence,
+        made_by=row.made_by,
+        project=known.name_of(row.location) if row.location else None,
+        sessions=list(names(row.sessions)),
+        first_seen=iso(moment(row.first_seen)),
+        last_seen=iso(moment(row.last_seen)),
+    )

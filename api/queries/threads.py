@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from psycopg import sql
 
 from memctl.api.reading import models
@@ -12,6 +10,7 @@ from memctl.api.reading.feedback import standing
 from memctl.api.reading.pages import Condition, field_of, page, several, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
+from memctl.api.reading.records import LeftOpen
 from memctl.projections.episodes import EpisodeRow
 from memctl.projections.tasks import Task, task_id
 
@@ -22,7 +21,7 @@ LATELY_US = 60 * 86_400_000_000
 """What was left open so many microseconds before the project's last work is given up."""
 
 
-def open_threads(reader: Reader, places: Places, *, limit: int = 5) -> list[dict[str, Any]]:
+def open_threads(reader: Reader, places: Places, *, limit: int = 5) -> list[LeftOpen]:
     """What sessions ended with and left open, newest first: one item for each piece of work, with its `threads`.
 
     Its id is the episode's. It is gone once somebody resolves or rejects that (`memctl resolve`, `reject`), once the
@@ -43,10 +42,7 @@ def open_threads(reader: Reader, places: Places, *, limit: int = 5) -> list[dict
         if (keyed.key not in settled or settled[keyed.key].resolution == "pending")
         and not _taken_up(keyed.row, tasks.get(_task_of(keyed.row)))
     ]
-    return [
-        {name: item[name] for name in ("id", "stream", "project", "description", "ended_at", "threads", "evidence")}
-        for item in with_evidence(reader, kept[:limit])
-    ]
+    return with_evidence(reader, kept[:limit], LeftOpen)
 
 
 def _task_of(row: EpisodeRow) -> str:

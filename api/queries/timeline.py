@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from memctl.api.queries import memories as queries
 from memctl.api.reading.evidence import origin_of
 from memctl.api.reading.reader import Reader
+from memctl.api.reading.records import TimelineItem
 from memctl.api.reading.views import Page, iso, moment
 from memctl.domain.events.event_order import preferred
 from memctl.infra.log.read import read_versions
@@ -17,11 +16,10 @@ LONGEST_TIMELINE = 200
 """Most events of one page."""
 
 
-def timeline(reader: Reader, stream: str, *, after: int = 0, limit: int = 50) -> Page:
+def timeline(reader: Reader, stream: str, *, after: int = 0, limit: int = 50) -> Page[TimelineItem]:
     """Events of a stream in the order in which the log has them, from beyond the position `after`.
 
-    `next` is the position that the next page is asked with. Erased events are left out. Items have `id`, `position`,
-    `type`, `actor`, `occurred_at`, `source` and `payload`.
+    `next` is the position that the next page is asked with. Erased events are left out.
     """
     limit = max(1, min(limit, LONGEST_TIMELINE))
     rows = reader.connection.execute(
@@ -34,16 +32,16 @@ def timeline(reader: Reader, stream: str, *, after: int = 0, limit: int = 50) ->
     versions_by_id = read_versions(reader.connection, reader.space_id, [id for id, _ in rows[:limit]])
     here = {id: [each for each in versions if each.stream == stream] for id, versions in versions_by_id.items()}
     found = {id: preferred(versions) for id, versions in here.items() if versions}
-    items: list[dict[str, Any]] = [
-        {
-            "id": str(event.event_id),
-            "position": event.position,
-            "type": event.type,
-            "actor": event.actor,
-            "occurred_at": iso(moment(event.occurred_at)),
-            "source": msgspec.to_builtins(origin_of(event)),
-            "payload": msgspec.to_builtins(event.payload),
-        }
+    items = [
+        TimelineItem(
+            id=str(event.event_id),
+            position=event.position,
+            type=event.type,
+            actor=event.actor,
+            occurred_at=iso(moment(event.occurred_at)),
+            source=origin_of(event),
+            payload=msgspec.to_builtins(event.payload),
+        )
         for event in (found[id] for id, _ in rows[:limit] if id in found)
     ]
     return Page(items, str(rows[limit - 1][1]) if len(rows) > limit else None)
@@ -51,4 +49,4 @@ def timeline(reader: Reader, stream: str, *, after: int = 0, limit: int = 50) ->
 
 def position_of(reader: Reader, event_id: str) -> int:
     """Where an event stands in the log. Raises: NotFound, Ambiguous."""
-    return int(queries.event(reader, event_id)["position"])
+    return queries.event(reader, event_id).position

@@ -13,7 +13,8 @@ from memctl.api.reading.feedback import standing
 from memctl.api.reading.pages import Condition, Keyed, between, equal, page, several, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
-from memctl.api.reading.views import Page, shown
+from memctl.api.reading.records import EpisodeItem, TaskItem
+from memctl.api.reading.views import Page, shown_as
 from memctl.domain.failures.signatures import errors_in
 from memctl.domain.support.location import project_name
 from memctl.projections.episodes import EpisodeRow
@@ -85,23 +86,23 @@ ANY = Wanted()
 
 def episodes(
     reader: Reader, places: Places, wanted: Wanted = ANY, *, limit: int = 50, cursor: str | None = None
-) -> Page:
+) -> Page[EpisodeItem]:
     """Episodes by their beginning, newest first; of those with an error, a page's successes first."""
     conditions = [*within(models.episodes, places), *wanted.conditions()]
     rows, after = page(reader, models.episodes, "started_at", conditions, limit=limit, cursor=cursor)
     rows = standing(reader, "episode", rows)
     if wanted.error:
         rows.sort(key=lambda keyed: keyed.row.outcome != "success")
-    return Page(with_evidence(reader, rows), after, places.scope)
+    return Page(with_evidence(reader, rows, EpisodeItem), after, places.scope)
 
 
 def episodes_among(
     reader: Reader, places: Places, ids: Sequence[str], wanted: Wanted = ANY, *, limit: int = 50
-) -> Page:
+) -> Page[EpisodeItem]:
     """Those of the episodes of these ids that are wanted, in the order of the ids."""
     rows = several(reader, models.episodes, ids)
     kept = standing(reader, "episode", [Keyed(id, rows[id]) for id in ids if id in rows and wanted.takes(rows[id])])
-    return Page(with_evidence(reader, kept[:limit]), None, places.scope)
+    return Page(with_evidence(reader, kept[:limit], EpisodeItem), None, places.scope)
 
 
 def tasks(
@@ -114,7 +115,7 @@ def tasks(
     before: int | None = None,
     limit: int = 50,
     cursor: str | None = None,
-) -> Page:
+) -> Page[TaskItem]:
     """Pieces of work across sessions, by their last sign of life, newest first; the open ones are loose threads."""
     p = models.tasks
     conditions = [
@@ -124,8 +125,8 @@ def tasks(
         *between(p, "last_at", since, before),
     ]
     rows, after = page(reader, p, "last_at", conditions, limit=limit, cursor=cursor)
-    found = []
-    for keyed in rows:
-        row = keyed.row
-        found.append({"id": keyed.key, **shown(row), "project": project_name(row.location) if row.location else ""})
+    found = [
+        shown_as(keyed.row, TaskItem, project=project_name(keyed.row.location) if keyed.row.location else "")
+        for keyed in rows
+    ]
     return Page(found, after, places.scope)

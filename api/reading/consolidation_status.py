@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import msgspec
 
 from memctl.api.reading import models
 from memctl.api.reading.pages import page, several
 from memctl.api.reading.reader import Reader
+from memctl.api.reading.records import ConsolidationChange, Party
 from memctl.api.reading.views import Page, iso, moment
 from memctl.domain.knowledge.consolidation import text_digest
 from memctl.projections.consolidated import Consolidated
@@ -70,31 +70,30 @@ def without_repeats(ids: Iterable[str], found: Mapping[str, ConsolidationStatus]
     return kept
 
 
-def consolidation(reader: Reader, *, limit: int = 50, cursor: str | None = None) -> Page:
+def consolidation(reader: Reader, *, limit: int = 50, cursor: str | None = None) -> Page[ConsolidationChange]:
     """What was merged, pruned, superseded or found at odds, newest first, with the titles of its memories."""
     rows, after = page(reader, models.consolidation_log, "occurred_at", [], limit=limit, cursor=cursor)
     changes = [(keyed.key, keyed.row, keyed.row.change) for keyed in rows if keyed.row.change is not None]
     ids = [party.memory for _, _, change in changes for party in change.parties]
     memories: dict[str, Memory] = several(reader, models.memories, ids)
-    items: list[dict[str, Any]] = []
-    for key, logged, change in changes:
-        items.append(
-            {
-                "id": key,
-                "kind": change.kind,
-                "why": change.why,
-                "made_by": logged.made_by,
-                "occurred_at": iso(moment(logged.occurred_at)),
-                "undone_at": iso(moment(logged.undone_at)) if logged.undone_at is not None else None,
-                "undone_why": logged.undone_why,
-                "memories": [
-                    {
-                        "id": party.memory,
-                        "role": change.role_of(party.memory),
-                        "title": memories[party.memory].title if party.memory in memories else "",
-                    }
-                    for party in change.parties
-                ],
-            }
+    items = [
+        ConsolidationChange(
+            id=key,
+            kind=change.kind,
+            why=change.why,
+            made_by=logged.made_by,
+            occurred_at=iso(moment(logged.occurred_at)),
+            undone_at=iso(moment(logged.undone_at)) if logged.undone_at is not None else None,
+            undone_why=logged.undone_why,
+            memories=[
+                Party(
+                    id=party.memory,
+                    role=change.role_of(party.memory),
+                    title=memories[party.memory].title if party.memory in memories else "",
+                )
+                for party in change.parties
+            ],
         )
+        for key, logged, change in changes
+    ]
     return Page(items, after, None)

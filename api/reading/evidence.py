@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -12,11 +12,13 @@ from memctl.api.reading import models
 from memctl.api.reading.pages import LONGEST_PAGE, Keyed, page
 from memctl.api.reading.places import limits_of, projects_of
 from memctl.api.reading.reader import Reader
-from memctl.api.reading.views import Evidence, Origin, shown
+from memctl.api.reading.views import Evidence, Json, Origin, shown
 from memctl.domain.events.event import Event
 from memctl.domain.events.event_order import preferred
 from memctl.domain.events.facts import Span, quote_hash
 from memctl.infra.log.read import read_versions
+
+T = TypeVar("T")
 
 MOST_CHECKED = 2_000
 """Subjects whose quotes one check looks up."""
@@ -55,16 +57,21 @@ def evidence_of(spans: Sequence[Span], events: Mapping[UUID, Event]) -> list[Evi
     return [_cut(span, events.get(span.event)) for span in dict.fromkeys(spans)]
 
 
-def with_evidence(reader: Reader, rows: Sequence[Keyed[Any]]) -> list[dict[str, Any]]:
-    """Rows that have `evidence` spans, with the quotes in their place."""
+def with_evidence(reader: Reader, rows: Sequence[Keyed[Any]], item: type[T]) -> list[T]:
+    """Rows that have `evidence` spans as the records that answers show, with the quotes in their place."""
+    return [msgspec.convert(each, item) for each in quoted_rows(reader, rows)]
+
+
+def quoted_rows(reader: Reader, rows: Sequence[Keyed[Any]]) -> list[dict[str, Json]]:
+    """The same for rows of any kind."""
     spans = [span for keyed in rows for span in spans_of(keyed.row)]
     events = events_of(reader, spans)
     found = []
     for keyed in rows:
         evidence: list[Evidence] = evidence_of(spans_of(keyed.row), events)
         item = {"id": keyed.key, **shown(keyed.row), "evidence": msgspec.to_builtins(evidence)}
-        if "location" in item:
-            item["project"] = projects_of(reader).name_of(item["location"])
+        if hasattr(keyed.row, "location"):
+            item["project"] = projects_of(reader).name_of(keyed.row.location)
         found.append(item)
     return found
 

@@ -9,6 +9,8 @@ from memctl.projections.consolidated import consolidated, consolidation_log
 from memctl.projections.core_memory import core_memory
 from memctl.projections.entities import entities
 from memctl.projections.episodes import episodes
+from memctl.projections.hindsight import hindsight
+from memctl.projections.injections import injections
 from memctl.projections.insights import insights
 from memctl.projections.locations import locations
 from memctl.projections.memories import memories
@@ -43,6 +45,8 @@ __all__ = [
     "core_memory",
     "entities",
     "episodes",
+    "hindsight",
+    "injections",
     "insights",
     "locations",
     "memories",

@@ -15,10 +15,11 @@ from psycopg.sql import Composable
 from memctl.api.reading.places import Places, limits_of, visible
 from memctl.api.reading.reader import Reader
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.readmodels.rows import decode_row, expression, load, table
 from memctl.projections.kernel import Projection, projections
 
 LONGEST_PAGE = 200
+"""Rows of one answer: more are asked for page by page, so that no answer holds up others."""
 
 
 class BadCursor(MemctlError):
@@ -55,7 +56,7 @@ def projection_named(name: str) -> Projection[Any]:
 def table_of(reader: Reader, p: Projection[Any]) -> Composable:
     """The live table of a projection."""
     generation = reader.live.stage1 if p.stage == 1 else reader.live.stage2
-    return sql.SQL(readmodels.table(p.name, generation))
+    return sql.SQL(table(p.name, generation))
 
 
 def built(reader: Reader, p: Projection[Any]) -> bool:
@@ -79,7 +80,7 @@ def either(conditions: Sequence[Condition]) -> list[Condition]:
 
 def field_of(p: Projection[Any], name: str) -> Composable:
     """The expression of a row's field, as the indexes have it."""
-    return sql.SQL(readmodels.expression(p, name))
+    return sql.SQL(expression(p, name))
 
 
 def equal(p: Projection[Any], name: str, value: Any) -> list[Condition]:
@@ -167,7 +168,7 @@ def page(
         [*values, limit + 1],
         binary=True,
     ).fetchall()
-    rows = [Keyed(key, readmodels.decode_row(p, row)) for key, row, _ in found[:limit]]
+    rows = [Keyed(key, decode_row(p, row)) for key, row, _ in found[:limit]]
     more = len(found) > limit
     after = _closed(found[limit - 1][2], found[limit - 1][0]) if more else None
     return [keyed for keyed in rows if visible(reader, keyed.row)], after
@@ -188,7 +189,7 @@ def rows_unseen(reader: Reader, p: Projection[R], keys: Sequence[str]) -> dict[s
     # Postgres has no NUL in its texts, and so no such key.
     wanted = [(reader.space_id, key) for key in dict.fromkeys(keys) if "\0" not in key]
     generation = reader.live.stage1 if p.stage == 1 else reader.live.stage2
-    found = readmodels.load(reader.connection, p, generation, wanted)
+    found = load(reader.connection, p, generation, wanted)
     return {key: row for (_, key), row in found.items()}
 
 

@@ -11,7 +11,7 @@ from memctl.api.reading.pages import several
 from memctl.api.reading.reader import Reader
 from memctl.domain.events.file_checks import changed_after
 from memctl.domain.support.location import joined
-from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.readmodels import rows
 from memctl.projections.kernel import projections
 from memctl.projections.memory_rows import Memory
 from memctl.projections.observed_files import ObservedFile
@@ -32,10 +32,10 @@ def changed_since(reader: Reader, files: Iterable[str], locations: Sequence[str]
     if not wanted:
         return {}
     episodes = next(p for p in projections(1) if p.name == "episodes")
-    table = sql.SQL(readmodels.table("episodes", reader.live.stage1))
+    table = sql.SQL(rows.table("episodes", reader.live.stage1))
     here: sql.Composable = sql.SQL("TRUE")
     if locations is not None:
-        here = sql.SQL("{} = ANY(%(locations)s)").format(sql.SQL(readmodels.expression(episodes, "location")))
+        here = sql.SQL("{} = ANY(%(locations)s)").format(sql.SQL(rows.expression(episodes, "location")))
     found = reader.connection.execute(
         sql.SQL(
             "SELECT w.path, max((row->>'ended_at')::bigint) FROM {table},"

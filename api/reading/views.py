@@ -5,14 +5,23 @@ Rows of read models are shown as they are, by `shown`: their type is the shape, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 from uuid import UUID
 
 import msgspec
 
 from memctl.domain.support.certainty import Class
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    Json: TypeAlias = JsonValue
+else:
+    Json = Any  # msgspec takes any JSON for it, and pydantic is not imported for a command
+"""Any JSON: an event's payload, a schema, a record of a kind that only its reader knows."""
+
+T = TypeVar("T")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -74,7 +83,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     status: str = ""
     outcome: str = ""
     confidence: float = 0.0
-    explain: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    explain: dict[str, Json] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -98,12 +107,83 @@ class SearchAnswer(msgspec.Struct, frozen=True, kw_only=True):
     took_ms: float
 
 
-class Page(msgspec.Struct, frozen=True):
+class Page(msgspec.Struct, Generic[T], frozen=True):
     """Items, and the cursor that the next page is asked with; None on the last one."""
 
-    items: list[Any]
-    next: str | None
+    items: list[T]
+    next: str | None = None
     scope: Scope | None = None
+
+
+class Listing(msgspec.Struct, Generic[T], frozen=True):
+    """All items there are."""
+
+    items: list[T]
+
+
+class Thing(msgspec.Struct, frozen=True):
+    """Whatever has an id: the word for what it is, and its fields, which differ by kind."""
+
+    kind: str
+    item: dict[str, Json]
+
+
+class Done(msgspec.Struct, frozen=True):
+    """What a command became. `status` is `duplicate` where it had been carried out before, `forgotten` where what it
+    had become was erased since."""
+
+    event_id: str
+    type: str
+    stream: str
+    position: int
+    status: str
+    recorded: dict[str, Json]
+
+
+class Ticket(msgspec.Struct, frozen=True):
+    """A path that signs one browser in."""
+
+    path: str
+
+
+class Job(msgspec.Struct, frozen=True):
+    """How far memory as it was is; `message` says why it failed."""
+
+    status: str
+    message: str = ""
+
+
+class ShownEdit(msgspec.Struct, frozen=True):
+    """An edit, cut to what shows the idea."""
+
+    path: str
+    before: str
+    after: str
+
+
+class ShownSolution(msgspec.Struct, frozen=True):
+    """A way out of an error. `success_rate` is a moving average that starts at 0.5."""
+
+    approach: str
+    description: str
+    edits: list[ShownEdit]
+    files: list[str]
+    conditions: list[str]
+    uses: int
+    successes: int
+    success_rate: float
+    first_used: str | None
+    last_used: str | None
+    attempts: list[str]
+
+
+class RecognisedError(msgspec.Struct, frozen=True):
+    """An error that was recognised in a text."""
+
+    signature: str
+    error_types: list[str]
+    template: str
+    message: str
 
 
 class RelatedBug(msgspec.Struct, frozen=True):
@@ -144,8 +224,10 @@ class BugHit(msgspec.Struct, frozen=True, kw_only=True):
     last_seen: datetime
     projects: list[str]
     files: list[str]
-    solution: dict[str, Any] | None
-    solutions: list[dict[str, Any]]
+    solution: ShownSolution | None
+    lesson: str
+    """What the best solution that explains anything teaches, in one line; empty where none may be volunteered."""
+    solutions: list[ShownSolution]
     related: list[RelatedBug]
     evidence: list[Evidence]
 
@@ -153,7 +235,7 @@ class BugHit(msgspec.Struct, frozen=True, kw_only=True):
 class BugAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """`errors` are what was recognised in the text; `hits` the known patterns, best first."""
 
-    errors: list[dict[str, Any]]
+    errors: list[RecognisedError]
     hits: list[BugHit]
 
 
@@ -165,7 +247,7 @@ def moment(micros: int) -> datetime:
         return datetime.max.replace(tzinfo=UTC) if micros > 0 else datetime.min.replace(tzinfo=UTC)
 
 
-def shown(row: Any) -> dict[str, Any]:
+def shown(row: Any) -> dict[str, Json]:
     """A row as JSON values, whole (also fields that were stored as left out), moments as ISO 8601, None for never."""
     return {name: _written_out(name, getattr(row, name)) for name in row.__struct_fields__}
 
@@ -187,10 +269,11 @@ def _written_out(name: str, value: Any) -> Any:
     return value if isinstance(value, (str, int, float, bool, type(None))) else msgspec.to_builtins(value)
 
 
+def shown_as(row: Any, item: type[T], **more: object) -> T:
+    """A row as the record that answers show: its fields as `shown` writes them out, and what they say besides."""
+    return msgspec.convert({**shown(row), **more}, item)
+
+
 def iso(at: datetime) -> str:
     """ISO 8601 in UTC, with a Z."""
     return at.isoformat().replace("+00:00", "Z")
-
-
-def each_shown(rows: Iterable[Any]) -> list[dict[str, Any]]:
-    return [shown(row) for row in rows]

@@ -59,6 +59,7 @@ from memctl.projections.regard import MemoryFeedback
 from memctl.projections.vector_points import point_id
 
 MOST_RESULTS = 50
+"""Results of one search: what lies behind them no one looks at, and each is read whole."""
 
 _SCANNED = 5_000
 """Newest memories that are looked through where there is no vector store."""

@@ -19,6 +19,7 @@ from memctl.api.http import commands as http_commands
 from memctl.api.http import events as http_events
 from memctl.api.http import forget as http_forget
 from memctl.api.http import guidance as http_guiding
+from memctl.api.http import hindsight as http_hindsight
 from memctl.api.http import hooks as http_hooks
 from memctl.api.http import imports as http_import
 from memctl.api.http import live as http_live
@@ -47,8 +48,10 @@ from memctl.api.queries import memories as queries
 from memctl.api.queries.explain import explain
 from memctl.api.reading import consolidation_status as standing
 from memctl.api.reading.caller import CALLER
+from memctl.api.reading.counts import Allowance, Stats
 from memctl.api.reading.places import Places, places_of
 from memctl.api.reading.reader import AS_OF, Reader, Readers
+from memctl.api.reading.views import Listing
 from memctl.api.search.engine import MOST_RESULTS, Engine, Question
 from memctl.api.viewer.sign_in import Browsers
 from memctl.api.viewer.site import not_there, site
@@ -375,12 +378,12 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
     @router.get("/core", tags=["claims"])
     def core(request: Request) -> Response:
         """The sections of core memory."""
-        return found(request, lambda reader: {"items": claims.core_memory(reader)})
+        return found(request, lambda reader: Listing(claims.core_memory(reader)))
 
     @router.get("/core/{section}/history", tags=["claims"])
     def core_history(request: Request, section: Annotated[str, Path(max_length=40)]) -> Response:
         """What a section of core memory was, version by version, newest first."""
-        return found(request, lambda reader: {"items": claims.core_history(reader, section)})
+        return found(request, lambda reader: Listing(claims.core_history(reader, section)))
 
     @router.get("/resolutions", tags=["claims"])
     def resolutions(request: Request, limit: Limit = 50, cursor: Cursor = None) -> Response:
@@ -422,6 +425,7 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
 
     router.include_router(http_code.routes(found))
     router.include_router(http_guiding.routes(engine, lambda ask: json_of(readers.read(ask)), _now))
+    router.include_router(http_hindsight.routes(found))
     router.include_router(http_project.routes(found, lambda ask: json_of(readers.read(ask)), _now))
 
     # --- the log ---
@@ -441,7 +445,7 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
         """Counts, what memory was good for and what it has learnt, progress of the folds, the budget, and sizes."""
         where = placed(project, here)
         return json_of(
-            readers.read(lambda reader: {**stats.stats(reader, where(reader)), "budget": costs.allowance(reader, llm)})
+            readers.read(lambda reader: _with_budget(stats.stats(reader, where(reader)), costs.allowance(reader, llm)))
         )
 
     @router.get("/consolidation", tags=["memory"])
@@ -478,6 +482,10 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
         return json_of({"status": "ok" if not vectors else "degraded", "degraded": vectors})
 
     return router
+
+
+def _with_budget(counted: Stats, budget: dict[str, Allowance]) -> Stats:
+    return msgspec.structs.replace(counted, budget=budget)
 
 
 def json_of(answer: Any, *, etag: str | None = None) -> Response:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
-from typing import Any
 
 import msgspec
+
+from memctl.api.reading.learnt import GraphEdge, GraphNode
 
 WIDTH, HEIGHT = 720, 120
 """Of a bar plot, in units of its view box."""
@@ -59,6 +60,50 @@ def by_day(counts: Mapping[date, int], days: int = 60) -> Bars | None:
     return Bars(bars, most, f"{shown[0]:%-d %b %Y}", f"{newest:%-d %b %Y}")
 
 
+class Stack(msgspec.Struct, frozen=True):
+    """A week's bar: the whole of it, and within it, from the bottom, the part that was recalled."""
+
+    whole: Bar
+    part: Bar
+
+
+class Stacks(msgspec.Struct, frozen=True):
+    """`most` is the value of a bar of full height."""
+
+    stacks: list[Stack]
+    most: int
+    first: str
+    last: str
+
+
+def by_week(counts: Mapping[date, tuple[int, int]], weeks: int = 52) -> Stacks | None:
+    """The last `weeks` weeks up to the newest that has a count, by their Mondays: of each the whole and the part of it
+    that was recalled. None where there is none."""
+    if not counts:
+        return None
+    newest = max(counts)
+    shown = [newest - timedelta(weeks=back) for back in range(weeks - 1, -1, -1)]
+    most = max(max(counts.get(week, (0, 0))[0] for week in shown), 1)
+    step = WIDTH / weeks
+    stacks = []
+    for number, week in enumerate(shown):
+        whole, part = counts.get(week, (0, 0))
+        if whole:
+            title = f"week of {week:%-d %b %Y}: held {whole:,}, recalled {part:,}"
+            stacks.append(Stack(_bar(number, step, whole / most, title), _bar(number, step, part / most, title)))
+    return Stacks(stacks, most, f"{shown[0]:%-d %b %Y}", f"{newest:%-d %b %Y}")
+
+
+def _bar(number: int, step: float, share: float, title: str) -> Bar:
+    return Bar(
+        x=round(number * step + 1, 1),
+        y=round(HEIGHT * (1 - share), 1),
+        width=round(step - 2, 1),
+        height=round(HEIGHT * share, 1),
+        title=title,
+    )
+
+
 class Node(msgspec.Struct, frozen=True):
     """A node where it is drawn; `anchor` is how its label stands to it."""
 
@@ -78,7 +123,7 @@ class Line(msgspec.Struct, frozen=True):
     relation: str
 
 
-def around(nodes: Sequence[Mapping[str, Any]], edges: Sequence[Mapping[str, Any]]) -> tuple[list[Node], list[Line]]:
+def around(nodes: Sequence[GraphNode], edges: Sequence[GraphEdge]) -> tuple[list[Node], list[Line]]:
     """The first node in the middle, the others on a circle around it, with the edges between those that are drawn."""
     shown = nodes[:MOST_NODES]
     placed: dict[str, Node] = {}
@@ -87,10 +132,10 @@ def around(nodes: Sequence[Mapping[str, Any]], edges: Sequence[Mapping[str, Any]
         far = 0.0 if number == 0 else RADIUS
         x, y = far * math.cos(angle), far * math.sin(angle)
         anchor = "middle" if abs(x) < 1 else "start" if x > 0 else "end"
-        placed[node["node"]] = Node(node["node"], node["label"], round(x, 1), round(y, 1), anchor, node["hop"])
+        placed[node.node] = Node(node.node, node.label, round(x, 1), round(y, 1), anchor, node.hop)
     lines = [
-        Line(a, b, edge["relation"].replace("_", " "))
+        Line(a, b, edge.relation.replace("_", " "))
         for edge in edges
-        if (a := placed.get(edge["source"])) and (b := placed.get(edge["target"]))
+        if (a := placed.get(edge.source)) and (b := placed.get(edge.target))
     ]
     return list(placed.values()), lines

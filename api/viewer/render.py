@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 import jinja2
+import msgspec
 from markupsafe import Markup, escape
 
 from memctl.domain.support import patterns
@@ -61,7 +62,7 @@ def part(text: object) -> str:
 
 
 def pretty(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    return json.dumps(value, ensure_ascii=False, indent=2, default=msgspec.to_builtins)
 
 
 def brief(text: str, most: int = 280) -> str:

@@ -19,6 +19,7 @@ TICKET_S = 60
 """Seconds within which a ticket must be used. It works once, so that one left in a browser's history opens nothing."""
 
 MOST_TICKETS = 64
+"""Tickets that were made and not used; the oldest go."""
 
 
 class Browsers:

@@ -6,9 +6,10 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
+from functools import partial
 from http import HTTPStatus
 from importlib import resources
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from psycopg import sql
@@ -24,16 +25,19 @@ from memctl.api.checks.health import health, servers, troubles
 from memctl.api.http.metrics import Timings
 from memctl.api.http.problems import of_http, status_of
 from memctl.api.queries import bugs, claims, graph, project, stats
+from memctl.api.queries import hindsight as hindsights
 from memctl.api.queries import memories as queries
 from memctl.api.queries.explain import explain
 from memctl.api.queries.timeline import position_of, timeline
 from memctl.api.reading import models
+from memctl.api.reading.counts import Counts, EngineState, Stats
 from memctl.api.reading.evidence import field_text, with_evidence
-from memctl.api.reading.pages import equal, table_of, within
+from memctl.api.reading.pages import equal, one, table_of, within
 from memctl.api.reading.pages import page as rows_of
 from memctl.api.reading.places import Places, places_of, project_asked, projects_of
 from memctl.api.reading.reader import Reader, Readers
-from memctl.api.reading.views import BugHit
+from memctl.api.reading.records import EpisodeItem
+from memctl.api.reading.views import BugAnswer, BugHit
 from memctl.api.search.engine import Engine, Question
 from memctl.api.viewer import plots, render
 from memctl.api.viewer.forgetting import Answer, Forgetting
@@ -63,6 +67,7 @@ _TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=ut
 _HEADERS = {"Content-Security-Policy": render.POLICY, "Referrer-Policy": "same-origin"}
 
 Show = Callable[[Request], str | Answer]
+Draw = Callable[[], str]
 
 T = TypeVar("T")
 
@@ -87,6 +92,7 @@ def site(readers: Readers, engine: Engine, browsers: Browsers, settings: Setting
         "/events/{id}": pages.event,
         "/bugs": pages.bugs,
         "/knowledge": pages.knowledge,
+        "/hindsight": pages.hindsight,
         "/projects": pages.projects,
         "/projects/{name:path}": pages.project,
         "/graph": pages.entities,
@@ -199,16 +205,20 @@ class _Pages:
         self._counted = Counted()
 
     def home(self, request: Request) -> str:
-        def look(reader: Reader) -> dict[str, Any]:
+        def look(reader: Reader) -> Draw:
             places = _places(reader, request)
-            return {
-                "sessions": queries.sessions(reader, places, limit=6).items,
-                "claims": claims.insights(reader, places, limit=6).items,
-                "bugs": bugs.known(reader, places, limit=4).hits,
-                **self._figures(reader, places),
-            }
+            counted = self._counts(reader, places)
+            return self._page(
+                request,
+                "home.html",
+                sessions=queries.sessions(reader, places, limit=6).items,
+                claims=claims.insights(reader, places, limit=6).items,
+                bugs=bugs.known(reader, places, limit=4).hits,
+                stats=_all_of(counted.counts, stats.state(reader)),
+                days=counted.days,
+            )
 
-        return self._shown("home.html", request, look)
+        return self._readers.read(look)()
 
     def search(self, request: Request) -> str:
         text = request.query_params.get("q", "").strip()[:8_000]
@@ -225,53 +235,59 @@ class _Pages:
         return render.page(name, q=text, answer=answer, at="search", project=_project(request))
 
     def sessions(self, request: Request) -> str:
-        def look(reader: Reader) -> dict[str, Any]:
+        def look(reader: Reader) -> Draw:
             cursor = request.query_params.get("cursor")
-            return {"page": queries.sessions(reader, _places(reader, request), limit=40, cursor=cursor)}
+            page = queries.sessions(reader, _places(reader, request), limit=40, cursor=cursor)
+            return self._page(request, "sessions.html", page=page)
 
-        return self._shown("sessions.html", request, look)
+        return self._readers.read(look)()
 
     def session(self, request: Request) -> str:
-        def look(reader: Reader) -> dict[str, Any]:
+        def look(reader: Reader) -> Draw:
             found = queries.session(reader, request.path_params["id"])
             after, at = _number(request, "after"), request.query_params.get("event")
             if at:
                 after = max(position_of(reader, at) - 1, 0)
             of_it = [
-                *within(_EPISODES, Places(None, "asked", tuple(found["locations"]))),
-                *equal(_EPISODES, "stream", found["stream"]),
+                *within(_EPISODES, Places(None, "asked", tuple(found.locations))),
+                *equal(_EPISODES, "stream", found.stream),
             ]
-            return {
-                "session": found,
-                "episodes": with_evidence(reader, rows_of(reader, _EPISODES, "started_at", of_it, limit=50)[0]),
-                "page": timeline(reader, found["stream"], after=after, limit=60),
-                "after": after,
-            }
+            rows, _ = rows_of(reader, _EPISODES, "started_at", of_it, limit=50)
+            return self._page(
+                request,
+                "session.html",
+                session=found,
+                episodes=with_evidence(reader, rows, EpisodeItem),
+                page=timeline(reader, found.stream, after=after, limit=60),
+                after=after,
+            )
 
-        return self._shown("session.html", request, look)
+        return self._readers.read(look)()
 
     def thing(self, request: Request) -> str:
-        def look(reader: Reader) -> dict[str, Any]:
+        def look(reader: Reader) -> Draw:
             found = queries.thing(reader, request.path_params["id"])
-            bug = _bug_of(reader, found["kind"], found["item"])
-            why = explain(reader, str(found["item"]["id"]))
-            return {"kind": found["kind"], "item": found["item"], "why": why, "bug": bug}
+            id = str(found.item["id"])
+            bug = _bug_of(reader, found.kind, id)
+            return self._page(request, "thing.html", kind=found.kind, item=found.item, why=explain(reader, id), bug=bug)
 
-        return self._shown("thing.html", request, look)
+        return self._readers.read(look)()
 
     def event(self, request: Request) -> str:
-        def look(reader: Reader) -> dict[str, Any]:
+        def look(reader: Reader) -> Draw:
             found = queries.event(reader, request.path_params["id"])
             field = request.query_params.get("field", "text")
-            return {
-                "event": found,
-                "field": field,
-                "text": field_text(found["payload"], field) or "",
-                "start": _number(request, "start"),
-                "end": _number(request, "end"),
-            }
+            return self._page(
+                request,
+                "event.html",
+                event=found,
+                field=field,
+                text=field_text(found.payload, field) or "",
+                start=_number(request, "start"),
+                end=_number(request, "end"),
+            )
 
-        return self._shown("event.html", request, look)
+        return self._readers.read(look)()
 
     def bugs(self, request: Request) -> str:
         return self.like_an_error(request.query_params)
@@ -281,87 +297,121 @@ class _Pages:
         must not stay in the browser's history."""
         text, project = str(given.get("q", "")).strip()[:20_000], _named(given)
 
-        def look(reader: Reader) -> dict[str, Any]:
+        def look(reader: Reader) -> BugAnswer:
             places = places_of(reader, project)
             if not text:
-                return {"q": "", "answer": bugs.known(reader, places, limit=40)}
+                return bugs.known(reader, places, limit=40)
             chances = self._engine.bugs_like(reader, text, places)
-            return {"q": text, "answer": bugs.bugs(reader, text, places, chances=chances, limit=20)}
+            return bugs.bugs(reader, text, places, chances=chances, limit=20)
 
-        return render.page("bugs.html", **self._readers.read(look), at="bugs", project=project)
+        return render.page("bugs.html", q=text, answer=self._readers.read(look), at="bugs", project=project)
 
     def knowledge(self, request: Request) -> str:
-        def look(reader: Reader) -> dict[str, Any]:
+        def look(reader: Reader) -> Draw:
             cursor = request.query_params.get("cursor")
-            return {"page": claims.insights(reader, _places(reader, request), limit=60, cursor=cursor)}
+            page = claims.insights(reader, _places(reader, request), limit=60, cursor=cursor)
+            return self._page(request, "knowledge.html", page=page)
 
-        return self._shown("knowledge.html", request, look)
+        return self._readers.read(look)()
+
+    def hindsight(self, request: Request) -> str:
+        def look(reader: Reader) -> Draw:
+            report = hindsights.hindsight(reader, _places(reader, request), limit=60)
+            weeks = {each.week: (each.count, each.recalled) for each in report.weeks}
+            return self._page(request, "hindsight.html", report=report, weeks=plots.by_week(weeks))
+
+        return self._readers.read(look)()
 
     def projects(self, request: Request) -> str:
-        def look(reader: Reader) -> dict[str, Any]:
+        def look(reader: Reader) -> Draw:
             known, after = projects_of(reader).all, _number(request, "after")
             shown = known[after : after + MOST_PROJECTS]
-            return {"projects": project.listed(shown), "count": len(known), "after": after, "next": after + len(shown)}
+            return self._page(
+                request,
+                "projects.html",
+                projects=project.listed(shown),
+                count=len(known),
+                after=after,
+                next=after + len(shown),
+            )
 
-        return self._shown("projects.html", request, look)
+        return self._readers.read(look)()
 
     def project(self, request: Request) -> str:
-        def look(reader: Reader) -> dict[str, Any]:
+        def look(reader: Reader) -> Draw:
             asked = project_asked(reader, request.path_params["name"], None)
-            return {"page": project.shown(reader, asked, time.time_ns() // 1000)}
+            page = project.shown(reader, asked, time.time_ns() // 1000)
+            return self._page(request, "project.html", page=page, sections=project.sections(page))
 
-        return self._shown("project.html", request, look)
+        return self._readers.read(look)()
 
     def entities(self, request: Request) -> str:
-        def look(reader: Reader) -> dict[str, Any]:
+        def look(reader: Reader) -> Draw:
             cursor = request.query_params.get("cursor")
-            return {"page": graph.entities(reader, _places(reader, request), limit=60, cursor=cursor)}
+            page = graph.entities(reader, _places(reader, request), limit=60, cursor=cursor)
+            return self._page(request, "entities.html", page=page)
 
-        return self._shown("entities.html", request, look)
+        return self._readers.read(look)()
 
     def graph(self, request: Request) -> str:
-        def look(reader: Reader) -> dict[str, Any]:
+        def look(reader: Reader) -> Draw:
             found = graph.graph(reader, _places(reader, request), request.path_params["name"])
-            nodes, lines = plots.around(found["nodes"], found["edges"])
-            return {"found": found, "nodes": nodes, "lines": lines}
+            nodes, lines = plots.around(found.nodes, found.edges)
+            return self._page(request, "graph.html", found=found, nodes=nodes, lines=lines)
 
-        return self._shown("graph.html", request, look)
+        return self._readers.read(look)()
 
     def engine(self, request: Request) -> str:
         asked = servers(self._settings)
-
-        def look(reader: Reader) -> dict[str, Any]:
-            everywhere = Places(None, "asked", None)
-            return {
-                **self._figures(reader, everywhere),
-                **self._by_kind(reader),
-                "replays": rebuilds.progress(reader.connection, 5),
-                "troubles": troubles(health(reader, asked)),
-                "missing": self._engine.condition(reader),
-                "took": self._timings.by_route()[:MOST_ROUTES],
-            }
-
         name = "engine_live.html" if request.query_params.get("part") == "live" else "engine.html"
-        return self._shown(name, request, look)
 
-    def _figures(self, reader: Reader, places: Places) -> dict[str, Any]:
-        """How far everything is, and what there is; the counts are renewed now and then."""
-        counts, days = self._counted.of(
-            places,
-            stats.version_of(reader),
-            lambda: (stats.counts(reader, places), plots.by_day(_days(reader, places))),
-        )
-        return {"stats": counts | stats.state(reader), "days": days}
+        def look(reader: Reader) -> Draw:
+            everywhere = Places(None, "asked", None)
+            counted, by_kind = self._counts(reader, everywhere), self._by_kind(reader)
+            return self._page(
+                request,
+                name,
+                stats=_all_of(counted.counts, stats.state(reader)),
+                days=counted.days,
+                kinds=by_kind.kinds,
+                levels=by_kind.levels,
+                replays=rebuilds.progress(reader.connection, 5),
+                troubles=troubles(health(reader, asked)),
+                missing=self._engine.condition(reader),
+                took=self._timings.by_route()[:MOST_ROUTES],
+            )
 
-    def _by_kind(self, reader: Reader) -> dict[str, Any]:
-        """Of what kinds memories are, and how far claims have come, everywhere: counted as `_figures` are."""
+        return self._readers.read(look)()
+
+    def _counts(self, reader: Reader, places: Places) -> _Counts:
+        """What there is, and the days it is of; counted again now and then."""
+        version = stats.version_of(reader)
         return self._counted.of(
-            "by kind", stats.version_of(reader), lambda: {"kinds": _kinds(reader), "levels": _levels(reader)}
+            places, version, lambda: _Counts(stats.counts(reader, places), plots.by_day(_days(reader, places)))
         )
 
-    def _shown(self, name: str, request: Request, look: Callable[[Reader], dict[str, Any]]) -> str:
-        values = self._readers.read(look)
-        return render.page(name, **values, at=request.url.path.split("/")[1], project=_project(request))
+    def _by_kind(self, reader: Reader) -> _ByKind:
+        """Of what kinds memories are, and how far claims have come, everywhere: counted as `_counts` are."""
+        return self._counted.of("by kind", stats.version_of(reader), lambda: _ByKind(_kinds(reader), _levels(reader)))
+
+    def _page(self, request: Request, name: str, **values: object) -> Draw:
+        """What draws the template with these values, once the reader is given back."""
+        at = request.url.path.split("/")[1]
+        return partial(render.page, name, **values, at=at, project=_project(request))
+
+
+class _Counts(NamedTuple):
+    counts: Counts
+    days: plots.Bars | None
+
+
+class _ByKind(NamedTuple):
+    kinds: list[tuple[str, int]]
+    levels: list[tuple[str, int]]
+
+
+def _all_of(counts: Counts, state: EngineState) -> Stats:
+    return Stats(**msgspec.structs.asdict(counts), **msgspec.structs.asdict(state))
 
 
 def _project(request: Request) -> str:
@@ -396,12 +446,13 @@ def _days(reader: Reader, places: Places) -> dict[date, int]:
     return {date(1970, 1, 1) + timedelta(days=day): count for day, count in found}
 
 
-def _bug_of(reader: Reader, kind: str, item: Mapping[str, Any]) -> BugHit | None:
+def _bug_of(reader: Reader, kind: str, id: str) -> BugHit | None:
     """The kind of error that a thing is, or that a memory was made of."""
     if kind == "bug":
-        return bugs.of_signature(reader, str(item["id"]))
-    if kind == "memory" and item["source"]["projection"] == "bug_patterns":
-        return bugs.of_signature(reader, str(item["source"]["key"]))
+        return bugs.of_signature(reader, id)
+    memory = one(reader, models.memories, id) if kind == "memory" else None
+    if memory is not None and memory.source.projection == "bug_patterns":
+        return bugs.of_signature(reader, memory.source.key)
     return None
 
 

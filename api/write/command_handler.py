@@ -6,7 +6,6 @@ import hashlib
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -17,6 +16,7 @@ from memctl.api.queries.context import session_here, session_of
 from memctl.api.reading.caller import CALLER, Forbidden, drawn
 from memctl.api.reading.places import limits_of
 from memctl.api.reading.reader import Reader, Readers, reader_of
+from memctl.api.reading.views import Done
 from memctl.api.write.event_writer import IngestWriter
 from memctl.api.write.remote_ingest import confined
 from memctl.domain.events.command import Command, KeyReused, Kind, commands, read_command
@@ -43,18 +43,6 @@ class BadKey(MemctlError):
     """A command needs an `Idempotency-Key` of 1 to 200 characters, drawn by whoever sends it."""
 
     exit_code = 2
-
-
-class Done(msgspec.Struct, frozen=True):
-    """What a command became. `status` is `duplicate` where it had been carried out before, `forgotten` where what it
-    had become was erased since."""
-
-    event_id: str
-    type: str
-    stream: str
-    position: int
-    status: str
-    recorded: dict[str, Any]
 
 
 class CommandHandler:
@@ -150,7 +138,7 @@ class CommandHandler:
         named = {field: (kind, given) for field, (kind, given) in named.items() if given or kind == "session"}
         if named:
 
-            def look(reader: Reader) -> dict[str, Any]:
+            def look(reader: Reader) -> dict[str, str | tuple[str, ...]]:
                 return {
                     field: tuple(_whole(reader, kind, id, location) for id in given)
                     if isinstance(given, tuple)

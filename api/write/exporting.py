@@ -209,11 +209,18 @@ def _kept_out(intake: IngestWriter, file: Path, links: _Links) -> set[int]:
                 under.add(delivery)
             else:
                 counts[delivery] += 1
+    missing = [*here, *(id for id, count in counts.items() if id in under and not count)]
+    _add_resting(links, missing, counts, out)
+    known = {each.number for each in links.citing if not each.rests_on.isdisjoint(here)}
+    return {each.number for each in links.citing if each.number in out} - known
+
+
+def _add_resting(links: _Links, missing: list[UUID], counts: dict[UUID, int], out: set[int]) -> None:
+    """Add to `out` the lines that rest on missing deliveries, and on those that go missing by that."""
     resting: dict[UUID, list[_Citing]] = {}
     for each in links.citing:
         for id in each.rests_on:
             resting.setdefault(id, []).append(each)
-    missing = [*here, *(id for id, count in counts.items() if id in under and not count)]
     while missing:
         for each in resting.get(missing.pop(), ()):
             if each.number not in out:
@@ -222,8 +229,6 @@ def _kept_out(intake: IngestWriter, file: Path, links: _Links) -> set[int]:
                     counts[each.delivery] -= 1
                     if not counts[each.delivery]:
                         missing.append(each.delivery)
-    known = {each.number for each in links.citing if not each.rests_on.isdisjoint(here)}
-    return {each.number for each in links.citing if each.number in out} - known
 
 
 def _lines_of(file: Path) -> Iterator[tuple[int, bytes]]:

@@ -43,7 +43,9 @@ BACK_OFF_S, MOST_BACK_OFF_S = 1.0, 60.0
 """Between attempts while the API does not answer or refuses: the first, doubled up to the second."""
 
 MOST_HEAD = 8 << 10
+"""Bytes of a request's head, as other servers take them."""
 ASKED_AT_ONCE = 8
+"""Questions passed on at once, each by a thread: as many sessions as may be at work on one machine."""
 HOOKS = "/v1/hooks/"
 
 

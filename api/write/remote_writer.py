@@ -29,6 +29,7 @@ MOST_BYTES = 4 << 20
 """Of events in one request."""
 
 PATIENCE_S = 30.0
+"""For the answer to one request, which may hold as much as above."""
 
 _REFUSES_KEY = (401, 403)
 _OF_ANOTHER_SPACE = 421
@@ -146,7 +147,7 @@ class RemoteWriter:
     def _post(self, batch: list[Sent], first: int, appended: list[Appended], refused: dict[int, str]) -> None:
         try:
             response = self._client.deliver(msgspec.json.encode(Delivery(batch)))
-            recorded = msgspec.convert(response, Recorded, strict=False)
+            recorded = msgspec.json.decode(response, type=Recorded, strict=False)
         except Unreachable as problem:
             raise self._away("waiting", ApiAway(why=problem.why)) from problem
         except Refused as problem:

@@ -7,11 +7,21 @@ from typing import Any
 from urllib.parse import quote
 
 import click
+from msgspec import UNSET
 
+from memctl.api.reading.explanation import Quoted
+from memctl.api.reading.records import (
+    CoreSectionItem,
+    CoreVersion,
+    InsightItem,
+    KnowledgeItem,
+    PreferenceItem,
+    ResolutionItem,
+)
 from memctl.cli.ask.record import KINDS, print_result, say
 from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed, reading, running
 from memctl.cli.output import Cell, Column, broken, line, notice, print_json, print_lines, print_table, when
-from memctl.cli.pages import nothing, print_page, print_scope
+from memctl.cli.pages import nothing, print_items, print_page, print_scope
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -35,13 +45,13 @@ def insights(
     memctl insights --waiting      # those that do not hold yet, and why
     """
 
-    def row(item: dict[str, Any]) -> list[Cell | str]:
-        level = Cell(f"L{item['level']}", "green" if item["level"] >= 3 else "")
-        seen = f"{len(item['sessions'])}×"
-        return [Cell(item["id"][:SHORT_ID], "cyan"), level, item["kind"], seen, item["text"]]
+    def row(item: InsightItem) -> list[Cell | str]:
+        level = Cell(f"L{item.level}", "green" if item.level and item.level >= 3 else "")
+        seen = f"{len(item.sessions)}×"
+        return [Cell(item.id[:SHORT_ID], "cyan"), level, item.kind, seen, item.text]
 
     columns = [Column("id"), Column("level"), Column("kind"), Column("seen", "right"), Column("claim", give=True)]
-    print_page(context, "insights", columns, row, project, limit, as_json, kind=kind, waiting=waiting)
+    print_page(context, "insights", InsightItem, columns, row, project, limit, as_json, kind=kind, waiting=waiting)
 
 
 @click.command()
@@ -59,31 +69,31 @@ def knowledge(
     memctl knowledge --project '*' --json
     """
     with running() as client:
-        answer = client.page("knowledge", **placed(project), limit=limit, kind=kind, status=status)
-    items = answer["items"]
+        answer = client.page("knowledge", KnowledgeItem, **placed(project), limit=limit, kind=kind, status=status)
+    found = answer.value
+    items = found.items
     if as_json:
-        print_json(items)
+        print_items(answer.json)
     elif items:
-        print_scope(answer["scope"])
+        print_scope(found.scope)
         for item in items:
             _print_subject(item)
     if not items:
-        nothing(context, answer["scope"], "nothing is verified yet")
+        nothing(context, found.scope, "nothing is verified yet")
 
 
-def _print_subject(item: dict[str, Any]) -> None:
-    for claim in item["claims"]:
-        stands, first = not claim["superseded_by"], claim is item["claims"][0]
-        mark = click.style(item["id"][:SHORT_ID], fg="cyan") if first else " " * SHORT_ID
-        dates = f"since {claim['valid_from'][:10]}" if stands else f"until {(claim['valid_until'] or '')[:10]}"
-        stale = "; its file changed since" if claim.get("stale") else ""
-        clones = f", {item['sessions']} with its clones" if first and item["sessions"] > claim["sessions"] else ""
-        text = line(claim["text"]) if stands else click.style(f"before: {line(claim['text'])}", dim=True)
+def _print_subject(item: KnowledgeItem) -> None:
+    together = 0 if item.sessions is UNSET else item.sessions
+    for claim in item.claims:
+        stands, first = not claim.superseded_by, claim is item.claims[0]
+        mark = click.style(item.id[:SHORT_ID], fg="cyan") if first else " " * SHORT_ID
+        dates = f"since {(claim.valid_from or '')[:10]}" if stands else f"until {(claim.valid_until or '')[:10]}"
+        stale = "; its file changed since" if claim.stale else ""
+        clones = f", {together} with its clones" if first and together > claim.sessions else ""
+        text = line(claim.text) if stands else click.style(f"before: {line(claim.text)}", dim=True)
         click.echo(f"{mark}  {text}")
         click.echo(
-            click.style(
-                f"{'':<{SHORT_ID}}  {claim['kind']}, {line(claim['warrant'])}{clones}, {dates}{stale}", dim=True
-            )
+            click.style(f"{'':<{SHORT_ID}}  {claim.kind}, {line(claim.warrant)}{clones}, {dates}{stale}", dim=True)
         )
 
 
@@ -97,24 +107,25 @@ def prefs(context: click.Context, project: str | None, limit: int, as_json: bool
     memctl prefs
     """
     with running() as client:
-        answer = client.page("preferences", **placed(project), limit=limit)
-    items = answer["items"]
+        answer = client.page("preferences", PreferenceItem, **placed(project), limit=limit)
+    found = answer.value
+    items = found.items
     if as_json:
-        print_json(items)
+        print_items(answer.json)
     elif items:
-        print_scope(answer["scope"])
-        for group in dict.fromkeys(item["group"] for item in items):
+        print_scope(found.scope)
+        for group in dict.fromkeys(item.group for item in items):
             click.echo(click.style(group.replace("_", " "), bold=True))
-            rows = [_preference(item) for item in items if item["group"] == group]
+            rows = [_preference(item) for item in items if item.group == group]
             print_table([Column(""), Column(""), Column("", give=True)], rows, headings=False)
     if not items:
-        nothing(context, answer["scope"], "no preference was seen yet")
+        nothing(context, found.scope, "no preference was seen yet")
 
 
-def _preference(item: dict[str, Any]) -> list[Cell | str]:
-    how = "you said so" if item["said"] else f"{item['sessions']}× shown"
-    value = f"{item['name']}: {item['value']}" if item["value"] else item["text"]
-    return [f"  {how}", Cell(item["insight"][:SHORT_ID], "cyan"), value]
+def _preference(item: PreferenceItem) -> list[Cell | str]:
+    how = "you said so" if item.said else f"{item.sessions}× shown"
+    value = f"{item.name}: {item.value}" if item.value else item.text
+    return [f"  {how}", Cell(item.insight[:SHORT_ID], "cyan"), value]
 
 
 @click.command()
@@ -128,46 +139,47 @@ def explain(id: str, as_json: bool) -> None:
     memctl explain 8eb0a7c5
     """
     with running() as client:
-        found = client.explain(id)
+        answer = client.explain(id)
     if as_json:
-        print_json(found)
+        print_json(answer.json)
         return
-    click.echo(click.style(line(found["text"])[:400], bold=True))
-    place = f" · {found['project']}" if found["project"] else ""
-    short = found["id"].rpartition("/")[2][:SHORT_ID]
-    click.echo(click.style(f"{found['kind']} {short}{place} · level {found['level']}", dim=True))
-    for level in found["levels"]:
-        mark = click.style("✓", fg="green") if level["reached"] else click.style("·", dim=True)
-        at = f" {level['id'][:SHORT_ID]}" if level["id"] else ""
-        head, *more = broken(f"  L{level['level']} {level['name']}{at}: {line(level['why'])}", 2)
+    found = answer.value
+    click.echo(click.style(line(found.text)[:400], bold=True))
+    place = f" · {found.project}" if found.project else ""
+    short = found.id.rpartition("/")[2][:SHORT_ID]
+    click.echo(click.style(f"{found.kind} {short}{place} · level {found.level}", dim=True))
+    for level in found.levels:
+        mark = click.style("✓", fg="green") if level.reached else click.style("·", dim=True)
+        at = f" {level.id[:SHORT_ID]}" if level.id else ""
+        head, *more = broken(f"  L{level.level} {level.name}{at}: {line(level.why)}", 2)
         click.echo("\n".join([f"{mark}{head[1:]}", *more]))
-    for missing in found["missing"]:
+    for missing in found.missing:
         print_lines(f"  missing: {line(missing)}")
-    for rival in found["conflicts"]:
-        dates = f"{rival['valid_from'][:10]} to {(rival['valid_until'] or 'now')[:10]}"
-        stands = "stands" if rival["stands"] else "gave way"
-        print_lines(f"  against: {line(rival['text'])} ({rival['trust']}, {dates}; {stands})")
-    for path in found["stale"]:
+    for rival in found.conflicts:
+        dates = f"{rival.valid_from[:10]} to {(rival.valid_until or 'now')[:10]}"
+        stands = "stands" if rival.stands else "gave way"
+        print_lines(f"  against: {line(rival.text)} ({rival.trust}, {dates}; {stands})")
+    for path in found.stale:
         click.echo(click.style(f"  {line(path)} has changed since: look whether it still holds", fg="yellow"))
-    if found["resolution"] != "direct":
-        to = f" to {found['resolved_to'][:SHORT_ID]}" if found["resolved_to"] else ""
-        print_lines(f"  {found['resolution']}{to}")
-    for quoted in found["evidence"]:
+    if found.resolution != "direct":
+        to = f" to {found.resolved_to[:SHORT_ID]}" if found.resolved_to else ""
+        print_lines(f"  {found.resolution}{to}")
+    for quoted in found.evidence:
         _print_quoted(quoted)
 
 
-def _print_quoted(quoted: dict[str, Any]) -> None:
-    evidence = quoted["evidence"]
-    source = evidence["source"]
+def _print_quoted(quoted: Quoted) -> None:
+    evidence = quoted.evidence
+    source = evidence.source
     click.echo()
-    head = f"{evidence['event_id'][:SHORT_ID]} {quoted['type']} {when(quoted['occurred_at'])}"
-    at = f"{source['agent']} {source['session'][:SHORT_ID]} {evidence['field']} {evidence['start']}–{evidence['end']}"
+    head = f"{str(evidence.event_id)[:SHORT_ID]} {quoted.type} {when(quoted.occurred_at)}"
+    at = f"{source.agent} {source.session[:SHORT_ID]} {evidence.field} {evidence.start}–{evidence.end}"
     click.echo(click.style(line(f"  {head} · {at}"), dim=True))
-    if not evidence["holds"]:
+    if not evidence.holds:
         click.echo(click.style("  broken: the event no longer reads so", fg="red"))
         return
-    before, after = line(quoted["before"])[-60:], line(quoted["after"])[:60]
-    quote = f" »{click.style(line(evidence['quote'])[:300], bold=True)}« " if evidence["quote"] else ""
+    before, after = line(quoted.before)[-60:], line(quoted.after)[:60]
+    quote = f" »{click.style(line(evidence.quote)[:300], bold=True)}« " if evidence.quote else ""
     text = f"  {'…' if before else ''}{before.lstrip('…')}{quote}{after.rstrip('…')}{'…' if after else ''}"
     click.echo("\n".join(broken(text.rstrip(), 2)))
 
@@ -249,11 +261,12 @@ def resolve(context: click.Context, id: str | None, target: str | None, resoluti
         print_result(done, as_json, resolution or "resolved")
         return
     with running() as client:
-        items = client.get("/v1/resolutions")["items"]
+        answer = client.page("resolutions", ResolutionItem)
+    items = answer.value.items
     if as_json:
-        print_json(items)
+        print_items(answer.json)
     elif items:
-        rows = [[i["condition"][:SHORT_ID], i["resolution"], i["resolved_to"][:SHORT_ID], when(i["resolved_at"])]
+        rows = [[i.condition[:SHORT_ID], i.resolution, i.resolved_to[:SHORT_ID], when(i.resolved_at)]
                 for i in items]  # fmt: skip
         print_table([Column("id"), Column("is"), Column("to"), Column("since")], rows)
     if not items:
@@ -273,12 +286,13 @@ def core(context: click.Context, as_json: bool) -> None:
     if context.invoked_subcommand is not None:
         return
     with running() as client:
-        items = client.get("/v1/core")["items"]
+        answer = client.listing("/v1/core", CoreSectionItem)
+    items = answer.value.items
     if as_json:
-        print_json(items)
+        print_items(answer.json)
     for item in items if not as_json else ():
-        click.echo(click.style(f"{item['section']} (version {item['version']})", bold=True))
-        print_lines(*(f"  {each}" for each in item["text"].splitlines()))
+        click.echo(click.style(f"{item.section} (version {item.version})", bold=True))
+        print_lines(*(f"  {each}" for each in item.text.splitlines()))
     if not items:
         notice("core memory is empty; `memctl core append SECTION TEXT` begins it")
         context.exit(NOTHING_FOUND)
@@ -295,12 +309,13 @@ def core_history(context: click.Context, section: str, as_json: bool) -> None:
     memctl core history persona
     """
     with running() as client:
-        items = client.get(f"/v1/core/{quote(section, safe='')}/history")["items"]
+        answer = client.listing(f"/v1/core/{quote(section, safe='')}/history", CoreVersion)
+    items = answer.value.items
     if as_json:
-        print_json(items)
+        print_items(answer.json)
     for item in items if not as_json else ():
-        click.echo(click.style(f"version {item['version']}, {when(item['changed_at'])}, by {item['by']}", bold=True))
-        print_lines(*(f"  {each}" for each in item["text"].splitlines()))
+        click.echo(click.style(f"version {item.version}, {when(item.changed_at)}, by {item.by}", bold=True))
+        print_lines(*(f"  {each}" for each in item.text.splitlines()))
     if not items:
         notice(f"core memory never had a section {section!r}; `memctl core` lists those that it has")
         context.exit(NOTHING_FOUND)
@@ -323,7 +338,7 @@ def core_append(section: str, text: tuple[str, ...], version: int | None, as_jso
     memctl core append persona "Answers are short."
     """
     done = say("core-append", section=section, content=" ".join(text), version=version)
-    print_result(done, as_json, f"{section} is at version {done['recorded']['version']}")
+    print_result(done, as_json, f"{section} is at version {done.value.recorded['version']}")
 
 
 @core.command("replace")
@@ -339,4 +354,4 @@ def core_replace(section: str, old: str, new: str, version: int | None, as_json:
     memctl core replace persona "short" "very short"
     """
     done = say("core-replace", section=section, old=old, new=new, version=version)
-    print_result(done, as_json, f"{section} is at version {done['recorded']['version']}")
+    print_result(done, as_json, f"{section} is at version {done.value.recorded['version']}")

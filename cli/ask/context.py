@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
+from memctl.api.reading.records import ActiveFile, Context, Decision, PlanStep, RecentError, ToolResult, WorkCounts
 from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed, running
 from memctl.cli.output import cut, line, notice, print_json, when
 
@@ -32,50 +31,49 @@ def context(context: click.Context, session: str | None, as_json: bool, project:
     """
     from memctl.api.client import NotThere
 
-    asked = {name: value for name, value in {**placed(project), "session": session}.items() if value is not None}
     try:
         with running() as client:
-            answer = client.get("/v1/context", asked)
+            answer = client.read("/v1/context", Context, **placed(project), session=session)
     except NotThere as problem:
         notice(str(problem))
         if problem.hint:
             notice(f"hint: {problem.hint}")
         context.exit(NOTHING_FOUND)
     if as_json:
-        print_json(answer)
+        print_json(answer.json)
     else:
-        _print(answer)
+        _print(answer.value)
 
 
-def _print(item: dict[str, Any]) -> None:
-    state = f"ended {when(item['ended_at'])}" if item["ended_at"] else f"last heard {when(item['updated_at'])}"
-    branch = f" on {item['branch']}" if item["branch"] else ""
-    who = click.style(f"{item['agent']} {item['session_id'][:SHORT_ID]}", bold=True)
-    _row(who, f"{item['project']}{branch}, {state}")
-    _row("", item["title"] or item["summary"])
-    if item["task_description"]:
-        stats = item["stats"]
-        steps = f"{item['steps']} steps" + (f", {item['outcome']}: {item['why']}" if item["outcome"] else "")
-        _row("task", f"{item['task_type']}, {item['task_status']}: {item['task_description']}")
+def _print(item: Context) -> None:
+    state = f"ended {when(item.ended_at)}" if item.ended_at else f"last heard {when(item.updated_at)}"
+    branch = f" on {item.branch}" if item.branch else ""
+    who = click.style(f"{item.agent} {item.session_id[:SHORT_ID]}", bold=True)
+    _row(who, f"{item.project}{branch}, {state}")
+    _row("", item.title or item.summary)
+    if item.task_description:
+        stats = item.stats
+        steps = f"{item.steps} steps" + (f", {item.outcome}: {item.why}" if item.outcome else "")
+        _row("task", f"{item.task_type}, {item.task_status}: {item.task_description}")
         _row("", steps)
-        _row("", f"session: {_counts(stats)}" if stats["tool_calls"] else "")
-    _row("asked", item["last_prompt"])
-    _row("answered", item["last_answer"])
-    if item["plan"]:
-        done = sum(step["status"] == "completed" for step in item["plan"])
-        _row("plan", f"{done} of {len(item['plan'])} done")
-        for step in _around(item["plan"], item["current"]):
-            _row("", f"{_MARKS.get(step['status'], '·')} {step['text']}")
-    _list("files", [_file(each) for each in reversed(item["files"][-6:])])
-    names = [each["name"] for each in reversed(item["symbols"][-10:])]
+        _row("", f"session: {_counts(stats)}" if stats.tool_calls else "")
+    _row("asked", item.last_prompt)
+    _row("answered", item.last_answer)
+    if item.plan:
+        done = sum(step.status == "completed" for step in item.plan)
+        _row("plan", f"{done} of {len(item.plan)} done")
+        for step in _around(item.plan, item.current):
+            _row("", f"{_MARKS.get(step.status, '·')} {step.text}")
+    _list("files", [_file(each) for each in reversed(item.files[-6:])])
+    names = [each.name for each in reversed(item.symbols[-10:])]
     _row("symbols", ", ".join(names))
-    _list("errors", [_error(each) for each in reversed(item["errors"])])
-    _list("holds", [f"{each['confidence']:.1f} {each['text']}" for each in reversed(item["hypotheses"])])
-    _list("decided", [_decision(each) for each in reversed(item["decisions"][-5:])])
-    _list("found", [f"{each['kind']}: {each['text']}" for each in reversed(item["discoveries"][-5:])])
-    _list("open", [each["text"] for each in item["threads"]])
-    _list("turns", [" ".join((f"step {p['step']}:", p["description"], p["reason"])) for p in item["pivots"][-3:]])
-    _list("results", [_result(each) for each in reversed(item["tool_results"][-5:])])
+    _list("errors", [_error(each) for each in reversed(item.errors)])
+    _list("holds", [f"{each.confidence:.1f} {each.text}" for each in reversed(item.hypotheses)])
+    _list("decided", [_decision(each) for each in reversed(item.decisions[-5:])])
+    _list("found", [f"{each.kind}: {each.text}" for each in reversed(item.discoveries[-5:])])
+    _list("open", [each.text for each in item.threads])
+    _list("turns", [" ".join((f"step {p.step}:", p.description, p.reason)) for p in item.pivots[-3:]])
+    _list("results", [_result(each) for each in reversed(item.tool_results[-5:])])
 
 
 def _row(label: str, text: str) -> None:
@@ -91,29 +89,27 @@ def _list(label: str, texts: list[str]) -> None:
         _row("" if number else label, text)
 
 
-def _around(plan: list[dict[str, Any]], current: int, room: int = 8) -> list[dict[str, Any]]:
+def _around(plan: list[PlanStep], current: int, room: int = 8) -> list[PlanStep]:
     """The steps near the one in progress, else near the first that is not done."""
-    at = current - 1 if current else next((n for n, s in enumerate(plan) if s["status"] != "completed"), len(plan) - 1)
+    at = current - 1 if current else next((n for n, s in enumerate(plan) if s.status != "completed"), len(plan) - 1)
     start = max(0, min(at - 2, len(plan) - room))
     return plan[start : start + room]
 
 
-def _counts(stats: dict[str, Any]) -> str:
-    parts = [f"{stats['tool_calls']:,} tool calls", f"{stats['tokens_used']:,} tokens"]
-    if stats["errors_encountered"]:
-        parts.append(f"{stats['errors_encountered']} errors")
-    if stats["patches_applied"]:
-        parts.append(
-            f"{stats['patches_applied']} of {max(stats['patches_proposed'], stats['patches_applied'])} patches"
-        )
-        parts.append(f"+{stats['lines_added']} −{stats['lines_removed']} lines")
+def _counts(stats: WorkCounts) -> str:
+    parts = [f"{stats.tool_calls:,} tool calls", f"{stats.tokens_used:,} tokens"]
+    if stats.errors_encountered:
+        parts.append(f"{stats.errors_encountered} errors")
+    if stats.patches_applied:
+        parts.append(f"{stats.patches_applied} of {max(stats.patches_proposed, stats.patches_applied)} patches")
+        parts.append(f"+{stats.lines_added} −{stats.lines_removed} lines")
     return ", ".join(parts)
 
 
-def _file(file: dict[str, Any]) -> str:
-    lines = f", +{file['added']} −{file['removed']}" if file["added"] or file["removed"] else ""
-    before = f", was {file['before']}" if file["before"] else ""
-    return f"{_tail(file['path'])} ({file['state']}{before}, {file['accesses']}×{lines})"
+def _file(file: ActiveFile) -> str:
+    lines = f", +{file.added} −{file.removed}" if file.added or file.removed else ""
+    before = f", was {file.before}" if file.before else ""
+    return f"{_tail(file.path)} ({file.state}{before}, {file.accesses}×{lines})"
 
 
 def _tail(path: str) -> str:
@@ -122,20 +118,20 @@ def _tail(path: str) -> str:
     return f"…/{'/'.join(parts[-4:])}" if len(parts) == 5 and len(path) > 50 else path
 
 
-def _error(error: dict[str, Any]) -> str:
-    if error["resolution"]:
-        return f"✓ {error['message']} → {error['resolution']}"
-    return f"✗ {error['message']}" + (f" (`{error['command'][:60]}`)" if error["command"] else "")
+def _error(error: RecentError) -> str:
+    if error.resolution:
+        return f"✓ {error.message} → {error.resolution}"
+    return f"✗ {error.message}" + (f" (`{error.command[:60]}`)" if error.command else "")
 
 
-def _decision(decided: dict[str, Any]) -> str:
-    who = {"user": "the user: ", "agent": ""}[decided["said_by"]] if decided["said_by"] in ("user", "agent") else ""
-    cause = "cause: " if decided["kind"] == "cause" else ""
-    why = f" ({decided['rationale']})" if decided["rationale"] and decided["rationale"] not in decided["text"] else ""
-    return f"{who}{cause}{decided['text']}{why}"
+def _decision(decided: Decision) -> str:
+    who = {"user": "the user: ", "agent": ""}[decided.said_by] if decided.said_by in ("user", "agent") else ""
+    cause = "cause: " if decided.kind == "cause" else ""
+    why = f" ({decided.rationale})" if decided.rationale and decided.rationale not in decided.text else ""
+    return f"{who}{cause}{decided.text}{why}"
 
 
-def _result(result: dict[str, Any]) -> str:
-    mark = "✓" if result["ok"] else "✗"
-    back = f" → {result['result']}" if result["result"] else ""
-    return f"{mark} {result['tool']} {result['summary'][:70]}{back}"
+def _result(result: ToolResult) -> str:
+    mark = "✓" if result.ok else "✗"
+    back = f" → {result.result}" if result.result else ""
+    return f"{mark} {result.tool} {result.summary[:70]}{back}"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
 from urllib.parse import quote
 
 import click
+from msgspec import UNSET
 
+from memctl.api.reading.learnt import EntityItem, GraphAnswer
 from memctl.cli.connection import NOTHING_FOUND, looking_back, placed, reading, running
 from memctl.cli.output import Cell, Column, line, notice, print_json, print_lines, print_table, when
 
@@ -28,16 +29,16 @@ def entities(
     """
     with running() as client:
         if name is not None:
-            item = client.page(f"entities/{quote(name, safe='')}", **placed(project))
+            item = client.read(f"/v1/entities/{quote(name, safe='')}", EntityItem, **placed(project))
             if as_json:
-                print_json(item)
+                print_json(item.json)
             else:
-                _print_entity(item)
+                _print_entity(item.value)
             return
-        answer = client.page("entities", **placed(project), limit=limit, kind=kind)
-    items = answer["items"]
+        answer = client.page("entities", EntityItem, **placed(project), limit=limit, kind=kind)
+    items = answer.value.items
     if as_json:
-        print_json(answer)
+        print_json(answer.json)
     elif items:
         columns = [
             Column("kind"),
@@ -52,25 +53,25 @@ def entities(
         context.exit(NOTHING_FOUND)
 
 
-def _row(item: dict[str, Any]) -> list[Cell | str]:
-    name = item["display_name"] if item["kind"] != "library" else item["name"]
-    version = item["versions"][0] if item["versions"] else ""
-    return [item["kind"], Cell(name, "bold"), version, str(item["interactions"]), ", ".join(item["projects"])]
+def _row(item: EntityItem) -> list[Cell | str]:
+    name = item.name if item.kind == "library" or item.display_name is UNSET else item.display_name
+    version = item.versions[0] if item.versions else ""
+    return [item.kind, Cell(name, "bold"), version, str(item.interactions), ", ".join(item.projects or ())]
 
 
-def _print_entity(item: dict[str, Any]) -> None:
-    click.echo(click.style(line(item["node"]), bold=True))
-    if item.get("summary"):
-        print_lines(f"  {line(item['summary'])}")
-    if item.get("interactions"):
-        versions = f", version {', '.join(item['versions'])}" if item["versions"] else ""
-        print_lines(f"  met in {item['interactions']} sessions, last {when(item['last_seen'])}{versions}")
-    for felt in item.get("sentiment", ()):
-        where = f" in {felt['project']}" if felt["project"] else ""
-        print_lines(f"  {felt['label']} ({felt['score']:+.2f}){where}")
-        for feeling in felt["path"][:8]:
-            print_lines(f"    {when(feeling['at']):<13} {feeling['score']:+.1f}  {line(feeling['words'])[:55]}")
-    _print_edges([(e["relation"], e["label"], e["weight"]) for e in item["edges"]], "  ")
+def _print_entity(item: EntityItem) -> None:
+    click.echo(click.style(line(item.node), bold=True))
+    if item.summary:
+        print_lines(f"  {line(item.summary)}")
+    if item.interactions:
+        versions = f", version {', '.join(item.versions)}" if item.versions else ""
+        print_lines(f"  met in {item.interactions} sessions, last {when(item.last_seen or None)}{versions}")
+    for felt in item.sentiment or ():
+        where = f" in {felt.project}" if felt.project else ""
+        print_lines(f"  {felt.label} ({felt.score:+.2f}){where}")
+        for feeling in felt.path[:8]:
+            print_lines(f"    {when(feeling.at):<13} {feeling.score:+.1f}  {line(feeling.words)[:55]}")
+    _print_edges([(e.relation, e.label, e.weight) for e in item.edges or ()], "  ")
 
 
 @click.command()
@@ -89,17 +90,18 @@ def graph(context: click.Context, entity: str, hops: int, project: str | None, a
     memctl graph pytest --hops 2
     """
     with running() as client:
-        answer = client.page(f"graph/{quote(entity, safe='')}", **placed(project), hops=hops)
+        answer = client.read(f"/v1/graph/{quote(entity, safe='')}", GraphAnswer, **placed(project), hops=hops)
     if as_json:
-        print_json(answer)
+        print_json(answer.json)
         return
-    labels = {node["node"]: node["label"] for node in answer["nodes"]}
+    found = answer.value
+    labels = {node.node: node.label for node in found.nodes}
     below: dict[str, list[tuple[str, str, float]]] = defaultdict(list)
-    for edge in answer["edges"]:
-        below[edge["source"]].append((edge["relation"], edge["target"], edge["weight"]))
-    click.echo(click.style(line(answer["start"]), bold=True))
-    _print_tree(answer["start"], below, labels, "", frozenset((answer["start"],)))
-    if not answer["edges"]:
+    for edge in found.edges:
+        below[edge.source].append((edge.relation, edge.target, edge.weight))
+    click.echo(click.style(line(found.start), bold=True))
+    _print_tree(found.start, below, labels, "", frozenset((found.start,)))
+    if not found.edges:
         notice("nothing is tied to it yet")
         context.exit(NOTHING_FOUND)
 

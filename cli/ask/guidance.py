@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import click
 
+from memctl.api.reading.advice import TaskGuidance
 from memctl.cli.ask.read import print_bug, print_found
 from memctl.cli.connection import NOTHING_FOUND, looking_back, placed, reading, running
 from memctl.cli.output import notice, print_json, print_lines
 from memctl.cli.pages import print_scope
+from memctl.domain.retrieval.guidance import Guidance
 
 KINDS = ("similar_error", "how_to", "convention", "past_approach")
 
@@ -46,23 +47,24 @@ def ask(
     if not words.strip():
         raise click.UsageError("the text is empty")
     with running() as client:
-        answer = client.ask(kind, words, session=session, **placed(project), limit=min(limit, 20))
+        received = client.ask(kind, words, session=session, **placed(project), limit=min(limit, 20))
+    answer = received.value
     if as_json:
-        print_json(answer)
+        print_json(received.json)
     else:
-        print_scope(answer["scope"])
-        notice(f"{answer['source'].replace('_', ' ')}: {answer['message']}")
-        if error := answer["error"]:
-            print_lines(f"earlier: {error['message']}")
-            if error.get("resolution"):
-                print_lines(f"what was done then: {error['resolution']}")
-        if course := answer["course"]:
-            print_lines(f"{course['strategy'].replace('_', ' ')}: {course['approach'] or course['reason']}")
-        for hit in answer["bugs"]:
+        print_scope(answer.scope)
+        notice(f"{answer.source.replace('_', ' ')}: {answer.message}")
+        if error := answer.error:
+            print_lines(f"earlier: {error.message}")
+            if error.resolution:
+                print_lines(f"what was done then: {error.resolution}")
+        if course := answer.course:
+            print_lines(f"{course.strategy.replace('_', ' ')}: {course.approach or course.reason}")
+        for hit in answer.bugs:
             print_bug(hit)
-        for found in answer["results"]:
+        for found in answer.results:
             print_found(found)
-    if answer["source"] == "none":
+    if answer.source == "none":
         context.exit(NOTHING_FOUND)
 
 
@@ -79,39 +81,40 @@ def guidance(context: click.Context, task: tuple[str, ...], project: str | None,
     memctl guidance "fix the rounding of invoice totals"
     """
     with running() as client:
-        answer = client.guidance(" ".join(task), **placed(project))
-    advice = answer["guidance"]
+        received = client.guidance(" ".join(task), **placed(project))
+    answer = received.value
+    advice = answer.guidance
     if as_json:
-        print_json(answer)
+        print_json(received.json)
     else:
-        print_scope(answer["scope"])
+        print_scope(answer.scope)
         _print_advice(advice)
         _print_ground(answer)
-    if not advice["sources"] and not advice["things_to_avoid"]:
+    if not advice.sources and not advice.things_to_avoid:
         if not as_json:
             notice("nothing like it is known")
         context.exit(NOTHING_FOUND)
 
 
-def _print_advice(advice: dict[str, Any]) -> None:
-    if advice["suggested_approach"]:
-        print_lines(f"approach: {advice['suggested_approach']}")
-    for heading, name in (
-        ("try", "things_to_try"), ("avoid", "things_to_avoid"), ("expect", "expected_challenges"),
-    ):  # fmt: skip
-        for each in advice[name]:
-            print_lines(f"{heading}: {each}")
-    print_lines(f"complexity: {advice['estimated_complexity']}; confidence: {advice['confidence']:.2f}")
-
-
-def _print_ground(answer: dict[str, Any]) -> None:
-    """What the advice rests on, and what holds here whatever the task."""
-    for case in answer["similar_cases"]:
-        print_lines(f"like it: {case['description']} ({case['outcome']})")
-    here = answer["project"] or {}
+def _print_advice(advice: Guidance) -> None:
+    if advice.suggested_approach:
+        print_lines(f"approach: {advice.suggested_approach}")
     for heading, lines in (
-        ("convention", here.get("conventions", [])), ("file", here.get("hotspots", [])),
-        ("liked", answer["preferences"]),
+        ("try", advice.things_to_try), ("avoid", advice.things_to_avoid), ("expect", advice.expected_challenges),
+    ):  # fmt: skip
+        for each in lines:
+            print_lines(f"{heading}: {each}")
+    print_lines(f"complexity: {advice.estimated_complexity}; confidence: {advice.confidence:.2f}")
+
+
+def _print_ground(answer: TaskGuidance) -> None:
+    """What the advice rests on, and what holds here whatever the task."""
+    for case in answer.similar_cases:
+        print_lines(f"like it: {case.description} ({case.outcome})")
+    here = answer.project
+    for heading, lines in (
+        ("convention", here.conventions if here else []), ("file", here.hotspots if here else []),
+        ("liked", answer.preferences),
     ):  # fmt: skip
         for each in lines:
             print_lines(f"{heading}: {each}")

@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import click
 
+from memctl.api.reading.projects import Line, ProjectItem, ProjectPage, ToolPair, ToolsAnswer, ToolUse
 from memctl.cli.ask.record import print_result, say
 from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed, reading, running
 from memctl.cli.output import Cell, Column, line, notice, print_json, print_lines, print_table, safe, when
+from memctl.cli.pages import print_items
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.wording import span
-
-_SECTIONS = {
-    "tech_stack": "Stack",
-    "commands": "Commands that pass",
-    "structure": "Structure",
-    "conventions": "Conventions",
-    "hotspots": "Hot spots",
-    "open": "Left open",
-    "issues": "Errors that came back",
-    "prefer": "Preferred",
-    "avoid": "Avoided",
-}
 
 
 class NothingToSplit(MemctlError):
@@ -59,31 +48,44 @@ def show(name: str | None, also: str | None, as_json: bool) -> None:
     memctl project show ledger --json
     """
     with running() as client:
-        found = client.get("/v1/project", _given(name or also))
+        answer = client.read("/v1/project", ProjectPage, **placed(name or also))
     if as_json:
-        print_json(found)
+        print_json(answer.json)
         return
-    about, counts = found["project"], found["stats"]
-    click.echo(click.style(line(about["name"]), bold=True) + safe(f"  {about['anchor']}  ({about['id'][:SHORT_ID]})"))
-    ends = counts["outcomes"]
+    found = answer.value
+    about, counts = found.project, found.stats
+    click.echo(click.style(line(about.name), bold=True) + safe(f"  {about.anchor}  ({about.id[:SHORT_ID]})"))
+    ends = counts.outcomes
     known = sum(n for outcome, n in ends.items() if outcome != "unknown")
     rate = f"; {ends.get('success', 0)} of {known} with a known end went well" if known else ""
-    types = ", ".join(f"{n} {kind}" for kind, n in list(counts["task_types"].items())[:4])
-    print_lines(
-        f"{counts['sessions']} sessions, last {when(about['last_seen'])}; {counts['tasks']} tasks ({types}){rate}"
-    )
-    if len(about["locations"]) > 1:
-        print_lines(f"{len(about['locations'])} locations, the newest checkout at {about['root']}")
-    for part in about["parts"][1:]:
+    types = ", ".join(f"{n} {kind}" for kind, n in list(counts.task_types.items())[:4])
+    print_lines(f"{counts.sessions} sessions, last {when(about.last_seen)}; {counts.tasks} tasks ({types}){rate}")
+    if len(about.locations) > 1:
+        print_lines(f"{len(about.locations)} locations, the newest checkout at {about.root}")
+    for part in about.parts[1:]:
         print_lines(f"merged into it: {part}")
-    for section, heading in _SECTIONS.items():
-        lines = found[section]
+    for heading, lines in _sections(found):
         if lines:
             click.echo()
             click.echo(click.style(heading, bold=True))
         for each in lines:
-            often, what = (each["sessions"], "session") if each["sessions"] else (each["count"], "time")
-            print_lines(f"  {line(each['text'])}  [{often} {what}{'s' if often > 1 else ''}, {when(each['last'])}]")
+            often, what = (each.sessions, "session") if each.sessions else (each.count, "time")
+            print_lines(f"  {line(each.text)}  [{often} {what}{'s' if often > 1 else ''}, {when(each.last)}]")
+
+
+def _sections(page: ProjectPage) -> list[tuple[str, list[Line]]]:
+    """The sections of a project's page in their order, each with its heading."""
+    return [
+        ("Stack", page.tech_stack),
+        ("Commands that pass", page.commands),
+        ("Structure", page.structure),
+        ("Conventions", page.conventions),
+        ("Hot spots", page.hotspots),
+        ("Left open", page.open),
+        ("Errors that came back", page.issues),
+        ("Preferred", page.prefer),
+        ("Avoided", page.avoid),
+    ]
 
 
 @project.command("list")
@@ -97,9 +99,10 @@ def list_(context: click.Context, as_json: bool) -> None:
     memctl project list
     """
     with running() as client:
-        items = client.get("/v1/projects")["items"]
+        answer = client.listing("/v1/projects", ProjectItem)
+    items = answer.value.items
     if as_json:
-        print_json(items)
+        print_items(answer.json)
     elif items:
         columns = [
             Column("id"),
@@ -109,8 +112,7 @@ def list_(context: click.Context, as_json: bool) -> None:
             Column("where", give=True),
         ]
         rows: list[list[Cell | str]] = [
-            [Cell(p["id"][:SHORT_ID], "cyan"), p["name"], str(len(p["locations"])), when(p["last_seen"]), p["anchor"]]
-            for p in items
+            [Cell(p.id[:SHORT_ID], "cyan"), p.name, str(len(p.locations)), when(p.last_seen), p.anchor] for p in items
         ]
         print_table(columns, rows)
     if not items:
@@ -146,8 +148,8 @@ def split(name: str, as_json: bool) -> None:
     """
     place = _place(name)
     with running() as client:
-        about = client.get("/v1/project", _given(name))["project"]
-    if len(about["parts"]) == 1 and (place not in about["locations"] or len(about["locations"]) == 1):
+        about = client.read("/v1/project", ProjectPage, **placed(name)).value.project
+    if len(about.parts) == 1 and (place not in about.locations or len(about.locations) == 1):
         raise NothingToSplit(project=name)
     print_result(say("split-project", project=place), as_json, f"{name} is a project of its own now")
 
@@ -163,24 +165,22 @@ def tools(context: click.Context, project: str | None, limit: int, as_json: bool
     memctl tools
     memctl tools --type bugfix --project '*'
     """
-    asked = {name: value for name, value in placed(project).items() if value is not None}
-    if task_type is not None:
-        asked["type"] = task_type
     with running() as client:
-        found = client.get("/v1/tools", {**asked, "limit": limit})
+        answer = client.read("/v1/tools", ToolsAnswer, **placed(project), type=task_type, limit=limit)
+    found = answer.value
     if as_json:
-        print_json(found)
-    elif found["tools"]:
+        print_json(answer.json)
+    elif found.tools:
         columns = [
             Column("tool", give=True),
             Column("uses", "right"),
             Column("well", "right"),
             Column("takes", "right"),
         ]
-        print_table(columns, [[t["tool"], str(t["uses"]), _rate(t), _time(t["mean_ms"])] for t in found["tools"]])
+        print_table(columns, [[t.tool, str(t.uses), _rate(t), _time(t.mean_ms)] for t in found.tools])
         for heading, pairs, second in (
-            ("order", found["order"], "then"),
-            ("after a failure", found["after_failure"], "next"),
+            ("order", found.order, "then"),
+            ("after a failure", found.after_failure, "next"),
         ):
             click.echo()
             columns = [
@@ -189,22 +189,18 @@ def tools(context: click.Context, project: str | None, limit: int, as_json: bool
                 Column("times", "right"),
                 Column("well", "right"),
             ]
-            print_table(columns, [[p["tool"], p[second], str(p["count"]), _rate(p)] for p in pairs])
-    if not found["tools"]:
+            print_table(columns, [[p.tool, p.then or p.next or "", str(p.count), _rate(p)] for p in pairs])
+    if not found.tools:
         notice("no use of a tool is known there")
         context.exit(NOTHING_FOUND)
 
 
-def _rate(of: dict[str, Any]) -> str:
-    return f"{of['success_rate']:.0%}"
+def _rate(of: ToolUse | ToolPair) -> str:
+    return f"{of.success_rate:.0%}"
 
 
 def _time(ms: int | None) -> str:
     return "" if ms is None else f"{ms} ms" if ms < 1000 else span(ms / 1000)
-
-
-def _given(name: str | None) -> dict[str, Any]:
-    return {key: value for key, value in placed(name).items() if value is not None}
 
 
 def _place(name: str) -> str:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 import click
+import msgspec
 
+from memctl.api.reading.records import EpisodeItem, MemoryItem, SessionItem, TaskItem
+from memctl.api.reading.views import BugHit, Evidence, Found, ShownSolution, Thing
 from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed, reading, running
 from memctl.cli.output import Cell, Column, broken, line, notice, print_json, print_lines, print_table, safe, when
 from memctl.cli.pages import nothing, print_page, print_scope
 from memctl.domain.support.wording import fix_and_why, span
+
+if TYPE_CHECKING:
+    from memctl.api.reading.views import Json
 
 
 @click.command()
@@ -50,21 +56,21 @@ def search(
     memctl search "decimal" --kind knowledge --since 2026-03-01 --json
     """
     with running() as client:
-        answer = client.search(
+        received = client.search(
             " ".join(query), **placed(project), limit=min(limit, 50), profile=profile, explain=explain, kinds=kinds,
             since=since, before=before,
         )  # fmt: skip
-    for missing in answer["degraded"]:
+    answer = received.value
+    for missing in answer.degraded:
         notice(f"note: {missing}")
-    results = answer["results"]
     if as_json:
-        print_json(results)
-    elif results:
-        print_scope(answer["scope"])
-        for found in results:
+        print_json(received.json["results"] if isinstance(received.json, dict) else [])
+    elif answer.results:
+        print_scope(answer.scope)
+        for found in answer.results:
             print_found(found)
-    if not results:
-        nothing(context, answer["scope"], "nothing was found")
+    if not answer.results:
+        nothing(context, answer.scope, "nothing was found")
 
 
 @click.command()
@@ -83,9 +89,9 @@ def show(id: str, as_json: bool) -> None:
     with running() as client:
         answer = client.thing(id)
     if as_json:
-        print_json(answer)
+        print_json(answer.json)
     else:
-        _print_thing(answer["kind"], answer["item"])
+        _print_thing(answer.value)
 
 
 @click.command()
@@ -99,11 +105,11 @@ def history(context: click.Context, project: str | None, limit: int, as_json: bo
     memctl history --project '*'
     """
 
-    def row(item: dict[str, Any]) -> list[Cell | str]:
-        return [Cell(item["id"][:SHORT_ID], "cyan"), when(item["occurred_at"]), item["project"], item["title"]]
+    def row(item: MemoryItem) -> list[Cell | str]:
+        return [Cell(item.id[:SHORT_ID], "cyan"), when(item.occurred_at), item.project, item.title]
 
     columns = [Column("id"), Column("when"), Column("project"), Column("asked", give=True)]
-    print_page(context, "history", columns, row, project, limit, as_json)
+    print_page(context, "history", MemoryItem, columns, row, project, limit, as_json)
 
 
 @click.command()
@@ -118,15 +124,15 @@ def sessions(context: click.Context, project: str | None, limit: int, as_json: b
     memctl sessions --project '*' --since 2026-03-01
     """
 
-    def row(item: dict[str, Any]) -> list[Cell | str]:
-        title = item["title"] or item["summary"] or item["first_prompt"]
-        id = Cell(item["session_id"][:SHORT_ID], "cyan")
-        return [id, when(item["last_at"]), item["agent"], item["project"], title]
+    def row(item: SessionItem) -> list[Cell | str]:
+        title = item.title or item.summary or item.first_prompt
+        id = Cell(item.session_id[:SHORT_ID], "cyan")
+        return [id, when(item.last_at), item.agent, item.project, title]
 
     columns = [
         Column("id"), Column("last"), Column("agent"), Column("project"), Column("in short", give=True),
     ]  # fmt: skip
-    print_page(context, "sessions", columns, row, project, limit, as_json, since=since)
+    print_page(context, "sessions", SessionItem, columns, row, project, limit, as_json, since=since)
 
 
 @click.command()
@@ -154,19 +160,20 @@ def bugs(
         raise click.UsageError("the error is empty")
     with running() as client:
         if error:
-            answer = client.bugs(text, command=command, **placed(project), limit=min(limit, 50))
+            received = client.bugs(text, command=command, **placed(project), limit=min(limit, 50))
         else:
-            answer = client.known_bugs(**placed(project), limit=min(limit, 50))
+            received = client.known_bugs(**placed(project), limit=min(limit, 50))
+    answer = received.value
     if as_json:
-        print_json(answer)
+        print_json(received.json)
     else:
-        for hit in answer["hits"]:
+        for hit in answer.hits:
             print_bug(hit)
-    if not answer["hits"]:
+    if not answer.hits:
         if not error:
             notice("no error was seen so far")
         else:
-            notice("this error was not seen before" if answer["errors"] else "no error was recognised in that text")
+            notice("this error was not seen before" if answer.errors else "no error was recognised in that text")
         context.exit(NOTHING_FOUND)
 
 
@@ -198,19 +205,20 @@ def events(as_json: bool) -> None:
     print_table(columns, rows)
 
 
-def print_found(found: dict[str, Any]) -> None:
-    mark = click.style(f"{found['class']:<9}", **_styled(found["class"]))
-    place = f" · {found['project']}" if found["project"] else ""
-    head, *more = broken(f"{'':<10}{found['score']:.2f}  {line(found['title'])}", 10)
+def print_found(found: Found) -> None:
+    mark = click.style(
+        f"{found.class_:<9}", fg=_COLOURS.get(found.class_), bold=found.class_ == "high", dim=found.class_ == "none"
+    )
+    place = f" · {found.project}" if found.project else ""
+    head, *more = broken(f"{'':<10}{found.score:.2f}  {line(found.title)}", 10)
     click.echo("\n".join([f"{mark} {head[10:]}", *more]))
-    about = f"{found['id'][:SHORT_ID]} · {found['kind']} · {when(found['occurred_at'])}{place} · {found['why']}"
+    about = f"{found.id[:SHORT_ID]} · {found.kind} · {when(found.occurred_at)}{place} · {found.why}"
     click.echo(click.style("\n".join(broken(f"{'':<10}{line(about)}", 10)), dim=True))
-    body = _rest(found["text"], found["title"])
+    body = _rest(found.text, found.title)
     for each in body[:4]:
         print_lines(f"          {each}")
-    if "explain" in found:
-        for name, value in found["explain"].items():
-            print_lines(f"          {name}: {value}")
+    for name, value in (found.explain or {}).items():
+        print_lines(f"          {name}: {value}")
     click.echo()
 
 
@@ -222,73 +230,78 @@ def _rest(text: str, title: str) -> list[str]:
     return [each if len(each) <= 200 else each[:199] + "…" for each in lines]
 
 
-def _styled(name: str) -> dict[str, Any]:
-    styles: dict[str, dict[str, Any]] = {"high": {"fg": "green", "bold": True}, "suggested": {"fg": "yellow"}}
-    return styles.get(name, {"dim": True})
-
-
+_COLOURS: dict[str, Literal["green", "yellow"]] = {"high": "green", "suggested": "yellow"}
 _LIKENESS = {"high": "the same error", "suggested": "much alike", "none": "somewhat alike"}
 
 
-def print_bug(hit: dict[str, Any]) -> None:
-    types = ", ".join(hit["error_types"])
-    title = hit["message"] if hit["message"].startswith(types) else f"{types}: {hit['message']}"
-    score = f"{hit['score']:.2f}" if hit["aspects"] else "    "
+def print_bug(hit: BugHit) -> None:
+    types = ", ".join(hit.error_types)
+    title = hit.message if hit.message.startswith(types) else f"{types}: {hit.message}"
+    score = f"{hit.score:.2f}" if hit.aspects else "    "
     head, *more = broken(f"{'':<6}{line(title)}", 6)
     click.echo(f"{score}  {click.style(head[6:], bold=True)}")
     for row in more:
         click.echo(click.style(row, bold=True))
-    places = ", ".join(hit["projects"]) or "no project"
-    print_lines(f"      seen {hit['occurrences']}×, last {when(hit['last_seen'])}, in {places}")
-    if hit["aspects"]:
-        alike = "" if hit["class"] == "high" else f" in {', '.join(hit['aspects'])}"
-        print_lines(f"      {_LIKENESS[hit['class']]}{alike}")
-    best = hit["solution"]
-    if best is None:
+    places = ", ".join(hit.projects) or "no project"
+    print_lines(f"      seen {hit.occurrences}×, last {when(hit.last_seen)}, in {places}")
+    if hit.aspects:
+        alike = "" if hit.class_ == "high" else f" in {', '.join(hit.aspects)}"
+        print_lines(f"      {_LIKENESS[hit.class_]}{alike}")
+    if hit.solution is None:
         print_lines("      no way out is known yet")
     else:
-        fix, why = fix_and_why(best["approach"], best["description"])
-        print_lines(f"      fix: {line(fix)[:300]}")
-        lasted = f"held {best['successes']} of {best['uses']}"
-        took = f"; takes {span(hit['mean_resolve_s'])}" if hit["mean_resolve_s"] else ""
-        print_lines(f"      {lasted}{took}")
-        if why:
-            print_lines(f"      why: {line(why)[:300]}")
-        for edit in best["edits"]:
-            print_lines(f"      edit {line(edit['path'])}")
-            for sign, colour, text in (("-", "red", edit.get("before", "")), ("+", "green", edit.get("after", ""))):
-                for each in text.splitlines()[:6]:
-                    click.echo("        " + click.style(safe(f"{sign} {each}"), fg=colour))
-    for other in hit["related"][:3]:
-        print_lines(f"      came with: {line(', '.join(other['error_types']) + ': ' + other['message'])[:100]}")
-    click.echo(click.style(f"      {hit['signature']}", dim=True))
+        _print_solution(hit.solution, hit.mean_resolve_s)
+    for other in hit.related[:3]:
+        print_lines(f"      came with: {line(', '.join(other.error_types) + ': ' + other.message)[:100]}")
+    click.echo(click.style(f"      {hit.signature}", dim=True))
     click.echo()
 
 
-def _print_thing(kind: str, item: dict[str, Any]) -> None:
-    click.echo(click.style(f"{kind} {line(str(item.get('id', '')))}", bold=True))
-    if kind in ("episode", "task"):
+def _print_solution(best: ShownSolution, mean_resolve_s: float | None) -> None:
+    fix, why = fix_and_why(best.approach, best.description)
+    print_lines(f"      fix: {line(fix)[:300]}")
+    lasted = f"held {best.successes} of {best.uses}"
+    took = f"; takes {span(mean_resolve_s)}" if mean_resolve_s else ""
+    print_lines(f"      {lasted}{took}")
+    if why:
+        print_lines(f"      why: {line(why)[:300]}")
+    for edit in best.edits:
+        print_lines(f"      edit {line(edit.path)}")
+        for sign, colour, text in (("-", "red", edit.before), ("+", "green", edit.after)):
+            for each in text.splitlines()[:6]:
+                click.echo("        " + click.style(safe(f"{sign} {each}"), fg=colour))
+
+
+def _print_thing(thing: Thing) -> None:
+    item = thing.item
+    click.echo(click.style(f"{thing.kind} {line(str(item.get('id', '')))}", bold=True))
+    if thing.kind in ("episode", "task"):
         from memctl.cli.ask.work import print_episode, print_task
 
-        (print_episode if kind == "episode" else print_task)(item)
+        if thing.kind == "episode":
+            print_episode(msgspec.convert(item, EpisodeItem))
+        else:
+            print_task(msgspec.convert(item, TaskItem))
         return
     for name, value in item.items():
         if name in ("id", "evidence", "search_text", "gist") or value in (None, "", [], {}):
             continue
         _print_field(name, value, "")
-    for each in item.get("evidence", ()):
-        if not isinstance(each, dict) or "quote" not in each:
-            continue
-        source = each["source"]
-        holds = "" if each["holds"] else click.style(" (no longer reads so)", fg="red")
-        click.echo(
-            f"evidence {line(each['event_id'])[:SHORT_ID]} {line(source['agent'])} {line(source['session'])}{holds}"
-        )
-        for text in each["quote"].splitlines()[:12]:
-            print_lines(f"  > {text}")
+    evidence = item.get("evidence")
+    for each in evidence if isinstance(evidence, list) else ():
+        if isinstance(each, dict) and "quote" in each:
+            _print_evidence(msgspec.convert(each, Evidence))
 
 
-def _print_field(name: str, value: Any, indent: str) -> None:
+def _print_evidence(each: Evidence) -> None:
+    holds = "" if each.holds else click.style(" (no longer reads so)", fg="red")
+    source = f"{line(each.source.agent)} {line(each.source.session)}"
+    click.echo(f"evidence {str(each.event_id)[:SHORT_ID]} {source}{holds}")
+    for text in each.quote.splitlines()[:12]:
+        print_lines(f"  > {text}")
+
+
+def _print_field(name: str, value: Json, indent: str) -> None:
     label = name.replace("_", " ")
     if isinstance(value, dict):
         click.echo(f"{indent}{safe(label)}:")

@@ -5,16 +5,20 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from memctl.cli.output import notice, print_json
 
+if TYPE_CHECKING:
+    from memctl.api.client import Received
+    from memctl.api.reading.views import Done
+
 KINDS = ("preference", "pattern", "expertise", "fact", "profile")
 
 
-def say(name: str, **asked: Any) -> dict[str, Any]:
+def say(name: str, **asked: object) -> Received[Done]:
     """Have a command carried out by the running memctl, for the user, in this directory: what it became.
 
     Raises: Unreachable, NotThere, BadlyAsked.
@@ -28,10 +32,10 @@ def say(name: str, **asked: Any) -> dict[str, Any]:
         return client.command(name, uuid.uuid4().hex, **asked)
 
 
-def print_result(done: dict[str, Any], as_json: bool, message: str) -> None:
+def print_result(done: Received[Done], as_json: bool, message: str) -> None:
     """Print the result of a command: as JSON to stdout, else the message for people."""
     if as_json:
-        print_json(done)
+        print_json(done.json)
     else:
         notice(message)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import click
 
+from memctl.api.reading.learnt import PatternItem, RuleItem
 from memctl.cli.ask.record import print_result, say
 from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, placed, reading, running
 from memctl.cli.output import Cell, Column, line, notice, print_json, print_lines, print_table, when
@@ -57,16 +58,14 @@ def list_rules(
     memctl rules list --state trusted
     memctl rules list --patterns --project '*'
     """
-    what = "patterns" if patterns else "rules"
-    asked: dict[str, Any] = {"language": language} if patterns else {"language": language, "state": state}
+    if patterns:
+        _list_patterns(context, project, limit, as_json, language)
+        return
     with running() as client:
-        answer = client.page(what, **placed(project), limit=limit, **asked)
-    items = answer["items"]
+        answer = client.page("rules", RuleItem, **placed(project), limit=limit, language=language, state=state)
+    items = answer.value.items
     if as_json:
-        print_json(answer)
-    elif patterns:
-        for item in items:
-            _print_pattern(item)
+        print_json(answer.json)
     elif items:
         columns = [
             Column("id"),
@@ -77,33 +76,51 @@ def list_rules(
         ]
         print_table(columns, [_row(item) for item in items])
     if not items:
-        notice(f"no {what} were learnt here yet: one is shown once it was seen in two files or sessions")
-        context.exit(NOTHING_FOUND)
+        _none_learnt(context, "rules")
 
 
-def _row(item: dict[str, Any]) -> list[Cell | str]:
-    after = item["after"] or "(nothing)"
+def _list_patterns(
+    context: click.Context, project: str | None, limit: int, as_json: bool, language: str | None
+) -> None:
+    with running() as client:
+        answer = client.page("patterns", PatternItem, **placed(project), limit=limit, language=language)
+    items = answer.value.items
+    if as_json:
+        print_json(answer.json)
+    for item in items if not as_json else ():
+        _print_pattern(item)
+    if not items:
+        _none_learnt(context, "patterns")
+
+
+def _none_learnt(context: click.Context, what: str) -> None:
+    notice(f"no {what} were learnt here yet: one is shown once it was seen in two files or sessions")
+    context.exit(NOTHING_FOUND)
+
+
+def _row(item: RuleItem) -> list[Cell | str]:
+    after = item.after or "(nothing)"
     return [
-        Cell(item["id"][:SHORT_ID], "cyan"),
-        Cell(item["state"], _STYLES[item["state"]]),
-        f"{item['confidence']:.2f}",
-        str(item["places"]),
-        f"{item['before']} → {after}",
+        Cell(item.id[:SHORT_ID], "cyan"),
+        Cell(item.state, _STYLES[item.state]),
+        f"{item.confidence:.2f}",
+        str(item.places),
+        f"{item.before} → {after}",
     ]
 
 
-def _print_pattern(item: dict[str, Any]) -> None:
-    stats = item["stats"]
-    languages = ", ".join(item["applicability"]["languages"])
-    click.echo(click.style(line(f"{item['category']}: {item['name']}"), bold=True))
+def _print_pattern(item: PatternItem) -> None:
+    stats = item.stats
+    languages = ", ".join(item.applicability.languages)
+    click.echo(click.style(line(f"{item.category}: {item.name}"), bold=True))
     print_lines(
-        f"  {item['transformation']['description']}",
-        f"  {stats['application_count']} times in {len(item['files'])} files of {item['project']} ({languages}), "
-        f"last {when(item['last_seen'])}",
+        f"  {item.transformation.description}",
+        f"  {stats.application_count} times in {len(item.files)} files of {item.project} ({languages}), "
+        f"last {when(item.last_seen)}",
     )
-    for example in item["examples"][:1]:
-        click.echo("  " + click.style(line(f"- {example['before']}")[:150], fg="red"))
-        click.echo("  " + click.style(line(f"+ {example['after']}")[:150], fg="green"))
+    for example in item.examples[:1]:
+        click.echo("  " + click.style(line(f"- {example.before}")[:150], fg="red"))
+        click.echo("  " + click.style(line(f"+ {example.after}")[:150], fg="green"))
     click.echo()
 
 

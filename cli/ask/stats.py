@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
+from memctl.api.reading.counts import Learning
 from memctl.cli.connection import SHORT_ID, placed, reading, running
 from memctl.cli.output import Cell, Column, notice, print_json, print_lines, print_table
 from memctl.cli.pages import print_scope
@@ -21,44 +20,46 @@ def stats(project: str | None, limit: int, as_json: bool) -> None:
     memctl stats --project '*'
     """
     with running() as client:
-        answer = client.stats(**placed(project))
+        received = client.stats(**placed(project))
     if as_json:
-        print_json(answer)
+        print_json(received.json)
         return
-    print_scope(answer["scope"])
+    answer = received.value
+    print_scope(answer.scope)
     number = [Column("what"), Column("count", "right")]
-    totals = answer["totals"]
+    totals = answer.totals
     figures = [(name.replace("_", " "), value) for name, value in totals.items() if not name.endswith("_us_total")]
     print_table(number, [[name, f"{value:,}"] for name, value in figures][:limit])
-    if totals["errors_resolved"]:
-        notice(f"mean time to resolve an error: {span(totals['resolve_us_total'] / 1e6 / totals['errors_resolved'])}")
-    shares = [(name.replace("_", " "), value) for name, value in answer["measures"].items() if value is not None]
+    if resolved := totals["errors_resolved"]:
+        mean = totals["resolve_us_total"] / 1e6 / resolved
+        notice(f"mean time to resolve an error: {span(mean)}")
+    shares = [(name.replace("_", " "), value) for name, value in answer.measures.items() if value is not None]
     if shares:
         click.echo()
         cells = [[name, f"{value:,}" if isinstance(value, int) else f"{value:.2f}"] for name, value in shares]
         print_table([Column("measure"), Column("value", "right")], cells)
-    _print_learning(answer["learning"])
+    _print_learning(answer.learning)
     click.echo()
-    print_table([Column("read model"), Column("rows", "right")], _numbers(answer["read_models"]))
+    print_table([Column("read model"), Column("rows", "right")], _numbers(answer.read_models))
     click.echo()
-    print_table([Column("event"), Column("count", "right")], _numbers(answer["events"]["by_type"]))
+    print_table([Column("event"), Column("count", "right")], _numbers(answer.events.by_type))
     click.echo()
-    log = answer["log"]
-    behind = [f"stage {s['stage']} shard {s['shard']}: {s['lag']:,} behind" for s in log["shards"] if s["lag"]]
-    print_lines(f"log: position {log['last_position']:,}, mark {log['mark']:,}; {', '.join(behind) or 'all read'}")
-    waiting = answer["outbox"]
-    print_lines(f"vectors: {waiting['to_write']:,} to write, {waiting['waiting_for_dense']:,} to embed")
+    log = answer.log
+    behind = [f"stage {s.stage} shard {s.shard}: {s.lag:,} behind" for s in log.shards if s.lag]
+    print_lines(f"log: position {log.last_position:,}, mark {log.mark:,}; {', '.join(behind) or 'all read'}")
+    waiting = answer.outbox
+    print_lines(f"vectors: {waiting.to_write:,} to write, {waiting.waiting_for_dense:,} to embed")
     spent = [
-        f"{name.replace('_', ' ')} {share['spent']:,.6g} of {share['allowed']:,.6g}"
-        for name, share in answer["budget"].items()
-        if share["spent"]
+        f"{name.replace('_', ' ')} {share.spent:,.6g} of {share.allowed:,.6g}"
+        for name, share in (answer.budget or {}).items()
+        if share.spent
     ]
     if spent:
         print_lines("language models: " + ", ".join(spent))
-    print_lines("on disk: " + ", ".join(f"{name.replace('_', ' ')} {size(n)}" for name, n in answer["bytes"].items()))
+    print_lines("on disk: " + ", ".join(f"{name.replace('_', ' ')} {size(n)}" for name, n in answer.bytes.items()))
 
 
-def _print_learning(found: dict[str, Any]) -> None:
+def _print_learning(found: Learning) -> None:
     """What was learnt, how it was taken, and how the processors stand; nothing of what there is nothing to say of."""
 
     def table(first: str, names: list[str], rows: list[list[Cell | str]]) -> None:
@@ -66,27 +67,28 @@ def _print_learning(found: dict[str, Any]) -> None:
             click.echo()
             print_table([Column(first), *(Column(name, "right") for name in names)], rows)
 
-    uses = [
-        [use["kind"] or "other", *(f"{use[name]:,}" for name in ("recalls", "followed")), f"{use['worth']:g}",
-         *(f"{use[name]:,}" for name in ("ratings", "helpful"))]
-        for use in found["uses"]
+    uses: list[list[Cell | str]] = [
+        [use.kind or "other", f"{use.recalls:,}", f"{use.followed:,}", f"{use.worth:g}",
+         f"{use.ratings:,}", f"{use.helpful:,}"]
+        for use in found.uses
     ]  # fmt: skip
     table("recalled", ["recalls", "followed", "worth", "ratings", "helpful"], uses)
     table(
         "learnt", ["count"],
-        [[f"{each['what'].replace('_', ' ')} {each['state']}", f"{each['count']:,}"] for each in found["learnt"]],
+        [[f"{each.what.replace('_', ' ')} {each.state}", f"{each.count:,}"] for each in found.learnt],
     )  # fmt: skip
     table(
         "consolidation", ["count", "undone"],
-        [[each["change"], f"{each['count']:,}", f"{each['undone']:,}"] for each in found["consolidation"]],
+        [[each.change, f"{each.count:,}", f"{each.undone:,}"] for each in found.consolidation],
     )  # fmt: skip
     states = ["working", "done", "failed", "given_up"]
     table(
         "processor", [state.replace("_", " ") for state in states],
-        [[each["processor"], *(f"{each[state]:,}" for state in states)] for each in found["processors"]],
+        [[each.processor, *(f"{n:,}" for n in (each.working, each.done, each.failed, each.given_up))]
+         for each in found.processors],
     )  # fmt: skip
-    most = found["most_told"]
-    table("recalled most", ["kind", "times"], [[it["id"][:SHORT_ID], it["kind"], f"{it['recalls']:,}"] for it in most])
+    most = found.most_told
+    table("recalled most", ["kind", "times"], [[it.id[:SHORT_ID], it.kind, f"{it.recalls:,}"] for it in most])
 
 
 def _numbers(counts: dict[str, int]) -> list[list[Cell | str]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import click
 
+from memctl.api.reading.records import EpisodeItem, TaskItem
 from memctl.cli.ask.record import print_result, say
 from memctl.cli.connection import SHORT_ID, reading
 from memctl.cli.output import Cell, Column, line, print_lines, when
@@ -54,19 +55,19 @@ def episodes(
     memctl episodes --file totals.py --error TypeError
     """
 
-    def row(item: dict[str, Any]) -> list[Cell | str]:
+    def row(item: EpisodeItem) -> list[Cell | str]:
         return [
-            Cell(item["id"][:SHORT_ID], "cyan"),
-            when(item["started_at"]),
-            item["task_type"],
-            Cell(item["outcome"], OUTCOMES.get(item["outcome"], "dim")),
-            item["description"],
+            Cell(item.id[:SHORT_ID], "cyan"),
+            when(item.started_at),
+            item.task_type,
+            Cell(item.outcome, OUTCOMES.get(item.outcome, "dim")),
+            item.description,
         ]
 
     columns = [Column("id"), Column("when"), Column("type"), Column("outcome"), Column("work", give=True)]
     asked = {"type": task_type, "outcome": outcome, "file": file, "symbol": symbol, "error": error}
     narrowed = {**asked, "since": since, "similar": similar}
-    print_page(context, "episodes", columns, row, project, limit, as_json, **narrowed)
+    print_page(context, "episodes", EpisodeItem, columns, row, project, limit, as_json, **narrowed)
 
 
 @click.command()
@@ -91,82 +92,87 @@ def tasks(
     memctl tasks --type bugfix --since 2026-03-01
     """
 
-    def row(item: dict[str, Any]) -> list[Cell | str]:
-        done = item["status"] == "done"
-        state = Cell(item["outcome"], OUTCOMES.get(item["outcome"], "dim")) if done else Cell("open", "cyan")
+    def row(item: TaskItem) -> list[Cell | str]:
+        done = item.status == "done"
+        state = Cell(item.outcome, OUTCOMES.get(item.outcome, "dim")) if done else Cell("open", "cyan")
         return [
-            Cell(item["id"][:SHORT_ID], "cyan"),
-            when(item["last_at"]),
-            item["task_type"],
+            Cell(item.id[:SHORT_ID], "cyan"),
+            when(item.last_at),
+            item.task_type,
             state,
-            str(len(item["sessions"])),
-            item["description"],
+            str(len(item.sessions)),
+            item.description,
         ]
 
     columns = [
         Column("id"), Column("last"), Column("type"), Column("state"), Column("in", "right"), Column("work", give=True),
     ]  # fmt: skip
     narrowed = {"status": status, "type": task_type, "since": since}
-    print_page(context, "tasks", columns, row, project, limit, as_json, **narrowed)
+    print_page(context, "tasks", TaskItem, columns, row, project, limit, as_json, **narrowed)
 
 
-def print_episode(item: dict[str, Any]) -> None:
+def print_episode(item: EpisodeItem) -> None:
     """One episode as a person would describe it: the work, how it went and why, what to take from it."""
-    click.echo(click.style(line(item["description"]), bold=True))
-    outcome = click.style(item["outcome"], fg=OUTCOMES.get(item["outcome"]))
-    click.echo(f"{outcome}: {line(item['why'])}" + ("" if item["closed"] else " (open)"))
-    took = span(item["duration_us"] / 1e6)
-    parts = [item["task_type"], item.get("project", ""), when(item["started_at"]), took, f"{item['steps']} steps"]
-    parts += [f"{item['tokens']:,} tokens"] if item["tokens"] else []
-    parts += [f"complexity {item['complexity']:.2f}"]
-    if item["tests_passed"] is not None:
-        parts.append("tests passed" if item["tests_passed"] else "tests failed")
-    if item["feedback"] != "neutral":
-        parts.append(f"feedback {item['feedback']}")
-    print_lines(", ".join(part for part in parts if part))
-    print_lines(f"{item['agent']} session {item['session_id']}")
-    for label in ("problem", "solution"):
-        if item[label]:
-            print_lines("", f"{label}: {line(item[label])}")
-    pivots = [
-        f"step {p['step']}: {p['description']}" + (f" ({p['reason']})" if p["reason"] else "") for p in item["pivots"]
-    ]
-    patches = [
-        f"+{p['added']} −{p['removed']}  {p['path']}" + (f" ({p['description']})" if p["description"] else "")
-        for p in item["patches"]
-    ]
-    plan = [f"{item['plan_summary']}", *item["plan"]] if item["plan"] else []
-    tools = [
-        f"{t['tool']} {t['uses']}" + (f" ({t['failures']} failed)" if t["failures"] else "") for t in item["tools"]
-    ]
-    for label, texts in (
-        ("beware", item["gotchas"]),
-        ("tips", item["tips"]),
-        ("decided", item["decisions"]),
-        ("pivots", pivots),
-        ("plan", plan),
-        (f"changed: +{item['lines_added']} −{item['lines_removed']} lines", patches),
-        ("errors", item["error_types"]),
-        ("symbols", [", ".join(item["symbols"])] if item["symbols"] else []),
-        ("tools", [", ".join(tools)] if tools else []),
-    ):
+    click.echo(click.style(line(item.description), bold=True))
+    outcome = click.style(item.outcome, fg=OUTCOMES.get(item.outcome))
+    click.echo(f"{outcome}: {line(item.why)}" + ("" if item.closed else " (open)"))
+    print_lines(_figures(item))
+    print_lines(f"{item.agent} session {item.session_id}")
+    for label, text in (("problem", item.problem), ("solution", item.solution)):
+        if text:
+            print_lines("", f"{label}: {line(text)}")
+    for label, texts in _parts(item):
         if texts:
             print_lines("", f"{label}")
             print_lines(*(f"  {line(str(text))}" for text in texts))
-    if item["answer"]:
+    if item.answer:
         print_lines("", "the agent's last words")
-        print_lines(*(f"  {each}" for each in item["answer"].splitlines()[:12]))
+        print_lines(*(f"  {each}" for each in item.answer.splitlines()[:12]))
 
 
-def print_task(item: dict[str, Any]) -> None:
+def _figures(item: EpisodeItem) -> str:
+    """Type, place, time and size of an episode, on one line."""
+    took = span(item.duration_us / 1e6)
+    parts = [item.task_type, item.project, when(item.started_at), took, f"{item.steps} steps"]
+    parts += [f"{item.tokens:,} tokens"] if item.tokens else []
+    parts += [f"complexity {item.complexity:.2f}"]
+    if item.tests_passed is not None:
+        parts.append("tests passed" if item.tests_passed else "tests failed")
+    if item.feedback != "neutral":
+        parts.append(f"feedback {item.feedback}")
+    return ", ".join(part for part in parts if part)
+
+
+def _parts(item: EpisodeItem) -> list[tuple[str, list[str]]]:
+    """The lists of an episode, each with its heading; some are empty."""
+    tools = [f"{t.tool} {t.uses}" + (f" ({t.failures} failed)" if t.failures else "") for t in item.tools]
+    return [
+        ("beware", item.gotchas),
+        ("tips", item.tips),
+        ("decided", item.decisions),
+        ("pivots", [f"step {p.step}: {p.description}" + _in_brackets(p.reason) for p in item.pivots]),
+        ("plan", [item.plan_summary, *item.plan] if item.plan else []),
+        (
+            f"changed: +{item.lines_added} −{item.lines_removed} lines",
+            [f"+{p.added} −{p.removed}  {p.path}" + _in_brackets(p.description) for p in item.patches],
+        ),
+        ("errors", item.error_types),
+        ("symbols", [", ".join(item.symbols)] if item.symbols else []),
+        ("tools", [", ".join(tools)] if tools else []),
+    ]
+
+
+def _in_brackets(text: str) -> str:
+    return f" ({text})" if text else ""
+
+
+def print_task(item: TaskItem) -> None:
     """One task: how it stands, and in which sessions it was worked on."""
-    click.echo(click.style(line(item["description"]), bold=True))
-    state = item["status"] if item["status"] == "open" else f"{item['status']}, {item['outcome']}"
-    print_lines(
-        f"{state}; {item['task_type']}; {item.get('project') or item['location']}; last {when(item['last_at'])}"
-    )
-    for each in item["sessions"]:
-        print_lines(f"  {when(each['at'])}  {line(each['name'])}")
+    click.echo(click.style(line(item.description), bold=True))
+    state = item.status if item.status == "open" else f"{item.status}, {item.outcome}"
+    print_lines(f"{state}; {item.task_type}; {item.project or item.location}; last {when(item.last_at)}")
+    for each in item.sessions:
+        print_lines(f"  {when(each.at)}  {line(each.name)}")
 
 
 # --- statements ---
@@ -245,7 +251,7 @@ def hypothesis(
         print_result(done, as_json, "held")
     else:
         done = say("hypothesis-update", hypothesis=said, status=status, evidence=evidence, session=session, **sure)
-        print_result(done, as_json, f"{status}: {line(done['recorded']['text'])}")
+        print_result(done, as_json, f"{status}: {line(str(done.value.recorded['text']))}")
 
 
 @click.command()

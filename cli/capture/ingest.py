@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -62,32 +63,11 @@ def ingest(
     from memctl.api.write.ingest import follow as follow_files
     from memctl.infra.hooks.capture_policy import CapturePolicy
     from memctl.infra.settings import load_settings
-    from memctl.infra.transcripts.files import default_sources, discover
-    from memctl.infra.transcripts.sniff import READERS
+    from memctl.infra.transcripts.files import default_sources
 
-    agents = list(dict.fromkeys(reader.agent for reader in READERS))
-    if agent and agent not in agents:
-        raise click.UsageError(f"no client {agent!r} is known: {', '.join(agents)}")
-    for path in paths:
-        try:
-            path.expanduser().stat()
-        except OSError as problem:
-            raise click.UsageError(f"{path}: {problem.strerror}") from None
-        if not os.access(path.expanduser(), os.R_OK):
-            raise click.UsageError(f"{path} may not be read")
+    _check_arguments(paths, agent)
     sources = [EXAMPLE] if example else list(paths) or default_sources(agent=agent)
-    unread: dict[Path, OSError] = {}
-    files = list(discover(sources, agent, refused=unread.__setitem__))
-    for path, why in unread.items():
-        click.echo(f"{path} could not be read ({why.strerror or why}): passed over", err=True)
-    strangers = [path for path in paths if path.is_file() and path not in unread and not any(discover([path], agent))]
-    for path in strangers:
-        click.echo(f"{path} is {_what_else(path, agent)}", err=True)
-    if not files and not follow:
-        if not paths or len(strangers) < len(paths):
-            where = f" in {', '.join(map(str, paths))}" if paths else ": name a file or folder"
-            click.echo(f"no sessions{f' of {agent}' if agent else ''} found{where}", err=True)
-        raise click.exceptions.Exit(3)
+    files = _files_to_read(sources, paths, agent, follow=follow)
     account = Account()
     with IngestWriter(load_settings()) as intake:
         silence = None if again else CapturePolicy(intake.settings)
@@ -111,6 +91,42 @@ def ingest(
             if not follow:
                 raise
     print_account(account, as_json)
+
+
+def _check_arguments(paths: Sequence[Path], agent: str) -> None:
+    """Raises: click.UsageError where the client is unknown, or a path cannot be read."""
+    from memctl.infra.transcripts.sniff import READERS
+
+    agents = list(dict.fromkeys(reader.agent for reader in READERS))
+    if agent and agent not in agents:
+        raise click.UsageError(f"no client {agent!r} is known: {', '.join(agents)}")
+    for path in paths:
+        try:
+            path.expanduser().stat()
+        except OSError as problem:
+            raise click.UsageError(f"{path}: {problem.strerror}") from None
+        if not os.access(path.expanduser(), os.R_OK):
+            raise click.UsageError(f"{path} may not be read")
+
+
+def _files_to_read(sources: Sequence[Path], paths: Sequence[Path], agent: str, *, follow: bool) -> list[Path]:
+    """The transcripts among `sources`, and a message for each of `paths` that is none. Exit 3 where there are none and
+    none are waited for."""
+    from memctl.infra.transcripts.files import discover
+
+    unread: dict[Path, OSError] = {}
+    files = list(discover(sources, agent, refused=unread.__setitem__))
+    for path, why in unread.items():
+        click.echo(f"{path} could not be read ({why.strerror or why}): passed over", err=True)
+    strangers = [path for path in paths if path.is_file() and path not in unread and not any(discover([path], agent))]
+    for path in strangers:
+        click.echo(f"{path} is {_what_else(path, agent)}", err=True)
+    if not files and not follow:
+        if not paths or len(strangers) < len(paths):
+            where = f" in {', '.join(map(str, paths))}" if paths else ": name a file or folder"
+            click.echo(f"no sessions{f' of {agent}' if agent else ''} found{where}", err=True)
+        raise click.exceptions.Exit(3)
+    return files
 
 
 def _what_else(path: Path, agent: str) -> str:

@@ -68,24 +68,18 @@ def forget(
     import msgspec
 
     from memctl.api.erasure import scope as forgetting
-    from memctl.api.erasure.redaction import open_redactions, redact_past
     from memctl.api.reading.reader import reader_of
 
     asked = {"id": id_, "session": session, "project": project, "before": before, "match": match}
     named = [name for name, value in asked.items() if value]
-    if len(named) != (0 if resume or (scrub and not dry_run) else 1) and not (len(named) == 1 and scrub and not resume):
-        raise click.UsageError("say one of --id, --session, --project, --before, --match")
+    _check_named(len(named), resume=resume, scrub=scrub, dry_run=dry_run)
     if match == "-":
         match = _unseen(alone=yes or dry_run)
     with _connected() as (settings, connection, qdrant):
         reader = reader_of(connection, settings.space)
-        done: list[Any] = []
-        redacted: UUID | None = None
+        done: list[Forgotten] = []
         if resume:
-            done = list(forgetting.resume(settings, connection, reader.space_id, qdrant))
-            if open_redactions(connection, settings.space):
-                notice("a redaction was begun and did not end: today's rules are applied to the past")
-                redacted = redact_past(settings, notify=notice).receipt
+            done = _resumed(settings, connection, reader.space_id, qdrant)
         elif named:
             plan = forgetting.plan(
                 reader, id=id_ or "", session=session or "", project=_whole(project), before=_moment(before),
@@ -93,15 +87,9 @@ def forget(
             )  # fmt: skip
             seen = forgetting.preview(connection, reader.space_id, plan)
             if dry_run:
-                if as_json:
-                    print_json(msgspec.to_builtins(seen))
-                else:
-                    _show(seen)
+                _print_preview(seen, as_json)
                 return
-            if not yes:
-                _show(seen)
-                notice("This cannot be undone.")
-                click.confirm("Forget it?", abort=True, err=True)
+            _confirm(seen, yes)
             done = [forgetting.forget(settings, connection, reader.space_id, plan, qdrant, reason)]
     if scrub:
         from memctl.api.erasure.scrub import scrub as rebuild_database
@@ -113,8 +101,45 @@ def forget(
         return
     for each in done:
         _print_receipt(each)
-    if resume and not done and redacted is None:
+
+
+def _check_named(named: int, *, resume: bool, scrub: bool, dry_run: bool) -> None:
+    """Raises: click.UsageError where not one thing is named; with --resume or --scrub none has to be."""
+    needed = 0 if resume or (scrub and not dry_run) else 1
+    if named != needed and not (named == 1 and scrub and not resume):
+        raise click.UsageError("say one of --id, --session, --project, --before, --match")
+
+
+def _resumed(settings: Settings, connection: Connection, space_id: int, qdrant: Any) -> list[Forgotten]:
+    """What was begun and did not end, forgotten and redacted now; a message where there is nothing."""
+    from memctl.api.erasure import scope as forgetting
+    from memctl.api.erasure.redaction import open_redactions, redact_past
+
+    done = list(forgetting.resume(settings, connection, space_id, qdrant))
+    redacted: UUID | None = None
+    if open_redactions(connection, settings.space):
+        notice("a redaction was begun and did not end: today's rules are applied to the past")
+        redacted = redact_past(settings, notify=notice).receipt
+    if not done and redacted is None:
         notice("nothing was left unfinished")
+    return done
+
+
+def _print_preview(seen: Preview, as_json: bool) -> None:
+    import msgspec
+
+    if as_json:
+        print_json(msgspec.to_builtins(seen))
+    else:
+        _show(seen)
+
+
+def _confirm(seen: Preview, yes: bool) -> None:
+    """Show what would go, and ask. Raises: click.Abort."""
+    if not yes:
+        _show(seen)
+        notice("This cannot be undone.")
+        click.confirm("Forget it?", abort=True, err=True)
 
 
 def _unseen(*, alone: bool) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from memctl.domain.support.errors import MemctlError
+
+if TYPE_CHECKING:
+    from memctl.api.reading.views import Json
 
 
 class NotUndone(MemctlError):
@@ -34,27 +37,27 @@ def undo(id: str, why: str, as_json: bool) -> None:
     \b
     memctl undo 8eb0a7c5
     """
+    from memctl.api.reading.records import EventItem
     from memctl.cli.ask.record import print_result, say
     from memctl.cli.connection import running
 
     with running() as client:
-        event = client.get(f"/v1/events/{id}")
-    name, asked = contrary(event, why)
+        event = client.read(f"/v1/events/{id}", EventItem).value
+    name, asked = contrary(event.id, event.type, event.payload, why)
     print_result(say(name, **asked), as_json, "taken back")
 
 
-def contrary(event: dict[str, Any], why: str) -> tuple[str, dict[str, Any]]:
+def contrary(id: str, type: str, payload: dict[str, Json], why: str) -> tuple[str, dict[str, Json]]:
     """The command that takes an event back, and what it asks. Raises: NotUndone."""
-    payload = event["payload"]
-    match event["type"]:
+    match type:
         case "memories.merged" | "memory.pruned" | "memory.superseded" | "contradiction.found":
-            return "undo_consolidation", {"change": event["id"], "why": why}
+            return "undo_consolidation", {"change": id, "why": why}
         case "memory.pinned":
             return "pin", {"memory": payload["memory"], "pinned": not payload.get("pinned", True)}
         case "project.merged":
             return "split-project", {"project": payload["merged"]}
         case "pattern.retired":
-            named = {name: payload[name] for name in ("pattern", "kind") if name in payload}
+            named: dict[str, Json] = {name: payload[name] for name in ("pattern", "kind") if name in payload}
             return "retire_pattern", {**named, "reason": why, "back": not payload.get("back", False)}
         case other:
-            raise NotUndone(id=event["id"], type=other)
+            raise NotUndone(id=id, type=other)

@@ -63,12 +63,12 @@ def add(name: str, scopes: tuple[Scope, ...], projects: tuple[str, ...], expires
     from memctl.api.reading.places import project_asked
     from memctl.cli.output import print_json
     from memctl.domain.projects.key_limits import given
-    from memctl.infra import api_keys as known
+    from memctl.infra import api_keys
 
     until = _until(expires) if expires else None
     with _reader() as reader:
         limits = tuple(dict.fromkeys(each for p in projects for each in given(project_asked(reader, p, None))))
-        key, token = known.make(reader.connection, reader.space, name, scopes, limits or None, until)
+        key, token = api_keys.make(reader.connection, reader.space, name, scopes, limits or None, until)
     if as_json:
         print_json({**msgspec.to_builtins(key), "key": token})
         return
@@ -90,11 +90,11 @@ def list_keys(everything: bool, as_json: bool) -> None:
     import msgspec
 
     from memctl.cli.output import print_json, print_lines
-    from memctl.infra import api_keys as known
+    from memctl.infra import api_keys
 
     now = datetime.now(UTC)
     with _reader() as reader:
-        found = [key for key in known.listed(reader.connection, reader.space) if everything or key.holds(now)]
+        found = [key for key in api_keys.listed(reader.connection, reader.space) if everything or key.holds(now)]
     if as_json:
         print_json(msgspec.to_builtins(found))
     elif not found:
@@ -117,10 +117,10 @@ def revoke(key: str, as_json: bool) -> None:
     import msgspec
 
     from memctl.cli.output import print_json
-    from memctl.infra import api_keys as known
+    from memctl.infra import api_keys
 
     with _reader() as reader:
-        gone = known.revoke(reader.connection, reader.space, key)
+        gone = api_keys.revoke(reader.connection, reader.space, key)
     if as_json:
         print_json(msgspec.to_builtins(gone))
     else:

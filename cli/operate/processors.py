@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +12,7 @@ from memctl.cli.connection import NOTHING_FOUND
 from memctl.cli.output import line, notice, print_json, print_lines, when
 
 if TYPE_CHECKING:
+    from memctl.api.reading.views import Json
     from memctl.workers.processors.consolidator import Change
     from memctl.workers.processors.runner import Processor, ProcessorContext
 
@@ -64,7 +65,7 @@ def consolidate(preview: bool, force: bool, undo: str | None, log_: bool, limit:
     notice(f"{len(plan.changes)} changes of {plan.of:,} memories {verb}")
 
 
-def _shown(change: Change) -> dict[str, Any]:
+def _shown(change: Change) -> dict[str, Json]:
     import msgspec
 
     from memctl.domain.events.event import type_of
@@ -80,16 +81,19 @@ def _verb(change: Change) -> str:
 
 
 def _log(limit: int, as_json: bool) -> None:
+    from memctl.api.reading.records import ConsolidationChange
     from memctl.cli.connection import running
+    from memctl.cli.pages import print_items
 
     with running() as client:
-        items = client.get("/v1/consolidation", {"limit": limit})["items"]
+        answer = client.page("consolidation", ConsolidationChange, limit=limit)
+    items = answer.value.items
     if as_json:
-        print_json(items)
+        print_items(answer.json)
     for item in [] if as_json else items:
-        undone = "  (taken back)" if item["undone_at"] else ""
-        titles = " | ".join(line(each["title"])[:40] for each in item["memories"])
-        print_lines(f"{item['id'][:8]}  {when(item['occurred_at'])}  {item['kind']}: {titles}{undone}")
+        undone = "  (taken back)" if item.undone_at else ""
+        titles = " | ".join(line(each.title)[:40] for each in item.memories)
+        print_lines(f"{item.id[:8]}  {when(item.occurred_at)}  {item.kind}: {titles}{undone}")
     if not items:
         raise click.exceptions.Exit(NOTHING_FOUND)
 
@@ -172,21 +176,23 @@ def costs(limit: int, as_json: bool) -> None:
     \b
     memctl costs
     """
+    from memctl.api.reading.counts import Costs
     from memctl.cli.connection import running
 
     with running() as client:
-        answer = client.get("/v1/costs", {"limit": limit})
+        received = client.read("/v1/costs", Costs, limit=limit)
     if as_json:
-        print_json(answer)
+        print_json(received.json)
         return
-    for name, budget in answer["budget"].items():
-        print_lines(f"{name:<16} {_amount(budget['spent'])} of {_amount(budget['allowed'])}")
-    for item in answer["calls"]:
+    answer = received.value
+    for name, budget in answer.budget.items():
+        print_lines(f"{name:<16} {_amount(budget.spent)} of {_amount(budget.allowed)}")
+    for item in answer.calls:
         print_lines(
-            f"{item['processor']:<15} {line(item['subject'])[:24]:<24} {item['calls']:>3} calls"
-            f" {item['tokens_in'] + item['tokens_out']:>9,} tokens  ${item['usd']:.4f}"
+            f"{item.processor:<15} {line(item.subject)[:24]:<24} {item.calls:>3} calls"
+            f" {item.tokens_in + item.tokens_out:>9,} tokens  ${item.usd:.4f}"
         )
-    if not answer["calls"]:
+    if not answer.calls:
         raise click.exceptions.Exit(NOTHING_FOUND)
 
 

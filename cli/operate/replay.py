@@ -90,14 +90,14 @@ def _replay(
     as_json: bool,
 ) -> None:
     from memctl.cli.output import progress_bar
-    from memctl.workers.rebuild.replay import replay as run
+    from memctl.workers.rebuild import replay as rebuilding
     from memctl.workers.rebuild.replay import stages_of
 
     first = stages_of(names)
     watched(settings)
     with _vectors(settings) as qdrant, progress_bar() as progress:
         rebuild = partial(
-            run,
+            rebuilding.replay,
             settings.require("database_url"),
             qdrant,
             first_stage=first,
@@ -132,10 +132,10 @@ def watched(settings: Settings) -> None:
 
 
 def _roll_back(settings: Settings, as_json: bool) -> None:
-    from memctl.workers.rebuild.replay import rollback as run
+    from memctl.workers.rebuild.replay import rollback
 
     with _vectors(settings) as qdrant:
-        result = run(settings.require("database_url"), qdrant)
+        result = rollback(settings.require("database_url"), qdrant)
     if as_json:
         _print_json(result)
     else:
@@ -175,7 +175,7 @@ def _as_of(
     from memctl.cli.output import print_json, progress_bar
     from memctl.infra.database import connect
     from memctl.infra.log.mark import position_at
-    from memctl.infra.readmodels import rows as readmodels
+    from memctl.infra.readmodels.rows import all_rows, digest
     from memctl.projections.kernel import projections
     from memctl.workers.rebuild.as_of import as_of
 
@@ -197,10 +197,10 @@ def _as_of(
                 continue
             generation = then.stage1 if p.stage == 1 else then.stage2
             if rows:
-                _print_rows(p.name, readmodels.all_rows(connection, p, generation))
+                _print_rows(p.name, all_rows(connection, p, generation))
                 continue
-            digest = readmodels.digest(connection, p, generation)
-            shown[p.name] = {"rows": digest.rows, "digest": digest.hex}
+            found = digest(connection, p, generation)
+            shown[p.name] = {"rows": found.rows, "digest": found.hex}
     if as_json and not rows:
         print_json({"position": position, "read_models": shown})
     elif not rows:

@@ -23,15 +23,17 @@ from memctl.domain.support.wording import size, span
 
 if TYPE_CHECKING:
     from memctl.api.checks.health import Health
+    from memctl.api.reading.views import Json
     from memctl.infra.backup.copies import Kept
     from memctl.infra.embedded.instance import InstanceStatus
-    from memctl.infra.hooks.remote_progress import Seen
+    from memctl.infra.hooks.remote_progress import RemoteState, Seen
     from memctl.infra.settings import Settings
 
 LABEL = 10
 """Columns of what a line is about."""
 
 MOST_NAMED = 3
+"""Things that a line names: it is to fit a terminal."""
 
 LEAST_FREE = 200_000_000
 """Bytes on the disk."""
@@ -226,38 +228,12 @@ def _programs(look: Look, rates: dict[str, str] | None) -> Iterator[str]:
 
 
 def _figures(look: Look) -> Iterator[tuple[str, str]]:
-    if (relay := look.relay) is not None:
-        standing = relay.standing
-        yield "relay", f"{standing.state} for {span(time.time() - standing.since)}; sent {standing.events:,} events"
-        yield "api_url", line(public(standing.api_url))
-        if standing.why:
-            yield "why", line(standing.why)
-    if (health := look.health) is not None:
-        behind = [f"stage {s.stage} shard {s.shard} is {s.lag:,} behind" for s in health.shards if s.lag]
-        if health.mark < health.last_position:
-            behind.insert(0, f"{health.last_position - health.mark:,} not readable yet, for {health.mark_age_s:.0f} s")
-        yield "log", f"up to {health.last_position:,}; {'; '.join(behind[:MOST_NAMED]) or 'all read'}"
-        vectors = [f"{health.to_write:,} to write"] if health.to_write else []
-        if health.to_embed:
-            left = f" (about {span(health.embedding_s)})" if health.embedding_s else ""
-            vectors.append(f"{health.to_embed:,} found by their words only, until embedded{left}")
-        yield "vectors", "; ".join(vectors) or "all written"
-        if (made := health.filling) is not None:
-            done = f"{made.points - made.waiting:,} of {made.points:,} embedded"
-            yield "model to come", line(f"{made.model}: {done}; searches go by the one before until all are")
-        for each in health.processors:
-            if each.working or each.failed or each.given_up:
-                counts = f"{each.working} at work, {each.failed} to be tried again, {each.given_up} given up"
-                yield "processor", f"{each.processor}: {counts}"
-        if (replay := health.replay) is not None:
-            left = f", {span(replay.seconds_left)} left" if replay.seconds_left else ""
-            yield "replay", f"{replay.phase}: {replay.done:,} of {replay.total:,}{left}"
-    free = "" if look.free is None else f"{size(look.free)} free"
-    taken = (
-        "" if health is None else f"database {size(health.sizes['database'])}, log {size(health.sizes['log'])} of it"
-    )
-    if taken or free:
-        yield "disk", "; ".join(part for part in (taken, free) if part)
+    if look.relay is not None:
+        yield from _relay_figures(look.relay.standing)
+    if look.health is not None:
+        yield from _engine_figures(look.health)
+    if taken := _disk(look):
+        yield "disk", taken
     if look.kept is not None:
         yield "backups", _backups(look.kept)
     yield "spool", f"{look.spooled:,} deliveries wait" if look.spooled else "empty"
@@ -267,6 +243,44 @@ def _figures(look: Look) -> Iterator[tuple[str, str]]:
             yield name.removesuffix("_url"), line(public(str(url)))
     for at, program, what in look.errors:
         yield "error", f"{when(at.isoformat())} {program}: {line(what)}"
+
+
+def _relay_figures(standing: RemoteState) -> Iterator[tuple[str, str]]:
+    yield "relay", f"{standing.state} for {span(time.time() - standing.since)}; sent {standing.events:,} events"
+    yield "api_url", line(public(standing.api_url))
+    if standing.why:
+        yield "why", line(standing.why)
+
+
+def _engine_figures(health: Health) -> Iterator[tuple[str, str]]:
+    """How far log, vectors, processors and a replay are."""
+    behind = [f"stage {s.stage} shard {s.shard} is {s.lag:,} behind" for s in health.shards if s.lag]
+    if health.mark < health.last_position:
+        behind.insert(0, f"{health.last_position - health.mark:,} not readable yet, for {health.mark_age_s:.0f} s")
+    yield "log", f"up to {health.last_position:,}; {'; '.join(behind[:MOST_NAMED]) or 'all read'}"
+    vectors = [f"{health.to_write:,} to write"] if health.to_write else []
+    if health.to_embed:
+        left = f" (about {span(health.embedding_s)})" if health.embedding_s else ""
+        vectors.append(f"{health.to_embed:,} found by their words only, until embedded{left}")
+    yield "vectors", "; ".join(vectors) or "all written"
+    if (made := health.filling) is not None:
+        done = f"{made.points - made.waiting:,} of {made.points:,} embedded"
+        yield "model to come", line(f"{made.model}: {done}; searches go by the one before until all are")
+    for each in health.processors:
+        if each.working or each.failed or each.given_up:
+            counts = f"{each.working} at work, {each.failed} to be tried again, {each.given_up} given up"
+            yield "processor", f"{each.processor}: {counts}"
+    if (replay := health.replay) is not None:
+        left = f", {span(replay.seconds_left)} left" if replay.seconds_left else ""
+        yield "replay", f"{replay.phase}: {replay.done:,} of {replay.total:,}{left}"
+
+
+def _disk(look: Look) -> str:
+    """What is taken, and what is free; empty where neither is known."""
+    free = "" if look.free is None else f"{size(look.free)} free"
+    sizes = None if look.health is None else look.health.sizes
+    taken = "" if sizes is None else f"database {size(sizes['database'])}, log {size(sizes['log'])} of it"
+    return "; ".join(part for part in (taken, free) if part)
 
 
 def _backups(kept: Kept) -> str:
@@ -372,13 +386,11 @@ def _cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _as_json(look: Look, needs_a_person: bool) -> dict[str, Any]:
+def _as_json(look: Look, needs_a_person: bool) -> dict[str, Json]:
     import msgspec
 
-    from memctl.api.checks.health import troubles as all_troubles
-
     found, health = look.status, look.health
-    standing = None if health is None else health.standing
+    known = _NO_HEALTH if health is None else _health_as_json(health)
     return {
         "running": found.running,
         "well": found.well,
@@ -400,31 +412,47 @@ def _as_json(look: Look, needs_a_person: bool) -> dict[str, Any]:
         "set_aside": list(found.aside),
         "refused_deliveries": found.refused,
         "spooled_deliveries": look.spooled,
-        "dead_letters": None if standing is None else len(standing.letters),
-        "halted": None if standing is None else [msgspec.to_builtins(halt) for halt in standing.halted],
-        "slow_writers": None if standing is None else [msgspec.to_builtins(writer) for writer in standing.writers],
-        "log": None
-        if health is None
-        else {
-            "last_position": health.last_position,
-            "mark": health.mark,
-            "mark_age_s": health.mark_age_s,
-            "lag": health.lag,
-        },
-        "vectors": None if health is None else _vectors_as_json(health),
-        "processors": None if health is None else [msgspec.to_builtins(each) for each in health.processors],
-        "replay": None if health is None or health.replay is None else msgspec.to_builtins(health.replay),
+        **{name: known[name] for name in _BEFORE_BACKUPS},
         "backups": None if look.kept is None else _kept_as_json(look.kept),
-        "bytes": None if health is None else health.sizes,
+        "bytes": known["bytes"],
         "free_bytes": look.free,
         "errors": [{"at": at.isoformat(), "program": program, "what": what} for at, program, what in look.errors],
-        "troubles": None if health is None else [msgspec.to_builtins(each) for each in all_troubles(health)],
+        "troubles": known["troubles"],
         "needs_a_person": needs_a_person,
         "endpoints": {name: public(str(url)) for name, url in found.endpoints.items() if not _secret(name)},
     }
 
 
-def _vectors_as_json(health: Health) -> dict[str, Any]:
+_BEFORE_BACKUPS = ("dead_letters", "halted", "slow_writers", "log", "vectors", "processors", "replay")
+_NO_HEALTH: dict[str, Json] = dict.fromkeys((*_BEFORE_BACKUPS, "bytes", "troubles"))
+
+
+def _health_as_json(health: Health) -> dict[str, Json]:
+    """What only the database says."""
+    import msgspec
+
+    from memctl.api.checks.health import troubles as all_troubles
+
+    standing = health.standing
+    return {
+        "dead_letters": len(standing.letters),
+        "halted": [msgspec.to_builtins(halt) for halt in standing.halted],
+        "slow_writers": [msgspec.to_builtins(writer) for writer in standing.writers],
+        "log": {
+            "last_position": health.last_position,
+            "mark": health.mark,
+            "mark_age_s": health.mark_age_s,
+            "lag": health.lag,
+        },
+        "vectors": _vectors_as_json(health),
+        "processors": [msgspec.to_builtins(each) for each in health.processors],
+        "replay": None if health.replay is None else msgspec.to_builtins(health.replay),
+        "bytes": {**health.sizes},
+        "troubles": [msgspec.to_builtins(each) for each in all_troubles(health)],
+    }
+
+
+def _vectors_as_json(health: Health) -> dict[str, Json]:
     import msgspec
 
     made = health.filling
@@ -436,7 +464,7 @@ def _vectors_as_json(health: Health) -> dict[str, Any]:
     }
 
 
-def _kept_as_json(kept: Kept) -> dict[str, Any]:
+def _kept_as_json(kept: Kept) -> dict[str, Json]:
     return {
         "folder": str(kept.folder),
         "count": kept.files,

@@ -25,6 +25,7 @@ _MOST_LINES = 30
 """Lines of a block that are compared one by one; larger ones are generated or rewritten."""
 
 _LONGEST_LINE = 300
+"""Characters of a line that is compared with another: longer ones are data or minified code."""
 
 _LANGUAGES = {
     "go": "go", "py": "python", "pyi": "python", "ts": "typescript", "tsx": "typescript", "mts": "typescript",
@@ -137,12 +138,7 @@ def blocks_of_lines(lines: Iterable[str]) -> list[Block]:
 def blocks_of_texts(before: str, after: str) -> list[Block]:
     """The one block between the common beginning and the common end of two texts."""
     old, new = before.split("\n"), after.split("\n")
-    start, room = 0, min(len(old), len(new))
-    while start < room and old[start] == new[start]:
-        start += 1
-    end = 0
-    while end < room - start and old[-1 - end] == new[-1 - end]:
-        end += 1
+    start, end = _common_ends(old, new)
     block = Block(tuple(old[start : len(old) - end]), tuple(new[start : len(new) - end]))
     return [block] if block.removed or block.added else []
 
@@ -167,32 +163,12 @@ def replacements_in(blocks: Iterable[Block]) -> list[Replacement]:
 def _replacement(old: str, new: str) -> Replacement | None:
     if old.startswith(("//", "/*", "#", "*")) or (window := _differing(old, new)) is None:
         return None  # prose, or another line
-    a, b = (_TOKEN.findall(part) for part in window)
-    room = min(len(a), len(b))
-    start = 0
-    while start < room and a[start] == b[start]:
-        start += 1
-    end = 0
-    while end < room - start and a[-1 - end] == b[-1 - end]:
-        end += 1
-    if start == 0 and end == 0:
-        return None  # nothing stayed: another line, not a replacement
-    # A name is recorded with what it belongs to: `exec.Command`, not `Command`.
-    while start >= 2 and a[start - 1] == "." and _NAME.match(a[start - 2]):
-        start -= 2
-    gone, come = a[start : len(a) - end], b[start : len(b) - end]
-    if not 0 < len(gone) <= _MOST_TOKENS or len(come) > _MOST_TOKENS or not _has_own_word(gone):
+    fragments = _differing_tokens(*(_TOKEN.findall(part) for part in window))
+    if fragments is None or not _is_of_code(*fragments):
         return None
-    before, after = "".join(gone).strip(), "".join(come).strip()
-    if not before or before == after or (_is_text(gone) and _is_text(come)) or _begins_or_ends_with(gone, come):
-        return None
-    if max(len(before), len(after)) > LONGEST_FRAGMENT or not _comparable(before, after):
-        return None
-    if not after and len([token for token in gone if _NAME.match(token)]) < 2:
-        return None
-    if gone[:-1] == come[:-1] and _NAME.match(gone[-1]) and come and _NAME.match(come[-1]):
+    gone, come = fragments
+    if gone[:-1] == come[:-1] and come and _NAME.match(gone[-1]) and _NAME.match(come[-1]):
         gone, come = gone[-1:], come[-1:]  # a new name is one whoever it belongs to
-        before, after = gone[0], come[0]
     variables = tuple(dict.fromkeys(token for token in gone if _NAME.match(token) and token in come))[:4]
     variables = tuple(name for name in variables if name.lower() not in _KEYWORDS)
     numbers = {name: f"${number}" for number, name in enumerate(variables, 1)}
@@ -202,6 +178,41 @@ def _replacement(old: str, new: str) -> Replacement | None:
         variables,
         (old, new),
     )
+
+
+def _differing_tokens(old: list[str], new: list[str]) -> tuple[list[str], list[str]] | None:
+    """The tokens between the common beginning and the common end of two lines; None where nothing stayed: that is
+    another line, not a replacement."""
+    start, end = _common_ends(old, new)
+    if start == 0 and end == 0:
+        return None
+    # A name is recorded with what it belongs to: `exec.Command`, not `Command`.
+    while start >= 2 and old[start - 1] == "." and _NAME.match(old[start - 2]):
+        start -= 2
+    return old[start : len(old) - end], new[start : len(new) - end]
+
+
+def _is_of_code(gone: Sequence[str], come: Sequence[str]) -> bool:
+    """Whether a fragment that gave way to another is short, is code rather than data, and says something by itself."""
+    before, after = "".join(gone).strip(), "".join(come).strip()
+    if not 0 < len(gone) <= _MOST_TOKENS or len(come) > _MOST_TOKENS or not _has_own_word(gone):
+        return False
+    if not before or before == after or (_is_text(gone) and _is_text(come)) or _begins_or_ends_with(gone, come):
+        return False
+    if max(len(before), len(after)) > LONGEST_FRAGMENT or not _comparable(before, after):
+        return False
+    return bool(after) or sum(_NAME.match(token) is not None for token in gone) >= 2
+
+
+def _common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
+    """How many items two sequences share at their beginning, and how many of the rest at their end."""
+    start, room = 0, min(len(old), len(new))
+    while start < room and old[start] == new[start]:
+        start += 1
+    end = 0
+    while end < room - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    return start, end
 
 
 def _differing(old: str, new: str) -> tuple[str, str] | None:

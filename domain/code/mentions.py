@@ -6,7 +6,7 @@ that speaks to one service, the author of a commit. Names that belong to the pro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -84,31 +84,40 @@ def libraries_in_code(language: str, head: str, location: str) -> list[Named]:
     """Libraries that the beginning of a file imports."""
     if "import" not in head and "require(" not in head and "use " not in head:
         return []
+    if (imported := _IMPORTED.get(language)) is None:
+        return []
     own = _own(location)
-    found: Iterator[tuple[str, str]]
-    match language:
-        case "typescript" | "javascript":
-            found = (("npm", name) for groups in _ECMA.findall(head) if (name := _npm("".join(groups))))
-        case "go":
-            start = max(head.find("import"), 0)
-            if head.startswith("import (", start):
-                end = head.find(")", start)
-                head = head[start : end if end > 0 else None]
-            else:
-                head = "\n".join(line for line in head.split("\n") if "import " in line)
-            found = (("go", name) for path in _GO.findall(head) if (name := _module(path)))
-        case "python":
-            found = (
-                ("pypi", _PYTHON_KNOWN[name])
-                for pair in _PYTHON.findall(head)
-                if (name := "".join(pair)) in _PYTHON_KNOWN
-            )
-        case "rust":
-            found = (("crates", name) for name in _RUST.findall(head) if name not in _RUST_OWN)
-        case _:
-            return []
-    names = dict.fromkeys(pair for pair in found if not _is_own(pair[1], own))
+    names = dict.fromkeys(pair for pair in imported(head) if not _is_own(pair[1], own))
     return [Named("library", platform, name, "import") for platform, name in list(names)[:_MOST]]
+
+
+def _of_ecma(head: str) -> Iterator[tuple[str, str]]:
+    return (("npm", name) for groups in _ECMA.findall(head) if (name := _npm("".join(groups))))
+
+
+def _of_go(head: str) -> Iterator[tuple[str, str]]:
+    start = max(head.find("import"), 0)
+    if head.startswith("import (", start):
+        end = head.find(")", start)
+        head = head[start : end if end > 0 else None]
+    else:
+        head = "\n".join(line for line in head.split("\n") if "import " in line)
+    return (("go", name) for path in _GO.findall(head) if (name := _module(path)))
+
+
+def _of_python(head: str) -> Iterator[tuple[str, str]]:
+    names = map("".join, _PYTHON.findall(head))
+    return (("pypi", _PYTHON_KNOWN[name]) for name in names if name in _PYTHON_KNOWN)
+
+
+def _of_rust(head: str) -> Iterator[tuple[str, str]]:
+    return (("crates", name) for name in _RUST.findall(head) if name not in _RUST_OWN)
+
+
+_IMPORTED: dict[str, Callable[[str], Iterator[tuple[str, str]]]] = {
+    "typescript": _of_ecma, "javascript": _of_ecma, "go": _of_go, "python": _of_python, "rust": _of_rust,
+}  # fmt: skip
+"""By language: platform and name of each library that the beginning of a file imports."""
 
 
 def _npm(specifier: str) -> str:

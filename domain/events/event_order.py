@@ -100,31 +100,18 @@ class EventOrder:
         Then nothing was changed.
         """
         came = list(events)
-        fresh: dict[int, tuple[Event, Observed]] = {}
-        for event in came:
-            if event.event_id.int in self._events or not isinstance(event.payload, Observed):
-                continue
-            delivery = event.delivery_id.int
-            if delivery in self._deliveries:
-                return None
-            known = fresh.get(delivery)
-            if known is None or (known[0].event_id != event.event_id and _version(event) < _version(known[0])):
-                fresh[delivery] = (event, event.payload)
+        fresh = self._fresh(came)
         if not fresh:
-            return []
+            return None if fresh is None else []
         if not self._hooked and any(seen.via == "hook" for _, seen in fresh.values() if isinstance(seen, Observation)):
             if self._last is not None:
                 return None
             self._hooked = True
         lines = self._place_lines(fresh.values())
-        entries = None if lines is None else self._keyed(fresh, lines)
-        if lines is None or entries is None:
+        if lines is None or (entries := self._keyed(fresh, lines)) is None:
             return None
-        if self._last is not None and any(not is_aside(each) for each in entries if each.key <= self._last):
-            return None
-        # The latest title counts, so among themselves these have to come in order.
         asides = [each.key for each in entries if each.key[0] <= 0 and is_aside(each)]
-        if asides and self._last_aside is not None and asides[0] <= self._last_aside:
+        if not self._sort_last(entries, asides):
             return None
         placed = self._paired(entries)
         if placed is None or (self._hooked and not self._answered(placed)):
@@ -136,6 +123,28 @@ class EventOrder:
         self._last = last if self._last is None else max(self._last, last)
         self._last_aside = asides[-1] if asides else self._last_aside
         return placed
+
+    def _fresh(self, events: Iterable[Event]) -> dict[int, tuple[Event, Observed]] | None:
+        """By delivery, the events that were not seen before, of several versions the first; None where one of them is
+        another version of what was placed."""
+        fresh: dict[int, tuple[Event, Observed]] = {}
+        for event in events:
+            if event.event_id.int in self._events or not isinstance(event.payload, Observed):
+                continue
+            delivery = event.delivery_id.int
+            if delivery in self._deliveries:
+                return None
+            known = fresh.get(delivery)
+            if known is None or (known[0].event_id != event.event_id and _version(event) < _version(known[0])):
+                fresh[delivery] = (event, event.payload)
+        return fresh
+
+    def _sort_last(self, entries: Sequence[OrderedEvent], asides: Sequence[Key]) -> bool:
+        """Whether all entries but asides stand behind those placed before, and `asides` behind the asides before: the
+        latest title counts, so these have to come in order among themselves."""
+        if self._last is not None and any(not is_aside(each) for each in entries if each.key <= self._last):
+            return False
+        return not asides or self._last_aside is None or asides[0] > self._last_aside
 
     def _place_lines(self, events: Iterable[tuple[Event, Observed]]) -> dict[str, _Line] | None:
         times: dict[str, int] = {}

@@ -29,6 +29,8 @@ class FactBuilder:
         """All that were its base."""
         self.confined = False
         """Some of it was delivered under a key that is limited to projects: nothing it says holds elsewhere."""
+        self.tokens = 0
+        """Tokens that the session has spent so far, in and out."""
         self._facts: list[Fact] = []
         self._counts: dict[str, int] = {}
 

@@ -221,6 +221,27 @@ class CommandRan(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="comma
     """Git worked in another place than the session: its commit says nothing of the project."""
 
 
+class CommandTried(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="command_tried"):
+    """A call went well, was wrong in itself, or was replaced by one that went well (`domain.failures.known_commands`).
+
+    It is asserted where it says something new of one of its `keys` in the session. `command` is the part that was
+    called, on one line; `reason` and `message` say why it was wrong; `works` is the form that went well instead.
+    `directory` is the name of the directory that `command`, or else `works`, ran in.
+    """
+
+    outcome: Literal["worked", "failed", "replaced"]
+    keys: tuple[str, ...]
+    command: str = ""
+    reason: str = ""
+    message: str = ""
+    works: str = ""
+    directory: str = ""
+    failed: UUID | None = None
+    """The failure that was replaced."""
+    calls: int = 0
+    """Uses of tools from that failure to the form that went well."""
+
+
 class TestsRan(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="tests_ran"):
     """A test runner ran. Counts where its output shows them."""
 
@@ -306,6 +327,10 @@ class ErrorResolved(Identified, frozen=True, kw_only=True, omit_defaults=True, t
     explanation: str = ""
     approach: str = ""
     duration_us: int = 0
+    calls: int = 0
+    """Uses of tools from the error to the passing run."""
+    tokens: int = 0
+    """Tokens that were spent meanwhile."""
     task: str = ""
 
 
@@ -318,6 +343,28 @@ class ResolutionRefuted(Identified, frozen=True, kw_only=True, omit_defaults=Tru
 
 TaskType = Literal["bugfix", "feature", "refactor", "test", "docs", "question", "review", "chore", "unknown"]
 Outcome = Literal["success", "failure", "partial", "unknown"]
+
+
+class KnowledgeNeeded(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="knowledge_needed"):
+    """The session needed what an earlier one may have left in memory.
+
+    `place`: a file that it searched for, and then edited; `value`: a value that it searched for, and then used in a
+    command or an edit; neither was named before, by the prompt or in the session. `said`: a sentence of the user's.
+    `subject` is the path within the project, the value, or the sentence's words in order; `text` is the sentence.
+    `words` are the content words of what was asked. `calls`, `tokens` and `duration_us` lie between the prompt and the
+    first sight of what was searched for. Evidence: the prompt, what showed it, and its use.
+    """
+
+    kind: Literal["place", "value", "said"]
+    subject: str
+    text: str = ""
+    turn: UUID | None = None
+    """Of a sentence, the turn that it stands in."""
+    words: tuple[str, ...] = ()
+    searches: int = 0
+    calls: int = 0
+    tokens: int = 0
+    duration_us: int = 0
 
 
 class TaskOpened(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="task_opened"):
@@ -428,6 +475,11 @@ class Episode(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="ep
     answer: str = ""
     """The agent's last words on it, at most 2,000 characters."""
     tokens: int = 0
+    ended_by: str = ""
+    """What ended the work: next_prompt, statement, session_end, commit or verdict (what the user said of it); empty
+    while nothing did. What nobody touches for a day ends by silence, which who reads it knows."""
+    recalled: Recalled = "none"
+    """Whether memory was injected for the agent in it, or was held back where there was some."""
     threads: tuple[Thread, ...] = ()
     """What is left open, while it is the work that the session ends with."""
 

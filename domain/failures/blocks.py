@@ -139,25 +139,32 @@ def go_tests(text: str) -> Iterator[FoundError]:
         if name in parents:
             continue
         end = found[index + 1].start() if index + 1 < len(found) else min(len(text), block.end() + 6_000)
-        details = [
-            d for d in _GO_DETAIL.finditer(text, block.end(), end) if _directly_below(text, block.end(), d.start())
-        ]
-        if not details:
-            # With -v the words come before the verdict.
-            start = max(text.rfind(f"=== RUN   {name}", 0, block.start()), found[index - 1].end() if index else 0, 0)
-            start = max(start, block.start() - 4_000)
-            details = list(_GO_DETAIL.finditer(text, start, block.start()))
-        details = [d for d in details if not _LOGGED.match(d["msg"])]
+        begins = max(found[index - 1].end() if index else 0, block.start() - 4_000)
+        details = [d for d in _go_details(text, block, begins, end) if not _LOGGED.match(d["msg"])]
         failing = [d for d in details if _FAILURE_WORDS.search(d["msg"])]
         if not failing and not _CUT.search(text, block.end(), end):
             failing = details
+        if not failing:
+            yield FoundError(block.start(), block.end(), ("test failure",), f"{name} failed", (name,), ())
+            continue
         # Logs come first: the last line that names a failure is what made the test fail.
-        detail = failing[-1] if failing else None
-        message = detail["msg"].strip() if detail else f"{name} failed"
+        detail = failing[-1]
+        message = detail["msg"].strip()
         if len(message) < 25 and len(failing) > 1:
             message = f"{failing[-2]['msg'].strip()}\n{message}"
-        stop = max(block.end(), detail.end()) if detail else block.end()
-        yield FoundError(block.start(), stop, ("test failure",), message, (name,), (detail["file"],) if detail else ())
+        stop = max(block.end(), detail.end())
+        yield FoundError(block.start(), stop, ("test failure",), message, (name,), (detail["file"],))
+
+
+def _go_details(text: str, verdict: patterns.Match[str], begins: int, end: int) -> list[patterns.Match[str]]:
+    """A failed test's own lines: those directly below its verdict, up to `end`; with -v they come before it, from
+    `begins` on."""
+    below = verdict.end()
+    details = [d for d in _GO_DETAIL.finditer(text, below, end) if _directly_below(text, below, d.start())]
+    if details:
+        return details
+    begins = max(text.rfind(f"=== RUN   {verdict['name']}", 0, verdict.start()), begins)
+    return list(_GO_DETAIL.finditer(text, begins, verdict.start()))
 
 
 def _directly_below(text: str, start: int, at: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -37,26 +38,32 @@ def explanation_of(
     """
     named = named or bool(beside)
     about = _names_in(error).difference(*map(_names_in, beside))
-    found: list[str] = []
-    for thought in (False, True):
-        found = [s for each in said if each.thought == thought for s in _explaining(each.text) if _adds(s, error)]
-        to_the_point = [s for s in found if about & set(_NAME.findall(s.lower()))]
-        if found := to_the_point or (found if not (thought or named) else []):
-            break
+    found = _about(error, said, about, named=named)
     if not found and changed_at is not None:
         before = [each for each in said if not each.thought and each.at <= changed_at]
-        last = sentences(before[-1].text) if before else []
-        found = [
-            s
-            for s in last
-            if not _says_nothing(s) and _adds(s, error) and (not named or about & set(_NAME.findall(s.lower())))
-        ][:2]
+        last = (s for s in sentences(before[-1].text) if not _says_nothing(s)) if before else ()
+        found = [s for s in last if _adds(s, error) and (not named or _names_any(s, about))][:2]
     kept: dict[str, None] = {}
     for sentence in found:
         if sum(map(len, kept)) + len(sentence) > LONGEST or len(kept) == MOST:
             break
         kept[sentence] = None
     return " ".join(kept)
+
+
+def _about(error: ErrorOccurred, said: Sequence[Explained], about: AbstractSet[str], *, named: bool) -> list[str]:
+    """The sentences that explain and name something of `about`; else, unless one has to be `named`, all that explain.
+    What was said goes before what was thought, of which only what names something counts."""
+    for thought in (False, True):
+        found = [s for each in said if each.thought == thought for s in _explaining(each.text) if _adds(s, error)]
+        to_the_point = [s for s in found if _names_any(s, about)]
+        if found := to_the_point or (found if not (thought or named) else []):
+            return found
+    return []
+
+
+def _names_any(sentence: str, names: AbstractSet[str]) -> bool:
+    return not names.isdisjoint(_NAME.findall(sentence.lower()))
 
 
 @lru_cache(maxsize=256)

@@ -48,10 +48,10 @@ LIBRARY = patterns.compile(
 )
 
 
-def own_frames(frames: list[tuple[str, str]], limit: int = 3) -> tuple[str, ...]:
-    """`file:function` of the innermost own-code frames. Frames are (path, function); both innermost first."""
+def own_frames(frames: list[tuple[str, str]]) -> tuple[str, ...]:
+    """`file:function` of the three innermost own-code frames. Frames are (path, function); both innermost first."""
     own = [f"{base_of(path)}:{name}" for path, name in frames if not LIBRARY.search(path)]
-    return tuple(dict.fromkeys(own))[:limit]
+    return tuple(dict.fromkeys(own))[:3]
 
 
 def base_of(path: str) -> str:

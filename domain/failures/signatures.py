@@ -13,6 +13,7 @@ from memctl.domain.failures.shapes import ERROR_WORDS, PLAIN, STRONG, WRAPPER, F
 from memctl.domain.failures.templates import plain, template_of
 from memctl.domain.failures.tool_errors import SHAPES
 from memctl.domain.shell.commands import head_of, is_reading, only_reads, parts_of
+from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
 from memctl.domain.support.literals import Literals
 
@@ -43,6 +44,19 @@ class SeenError(msgspec.Struct, frozen=True):
     start: int = 0
     end: int = 0
     code: str = ""
+
+
+_WORD = patterns.compile(r"[^\W\d_]{2,}")
+_SAY_LITTLE = words_of(
+    "error errors err fatal failed failure fail fails failing task tasks command commands process job step build exit "
+    "exited code status with cannot can could not read open find run execute complete completed the to in of at is was "
+    "unexpected unknown internal exception problem went wrong something occurred an no file files such or directory"
+)
+
+
+def says_little(message: str) -> bool:
+    """Whether a message names nothing that sets one failure apart from others ("ERROR task failed")."""
+    return not any(word not in _SAY_LITTLE for word in _WORD.findall(message[:500].lower()))
 
 
 _NOISE = patterns.compile(

@@ -13,6 +13,7 @@ import msgspec
 from rapidfuzz import fuzz
 
 from memctl.domain.events.facts import Edit, quote_hash
+from memctl.domain.support import patterns
 from memctl.domain.support.bounded import Seen
 from memctl.domain.support.outcomes import Kept, moving_average
 
@@ -107,6 +108,45 @@ def solutions_of(
     found = [_solution(g, by_id, failed, conditions) for g in groups]
     found.sort(key=lambda s: (-s.success_rate, -s.uses, -s.last_used, s.attempts))
     return tuple(found)
+
+
+MOST_CHANGES, CHANGED = 2, 160
+"""Edits that a lesson shows, and characters of each of their sides."""
+
+
+def lesson_of(solution: Solution) -> str:
+    """What the solution teaches in one line: why it works, what was changed, or the command that was run.
+
+    Empty where it only names the files that were edited. Empty also where it installs, downloads or widens rights: an
+    error message can ask for that, and an agent that obeyed once is no proof that it was right.
+    """
+    after = "\n".join(change.after for change in solution.edits)
+    if _RISKY.search(f"{solution.approach}\n{solution.description}\n{after}"):
+        return ""
+    changed = [line for change in solution.edits if (line := _changed(change))][:MOST_CHANGES]
+    if not solution.description and not changed:
+        return "" if _ONLY_EDITED.match(solution.approach) else solution.approach
+    return "; ".join([each for each in (solution.description,) if each] + changed)
+
+
+_ONLY_EDITED = patterns.compile(r"^edited [^;]*$")
+_RISKY = patterns.compile(
+    r"https?://|--(?:extra-)?index(?:-url)?\b|--registry\b|--trusted-host\b|\b(?:curl|wget|sudo|chmod|chown|setfacl)\b|"
+    r"\b(?:pip3?|pipx|uv|conda|poetry|npm|pnpm|yarn|bun|gem|brew|apt|apt-get|dnf|yum|apk|cargo|go|composer|mise|asdf)"
+    r"(?: -\S+)* (?:tool )?(?:pip )?(?:install|add|get|i|ci|use|download)\b|\b(?:npx|bunx|uvx|pipx run)\b",
+    patterns.I,
+)
+
+
+def _changed(change: Change) -> str:
+    """The lines in which the two sides differ; empty where nothing of the difference was kept."""
+    before, after = ([" ".join(line.split()) for line in side.splitlines()] for side in (change.before, change.after))
+    gone = " ".join(line for line in before if line and line not in after)[:CHANGED]
+    new = " ".join(line for line in after if line and line not in before)[:CHANGED]
+    if not gone and not new:
+        return ""
+    what = f"`{gone}` became `{new}`" if gone and new else f"added `{new}`" if new else f"removed `{gone}`"
+    return f"{what} in {basename(change.path)}"
 
 
 def alike(a: Attempt, b: Attempt) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -32,6 +32,7 @@ STALE_DAYS, STALE_MEMORIES = 7, 5
 """Or by age: so many days since the last time, and so many memories since."""
 
 MOST_INSIGHTS, MOST_CITED = 3, 12
+"""Insights of one reflection, and memories that each cites: more than that nobody reads or checks."""
 
 Trigger = Literal["importance", "count", "age", "asked"]
 
@@ -199,40 +200,30 @@ def by_rule(found: Iterable[Cluster], pieces: Sequence[Piece]) -> list[Reflected
     return made
 
 
+class _Saying(NamedTuple):
+    """What an insight says: its headline, the sentences below it, and the memories that it cites."""
+
+    head: str
+    said: list[str]
+    cited: Sequence[Piece]
+
+
 def _insight(cluster: Cluster, known: dict[str, Piece]) -> Reflected | None:
-    about = cluster.about
     outcomes = Counter(piece.outcome for piece in cluster.pieces)
     bad = sum(outcomes[each] for each in _BAD)
     unfinished = sum(outcomes[each] for each in _OPEN)
     count = len(cluster.pieces)
     seen = f"{count} episodes of {cluster.sessions} sessions"
-    cited = list(cluster.pieces)
     match cluster.kind:
         case "error":
-            pattern = known.get(about)
-            way_out = _way_out(pattern) if pattern is not None else ""
-            if pattern is None or not way_out:
-                return None
-            cited.insert(0, pattern)
-            head = f"This error keeps coming back: {one_line(pattern.title, 200)}"
-            said = [f"It came up in {seen}, last on {_day(cluster.pieces[0].at)}.", way_out]
+            saying = _of_error(cluster, seen, known.get(cluster.about))
         case "check":
-            rules = Counter(rule for p in cluster.pieces for rule in _rules(p, about))
-            often = [(rule, times) for rule, times in rules.most_common() if times >= _RECURS][:_MOST_RULES]
-            if len(often) < 2:
-                return None  # a strategy covers a single rule
-            head = f"{about} finds the same again and again here: {', '.join(f'`{rule}`' for rule, _ in often)}"
-            listed = ", ".join(f"`{rule}` {times}" for rule, times in often)
-            said = [f"It refused work in {seen}: {listed}. Look for these before it is run."]
+            saying = _of_checker(cluster, seen)
         case "file":
-            if bad + unfinished < max(_TROUBLE, _TROUBLED * count):
-                return None
-            head = f"Work on {_tail(about)} often does not come to its end"
-            said = [f"Of {seen} that changed it, {_counted(bad, unfinished)}."]
-            if done := next((piece for piece in cluster.pieces if piece.outcome == "success"), None):
-                said.append(f"What came to its end last: {one_line(done.title, 160)} ({_day(done.at)}).")
-                # Whatever is quoted is cited.
-                cited = [done, *(piece for piece in cited if piece is not done)]
+            saying = _of_file(cluster, seen, bad, unfinished)
+    if saying is None:
+        return None
+    head, said, cited = saying
     return Reflected(
         topic=cluster.topic,
         title=one_line(head, 120),
@@ -240,6 +231,38 @@ def _insight(cluster: Cluster, known: dict[str, Piece]) -> Reflected | None:
         importance=round(min(0.4 + 0.04 * count + 0.05 * (bad + unfinished), 0.9), 4),
         memories=tuple(piece.id for piece in cited[:MOST_CITED]),
     )
+
+
+def _of_error(cluster: Cluster, seen: str, pattern: Piece | None) -> _Saying | None:
+    way_out = _way_out(pattern) if pattern is not None else ""
+    if pattern is None or not way_out:
+        return None
+    head = f"This error keeps coming back: {one_line(pattern.title, 200)}"
+    said = [f"It came up in {seen}, last on {_day(cluster.pieces[0].at)}.", way_out]
+    return _Saying(head, said, (pattern, *cluster.pieces))
+
+
+def _of_checker(cluster: Cluster, seen: str) -> _Saying | None:
+    rules = Counter(rule for p in cluster.pieces for rule in _rules(p, cluster.about))
+    often = [(rule, times) for rule, times in rules.most_common() if times >= _RECURS][:_MOST_RULES]
+    if len(often) < 2:
+        return None  # a strategy covers a single rule
+    head = f"{cluster.about} finds the same again and again here: {', '.join(f'`{rule}`' for rule, _ in often)}"
+    listed = ", ".join(f"`{rule}` {times}" for rule, times in often)
+    return _Saying(head, [f"It refused work in {seen}: {listed}. Look for these before it is run."], cluster.pieces)
+
+
+def _of_file(cluster: Cluster, seen: str, bad: int, unfinished: int) -> _Saying | None:
+    if bad + unfinished < max(_TROUBLE, _TROUBLED * len(cluster.pieces)):
+        return None
+    head = f"Work on {_tail(cluster.about)} often does not come to its end"
+    said = [f"Of {seen} that changed it, {_counted(bad, unfinished)}."]
+    done = next((piece for piece in cluster.pieces if piece.outcome == "success"), None)
+    if done is None:
+        return _Saying(head, said, cluster.pieces)
+    said.append(f"What came to its end last: {one_line(done.title, 160)} ({_day(done.at)}).")
+    # Whatever is quoted is cited.
+    return _Saying(head, said, (done, *(piece for piece in cluster.pieces if piece is not done)))
 
 
 def _rules(piece: Piece, checker: str) -> list[str]:

@@ -30,6 +30,7 @@ MOST_STEPS = 5
 """Commands that are listed as what comes before a commit."""
 
 LONGEST_COMMAND, LONGEST_MESSAGE = 60, 140
+"""Characters of a command or message that is quoted: a longer one is of that one case."""
 
 SHORTEST_MESSAGE = 12
 """Characters of an error's first line below which it does not show what was wrong."""

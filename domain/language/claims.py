@@ -23,6 +23,7 @@ PASTED_FROM = 1500
 """Characters from which a message counts as a pasted document."""
 
 _LONGEST, _SHORTEST = 240, 12
+"""Characters of a sentence that claims something: a longer one is a paragraph, a shorter one says too little."""
 
 
 class Claim(msgspec.Struct, frozen=True):

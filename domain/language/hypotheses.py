@@ -24,6 +24,7 @@ MOST = 2
 """Hypotheses that are taken from one text."""
 
 _SHORTEST, _LONGEST = 30, 300
+"""Characters of a sentence that supposes something: shorter ones name nothing, longer ones are accounts."""
 
 
 class Finding(NamedTuple):

@@ -248,14 +248,17 @@ def kind_of(
         return "correction"
     if thanks or length <= 4 or not asks_for_work(words):
         return "follow_up"
+    return "opening" if _is_new(words, length, about, rested=rested) else "follow_up"
+
+
+def _is_new(words: str, length: float, about: Callable[[], AbstractSet[str]], *, rested: bool) -> bool:
+    """Whether a request begins a task of its own, and does not go on with the one at hand."""
     if _CONTINUES.match(words):
         # A long request that shares nothing is a new one, however it begins.
-        new = rested and length >= 20 and _shared(words, about()) < 0.1
-    elif length < (7 if not rested else 5) or (length < 16 and _REFERS.search(words)):
-        new = False
-    else:
-        new = _shared(words, about()) < (0.4 if rested else 0.25)
-    return "opening" if new else "follow_up"
+        return rested and length >= 20 and _shared(words, about()) < 0.1
+    if length < (5 if rested else 7) or (length < 16 and _REFERS.search(words)):
+        return False
+    return _shared(words, about()) < (0.4 if rested else 0.25)
 
 
 def _shared(words: str, about: AbstractSet[str]) -> float:

@@ -152,17 +152,19 @@ def says_done(sentence: str, *, sure: bool = False) -> bool:
         done = _did(rest[:1].upper() + rest[1:])
         return (done or (not sure and " now " in rest)) and not _SAYS_NOTHING.search(sentence.rstrip(":"))
     done = _did(sentence) or (sure and (been := _IS_SINCE.search(sentence)) is not None and been[1].lower() in _DONE)
-    if not done:
-        if sure:
-            return False
-        words = _WORD.findall(sentence.lower())
-        if words and words[-1] == "now" and sentence[-1] != ":":
-            del words[-1]  # "Push it now."
-        if (_DONE.isdisjoint(words) and not _SAYS_DONE.search(sentence)) or not _TO_BE.isdisjoint(words):
-            return False
-        if _IS_TO_BE.search(sentence):
-            return False
+    if not done and (sure or not _reports(sentence)):
+        return False
     return (_says_words(sentence) or "→" in sentence) and not _SAYS_NOTHING.search(sentence.rstrip(":"))
+
+
+def _reports(sentence: str) -> bool:
+    """Whether a word of it says that something was done, and none that it is to be done."""
+    words = _WORD.findall(sentence.lower())
+    if words and words[-1] == "now" and sentence[-1] != ":":
+        del words[-1]  # "Push it now."
+    if _DONE.isdisjoint(words) and not _SAYS_DONE.search(sentence):
+        return False
+    return _TO_BE.isdisjoint(words) and not _IS_TO_BE.search(sentence)
 
 
 def _did(sentence: str) -> bool:
@@ -174,7 +176,7 @@ def _did(sentence: str) -> bool:
 def _done_sentences(text: str, *, sure: bool) -> Iterator[tuple[str, bool]]:
     """The sentences that say what was done, and the points of a list that one of them announces (True)."""
     announced = past = False
-    depth, bare = -1, ""
+    points = _Points()
     for line in (_FENCED.sub("\n", text) if "```" in text else text).splitlines():
         indented, line = len(line) - len(line.lstrip()), line.strip()
         label = _LABEL.match(line) is not None
@@ -184,23 +186,10 @@ def _done_sentences(text: str, *, sure: bool) -> Iterator[tuple[str, bool]]:
         if not line or past or _OF_BEFORE.match(line) or (label and announced):
             continue
         if announced and _POINT.match(line):
-            depth = indented if depth < 0 else depth
-            said = _point(line)
-            if indented > depth:
-                # The first point below a point that only names a thing says what it is.
-                if said and bare:
-                    yield one_line(f"{bare}: {said}".rstrip(".:"), LONGEST_POINT), True
-                    bare = ""
-                continue
-            if bare:
-                yield bare, True
-            bare = "" if _says_words(said) or "→" in said else said.rstrip(".:")
-            if said and not bare:
-                yield one_line(said.rstrip(".:"), LONGEST_POINT), True
+            yield from points.read(line, indented)
             continue
-        if bare:
-            yield bare, True
-        announced, bare = False, ""
+        yield from points.ended()
+        announced = False
         if not _MAY_SAY_DONE.search(line):
             continue
         # A heading, and a point that nothing announces, are often no sentence.
@@ -208,10 +197,38 @@ def _done_sentences(text: str, *, sure: bool) -> Iterator[tuple[str, bool]]:
         for sentence in sentences(line):
             sentence = _OPENER.sub("", sentence.replace("**", ""))
             if says_done(sentence, sure=doubtful):
-                announced, depth = sentence.endswith(":"), -1
+                announced, points = sentence.endswith(":"), _Points()
                 yield sentence[0].upper() + sentence[1:], False
-    if bare:
-        yield bare, True
+    yield from points.ended()
+
+
+class _Points:
+    """The points of a list that a sentence announces. Of those further in, only the first below a point that names a
+    thing and says nothing of it counts: it says what the thing is."""
+
+    def __init__(self) -> None:
+        self._depth = -1
+        self._bare = ""
+        """The last point, where it only names a thing."""
+
+    def read(self, line: str, indented: int) -> Iterator[tuple[str, bool]]:
+        self._depth = indented if self._depth < 0 else self._depth
+        said = _point(line)
+        if indented > self._depth:
+            if said and self._bare:
+                yield one_line(f"{self._bare}: {said}".rstrip(".:"), LONGEST_POINT), True
+                self._bare = ""
+            return
+        yield from self.ended()
+        if _says_words(said) or "→" in said:
+            yield one_line(said.rstrip(".:"), LONGEST_POINT), True
+        else:
+            self._bare = said.rstrip(".:")
+
+    def ended(self) -> Iterator[tuple[str, bool]]:
+        if self._bare:
+            yield self._bare, True
+        self._bare = ""
 
 
 def _point(line: str) -> str:

@@ -26,6 +26,7 @@ _POLITE = patterns.compile(
 _GAP = patterns.compile(r"\s+")
 _ABBREVIATED = patterns.compile(r"\b(?:re|e\.g|i\.e|etc|vs)\.$")
 _LONGEST_ABBREVIATION = 6
+"""Characters before a gap that are looked at: the longest of the abbreviations above, and what stands before it."""
 
 
 _PARAGRAPH = patterns.compile(r"\n\s*\n")

@@ -470,33 +470,33 @@ class Projects:
         places = [self._places[location] for location in locations]
         bases = list(dict.fromkeys(self._bases[location] for location in locations))
         anchors = sorted(self._anchors[base] for base in bases)
-        merged = {self._anchors[base] for _, into, base in self._links if into and base}
-        anchor = min(anchors, key=lambda a: (a in merged, a))
+        anchor = self._leading(anchors)
         own = [p for p in places if self._anchors[self._bases[p.location]] == anchor]
         newest = max(own, key=lambda p: (p.last_seen, p.location))
-        remotes = Counter(
-            remote for place in places if not self._home(place.location) for remote in place.known_remotes
-        )
-        name = _name_of(anchor)
-        aliases = {_name_of(a) for a in anchors} | {_name_of(remote) for remote in remotes}
+        remotes = {remote for place in places if not self._home(place.location) for remote in place.known_remotes}
         # A folder of a repository is called by the repository's name.
-        tops = [
-            p
-            for p in places
-            if not any(at in self._places and self._find(at) == self._find(p.location) for at in above(p.location))
-        ]
-        aliases |= {_name_of(project_of(p.root or p.location)) for p in tops}
+        folders = (project_of(p.root or p.location) for p in places if self._is_outermost(p))
         return Project(
             id=project_id(anchor),
             anchor=anchor,
-            name=name,
-            names=tuple(sorted({alias.casefold() for alias in aliases} | {name.casefold()})),
+            name=_name_of(anchor),
+            names=tuple(sorted({_name_of(named).casefold() for named in (*anchors, *remotes, *folders)})),
             root=project_of(newest.repository or newest.root or min((p.location for p in own), key=_shallow)),
             remotes=tuple(sorted(remotes)),
             locations=tuple(locations),
             parts=(anchor, *(a for a in anchors if a != anchor)),
             last_seen=max(place.last_seen for place in places),
         )
+
+    def _leading(self, anchors: Iterable[str]) -> str:
+        """The anchor that names a project: the first by its name that was not merged into another."""
+        merged = {self._anchors[base] for _, into, base in self._links if into and base}
+        return min(anchors, key=lambda anchor: (anchor in merged, anchor))
+
+    def _is_outermost(self, place: Place) -> bool:
+        """Whether no folder above a place is known as one of the same project."""
+        group = self._find(place.location)
+        return not any(at in self._places and self._find(at) == group for at in above(place.location))
 
 
 def settled(places: Iterable[Place]) -> list[Place]:

@@ -3,7 +3,7 @@ what was found in, advice out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 import msgspec
@@ -120,13 +120,9 @@ def synthesised(
     failed = [each for each in precedents if each.outcome == "failure"]
     approach = next((each.approach for each in succeeded if each.approach), "")
     challenges: list[str] = []
-    confidence = BASE if precedents or bugs else NO_PRECEDENT
-    if succeeded:
-        confidence += PRECEDENT
     if bugs:
         approach = approach or bugs[0].solution
         challenges += bugs[0].causes
-        confidence += PATTERN * bugs[0].score
     hot = set(hot_files)
     touched = [path for each in precedents for path in each.files if path in hot]
     if touched:
@@ -136,15 +132,11 @@ def synthesised(
     return Guidance(
         suggested_approach=approach,
         things_to_try=_some(
-            (
-                *(each.content for each in strategies if not each.from_failure),
-                *(tip for each in succeeded for tip in each.tips),
-            ),
-            MOST_LINES,
+            (*_lessons(strategies, of_failure=False), *(tip for each in succeeded for tip in each.tips)), MOST_LINES
         ),
         things_to_avoid=_some(
             (
-                *(each.content for each in strategies if each.from_failure),
+                *_lessons(strategies, of_failure=True),
                 *_some((gotcha for each in failed for gotcha in each.gotchas), MOST_LINES),
                 *_some(avoid, MOST_LINES),
                 *_some(rejected, 3),
@@ -153,9 +145,23 @@ def synthesised(
         ),
         expected_challenges=_some(challenges, MOST_LINES),
         estimated_complexity=_complexity(precedents, bool(touched)),
-        confidence=round(min(confidence, 1.0), 4),
+        confidence=_confidence(precedents, bugs),
         sources=_some(sources, 10),
     )
+
+
+def _lessons(strategies: Sequence[Taught], *, of_failure: bool) -> Iterator[str]:
+    return (each.content for each in strategies if each.from_failure == of_failure)
+
+
+def _confidence(precedents: Sequence[Precedent], bugs: Sequence[KnownBug]) -> float:
+    """How sure the advice is: more where something like it succeeded, and where a bug is known that looks the same."""
+    confidence = BASE if precedents or bugs else NO_PRECEDENT
+    if any(each.outcome == "success" for each in precedents):
+        confidence += PRECEDENT
+    if bugs:
+        confidence += PATTERN * bugs[0].score
+    return round(min(confidence, 1.0), 4)
 
 
 def _complexity(precedents: Sequence[Precedent], hot: bool) -> Complexity:

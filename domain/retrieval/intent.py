@@ -79,6 +79,7 @@ _MONTHS = (
 )  # fmt: skip
 _MONTH = "|".join(_MONTHS)
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_DAYS_BACK = {"today": 0, "k_today": 0, "yesterday": 1, "k_yesterday": 1, "before_yesterday": 2, "k_before": 2}
 _KOREAN_UNITS = {"일": "day", "주": "week", "주일": "week", "달": "month", "개월": "month", "년": "year"}
 
 _PERIODS = patterns.compile(
@@ -135,12 +136,9 @@ def _days(said: dict[str, str], today: date) -> tuple[date, date] | None:
     if "date" in said:
         day = date.fromisoformat(said["date"])
         return day, day
-    if "today" in said or "k_today" in said:
-        return today, today
-    if "yesterday" in said or "k_yesterday" in said:
-        return _one_day(today, 1)
-    if "before_yesterday" in said or "k_before" in said:
-        return _one_day(today, 2)
+    for name, back in _DAYS_BACK.items():
+        if name in said:
+            return _one_day(today, back)
     if "weekday" in said:
         back = (today.weekday() - _DAYS.index(said["weekday"]) - 1) % 7 + 1
         return _one_day(today, back)
@@ -157,6 +155,11 @@ def _days(said: dict[str, str], today: date) -> tuple[date, date] | None:
         amount = said.get("ago") or said["k_count"]
         unit = said.get("agone") or _KOREAN_UNITS[said["k_counted"]]
         return _around(today, _NUMBERS.get(amount) or int(amount), unit)
+    return _month(said, today)
+
+
+def _month(said: dict[str, str], today: date) -> tuple[date, date]:
+    """The month that was named: without a year the last of that name that has begun."""
     month = int(said["k_month"]) if "k_month" in said else _MONTHS.index(said["month"]) + 1
     year = int(said["year"]) if "year" in said else today.year - (month > today.month)
     return date(year, month, 1), date(year, month, monthrange(year, month)[1])

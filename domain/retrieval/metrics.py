@@ -66,32 +66,37 @@ def figures(judged: Sequence[Judged]) -> dict[str, float]:
     answer; `high` and `suggested` how often the best result of that class was right.
     """
     asked = [each for each in judged if each.answerable]
-    found: dict[str, float] = {}
-    if asked:
-        for k in (1, 5, 10):
-            found[f"hit@{k}"] = _mean(hit(each.ranked, each.gold, k) for each in asked)
-        for k in (5, 10):
-            found[f"recall@{k}"] = _mean(recall(each.ranked, each.gold, k) for each in asked)
-        found["recall_all@10"] = _mean(recall_all(each.ranked, each.gold, 10) for each in asked)
-        found["ndcg@10"] = _mean(ndcg(each.ranked, each.gold, 10) for each in asked)
-        found["mrr"] = _mean(reciprocal_rank(each.ranked, each.gold) for each in asked)
-        for name in ("high", "suggested"):
-            those = [hit(each.ranked, each.gold, 1) for each in asked if each.best_class == name]
-            if those:
-                found[f"precision_{name}"] = _mean(those)
-                found[f"share_{name}"] = len(those) / len(asked)
     nothing = [each.best_class == "none" for each in judged if not each.answerable]
     nothing += [each.hidden_class == "none" for each in asked if each.hidden_class is not None]
+    lost = [each.best_class == "none" for each in asked]
+    found = _of_ranking(asked) if asked else {}
     if nothing:
-        lost = sum(each.best_class == "none" for each in asked)
         found["abstained"] = _mean(nothing)
-        if sum(nothing) + lost:
-            found["abstention_precision"] = sum(nothing) / (sum(nothing) + lost)
+        if sum(nothing) + sum(lost):
+            found["abstention_precision"] = sum(nothing) / (sum(nothing) + sum(lost))
     if asked:
-        found["lost"] = _mean(each.best_class == "none" for each in asked)
+        found["lost"] = _mean(lost)
     if any(each.took_ms for each in judged):
         for share in (0.50, 0.95, 0.99):
             found[f"p{share * 100:.0f}_ms"] = percentile((each.took_ms for each in judged), share)
+    return found
+
+
+def _of_ranking(asked: Sequence[Judged]) -> dict[str, float]:
+    """Where the right answers stand among the results of answerable questions, at least one."""
+    found: dict[str, float] = {}
+    for k in (1, 5, 10):
+        found[f"hit@{k}"] = _mean(hit(each.ranked, each.gold, k) for each in asked)
+    for k in (5, 10):
+        found[f"recall@{k}"] = _mean(recall(each.ranked, each.gold, k) for each in asked)
+    found["recall_all@10"] = _mean(recall_all(each.ranked, each.gold, 10) for each in asked)
+    found["ndcg@10"] = _mean(ndcg(each.ranked, each.gold, 10) for each in asked)
+    found["mrr"] = _mean(reciprocal_rank(each.ranked, each.gold) for each in asked)
+    for name in ("high", "suggested"):
+        those = [hit(each.ranked, each.gold, 1) for each in asked if each.best_class == name]
+        if those:
+            found[f"precision_{name}"] = _mean(those)
+            found[f"share_{name}"] = len(those) / len(asked)
     return found
 
 

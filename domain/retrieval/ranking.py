@@ -214,13 +214,13 @@ def word_strength(bm25: float, words: float, documents: int) -> float:
     return bm25 / (math.sqrt(words) * expected)
 
 
-def relevance(candidate: Candidate, calibration: Calibration = CALIBRATION) -> float:
+def relevance(candidate: Candidate) -> float:
     """0 to 1: the chance that the candidate answers the query. Equal errors are certain."""
     if candidate.near is None:
-        intercept, weight = calibration.words_only
+        intercept, weight = CALIBRATION.words_only
         chance = _logistic(intercept + weight * candidate.words)
     else:
-        intercept, by_words, by_meaning = calibration.both
+        intercept, by_words, by_meaning = CALIBRATION.both
         chance = _logistic(intercept + by_words * candidate.words + by_meaning * candidate.near)
     return max(chance, candidate.matched)
 
@@ -331,12 +331,6 @@ class Bounded(msgspec.Struct, frozen=True):
 
 GENERATIVE, REASONINGBANK, SOCIAL = Generative(), ReasoningBank(), Social()
 AXIOMMIND, HYBRID_SEARCH, BOUNDED = Axiommind(), HybridSearch(), Bounded()
-
-
-def reasoningbank(similarity: float, freshness: float, proof: float, redundancy: float) -> float:
-    """0.65·similarity + 0.15·freshness + 0.20·proof − 0.10·redundancy."""
-    n = REASONINGBANK
-    return n.similarity * similarity + n.freshness * freshness + n.proof * proof - n.redundancy * redundancy
 
 
 def _generative(known: Known, _: float) -> dict[str, float]:

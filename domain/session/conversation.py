@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Literal
+from uuid import UUID
 
 from memctl.domain.events.event import Micros
 from memctl.domain.events.event_order import OrderedEvent, prompt_about
@@ -11,6 +12,7 @@ from memctl.domain.events.facts import (
     Answered,
     DecisionTaken,
     InsightFound,
+    KnowledgeNeeded,
     MoodShown,
     Prompted,
     PromptKind,
@@ -37,6 +39,7 @@ from memctl.domain.language.prompts import (
     says_no,
     words_in,
 )
+from memctl.domain.language.sayings import is_rule, sayings_in
 from memctl.domain.language.tasks import canonical_of, description_of, task_key, task_type_of
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.session.episodes import CERTAIN, EpisodeSoFar
@@ -47,6 +50,9 @@ from memctl.domain.support.bounded import one_line
 
 RESTED = 4 * 3_600_000_000
 """After this many microseconds without a word, a request is more likely a new task."""
+
+SENTENCES = 200
+"""Sentences of a user's that are looked for in earlier sessions, of one session at most."""
 
 LONGEST_TEXT = 8_000
 """Characters of a prompt or an answer that a fact keeps; the event has the rest."""
@@ -71,6 +77,7 @@ class Conversation:
         self._last_prompt = Micros(0)
         self._fresh = False
         self.episode: EpisodeSoFar | None = None
+        self._sentences = 0
         self._recalls = Recalls()
         """The memories that were injected since the last task was over."""
 
@@ -161,6 +168,7 @@ class Conversation:
             self._about_task = about_prompt
             self._opened(placed, *prompt.evidence)
         self._turn = OpenTurn(prompt, self._turn_before)
+        self._sayings(placed, prompt, self._turn.id)
         self._about |= words_in(said.words)
         self._last_prompt = placed.when
         self._fresh = False
@@ -171,6 +179,26 @@ class Conversation:
         for decision in decisions_by_user(said.text):
             self.decided(placed, span_of(placed, text, decision.start, decision.end), decision, "user")
         self._claimed(placed, text, said.text, 0, about_prompt, "user")
+
+    def _sayings(self, placed: OrderedEvent, prompt: Prompted, turn: UUID) -> None:
+        """What the user says, sentence by sentence: it may have been said in an earlier session."""
+        if prompt.kind == "thanks" or self._sentences >= SENTENCES:
+            return
+        for subject, sentence in sayings_in(prompt.text):
+            if prompt.kind != "correction" and not is_rule(sentence):
+                continue
+            self._sentences += 1
+            about = self._assert.nth(f"said:{subject}")
+            self._assert.make(
+                KnowledgeNeeded,
+                placed,
+                about,
+                *prompt.evidence[:1],
+                kind="said",
+                subject=subject,
+                text=one_line(sentence, 300),
+                turn=turn,
+            )
 
     def _kind(self, said: Said, when: Micros) -> PromptKind:
         episode = self.episode
@@ -395,6 +423,7 @@ class Conversation:
         episode = self.episode
         if episode is None:
             return
+        episode.closed_by = by
         closed = self._aftermath.conclude(episode, closed=True)
         self._assert.make(
             TaskClosed,

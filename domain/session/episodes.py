@@ -116,6 +116,8 @@ class EpisodeSoFar(Signs, kw_only=True):
     """The memories that were injected in it."""
     left: bool = False
     """The session ended in it, and may go on with it."""
+    closed_by: str = ""
+    """What closed it for good."""
     passed: dict[str, None] = msgspec.field(default_factory=dict)
     """Commands of the project's own that passed since something was changed or committed, the last that did last."""
     lessons: set[str] = msgspec.field(default_factory=set)
@@ -285,6 +287,16 @@ class EpisodeSoFar(Signs, kw_only=True):
         steps = f"{len(self.plan) - len(left)} of {len(self.plan)} steps done"
         return clipped(f"{steps}; left: {'; '.join(left)}" if left else steps, 300)
 
+    def ended_by(self) -> str:
+        """What ended the work so far; empty while it goes on."""
+        if self.closed_by:
+            return self.closed_by
+        if self.committed_at is not None and self.committed_at >= (self.changed_at or 0):
+            return "commit"
+        if self.feedback != "neutral" and self.steps <= self.feedback_at:
+            return "verdict"
+        return "session_end" if self.left else ""
+
     def complexity(self) -> float:
         """0 to 1: steps (full at 60), files (at 12), errors (at 8)."""
         parts = 0.5 * min(self.steps / 60, 1) + 0.3 * min(len(self.files) / 12, 1) + 0.2 * min(self.errors / 8, 1)
@@ -357,6 +369,8 @@ class EpisodeSoFar(Signs, kw_only=True):
             tips=_cut(distilled.tips) or tuple(self.tips),
             answer=clipped(self.answer, 2_000),
             tokens=self.tokens,
+            ended_by=self.ended_by(),
+            recalled=self.recalls.recalled,
             threads=() if closed else self._threads(outcome, why),
         )
 

@@ -17,7 +17,6 @@ import msgspec
 from memctl.domain.events.facts import Edit, ErrorOccurred
 from memctl.domain.failures.explanations import Explained, explanation_of, sentences
 from memctl.domain.failures.signatures import hides_exit
-from memctl.domain.session.working_directory import parts_where
 from memctl.domain.shell.commands import (
     changes_of,
     heads_of,
@@ -27,6 +26,7 @@ from memctl.domain.shell.commands import (
     runner_of,
     without_documents,
 )
+from memctl.domain.shell.directories import parts_where
 from memctl.domain.support import patterns
 
 OPEN = 64
@@ -73,6 +73,8 @@ class OpenError(msgspec.Struct):
     miscalled: bool
     began: str = ""
     """The directory in which the command began; empty where nothing showed it."""
+    tokens: int = 0
+    """Tokens that the session had spent before it."""
     gone: int | None = None
     """When a further run of its command no longer showed it."""
 
@@ -114,7 +116,9 @@ class Resolutions:
     def is_open(self, signature: str) -> bool:
         return any(error.fact.signature == signature for error in self._open)
 
-    def failed(self, at: int, command: str, errors: Sequence[ErrorOccurred], began: str = "") -> None:
+    def failed(
+        self, at: int, command: str, errors: Sequence[ErrorOccurred], began: str = "", *, tokens: int = 0
+    ) -> None:
         """A command failed and showed these errors: what it no longer shows is gone, though not proved. `began` is the
         directory in which it began; a `cd` in it may have led elsewhere by its end."""
         heads = heads_of(command)
@@ -127,7 +131,7 @@ class Resolutions:
             if not _is_test(known.fact) or (tests and tests.isdisjoint(known.fact.frames)):
                 known.gone = at
         self._open.extend(
-            OpenError(error, command, heads, _culprits(heads, error.error_types), at, is_miscall(error), began)
+            OpenError(error, command, heads, _culprits(heads, error.error_types), at, is_miscall(error), began, tokens)
             for error in errors
         )
         del self._open[:-OPEN]
@@ -155,17 +159,13 @@ class Resolutions:
 
     def _resolve(self, error: OpenError, at: int, command: str, heads: tuple[str, ...], began: str) -> Resolved | None:
         if error.miscalled and command.strip() != error.command.strip():
-            if at - error.at > RETRY_REACH or not set(heads) & set(error.heads):
-                return None
-            approach = f"ran `{_short(command)}` instead of `{_short(error.command)}`"
-            return Resolved(error, (), (command,), self._explained(error, at), approach[:300])
+            return self._called_right(error, at, command, heads)
         if not covers(command, heads, error):
             return None
         until = at if error.gone is None else error.gone
         within = [step for step in self._steps if error.at < step.at <= until]
         edits = [step.edit for step in within if step.edit is not None]
-        already = changes_of(error.command)
-        ran = list(dict.fromkeys(s.ran for s in within if s.ran and s.ran not in already and _matters(s.ran, error)))
+        ran = _further_changes(within, error)
         if not edits and (moved := _moved(error, command, began)):
             return Resolved(error, (), (command,), self._explained(error, until), moved)
         if not edits and not ran:
@@ -176,6 +176,13 @@ class Resolutions:
         changed_at = next((step.at for step in within if step.edit is not None or step.ran in ran), None)
         explanation = self._explained(error, until, changed_at)
         return Resolved(error, chosen, tuple(ran[:5]), explanation, _approach(explanation, chosen, ran))
+
+    def _called_right(self, error: OpenError, at: int, command: str, heads: tuple[str, ...]) -> Resolved | None:
+        """What another call of the same program, soon after a wrong one, resolves."""
+        if at - error.at > RETRY_REACH or not set(heads) & set(error.heads):
+            return None
+        approach = f"ran `{_short(command)}` instead of `{_short(error.command)}`"
+        return Resolved(error, (), (command,), self._explained(error, at), approach[:300])
 
     def _explained(self, error: OpenError, until: int, changed_at: int | None = None) -> str:
         said = [each for each in self._responses if error.at <= each.at <= until]
@@ -199,6 +206,12 @@ def is_miscall(error: ErrorOccurred) -> bool:
     return "usage" in error.error_types or _MISCALL.search(error.message) is not None
 
 
+def _further_changes(steps: Iterable[Step], error: OpenError) -> list[str]:
+    """Commands among steps that change something the error may depend on, and that the failed one did not run."""
+    already = changes_of(error.command)
+    return list(dict.fromkeys(s.ran for s in steps if s.ran and s.ran not in already and _matters(s.ran, error)))
+
+
 def _is_test(error: ErrorOccurred) -> bool:
     return "test failure" in error.error_types
 
@@ -208,19 +221,20 @@ def _culprits(heads: tuple[str, ...], types: tuple[str, ...]) -> frozenset[str]:
     heads = tuple(head for head in heads if not is_reading(head)) or heads
     if len(heads) < 2:
         return frozenset(heads)
+    fitting: Iterable[str] = ()
     if "test failure" in types or "panic" in types:
-        fitting = tuple(head for head in heads if runner_of(head))
+        fitting = filter(runner_of, heads)
     elif any(t.startswith(_CHECKED) for t in types):
-        fitting = tuple(
-            head for head in heads if proves(head) == "check" and "fmt" not in head and "format" not in head
-        )
+        fitting = (head for head in heads if proves(head) == "check" and not _formats(head))
     elif any(t.startswith(_COMPILING) for t in types):
-        fitting = tuple(head for head in heads if proves(head))
+        fitting = filter(proves, heads)
     elif any(t.startswith(("git", "conflict")) for t in types):
-        fitting = tuple(head for head in heads if head.startswith("git "))
-    else:
-        fitting = ()
-    return frozenset(fitting or heads)
+        fitting = (head for head in heads if head.startswith("git "))
+    return frozenset(fitting) or frozenset(heads)
+
+
+def _formats(head: str) -> bool:
+    return "fmt" in head or "format" in head
 
 
 _SCRIPTS = (
@@ -247,34 +261,26 @@ _SKIPS = patterns.compile(r"(?:^|\s)(?:--no-verify|HUSKY=0|SKIP=\S+|git commit -
 def covers(command: str, heads: tuple[str, ...], error: OpenError) -> bool:
     """Whether a passing run of `command` shows that what printed the error is in order."""
     culprits = error.culprits
-    types = error.fact.error_types
     if _SKIPS.search(command) and not _SKIPS.search(error.command):
         return False
-    if all(is_reading(head) for head in error.heads):
-        return _bare(command) == _bare(error.command)
-    if _SHELLS_OWN.match(error.fact.message):
+    if all(map(is_reading, error.heads)) or _SHELLS_OWN.match(error.fact.message):
         return _bare(command) == _bare(error.command)
     shared = culprits.intersection(heads)
     if _is_test(error.fact):
-        if not shared and not (
-            any(runner_of(h) and h.startswith(_SCRIPTS) for h in heads) and "" not in map(runner_of, culprits)
-        ):
-            return False
-        return (bool(shared) or not filters_of(command)) and _includes(command, error)
-    if shared and any(proves(head) for head in shared):
+        return (bool(shared) or _runs_all_by_script(command, heads, culprits)) and _includes(command, error)
+    if any(proves(head) for head in shared) or (shared and culprits.issubset(heads) and _alike(command, error)):
         return True
-    if shared and culprits.issubset(heads) and _alike(command, error):
-        return True
-    if any(t.startswith(_COMPILING) for t in types):
+    if any(t.startswith(_COMPILING) for t in error.fact.error_types):
         programs = {head.split(" ")[0] for head in culprits}
-        return any(
-            proves(h) in ("test", "build", "check")
-            and (h.split(" ")[0] in programs)
-            and "fmt" not in h
-            and "format" not in h
-            for h in heads
-        )
+        again = (head for head in heads if head.split(" ")[0] in programs and not _formats(head))
+        return any(proves(head) in ("test", "build", "check") for head in again)
     return False
+
+
+def _runs_all_by_script(command: str, heads: tuple[str, ...], culprits: frozenset[str]) -> bool:
+    """Whether a script runs all tests where a runner failed that was called by itself."""
+    scripted = any(runner_of(head) and head.startswith(_SCRIPTS) for head in heads)
+    return scripted and "" not in map(runner_of, culprits) and not filters_of(command)
 
 
 def _alike(command: str, error: OpenError) -> bool:

@@ -118,10 +118,7 @@ class StreamFacts:
         if self._opened and is_aside(placed):
             self._entitle(placed)
             return
-        at, known = placed.event.location, self._assert.location
-        if at and at != known and not (known and isinstance(seen, Statement)):
-            # A statement may come from anywhere. The session's client reports where the session is.
-            self._assert.moved(at)
+        self._moved(placed.event.location, seen)
         if not self._opened:
             if placed.when <= 0:
                 # Lines without a time sort first: they wait for the first that shows when the session began.
@@ -142,6 +139,17 @@ class StreamFacts:
         if self._assert.location != self._at or (self._branchless and seen.branch):
             self._at, self._branchless = self._assert.location, not seen.branch
             self._where.came(placed, self._at)
+        self._pass_on(placed, seen)
+
+    def _moved(self, at: str, seen: Observed) -> None:
+        """Follow the session to where its client reports it. A statement may come from anywhere, so it only counts
+        while no place is known."""
+        known = self._assert.location
+        if at and at != known and not (known and isinstance(seen, Statement)):
+            self._assert.moved(at)
+
+    def _pass_on(self, placed: OrderedEvent, seen: Observed) -> None:
+        """Hand an event to the folds that it concerns."""
         match seen:
             case ToolCalled():
                 self._spend(placed, seen.message, seen.tokens_in, seen.tokens_out, seen.tokens_cached)
@@ -158,6 +166,7 @@ class StreamFacts:
                 self._reasoning.responded(placed, seen)
             case PromptSubmitted():
                 self._talk.prompted(placed, seen)
+                self._work.searches.prompted(placed, seen)
                 self._shown.prompted(placed, seen)
             case NoticeReceived():
                 self._notice(placed, seen)
@@ -225,6 +234,7 @@ class StreamFacts:
             tokens_out=counts[1] - known_out,
             tokens_cached=counts[2] - known_cached,
         )
+        self._assert.tokens += counts[0] - known_in + counts[1] - known_out
         if self._talk.episode is not None:
             self._talk.episode.tokens += counts[0] - known_in + counts[1] - known_out
             self._talk.episode.dirty = True

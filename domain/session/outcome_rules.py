@@ -87,18 +87,28 @@ def _by_runs(work: Signs) -> Verdict | None:
     if work.committed_at is not None and work.committed_at >= since and not failing:
         tested = ", tests passed" if work.tests_passed else ""
         return Verdict("success", f"the work was committed{tested}", SHOWN)
-    if changed and work.tests_passed is not None and work.tested_at is not None and work.tested_at >= since:
-        if work.tests_passed and not failing:
-            return Verdict("success", "tests passed after the last change", SHOWN)
-        if not work.tests_passed:
-            return Verdict("partial" if work.resolved else "failure", f"tests failed at last{_last_error(work)}", SHOWN)
     if changed:
-        if failing and work.unresolved:
-            return Verdict("partial", f"an error stayed{_last_error(work)}", MENDED)
-        if work.resolved and not work.unresolved:
-            return Verdict("success", "what had failed passed after the changes", MENDED)
-    elif failing and work.unresolved and (work.failed_at or 0) >= work.answered_at:
+        return _by_tests(work, since, failing=failing) or _by_errors(work, failing=failing)
+    if failing and work.unresolved and (work.failed_at or 0) >= work.answered_at:
         return Verdict("failure", f"an error stayed{_last_error(work)}", MENDED)
+    return None
+
+
+def _by_tests(work: Signs, since: int, *, failing: bool) -> Verdict | None:
+    """By the last run of tests, where it came after the last change."""
+    if work.tests_passed is None or work.tested_at is None or work.tested_at < since:
+        return None
+    if not work.tests_passed:
+        return Verdict("partial" if work.resolved else "failure", f"tests failed at last{_last_error(work)}", SHOWN)
+    return None if failing else Verdict("success", "tests passed after the last change", SHOWN)
+
+
+def _by_errors(work: Signs, *, failing: bool) -> Verdict | None:
+    """By the errors that changes left or resolved."""
+    if failing and work.unresolved:
+        return Verdict("partial", f"an error stayed{_last_error(work)}", MENDED)
+    if work.resolved and not work.unresolved:
+        return Verdict("success", "what had failed passed after the changes", MENDED)
     return None
 
 

@@ -23,8 +23,9 @@ from memctl.domain.language.habits import habits_in, named_skill
 from memctl.domain.language.prompts import said_in
 from memctl.domain.projects.stack import is_conventional, subject_of
 from memctl.domain.session.tools import directory_of
-from memctl.domain.session.working_directory import git_stays_in, parts_where
+from memctl.domain.session.working_directory import git_stays_in
 from memctl.domain.shell.commands import Part, heads_of, is_reading, parts_of, proves
+from memctl.domain.shell.directories import parts_where
 from memctl.domain.shell.project_commands import PROGRAMS, ProjectCommand, is_there, way_of
 from memctl.domain.support import patterns
 from memctl.domain.support.location import inside

@@ -43,8 +43,10 @@ from memctl.domain.session.code_edits import CodeEdits
 from memctl.domain.session.conversation import Conversation
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.session.error_resolution import Resolutions, Resolved, filters_of
+from memctl.domain.session.searches import Searches
 from memctl.domain.session.tool_uses import Use
 from memctl.domain.session.tools import (
+    Change,
     StepList,
     changes_of_use,
     command_of,
@@ -55,6 +57,7 @@ from memctl.domain.session.tools import (
     symbols_in,
 )
 from memctl.domain.session.working_directory import WorkingDirectory, git_stays_in, parted
+from memctl.domain.session.wrong_calls import WrongCalls
 from memctl.domain.shell.commands import (
     changes_of,
     head_of,
@@ -110,6 +113,8 @@ class Work:
         self._steps = StepList()
         self._resolutions = Resolutions()
         self._resolved: dict[str, tuple[ErrorResolved, int]] = {}
+        self.searches = Searches(assertions)
+        self._wrong_calls = WrongCalls(assertions)
         self._craft = CodeEdits(assertions)
         self._subagents: set[str] = set()
         """Those that used a tool. Some clients name a subagent by the call that asked for it."""
@@ -120,28 +125,74 @@ class Work:
 
     def responded(self, text: str, *, thought: bool) -> None:
         self._resolutions.responded(self._uses, text, thought=thought)
+        if not thought:
+            self.searches.answered(text)
 
     def came_back(self, placed: OrderedEvent, seen: ToolOutcome) -> None:
         """A use of a tool ended: all that it says, in one go."""
         self._uses += 1
         if seen.subagent:
             self._subagents.add(seen.subagent)
-        called, location = self._calls.pop(seen.call, (None, ""))
-        call = called.payload if called is not None else None
-        assert call is None or isinstance(call, ToolCalled)
-        tool = seen.tool or (call.tool if call is not None else "")
-        given: dict[str, Any] = call.input if call is not None else {}
-        about = seen.call or str(placed.cite)
+        called, tool, given, location = self._call_of(seen)
         family = family_of(tool)
         failed = isinstance(seen, ToolFailed)
         command, began = self._command(given, location) if family == "run" else ("", "")
         use = Use(placed, called, began)
-        noise = failed and (is_noise(seen.text) or seen.interrupted)
-        errors = [] if noise else _errors(family, command, seen, failed)
-        # Exit 1 of what looks for something is an answer.
-        noise = noise or (failed and not errors and bool(command) and only_reads(command))
+        errors, noise = _errors_or_noise(family, command, seen, failed)
         ok = not failed and not (errors and family == "run")
         files = files_of(family, given, seen.file)
+        self._note_use(placed, seen, tool, family, summary_of(given), files, command, ok=ok, noise=noise)
+        if asked := seen.asked or (seen.call if seen.call in self._subagents else ""):
+            self._asked(placed, asked, given, seen)
+        if noise:
+            self._refused(placed, family, seen.text)
+            return
+        changes = [] if failed else changes_of_use(family, tool, given, seen.patch, seen.file)
+        if not failed:
+            self._changed(use, family, changes, given, seen)
+            if not seen.subagent:  # its list of steps is not the task's
+                self._planned(placed, tool, given, seen)
+            self._built(placed, family, files, given, seen, command)
+        ended = bool(command) and not self._goes_on(seen, given, command, began)
+        if ended:
+            self._ran(use, command, seen, ok, errors)
+            self._called(placed, seen.call or str(placed.cite), command, began, ok, errors)
+        occurred = self._erred(placed, seen.call or str(placed.cite), tool, command, seen.text, errors)
+        if ended:
+            self._settle(use, command, seen.text, ok, occurred)
+        self.searches.used(placed, family, files, command, changes, seen.text, ok=ok)
+
+    def _called(
+        self, placed: OrderedEvent, about: str, command: str, began: str, ok: bool, errors: Sequence[SeenError]
+    ) -> None:
+        """Whether a command that ended was called as its program wants to be."""
+        if ok:
+            self._wrong_calls.passed(self._uses, placed, about, command, began)
+        else:
+            self._wrong_calls.failed(self._uses, placed, about, command, began, errors)
+
+    def _call_of(self, seen: ToolOutcome) -> tuple[OrderedEvent | None, str, dict[str, Any], str]:
+        """The call that came back, its tool and its input, and where the session was when it was made."""
+        called, location = self._calls.pop(seen.call, (None, ""))
+        call = called.payload if called is not None else None
+        if not isinstance(call, ToolCalled):
+            return None, seen.tool, {}, location
+        return called, seen.tool or call.tool, call.input, location
+
+    def _note_use(
+        self,
+        placed: OrderedEvent,
+        seen: ToolOutcome,
+        tool: str,
+        family: str,
+        summary: str,
+        files: tuple[str, ...],
+        command: str,
+        *,
+        ok: bool,
+        noise: bool,
+    ) -> None:
+        episode = self._talk.episode
         self._assert.note(
             ToolUsed,
             placed,
@@ -149,37 +200,24 @@ class Work:
             family=family,
             ok=ok,
             noise=noise,
-            summary=summary_of(given),
+            summary=summary,
             files=files,
             result=seen.text[:600],
             duration_ms=seen.duration_ms,
             task=self._talk.task,
-            task_type=self._talk.episode.task_type if self._talk.episode is not None else "",
+            task_type=episode.task_type if episode is not None else "",
             head=head_of(command) if command else "",
         )
-        if asked := seen.asked or (seen.call if seen.call in self._subagents else ""):
-            self._asked(placed, asked, given, seen)
-        episode = self._talk.episode
         if episode is not None:
             episode.used(tool, ok=ok or noise)
             episode.touch(placed.when)
-        if noise:
-            if family == "edit" and any(words in seen.text[:200] for words in _REFUSED):
-                self._talk.refused_change()
-            if refusal := _USER_SAID.search(seen.text):
-                self._talk.refused(placed, seen.text, *refusal.span("words"))
-            return
-        if not failed:
-            self._changed(use, family, tool, given, seen)
-            if not seen.subagent:  # its list of steps is not the task's
-                self._planned(placed, tool, given, seen)
-            self._built(placed, family, files, given, seen, command)
-        ended = bool(command) and not self._goes_on(seen, given, command, began)
-        if ended:
-            self._ran(use, command, seen, ok, errors)
-        occurred = self._erred(placed, about, tool, command, seen.text, errors)
-        if ended:
-            self._settle(use, command, seen.text, ok, occurred)
+
+    def _refused(self, placed: OrderedEvent, family: str, text: str) -> None:
+        """What the user said, or showed, by refusing a use of a tool."""
+        if family == "edit" and any(words in text[:200] for words in _REFUSED):
+            self._talk.refused_change()
+        if refusal := _USER_SAID.search(text):
+            self._talk.refused(placed, text, *refusal.span("words"))
 
     def _asked(self, placed: OrderedEvent, asked: str, given: dict[str, Any], seen: ToolOutcome) -> None:
         role, about = (
@@ -212,11 +250,12 @@ class Work:
 
     # --- changes ---
 
-    def _changed(self, use: Use, family: str, tool: str, given: dict[str, Any], seen: ToolOutcome) -> None:
+    def _changed(
+        self, use: Use, family: str, changes: Sequence[Change], given: dict[str, Any], seen: ToolOutcome
+    ) -> None:
         placed = use.came
         episode = self._talk.episode
         edits = []
-        changes = changes_of_use(family, tool, given, seen.patch, seen.file)
         if changes:
             self._craft.changed(use, changes, given, seen.patch, asked=self._talk.corrected)
         elif family == "read" and seen.text:
@@ -312,7 +351,7 @@ class Work:
         """What a command's end says of the errors that are open."""
         episode = self._talk.episode
         if not ok:
-            self._resolutions.failed(self._uses, command, errors, use.began)
+            self._resolutions.failed(self._uses, command, errors, use.began, tokens=self._assert.tokens)
             if episode is not None and episode.passed:
                 for step in steps_of(command):
                     episode.passed.pop(step, None)
@@ -401,6 +440,8 @@ class Work:
                 explanation=resolved.explanation,
                 approach=resolved.approach,
                 duration_us=Micros(placed.when - error.occurred_at),
+                calls=self._uses - resolved.error.at,
+                tokens=max(self._assert.tokens - resolved.error.tokens, 0),
                 task=error.task,
             )
             self._resolved[error.signature] = (fact, self._uses)
@@ -419,6 +460,15 @@ def _lesson(resolved: Resolved, command: str) -> Lesson | None:
     if error.miscalled:
         return of_call(error.command, command, fact.message)
     return of_remedy(error.command, resolved.ran, fact.message, fact.text)
+
+
+def _errors_or_noise(family: str, command: str, seen: ToolOutcome, failed: bool) -> tuple[Sequence[SeenError], bool]:
+    """The errors that a use showed; with True where it failed without one: it was interrupted, or found nothing."""
+    if failed and (is_noise(seen.text) or seen.interrupted):
+        return (), True
+    errors = _errors(family, command, seen, failed)
+    # Exit 1 of what looks for something is an answer.
+    return errors, failed and not errors and bool(command) and only_reads(command)
 
 
 def _errors(family: str, command: str, seen: ToolOutcome, failed: bool) -> list[SeenError]:

@@ -8,7 +8,8 @@ from memctl.domain.events.event_order import OrderedEvent
 from memctl.domain.events.fact_builder import FactBuilder
 from memctl.domain.events.facts import PlaceSeen
 from memctl.domain.projects.identity import remote_of
-from memctl.domain.shell.commands import Part, parts_of
+from memctl.domain.shell.commands import Part
+from memctl.domain.shell.directories import bare, parts_where
 from memctl.domain.support import patterns
 from memctl.domain.support.literals import mentions
 from memctl.domain.support.location import above, belongs, inside, joined, normalise
@@ -31,7 +32,6 @@ _MOST_TESTED = 20_000
 _GO_TEST = "go test"
 
 _PULL_REQUEST = patterns.compile(r"^(https://[a-z0-9.-]+/[\w.-]+/[\w.-]+)/pull/\d+\s*$", patterns.M)
-_UNCERTAIN = patterns.compile(r"[$`~*(]|^-$")
 _NO_BRANCH = ("", "HEAD")
 
 PLACES = 64
@@ -156,7 +156,7 @@ def _naming_parts(command: str, began: str) -> Iterator[tuple[str, Part]]:
     return (
         (at, part)
         for at, part in parts_where(command, began)
-        if part.head in _NAMING and {*part.head.split()[1:]}.issubset(map(_bare, part.words))
+        if part.head in _NAMING and {*part.head.split()[1:]}.issubset(map(bare, part.words))
     )
 
 
@@ -180,28 +180,11 @@ def parted(command: str, began: str, base: str) -> tuple[list[Part], list[Part]]
     return within, elsewhere
 
 
-def parts_where(command: str, began: str) -> Iterator[tuple[str, Part]]:
-    """The parts of a command that began in a directory, each with the one it ran in; empty where that is uncertain."""
-    at = began
-    for part in parts_of(command):
-        if part.head in ("cd", "pushd"):
-            target = _bare(part.words[1]) if len(part.words) > 1 else "~"
-            at = "" if not at or _UNCERTAIN.search(target) else joined(at, target)
-            continue
-        elsewhere = part.words[part.words.index("-C") + 1 :][:1] if "-C" in part.words else ()
-        if not elsewhere:
-            yield at, part
-        elif at and not _UNCERTAIN.search(_bare(elsewhere[0])):
-            yield joined(at, _bare(elsewhere[0])), part
-        else:
-            yield "", part
-
-
 def _shown(at: str, part: Part, text: str) -> tuple[str, str]:
     """The root and the remote that the output of a part shows."""
     head = part.head
     if head in ("git push", "git pull", "git fetch"):
-        words = [_bare(word) for word in part.words]
+        words = [bare(word) for word in part.words]
         named = [word for word in words[words.index(head[4:]) + 1 :] if not word.startswith("-")][:1]
         found = _TRANSFER.search(text) if named in ([], ["origin"]) else None
         return "", remote_of(found[1]) if found else ""
@@ -221,7 +204,3 @@ def _shown(at: str, part: Part, text: str) -> tuple[str, str]:
                 if path == at or path in above(at):
                     return path, ""
     return "", ""
-
-
-def _bare(word: str) -> str:
-    return word[1:-1] if len(word) > 1 and word[0] in "'\"" and word[-1] == word[0] else word

@@ -147,11 +147,33 @@ def _head(words: list[str]) -> str:
 
 def _with_subcommand(program: str, words: list[str], at: int) -> str:
     following = _past_options(words, at + 1, program)
-    first = _bare(words[following]) if following < len(words) else ""
+    first = _word_at(words, following)
+    if program in INTERPRETERS or program == "sh":
+        return _of_interpreter(program, words, at, first)
+    if program not in WITH_SUBCOMMAND or not first:
+        return program
+    if program in RUNS_SCRIPTS and first in RUNS_SCRIPTS[program]:
+        name = _word_at(words, _past_options(words, following + 1, program))
+        name = _name(name) if "/" in name else name
+        return f"{program} run {name}".rstrip()
+    if program in RUNS_SCRIPTS and "/" in first:
+        return f"{program} {_name(first)}"
+    head = f"{program} {first}" if _PLAIN_WORD.fullmatch(first) else program
+    if first in TWO_LEVELS.get(program, ()):
+        second = _word_at(words, _past_options(words, following + 1, program))
+        if _SUBCOMMAND.fullmatch(second):
+            head += f" {second}"
+    return head
+
+
+def _of_interpreter(program: str, words: list[str], at: int, first: str) -> str:
+    """An interpreter's head: with the module, the script or the command line that it is given; `first` is the word
+    behind its options."""
     if program in ("python", "python3"):
+        following = _past_options(words, at + 1, program)
         if "-m" in words[at + 1 : following + 1]:
             module = words.index("-m", at) + 1
-            name = _bare(words[module]) if module < len(words) else ""
+            name = _word_at(words, module)
             if name in ("pytest", "mypy", "ruff", "black", "pip", "tox", "nox"):
                 return _with_subcommand(name, words, module)
             return f"python -m {name}".rstrip()
@@ -162,23 +184,12 @@ def _with_subcommand(program: str, words: list[str], at: int) -> str:
     if program == "sh" and ("-c" in words[at + 1 : at + 3] or "-lc" in words[at + 1 : at + 3]):
         inner = _bare(words[-1]) if len(words) > at + 2 else ""
         return next((part.head for part in parts_of(inner) if part.head not in SETTING), "sh")
-    if program in INTERPRETERS or program == "sh":
-        return f"{program} {_name(first)}".rstrip() if first and not first.startswith("-") else program
-    if program not in WITH_SUBCOMMAND or not first:
-        return program
-    if program in RUNS_SCRIPTS and first in RUNS_SCRIPTS[program]:
-        script = _past_options(words, following + 1, program)
-        name = _bare(words[script]) if script < len(words) else ""
-        name = _name(name) if "/" in name else name
-        return f"{program} run {name}".rstrip()
-    if program in RUNS_SCRIPTS and "/" in first:
-        return f"{program} {_name(first)}"
-    head = f"{program} {first}" if _PLAIN_WORD.fullmatch(first) else program
-    if first in TWO_LEVELS.get(program, ()):
-        second = _past_options(words, following + 1, program)
-        if second < len(words) and _SUBCOMMAND.fullmatch(_bare(words[second])):
-            head += f" {_bare(words[second])}"
-    return head
+    return f"{program} {_name(first)}".rstrip() if first and not first.startswith("-") else program
+
+
+def _word_at(words: list[str], at: int) -> str:
+    """A word without its quotes; empty behind the last."""
+    return _bare(words[at]) if at < len(words) else ""
 
 
 @lru_cache(maxsize=1024)

@@ -127,6 +127,27 @@ _QUIET = patterns.compile(
 @lru_cache(maxsize=1024)
 def way_of(words: tuple[str, ...]) -> ProjectCommand | None:
     """What the words of a simple command say of how its project is worked on; None where they say nothing."""
+    at = _program_at(words)
+    rest = words[at : at + 9]
+    if not rest or len(rest) > 8 or rest[0].rpartition("/")[2] not in PROGRAMS:
+        return None
+    command = " ".join((rest[0], *(word for word in rest[1:] if not _QUIET.fullmatch(word))))
+    for pattern in (_OWN, _SHORT):
+        found = pattern.fullmatch(command)
+        if found is not None and not _FILE.search(found["script"]):
+            if pattern is _SHORT and not _is_script(found["runner"], found["script"]):
+                return None
+            text = _purpose(found["script"])
+            program = found["runner"].partition(" ")[0]
+            return ProjectCommand(text, command, True, program in _SEARCHING) if text else None
+    for tool, about in _TOOLS:
+        if tool.fullmatch(command):
+            return ProjectCommand(_TEXTS[about], command, False, False)
+    return None
+
+
+def _program_at(words: tuple[str, ...]) -> int:
+    """Where the program stands behind assignments and wrappers; the words' number where there is none."""
     at = 0
     while at < len(words):
         word = words[at]
@@ -136,24 +157,12 @@ def way_of(words: tuple[str, ...]) -> ProjectCommand | None:
             at += 2
         else:
             break
-    rest = words[at : at + 9]
-    if not rest or len(rest) > 8 or rest[0].rpartition("/")[2] not in PROGRAMS:
-        return None
-    command = " ".join((rest[0], *(word for word in rest[1:] if not _QUIET.fullmatch(word))))
-    for pattern in (_OWN, _SHORT):
-        found = pattern.fullmatch(command)
-        if found is not None and not _FILE.search(found["script"]):
-            if pattern is _SHORT and found["script"] in _MANAGERS_OWN:
-                return None
-            if pattern is _SHORT and found["runner"] == "npm" and found["script"] not in ("test", "t", "start"):
-                return None
-            text = _purpose(found["script"])
-            program = found["runner"].partition(" ")[0]
-            return ProjectCommand(text, command, True, program in _SEARCHING) if text else None
-    for tool, about in _TOOLS:
-        if tool.fullmatch(command):
-            return ProjectCommand(_TEXTS[about], command, False, False)
-    return None
+    return at
+
+
+def _is_script(runner: str, word: str) -> bool:
+    """Whether a word right behind a package manager is a script of the project's, and not a command of its own."""
+    return word not in _MANAGERS_OWN and (runner != "npm" or word in ("test", "t", "start"))
 
 
 def _purpose(script: str) -> str:

@@ -33,9 +33,9 @@ def with_outcome(kept: tuple[Kept, ...], outcome: Kept) -> tuple[Kept, ...]:
     return newest(kept, outcome, KEPT)
 
 
-def moving_average(kept: tuple[Kept, ...], *, alpha: float = ALPHA, start: float = PRIOR) -> float:
-    """Exponential moving average over outcomes in order of time: a ← alpha·value + (1 - alpha)·a. In 0 to 1."""
-    average = start
+def moving_average(kept: tuple[Kept, ...]) -> float:
+    """Exponential moving average over outcomes in order of time: a ← 0.3·value + 0.7·a, from 0.5 on. In 0 to 1."""
+    average = PRIOR
     for outcome in sorted(kept, key=lambda k: (k.at, k.id)):
-        average = alpha * outcome.value + (1 - alpha) * average
+        average = ALPHA * outcome.value + (1 - ALPHA) * average
     return round(average, 4)

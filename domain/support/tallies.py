@@ -9,6 +9,7 @@ import msgspec
 from memctl.domain.support.bounded import clipped
 
 LONGEST_NAME = 160
+"""Characters of what is counted: longer names are cut, so that a table of them has a size."""
 
 
 class Tally(msgspec.Struct, frozen=True, array_like=True):

@@ -33,6 +33,7 @@ _ABANDONED_S = 3600
 
 _BEFORE_UPGRADE = "memctl-before-upgrade-"
 _UPGRADES_KEPT = 2
+"""Copies made before upgrades: that of the last, and one in case that failed half way."""
 
 
 class NoRoom(MemctlError):

@@ -65,11 +65,11 @@ def running(
             popen.wait()
 
 
-def tail(log: Path, lines: int = 8) -> str:
-    """The last lines of a log file; empty where there is none."""
+def tail(log: Path) -> str:
+    """The last eight lines of a log file; empty where there is none."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - 8192))
-            return "\n".join(file.read().decode(errors="replace").strip().splitlines()[-lines:])
+            return "\n".join(file.read().decode(errors="replace").strip().splitlines()[-8:])
     except FileNotFoundError:
         return ""

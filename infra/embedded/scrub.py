@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memctl.domain.support.errors import MemctlError
@@ -100,8 +99,3 @@ def _pipe(first: list[str], second: list[str]) -> None:
         said = dump.stderr.read()
     if dump.returncode or restore.returncode:
         raise NotCopied(why=" ".join((said + restore_said).decode("utf-8", "replace").split())[:500])
-
-
-def leftovers(folder: Path) -> list[Path]:
-    """What a scrub that was killed left behind."""
-    return [folder / name for name in (_COPYING, _COPIED, _OLD) if (folder / name).exists()]

@@ -38,6 +38,7 @@ TRIES = 3
 """Requests for one batch of passages, where the server is busy or fails. A query is asked once."""
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
+"""Before a request is made again: the first, doubled up to the second."""
 
 QUERY_PATIENCE_S = 3.0
 """For a query's vector: whoever waits for the answer is better served by words."""

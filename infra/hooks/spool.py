@@ -22,6 +22,7 @@ from memctl.domain.support.errors import MemctlError
 from memctl.infra import hook
 
 MAX_HEADER = 4096
+"""Bytes of the line before a payload: names and times, of which each has a bound of its own."""
 
 UNFINISHED_S = 3600.0
 """A file that was not finished in this time never will be: its hook was killed."""

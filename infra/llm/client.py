@@ -35,6 +35,7 @@ TRIES = 3
 """Requests for one answer where a server is busy or away, and again where its answer was not in the form asked for."""
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
+"""Before a request is made again: the first, doubled up to the second."""
 
 _NOBODY_FOR_US = (401, 402, 403, 404)
 """No key, no money, no right, no such model: whatever is asked."""

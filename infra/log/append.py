@@ -102,18 +102,13 @@ def _append_citing(
     return [_NOT_KEPT if n in resting else next(rest) for n in range(len(events))]
 
 
+# One function: each status that the database gives decides what is put next, within one transaction.
 def _append(
     connection: Connection, space_id: int, events: Sequence[NewEvent], again: Redact | None, alone: bool
 ) -> list[Appended]:
     columns = _columns(space_id, events)
-    if len(events) == 1:
-        values = [None if column[0] is None else Packed(column[0]) for column in columns]
-        found = connection.execute(_CALL_ONE, [space_id, *values], binary=True, prepare=True).fetchone()
-        assert found is not None
-        if found[0] == _NOT_KEPT.position:
-            return [_NOT_KEPT]
-        if found[0] is not None:
-            return [Appended(Position(found[0]), "new")]
+    if len(events) == 1 and (only := _append_one(connection, space_id, columns)) is not None:
+        return [only]
     with connection.transaction() if alone else contextlib.nullcontext():
         positions, statuses = _put(connection, space_id, columns)
         if _FORGOTTEN in statuses:
@@ -137,6 +132,16 @@ def _append(
                 appended[n] = Appended(Position(at), "variant" if status == _NEW else "duplicate")
             others = [n for n, status in zip(others, statuses, strict=True) if status == _OTHER]
     return appended
+
+
+def _append_one(connection: Connection, space_id: int, columns: Sequence[_Column]) -> Appended | None:
+    """Append a batch of one event, where nothing stands under its key; else None, and nothing was done."""
+    values = [None if column[0] is None else Packed(column[0]) for column in columns]
+    found = connection.execute(_CALL_ONE, [space_id, *values], binary=True, prepare=True).fetchone()
+    assert found is not None
+    if found[0] == _NOT_KEPT.position:
+        return _NOT_KEPT
+    return Appended(Position(found[0]), "new") if found[0] is not None else None
 
 
 _GONE = """

@@ -24,6 +24,10 @@ Status = Literal["building", "live", "previous", "scratch", "dropped"]
 
 LEASE = timedelta(seconds=15)
 
+CHANGED = 1 << 32
+"""By how much an epoch grows when a lease is taken to change events that were read: who kept anything that was made of
+them sees that it may no longer hold. Nobody takes a lease so often."""
+
 
 class LeaseLost(MemctlError):
     """Another worker took over the lease of shard {shard}; nothing of this batch was written."""
@@ -152,8 +156,9 @@ def begin_at(connection: Connection, generation: int, position: Position) -> Non
 def reset_offsets(connection: Connection) -> None:
     """Let every generation read from the beginning, with nobody holding a lease, in the caller's transaction."""
     connection.execute(
-        "UPDATE memctl.offsets SET position = 0, epoch = epoch + 1, owner = NULL, lease_until = NULL,"
-        " updated_at = clock_timestamp()"
+        "UPDATE memctl.offsets SET position = 0, epoch = epoch + %s, owner = NULL, lease_until = NULL,"
+        " updated_at = clock_timestamp()",
+        [CHANGED],
     )
 
 
@@ -274,8 +279,9 @@ def shard_of(stream: str, shards: int) -> int:
     return ((stream_hash(stream) + 1) * shards - 1) // 256
 
 
-def acquire(connection: Connection, generation: int, shard: int, owner: str) -> Lease | None:
-    """Take the lease of a shard if nobody holds it, or its holder let it run out. Its epoch grows with each taking.
+def acquire(connection: Connection, generation: int, shard: int, owner: str, *, changes: bool = False) -> Lease | None:
+    """Take the lease of a shard if nobody holds it, or its holder let it run out. Its epoch grows with each taking, and
+    by `CHANGED` where it is taken to change events that were read (`changes`).
 
     One that lasts longer than a lease may was given before the clock was set back: it has run out too. Taking and
     letting go wait for no disk: when Postgres loses them in a crash, it has lost every connection that relied on them,
@@ -287,20 +293,22 @@ def acquire(connection: Connection, generation: int, shard: int, owner: str) -> 
         " AND (lease_until IS NULL OR lease_until < clock_timestamp() OR lease_until > clock_timestamp() + 2 * %s)"
         " AND set_config('synchronous_commit', 'off', true) = 'off'"  # always true
         " FOR UPDATE SKIP LOCKED)"
-        " UPDATE memctl.offsets o SET owner = %s, epoch = epoch + 1, lease_until = clock_timestamp() + %s"
+        " UPDATE memctl.offsets o SET owner = %s, epoch = epoch + %s, lease_until = clock_timestamp() + %s"
         " FROM free f JOIN memctl.generations g USING (generation)"
         " WHERE o.generation = f.generation AND o.shard = f.shard RETURNING o.position, o.epoch, g.shards",
-        [generation, shard, LEASE, owner, LEASE],
+        [generation, shard, LEASE, owner, CHANGED if changes else 1, LEASE],
     ).fetchone()
     if row is None:
         return None
     return Lease(generation, shard, Position(row[0]), row[1], hashes_of(shard, row[2]))
 
 
-def take(connection: Connection, generation: int, shard: int, owner: str, patience_s: float) -> Lease:
+def take(
+    connection: Connection, generation: int, shard: int, owner: str, patience_s: float, *, changes: bool = False
+) -> Lease:
     """Take the lease of a shard, waiting for whoever holds it. Raises: LeaseHeld."""
     deadline = time.monotonic() + patience_s
-    while (lease := acquire(connection, generation, shard, owner)) is None:
+    while (lease := acquire(connection, generation, shard, owner, changes=changes)) is None:
         if time.monotonic() > deadline:
             raise LeaseHeld(generation=generation, shard=shard, seconds=patience_s)
         time.sleep(0.02)

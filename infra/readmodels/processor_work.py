@@ -22,6 +22,7 @@ PAUSES = tuple(timedelta(minutes=minutes) for minutes in (1, 10, 100, 360))
 """After each attempt that failed; after one more the work is given up, until what it is made of changes."""
 
 MOST_ATTEMPTS = len(PAUSES) + 1
+"""One behind each pause, and the first."""
 
 Epoch = NewType("Epoch", int)
 

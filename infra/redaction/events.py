@@ -100,24 +100,8 @@ def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewE
         injected = rewrite.injected
         event = _renamed(event, redactor, counts)
     if isinstance(payload, Observation):
-        # What is stated of a session stands where that does, whatever a log of before calls it.
-        if len(event.stream) > _SHORT_NAME or len(event.session_id) > _SHORT_NAME:
-            names = ("/".join(map(bounded_name, event.stream.split("/", 2))), bounded_name(event.session_id))
-            if names != (event.stream, event.session_id):
-                event = msgspec.structs.replace(event, stream=names[0], session_id=names[1])
-        # What is short altogether has no part that is too long.
-        changes = _capped(payload) if len(joined) > _OTHER_CAP else {}
-        for field in ("line", "parent", "call"):
-            name = getattr(payload, field, "")
-            if len(name) > _SHORT_NAME and (kept := bounded_name(name)) != name:
-                changes[field] = kept
-        own = _OWN_TOOL.match(getattr(payload, "tool", ""))
-        if (injected or own) and not payload.injected:
-            changes["injected"] = True
-        if own and isinstance(payload, ToolOutcome) and payload.text != _CUT:
-            changes |= {"text": _CUT, "length": payload.length or len(payload.text)}
-        if changes:
-            payload = msgspec.structs.replace(payload, **changes)
+        event = _short_named(event)
+        payload = _within_limits(payload, len(joined), injected=injected)
     elif isinstance(payload, ProjectIdentified) and len(joined) > _SHORT_PATH:
         of_paths = {name: bounded(getattr(payload, name)) for name in ("location", "root", "repository")}
         placed = msgspec.structs.replace(payload, **of_paths)
@@ -127,6 +111,33 @@ def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewE
     if payload is event.payload and location == event.location:
         return event
     return msgspec.structs.replace(event, payload=payload, location=location)
+
+
+def _short_named(event: NewEvent) -> NewEvent:
+    """The event under a session's name of bounded length. What is stated of a session stands where that does, whatever
+    a log of before calls it."""
+    if len(event.stream) > _SHORT_NAME or len(event.session_id) > _SHORT_NAME:
+        names = ("/".join(map(bounded_name, event.stream.split("/", 2))), bounded_name(event.session_id))
+        if names != (event.stream, event.session_id):
+            return msgspec.structs.replace(event, stream=names[0], session_id=names[1])
+    return event
+
+
+def _within_limits(payload: Observation, length: int, *, injected: bool) -> Observation:
+    """The observation with all its parts cut to what is kept of them, and marked where memctl's own words were in it;
+    itself where nothing is to be done. `length` is that of all its strings together."""
+    # What is short altogether has no part that is too long.
+    changes = _capped(payload) if length > _OTHER_CAP else {}
+    for field in ("line", "parent", "call"):
+        name = getattr(payload, field, "")
+        if len(name) > _SHORT_NAME and (kept := bounded_name(name)) != name:
+            changes[field] = kept
+    own = _OWN_TOOL.match(getattr(payload, "tool", ""))
+    if (injected or own) and not payload.injected:
+        changes["injected"] = True
+    if own and isinstance(payload, ToolOutcome) and payload.text != _CUT:
+        changes |= {"text": _CUT, "length": payload.length or len(payload.text)}
+    return msgspec.structs.replace(payload, **changes) if changes else payload
 
 
 def _renamed(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewEvent:
@@ -148,6 +159,7 @@ def _renamed(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewEv
     return msgspec.structs.replace(event, **changes) if changes else event
 
 
+# One function: a case for each type that an event's fields have. It runs on every event, so it calls nothing further.
 def _collect(value: Any, strings: list[str], key: str = "", depth: int = 0) -> bool:
     """Gather every string, those of objects with their keys. Whether something cannot be stored as it stands."""
     if isinstance(value, str):
@@ -193,6 +205,7 @@ class _Rewrite:
         self.injected = False
         """Whether memctl's own words were met."""
 
+    # One function: a case for each type that an event's fields have, each of a line or two.
     def value(self, value: Any, key: str = "", depth: int = 0) -> Any:
         if isinstance(value, str):
             return self.text(value, key)

@@ -53,7 +53,7 @@ def iban(text: str) -> bool:
 
 def phone_number(text: str) -> bool:
     """Seven to fifteen digits (E.164), not all alike, and no date."""
-    digits = _digits(text)
+    digits = _digits(text.partition("x")[0])
     return 7 <= len(digits) <= 15 and len(set(digits)) > 2 and not _DATE.match(text)
 
 
@@ -65,10 +65,18 @@ def public_address(text: str) -> bool:
         return False
 
 
-CHECKS: dict[str, Callable[[str], bool]] = {
-    each.__name__: each
-    for each in (resident_number, social_security_number, payment_card, iban, phone_number, public_address)
-}
+def public_address_6(text: str) -> bool:
+    """An IPv6 address that is somebody's: neither of a private network nor reserved, nor for examples."""
+    try:
+        return ipaddress.IPv6Address(text).is_global
+    except ValueError:
+        return False
+
+
+_TESTS = (
+    resident_number, social_security_number, payment_card, iban, phone_number, public_address, public_address_6,
+)  # fmt: skip
+CHECKS: dict[str, Callable[[str], bool]] = {each.__name__: each for each in _TESTS}
 
 
 _DATE = patterns.compile(r"(?:19|20)\d\d[ .-]\d\d[ .-]\d\d")

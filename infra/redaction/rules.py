@@ -1,7 +1,8 @@
-"""The rules that secrets are known by: Nosey Parker's, and memctl's own for what those leave out."""
+"""The rules that secrets are known by: Nosey Parker's, Kingfisher's, and memctl's own for what those leave out."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
@@ -29,6 +30,13 @@ class Rule(msgspec.Struct, frozen=True):
     must: str = ""
     check: str = ""
     """A test of `personal` that a cut value must pass."""
+    judge: str = ""
+    """A test of `likely` that a cut value must pass, told the text of `names`."""
+    within: str = ""
+    """What has to stand around a match. With `of`, which it has to hold."""
+    of: str = ""
+    entropy: float = 0.0
+    """Bits a character that a cut value must have."""
     names: tuple[int, ...] = ()
     """Groups that only say whose secret it is or where it serves (a user, a host, a key's name): they stay."""
     of_characters: bool = False
@@ -88,7 +96,14 @@ def load_rules(*, everything: bool = False) -> list[Rule]:
         if name.endswith(".yml"):
             theirs = _read(f"noseyparker/{name}")["rules"]
             rules += [_rule(each, markers, names) for each in theirs if each["id"] not in left_out]
-    return rules
+    return rules + [rule for rule in vendors() if rule.id not in left_out]
+
+
+def vendors(wanted: Callable[[str], bool] = lambda file: True) -> list[Rule]:
+    """Kingfisher's rules, as far as the name of the file that each comes from is wanted."""
+    file = files("memctl.infra.redaction") / "shapes" / "kingfisher" / "rules.json"
+    rules = msgspec.json.decode(file.read_bytes())
+    return [_rule({"judge": "shaped", **each}, {}, {}) for each in rules if wanted(each["file"])]
 
 
 def _rule(each: dict[str, Any], markers: dict[str, str], names: dict[str, list[int]]) -> Rule:
@@ -102,5 +117,9 @@ def _rule(each: dict[str, Any], markers: dict[str, str], names: dict[str, list[i
         unless=each.get("unless", ""),
         must=each.get("must", ""),
         check=each.get("check", ""),
-        names=tuple(names.get(each["id"], ())),
+        judge=each.get("judge", ""),
+        entropy=each.get("entropy", 0.0),
+        within=each.get("within", ""),
+        of=each.get("of", ""),
+        names=tuple(each.get("names") or names.get(each["id"]) or ()),
     )

@@ -1,4 +1,4 @@
-"""Which rules a text may break: one pass of Hyperscan over all of them, or `re` where Hyperscan is missing."""
+"""Which rules a text may break: one pass of Hyperscan over all of them, or of RE2's filter where that is missing."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import os
 import platform
 import tempfile
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from memctl.domain.support.patterns import Pattern, occurring
 
 Scan = Callable[[bytes], set[int]]
 """Indices of the patterns that occur in some bytes. Safe to call from several threads."""
@@ -22,17 +24,24 @@ def scanner(
     compiled: Sequence[Callable[[bytes], object]],
     cache: Path | None = None,
     of_characters: Collection[int] = (),
+    of_bytes: Mapping[int, Pattern[bytes]] | None = None,
 ) -> Scan:
-    """A scan for patterns. `compiled` are their searches by `re`: for where Hyperscan cannot be imported, and for
-    patterns that it does not take (look-around, back-references). Those `of_characters` are read over characters, the
-    others over bytes.
+    """A scan for patterns.
 
-    Compiling takes Hyperscan about a second of CPU; in `cache`, a folder, the result is kept for the next process.
+    `compiled` are their searches by RE2: for where Hyperscan cannot be imported, and for what it does not take
+    (look-around). Those `of_characters` are read over characters, the others over bytes. Those `of_bytes` may be looked
+    for together.
+
+    Compiling takes Hyperscan about two seconds of CPU; in `cache`, a folder, the result is kept for the next process.
     """
     try:
         import hyperscan
     except ImportError:
-        return lambda data: {index for index, search in enumerate(compiled) if search(data)}
+        of_bytes = of_bytes or {}
+        indices = list(of_bytes)
+        alone = [(index, search) for index, search in enumerate(compiled) if index not in of_bytes]
+        together = occurring(list(of_bytes.values()))
+        return lambda data: {indices[n] for n in together(data)} | {index for index, search in alone if search(data)}
     by_letters = hyperscan.HS_FLAG_UTF8 | hyperscan.HS_FLAG_UCP
     flagged = [(pattern, by_letters if n in of_characters else 0) for n, pattern in enumerate(patterns)]
     try:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol, TypeGuard, cast
 
 from memctl.domain.support import patterns
+from memctl.infra.redaction.likely import JUDGES, entropy
 from memctl.infra.redaction.personal import CHECKS
 from memctl.infra.redaction.rules import Rule, load_rules, personal_rules, user_rule
 from memctl.infra.redaction.scanner import scanner
@@ -35,6 +36,9 @@ _ESCAPED = (
     (rb"\'", b"'"),
     (rb"\/", b"/"),
 )
+
+_REST = patterns.compile(rb"[A-Za-z0-9+/_.~%=:!@#^*-]*")
+"""What belongs to a secret that was found by its first characters."""
 
 _ROUNDS = 4
 
@@ -91,16 +95,23 @@ class Redactor:
         self._unless = [patterns.compile(rule.unless.encode()) if rule.unless else None for rule in self._rules]
         self._must = [patterns.compile(rule.must.encode()) if rule.must else None for rule in self._rules]
         self._checks = [CHECKS[rule.check] if rule.check else None for rule in self._rules]
+        self._within = [patterns.compile(rule.within.encode()) if rule.within else None for rule in self._rules]
+        self._of = [patterns.compile(rule.of.encode()) if rule.of else None for rule in self._rules]
+        self._judges = [JUDGES[rule.judge] if rule.judge else None for rule in self._rules]
         self._of_secrets = {
             n for n, rule in enumerate(self._rules) if not rule.id.startswith(("user.", "memctl.personal."))
         }
-        # Private blocks are cut elsewhere, but seen in the same pass.
-        searches = [partial(_first, pattern) for pattern in self._patterns] + [
-            patterns.compile(rb"(?i)<private>").search
-        ]
-        of_characters = {n for n, rule in enumerate(self._rules) if rule.of_characters}
-        sources = [rule.pattern for rule in self._rules] + ["(?i)<private>"]
-        self._scan = scanner(sources, searches, cache, of_characters)
+        # What stands around tells a rule before what it finds does. Private blocks are cut elsewhere, but seen in the
+        # same pass.
+        seen = [of or pattern for of, pattern in zip(self._of, self._patterns, strict=True)]
+        seen.append(patterns.compile(rb"(?i)<private>"))
+        self._scan = scanner(
+            [rule.of or rule.pattern for rule in self._rules] + ["(?i)<private>"],
+            [partial(_first, pattern) for pattern in seen],
+            cache,
+            {n for n, rule in enumerate(self._rules) if rule.of_characters},
+            {index: pattern for index, pattern in enumerate(seen) if _of_bytes(pattern)},
+        )
 
     def suspects(self, data: bytes) -> bool:
         """Whether UTF-8 text may hold a secret or a private block. False is certain."""
@@ -172,10 +183,13 @@ class Redactor:
     def _matches(self, index: int, data: bytes) -> list[tuple[int, int, str]]:
         if index == len(self._rules):
             return []
+        if self._rules[index].judge and self._rules[index].names:
+            return list(self._named(index, data))
         pattern, unless, must = self._patterns[index], self._unless[index], self._must[index]
         check = self._checks[index]
         marker, names = self._rules[index].marker, self._rules[index].names
         groups = [group for group in range(1, pattern.groups + 1) if group not in names] or [0]
+        least, judge = self._rules[index].entropy, self._judges[index]
         found: list[tuple[int, int, str]] = []
         for low, high in _groups_of(pattern, groups, data):
             value = data[low:high]
@@ -183,8 +197,39 @@ class Redactor:
                 continue
             if check and not check(value.decode("utf-8", "replace")):
                 continue
+            if least and entropy(value.decode("utf-8", "replace")) < least:
+                continue
+            if judge and not judge(value.decode("utf-8", "replace"), ""):
+                continue
             found.append((low, high, marker))
         return found
+
+    def _named(self, index: int, data: bytes) -> Iterator[tuple[int, int, str]]:
+        """What a rule finds behind a name. A value that is refused may hold the next name."""
+        pattern, rule = cast("patterns.Pattern[bytes]", self._patterns[index]), self._rules[index]
+        judge = JUDGES[rule.judge]
+        for begin, end in self._stretches(index, data):
+            text, at = data[begin:end], 0
+            while (match := pattern.search(text, at)) is not None:
+                at, high = match.span(2)
+                if judge(_text(text[at:high]), _text(match[1])):
+                    low, rest = at, _REST.match(text, high)
+                    at = rest.end() if rest else high
+                    yield begin + low, begin + at, rule.marker
+
+    def _stretches(self, index: int, data: bytes) -> Iterator[tuple[int, int]]:
+        """Where a rule is looked for: everywhere, or within something."""
+        within, of = self._within[index], self._of[index]
+        if within is None or of is None:
+            yield 0, len(data)
+            return
+        for around in within.finditer(data):
+            if of.search(data, around.start(), around.end()):
+                yield around.span()
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
 
 
 def _first(pattern: patterns.Pattern[bytes] | patterns.Pattern[str], data: bytes) -> object | None:

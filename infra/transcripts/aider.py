@@ -15,7 +15,7 @@ import hashlib
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import (
@@ -33,7 +33,7 @@ from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import micros
-from memctl.infra.transcripts.formats import lines_of, observed
+from memctl.infra.transcripts.formats import LineFields, Session, lines_of, token_counts
 
 NAME = ".aider.chat.history.md"
 
@@ -77,21 +77,14 @@ class _Chat:
 
     def __init__(self, heading: str, occurred_at: Micros) -> None:
         self.occurred_at = occurred_at
-        self.session = ""
-        """Known once the first prompt has come."""
+        self.session = Session("aider")
+        """Its id is known once the first prompt has come."""
         self.head = [heading]
-        self.version = self.model = ""
         self.answer = ""
 
     def begin(self, heading: str) -> None:
         digest = hashlib.sha256("\n".join(self.head).encode("utf-8", "surrogatepass")).hexdigest()[:12]
-        self.session = f"{heading.replace(' ', 'T').replace(':', '-')}-{digest}"
-
-
-class _Common(TypedDict):
-    line: str
-    agent_version: str
-    model: str
+        self.session.id = f"{heading.replace(' ', 'T').replace(':', '-')}-{digest}"
 
 
 class Aider:
@@ -115,9 +108,9 @@ class Aider:
         chat = section.chat
         if chat is None:
             return "outside a chat"
-        if not chat.session:
+        if not chat.session.id:
             return "chat without a prompt"
-        common = _Common(line=f"#{section.line}", agent_version=chat.version, model=chat.model)
+        common = chat.session.fields(f"#{section.line}")
         match section.kind:
             case "started":
                 found: list[Observation] = [SessionStarted(source="startup", **common)]
@@ -131,12 +124,7 @@ class Aider:
                 found = [ResponseReceived(text=section.text.strip(), **common)]
             case _:
                 found = list(_said(section.text.split("\n"), chat, common))
-        events = [
-            observed(
-                payload, agent="aider", session=chat.session, occurred_at=chat.occurred_at, location=self._location
-            )
-            for payload in found
-        ]
+        events = [chat.session.event(payload, chat.occurred_at, location=self._location) for payload in found]
         return events or section.kind
 
 
@@ -161,7 +149,7 @@ def _sections(lines: list[str]) -> Iterator[_Section]:
             continue
         prompt, said = _PROMPT.fullmatch(line), _SAID.fullmatch(line)
         found = "prompt" if prompt else "output" if said else "answer"
-        if chat is not None and not chat.session:
+        if chat is not None and not chat.session.id:
             chat.head.append(line)
             if prompt and (prompt[1] or "").strip():
                 chat.begin(_STARTED.sub(lambda found: f"{found[1]} {found[2]}", chat.head[0]))
@@ -181,7 +169,7 @@ def _said_again(section: _Section, after: _Section | None) -> bool:
     return command.startswith("/") and bool(words.strip()) and words.strip() == after.text.strip()
 
 
-def _prompt(text: str, common: _Common) -> Observation:
+def _prompt(text: str, common: LineFields) -> Observation:
     text = text.strip()
     command = text[1:].split(maxsplit=1) if text[:1] == "/" else []
     if text[:1] == "!" or (command and command[0] in _OWN):
@@ -189,19 +177,16 @@ def _prompt(text: str, common: _Common) -> Observation:
     return PromptSubmitted(text=text, meta=text.startswith(_REFLECTED), **common)
 
 
-def _said(lines: list[str], chat: _Chat, common: _Common) -> Iterator[Observation]:
+def _said(lines: list[str], chat: _Chat, common: LineFields) -> Iterator[Observation]:
     """What aider reports, a block for each line that is understood."""
     for block, line in enumerate(lines):
         if version := _VERSION.fullmatch(line):
-            chat.version = version[1]
+            chat.session.agent_version = version[1]
         elif model := _MODEL.match(line):
-            chat.model = model[1]
+            chat.session.model = model[1]
         elif tokens := _TOKENS.match(line):
-            data = {
-                "tokens_in": _number(tokens["sent"]),
-                "tokens_cached": _number(tokens["hit"] or "0"),
-                "tokens_out": _number(tokens["received"]),
-            }
+            sent, hit, received = (_number(tokens[name] or "0") for name in ("sent", "hit", "received"))
+            data = token_counts(taken=sent, given=received, cached=hit)
             yield NoticeReceived(kind="tokens", data=data, block=2 * block, **common)
         elif applied := _APPLIED.fullmatch(line):
             # No id of its own: a call is named by the place of the line that reports it.

@@ -27,7 +27,7 @@ from memctl.domain.events.observations import (
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import count, identifier, integer, items, joined, kind, mapping, micros, string
-from memctl.infra.transcripts.formats import Unreadable, observed
+from memctl.infra.transcripts.formats import Session, Unreadable, exit_code_of
 from memctl.infra.transcripts.patches import structured_hunks
 
 _EXIT_CODE = patterns.compile(r"(?:Error: )?Exit code (\d{1,10})\b")
@@ -47,19 +47,8 @@ _INTERRUPTED = "[Request interrupted by user"
 _TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "agent-name": "agentName"}
 
 
-class _Common(TypedDict):
-    """What the events of one object share."""
-
-    line: str
-    parent: str
-    agent_version: str
-    branch: str
-    subagent: str
-
-
 class _Tokens(TypedDict):
     message: str
-    model: str
     tokens_in: int
     tokens_out: int
     tokens_cached: int
@@ -175,32 +164,20 @@ class _Line:
     """One object on its way to events."""
 
     def __init__(self, record: dict[str, Any], place: str) -> None:
-        self.session = identifier(record.get("sessionId"))
-        if not self.session:
+        session = Session("claude-code", identifier(record.get("sessionId")), normalise(string(record.get("cwd"))))
+        if not session.id:
             raise Unreadable("names no session")
         sidechain = record.get("isSidechain") is True
-        self.common = _Common(
-            line=identifier(record.get("uuid")) or place,
-            parent=identifier(record.get("parentUuid") or record.get("logicalParentUuid")),
-            agent_version=string(record.get("version")),
-            branch=string(record.get("gitBranch")),
-            subagent=identifier(record.get("agentId")) or ("sidechain" if sidechain else ""),
-        )
+        session.agent_version, session.branch = string(record.get("version")), string(record.get("gitBranch"))
+        session.subagent = identifier(record.get("agentId")) or ("sidechain" if sidechain else "")
+        parent = identifier(record.get("parentUuid") or record.get("logicalParentUuid"))
+        self.common = session.fields(identifier(record.get("uuid")) or place, parent=parent)
+        self.session = session
         self.occurred_at: Micros = micros(record.get("timestamp"))
-        self.location = normalise(string(record.get("cwd")))
         self.events: list[NewEvent] = []
 
     def add(self, payload: Observation, actor: str = "") -> None:
-        self.events.append(
-            observed(
-                payload,
-                agent="claude-code",
-                session=self.session,
-                actor=actor,
-                occurred_at=self.occurred_at,
-                location=self.location,
-            )
-        )
+        self.events.append(self.session.event(payload, self.occurred_at, actor=actor))
 
     def prompt(self, text: str, *, block: int, meta: bool = False, images: int = 0) -> None:
         if text.startswith(_INTERRUPTED):
@@ -214,8 +191,7 @@ class _Line:
         if record.get("isCompactSummary") is True:
             self.add(ContextCompacted(text=joined(content), **self.common))
             return self.events
-        origin = mapping(record.get("origin")).get("kind")
-        meta = record.get("isMeta") is True or (isinstance(origin, str) and origin != "human")
+        meta = record.get("isMeta") is True or string(mapping(record.get("origin")).get("kind")) not in ("", "human")
         if isinstance(content, str):
             if content:
                 self.prompt(content, block=0, meta=meta)
@@ -253,7 +229,7 @@ class _Line:
             outcome(
                 text=text,
                 call=identifier(block.get("tool_use_id")),
-                exit_code=int(code[1]) if code else None,
+                exit_code=exit_code_of(code),
                 duration_ms=duration,
                 interrupted=extra.get("interrupted") is True,
                 file=string(extra.get("filePath")) or string(mapping(extra.get("file")).get("filePath")),
@@ -270,10 +246,10 @@ class _Line:
         if record.get("isApiErrorMessage") is True:
             self.add(NoticeReceived(kind="api-error", text=joined(content), **self.common))
             return self.events
+        self.common["model"] = string(message.get("model"))
         usage = mapping(message.get("usage"))
         tokens = _Tokens(
             message=identifier(message.get("id")),
-            model=string(message.get("model")),
             tokens_in=count(usage.get("input_tokens")) + count(usage.get("cache_creation_input_tokens")),
             tokens_out=count(usage.get("output_tokens")),
             tokens_cached=count(usage.get("cache_read_input_tokens")),

@@ -8,7 +8,7 @@ model of what follows. Messages and calls come twice, as `response_item` and as 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import orjson
 
@@ -28,7 +28,7 @@ from memctl.domain.events.observations import (
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import count, identifier, integer, items, joined, kind, mapping, micros, string
-from memctl.infra.transcripts.formats import Unreadable, observed
+from memctl.infra.transcripts.formats import LineFields, Session, Unreadable, exit_code_of, token_counts
 
 _TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text")
 
@@ -50,14 +50,6 @@ _WALL_TIME = patterns.compile(r"^Wall time: (\d{1,9}(?:\.\d{1,9})?) seconds?", p
 _FAILED = ("failed to ", "exec_command failed", "apply_patch verification failed", "execution error")
 
 
-class _Common(TypedDict):
-    line: str
-    agent_version: str
-    branch: str
-    model: str
-    subagent: str
-
-
 class Codex:
     """The format's reader. It keeps what `session_meta` and the latest `turn_context` said."""
 
@@ -65,8 +57,7 @@ class Codex:
     context: tuple[bytes, ...] = (b'"session_meta"', b'"turn_context"')
 
     def __init__(self, path: Path | None = None) -> None:
-        self._session = ""
-        self._version = self._branch = self._model = self._location = self._subagent = ""
+        self._session = Session("codex")
 
     def recognises(self, record: dict[str, Any]) -> bool:
         return isinstance(record.get("type"), str) and isinstance(record.get("payload"), dict)
@@ -80,13 +71,14 @@ class Codex:
         if type == "session_meta":
             return self._start(payload, micros(record.get("timestamp")), place)
         if type == "turn_context":
-            self._location = normalise(string(payload.get("cwd"))) or self._location
-            self._model = string(payload.get("model")) or self._model
+            session = self._session
+            session.location = normalise(string(payload.get("cwd"))) or session.location
+            session.model = string(payload.get("model")) or session.model
             return kind(type)
-        if not self._session:
+        if not self._session.id:
             raise Unreadable("no session_meta in front of it")
         found: list[Observation]
-        common = self._common(place)
+        common = self._session.fields(place)
         if type == "response_item":
             found = self._item(payload, common)
         elif type == "event_msg":
@@ -96,49 +88,36 @@ class Codex:
         else:
             found = []
         moment = micros(record.get("timestamp"))
-        return [self._observed(payload, moment) for payload in found] or kind(
-            type, payload.get("type"), payload.get("role")
-        )
-
-    def _common(self, place: str) -> _Common:
-        return _Common(
-            line=place,
-            agent_version=self._version,
-            branch=self._branch,
-            model=self._model,
-            subagent=self._subagent,
-        )
-
-    def _observed(self, payload: Observation, occurred_at: Micros) -> NewEvent:
-        return observed(payload, agent="codex", session=self._session, occurred_at=occurred_at, location=self._location)
+        events = [self._session.event(seen, moment) for seen in found]
+        return events or kind(type, payload.get("type"), payload.get("role"))
 
     def _start(self, meta: dict[str, Any], moment: Micros, place: str) -> list[NewEvent] | str:
-        session = identifier(meta.get("id"))
-        if not session:
+        id, session = identifier(meta.get("id")), self._session
+        if not id:
             raise Unreadable("session_meta without an id")
-        if self._session and session != self._session:
+        if session.id and id != session.id:
             # A fork begins with a copy of its parent's lines; they count as the fork's own.
             return kind("session_meta", "other")
-        resumed = bool(self._session)
+        resumed = bool(session.id)
         git = mapping(meta.get("git"))
-        self._session = session
-        self._version = string(meta.get("cli_version"))
-        self._branch = string(git.get("branch"))
-        self._location = normalise(string(meta.get("cwd"))) or self._location
+        session.id = id
+        session.agent_version = string(meta.get("cli_version"))
+        session.branch = string(git.get("branch"))
+        session.location = normalise(string(meta.get("cwd"))) or session.location
         # A subagent's thread is a session of its own; its source is an object that says so.
         source = mapping(meta.get("source"))
-        self._subagent = session if "subagent" in source else ""
+        session.subagent = id if "subagent" in source else ""
         spawn = mapping(mapping(source.get("subagent")).get("thread_spawn"))
         started = SessionStarted(
             source="fork" if meta.get("forked_from_id") else "resume" if resumed else "startup",
             repository=string(git.get("repository_url")),
             commit=string(git.get("commit_hash")),
             parent_session=identifier(spawn.get("parent_thread_id")),
-            **self._common(place),
+            **self._session.fields(place),
         )
-        return [self._observed(started, micros(meta.get("timestamp")) or moment)]
+        return [session.event(started, micros(meta.get("timestamp")) or moment)]
 
-    def _item(self, item: dict[str, Any], common: _Common) -> list[Observation]:
+    def _item(self, item: dict[str, Any], common: LineFields) -> list[Observation]:
         type = string(item.get("type"))
         call = identifier(item.get("call_id") or item.get("id"))
         match type:
@@ -164,7 +143,7 @@ class Codex:
             case _:
                 return []
 
-    def _message(self, item: dict[str, Any], common: _Common) -> list[Observation]:
+    def _message(self, item: dict[str, Any], common: LineFields) -> list[Observation]:
         content = item.get("content")
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else items(content)
         found: list[Observation] = []
@@ -180,24 +159,21 @@ class Codex:
             found.append(PromptSubmitted(text="", images=images, **common))
         return found
 
-    def _event(self, event: dict[str, Any], common: _Common) -> list[Observation]:
+    def _event(self, event: dict[str, Any], common: LineFields) -> list[Observation]:
         match event.get("type"):
             case "token_count":
                 # It follows the message it counts, so it cannot stand on it: a function of the line alone.
                 usage = mapping(mapping(event.get("info")).get("last_token_usage"))
                 cached = count(usage.get("cached_input_tokens"))
-                data = {
-                    "tokens_in": max(0, count(usage.get("input_tokens")) - cached),
-                    "tokens_out": count(usage.get("output_tokens")),
-                    "tokens_cached": cached,
-                }
+                taken = max(0, count(usage.get("input_tokens")) - cached)
+                data = token_counts(taken=taken, given=count(usage.get("output_tokens")), cached=cached)
                 return [NoticeReceived(kind="tokens", data=data, **common)] if any(data.values()) else []
             case "patch_apply_end":
                 return [_patch(event, common)]
             case "task_complete" | "turn_complete":
                 duration = integer(event.get("duration_ms"))
-                data = {"duration_ms": duration} if duration is not None else {}
-                return [NoticeReceived(kind="turn-completed", data=data, **common)]
+                took = {"duration_ms": duration} if duration is not None else {}
+                return [NoticeReceived(kind="turn-completed", data=took, **common)]
             case "turn_aborted":
                 return [NoticeReceived(kind="interrupted", text=string(event.get("reason")), **common)]
             case "error" | "stream_error":
@@ -219,7 +195,7 @@ def _arguments(value: Any) -> dict[str, Any]:
     return mapping(value)
 
 
-def _outcome(output: Any, call: str, common: _Common) -> Observation:
+def _outcome(output: Any, call: str, common: LineFields) -> Observation:
     """What a call gave back: text, text under the shell's header lines, JSON with metadata, or a list of blocks."""
     success: Any = None
     if isinstance(output, dict):
@@ -236,7 +212,7 @@ def _outcome(output: Any, call: str, common: _Common) -> Observation:
             duration = _milliseconds(metadata.get("duration_seconds"))
     elif header := _SHELL_HEADER.match(text):
         exit_code, wall_time = _EXIT_CODE.search(header[0]), _WALL_TIME.search(header[0])
-        code = int(exit_code[1]) if exit_code else None
+        code = exit_code_of(exit_code)
         duration = _milliseconds(float(wall_time[1])) if wall_time else None
         text = text[header.end() :]
     failed = bool(code) or success is False or (code is None and text.startswith(_FAILED))
@@ -248,7 +224,7 @@ def _milliseconds(seconds: Any) -> int | None:
     return integer(round(seconds * 1000, 3)) if isinstance(seconds, (int, float)) else None
 
 
-def _patch(event: dict[str, Any], common: _Common) -> Observation:
+def _patch(event: dict[str, Any], common: LineFields) -> Observation:
     """What a patch did to files. The call and its outcome have lines of their own; this one has the line numbers."""
     changes = mapping(event.get("changes"))
     kinds: dict[str, str] = {}

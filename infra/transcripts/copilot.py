@@ -8,9 +8,9 @@ and the system prompt are not kept.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
-from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import (
     Agent,
     ContextCompacted,
@@ -27,7 +27,7 @@ from memctl.domain.events.observations import (
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import count, identifier, items, joined, kind, mapping, micros, string
-from memctl.infra.transcripts.formats import Unreadable, observed
+from memctl.infra.transcripts.formats import LineFields, Session, Unreadable, exit_code_of
 from memctl.infra.transcripts.patches import hunks_of
 
 _EXIT_CODE = patterns.compile(r"<(?:shellId: [^>\n]{1,40} completed|exited) with exit code (-?\d{1,10})>\s*\Z")
@@ -36,15 +36,8 @@ _TYPED = ("", "user", "immediate-prompt")
 instructions that were found, what makes the agent go on.
 """
 
+_OF_A_MODEL = ("assistant.message", "tool.execution_complete")
 _PATCHED_FILE = patterns.compile(r"^\+\+\+ (?:b)?(/?[^\n\t]+)", patterns.M)
-
-
-class _Common(TypedDict):
-    line: str
-    parent: str
-    agent_version: str
-    branch: str
-    subagent: str
 
 
 class Copilot:
@@ -54,40 +47,33 @@ class Copilot:
     context: tuple[bytes, ...] = (b'"session.start"', b'"session.resume"', b'"session.context_changed"')
 
     def __init__(self, path: Path | None = None) -> None:
-        self._session = ""
-        self._version = self._branch = self._location = ""
+        self._session = Session("copilot-cli")
 
     def recognises(self, record: dict[str, Any]) -> bool:
         return isinstance(record.get("type"), str) and isinstance(record.get("data"), dict) and "id" in record
 
     def read(self, record: dict[str, Any], place: str) -> list[NewEvent] | str:
         type, data = string(record.get("type")), mapping(record.get("data"))
-        if type == "session.start" and not self._session:
-            self._session = identifier(data.get("sessionId"))
-        if not self._session:
+        session = self._session
+        if type == "session.start" and not session.id:
+            session.id = identifier(data.get("sessionId"))
+        if not session.id:
             raise Unreadable("no session.start in front of it")
         if type in ("session.start", "session.resume", "session.context_changed"):
             context = mapping(data.get("context")) or data
-            self._version = string(data.get("copilotVersion")) or self._version
-            self._location = normalise(string(context.get("cwd"))) or self._location
-            self._branch = string(context.get("branch")) or self._branch
-        common = _Common(
-            line=identifier(record.get("id")) or place,
+            session.agent_version = string(data.get("copilotVersion")) or session.agent_version
+            session.location = normalise(string(context.get("cwd"))) or session.location
+            session.branch = string(context.get("branch")) or session.branch
+        common = session.fields(
+            identifier(record.get("id")) or place,
             parent=identifier(record.get("parentId")),
-            agent_version=self._version,
-            branch=self._branch,
+            model=string(data.get("model")) if type in _OF_A_MODEL else "",
             subagent=identifier(data.get("parentToolCallId")),
         )
-        found = self._observations(type, data, common)
         moment = micros(record.get("timestamp"))
-        return [self._observed(payload, moment) for payload in found] or kind(type)
+        return [session.event(seen, moment) for seen in self._observations(type, data, common)] or kind(type)
 
-    def _observed(self, payload: Observation, occurred_at: Micros) -> NewEvent:
-        return observed(
-            payload, agent="copilot-cli", session=self._session, occurred_at=occurred_at, location=self._location
-        )
-
-    def _observations(self, type: str, data: dict[str, Any], common: _Common) -> list[Observation]:
+    def _observations(self, type: str, data: dict[str, Any], common: LineFields) -> list[Observation]:
         match type:
             case "session.start" | "session.resume":
                 context = mapping(data.get("context"))
@@ -119,9 +105,9 @@ class Copilot:
                 return []
 
 
-def _message(data: dict[str, Any], common: _Common) -> list[Observation]:
+def _message(data: dict[str, Any], common: LineFields) -> list[Observation]:
     """Block 0 is the thought, block 1 the text, further blocks the calls, whether or not the others are there."""
-    message, model = identifier(data.get("apiCallId") or data.get("messageId")), string(data.get("model"))
+    message = identifier(data.get("apiCallId") or data.get("messageId"))
     tokens = count(data.get("outputTokens"))
     found: list[Observation] = []
     for block, kind_ in enumerate(("thinking", "text")):
@@ -133,7 +119,6 @@ def _message(data: dict[str, Any], common: _Common) -> list[Observation]:
                     kind="thinking" if kind_ == "thinking" else "text",
                     block=block,
                     message=message,
-                    model=model,
                     tokens_out=tokens,
                     **common,
                 )
@@ -146,7 +131,6 @@ def _message(data: dict[str, Any], common: _Common) -> list[Observation]:
                 input=mapping(request.get("arguments")),
                 block=block,
                 message=message,
-                model=model,
                 tokens_out=tokens,
                 **common,
             )
@@ -154,7 +138,7 @@ def _message(data: dict[str, Any], common: _Common) -> list[Observation]:
     return found
 
 
-def _outcome(data: dict[str, Any], common: _Common) -> Observation:
+def _outcome(data: dict[str, Any], common: LineFields) -> Observation:
     result, error = mapping(data.get("result")), data.get("error")
     text = joined(result.get("content")) or string(mapping(error).get("message")) or string(error)
     code = _EXIT_CODE.search(text[-200:])
@@ -166,9 +150,8 @@ def _outcome(data: dict[str, Any], common: _Common) -> Observation:
     return outcome(
         text=text,
         call=identifier(data.get("toolCallId")),
-        exit_code=int(code[1]) if code else None,
+        exit_code=exit_code_of(code),
         file=file[1] if file else "",
         patch=patch,
-        model=string(data.get("model")),
         **common,
     )

@@ -15,7 +15,9 @@ _MICROSECOND = timedelta(microseconds=1)
 _PLAIN_ID = patterns.compile(r"[A-Za-z0-9][A-Za-z0-9._:@#+-]{0,127}")
 _KIND = patterns.compile(r"[^A-Za-z0-9._:@+-]+")
 _LARGEST = 2**53
+"""The whole numbers that every reader of JSON holds exactly."""
 _MAX_DEPTH = 256
+"""How deep a value may nest that is unpacked."""
 
 
 def mapping(value: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypedDict, runtime_checkable
 
 import orjson
 
@@ -19,6 +19,7 @@ from memctl.domain.events.observations import (
     session_stream,
     transcript_key,
 )
+from memctl.domain.support import patterns
 from memctl.infra.transcripts.fields import shallow
 
 BOM = b"\xef\xbb\xbf"
@@ -67,22 +68,53 @@ class Unfinished(Unreadable):
     """A document that breaks off."""
 
 
-def observed(
-    payload: Observation, *, agent: Agent, session: str, occurred_at: Micros, location: str, actor: str = ""
-) -> NewEvent:
-    """A block of a transcript line as an event, under the key that its line and block give it.
+class LineFields(TypedDict):
+    """The fields of an observation that all events of one line share."""
 
-    `actor` is who spoke where the kind of observation does not say it.
-    """
-    return NewEvent(
-        stream=session_stream(agent, session),
-        payload=payload,
-        occurred_at=occurred_at,
-        dedupe_key=transcript_key(agent, session, payload.line, payload.block),
-        actor=actor or _actor(payload),
-        location=location,
-        session_id=session,
-    )
+    line: str
+    parent: str
+    agent_version: str
+    model: str
+    branch: str
+    subagent: str
+    subagent_type: str
+
+
+class Session:
+    """What a reader knows so far of the session that a file holds; its events carry it."""
+
+    def __init__(self, agent: Agent, id: str = "", location: str = "") -> None:
+        self.agent = agent
+        self.id = id
+        self.location = location
+        self.agent_version = self.model = self.branch = self.subagent = self.subagent_type = ""
+
+    def fields(self, line: str, *, parent: str = "", model: str = "", subagent: str = "") -> LineFields:
+        """What the events of a line share; `model` and `subagent` where the line has its own."""
+        return LineFields(
+            line=line,
+            parent=parent,
+            agent_version=self.agent_version,
+            model=model or self.model,
+            branch=self.branch,
+            subagent=subagent or self.subagent,
+            subagent_type=self.subagent_type,
+        )
+
+    def event(self, payload: Observation, occurred_at: Micros, *, location: str = "", actor: str = "") -> NewEvent:
+        """A block of a line as an event, under the key that its line and block give it.
+
+        `location` is where the line says the session was, `actor` who spoke where the kind of observation does not say.
+        """
+        return NewEvent(
+            stream=session_stream(self.agent, self.id),
+            payload=payload,
+            occurred_at=occurred_at,
+            dedupe_key=transcript_key(self.agent, self.id, payload.line, payload.block),
+            actor=actor or _actor(payload),
+            location=location or self.location,
+            session_id=self.id,
+        )
 
 
 def _actor(payload: Observation) -> str:
@@ -107,13 +139,23 @@ def decoded(data: bytes) -> dict[str, Any]:
             value = json.loads(data.decode("utf-8-sig", "replace"))
         except (ValueError, RecursionError) as error:
             if not data.rstrip().endswith(b"}"):
-                raise Unfinished("breaks off") from error
+                raise Unfinished("not JSON: it breaks off") from error
             raise Unreadable(f"not JSON: {type(error).__name__}") from error
     if not isinstance(value, dict):
         raise Unreadable(f"not an object but {type(value).__name__}")
     if not shallow(value):
         raise Unreadable("nested too deeply")
     return value
+
+
+def exit_code_of(found: patterns.Match[str] | None) -> int | None:
+    """The exit code that a pattern's first group found in what a command printed."""
+    return int(found[1]) if found else None
+
+
+def token_counts(*, taken: int, given: int, cached: int) -> dict[str, int]:
+    """What a notice of tokens holds: those newly read, written, and read from a cache."""
+    return {"tokens_in": taken, "tokens_out": given, "tokens_cached": cached}
 
 
 def lines_of(data: bytes) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import (
@@ -26,7 +26,7 @@ from memctl.domain.events.observations import (
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import count, identifier, items, kind, mapping, micros, string
-from memctl.infra.transcripts.formats import Unreadable, decoded, observed
+from memctl.infra.transcripts.formats import LineFields, Session, Unreadable, decoded, exit_code_of, token_counts
 from memctl.infra.transcripts.patches import hunks_of
 
 _REFERENCED = "\n--- Content from referenced files ---"
@@ -40,12 +40,6 @@ _CANCELLED = patterns.compile(r"(?:Request|Operation|Turn) (?:was )?cancel", pat
 _ABSOLUTE = patterns.compile(r"/[^\s\"'`]+")
 
 
-class _Common(TypedDict):
-    line: str
-    model: str
-    subagent: str
-
-
 class GeminiLines:
     """The reader of a chat in lines. It keeps what the first line said."""
 
@@ -54,7 +48,8 @@ class GeminiLines:
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
-        self._session = self._subagent = self._project = self._location = ""
+        self._session = Session("gemini-cli")
+        self._project = ""
 
     def recognises(self, record: dict[str, Any]) -> bool:
         return "$set" in record or "$rewindTo" in record or "projectHash" in record or "type" in record
@@ -62,7 +57,7 @@ class GeminiLines:
     def read(self, record: dict[str, Any], place: str) -> list[NewEvent] | str:
         if "projectHash" in record and "sessionId" in record:
             return self._start(record)
-        if not self._session:
+        if not self._session.id:
             raise Unreadable("no sessionId in front of it")
         if "$set" in record:
             changed = mapping(record.get("$set"))
@@ -72,31 +67,31 @@ class GeminiLines:
         return self._message(record, place)
 
     def _start(self, record: dict[str, Any]) -> list[NewEvent]:
-        session = identifier(record.get("sessionId"))
-        if not session:
+        session, id = self._session, identifier(record.get("sessionId"))
+        if not id:
             raise Unreadable("names no session")
         self._project = string(record.get("projectHash"))
-        self._location = self._location or _root_beside(self._path)
+        session.location = session.location or _root_beside(self._path)
         if record.get("kind") == "subagent":
             # Its file lies in a folder that is named for the session that asked for it.
-            self._subagent = session
+            session.subagent = id
             folder = self._path.parent.name if self._path else ""
-            session = identifier(folder) if folder not in ("", "chats") else session
-        self._session = session
+            id = identifier(folder) if folder not in ("", "chats") else id
+        session.id = id
         moment = record.get("startTime")
-        if self._subagent:
-            common = self._common(f"start:{self._subagent}")
+        if session.subagent:
+            common = session.fields(f"start:{session.subagent}")
             return self._observed(NoticeReceived(kind="subagent-started", **common), moment)
-        started = self._observed(SessionStarted(source="startup", **self._common("start")), moment)
+        started = self._observed(SessionStarted(source="startup", **session.fields("start")), moment)
         return started + self._summary(string(record.get("summary")), record.get("lastUpdated"))
 
     def _summary(self, text: str, moment: Any) -> list[NewEvent]:
-        if not text or self._subagent:
+        if not text or self._session.subagent:
             return []
-        return self._observed(NoticeReceived(kind="title", text=text, **self._common("summary")), moment)
+        return self._observed(NoticeReceived(kind="title", text=text, **self._session.fields("summary")), moment)
 
     def _message(self, record: dict[str, Any], place: str) -> list[NewEvent] | str:
-        common = self._common(identifier(record.get("id")) or place, string(record.get("model")))
+        common = self._session.fields(identifier(record.get("id")) or place, model=string(record.get("model")))
         moment = record.get("timestamp")
         match record.get("type"):
             case "user":
@@ -115,7 +110,7 @@ class GeminiLines:
             case type:
                 return kind(type)
 
-    def _answer(self, record: dict[str, Any], common: _Common) -> list[NewEvent]:
+    def _answer(self, record: dict[str, Any], common: LineFields) -> list[NewEvent]:
         """Block 0 is the thoughts, 1 the text, 2 the tokens; then call and outcome in turn: a message that grows
         keeps the blocks it had.
         """
@@ -131,11 +126,11 @@ class GeminiLines:
         tokens = mapping(record.get("tokens"))
         if any(count(tokens.get(name)) for name in ("input", "output", "cached")):
             cached = count(tokens.get("cached"))
-            data = {
-                "tokens_in": max(0, count(tokens.get("input")) - cached),
-                "tokens_out": count(tokens.get("output")) + count(tokens.get("thoughts")),
-                "tokens_cached": cached,
-            }
+            data = token_counts(
+                taken=max(0, count(tokens.get("input")) - cached),
+                given=count(tokens.get("output")) + count(tokens.get("thoughts")),
+                cached=cached,
+            )
             found += self._observed(NoticeReceived(kind="tokens", data=data, block=2, **common), moment)
         for index, call in enumerate(map(mapping, items(record.get("toolCalls")))):
             at = string(call.get("timestamp")) or moment
@@ -150,27 +145,17 @@ class GeminiLines:
 
     def _locate(self, given: dict[str, Any]) -> None:
         """Of an absolute path's folders, the one whose digest is the project's is where it lies."""
-        if self._location or not self._project:
+        if self._session.location or not self._project:
             return
         for value in given.values():
             for path in _ABSOLUTE.findall(value[:4000])[:20] if isinstance(value, str) else ():
                 for folder in (path, *map(str, Path(path).parents)):
                     if hashlib.sha256(folder.encode("utf-8", "replace")).hexdigest() == self._project:
-                        self._location = normalise(folder)
+                        self._session.location = normalise(folder)
                         return
 
-    def _common(self, line: str, model: str = "") -> _Common:
-        return _Common(line=line, model=model, subagent=self._subagent)
-
     def _observed(self, payload: Observation, moment: Any) -> list[NewEvent]:
-        event = observed(
-            payload,
-            agent="gemini-cli",
-            session=self._session,
-            occurred_at=micros(moment),
-            location=self._location,
-        )
-        return [event]
+        return [self._session.event(payload, micros(moment))]
 
 
 class GeminiDocument(GeminiLines):
@@ -226,7 +211,7 @@ def _thought(thought: dict[str, Any]) -> str:
     return "\n".join(filter(None, (string(thought.get("subject")), string(thought.get("description")))))
 
 
-def _outcome(call: dict[str, Any], id: str, block: int, common: _Common) -> Observation | None:
+def _outcome(call: dict[str, Any], id: str, block: int, common: LineFields) -> Observation | None:
     """What a call gave back; None while it runs."""
     status = call.get("status")
     if status not in ("success", "error", "cancelled"):
@@ -245,7 +230,7 @@ def _outcome(call: dict[str, Any], id: str, block: int, common: _Common) -> Obse
         text=text,
         tool=string(call.get("name")),
         call=id,
-        exit_code=int(code[1]) if code else None,
+        exit_code=exit_code_of(code),
         interrupted=status == "cancelled",
         file=string(given.get("file_path")) or string(given.get("absolute_path")),
         patch=hunks_of(diff),

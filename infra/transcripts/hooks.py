@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, TypedDict
+from typing import Any
 
 import msgspec
-import orjson
 
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import (
@@ -32,12 +31,14 @@ from memctl.domain.events.observations import (
 )
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
-from memctl.infra.transcripts.fields import identifier, integer, items, joined, kind, mapping, shallow, string
+from memctl.infra.transcripts.fields import identifier, integer, items, joined, kind, mapping, string
+from memctl.infra.transcripts.formats import LineFields, Unreadable, decoded, exit_code_of
 from memctl.infra.transcripts.hook_dialects import in_claudes_words
 from memctl.infra.transcripts.patches import structured_hunks
 
 _EXIT_CODE = patterns.compile(r"(?:Error: )?(?:Command failed with exit code|Exit code:?) (\d{1,10})\b")
 _MAX_PAYLOAD = 64 * 1024 * 1024
+"""Bytes of what a client hands a hook: as much as a line of a transcript may have."""
 
 
 # Fields of an answer that other fields of the event hold, or that repeat the call's input or the file.
@@ -65,13 +66,8 @@ class ParsedHook(msgspec.Struct, frozen=True):
     """A session begins: others before it may have ended without a word."""
 
 
-class _Common(TypedDict):
+class _HookFields(LineFields):
     via: Via
-    line: str
-    agent_version: str
-    model: str
-    subagent: str
-    subagent_type: str
 
 
 def parse_hook(
@@ -84,16 +80,9 @@ def parse_hook(
     if len(raw) > _MAX_PAYLOAD:
         return ParsedHook(why=f"payload of {len(raw)} bytes is longer than {_MAX_PAYLOAD}")
     try:
-        payload = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        try:  # lone surrogates, bytes that are not UTF-8, NaN
-            payload = json.loads(raw.decode("utf-8", "replace"))
-        except (ValueError, RecursionError) as error:
-            return ParsedHook(why=f"not JSON: {type(error).__name__}")
-    if not isinstance(payload, dict):
-        return ParsedHook(why=f"not an object but {type(payload).__name__}")
-    if not shallow(payload):
-        return ParsedHook(why="nested too deeply")
+        payload = decoded(raw)
+    except Unreadable as error:
+        return ParsedHook(why=str(error))
     if event_name and not string(payload.get("hook_event_name")):
         payload = {**payload, "hook_event_name": event_name}
     payload = in_claudes_words(agent, payload)
@@ -101,9 +90,11 @@ def parse_hook(
     session = identifier(payload.get("session_id"))
     if not session:
         return ParsedHook(why="names no session")
-    common = _Common(
+    common = _HookFields(
         via="hook",
         line="",
+        parent="",
+        branch="",
         agent_version=string(payload.get("version")),
         model=string(payload.get("model")),
         subagent=identifier(payload.get("agent_id")),
@@ -146,7 +137,7 @@ def _keys_of_messages(session: str, said: list[tuple[Observation, str]]) -> list
     return keys
 
 
-def _observations(name: str, payload: dict[str, Any], common: _Common) -> list[tuple[Observation, str]]:
+def _observations(name: str, payload: dict[str, Any], common: _HookFields) -> list[tuple[Observation, str]]:
     match name:
         case "SessionStart":
             return [(SessionStarted(source=string(payload.get("source")), **common), "system")]
@@ -191,7 +182,7 @@ def _observations(name: str, payload: dict[str, Any], common: _Common) -> list[t
             return []
 
 
-def _said(messages: list[Any], common: _Common) -> list[tuple[Observation, str]]:
+def _said(messages: list[Any], common: _HookFields) -> list[tuple[Observation, str]]:
     """The messages of a conversation, as a client that has no other hooks hands them over at the end of a turn."""
     found: list[tuple[Observation, str]] = []
     for message in map(mapping, messages):
@@ -211,13 +202,13 @@ def _call(payload: dict[str, Any]) -> str:
     return identifier(payload.get("tool_use_id"))
 
 
-def _called(payload: dict[str, Any], common: _Common) -> ToolCalled:
+def _called(payload: dict[str, Any], common: _HookFields) -> ToolCalled:
     given = payload.get("tool_input")
     given = {"input": given} if isinstance(given, str) else mapping(given)
     return ToolCalled(tool=_tool(payload), call=_call(payload), input=given, **common)
 
 
-def _returned(payload: dict[str, Any], common: _Common) -> ToolReturned:
+def _returned(payload: dict[str, Any], common: _HookFields) -> ToolReturned:
     response = payload.get("tool_response")
     details = mapping(response)
     return ToolReturned(
@@ -233,7 +224,7 @@ def _returned(payload: dict[str, Any], common: _Common) -> ToolReturned:
     )
 
 
-def _failed(payload: dict[str, Any], common: _Common) -> ToolFailed:
+def _failed(payload: dict[str, Any], common: _HookFields) -> ToolFailed:
     error = payload.get("error")
     text = error if isinstance(error, str) else _text(error)
     code = _EXIT_CODE.match(text)
@@ -241,7 +232,7 @@ def _failed(payload: dict[str, Any], common: _Common) -> ToolFailed:
         text=text,
         tool=_tool(payload),
         call=_call(payload),
-        exit_code=int(code[1]) if code else None,
+        exit_code=exit_code_of(code),
         duration_ms=integer(payload.get("duration_ms")),
         interrupted=payload.get("is_interrupt") is True,
         **common,

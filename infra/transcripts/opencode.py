@@ -8,7 +8,7 @@ and the list of todos, which its tool's calls hold.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import (
@@ -25,17 +25,8 @@ from memctl.domain.events.observations import (
 )
 from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import count, identifier, integer, items, kind, mapping, string
-from memctl.infra.transcripts.formats import Unreadable, decoded, observed
+from memctl.infra.transcripts.formats import LineFields, Session, Unreadable, decoded, token_counts
 from memctl.infra.transcripts.patches import hunks_of
-
-
-class _Common(TypedDict):
-    line: str
-    parent: str
-    agent_version: str
-    model: str
-    subagent: str
-    subagent_type: str
 
 
 class OpenCode:
@@ -44,7 +35,7 @@ class OpenCode:
     agent: Agent = "opencode"
 
     def __init__(self, path: Path | None = None) -> None:
-        self._session = self._subagent = self._subagent_type = self._version = self._location = ""
+        self._session = Session("opencode")
 
     def split(self, data: bytes) -> list[Any]:
         exported = decoded(data)
@@ -56,7 +47,7 @@ class OpenCode:
         record = mapping(record)
         if "session" in record:
             return self._start(mapping(record.get("session")))
-        if not self._session:
+        if not self._session.id:
             raise Unreadable("names no session")
         if "info" not in record:
             return kind(*sorted(map(str, record))[:1])
@@ -66,19 +57,25 @@ class OpenCode:
         own, parent = identifier(info.get("id")), identifier(info.get("parentID"))
         if not own:
             raise Unreadable("names no session")
-        self._session, self._subagent = parent or own, own if parent else ""
-        self._version = string(info.get("version"))
-        self._location = normalise(string(info.get("directory")))
-        common = self._common(own, {})
+        session = self._session
+        session.id, session.subagent = parent or own, own if parent else ""
+        session.agent_version = string(info.get("version"))
+        session.location = normalise(string(info.get("directory")))
+        common = session.fields(own)
         payload: Observation = SessionStarted(source="startup", title=string(info.get("title")), **common)
         if parent:
             payload = NoticeReceived(kind="subagent-started", text=string(info.get("title")), **common)
-        return [self._observed(payload, mapping(info.get("time")).get("created"))]
+        return [session.event(payload, _micros(mapping(info.get("time")).get("created")))]
 
     def _message(self, info: dict[str, Any], parts: list[Any], place: str) -> list[NewEvent] | str:
         role, times = info.get("role"), mapping(info.get("time"))
-        self._subagent_type = string(info.get("agent")) if self._subagent else ""
-        common = self._common(identifier(info.get("id")) or place, info)
+        session = self._session
+        session.subagent_type = string(info.get("agent")) if session.subagent else ""
+        common = session.fields(
+            identifier(info.get("id")) or place,
+            parent=identifier(info.get("parentID")),
+            model=_model(info),
+        )
         location = normalise(string(mapping(info.get("path")).get("cwd")))
         found: list[tuple[Observation, Any]] = []
         # Part k has block 2k, and what came back of a call the block behind: a message that grows keeps its blocks.
@@ -101,34 +98,20 @@ class OpenCode:
             tokens["line"] += ":tokens"
             notice = NoticeReceived(kind="tokens", data=spent, **tokens)
             found.append((notice, times.get("completed") or times.get("created")))
-        events = [self._observed(seen, moment, location) for seen, moment in found]
+        events = [session.event(seen, _micros(moment), location=location) for seen, moment in found]
         return events or kind(role, *(string(mapping(part).get("type")) for part in parts[:1]))
 
-    def _common(self, line: str, info: dict[str, Any]) -> _Common:
-        return _Common(
-            line=line,
-            parent=identifier(info.get("parentID")),
-            agent_version=self._version,
-            model=string(info.get("modelID")) or string(mapping(info.get("model")).get("modelID")),
-            subagent=self._subagent,
-            subagent_type=self._subagent_type,
-        )
 
-    def _observed(self, payload: Observation, moment: Any, location: str = "") -> NewEvent:
-        return observed(
-            payload,
-            agent="opencode",
-            session=self._session,
-            occurred_at=_micros(moment),
-            location=location or self._location,
-        )
+def _model(info: dict[str, Any]) -> str:
+    """The model of an answer; a prompt names it one level deeper."""
+    return string(info.get("modelID")) or string(mapping(info.get("model")).get("modelID"))
 
 
 def _micros(milliseconds: Any) -> Micros:
     return Micros(min(count(milliseconds), 253_402_300_799_000) * 1000)  # the year 9999
 
 
-def _asked(part: dict[str, Any], block: int, images: int, common: _Common) -> list[Observation]:
+def _asked(part: dict[str, Any], block: int, images: int, common: LineFields) -> list[Observation]:
     match part.get("type"):
         case "text" if text := string(part.get("text")):
             # `synthetic` is text that the client put there: files that were named, reminders.
@@ -143,7 +126,7 @@ def _asked(part: dict[str, Any], block: int, images: int, common: _Common) -> li
 
 
 def _answered(
-    part: dict[str, Any], block: int, created: Any, common: _Common, *, summary: bool
+    part: dict[str, Any], block: int, created: Any, common: LineFields, *, summary: bool
 ) -> list[tuple[Observation, Any]]:
     text = string(part.get("text")).strip()
     match part.get("type"):
@@ -164,7 +147,7 @@ def _answered(
             return []
 
 
-def _used(part: dict[str, Any], block: int, created: Any, common: _Common) -> list[tuple[Observation, Any]]:
+def _used(part: dict[str, Any], block: int, created: Any, common: LineFields) -> list[tuple[Observation, Any]]:
     """A call, and what came back of it once it has ended."""
     state, tool = mapping(part.get("state")), string(part.get("tool"))
     times, given = mapping(state.get("time")), mapping(state.get("input"))
@@ -195,9 +178,9 @@ def _used(part: dict[str, Any], block: int, created: Any, common: _Common) -> li
 
 def _tokens(tokens: dict[str, Any]) -> dict[str, int]:
     cache = mapping(tokens.get("cache"))
-    spent = {
-        "tokens_in": count(tokens.get("input")) + count(cache.get("write")),
-        "tokens_out": count(tokens.get("output")) + count(tokens.get("reasoning")),
-        "tokens_cached": count(cache.get("read")),
-    }
+    spent = token_counts(
+        taken=count(tokens.get("input")) + count(cache.get("write")),
+        given=count(tokens.get("output")) + count(tokens.get("reasoning")),
+        cached=count(cache.get("read")),
+    )
     return spent if any(spent.values()) else {}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Literal, Self
@@ -265,15 +265,6 @@ def parse_document(data: bytes, format: Document) -> Iterator[Parsed]:
         yield Parsed(*at, "ignored", kind=found) if isinstance(found, str) else Parsed(*at, "events", tuple(found))
 
 
-def parse_file(path: Path, format: Format | Document, start: Checkpoint = START) -> Iterator[Parsed]:
-    """`Transcript.parse` of a file that is opened for it.
-
-    Raises: OSError.
-    """
-    with Transcript(path) as transcript:
-        yield from transcript.parse(format, start)
-
-
 def _digest(offset: int, head: bytes, tail: bytes) -> str:
     return hashlib.blake2b(str(offset).encode() + head + tail, digest_size=16).hexdigest()
 
@@ -290,12 +281,24 @@ def _parse(line: RawLine, format: Format) -> Parsed:
     records, why = _records(data, format)
     if not records and not line.whole:
         return Parsed(*at, "incomplete")
+    events, kind, unreadable = _read(records, f"#{line.number}", format)
+    # What is missing of a torn line will be read when it is there.
+    why = (why or unreadable) if line.whole else ""
+    if events:
+        return Parsed(*at, "events", tuple(events), why=why)
+    if why or not kind:
+        return Parsed(*at, "bad", why=why or "unreadable so far")
+    return Parsed(*at, "ignored", kind=kind)
+
+
+def _read(records: Sequence[dict[str, Any]], place: str, format: Format) -> tuple[list[NewEvent], str, str]:
+    """The events of a line's objects, the kind that the first without events is ignored as, and why the first
+    unreadable one is so."""
     events: list[NewEvent] = []
-    kind = ""
+    kind = why = ""
     for index, record in enumerate(records):
-        place = f"#{line.number}" if not index else f"#{line.number}.{index}"
         try:
-            found = format.read(record, place)
+            found = format.read(record, f"{place}.{index}" if index else place)
         except Unreadable as error:
             why = why or str(error)
             continue
@@ -303,13 +306,7 @@ def _parse(line: RawLine, format: Format) -> Parsed:
             kind = kind or found
         else:
             events += found
-    if not line.whole:
-        why = ""  # what is missing of it will be read when it is there
-    if events:
-        return Parsed(*at, "events", tuple(events), why=why)
-    if why or not kind:
-        return Parsed(*at, "bad", why=why or "unreadable so far")
-    return Parsed(*at, "ignored", kind=kind)
+    return events, kind, why
 
 
 def _records(data: bytes, format: Format) -> tuple[list[dict[str, Any]], str]:

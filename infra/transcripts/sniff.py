@@ -12,7 +12,7 @@ from memctl.infra.transcripts.aider import Aider
 from memctl.infra.transcripts.claude import Claude
 from memctl.infra.transcripts.codex import Codex
 from memctl.infra.transcripts.copilot import Copilot
-from memctl.infra.transcripts.formats import BOM, Document, Format
+from memctl.infra.transcripts.formats import BOM
 from memctl.infra.transcripts.gemini import GeminiDocument, GeminiLines
 from memctl.infra.transcripts.opencode import OpenCode
 from memctl.infra.transcripts.specstory import SpecStory
@@ -29,6 +29,7 @@ READERS: tuple[Reader, ...] = (
 
 _LINES = 40
 _LONGEST = 4 * 1024 * 1024
+"""Lines, and bytes of each, by which a format is told: one prompt may hold a pasted file."""
 _HEAD = 64 * 1024
 
 # Lines that Claude Code writes without a session's id.
@@ -67,15 +68,6 @@ def sniff(path: Path) -> Reader | None:
     """
     with path.open("rb") as file:
         return sniff_head(file)
-
-
-def format_of(path: Path) -> Format | Document | None:
-    """A fresh reader for one file, or None for what is no transcript.
-
-    Raises: OSError.
-    """
-    found = sniff(path)
-    return found(path) if found else None
 
 
 def sniff_head(file: BinaryIO) -> Reader | None:

@@ -13,7 +13,7 @@ import html
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import (
@@ -30,8 +30,7 @@ from memctl.domain.events.observations import (
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import identifier, kind, micros
-from memctl.infra.transcripts.formats import Unreadable, lines_of, observed
-from memctl.infra.transcripts.markdown import Fence, fences, outside
+from memctl.infra.transcripts.formats import LineFields, Session, Unreadable, exit_code_of, lines_of
 
 _TITLE = patterns.compile(r"##? (?P<title>.{1,300})")
 _SESSION = patterns.compile(r"<!-- (?P<client>.{1,60}?) Session (?P<id>\S{1,200}) \((?P<time>[^)]*)\) -->")
@@ -47,6 +46,7 @@ _SUMMARY = patterns.compile(r"\s*<summary>(?P<text>[^\n]*?)</summary>\n?")
 _QUOTED = patterns.compile(r"`([^`\n]+)`")
 _ARGUMENT = patterns.compile(r"- (?P<name>\w+):(?: `(?P<value>.*)`)?\s*")
 _EXIT_CODE = patterns.compile(r"(?:Error: )?Exit code (\d{1,10})\b")
+_FENCE = patterns.compile(r" {0,3}(?P<fence>`{3,}|~{3,})(?P<info>.*)")
 _RULE = patterns.compile(r"\n---\s*\Z")
 
 
@@ -65,23 +65,17 @@ _WRITTEN = patterns.compile(
 """What Claude Code says of an edit whose text SpecStory leaves out."""
 
 
-class _Common(TypedDict):
-    line: str
-    model: str
-    subagent: str
-
-
 class SpecStory:
     """The format's reader. It keeps what the head of the file said."""
 
     agent: Agent = "specstory"
 
     def __init__(self, path: Path | None = None) -> None:
-        self._session = self._title = self._role = ""
+        self._title = self._role = ""
         self._began = Micros(0)
         folder = path.resolve().parent if path is not None else Path()
         history = folder.parts[-2:] == (".specstory", "history")
-        self._location = normalise(str(folder.parent.parent)) if history else ""
+        self._session = Session("specstory", location=normalise(str(folder.parent.parent)) if history else "")
 
     def split(self, data: bytes) -> list[Any]:
         lines = lines_of(data)
@@ -97,28 +91,24 @@ class SpecStory:
         times = [session["time"] if session else "", self._title, *(message.about for message in messages)]
         self._began = next((moment for text in times if (moment := _moment(text))), Micros(0))
         if session:
-            self._session = identifier(session["id"])
+            self._session.id = identifier(session["id"])
         elif messages:
             # Older files name no session: a title with its time, and the first prompt, are fixed once written.
             named = f"{self._title}\n{messages[0].text}".encode("utf-8", "surrogatepass")
-            self._session = f"chat-{hashlib.sha256(named).hexdigest()[:24]}"
+            self._session.id = f"chat-{hashlib.sha256(named).hexdigest()[:24]}"
 
     def read(self, record: Any, place: str) -> list[NewEvent] | str:
-        if not self._session:
+        if not self._session.id:
             raise Unreadable("holds no message")
-        common = _Common(line="start", model="", subagent="")
         moment = self._began
         if isinstance(record, _Message):
             self._role = record.role or self._role  # `_****_` goes on with what the last one said
-            common = _Common(line=record.id or place, model=_model(record.about), subagent=record.subagent)
+            common = self._session.fields(record.id or place, model=_model(record.about), subagent=record.subagent)
             moment = _moment(record.about) or self._began
             found = list(_said(record.text, self._role, common))
         else:
-            found = [SessionStarted(source="startup", title=self._title, **common)]
-        return [
-            observed(payload, agent="specstory", session=self._session, occurred_at=moment, location=self._location)
-            for payload in found
-        ] or kind(self._role or "message", "empty")
+            found = [SessionStarted(source="startup", title=self._title, **self._session.fields("start"))]
+        return [self._session.event(seen, moment) for seen in found] or kind(self._role or "message", "empty")
 
 
 def _headings(lines: list[str]) -> list[int]:
@@ -157,7 +147,7 @@ def _model(about: str) -> str:
     return named[:200]
 
 
-def _said(text: str, role: str, common: _Common) -> Iterator[Observation]:
+def _said(text: str, role: str, common: LineFields) -> Iterator[Observation]:
     """A message's parts in order. Part k has block 2k, what came back of a use of a tool the block behind."""
     block = 0
     for part in _parts(text) if role != "user" else [_Part("", "", text)]:
@@ -198,7 +188,7 @@ def _parts(text: str) -> Iterator[_Part]:
     yield _Part("", "", text[at:])
 
 
-def _used(attributes: str, body: str, block: int, common: _Common) -> Iterator[Observation]:
+def _used(attributes: str, body: str, block: int, common: LineFields) -> Iterator[Observation]:
     """A use of a tool, which SpecStory renders for reading: the command or path in backticks, the result in a code
     block.
     """
@@ -208,8 +198,7 @@ def _used(attributes: str, body: str, block: int, common: _Common) -> Iterator[O
     given, result, failed = _rendered(typed[1] if typed else "", lines, summary["text"] if summary else "")
     call = f"{common['line']}.{block}"
     yield ToolCalled(tool=tool, call=call, input=given, block=block, **common)
-    code = _EXIT_CODE.match(result)
-    exit_code = int(code[1]) if code else None
+    exit_code = exit_code_of(_EXIT_CODE.match(result))
     outcome = ToolFailed if failed or exit_code or result.startswith("<tool_use_error>") else ToolReturned
     path = given.get("file_path", "")
     yield outcome(text=result, tool=tool, call=call, exit_code=exit_code, file=path, block=block + 1, **common)
@@ -225,18 +214,24 @@ def _rendered(type: str, lines: list[str], summary: str) -> tuple[dict[str, Any]
         result = next((block.text for block in blocks if block.start > marked), "")
         return given, result, lines[marked] == "**Error:**"
     quoted = [text for _, line in plain for text in _QUOTED.findall(line)] or _QUOTED.findall(summary)
-    if type == "shell":
-        script = blocks.pop(0).text if blocks and blocks[0].info in ("bash", "sh", "zsh") else ""
-        given = {"command": script or quoted[-1]} if script or quoted else {}
-    elif type == "write" and not quoted and blocks and (written := _WRITTEN.match(blocks[-1].text)):
-        given = {"file_path": written["path"]}
-    elif type == "write" and blocks:
-        given = {"file_path": quoted[0] if quoted else "", "content": blocks.pop(0).text}
-    elif type in ("read", "write") and quoted:
-        given = {"file_path": quoted[0]}
-    else:
-        given = {"input": " ".join(quoted)} if quoted else {}
+    given, blocks = _given(type, quoted, blocks)
     return given, blocks[-1].text if blocks else "", False
+
+
+def _given(type: str, quoted: list[str], blocks: list[Fence]) -> tuple[dict[str, Any], list[Fence]]:
+    """A call's arguments, as what is quoted and the code blocks show them by the type of its tool; and the blocks that
+    are no part of them."""
+    if type == "shell":
+        if blocks and blocks[0].info in ("bash", "sh", "zsh") and blocks[0].text:
+            return {"command": blocks[0].text}, blocks[1:]
+        return ({"command": quoted[-1]} if quoted else {}), blocks
+    if type == "write" and not quoted and blocks and (written := _WRITTEN.match(blocks[-1].text)):
+        return {"file_path": written["path"]}, blocks
+    if type == "write" and blocks:
+        return {"file_path": quoted[0] if quoted else "", "content": blocks[0].text}, blocks[1:]
+    if type in ("read", "write") and quoted:
+        return {"file_path": quoted[0]}, blocks
+    return ({"input": " ".join(quoted)} if quoted else {}), blocks
 
 
 def _listed(lines: list[tuple[int, str]], blocks: Sequence[Fence]) -> dict[str, Any]:
@@ -247,3 +242,44 @@ def _listed(lines: list[tuple[int, str]], blocks: Sequence[Fence]) -> dict[str, 
             below = next((block.text for block in blocks if number < block.start <= number + 2), "")
             given[found["name"]] = below if found["value"] is None else found["value"]
     return given
+
+
+# --- code blocks of markdown ---
+
+
+class Fence(NamedTuple):
+    """A code block: the numbers of its first line, which opens it, and of the line behind its last."""
+
+    start: int
+    end: int
+    info: str
+    text: str
+
+
+def fences(lines: Sequence[str]) -> list[Fence]:
+    """The code blocks of a text. One that nothing closes goes on to the end."""
+    found: list[Fence] = []
+    opened: patterns.Match[str] | None = None
+    start = 0
+    for number, line in enumerate(lines):
+        fence = _FENCE.fullmatch(line)
+        if fence is None:
+            continue
+        if opened is None:
+            if "`" not in fence["info"]:  # else it is code on one line
+                opened, start = fence, number
+        elif fence["fence"].startswith(opened["fence"]) and not fence["info"].strip():
+            found.append(Fence(start, number + 1, opened["info"].strip(), "\n".join(lines[start + 1 : number])))
+            opened = None
+    if opened is not None:
+        found.append(Fence(start, len(lines), opened["info"].strip(), "\n".join(lines[start + 1 :])))
+    return found
+
+
+def outside(lines: Sequence[str], blocks: Sequence[Fence]) -> list[tuple[int, str]]:
+    """The lines that stand in no code block, with their numbers."""
+    found, at = [], 0
+    for block in [*blocks, Fence(len(lines), len(lines), "", "")]:
+        found += [(number, lines[number]) for number in range(at, block.start)]
+        at = block.end
+    return found

@@ -12,7 +12,7 @@ import hashlib
 import shlex
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import orjson
 
@@ -31,7 +31,7 @@ from memctl.domain.events.observations import (
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import integer, items, joined, kind, mapping, string
-from memctl.infra.transcripts.formats import Unreadable, decoded, observed
+from memctl.infra.transcripts.formats import LineFields, Session, Unreadable, decoded
 
 _PROBLEM = (("<pr_description>", "</pr_description>"), ("\nISSUE:\n", "\nINSTRUCTIONS:"))
 """What stands around the problem in the prompts of SWE-agent's own configurations."""
@@ -52,19 +52,14 @@ _PROMPT = patterns.compile(r"\(Open file: (?P<file>[^\n]*)\)\n\(Current director
 _LINES = patterns.compile(r"edit \d+:\d+\n")
 
 
-class _Common(TypedDict):
-    line: str
-    agent_version: str
-    model: str
-
-
 class SweAgent:
     """The format's reader. It keeps the run's name and where its shell stood last."""
 
     agent: Agent = "swe-agent"
 
     def __init__(self, path: Path | None = None) -> None:
-        self._session = self._version = self._model = self._location = self._problem = ""
+        self._session = Session("swe-agent")
+        self._problem = ""
 
     def split(self, data: bytes) -> list[Any]:
         run = decoded(data)
@@ -72,19 +67,19 @@ class SweAgent:
         steps = items(run.get("trajectory")) or _steps_of(history)
         self._problem = next((text for message in history if (text := _problem_in(message))), "")
         info = mapping(run.get("info"))
-        self._version = string(info.get("swe_agent_version"))
+        self._session.agent_version = string(info.get("swe_agent_version"))
         if steps:
             first = mapping(steps[0])
             named = [self._problem, *(first.get(name) for name in ("action", "observation", "execution_time"))]
             name = "\0".join(map(repr, named)).encode("utf-8", "surrogatepass")
-            self._session = f"run-{hashlib.sha256(name).hexdigest()[:24]}"
+            self._session.id = f"run-{hashlib.sha256(name).hexdigest()[:24]}"
         end = [{"end": string(info.get("exit_status"))}] if info.get("exit_status") else []
         return [{"start": history}, *({"step": step} for step in steps), *end]
 
     def read(self, record: Any, place: str) -> list[NewEvent] | str:
-        if not self._session:
+        if not self._session.id:
             return kind("run without steps")
-        common = _Common(line=place, agent_version=self._version, model=self._model)
+        common = self._session.fields(place)
         if "start" in record:
             found: list[Observation] = [SessionStarted(source="startup", **common)]
             if self._problem:
@@ -94,16 +89,13 @@ class SweAgent:
             found = [SessionEnded(reason=record["end"], **common)]
         else:
             found = self._step(record["step"], common)
-        return [
-            observed(payload, agent="swe-agent", session=self._session, occurred_at=Micros(0), location=self._location)
-            for payload in found
-        ] or kind("step", "empty")
+        return [self._session.event(seen, Micros(0)) for seen in found] or kind("step", "empty")
 
-    def _step(self, step: Any, common: _Common) -> list[Observation]:
+    def _step(self, step: Any, common: LineFields) -> list[Observation]:
         if not isinstance(step, dict):
             raise Unreadable(f"not an object but {type(step).__name__}")
         state = _state(step.get("state"))
-        self._location = self._location or normalise(string(state.get("working_dir")))
+        self._session.location = self._session.location or normalise(string(state.get("working_dir")))
         found: list[Observation] = []
         if text := (string(step.get("thought")) or string(step.get("response"))).strip():
             found.append(ResponseReceived(text=text, **common))

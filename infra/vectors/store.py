@@ -7,11 +7,14 @@ whatever goes wrong in between. Writes are waited for, and repeating one changes
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
+
+import orjson
 
 from memctl.infra.vectors import DENSE, SPARSE, CollectionMissing, VectorStoreUnavailable
 
@@ -24,6 +27,7 @@ WRITE_BATCH = (
     64  # points a request: the local server is busy with one for about 20 ms, during which no query is answered
 )
 SCROLL_PAGE = 1_000
+DIGEST_PAGE = 500  # a page with its vectors
 KEYWORDS = ("space", "location", "bucket", "kind", "before")  # payload fields that filters match
 PORT = 6333  # of an address that names none, as the official client takes it
 KEPT_OPEN, KEPT_OPEN_S = 8, 4.0  # connections, and seconds: the local server closes those that rest for 5
@@ -320,3 +324,41 @@ def refused(action: str, collection: str | None, status: int, said: bytes) -> Ve
     if status == 404 and collection is not None and b"doesn't exist" in said:
         return CollectionMissing(action=action, reason="it is not there", collection=collection)
     return VectorStoreUnavailable(action=action, reason=f"{status} {said.decode('utf-8', 'replace')[:500]}")
+
+
+# --- digests: what a rebuild of the vectors is compared by ---
+
+
+def point_digests(client: QdrantClient, collection: str, without_dense: frozenset[str] = frozenset()) -> dict[str, str]:
+    """By point id, a digest over its payload and vectors; dense vectors of the points named are left out.
+
+    Raises: VectorStoreUnavailable.
+    """
+    found: dict[str, str] = {}
+    offset: Any = None
+    while True:
+        with asked("list its points", collection):
+            records, offset = client.scroll(
+                collection, limit=DIGEST_PAGE, offset=offset, with_payload=True, with_vectors=[DENSE, SPARSE]
+            )
+        for record in records:
+            identifier = str(record.id)
+            vectors: Any = record.vector or {}
+            sparse = vectors.get(SPARSE)
+            dense = None if identifier in without_dense else vectors.get(DENSE)
+            content = {
+                "payload": record.payload,
+                "sparse": sorted(zip(sparse.indices, sparse.values, strict=True)) if sparse is not None else None,
+                "dense": dense,
+            }
+            found[identifier] = hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        if offset is None:
+            return found
+
+
+def digest_of_points(points: dict[str, str]) -> str:
+    """One digest over all points, in order of id."""
+    whole = hashlib.sha256()
+    for identifier in sorted(points):
+        whole.update(f"{identifier} {points[identifier]}\n".encode())
+    return whole.hexdigest()

@@ -18,8 +18,8 @@ JsonObject = dict[str, Any]
 
 _F32_MAX = 3.4028234663852886e38
 _U32_MAX = 0xFFFF_FFFF
-_MAX_LIMIT = 100_000
-_MAX_DEPTH = 16
+_MAX_LIMIT = 100_000  # points of an answer, so that it fits into memory
+_MAX_DEPTH = 16  # of filters within filters, far within what the interpreter can follow
 _CANONICAL = patterns.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # a UUID, as it is written
 _INDEXED_FROM_KB = 5_000  # vectors of a segment that has a graph; those of a smaller one are looked through one by one
 # Vectors of what a filter leaves that are looked through one by one (26,000 of 384 dimensions, 2 ms). Of fewer a graph

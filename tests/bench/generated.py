@@ -28,13 +28,12 @@ from memctl.domain.events.observations import Hunk, Observation, session_stream,
 from memctl.infra.log.append import encode_payload
 from memctl.infra.redaction import prepare_all
 from memctl.infra.transcripts.files import discover
-from memctl.infra.transcripts.reading import parse_file
-from memctl.infra.transcripts.sniff import format_of
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 import published  # noqa: E402
+from transcript_files import format_of, parse_file  # noqa: E402
 
 EXAMPLE = ROOT / "infra" / "example"
 

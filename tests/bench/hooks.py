@@ -37,6 +37,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 import published  # noqa: E402
 from hook_payloads import Sent, sent_for  # noqa: E402
+from transcript_files import format_of  # noqa: E402
 
 from memctl.domain.retrieval.metrics import percentile  # noqa: E402
 from memctl.infra.hooks import clients  # noqa: E402
@@ -45,7 +46,6 @@ from memctl.infra.readmodels import generations  # noqa: E402
 from memctl.infra.readmodels import rows as readmodels  # noqa: E402
 from memctl.infra.transcripts.claude import Claude  # noqa: E402
 from memctl.infra.transcripts.files import discover  # noqa: E402
-from memctl.infra.transcripts.sniff import format_of  # noqa: E402
 from memctl.projections.kernel import projections  # noqa: E402
 
 TURNS = 60

@@ -15,14 +15,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from events import as_read
 from published import FOLDER as FOLDER
+from transcript_files import format_of, parse_file
 
 from memctl.domain.events.event import Event, NewEvent
 from memctl.domain.events.facts import Fact
 from memctl.domain.session.fold import derive
 from memctl.infra.redaction import prepare
 from memctl.infra.transcripts.files import discover
-from memctl.infra.transcripts.reading import parse_file
-from memctl.infra.transcripts.sniff import format_of
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -21,8 +21,7 @@ from memctl.infra.log.spaces import installation
 from memctl.infra.readmodels import dead_letters, generations
 
 RATE, SECONDS = (1_000, 60) if FACTOR else (50, 20)
-"""Events a second, of ten sessions at a time with 200 events each. The promise is of a machine that does nothing else,
-so the suite asks for less of it."""
+"""Events a second. The promise is of a machine that does nothing else, so the suite asks for less of it."""
 
 P99_S = 2.0 if FACTOR else 20.0
 
@@ -32,7 +31,11 @@ def shards() -> int:
     return 1
 
 
-def test_a_fold_that_never_ends_holds_up_no_other(environment: dict[str, str], log: Connection, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("active", "events"), [(10, 200), (100, 50)])
+def test_a_fold_that_never_ends_holds_up_no_other(
+    environment: dict[str, str], log: Connection, tmp_path: Path, active: int, events: int
+) -> None:
+    """Beside so many sessions at a time, with so many events each."""
     live = generations.live(log)
     appended: list[tuple[Position, float]] = []
     lags: list[float] = []
@@ -45,7 +48,7 @@ def test_a_fold_that_never_ends_holds_up_no_other(environment: dict[str, str], l
             now = time.monotonic()
             if number < RATE * SECONDS and now >= began + number / RATE:
                 wanted = range(number, number + RATE // 10)
-                append(log, 1, [prompt(n, session=f"s{n // 2_000}-{n % 10}") for n in wanted])
+                append(log, 1, [prompt(n, session=f"s{n // (active * events)}-{n % active}") for n in wanted])
                 if number == RATE * 5:
                     append(log, 1, [prompt(1, f"mend the checkout {looping.ENDLESS}", session="endless")])
                     endless_at = now

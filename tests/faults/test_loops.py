@@ -10,7 +10,7 @@ from pathlib import Path
 
 import looping
 import pytest
-from events import AGENT, prompt, stated
+from events import AGENT, as_read, prompt, stated
 from processes import children, memctl
 from waiting import until
 from working import prove
@@ -210,6 +210,24 @@ def test_a_board_holds_what_threads_are_at_and_forgets_it_with_them() -> None:
         assert len(list(board.at())) == 1
         board.clear()
         assert list(board.at()) == []
+    finally:
+        progress.watched_on(None)
+
+
+@pytest.mark.parametrize(
+    ("count", "length", "bytes_s"),
+    [(1, 1_000, 0.0004), (10, 100_000, 0.4), (1, 4_000_000, 1.6), (30, 2_000_000, progress.BYTES_CPU_S)],
+)
+def test_a_stream_may_take_longer_by_its_events_and_by_their_bytes_up_to_a_bound(
+    count: int, length: int, bytes_s: float
+) -> None:
+    progress.watched_on(board := Board())
+    try:
+        own = progress.slot()
+        own.fold(Work("stream", pieces=[(1, "a", 1)]))
+        own.stream(0, [as_read(prompt(number, "x" * length), number) for number in range(1, count + 1)])
+        (at,) = board.at()
+        assert at.cpu_s - progress.FOLD_CPU_S - count * progress.EVENT_CPU_S == pytest.approx(bytes_s, abs=0.002)
     finally:
         progress.watched_on(None)
 

@@ -34,7 +34,7 @@ from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import load_settings
 from memctl.infra.vectors import drift, outbox, store
 from memctl.infra.vectors import models as vector_models
-from memctl.infra.vectors.digests import point_digests
+from memctl.infra.vectors.store import point_digests
 from memctl.workers.folding.outbox import Outbox, OutboxLoop, Scrub, drop_collections, drop_leftovers, switched
 from memctl.workers.rebuild.replay import replay, rollback
 

@@ -162,7 +162,7 @@ def test_two_that_ask_for_one_moment_get_one_job(api: Api, log: Connection) -> N
     first, second = (json.loads(api.ask("/v1/memories?as_of=1")[2])["id"] for _ in range(2))
     assert first == second
     with api.client() as client, pytest.raises(NotYet):
-        client.page("memories", as_of="1")
+        client.page("memories", dict, as_of="1")
 
 
 def test_a_request_that_is_badly_asked_asks_for_no_moment(api: Api, log: Connection) -> None:

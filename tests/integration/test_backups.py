@@ -133,7 +133,7 @@ def test_what_is_restored_is_read_from_its_beginning_though_an_earlier_try_was_u
     passed = generations.lowest_offset(elsewhere, live.stage2)
     assert passed == last_position(log)  # nothing gives back what a sequence handed out
     everywhere = Places(None, "everywhere", None)
-    assert stats.counts(reader_of(elsewhere, "default"), everywhere)["events"]["total"] == 0
+    assert stats.counts(reader_of(elsewhere, "default"), everywhere).events.total == 0
     held = generations.take(elsewhere, live.stage2, 0, "a worker that has read nothing and not yet said so", 1)
 
     backups.restore(settings, elsewhere, file)
@@ -141,7 +141,7 @@ def test_what_is_restored_is_read_from_its_beginning_though_an_earlier_try_was_u
         generations.advance(elsewhere, held, passed)
     drained(url)
     assert digests(elsewhere) == digests(log)
-    told, kept_there = (stats.counts(reader_of(each, "default"), everywhere)["events"] for each in (elsewhere, log))
+    told, kept_there = (stats.counts(reader_of(each, "default"), everywhere).events for each in (elsewhere, log))
     assert told == kept_there
     [new] = append(elsewhere, 1, [prompt(1)])
     assert new.position > passed

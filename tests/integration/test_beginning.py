@@ -28,11 +28,11 @@ DAY = 86_400
 NOW = datetime(2026, 3, 10, tzinfo=UTC)
 
 
-def begun(reader: Reader) -> Injection:
-    """What a new session in the shop is told."""
+def begun(reader: Reader, session: str = "new") -> Injection:
+    """What is injected as that session begins in the shop."""
     nothing = Engine(None, None, Embedders(NONE), "default")
     places = places_of(reader, None, SHOP)
-    return recall(reader, nothing, "SessionStart", {"source": "startup"}, "session/claude-code/new", places, NOW)
+    return recall(reader, nothing, "SessionStart", {"source": "startup"}, f"session/claude-code/{session}", places, NOW)
 
 
 def are_memories(log: Connection, reader: Reader, told: Injection) -> bool:
@@ -54,7 +54,10 @@ def left_open(name: str, at: int) -> list[NewEvent]:
         (PromptSubmitted(line="1", text=f"please mend the {name} of the shop"), "user"),
         (ToolCalled(line="2", tool="Edit", call="a", input={"file_path": f"{SHOP}/{name}.go"}), "agent"),
         (ToolReturned(line="3", call="a", text="updated", file=f"{SHOP}/{name}.go"), "tool"),
-        (ResponseReceived(line="4", text=f"The {name} is mended. Want me to commit this?"), "agent"),
+        (
+            ResponseReceived(line="4", text=f"The {name} is mended. The tests were not run. Want me to commit this?"),
+            "agent",
+        ),
     ]
     return [
         observed(payload, session=name, at=at + number, actor=actor) for number, (payload, actor) in enumerate(told)
@@ -68,11 +71,15 @@ def test_what_was_left_open_is_told_until_it_lies_two_months_before_the_last_wor
     sessions = (("cart", 0), ("price", -(days - 1) * DAY), ("stock", -(days + 1) * DAY))
     reader = remembered(log, database_url, [event for name, at in sessions for event in left_open(name, at)])
     threads = open_threads(reader, places_of(reader, None, SHOP))
-    assert [each["description"] for each in threads] == ["mend the cart of the shop", "mend the price of the shop"]
+    assert [each.description for each in threads] == ["mend the cart of the shop", "mend the price of the shop"]
     told = begun(reader)
     assert told.text.count("left open in") == 2
-    assert 'left open in "mend the cart of the shop": "Want me to commit this?"' in told.text
+    assert 'left open in "mend the cart of the shop": "The tests were not run."' in told.text
+    assert "Want me to" not in told.text, "an offer that nobody took up is no work that is left"
     assert are_memories(log, reader, told)
+    resumed = begun(reader, "cart").text
+    assert "the price of the shop" in resumed
+    assert "the cart of the shop" not in resumed, "a session that is taken up again has its own work before its eyes"
 
 
 def test_whatever_is_told_of_code_and_work_is_recorded_by_the_memory_that_is_made_of_it(
@@ -81,5 +88,5 @@ def test_whatever_is_told_of_code_and_work_is_recorded_by_the_memory_that_is_mad
     reader = remembered(log, database_url, [*workshop(0), *workshop(1)])
     told = begun(reader)
     assert '" became "' in told.text
-    assert "worked on" in told.text
+    assert "worked on" not in told.text, "that something was done does not help what comes"
     assert are_memories(log, reader, told)

@@ -117,22 +117,22 @@ def test_a_door_whose_database_went_away_opens_again(door: Door) -> None:
 def test_what_the_user_says_later_stands_and_both_sides_are_told_with_their_dates(door: Door) -> None:
     door.say("note", "npm", text="use npm for everything")
     first = door.known()
-    (npm,) = [i for i in claims.knowledge(first, EVERYWHERE).items if i["subject"] == "one/package manager"]
+    (npm,) = [i for i in claims.knowledge(first, EVERYWHERE).items if i.subject == "one/package manager"]
     door.say("note", "pnpm", text="always use pnpm, never npm")
     reader = door.known()
-    (found,) = [i for i in claims.knowledge(reader, EVERYWHERE).items if i["subject"] == "one/package manager"]
-    stands, gone = found["claims"]
-    assert (found["status"], stands["canonical"], gone["canonical"]) == ("conflicted", "pnpm", "npm")
-    assert (gone["superseded_by"], gone["valid_until"]) == (stands["id"], stands["last_seen"])
-    told = explain(reader, npm["claims"][0]["id"])
-    (rival,) = told["conflicts"]
-    assert (rival["text"], rival["stands"]) == ("always use pnpm, never npm", True)
+    (found,) = [i for i in claims.knowledge(reader, EVERYWHERE).items if i.subject == "one/package manager"]
+    stands, gone = found.claims
+    assert (found.status, stands.canonical, gone.canonical) == ("conflicted", "pnpm", "npm")
+    assert (gone.superseded_by, gone.valid_until) == (stands.id, stands.last_seen)
+    told = explain(reader, npm.claims[0].id)
+    (rival,) = told.conflicts
+    assert (rival.text, rival.stands) == ("always use pnpm, never npm", True)
 
 
 def test_a_claim_about_a_file_is_told_as_stale_once_the_file_has_changed(door: Door) -> None:
     def stale() -> list[bool]:
         items = claims.knowledge(door.known(), EVERYWHERE).items
-        return [claim["stale"] for item in items for claim in item["claims"] if claim["files"]]
+        return [claim.stale for item in items for claim in item.claims if claim.files]
 
     noted = time.time()
     door.say("note", "retries", text="Retries are counted in the client", files=["src/retry.py"])
@@ -158,27 +158,27 @@ def test_a_claim_about_a_file_is_told_as_stale_once_the_file_has_changed(door: D
 def test_an_explanation_goes_down_to_the_characters_that_were_said(door: Door) -> None:
     door.say("note", "tuesdays", text="Deploys go out on Tuesdays")
     reader = door.known()
-    (insight,) = [i for i in claims.insights(reader, EVERYWHERE, limit=200).items if "Tuesdays" in i["text"]]
+    (insight,) = [i for i in claims.insights(reader, EVERYWHERE, limit=200).items if "Tuesdays" in i.text]
     memory = queries.memories(reader, EVERYWHERE, kind="knowledge", limit=200)
-    (active,) = [m for m in memory.items if "Tuesdays" in m["text"]]
-    told = explain(reader, active["id"][:13])
-    assert [(level["level"], level["reached"]) for level in told["levels"]] == [(n, True) for n in (4, 3, 2, 1, 0)]
-    assert told["levels"][2]["id"] == insight["id"]
-    (quoted,) = told["evidence"]
-    assert (quoted["evidence"]["quote"], quoted["evidence"]["holds"]) == ("Deploys go out on Tuesdays", True)
+    (active,) = [m for m in memory.items if "Tuesdays" in m.text]
+    told = explain(reader, active.id[:13])
+    assert [(level.level, level.reached) for level in told.levels] == [(n, True) for n in (4, 3, 2, 1, 0)]
+    assert told.levels[2].id == insight.id
+    (quoted,) = told.evidence
+    assert (quoted.evidence.quote, quoted.evidence.holds) == ("Deploys go out on Tuesdays", True)
 
 
 def test_a_quote_whose_source_was_altered_or_erased_is_shown_as_broken(door: Door) -> None:
     done = door.say("note", "broken", text="Invoices are sent from the second queue")
     reader = door.known()
-    (insight,) = [i for i in claims.insights(reader, EVERYWHERE, limit=200).items if "Invoices" in i["text"]]
+    (insight,) = [i for i in claims.insights(reader, EVERYWHERE, limit=200).items if "Invoices" in i.text]
     assert not [why for why in broken_quotes(reader)[1] if "Invoices" in why]
     with door.connection.transaction(force_rollback=True):
         door.connection.execute("ALTER TABLE memctl.events DISABLE TRIGGER USER")
         altered = json.dumps({"text": "Invoices are sent from the third queue"})
         door.connection.execute("UPDATE memctl.events SET payload = %s WHERE event_id = %s", [altered, done.event_id])
-        (quoted,) = explain(reader, insight["id"])["evidence"]
-        assert not quoted["evidence"]["holds"]
+        (quoted,) = explain(reader, insight.id).evidence
+        assert not quoted.evidence.holds
         (why,) = [why for why in broken_quotes(reader)[1] if "Invoices" in why]
         assert "reads otherwise now" in why
         door.connection.execute("UPDATE memctl.events SET payload = NULL WHERE event_id = %s", [done.event_id])
@@ -195,24 +195,24 @@ def test_a_quote_holds_though_something_else_was_told_under_the_key_of_its_sourc
     title = observed(NoticeReceived(line="1", kind="title", text="please write the changelog for the next release"))
     append(door.connection, 1, [msgspec.structs.replace(title, dedupe_key=key, stream=stream)])
     reader = door.known()
-    (insight,) = [i for i in claims.insights(reader, EVERYWHERE, limit=200).items if "Sundays" in i["text"]]
-    (quoted,) = explain(reader, insight["id"])["evidence"]
-    assert (quoted["evidence"]["quote"], quoted["evidence"]["holds"]) == ("Backups are made on Sundays", True)
+    (insight,) = [i for i in claims.insights(reader, EVERYWHERE, limit=200).items if "Sundays" in i.text]
+    (quoted,) = explain(reader, insight.id).evidence
+    assert (quoted.evidence.quote, quoted.evidence.holds) == ("Backups are made on Sundays", True)
     assert not [why for why in broken_quotes(reader)[1] if "Sundays" in why]
 
 
 def test_what_a_person_rejects_leaves_what_is_known_and_comes_back_by_their_word(door: Door) -> None:
     def standing() -> bool:
         found = claims.knowledge(door.known(), EVERYWHERE, limit=200).items
-        return any("Standups" in claim["text"] for item in found for claim in item["claims"])
+        return any("Standups" in claim.text for item in found for claim in item.claims)
 
     door.say("note", "standup", text="Standups are on Mondays only")
     assert standing()
-    (insight,) = [i for i in claims.insights(door.known(), EVERYWHERE, limit=200).items if "Standups" in i["text"]]
-    door.say("reject", "no", claim=insight["id"][:12], why="they are daily")
+    (insight,) = [i for i in claims.insights(door.known(), EVERYWHERE, limit=200).items if "Standups" in i.text]
+    door.say("reject", "no", claim=insight.id[:12], why="they are daily")
     assert not standing()
-    assert "a person rejected it" in explain(door.known(), insight["id"])["missing"]
-    door.say("verify-knowledge", "yes", claim=insight["id"])
+    assert "a person rejected it" in explain(door.known(), insight.id).missing
+    door.say("verify-knowledge", "yes", claim=insight.id)
     assert standing()
 
 
@@ -220,7 +220,7 @@ def test_what_is_open_is_resolved_and_core_memory_refuses_a_stale_edit(door: Doo
     open_ = door.say("note", "ask", text="The cause of the slow build is unknown")
     answer = door.say("note", "answer", text="The slow build was the cache")
     reader = door.known()
-    ids = {i["text"]: i["id"] for i in claims.insights(reader, EVERYWHERE, limit=200).items}
+    ids = {i.text: i.id for i in claims.insights(reader, EVERYWHERE, limit=200).items}
     asked, told = ids[open_.recorded["text"]], ids[answer.recorded["text"]]
     door.say("resolve", "resolve", condition=asked, resolution="confirmed", resolved_to=told)
     assert claims.effective_id(door.known(), asked) == ("resolved", told)
@@ -229,9 +229,9 @@ def test_what_is_open_is_resolved_and_core_memory_refuses_a_stale_edit(door: Doo
     with pytest.raises(SectionChanged):
         door.say("core-append", "core-3", section="user", content="lost", version=1)
     assert door.say("core-append", "core-2", section="user", content="Seoul", version=1).status == "duplicate"
-    assert [s["text"] for s in claims.core_memory(door.known())] == ["Jin\nSeoul"]
+    assert [s.text for s in claims.core_memory(door.known())] == ["Jin\nSeoul"]
     was = claims.core_history(door.known(), "user")
-    assert [(each["version"], each["text"]) for each in was] == [(2, "Jin\nSeoul"), (1, "Jin")]
+    assert [(each.version, each.text) for each in was] == [(2, "Jin\nSeoul"), (1, "Jin")]
     assert claims.core_history(door.known(), "nobody") == []
 
 
@@ -241,34 +241,34 @@ def test_what_is_stated_where_no_session_is_belongs_to_the_place_and_context_sho
     door.say("hypothesis-propose", "t2", text="the damp comes from the chimney", confidence=0.6, **at)
     door.say("decide", "t3", text="keep the letters", rationale="they are few", **at)
     seen = context(door.known(), EVERYWHERE, begun.stream)
-    assert (seen["task_description"], seen["task_type"], seen["task_status"]) == (
+    assert (seen.task_description, seen.task_type, seen.task_status) == (
         "Sort the boxes by year",
         "chore",
         "open",
     )
-    assert [held["text"] for held in seen["hypotheses"]] == ["the damp comes from the chimney"]
-    assert [decided["text"] for decided in seen["decisions"]] == ["keep the letters"]
+    assert [held.text for held in seen.hypotheses] == ["the damp comes from the chimney"]
+    assert [decided.text for decided in seen.decisions] == ["keep the letters"]
     door.say("hypothesis-update", "t4", hypothesis="the damp", status="confirmed", **at)
     seen = context(door.known(), EVERYWHERE, begun.stream)
-    assert seen["hypotheses"] == []
-    assert [decided["kind"] for decided in seen["decisions"]] == ["choice", "cause"]
+    assert seen.hypotheses == []
+    assert [decided.kind for decided in seen.decisions] == ["choice", "cause"]
 
 
 def test_a_task_is_ended_by_its_id_from_anywhere_and_only_once(door: Door) -> None:
     begun = door.say("task-start", "e1", description="Paint the fence before autumn", location="/home/dev/garden")
     open_now = work.tasks(door.known(), EVERYWHERE, status="open").items
-    (task,) = (each for each in open_now if each["description"] == "Paint the fence before autumn")
-    done = door.say("task-done", "e2", session=task["id"], outcome="partial", note="the back is left")
+    (task,) = (each for each in open_now if each.description == "Paint the fence before autumn")
+    done = door.say("task-done", "e2", session=task.id, outcome="partial", note="the back is left")
     assert done.stream == begun.stream
-    assert door.say("task-done", "e2", session=task["id"], outcome="partial", note="the back is left").status == (
+    assert door.say("task-done", "e2", session=task.id, outcome="partial", note="the back is left").status == (
         "duplicate"
     )
     with pytest.raises(NothingOpen):
-        door.say("task-done", "e3", session=task["id"])
-    (ended,) = (each for each in work.tasks(door.known(), EVERYWHERE).items if each["id"] == task["id"])
-    assert (ended["status"], ended["outcome"]) == ("done", "partial")
-    (episode,) = (each for each in work.episodes(door.known(), EVERYWHERE).items if each["stream"] == begun.stream)
-    assert episode["why"] == "the user said so: the back is left"
+        door.say("task-done", "e3", session=task.id)
+    (ended,) = (each for each in work.tasks(door.known(), EVERYWHERE).items if each.id == task.id)
+    assert (ended.status, ended.outcome) == ("done", "partial")
+    (episode,) = (each for each in work.episodes(door.known(), EVERYWHERE).items if each.stream == begun.stream)
+    assert episode.why == "the user said so: the back is left"
 
 
 def test_no_session_is_told_as_such(door: Door) -> None:

@@ -108,8 +108,8 @@ def test_live_equals_rebuilt_after_forgetting_in_each_way(
 ) -> None:
     reader = reader_of(log, "default")
     memories = queries.memories(reader, places_of(reader, "*"), limit=50).items
-    forgotten(settings, log, id=next(m["id"] for m in memories if m["kind"] == "bug_pattern"))
-    forgotten(settings, log, id=next(m["id"] for m in memories if m["kind"] == "episode"))
+    forgotten(settings, log, id=next(m.id for m in memories if m.kind == "bug_pattern"))
+    forgotten(settings, log, id=next(m.id for m in memories if m.kind == "episode"))
     forgotten(settings, log, match="short answers without emoji")
     forgotten(settings, log, project="/home/dana/shop/part1")
     forgotten(settings, log, before=datetime(2026, 3, 5, tzinfo=UTC))

@@ -29,8 +29,7 @@ from memctl.infra.readmodels import generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.vectors import VectorStoreUnavailable, drift, outbox, store
 from memctl.infra.vectors import models as vector_models
-from memctl.infra.vectors.digests import point_digests
-from memctl.infra.vectors.store import Scope
+from memctl.infra.vectors.store import Scope, point_digests
 from memctl.projections.vector_points import VectorPoint
 from memctl.workers.folding.drain import Drainer, catch_up
 from memctl.workers.folding.outbox import WRITING, Outbox, drop_leftovers, only_one

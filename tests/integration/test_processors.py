@@ -72,7 +72,7 @@ def desk(settings: Settings) -> Iterator[ProcessorContext]:
 
 
 def told(connection: Connection) -> set[str]:
-    return {item["text"] for item in memories(reader_of(connection, "default"), EVERYWHERE, kind="knowledge").items}
+    return {item.text for item in memories(reader_of(connection, "default"), EVERYWHERE, kind="knowledge").items}
 
 
 def turns(connection: Connection) -> list[dict[str, Any]]:
@@ -95,13 +95,13 @@ def test_what_says_the_same_is_told_once_until_that_is_taken_back_and_not_done_a
     (change,) = consolidation(reader_of(desk.connection, "default")).items
     readers = Readers(desk.settings.require("database_url"), "default")
     CommandHandler(desk.settings, readers).carry_out(
-        "undo_consolidation", b'{"change": "%s"}' % change["id"].encode(), "a-key"
+        "undo_consolidation", b'{"change": "%s"}' % change.id.encode(), "a-key"
     )
     filled(desk)
     assert len(told(desk.connection)) == 3
     assert plan(desk).changes == ()
     (change,) = consolidation(reader_of(desk.connection, "default")).items
-    assert change["undone_at"] is not None
+    assert change.undone_at is not None
     assert learning.changes(reader_of(desk.connection, "default")) == [learning.Changes("merged", 1, 1)]
     readers.close()
 
@@ -116,7 +116,7 @@ def test_what_was_never_needed_is_left_out_of_lists_and_what_an_agent_was_just_t
         return [asked, observed(answer, session=session, at=9, actor="agent", location=asked.location)]
 
     filled(desk, *short(1, "is the cart sorted?"), *short(2, "are ledgers empty?"))
-    shown = {item["text"][:3]: item["id"] for item in turns(desk.connection)}
+    shown = {item.text[:3]: item.id for item in turns(desk.connection)}
     assert plan(desk).changes == (), "they are too young"
     desk.now = lambda: NOON + 100 * DAY
     recalled = MemoryRecalled(hook="UserPromptSubmit", memories=(RecalledMemory(shown["is "]),))
@@ -125,7 +125,7 @@ def test_what_was_never_needed_is_left_out_of_lists_and_what_an_agent_was_just_t
     assert change.payload == MemoryPruned(memory=shown["are"], last_at=change.payload.last_at, importance=0.2)
     consolidate(desk, force=True)
     filled(desk)
-    assert {item["id"] for item in turns(desk.connection)} == {shown["is "]}
+    assert {item.id for item in turns(desk.connection)} == {shown["is "]}
 
 
 def test_a_round_by_hand_is_overtaken_by_what_is_forgotten_meanwhile(desk: ProcessorContext, log: Connection) -> None:

@@ -142,27 +142,27 @@ def test_evidence_is_cut_from_the_events_and_holds(read: Read, engine: Engine) -
         assert each.source.agent == "claude-code"
         assert each.source.session
         event = read(lambda reader, id=str(each.event_id): queries.event(reader, id))
-        assert event["payload"]["text"][each.start : each.end] == each.quote
+        assert event.payload["text"][each.start : each.end] == each.quote
 
 
 @pytest.mark.parametrize("projection", ["episodes", "bug_patterns"])
 def test_a_record_is_explained_by_the_memory_that_was_made_of_it(read: Read, projection: str) -> None:
     listed = read(lambda reader: queries.memories(reader, EVERYWHERE, limit=200)).items
-    records = [each for each in listed if each["source"]["projection"] == projection]
+    records = [each for each in listed if each.source.projection == projection]
     assert records
     for made in records:
-        told = read(lambda reader, key=made["source"]["key"]: explain(reader, key))
-        active, events = told["levels"]
-        assert (active["level"], active["id"], told["level"]) == (4, made["id"], 4)
-        assert [quoted["evidence"] for quoted in told["evidence"]]
-        assert all(quoted["evidence"]["holds"] for quoted in told["evidence"])
-        assert events["reached"]
+        told = read(lambda reader, key=made.source.key: explain(reader, key))
+        active, events = told.levels
+        assert (active.level, active.id, told.level) == (4, made.id, 4)
+        assert [quoted.evidence for quoted in told.evidence]
+        assert all(quoted.evidence.holds for quoted in told.evidence)
+        assert events.reached
 
 
 def test_what_no_memory_was_made_of_says_that_it_has_no_place(read: Read) -> None:
     (session, *_) = read(lambda reader: queries.sessions(reader, EVERYWHERE)).items
-    told = read(lambda reader: explain(reader, session["id"]))
-    assert [(level["level"], level["reached"]) for level in told["levels"]] == [(1, True), (0, False)]
+    told = read(lambda reader: explain(reader, session.id))
+    assert [(level.level, level.reached) for level in told.levels] == [(1, True), (0, False)]
 
 
 def test_what_the_user_said_can_be_a_high_answer_and_a_record_cannot(read: Read, engine: Engine) -> None:
@@ -392,7 +392,7 @@ def test_this_very_error_is_answered_with_what_resolved_it_before(read: Read, en
 
 def test_an_error_that_the_session_has_met_is_answered_with_another_way(read: Read, engine: Engine) -> None:
     text = "ModuleNotFoundError: No module named 'ledger'"
-    session = read(lambda reader: queries.sessions(reader, places_of(reader, "ledger"))).items[0]["id"]
+    session = read(lambda reader: queries.sessions(reader, places_of(reader, "ledger"))).items[0].id
     once, twice = (asked(read, engine, "similar_error", text, session=session) for _ in range(2))
     assert once == twice  # to ask is no meeting
     assert once.source in ("episodic_memory", "working_memory")
@@ -433,9 +433,9 @@ def test_guidance_brings_what_it_rests_on_and_what_holds_in_the_project(read: Re
 
 def test_history_lists_turns_newest_first(read: Read) -> None:
     page = read(lambda reader: queries.history(reader, EVERYWHERE))
-    moments = [item["occurred_at"] for item in page.items]
+    moments = [item.occurred_at for item in page.items]
     assert moments == sorted(moments, reverse=True)
-    assert {item["kind"] for item in page.items} == {"turn"}
+    assert {item.kind for item in page.items} == {"turn"}
 
 
 @pytest.mark.parametrize("what", [queries.memories, queries.sessions, work.episodes, claims.insights, claims.knowledge])
@@ -445,10 +445,10 @@ def test_pages_hold_everything_once(read: Read, what: Callable[..., Any]) -> Non
     ids, cursor = [], None
     while True:
         page = read(lambda reader, at=cursor: what(reader, EVERYWHERE, limit=2, cursor=at))
-        ids += [item["id"] for item in page.items]
+        ids += [item.id for item in page.items]
         if (cursor := page.next) is None:
             break
-    assert ids == [item["id"] for item in whole.items]
+    assert ids == [item.id for item in whole.items]
     assert len(set(ids)) == len(ids) > 0
 
 
@@ -462,51 +462,47 @@ def test_episodes_are_narrowed_by_type_outcome_file_and_time(read: Read) -> None
     whole = read(lambda reader: work.episodes(reader, EVERYWHERE)).items
     for name, value in (("task_type", "bugfix"), ("outcome", "success")):
         found = read(lambda reader, n=name, v=value: work.episodes(reader, EVERYWHERE, Wanted(**{n: v}))).items
-        assert [e["id"] for e in found] == [e["id"] for e in whole if e[name] == value] != []
+        assert [e.id for e in found] == [e.id for e in whole if getattr(e, name) == value] != []
     found = read(lambda reader: work.episodes(reader, EVERYWHERE, Wanted(file="EXPORT.py"))).items
     assert found
-    assert all(any("export.py" in path for path in episode["files"]) for episode in found)
+    assert all(any("export.py" in path for path in episode.files) for episode in found)
     for name, field in (("error", "error_types"), ("symbol", "symbols")):
-        part = next(each[field][0] for each in whole if each[field])[1:].upper()
+        part = next(getattr(each, field)[0] for each in whole if getattr(each, field))[1:].upper()
         wanted = Wanted(**{name: part})
         found = read(lambda reader, w=wanted: work.episodes(reader, EVERYWHERE, w)).items
-        holding = {e["id"] for e in whole if any(part in each.upper() for each in e[field])}
-        assert {e["id"] for e in found} == holding
-        ids = [e["id"] for e in whole]
+        holding = {e.id for e in whole if any(part in each.upper() for each in getattr(e, field))}
+        assert {e.id for e in found} == holding
+        ids = [e.id for e in whole]
         among = read(lambda reader, w=wanted, ids=ids: work.episodes_among(reader, EVERYWHERE, ids, w)).items
-        assert {e["id"] for e in among} == holding
+        assert {e.id for e in among} == holding
     third = int(datetime(2026, 3, 3, tzinfo=UTC).timestamp() * 1e6)
     found = read(lambda reader: work.episodes(reader, EVERYWHERE, Wanted(since=third))).items
-    assert (
-        {e["id"] for e in found}
-        == {e["id"] for e in whole if e["started_at"] >= "2026-03-03"}
-        < {e["id"] for e in whole}
-    )
+    assert {e.id for e in found} == {e.id for e in whole if e.started_at >= "2026-03-03"} < {e.id for e in whole}
 
 
 def test_episodes_like_a_text_come_best_first(read: Read, engine: Engine) -> None:
     ids = read(lambda reader: engine.episodes_like(reader, "fewer points for the coastline", EVERYWHERE, NOW))
     first = read(lambda reader: work.episodes_among(reader, EVERYWHERE, ids)).items[0]
-    assert "coastline" in first["description"]
+    assert "coastline" in first.description
 
 
 def test_a_claim_tells_its_level_and_what_it_misses(read: Read) -> None:
     found = read(lambda reader: claims.insights(reader, EVERYWHERE)).items
-    said = next(claim for claim in found if "Decimal" in claim["text"])
-    assert said["level"] == 4
-    assert said["missing"] == []
-    assert all(claim["missing"] for claim in found if claim["level"] < 3)
+    said = next(claim for claim in found if "Decimal" in claim.text)
+    assert said.level == 4
+    assert said.missing == []
+    assert all(claim.missing for claim in found if claim.level < 3)
     held = read(lambda reader: claims.insights(reader, EVERYWHERE, waiting=False)).items
     waiting = read(lambda reader: claims.insights(reader, EVERYWHERE, waiting=True)).items
-    assert {claim["id"] for claim in held} == {claim["id"] for claim in found if claim["level"] >= 3}
-    assert {claim["id"] for claim in waiting} == {claim["id"] for claim in found if claim["level"] < 3}
+    assert {claim.id for claim in held} == {claim.id for claim in found if claim.level >= 3}
+    assert {claim.id for claim in waiting} == {claim.id for claim in found if claim.level < 3}
 
 
 def test_knowledge_shows_its_claims_with_their_quotes(read: Read) -> None:
     items = read(lambda reader: claims.knowledge(reader, EVERYWHERE)).items
-    quotes = [each["quote"] for item in items for claim in item["claims"] for each in claim["evidence"]]
+    quotes = [each.quote for item in items for claim in item.claims for each in claim.evidence]
     assert any("Decimal" in quote for quote in quotes)
-    assert all(item["sessions"] >= item["claims"][0]["sessions"] > 0 for item in items)
+    assert all(item.sessions >= item.claims[0].sessions > 0 for item in items)
 
 
 # --- single things ---
@@ -517,17 +513,17 @@ def test_a_thing_is_found_by_the_beginning_of_its_id(read: Read) -> None:
         homes = {"episodes": work, "insights": claims, "knowledge": claims}
         listed = getattr(homes.get(name, queries), name)
         item = read(lambda reader, listed=listed: listed(reader, EVERYWHERE)).items[0]
-        whole = read(lambda reader, id=item["id"]: queries.thing(reader, id))
-        short = read(lambda reader, id=item["id"]: queries.thing(reader, id[:13]))
-        assert whole["item"]["id"] == short["item"]["id"] == item["id"]
+        whole = read(lambda reader, id=item.id: queries.thing(reader, id))
+        short = read(lambda reader, id=item.id: queries.thing(reader, id[:13]))
+        assert whole.item["id"] == short.item["id"] == item.id
 
 
 def test_a_session_is_found_by_stream_id_and_prefix_with_its_working_memory(read: Read) -> None:
     item = read(lambda reader: queries.sessions(reader, EVERYWHERE)).items[0]
-    for wanted in (item["id"], item["session_id"], item["session_id"][:8]):
+    for wanted in (item.id, item.session_id, item.session_id[:8]):
         found = read(lambda reader, id=wanted: queries.session(reader, id))
-        assert found["id"] == item["id"]
-        assert found["working_memory"] is not None
+        assert found.id == item.id
+        assert found.working_memory is not None
 
 
 def test_an_ambiguous_beginning_names_the_candidates(read: Read) -> None:
@@ -561,12 +557,12 @@ def test_an_event_is_shown_as_stage_1_takes_it_with_its_variants_counted(
     readers = Readers(database_url, "default")
     for id in ids:
         found = readers.read(lambda reader, id=id: queries.event(reader, str(id)))
-        assert found["delivery_id"] == str(ids[0])
-        assert found["variants"] == 3
-        assert found["payload"]["text"].startswith("longer")
+        assert found.delivery_id == str(ids[0])
+        assert found.variants == 3
+        assert found.payload["text"].startswith("longer")
     for stream, telling in ((first.stream, longer), (elsewhere.stream, elsewhere)):
         (shown,) = readers.read(lambda reader, stream=stream: timeline(reader, stream)).items
-        assert shown["payload"]["text"] == telling.payload.text
+        assert shown.payload["text"] == telling.payload.text
     readers.close()
 
 
@@ -601,13 +597,13 @@ def test_stats_agree_with_the_tables(read: Read, memory: Remembered) -> None:
     with connect(memory.database_url) as connection:
         row = connection.execute("SELECT count(*), max(position) FROM memctl.events").fetchone()
     assert row is not None
-    assert (told["events"]["total"], told["log"]["last_position"]) == row
-    assert told["log"]["mark"] == row[1]
-    assert [shard["lag"] for shard in told["log"]["shards"]] == [0, 0, 0]
-    assert told["outbox"] == {"to_write": 0, "waiting_for_dense": 0}
-    assert told["read_models"]["sessions"] == 4
-    assert told["totals"]["errors_resolved"] >= 3
-    assert all(size > 0 for size in told["bytes"].values())
+    assert (told.events.total, told.log.last_position) == row
+    assert told.log.mark == row[1]
+    assert [shard.lag for shard in told.log.shards] == [0, 0, 0]
+    assert (told.outbox.to_write, told.outbox.waiting_for_dense) == (0, 0)
+    assert told.read_models["sessions"] == 4
+    assert told.totals["errors_resolved"] >= 3
+    assert all(size > 0 for size in told.bytes.values())
 
 
 def test_a_read_model_that_is_not_built_yet_is_told_as_such_and_the_others_answer(
@@ -617,7 +613,7 @@ def test_a_read_model_that_is_not_built_yet_is_told_as_such_and_the_others_answe
         name = readmodels.table("core_memory", generations.live(connection).stage2)
         connection.execute(f"ALTER TABLE {name} RENAME TO away")
         try:
-            shown = read(lambda reader: stats.stats(reader, EVERYWHERE))["read_models"]
+            shown = read(lambda reader: stats.stats(reader, EVERYWHERE)).read_models
             assert "core_memory" not in shown
             assert shown["memories"] > 0
             with pytest.raises(BeingBuilt, match="core_memory"):
@@ -646,9 +642,9 @@ def test_what_was_learnt_in_clones_of_a_project_adds_up_where_it_is_listed(log: 
             shown = claims.knowledge(reader, EVERYWHERE, limit=limit, cursor=shown.next)
             items += shown.items
         return {
-            (item["project"], item["location"]): (item["sessions"], item["claims"][0]["sessions"])
+            (item.project, item.location): (item.sessions, item.claims[0].sessions)
             for item in items
-            if "Decimal" in item["claims"][0]["text"]
+            if "Decimal" in item.claims[0].text
         }
 
     newest = {("ledger", "/work/ledger"): (3, 1), ("x", "/work/fork"): (1, 1)}
@@ -665,13 +661,13 @@ def test_a_log_that_takes_the_place_of_another_is_counted_from_its_beginning(
             generations.ensure_live(connection, 1)
             append(connection, 1, [prompt(number) for number in range(events)])
             move_mark(connection)
-            told = stats.counts(reader_of(connection, "default"), EVERYWHERE)["events"]
-            assert told == {"total": events, "by_type": {"prompt.submitted": events}}
+            told = stats.counts(reader_of(connection, "default"), EVERYWHERE).events
+            assert (told.total, told.by_type) == (events, {"prompt.submitted": events})
 
 
 def test_stats_of_one_project_leave_the_others_out(read: Read) -> None:
     atlas = read(lambda reader: stats.stats(reader, places_of(reader, "atlas")))
-    assert atlas["totals"]["prompts"] == 2
+    assert atlas.totals["prompts"] == 2
 
 
 def test_a_space_that_nothing_was_kept_in_is_empty(memory: Remembered) -> None:
@@ -713,14 +709,14 @@ def test_a_reader_cannot_write(readers: Readers) -> None:
 
 def test_an_answer_is_made_of_one_moment(readers: Readers, memory: Remembered) -> None:
     def twice(reader: Reader) -> tuple[int, int]:
-        before = stats.stats(reader, EVERYWHERE)["events"]["total"]
+        before = stats.stats(reader, EVERYWHERE).events.total
         with connect(memory.database_url) as other:
             append(other, 1, example(99)[:1])
-        return before, stats.stats(reader, EVERYWHERE)["events"]["total"]
+        return before, stats.stats(reader, EVERYWHERE).events.total
 
     before, after = readers.read(twice)
     assert before == after
-    assert readers.read(lambda reader: stats.stats(reader, EVERYWHERE))["events"]["total"] == before + 1
+    assert readers.read(lambda reader: stats.stats(reader, EVERYWHERE)).events.total == before + 1
     drainer = Drainer(memory.database_url)
     catch_up(drainer)
     drainer.close()

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import pytest
 from events import as_read
+from transcript_files import format_of, parse_file
 from unseen.__main__ import LINES, session
 from unseen.tools import RECIPES, mangled, outputs
 
 from memctl.domain.events.event import Event
 from memctl.domain.session.fold import derive
 from memctl.infra.redaction import prepare
-from memctl.infra.transcripts.reading import parse_file
-from memctl.infra.transcripts.sniff import format_of
 
 BYTES_A_CPU_SECOND = 1_000_000
 """What is read, redacted and folded at least, with `STARTING_S` for what each text costs at first."""

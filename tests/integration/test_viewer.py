@@ -50,6 +50,7 @@ PAGES = (
     "/knowledge",
     "/bugs",
     "/bugs?q=TypeError",
+    "/hindsight",
     "/projects",
     "/graph",
     "/engine",

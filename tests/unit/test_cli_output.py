@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from datetime import datetime
+from datetime import UTC, datetime
 
 import click
 import pytest
@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memctl.api.reading.views import BugHit, ShownSolution
 from memctl.api.write.ingest import Account
 from memctl.cli import output
 from memctl.cli.ask.read import print_bug
@@ -200,11 +201,14 @@ def test_a_command_that_is_none_is_told_with_the_one_that_is_near(word: str, tol
 def test_a_fix_is_told_once_and_whole(
     capsys: pytest.CaptureFixture[str], approach: str, description: str, told: int
 ) -> None:
-    solution = {"approach": approach, "description": description, "successes": 1, "uses": 1, "edits": []}
-    hit = {
-        "error_types": ["TypeError"], "message": "no", "aspects": [], "score": 0.0, "projects": [], "occurrences": 1,
-        "last_seen": "2026-03-02T09:00:00Z", "solution": solution, "mean_resolve_s": 0, "related": [], "signature": "5",
-    }  # fmt: skip
+    solution = ShownSolution(approach, description, [], [], [], 1, 1, 1.0, None, None, [])
+    at = datetime(2026, 3, 2, 9, tzinfo=UTC)
+    hit = BugHit(
+        id="5", signature="5", score=0.0, class_="none", aspects=[], error_types=["TypeError"], message="no",
+        template="no", stack=[], code=[], file_types=[], frameworks=[], causes=[], occurrences=1, resolutions=1,
+        mean_resolve_s=None, first_seen=at, last_seen=at, projects=[], files=[], solution=solution, lesson="",
+        solutions=[solution], related=[], evidence=[],
+    )  # fmt: skip
     print_bug(hit)
     lines = [each.strip() for each in capsys.readouterr().out.splitlines() if each.strip().startswith(("fix:", "why:"))]
     assert len(lines) == told

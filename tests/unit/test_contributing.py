@@ -12,6 +12,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
+READ_MODEL, STATEMENT, _ = (textwrap.dedent(each) for each in re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL))
+
 TRY = """
 import sys
 sys.path.insert(0, "tests")
@@ -38,8 +40,7 @@ print(rows)
 
 
 def test_the_guides_read_model_folds() -> None:
-    (block,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
-    source = textwrap.dedent(block)
+    source = READ_MODEL
     asked = [sys.executable, "-c", TRY]
     ended = subprocess.run(asked, input=source, capture_output=True, text=True, cwd=ROOT, check=False)
     assert ended.returncode == 0, ended.stderr
@@ -54,10 +55,9 @@ memctl.projections.__path__.append({folder!r})
 
 def test_the_guides_read_model_is_found_by_being_there_and_keeps_every_law(tmp_path: Path) -> None:
     """The tests that go through all read models, with that one more, and no other file changed."""
-    (block,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
     folder = tmp_path / "projections"
     folder.mkdir()
-    (folder / "task_endings.py").write_text(textwrap.dedent(block), encoding="utf-8")
+    (folder / "task_endings.py").write_text(READ_MODEL, encoding="utf-8")
     (tmp_path / "joins.py").write_text(JOINS.format(folder=str(folder)), encoding="utf-8")
     asked = [sys.executable, "-m", "pytest", "-q", "-p", "joins", "-p", "no:cacheprovider", "-k"]
     asked += ["task_endings or test_coverage_page", "tests/unit/test_projection_laws.py"]
@@ -69,8 +69,27 @@ def test_the_guides_read_model_is_found_by_being_there_and_keeps_every_law(tmp_p
     assert re.search(r"\d+ passed, \d+ deselected", ended.stdout)
 
 
+DECIDES = """
+import sys
+name = "memctl.domain.projects.place_purpose"
+sys.modules[name] = module = type(sys)(name)
+exec(compile(sys.stdin.read(), "place_purpose.py", "exec"), vars(module))
+from memctl.domain.events.command import commands, read_command
+from memctl.domain.events.event import event_types
+asked = read_command(commands()["describe-place"], b'{"text": "invoices", "location": "/home/dana/ledger"}')
+print(asked.stream, asked.decide(()), event_types()["place.described"].name)
+"""
+
+
+def test_the_guides_command_is_found_and_decides_the_guides_event() -> None:
+    asked = [sys.executable, "-c", DECIDES]
+    ended = subprocess.run(asked, input=STATEMENT, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout == "places//home/dana/ledger PlaceDescribed(text='invoices') place.described\n"
+
+
 def test_the_guide_names_files_and_targets_that_exist() -> None:
-    made = {"projections/task_endings.py"}
+    made = {"projections/task_endings.py", "domain/projects/place_purpose.py"}
     for path in set(re.findall(r"`((?:domain|projections|infra|api|tests|docs)/[\w./-]+)`", GUIDE)) - made:
         assert (ROOT / path).exists(), path
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")

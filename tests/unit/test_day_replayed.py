@@ -15,18 +15,18 @@ from events import as_read
 from histories import EXAMPLE, real_sessions
 from hook_payloads import sent_for
 from soak import FACTOR
+from transcript_files import format_of, parse_file
 
 from memctl.domain.events.event import Micros, NewEvent
-from memctl.domain.events.facts import Fact, PlaceSeen
+from memctl.domain.events.facts import Episode, Fact, PlaceSeen
 from memctl.infra.redaction import prepare
 from memctl.infra.transcripts.claude import Claude
 from memctl.infra.transcripts.files import discover
 from memctl.infra.transcripts.hooks import parse_hook
-from memctl.infra.transcripts.reading import parse_file
-from memctl.infra.transcripts.sniff import format_of
 from memctl.projections.stage1 import fold_stream
 
 ONLY_HOOKS_TELL = {
+    "episodes": {"ended_by"},
     "sessions": {"started_at", "last_at", "ended_at", "end_reason", "starts", "model"},
     "working_memory": {"started_at", "updated_at", "ended_at"},
     "stats": {"sessions_opened"},
@@ -67,6 +67,8 @@ def folded(stream: str, events: list[NewEvent]) -> dict[Any, Any]:
 
 
 def compared(fact: Fact) -> Fact:
+    if isinstance(fact, Episode):
+        return msgspec.structs.replace(fact, ended_by="")
     # A session's place is first seen when it is opened.
     return msgspec.structs.replace(fact, occurred_at=Micros(0), evidence=()) if isinstance(fact, PlaceSeen) else fact
 

@@ -13,6 +13,7 @@ from memctl.api.reading.evidence import field_text
 from memctl.domain.events.facts import (
     Answered,
     CommandRan,
+    CommandTried,
     DecisionTaken,
     Episode,
     ErrorOccurred,
@@ -83,6 +84,7 @@ def test_a_session_with_an_error_a_fix_and_thanks_tells_these_facts(repaired: Se
         ToolUsed,
         CommandRan,
         RanTests,
+        CommandTried,
         ErrorResolved,
         Answered,
         Turn,

@@ -71,8 +71,7 @@ def real_sessions() -> dict[str, list[Event]]:
 
 
 def _read(folder: Path) -> dict[str, list[Event]]:
-    from memctl.infra.transcripts.reading import parse_file
-    from memctl.infra.transcripts.sniff import format_of
+    from transcript_files import format_of, parse_file
 
     streams: dict[str, list[Event]] = {}
     seen = set()

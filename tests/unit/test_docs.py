@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from memctl.infra.settings_model import Settings
 
 TESTS = ROOT / "tests"
 _IN_CODE = re.compile(r"`([^`\n]+)`")
-MADE_BY_THE_READER = {"projections/task_endings.py"}
+MADE_BY_THE_READER = {"projections/task_endings.py", "domain/projects/place_purpose.py"}
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]+)?(#[^)\s]+)?\)")
 
 
@@ -49,8 +50,9 @@ def parsed(words: list[str]) -> None:
 
 
 READS = (
-    "ask", "bugs", "context", "entities", "episodes", "explain", "graph", "guidance", "history", "insights",
-    "knowledge", "prefs", "project", "rules", "search", "show", "stats", "strategies", "tasks", "tools",
+    "ask", "bugs", "context", "entities", "episodes", "explain", "graph", "guidance", "hindsight", "history",
+    "insights", "knowledge", "prefs", "project", "recalls", "rules", "search", "show", "stats", "strategies", "tasks",
+    "tools",
 )  # fmt: skip
 
 
@@ -142,6 +144,21 @@ def test_every_test_and_file_that_is_named_exists(page: Path) -> None:
         elif found := re.fullmatch(r"make ([a-z-]+)(?: [A-Z]+=.*)?", code):
             makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
             assert f"\n{found[1]}:" in makefile, f"{code}: no such target"
+
+
+@every_page
+def test_every_module_that_is_named_exists(page: Path) -> None:
+    for code in _IN_CODE.findall(text_of(page)):
+        if re.fullmatch(r"(memctl\.)?(domain|projections|infra|workers|api|cli)(\.\w+)+", code):
+            assert importable("memctl." + code.removeprefix("memctl.")), f"{code}: no such module, nor a name in one"
+
+
+def importable(name: str) -> bool:
+    module, _, attribute = name.rpartition(".")
+    try:
+        return hasattr(importlib.import_module(module), attribute) or bool(importlib.import_module(name))
+    except ImportError:
+        return False
 
 
 @every_page

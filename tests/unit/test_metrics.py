@@ -24,8 +24,9 @@ from memctl.api.http.metrics import (
     of_language_models,
     of_learning,
 )
-from memctl.api.queries.learning import Changes, Learnt, Use
+from memctl.api.queries.endings import ENDINGS
 from memctl.api.queries.stats import measures
+from memctl.api.reading.counts import Changes, Learnt, Use
 from memctl.infra.backup.copies import Kept
 from memctl.infra.llm.budget import Spent
 from memctl.infra.settings_model import Llm
@@ -69,7 +70,7 @@ def test_a_backup_is_told_by_its_age_and_how_often_one_is_made() -> None:
 
 
 def test_help_is_told_by_what_was_told_and_how_the_work_went() -> None:
-    totals = dict.fromkeys(DayStats.__struct_fields__, 0)
+    totals = dict.fromkeys((*DayStats.__struct_fields__, *ENDINGS), 0)
     totals |= {"tasks_told": 3, "tasks_told_succeeded": 2, "errors_resolved": 4, "resolutions_refuted": 5}
     uses = [
         Use(kind="strategy", recalls=5, followed=4, worth=2.5, ratings=2, helpful=1),

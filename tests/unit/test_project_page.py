@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from memctl.api.queries.project import DAY, Roots, came_back, sections_of
-from memctl.api.reading.views import BugHit
+from memctl.api.reading.views import BugHit, ShownSolution
 from memctl.domain.projects.identity import Place, Project, Projects
 from memctl.domain.support.tallies import Tally
 from memctl.projections.project_knowledge import SessionKnowledge
@@ -111,7 +111,8 @@ def hit(message: str, occurrences: int, approach: str, day: int = 1) -> BugHit:
         last_seen=seen,
         projects=[],
         files=[],
-        solution={"approach": approach} if approach else None,
+        solution=ShownSolution(approach, "", [], [], [], 1, 1, 1.0, None, None, []) if approach else None,
+        lesson=approach,
         solutions=[],
         related=[],
         evidence=[],

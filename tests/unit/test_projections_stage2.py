@@ -93,8 +93,15 @@ def opened(hours: float, session: str = "s1") -> TaskOpened:
     )
 
 
-def closed(hours: float, by: str, outcome: Any = "success", session: str = "s1") -> TaskClosed:
-    return TaskClosed(**at(hours, session, c=1), task="t", canonical="add rate limiting", outcome=outcome, by=by)
+def closed(hours: float, by: str, outcome: Any = "success", session: str = "s1") -> TaskClosed | Episode:
+    """The work was closed for good, or ended in a session that may go on with it."""
+    place = at(hours, session, c=1)
+    if by in ("next_prompt", "statement"):
+        return TaskClosed(**place, task="t", canonical="add rate limiting", outcome=outcome, by=by)
+    return Episode(
+        **place, task="t", canonical="add rate limiting", description="", closed=False, outcome=outcome,
+        ended_at=place["occurred_at"], ended_by=by,
+    )  # fmt: skip
 
 
 def test_a_task_is_open_until_something_but_the_sessions_end_closes_it() -> None:
@@ -105,6 +112,13 @@ def test_a_task_is_open_until_something_but_the_sessions_end_closes_it() -> None
     )
     assert (task.status, task.outcome, task.opened, task.closed) == ("done", "success", 2, 2)
     assert [s.name for s in task.sessions] == ["session/claude-code/s2", "session/claude-code/s1"]
+
+
+def test_a_commit_ends_a_task_and_a_session_that_goes_on_does_not() -> None:
+    task: Task = history(tasks, opened(0), closed(1, "commit"))
+    assert (task.status, task.outcome, task.closed) == ("done", "success", 1)
+    task = history(tasks, opened(0), closed(3, ""))
+    assert (task.status, task.outcome, task.closed, task.last_at) == ("open", "unknown", 0, NOON + 3 * HOUR)
 
 
 def test_a_task_taken_up_again_is_open_again() -> None:
@@ -361,9 +375,8 @@ def test_a_day_is_counted_by_what_happened_in_it() -> None:
         ToolUsed(**noon, tool="Edit", family="edit", ok=False, noise=True),
         ErrorOccurred(**at(1), **CRASH),
         fixed(2),
-        closed(3, "next_prompt", "partial"),
     ]
     row = stats(None, counted)
     assert (row.location, row.day) == (SHOP, NOON // DAY)
     assert (row.prompts, row.corrections, row.tool_uses, row.tool_failures) == (1, 1, 2, 1)
-    assert (row.errors, row.errors_resolved, row.resolve_us_total, row.tasks_partial) == (1, 1, 6 * HOUR, 1)
+    assert (row.errors, row.errors_resolved, row.resolve_us_total) == (1, 1, 6 * HOUR)

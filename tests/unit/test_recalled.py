@@ -100,16 +100,18 @@ def test_reliability_moves_by_what_followed_and_usefulness_by_ratings_alone(outc
     assert (row.recalls, row.reliability, row.usefulness) == (1, reliability, 0.5)
 
 
-def test_tasks_are_counted_by_whether_memory_was_told() -> None:
-    def counts(*events: NewEvent) -> tuple[int, ...]:
+def test_an_episode_says_whether_memory_was_told_and_what_ended_it() -> None:
+    def ended(*events: NewEvent) -> list[tuple[str, str]]:
         _, delta = fold_stream(WORK[0].stream, read(*events))
-        rows = [row for (name, _), row in delta.rows.items() if name == "stats"]
-        names = ("tasks_told_succeeded", "tasks_untold_succeeded", "tasks_withheld_succeeded")
-        return tuple(sum(getattr(row, name) for row in rows) for name in names)
+        rows = [row for (name, _), row in delta.rows.items() if name == "episodes"]
+        return [(row.recalled, row.ended_by) for row in sorted(rows, key=lambda row: row.started_at)]
 
-    assert counts(WORK[0], recall("a"), *WORK[1:]) == (1, 0, 0)
-    assert counts(*WORK) == (0, 1, 0)
-    assert counts(WORK[0], recall("a", withheld=True), *WORK[1:]) == (0, 0, 1)
+    assert ended(WORK[0], recall("a"), *WORK[1:])[0] == ("told", "next_prompt")
+    assert ended(*WORK)[0] == ("none", "next_prompt")
+    assert ended(WORK[0], recall("a", withheld=True), *WORK[1:])[0] == ("withheld", "next_prompt")
+    assert ended(WORK[0], WORK[1]) == [("none", "")]
+    assert ended(WORK[0], WORK[1], of(SessionEnded(reason="exit", line="z"), 50)) == [("none", "session_end")]
+    assert ended(WORK[0], WORK[1], prompt(9, "thanks, perfect", at=60)) == [("none", "verdict")]
 
 
 def test_a_share_of_prompts_is_held_back_and_each_always_alike() -> None:

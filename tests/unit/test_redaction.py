@@ -18,6 +18,7 @@ import pytest
 from hostile import Values
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from vendors import as_shipped, published_rules
 
 from memctl.api.assist.recall import _line, block
 from memctl.domain.events.event import Micros, NewEvent, Payload, decode_payload, event_types
@@ -39,7 +40,7 @@ from memctl.domain.projects.identity import ProjectIdentified
 from memctl.domain.support.location import normalise
 from memctl.infra.redaction import PRIVATE, Redactor, default_redactor, prepare, prepare_all, redact, redactor_of
 from memctl.infra.redaction.personal import resident_number
-from memctl.infra.redaction.rules import BadPattern, Rule, load_rules, personal_rules, user_rule
+from memctl.infra.redaction.rules import BadPattern, Rule, load_rules, personal_rules, user_rule, vendors
 from memctl.infra.transcripts.fields import identifier
 
 KEY = "AKIA" + "DEADBEEFDEADBEEF"
@@ -212,6 +213,88 @@ def test_a_private_key_is_cut_from_patches_numbered_lines_and_where_its_end_is_m
         stored = msgspec.json.encode(prepare(event(payload)).payload)
         assert b"MIIEog" not in stored
         assert b"SxGuMXHk9" not in stored
+
+
+@pytest.mark.parametrize(
+    "front", ["", "+", "> ", "  12\t", "2026-03-02T12:00:01Z [app] INFO: ", "    // ", '    "', "#| "]
+)
+@pytest.mark.parametrize("kind", ["RSA PRIVATE KEY", "PRIVATE KEY", "PGP PRIVATE KEY BLOCK", "ENCRYPTED PRIVATE KEY"])
+def test_a_key_block_is_cut_whatever_stands_before_its_lines(front: str, kind: str) -> None:
+    body = [
+        "MIIEogIBAAKCAQEAjosMtDUqbE1/8zxZac1t8fkh2SxGuMXHk9",
+        "aGVsbG8gd29ybGQgMTIzNDU2Nzg5MCB0aGlzIGlzIG5vdA",
+        "q7Wm2Zr9Lk4Tn8Vb",
+    ]
+    lines = [f"-----BEGIN {kind}-----", *body, f"-----END {kind}-----"]
+    end = '\\n" +' if front.endswith('"') else ""
+    text = "before\n" + "\n".join(f"{front}{line}{end}" for line in lines) + "\nafter"
+    left, _ = redact(text)
+    assert not [line for line in body if line in left]
+    assert left.startswith("before\n")
+    assert left.endswith("\nafter")
+
+
+def test_code_that_speaks_of_a_key_block_is_left() -> None:
+    text = (
+        'begin, end = "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----"\nif begin in text and end in text: ...'
+    )
+    assert redact(text) == (text, {})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ACME_API_KEY={}", "export ACME_TOKEN='{}'", "acme_token: {}", '{{"acmeToken": "{}"}}', 'acme_secret = "{}"',
+        "[acme]\ntoken={}", "X-Acme-Key: {}", "GET /v1?api_key={}&page=2", "acme --api-key {}", "acme --token={}",
+        'const acmeSecret: string = "{}";', 'acmeKey := "{}"', 'client.set("acme_token", "{}")', "ENV ACME_TOKEN {}",
+        'os.environ["ACME_TOKEN"] = "{}"', '<add key="AcmeKey" value="{}" />', ":acme_token => '{}'",
+        "Authorization: Bearer {}", "acme SECRET {}", "Endpoint=sb://a/;SharedAccessKey={}", "acm_{}", "sk_live_{}",
+    ],
+)  # fmt: skip
+def test_a_secret_of_a_vendor_nobody_heard_of_is_known_by_its_name(text: str) -> None:
+    secret = "q7Wm2Zr9Lk4Tn8Vb3Xc6Pd5H"
+    left, counts = redact(text.format(secret))
+    assert secret not in left
+    assert sum(counts.values()) == 1
+    assert redact(left) == (left, {})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'cache_key = "9f8e7d6c5b4a39281706f5e4d3c2b1a0"',
+        'key: "018427c2-6807-4b10-b33b-3bfc78dd5c73"',
+        "primaryKey: user_id_2024_sequence",
+        "token = create_access_token_v2(user)",
+        "nextPageToken=q7Wm2Zr9Lk4Tn8Vb3Xc6",
+        "secret = config.vault2.secrets.acme",
+        "auth: src/middleware/auth2/handler3.ts",
+        "toolu_q7Wm2Zr9Lk4Tn8Vb3Xc6Pd5H call_q7Wm2Zr9Lk4Tn8Vb3Xc6Pd5H",
+        "app-private-9f8e7d6c5b4a39281706f5e4d3c2b1a0-arm64 pack-9f8e7d6c5b4a39281706f5e4d3c2b1a0-idx",
+        "image-9f8e7d6c5b4a39281706f5e4d3c2b1a0 v0.0.0-20220301184237-5011da428d02",
+        '"integrity": "sha512-q7Wm2Zr9Lk4Tn8Vb3Xc6Pd5Hq7Wm2Zr9Lk4Tn8Vb3Xc6Pd5H=="',
+        'TOKEN="your_token_1234567890_here"',
+        "password: ${DB_PASSWORD_2024_PRODUCTION}",
+        "-H 'X-Api-Key: $ACME_KEY_1234567890'",
+        "api.v1.endpoints.feed and apps.v1.Deployment.spec",
+    ],
+)
+def test_what_is_drawn_or_named_and_no_secret_is_left(text: str) -> None:
+    assert redact(text) == (text, {})
+
+
+def test_vendors_shapes_are_shipped_as_published_and_find_what_they_are_for() -> None:
+    folder = published.FOLDER / "secrets-kingfisher" / "rules"
+    if not folder.is_dir():
+        pytest.skip(published.lacking(folder))
+    rules = vendors()
+    taken = [taken for _, rule in published_rules(folder) if (taken := as_shipped(rule))]
+    assert [(each["id"], each["pattern"]) for each in taken] == [(rule.id, rule.pattern) for rule in rules]
+    examples = [
+        example for _, rule in published_rules(folder) if as_shipped(rule) for example in rule.get("examples") or ()
+    ]
+    found = [bool(redact(example)[1]) for example in examples]
+    assert sum(found) >= 0.97 * len(found)
 
 
 def test_neighbouring_secrets_that_share_a_delimiter_are_all_cut() -> None:
@@ -419,7 +502,7 @@ def test_without_hyperscan_the_same_is_found(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(builtins, "__import__", without)
     plain = Redactor()
     monkeypatch.undo()
-    for text in (f"use {KEY}", 'password = "hunter22"', "nothing here", PEM):
+    for text in (f"use {KEY}", 'password = "hunter22"', "nothing here", PEM, "acme_key=q7Wm2Zr9Lk4Tn8Vb3Xc6"):
         assert plain.redact(text) == default_redactor().redact(text)
 
 
@@ -454,7 +537,21 @@ def test_known_leaks_are_found() -> None:
 
 
 @pytest.mark.parametrize(
-    "filler", ["a" * 200_000, " " * 200_000, "password=" * 20_000, "://a:" * 40_000, "\\" * 200_000, "A1" * 90_000]
+    "filler",
+    [
+        "a" * 200_000,
+        " " * 200_000,
+        "password=" * 20_000,
+        "://a:" * 40_000,
+        "\\" * 200_000,
+        "A1" * 90_000,
+        "key=a1" * 30_000,
+        "acme key 1 " * 20_000,
+        "acm_1" * 40_000,
+        "apiVersion: kind: Secret\na1: b1b1b1\n" * 5_000,
+        "-----BEGIN PRIVATE KEY-----" * 8_000,
+        "Private-Lines: 1 " * 10_000,
+    ],
 )
 def test_no_text_takes_long(filler: str) -> None:
     redact("what is made at the first use")

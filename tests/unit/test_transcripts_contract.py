@@ -11,13 +11,14 @@ import pytest
 from client_sessions import SAMPLES
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transcript_files import parse_file
 
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import Observation
 from memctl.infra.redaction import prepare_all
 from memctl.infra.transcripts.files import discover
 from memctl.infra.transcripts.formats import Document
-from memctl.infra.transcripts.reading import START, Parsed, Transcript, parse_file
+from memctl.infra.transcripts.reading import START, Parsed, Transcript
 from memctl.infra.transcripts.sniff import READERS, Reader, sniff
 
 every_reader = pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.__name__)

@@ -11,6 +11,7 @@ import client_sessions
 import msgspec
 import pytest
 from client_sessions import SAMPLES
+from transcript_files import parse_file
 
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import (
@@ -28,7 +29,7 @@ from memctl.infra.transcripts.aider import Aider
 from memctl.infra.transcripts.files import default_sources
 from memctl.infra.transcripts.gemini import GeminiDocument, GeminiLines
 from memctl.infra.transcripts.opencode import OpenCode
-from memctl.infra.transcripts.reading import Parsed, parse_file
+from memctl.infra.transcripts.reading import Parsed
 from memctl.infra.transcripts.sniff import Reader
 from memctl.infra.transcripts.specstory import SpecStory
 from memctl.infra.transcripts.sweagent import SweAgent

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transcript_files import parse_file
 
 from memctl.infra.redaction import prepare
 from memctl.infra.transcripts.claude import Claude
@@ -24,7 +25,6 @@ from memctl.infra.transcripts.reading import (
     Parsed,
     Trail,
     Transcript,
-    parse_file,
     parse_lines,
     raw_lines,
 )

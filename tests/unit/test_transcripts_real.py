@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from histories import real_sessions
+from transcript_files import format_of, parse_file
 
 from memctl.domain.events.event import NewEvent
 from memctl.infra.redaction import prepare_all
 from memctl.infra.transcripts.files import discover
-from memctl.infra.transcripts.reading import Parsed, parse_file
-from memctl.infra.transcripts.sniff import format_of
+from memctl.infra.transcripts.reading import Parsed
 
 
 @pytest.fixture(scope="module")

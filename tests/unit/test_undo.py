@@ -30,7 +30,7 @@ def test_an_event_is_taken_back_by_a_command_that_there_is(
     type: str, payload: dict[str, Any], wanted: tuple[str, str, object]
 ) -> None:
     assert type in event_types()
-    name, asked = contrary({"id": ID, "type": type, "payload": payload}, "a slip")
+    name, asked = contrary(ID, type, payload, "a slip")
     assert (name, wanted[1], asked[wanted[1]]) == wanted
     read_command(commands()[name], json.dumps(asked).encode())
 
@@ -39,4 +39,4 @@ def test_an_event_is_taken_back_by_a_command_that_there_is(
 def test_what_has_no_contrary_is_told_so(type: str) -> None:
     assert type in event_types()
     with pytest.raises(NotUndone, match=type):
-        contrary({"id": ID, "type": type, "payload": {}}, "")
+        contrary(ID, type, {}, "")

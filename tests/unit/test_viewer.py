@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.api.queries.learning import Use
+from memctl.api.reading.counts import Use
+from memctl.api.reading.learnt import GraphEdge, GraphNode
 from memctl.api.viewer import plots, render
 from memctl.api.viewer.sign_in import SIGNED_IN_S, TICKET_S, Browsers
 
@@ -120,8 +121,8 @@ def test_bars_stay_within_their_plot(counts: dict[date, int]) -> None:
 
 
 def test_a_graph_draws_its_nodes_and_the_edges_between_them() -> None:
-    nodes = [{"node": f"n{n}", "label": f"N{n}", "hop": int(n > 0)} for n in range(100)]
-    edges = [{"source": "n0", "relation": "used_by", "target": f"n{n}"} for n in range(1, 100)]
+    nodes = [GraphNode(node=f"n{n}", label=f"N{n}", hop=int(n > 0)) for n in range(100)]
+    edges = [GraphEdge(source="n0", relation="used_by", target=f"n{n}", weight=1.0) for n in range(1, 100)]
     drawn, lines = plots.around(nodes, edges)
     assert len(drawn) == plots.MOST_NODES
     assert (drawn[0].x, drawn[0].y) == (0.0, 0.0)

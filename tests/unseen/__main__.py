@@ -23,7 +23,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import client_sessions
-from unseen.tools import mangled, outputs
+from unseen.tools import fetch, mangled, outputs
 
 from memctl.api.client import Client
 
@@ -140,6 +140,7 @@ def main() -> None:
     arguments.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
     asked = arguments.parse_args()
     luck, absent = random.Random(asked.seed), list[str]()
+    fetch(absent)
     found = list(outputs(absent))
     print(
         f"seed {asked.seed}; {len(found)} outputs of real tools; not here: {', '.join(sorted(set(absent))) or 'nothing'}"

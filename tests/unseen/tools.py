@@ -1,7 +1,8 @@
 # ruff: noqa: E501
 """Outputs of real tools on broken input: what agents see, and no rule was written for.
 
-Each recipe is a few files and a command. What a machine lacks is left out and said.
+Each recipe is a few files and a command. What a machine lacks is left out and said; `fetch` gets some of it from PyPI and
+npm.
 """
 
 from __future__ import annotations
@@ -26,6 +27,12 @@ class Recipe(NamedTuple):
 
 
 PY = sys.executable
+FETCHED = Path(__file__).parents[2] / ".scratch" / "unseen"
+"""Where what was fetched lies, until `make clean`."""
+BY_PIP = ("tox", "sphinx")
+BY_NPM = ("eslint", "jest", "vitest", "typescript")
+FETCH_WITHIN_S = 600
+BINARIES = (FETCHED / "python" / "bin", FETCHED / "node" / "node_modules" / ".bin")
 _DEEP = "def f(n):\n    return f(n - 1) if n else {}['deep']\nf(40)\n"
 _CHAIN = (
     "def load():\n    try:\n        int('x')\n    except ValueError as e:\n        raise RuntimeError('no config') from e\n"
@@ -46,6 +53,31 @@ _UNITTEST = (
 )
 _NODE = "async function f() { null.x }\nprocess.on('exit', () => console.error('bye'));\nf()\n"
 _TS = "const a: number = 'x';\nfunction f(b: {c: string}) { return b.d }\nf({c: 1});\nexport default missing\n"
+_TOX = (
+    "[tox]\nenvlist = unit, lint, deps\nskipsdist = true\n[testenv]\ncommands = python -m unittest -v t.py\n"
+    "[testenv:lint]\nallowlist_externals = false\ncommands =\n    python -c \"print('checking'); raise SystemExit(3)\"\n    flake8 .\n"
+    "[testenv:deps]\ndeps = no-such-package-at-all>=9\ncommands = python -V\n"
+)
+_TOX_PACKAGE = "[tox]\nenvlist = py\nisolated_build = true\n[testenv]\ncommands = {missing:command} --x\n"
+_RST = (
+    "Shop\n==\n\nSee :ref:`nowhere`, :py:func:`cart.total` and `no such target`_.\n\n.. toctree::\n\n   missing\n\n"
+    ".. automodule:: cart\n   :members:\n\n.. no-such-directive:: x\n\n.. code-block:: python\n\n   def f(:\n\n* a\n- b\n    * c\n  *d\n"
+)
+_CART = 'def total(x):\n    """Sum.\n\n    :param x: what\n        * odd\n      indent *here\n    """\nimport no_such_module\n'
+_ESLINT = "export default [{ rules: { 'no-undef': 'error', 'no-unused-vars': 'warn', eqeqeq: 2, 'no-empty': 2 } }]\n"
+_LINTED = "function f(a, b) { if (a == c) { } }\nlet x = 1; let y = missing(x)\n"
+_JS_TESTS = (
+    "describe('cart', () => {\n  test('adds', () => { expect({ a: 1, b: [1, 2] }).toEqual({ a: 2, b: [1, 3] }) })\n"
+    "  test('throws', () => { null.x })\n  test.each([1, 2, 3])('is %i', (n) => { expect(n).toBe(2) })\n"
+    "  test('waits', async () => { await Promise.reject(new TypeError('outer', { cause: new Error('inner') })) })\n"
+    "  test('never ends', async () => { await new Promise(() => {}) }, 50)\n"
+    "  test('text', () => { expect('one\\ntwo\\nthree').toBe('one\\n2\\nthree') })\n  test('is well', () => {})\n})\n"
+)
+_TS_MORE = (
+    "type Deep<T> = { [K in keyof T]: T[K] extends object ? Deep<T[K]> : T[K] | null };\ninterface A { a: { b: { c: number } }; d(x: string): void }\n"
+    "const x: Deep<A> = { a: { b: { c: 'no' } }, d: (x: number) => x };\nimport { y } from './missing';\nclass B implements A { a = 1 }\n"
+    "function g<T extends keyof A>(k: T): A[T] { return k }\ng('zzz');\n"
+)
 _C = '#include <missing.h>\nint main(void) { int x = "s"; return y; }\n'
 _CPP = "#include <vector>\n#include <string>\nint main() { std::vector<std::string> v; v.push_back(3, 4); return v; }\n"
 _RUST = 'fn main() { let s = String::new(); let t = s; println!("{}", s); let x: i32 = "a"; y() }\n'
@@ -82,6 +114,21 @@ RECIPES = (
     Recipe("npm", "npm test", {"package.json": '{"name": "a", "scripts": {"test": "node -e \\"process.exit(3)\\""}}'}),
     Recipe("npm", "npm ci", {"package.json": '{"name": "a", "dependencies": {"left-pad": "1"}}'}),
     Recipe("tsc", "tsc --noEmit --strict a.ts", {"a.ts": _TS}),
+    Recipe("tsc", "tsc --noEmit --strict --pretty", {"tsconfig.json": '{"compilerOptions": {"noSuchOption": 1}, "include": ["*.ts"]}', "a.ts": _TS_MORE}),
+    Recipe("tsc", "tsc -b --verbose", {"tsconfig.json": '{"references": [{"path": "./nowhere"}], "files": ["a.ts"]}', "a.ts": _TS}),
+    Recipe("tox", "tox", {"tox.ini": _TOX, "t.py": _UNITTEST}),
+    Recipe("tox", "tox -vv", {"tox.ini": _TOX_PACKAGE, "setup.py": _SETUP}),
+    Recipe("sphinx-build", "sphinx-build -n -W --keep-going . out", {"conf.py": "import sys\nsys.path.insert(0, '.')\nextensions = ['sphinx.ext.autodoc']\n", "index.rst": _RST, "cart.py": _CART}),
+    Recipe("sphinx-build", "sphinx-build -T . out", {"conf.py": "extensions = ['no.such.extension']\n", "index.rst": _RST}),
+    Recipe("sphinx-build", "sphinx-build . out", {"conf.py": _CHAIN, "index.rst": _RST}),
+    Recipe("eslint", "eslint .", {"eslint.config.mjs": _ESLINT, "a.mjs": _LINTED, "b.mjs": "export const = 1\n"}),
+    Recipe("eslint", "eslint --format json .", {"eslint.config.mjs": _ESLINT, "a.mjs": _LINTED}),
+    Recipe("eslint", "eslint a.js", {"a.js": _LINTED}),
+    Recipe("jest", "jest", {"package.json": "{}", "a.test.js": _JS_TESTS, "b.test.js": "const x = ;\n", "c.test.js": "require('./nowhere')\n"}),
+    Recipe("jest", "jest --verbose --coverage --ci", {"package.json": "{}", "a.test.js": _JS_TESTS, "d.test.js": "test('kept', () => { console.error('odd'); expect({ a: 1 }).toMatchSnapshot() })\n"}),
+    Recipe("vitest", "vitest run --globals", {"package.json": "{}", "a.test.js": _JS_TESTS, "b.test.js": "const x = ;\n", "c.test.js": "import './nowhere'\n"}),
+    Recipe("vitest", "vitest run --globals --reporter=verbose --bail 1", {"package.json": "{}", "a.test.ts": _JS_TESTS, "vitest.config.js": "export default { test: { retry: 2 } }\n"}),
+    Recipe("vitest", "vitest run", {"package.json": "{}", "vitest.config.js": "import './nowhere'\n"}),
     Recipe("gcc", "gcc -Wall a.c", {"a.c": _C}),
     Recipe("g++", "g++ -Wall a.cpp", {"a.cpp": _CPP}),
     Recipe("make", "make -k all", {"Makefile": "all: a b\na:\n\tfalse\nb: c.h\n\techo b\n"}),
@@ -101,16 +148,37 @@ RECIPES = (
 )  # fmt: skip
 
 
+def fetch(report: list[str]) -> None:
+    """Have what PyPI and npm hold of the programs here, once. What cannot be had is named in `report`."""
+    python, node = FETCHED / "python", FETCHED / "node"
+    node.mkdir(parents=True, exist_ok=True)
+    quietly = "--silent --no-fund --no-audit"
+    commands = (
+        (BINARIES[0] / "tox", f"{PY} -m venv {python} && {python}/bin/pip install -q {' '.join(BY_PIP)}"),
+        (BINARIES[1] / "tsc", f"npm install {quietly} --prefix {node} {' '.join(BY_NPM)}"),
+    )
+    for made, command in commands:
+        if made.exists():
+            continue
+        try:
+            subprocess.run(command, shell=True, capture_output=True, timeout=FETCH_WITHIN_S, check=True)
+        except subprocess.SubprocessError as problem:
+            report.append(f"{' '.join(BY_NPM if 'npm' in command else BY_PIP)} ({str(problem)[-200:]})")
+
+
 def outputs(report: list[str], recipes: Sequence[Recipe] = RECIPES) -> Iterator[tuple[str, str]]:
     """Command and output of each recipe that can be run here. What cannot is named in `report`."""
+    path = os.pathsep.join([*map(str, BINARIES), os.environ.get("PATH", os.defpath)])
     for recipe in recipes:
-        if not (shutil.which(recipe.needs) or Path(recipe.needs).exists()):
+        if not (shutil.which(recipe.needs, path=path) or Path(recipe.needs).exists()):
             report.append(recipe.needs)
             continue
         with tempfile.TemporaryDirectory(prefix="memctl-unseen-") as folder:
             for name, text in recipe.files.items():
                 Path(folder, name).write_text(text, encoding="utf-8")
-            environment = {**os.environ, "HOME": folder, "CI": "true", "NO_UPDATE_NOTIFIER": "1"}
+            environment = {
+                **os.environ, "PATH": path, "HOME": folder, "CI": "true", "NO_UPDATE_NOTIFIER": "1", "PIP_NO_INDEX": "1"
+            }  # fmt: skip
             try:
                 done = subprocess.run(
                     recipe.command,
@@ -125,7 +193,10 @@ def outputs(report: list[str], recipes: Sequence[Recipe] = RECIPES) -> Iterator[
                 report.append(f"{recipe.command} (took over two minutes)")
                 continue
             output = (done.stdout + done.stderr).decode("utf-8", "replace")
-            yield recipe.command.replace(PY, "python"), output.replace(folder, "/home/dev/shop").replace(PY, "python")
+            yield (
+                recipe.command.replace(PY, "python"),
+                output.replace(folder, "/home/dev/shop").replace(PY, "python").replace(str(FETCHED), "/opt/tools"),
+            )
 
 
 def mangled(text: str, other: str, luck: random.Random) -> str:

@@ -156,25 +156,30 @@ class _Guard:
                     return self._end(None, 0.0)
                 if self._board.beats != beats:
                     beats, pulse_at, pulse_cpu = self._board.beats, now, _cpu(self._child)
-                taken = []
+                most = 0.0
                 for at in self._board.at():
-                    known = began.get(at.slot)
-                    if known is None or (known[0].turn, known[0].piece) != (at.turn, at.piece):
-                        began[at.slot] = (at, now, _cpu(self._child, at.thread))
-                        continue
-                    cpu = _cpu(self._child, at.thread) - known[2]
-                    taken.append(cpu)
-                    slept = bool(at.wall_s) and now - known[1] > at.wall_s and now - pulse_at < FROZEN_S
+                    since, cpu = self._taken(at, now, began)
+                    most = max(most, cpu)
+                    slept = bool(at.wall_s) and now - since > at.wall_s and now - pulse_at < FROZEN_S
                     if (cpu > at.cpu_s or (slept and not _stopped(self._child))) and self._stays(at):
                         return self._end(at, cpu)
                 frozen = _cpu(self._child) - pulse_cpu if now - pulse_at > FROZEN_S else 0.0
-                if frozen > FROZEN_S / 2 and max(taken, default=0.0) < frozen / 2:
+                if frozen > FROZEN_S / 2 and most < frozen / 2:
                     return self._end(None, frozen)
                 self._try()
         finally:
             os.close(ended)
         code = os.waitstatus_to_exitcode(os.waitpid(self._child, 0)[1])
         return 0 if self._asked is not None else code
+
+    def _taken(self, at: At, now: float, began: dict[int, tuple[At, float, float]]) -> tuple[float, float]:
+        """Since when a slot is at its piece of work, as far as was seen (`began`, kept up here), and the seconds of
+        processor time it has taken for it since."""
+        known = began.get(at.slot)
+        if known is None or (known[0].turn, known[0].piece) != (at.turn, at.piece):
+            known = began[at.slot] = (at, now, _cpu(self._child, at.thread))
+            return now, 0.0
+        return known[1], _cpu(self._child, at.thread) - known[2]
 
     def _stays(self, at: At) -> bool:
         """Whether it is at the same still."""

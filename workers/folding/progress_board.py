@@ -15,14 +15,23 @@ from typing import Any
 
 import msgspec
 
+from memctl.domain.events.event import Event
+
 FOLD_CPU_S = 0.75
-"""Seconds of processor time that the fold of one stream or row may take, beside `EVENT_CPU_S` for each event or fact.
-The dearest of real sessions take a tenth. What takes longer is set aside and tried again apart, with `TRIAL_CPU_S`
-(`memctl.workers.folding.trial`): it is not short for what is merely slow, and short enough for those that wait
-meanwhile."""
+"""Seconds of processor time that the fold of one stream or row may take, beside `EVENT_CPU_S` for each event or fact
+and `BYTE_CPU_S` for each byte of an event. The dearest of real sessions take a tenth. What takes longer is set aside
+and tried again apart, with `TRIAL_CPU_S` (`memctl.workers.folding.trial`): it is not short for what is merely slow, and
+short enough for those that wait meanwhile."""
 
 EVENT_CPU_S = 0.00025
 """Twice what an event costs on a slow machine."""
+
+BYTE_CPU_S = 0.4e-6
+"""What a byte of an event may take beside that: that of an output of 1 KB does, the dearest there is. Of longer ones a
+byte costs less, for their middle is not looked at."""
+
+BYTES_CPU_S = 20.0
+"""What all bytes of a fold may take at most: others wait meanwhile. What takes longer is folded by the trial, apart."""
 
 FOLD_WALL_S = 20.0
 """Seconds for the same by the clock, for a fold that waits for something that never comes."""
@@ -95,6 +104,12 @@ class Slot:
         words[_PIECE] = number
         words[_CPU_MS] = int((FOLD_CPU_S + EVENT_CPU_S * inputs) * 1000)
 
+    def stream(self, number: int, events: Sequence[Event]) -> None:
+        """Begin the fold of a stream: it may take longer the more events there are, and the more they hold."""
+        size = sum(len(msgspec.json.encode(event.payload)) for event in events)
+        self.piece(number, len(events))
+        self._words[_CPU_MS] += int(min(BYTE_CPU_S * size, BYTES_CPU_S) * 1000)
+
     def pass_to(self, number: int) -> None:
         """Begin the fold of a piece that may take as long as all of this work may."""
         self._words[_PIECE] = number
@@ -113,6 +128,9 @@ class _Unwatched(Slot):
         pass
 
     def piece(self, number: int, inputs: int = 1) -> None:
+        pass
+
+    def stream(self, number: int, events: Sequence[Event]) -> None:
         pass
 
     def pass_to(self, number: int) -> None:

@@ -9,7 +9,7 @@ import contextlib
 import os
 import socket
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from uuid import UUID
 
 from memctl.domain.events.event import Position
@@ -65,8 +65,9 @@ def refold(
         raise OtherRules
     live = generations.live(connection)
     rows = list(rows)
+    changed = set(streams)
     wanted = {
-        *streams,
+        *changed,
         *((each.target.space_id, each.target.key or "") for each in letters if not each.target.projection),
     }
     known = dead_letters.parked_at(connection, live.stage1, (Target("", *key) for key in wanted))
@@ -77,7 +78,8 @@ def refold(
     for key in sorted(wanted):
         by_shard.setdefault(generations.shard_of(key[1], shards), []).append(key)
     needed = [*((live.stage1, shard) for shard in sorted(by_shard)), (live.stage2, 0)]
-    with _held(connection, needed) as leases, connection.transaction():
+    changes_in = {(live.stage1, generations.shard_of(stream, shards)) for _, stream in changed}
+    with _held(connection, needed, changes_in) as leases, connection.transaction():
         if generations.live(connection) != live:
             raise LiveChanged
         # However long this takes, nobody else takes these shards: their rows stay locked.
@@ -115,13 +117,17 @@ def _as_they_stand(connection: Connection, recorded: Iterable[SourceKey], upto: 
 
 
 @contextlib.contextmanager
-def _held(connection: Connection, wanted: Sequence[tuple[int, int]]) -> Iterator[list[Lease]]:
-    """The leases of these (generation, shard), in that order. Everybody who takes several takes them so."""
+def _held(
+    connection: Connection, wanted: Sequence[tuple[int, int]], changes_in: Collection[tuple[int, int]]
+) -> Iterator[list[Lease]]:
+    """The leases of these (generation, shard), in that order. Everybody who takes several takes them so. Events of some
+    are to be changed."""
     owner = f"refold:{socket.gethostname()}:{os.getpid()}"
     held: list[Lease] = []
     try:
         for generation, shard in wanted:
-            held.append(generations.take(connection, generation, shard, owner, PATIENCE_S))
+            changes = (generation, shard) in changes_in
+            held.append(generations.take(connection, generation, shard, owner, PATIENCE_S, changes=changes))
         yield held
     finally:
         if not connection.closed:

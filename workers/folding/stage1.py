@@ -33,7 +33,12 @@ DEAR = 10_000
 
 
 class Stage1:
-    """Drains shards of stage 1, keeping the states of recent streams for as long as nobody else moves the shard."""
+    """Drains shards of stage 1, keeping the states of recent streams.
+
+    A state is a function of its stream's events up to where it was read. Whoever held the lease meanwhile, it stays
+    true, and what others have read and written since is folded on to it first. It is forgotten where events that were
+    read may have been changed (`generations.CHANGED`), where the offset went back, and where a batch failed.
+    """
 
     def __init__(
         self, batch: int = 2000, *, parks: bool = False, endless: Mapping[Target, Fault] = MappingProxyType({})
@@ -46,7 +51,10 @@ class Stage1:
         self._states: OrderedDict[StreamKey, StreamState] = OrderedDict()
         self._kept = 0
         self._seen: dict[tuple[int, int], tuple[Position, int]] = {}
-        """By generation and shard: the offset and epoch after our last batch."""
+        """By generation and shard: the offset and epoch after our last batch. Of one generation: states are of it."""
+        self._taken_at: dict[tuple[int, int], Position] = {}
+        """By the same: where the shard stood when it was last taken from somebody else. States read up to before this
+        may lack what that one has read."""
         self._last_refolded: dict[tuple[int, int], int] = {}
         """By the same: the events of the longest stream that our last batch folded again, since some came late."""
         self._refolded = 0
@@ -61,9 +69,7 @@ class Stage1:
         FutureSchemaVersion when the next event is such a one, CannotFold; then nothing was written.
         """
         shard = (lease.generation, lease.shard)
-        if self._seen.get(shard) not in ((lease.position, lease.epoch), (lease.position, lease.epoch - 1)):
-            self._forget(lease)
-        self._seen.pop(shard, None)
+        self._take(lease)
         self._step = Work("stage 1", str(lease.shard), generation=lease.generation)
         progress.slot().over(self._step)
         limit = self._limit(self._last_refolded.get(shard, 0))
@@ -78,6 +84,17 @@ class Stage1:
         self._seen[shard] = (lease.position, lease.epoch)
         self._shrink()
         return lease
+
+    def _take(self, lease: Lease) -> None:
+        """Have only states of a shard that still hold, and remember whether somebody else has had it meanwhile."""
+        shard = (lease.generation, lease.shard)
+        if any(generation != lease.generation for generation, _ in self._seen):
+            self._seen.clear()
+        position, epoch = self._seen.pop(shard, (None, 0))
+        if position is None or position > lease.position or not 0 <= lease.epoch - epoch < generations.CHANGED:
+            self._forget(lease)
+        elif (position, epoch) not in ((lease.position, lease.epoch), (lease.position, lease.epoch - 1)):
+            self._taken_at[shard] = lease.position
 
     def _limit(self, refolded: int) -> int:
         """How many events a batch takes. A long session that comes with its end first is folded again by each batch of
@@ -106,6 +123,8 @@ class Stage1:
                     connection, lease.generation, Letters(letters), parks=self._parks, before=lease.position
                 )
                 open_ = self._open(streams, parking, retry)
+                if not (careful or retry):
+                    self._catch_up(connection, open_, lease)
                 folded = ({}, set()) if careful else self._fold(connection, open_, lease.position, end, parking, retry)
                 with connection.transaction():
                     moved = generations.advance(connection, lease, end)
@@ -131,12 +150,33 @@ class Stage1:
         for key, fresh in streams.items():
             target = Target("", *key)
             left_out = any(isinstance(e.payload, EventSkipped) for e in fresh)
+            if target in parking:
+                self._drop(key)
             if target in parking and not retry and not (left_out and parking.passed(target)):
                 parking.wait(target, len(fresh))
                 continue
             parking.try_again(target)
             found[key] = fresh
         return found
+
+    def _catch_up(self, connection: Connection, streams: Iterable[StreamKey], lease: Lease) -> None:
+        """Fold on to the states of these streams what others have read of them. What it changes is written already."""
+        taken_at = self._taken_at.get((lease.generation, lease.shard), Position(0))
+        behind: dict[StreamKey, Position] = {}
+        for key in streams:
+            state = self._states.get(key)
+            if state is not None and state.read < taken_at:
+                behind[key] = state.read
+        missed = read_streams(connection, list(behind), lease.position, behind)
+        missed = {key: events for key, events in missed.items() if events}
+        caught_up = set(self._extended(missed))
+        late: dict[StreamKey, list[Event]] = {key: [] for key in missed.keys() - caught_up}
+        caught_up.update(self._rewound(connection, late, lease.position))
+        for key in behind:
+            if key in missed and key not in caught_up:
+                self._drop(key)
+            elif key in self._states:
+                self._states[key].remember(lease.position)
 
     def _fold(
         self,
@@ -163,7 +203,7 @@ class Stage1:
         for number, (key, known) in enumerate(earlier.items()):
             self._drop(key)
             events = [*known, *streams[key]]
-            slot.piece(number, len(events))
+            slot.stream(number, events)
             if self._parked_still(key, events, parking):
                 _, deltas[key] = fold_stream(key[1], _before(self._endless[Target("", *key)], remaining(events)))
                 continue
@@ -230,7 +270,7 @@ class Stage1:
             if state is None or any(isinstance(e.payload, EventSkipped | Undecodable) for e in events):
                 continue
             had = state.events
-            slot.piece(number, len(events))
+            slot.stream(number, events)
             try:
                 delta = fold(state, events)
             except Exception as problem:
@@ -260,7 +300,7 @@ class Stage1:
         slot.fold(self._work(read, streams))
         for number, (key, known) in enumerate(read.items()):
             events = remaining(known)
-            slot.piece(number, len(events))
+            slot.stream(number, events)
             if self._parked_still(key, events, parking):
                 store(key, _before(self._endless[Target("", *key)], events), keep=True)
                 continue

@@ -28,6 +28,7 @@ TIED = frozenset(("knowledge", "strategy"))
 """Kinds of memories that claim something of their files."""
 
 MOST_FILES = 2_000
+"""Files of a project that are looked at in one round, so that a round ends."""
 
 
 class StalenessChecker:

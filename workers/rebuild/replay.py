@@ -28,7 +28,7 @@ from memctl.infra.readmodels import fingerprint as rules
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.generations import Lease, LeaseLost, Live
 from memctl.infra.readmodels.rebuilds import Rebuild
-from memctl.infra.vectors import VectorStoreUnavailable, digests
+from memctl.infra.vectors import VectorStoreUnavailable, store
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.outbox import awaiting_dense, backlog, collection_of
 from memctl.projections.kernel import projections
@@ -451,15 +451,15 @@ class _Replay:
             for key in awaiting_dense(self._connection, generation, serving.name)
         )
         sides = [
-            digests.point_digests(client, collection_of(self._connection, generation, serving.name), awaiting)
+            store.point_digests(client, collection_of(self._connection, generation, serving.name), awaiting)
             for generation in (live.stage2, built.stage2)
         ]
         differing = sorted(key for key in sides[0].keys() | sides[1].keys() if sides[0].get(key) != sides[1].get(key))
         return Comparison(
             "vectors",
             len(sides[0]),
-            digests.digest(sides[0]),
-            digests.digest(sides[1]),
+            store.digest_of_points(sides[0]),
+            store.digest_of_points(sides[1]),
             not differing,
             tuple(differing[:NAMED]),
             len(awaiting),

@@ -1,5 +1,9 @@
 """Are secrets cut, and nothing else? Published examples, a repository of leaks, personal data, and the real sessions.
 
+Of Kingfisher's vendors, those of the second half stand for vendors that memctl never heard of: their shapes are taken
+from the rules, and their examples asked. `vendors.py` says how the halves are told apart. Rules for public things are
+not asked.
+
 A negative example of Nosey Parker's says what its own rule must not take; many hold a secret of another kind all the
 same. So alarms are told twice: any at all, and by the rule that the example belongs to. Of personal data, recall counts
 spans of a type of which nothing is left, and precision cuts that touch a span of any type.
@@ -18,9 +22,10 @@ from pathlib import Path
 import msgspec
 from figures import Figure, Missing, share
 from sessions import Data
+from vendors import first_half, published_rules
 
 from memctl.infra.redaction import Redactor, default_redactor, prepare_all, redact
-from memctl.infra.redaction.rules import load_rules, personal_rules
+from memctl.infra.redaction.rules import Rule, load_rules, personal_rules, vendors
 
 _KNOWN = re.compile(
     rb"AKIA[0-9A-Z]{16}\b|gh[pousr]_[A-Za-z0-9]{36}|xox[abprs]-[0-9A-Za-z-]{20,}|AIza[0-9A-Za-z_-]{35}"
@@ -29,8 +34,11 @@ _KNOWN = re.compile(
 )
 """Shapes that nobody disputes, written down apart from the rules."""
 
+_NAMED_FIRST = re.compile(r"(?:[A-Za-z][A-Za-z0-9]{1,11}[_-]){1,3}[A-Za-z0-9_.-]{16,}$")
+"""Secrets that say with their first letters whose they are."""
+
 _SHAPED = {
-    "EMAIL_ADDRESS": 0.95, "CREDIT_CARD": 0.9, "IBAN_CODE": 0.9, "US_SSN": 0.95, "IP_ADDRESS": 0.9, "PHONE_NUMBER": 0.6,
+    "EMAIL_ADDRESS": 0.95, "CREDIT_CARD": 0.9, "IBAN_CODE": 0.9, "US_SSN": 0.95, "IP_ADDRESS": 0.9, "PHONE_NUMBER": 0.7,
 }  # fmt: skip
 
 
@@ -40,6 +48,9 @@ def measure(data: Data) -> Iterator[Figure]:
     if folder is None:
         raise Missing("secrets-noseyparker/rules is not there")
     yield from _examples(folder)
+    if (by_vendor := data.file("secrets-kingfisher/rules")) is not None:
+        yield from _vendors(by_vendor)
+    yield from _alarms(data)
     if (leaky := data.file("secrets-leaky-repo")) is not None:
         yield from _leaks(leaky)
     if (texts := data.file("pii-presidio/synth_first_750.json")) is not None:
@@ -65,6 +76,51 @@ def _examples(folder: Path) -> Iterator[Figure]:
     yield Figure("examples of secrets that are cut", share(found, positive), positive, 0.95)
     yield Figure("negative examples cut by their own rule", share(by_own, negative), negative, 0.08, at_most=True)
     yield Figure("negative examples cut by any rule", share(alarms, negative), negative)
+
+
+def _vendors(folder: Path) -> Iterator[Figure]:
+    """Recall by half, once without the half's own shapes and once with all."""
+    unseen = Redactor([rule for rule in load_rules() if not rule.id.startswith("kingfisher.")] + vendors(first_half))
+    plain = Redactor([rule for rule in load_rules() if not rule.id.startswith("kingfisher.")])
+    cut: Counter[str] = Counter()
+    for file, rule in published_rules(folder):
+        half = "first" if first_half(file) else "second"
+        shape = Rule(id="", marker="", pattern=rule["pattern"]).compiled()
+        for example in rule.get("examples") or () if rule.get("visible") is not False else ():
+            whole = shape.search(example.encode())
+            secret = (whole[1] if whole and shape.groups and whole[1] else whole[0] if whole else b"").decode()
+            cut[f"{half} of"] += 1
+            left, counts = (plain if half == "first" else unseen).redact(example)
+            cut[f"{half} any"] += bool(counts)
+            cut[f"{half} whole"] += bool(counts) and (not secret or secret not in left)
+            if half == "second" and _NAMED_FIRST.match(secret):
+                cut["prefix of"] += 1
+                cut["prefix unseen"] += bool(counts)
+                cut["prefix"] += bool(redact(example)[1])
+            cut["all"] += bool(redact(example)[1])
+    first, second = cut["first of"], cut["second of"]
+    yield Figure("vendors seen, by the generic rules alone", share(cut["first any"], first), first)
+    yield Figure("vendors unseen: examples in which something is cut", share(cut["second any"], second), second, 0.85)
+    yield Figure("vendors unseen: the secret of the example is cut", share(cut["second whole"], second), second)
+    yield Figure("… with a prefix, unseen", share(cut["prefix unseen"], cut["prefix of"]), cut["prefix of"])
+    yield Figure("… with a prefix, known", share(cut["prefix"], cut["prefix of"]), cut["prefix of"], 0.97)
+    yield Figure("all vendors, as shipped", share(cut["all"], first + second), first + second)
+
+
+def _alarms(data: Data) -> Iterator[Figure]:
+    """Cuts a line in what hardly holds a secret: the standard library, memctl's documents, pages of commands."""
+    library, root = Path(json.__file__).parents[1], Path(__file__).parents[3]
+    texts = {
+        "code": [path.read_text("utf-8", "replace") for path in sorted(library.glob("*.py"))],
+        "documents": [path.read_text("utf-8", "replace") for path in sorted((root / "docs").rglob("*.md"))],
+    }
+    if (pages := data.file("tldr-ko-en.jsonl")) is not None:
+        lines = pages.read_text("utf-8").splitlines()
+        texts["pages of commands"] = ["\n".join(map(str, json.loads(line).values())) for line in lines]
+    for name, of_kind in texts.items():
+        lines_of = sum(text.count("\n") + 1 for text in of_kind)
+        cuts = sum(default_redactor().redact(text)[1].total() for text in of_kind)
+        yield Figure(f"cuts a line of {name}", share(cuts, lines_of), lines_of, 0.0005, at_most=True)
 
 
 def _leaks(folder: Path) -> Iterator[Figure]:

@@ -1,0 +1,51 @@
+"""How pieces of work end, with memory and without: what the success figures are made of."""
+
+from __future__ import annotations
+
+from psycopg import sql
+
+from memctl.api.reading import models
+from memctl.api.reading.pages import all_of, table_of, within
+from memctl.api.reading.places import Places
+from memctl.api.reading.reader import AS_OF, Reader
+from memctl.projections.stats import DAY
+
+_MEMORY = ("told", "untold", "withheld")
+_OUTCOMES = {"success": "succeeded", "failure": "failed", "partial": "partial", "unknown": "unknown"}
+
+ENDINGS = (
+    *(f"tasks_{name}" for name in _OUTCOMES.values()),
+    *(f"tasks_{memory}{how}" for memory in _MEMORY for how in ("", "_succeeded")),
+)
+"""Names of the totals: work that ended, by outcome; and of work whose outcome is known that in which memory was told to
+the agent, was not (`untold`), or was held back to compare (`withheld`), and how much of it succeeded."""
+
+
+def endings(reader: Reader, places: Places) -> dict[str, int]:
+    """Pieces of work of a session that ended: by what came next, a statement, a commit, the user's word, the session's
+    end, or because nothing was heard of them for a day."""
+    totals = dict.fromkeys(ENDINGS, 0)
+    for memory, outcome, count in _counts(reader, places):
+        totals[f"tasks_{_OUTCOMES.get(outcome, 'unknown')}"] += count
+        if outcome in _OUTCOMES and outcome != "unknown":
+            kind = memory if memory in _MEMORY else "untold"
+            totals[f"tasks_{kind}"] += count
+            totals[f"tasks_{kind}_succeeded"] += count * (outcome == "success")
+    return totals
+
+
+def _counts(reader: Reader, places: Places) -> list[tuple[str, str, int]]:
+    where, values = all_of(within(models.episodes, places))
+    inside = sql.SQL("AND {}").format(where) if values else sql.SQL("")
+    then = AS_OF.get()
+    now = sql.SQL("clock_timestamp()") if then is None else sql.Literal(then().at)
+    found = reader.connection.execute(
+        sql.SQL(
+            "SELECT coalesce(row->>'recalled', 'none'), row->>'outcome', count(*) FROM {table}"
+            " WHERE space_id = %s {inside} AND (row->>'ended_by' <> ''"
+            " OR (row->>'ended_at')::bigint < extract(epoch FROM {now}::timestamptz) * 1000000 - {day})"
+            " GROUP BY 1, 2"
+        ).format(table=table_of(reader, models.episodes), inside=inside, now=now, day=sql.Literal(DAY)),
+        [reader.space_id, *values],
+    )
+    return [(memory, outcome, count) for memory, outcome, count in found.fetchall()]

@@ -1,0 +1,211 @@
+"""Hindsight: what sessions needed that memory already held, whether it was recalled, and what it cost where it was not.
+
+Rows say what happened in order of time; whether memory held a thing when it was needed is asked of positions in the
+log, here, as it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from uuid import UUID
+
+from psycopg import sql
+
+from memctl.api.reading import models
+from memctl.api.reading.hindsight import Count, Explained, Held, HeldBy, NeededBy, Recall, Record, Report, Week
+from memctl.api.reading.pages import Condition, Keyed, all_of, built, met_in, several, table_of, visible_to_caller
+from memctl.api.reading.places import Places, projects_of, visible
+from memctl.api.reading.reader import Reader
+from memctl.api.reading.views import iso, moment
+from memctl.domain.events.event import derived_of
+from memctl.domain.retrieval.hindsight import HindsightKind, Need, Pair, check_of, pairs, same_way, without_twins
+from memctl.infra.readmodels import rows as readmodels
+from memctl.projections.hindsight import Hindsight
+from memctl.projections.injections import Injections
+
+MOST_ROWS = 5_000
+"""Things that one question looks at, those needed last first."""
+
+KINDS: tuple[HindsightKind, ...] = ("known error", "known command", "said again", "found out again", "known place")
+
+
+def hindsight(reader: Reader, places: Places, *, since: int | None = None, limit: int = 50) -> Report:
+    """What sessions of these projects needed while memory held it, newest first. `since` in microseconds."""
+    found = records(reader, places, since=since)
+    return Report(counted(found), by_week(found), found[:limit], places.scope)
+
+
+def explained(reader: Reader, places: Places, beginning: str) -> Explained | None:
+    """One record, by the beginning of its id, with how it was paired; None where there is none."""
+    for row, pair, record in _paired(reader, places):
+        if record.id.startswith(beginning):
+            shared = sorted(set(pair.need.words).intersection(pair.memory.words))
+            return Explained(
+                **{name: getattr(record, name) for name in Record.__struct_fields__},
+                why=_why(row, pair, shared),
+                shared=shared,
+                need=pair.need.text,
+                held_by=[HeldBy(m.stream, m.memory, m.text, iso(moment(m.at))) for m in row.memories],
+                needed_by=[NeededBy(each.stream, iso(moment(each.at))) for each in row.needs],
+            )
+    return None
+
+
+def records(reader: Reader, places: Places, *, since: int | None = None) -> list[Record]:
+    """Every record of these projects, newest first."""
+    return [record for _, pair, record in _paired(reader, places) if since is None or pair.need.at >= since]
+
+
+def counted(found: Sequence[Record]) -> list[Count]:
+    """The counts by kind; kinds of which there is none are there with 0."""
+    counts = []
+    for kind in KINDS:
+        of_kind = [each for each in found if each.kind == kind]
+        lost = {(each.session, each.end or each.event): each for each in of_kind if each.recall is None}
+        counts.append(
+            Count(
+                kind=kind,
+                count=len(of_kind),
+                recalled=sum(each.recall is not None for each in of_kind),
+                calls=sum(each.calls for each in lost.values()),
+                seconds=sum(each.seconds for each in lost.values()),
+                tokens=sum(each.tokens for each in lost.values()),
+            )
+        )
+    return counts
+
+
+def by_week(found: Iterable[Record]) -> list[Week]:
+    """The counts by week, oldest first."""
+    weeks: dict[date, list[bool]] = {}
+    for each in found:
+        day = each.at.date()
+        weeks.setdefault(day - timedelta(days=day.weekday()), []).append(each.recall is not None)
+    return [Week(week, len(recalled), sum(recalled)) for week, recalled in sorted(weeks.items())]
+
+
+def _paired(reader: Reader, places: Places) -> list[tuple[Hindsight, Pair, Record]]:
+    rows = [keyed.row for keyed in _rows(reader, places)]
+    events = {each.event for row in rows for each in row.needs} | {each.event for row in rows for each in row.memories}
+    positions = _positions(reader, events)
+    known = projects_of(reader)
+    found = []
+    for row in rows:
+        assert row.kind is not None
+        for pair in pairs(
+            row.kind, row.needs, row.memories, positions=positions,
+            together=lambda one, other: known.name_of(one) == known.name_of(other),
+        ):  # fmt: skip
+            if places.locations is None or pair.need.location in places.locations:
+                found.append((row, pair))
+    stands = without_twins([(row.kind, pair) for row, pair in found if row.kind is not None])
+    twins: dict[tuple[str, str], set[str]] = {}
+    for (row, pair), stays in zip(found, stands, strict=True):
+        if not stays:  # the memory of the error helps with the command as well
+            twins.setdefault((pair.need.stream, pair.need.event), set()).update(_holding(row, pair.need))
+    found = [each for each, stays in zip(found, stands, strict=True) if stays]
+    blocks = _blocks(reader, {pair.need.stream for _, pair in found})
+    shown = []
+    for row, pair in found:
+        need = pair.need
+        holding = _holding(row, need) | twins.get((need.stream, need.event), set())
+        recall = _recall(row, need, holding, blocks.get(need.stream))
+        shown.append((row, pair, _record(row, pair, positions, recall, known.name_of(need.location))))
+    return sorted(shown, key=lambda each: (each[1].need.at, each[2].id), reverse=True)
+
+
+def _rows(reader: Reader, places: Places) -> list[Keyed[Hindsight]]:
+    if not built(reader, models.hindsight):
+        return []
+    where, values = all_of(
+        [
+            Condition(sql.SQL("space_id = %s AND (row->>'several')::boolean"), (reader.space_id,)),
+            *met_in(models.hindsight, places),
+            *visible_to_caller(reader, models.hindsight),
+        ]
+    )
+    found = reader.connection.execute(
+        sql.SQL("SELECT key, row FROM {} WHERE {} ORDER BY (row->>'last_at')::bigint DESC, key LIMIT %s").format(
+            table_of(reader, models.hindsight), where
+        ),
+        [*values, MOST_ROWS],
+        binary=True,
+    ).fetchall()
+    rows = [Keyed(key, readmodels.decode_row(models.hindsight, row)) for key, row in found]
+    return [keyed for keyed in rows if visible(reader, keyed.row)]
+
+
+def _positions(reader: Reader, events: Iterable[str]) -> dict[str, int]:
+    """Since which position the log has each of these events."""
+    wanted = [UUID(each) for each in events if each]
+    found = reader.connection.execute(
+        "SELECT coalesce(variant_of, event_id), min(position) FROM memctl.events"
+        " WHERE space_id = %s AND (event_id = ANY(%s) OR variant_of = ANY(%s)) GROUP BY 1",
+        [reader.space_id, wanted, wanted],
+    )
+    return {str(event): position for event, position in found}
+
+
+def _blocks(reader: Reader, streams: Iterable[str]) -> Mapping[str, Injections]:
+    if not built(reader, models.injections):
+        return {}
+    return several(reader, models.injections, sorted(streams))
+
+
+def _record(
+    row: Hindsight, pair: Pair, positions: Mapping[str, int], recall: Recall | None, project: str | None
+) -> Record:
+    need, memory = pair.need, pair.memory
+    assert row.kind is not None
+    return Record(
+        id=str(derived_of("hindsight record", row.kind, need.id)),
+        kind=row.kind,
+        what=need.text or row.subject,
+        project=project,
+        session=need.stream,
+        at=moment(need.at),
+        position=positions.get(need.event, 0),
+        event=need.event,
+        end=need.end,
+        memory=Held(memory.memory, memory.text, memory.stream, positions.get(memory.event, 0)),
+        recall=recall,
+        met=bool(need.end),
+        same_way=pair.same_way,
+        likeness=pair.likeness,
+        calls=need.calls,
+        seconds=need.duration_us // 1_000_000,
+        tokens=need.tokens,
+    )
+
+
+def _holding(row: Hindsight, need: Need) -> set[str]:
+    """The memories that held what was needed, when it was needed."""
+    return {each.memory for each in row.memories if each.stream != need.stream and each.at < need.at}
+
+
+def _recall(row: Hindsight, need: Need, holding: set[str], injected: Injections | None) -> Recall | None:
+    """The first block that put a memory which held it before the agent, before the need was met."""
+    blocks = injected.blocks if injected is not None else ()
+    until = need.at + (need.duration_us if row.kind in ("known error", "known command") and need.end else 0)
+    for block in sorted(blocks, key=lambda block: (block.at, block.id)):
+        if block.withheld or (need.end and block.at > until):
+            continue
+        for rank, (memory, score) in enumerate(block.memories, 1):
+            if memory in holding:
+                return Recall(block.hook, rank, score)
+    return None
+
+
+def _why(row: Hindsight, pair: Pair, shared: Sequence[str]) -> str:
+    words = ", ".join(shared[:8])
+    if row.kind == "known error":
+        if not pair.same_way:
+            return "the same error in the same words was resolved before; it ended otherwise here, or not at all"
+        alike = same_way(pair.need.words, pair.memory.words, check_of(pair.need.text))
+        return f"the same error was resolved the same way before ({words}; likeness {alike:.2f})"
+    if row.kind == "known command":
+        return f"`{row.subject}` had failed so before, and an earlier session knew the form that works here"
+    if row.kind == "said again":
+        return "the user had said so, in the same words, in an earlier session"
+    return f"an earlier request much like this one ({words}; likeness {pair.likeness:.2f}) had come to it"

@@ -1,0 +1,42 @@
+"""What memory put before agents, or held back: by session, the newest first."""
+
+from __future__ import annotations
+
+from memctl.api.reading import models
+from memctl.api.reading.hindsight import RecalledBlock, RecalledMemory, SessionRecalls
+from memctl.api.reading.pages import between, page, several, within
+from memctl.api.reading.places import Places, projects_of
+from memctl.api.reading.reader import Reader
+from memctl.api.reading.views import Page, iso, moment
+from memctl.projections.injections import Block
+from memctl.projections.memory_rows import Memory
+
+
+def recalls(
+    reader: Reader, places: Places, *, since: int | None = None, limit: int = 20, cursor: str | None = None
+) -> Page[SessionRecalls]:
+    """The sessions that memory put something before, each with its newest blocks. `since` in microseconds."""
+    conditions = [*within(models.injections, places), *between(models.injections, "last_at", since, None)]
+    rows, after = page(reader, models.injections, "last_at", conditions, limit=limit, cursor=cursor)
+    wanted = {memory for keyed in rows for block in keyed.row.blocks for memory, _ in block.memories}
+    known = several(reader, models.memories, sorted(wanted))
+    projects = projects_of(reader)
+    items = [
+        SessionRecalls(
+            session=keyed.key,
+            project=projects.name_of(keyed.row.location) if keyed.row.location else None,
+            count=keyed.row.count,
+            blocks=[_block(block, known) for block in keyed.row.blocks],
+        )
+        for keyed in rows
+    ]
+    return Page(items, after, places.scope)
+
+
+def _block(block: Block, known: dict[str, Memory]) -> RecalledBlock:
+    memories = []
+    for rank, (id, score) in enumerate(block.memories, 1):
+        memory = known.get(id)
+        kind, title = (memory.kind, memory.title) if memory else ("", "")
+        memories.append(RecalledMemory(id, rank, score, kind, title))
+    return RecalledBlock(block.id, iso(moment(block.at)), block.hook, block.tokens, block.withheld, memories)

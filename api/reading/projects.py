@@ -1,0 +1,94 @@
+"""Projects as answers show them: who they are, what sessions showed of them, and how tools are used there. Field order
+is the order of the JSON; moments are in ISO 8601."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from memctl.api.reading.records import Record
+from memctl.api.reading.views import Scope
+
+
+class Line(msgspec.Struct, frozen=True):
+    """Something true of a project: how often it was seen, in how many sessions (0 where that is not counted), when
+    last (ISO 8601), and the newest events that show it."""
+
+    text: str
+    count: int
+    sessions: int
+    last: str | None = None
+    sources: list[str] = []
+
+
+class ProjectItem(Record, frozen=True, kw_only=True):
+    """A project: `anchor` is its remote, or the path of its root; `parts` the anchors of what was merged to it."""
+
+    id: str
+    anchor: str
+    name: str
+    names: list[str]
+    root: str
+    remotes: list[str]
+    locations: list[str]
+    parts: list[str]
+    last_seen: str
+
+
+class ProjectCounts(Record, frozen=True, kw_only=True):
+    """How much work was done, of what types, and how it ended; `success_rate` is None where no end is known."""
+
+    sessions: int
+    tasks: int
+    task_types: dict[str, int]
+    outcomes: dict[str, int]
+    success_rate: float | None
+
+
+class ProjectPage(Record, frozen=True, kw_only=True):
+    """What is known of a project, in sections of lines."""
+
+    project: ProjectItem
+    stats: ProjectCounts
+    tech_stack: list[Line]
+    commands: list[Line]
+    structure: list[Line]
+    conventions: list[Line]
+    hotspots: list[Line]
+    open: list[Line]
+    issues: list[Line]
+    prefer: list[Line]
+    avoid: list[Line]
+
+
+class ToolUse(Record, frozen=True, kw_only=True):
+    """How a tool was used; `mean_ms` is None where no use of it was timed."""
+
+    tool: str
+    uses: int
+    success_rate: float
+    mean_ms: int | None
+    sessions: int
+    sources: list[str]
+
+
+class ToolPair(Record, frozen=True, kw_only=True):
+    """A tool, and what came after it (`then`) or after its failure (`next`): how often, and how often that went
+    well."""
+
+    tool: str
+    then: str | UnsetType = UNSET
+    next: str | UnsetType = UNSET
+    count: int
+    success_rate: float
+    sessions: int
+
+
+class ToolsAnswer(Record, frozen=True, kw_only=True):
+    """How tools are used in a project."""
+
+    scope: Scope
+    task_type: str | None
+    tools: list[ToolUse]
+    order: list[ToolPair]
+    after_failure: list[ToolPair]

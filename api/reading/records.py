@@ -1,0 +1,632 @@
+"""Records as answers show them: the fields of a read model's row, moments in ISO 8601, spans as quotes.
+
+Field order is the order of the JSON. A moment is None where there was none yet. What only some answers have is UNSET
+elsewhere.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from memctl.api.reading.views import Evidence, Json, Origin, SourceRow
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of what an answer shows of one row."""
+
+
+class Quote(Record, frozen=True, kw_only=True):
+    """Where in the log a text stands, as a row keeps it."""
+
+    event: str
+    start: int
+    end: int
+    field: str
+    quote_hash: str
+
+
+class Seen(Record, frozen=True, kw_only=True):
+    """A name, and when it was seen last."""
+
+    name: str
+    at: str | None
+
+
+# --- memories and sessions ---
+
+
+class MemoryItem(Record, frozen=True, kw_only=True):
+    """A memory. Lists say besides whether it is pinned, what took its place, and what contradicts it."""
+
+    id: str
+    kind: str
+    bucket: str
+    title: str
+    gist: str
+    text: str
+    search_text: str
+    location: str
+    locations: list[str]
+    sessions: list[str]
+    importance: float
+    confidence: float
+    status: str
+    occurred_at: str | None
+    first_at: str | None
+    last_at: str | None
+    source: SourceRow
+    evidence: list[Evidence]
+    files: list[str]
+    error_types: list[str]
+    signatures: list[str]
+    outcome: str
+    task: str
+    before: str
+    project: str
+    pinned: bool | UnsetType = UNSET
+    superseded_by: str | UnsetType = UNSET
+    at_odds_with: list[str] | UnsetType = UNSET
+
+
+class Subagent(Record, frozen=True, kw_only=True):
+    """An agent that a session started."""
+
+    id: str
+    role: str
+    about: str
+    ok: bool | None
+    tool_calls: int
+    tool_failures: int
+    answers: int
+    duration_ms: int | None
+
+
+class SessionItem(Record, frozen=True, kw_only=True):
+    """A session. `last_words` are the agent's where nobody summarised it; `working_memory` is there where one session
+    is asked for."""
+
+    id: str
+    stream: str
+    agent: str
+    session_id: str
+    location: str
+    locations: list[str]
+    branch: str
+    model: str
+    agent_version: str
+    repository: str
+    title: str
+    first_prompt: str
+    summary: str
+    summarized: bool
+    tags: list[str]
+    started_at: str | None
+    last_at: str | None
+    ended_at: str | None
+    end_reason: str
+    starts: int
+    prompts: int
+    corrections: int
+    answers: int
+    tool_calls: int
+    tool_failures: int
+    commands: int
+    test_runs: int
+    errors: int
+    fixes: int
+    patches_proposed: int
+    patches_applied: int
+    files_changed: int
+    lines_added: int
+    lines_removed: int
+    tokens_in: int
+    tokens_out: int
+    tokens_cached: int
+    tasks: int
+    parent: str
+    subagents: list[Subagent]
+    project: str
+    last_words: str
+    working_memory: WorkingMemoryItem | UnsetType | None = UNSET
+
+
+# --- work ---
+
+
+class ToolTally(Record, frozen=True, kw_only=True):
+    """How often a tool was used, and how often it failed."""
+
+    tool: str
+    uses: int
+    failures: int
+
+
+class Pivot(Record, frozen=True, kw_only=True):
+    """A turn that the work took."""
+
+    step: int
+    description: str
+    reason: str
+
+
+class FilePatch(Record, frozen=True, kw_only=True):
+    """What was changed of a file, in lines."""
+
+    path: str
+    added: int
+    removed: int
+    created: bool
+    edits: int
+    description: str
+
+
+class OpenThread(Record, frozen=True, kw_only=True):
+    """What was left open."""
+
+    kind: str
+    text: str
+
+
+class EpisodeItem(Record, frozen=True, kw_only=True):
+    """One task's work in one session."""
+
+    id: str
+    stream: str
+    agent: str
+    session_id: str
+    location: str
+    task: str
+    canonical: str
+    closed: bool
+    description: str
+    task_type: str
+    started_at: str | None
+    ended_at: str | None
+    duration_us: int
+    outcome: str
+    why: str
+    confidence: float
+    feedback: str
+    complexity: float
+    steps: int
+    files: list[str]
+    symbols: list[str]
+    error_types: list[str]
+    signatures: list[str]
+    stack_signature: str
+    resolved: list[str]
+    tools: list[ToolTally]
+    plan: list[str]
+    plan_summary: str
+    decisions: list[str]
+    pivots: list[Pivot]
+    patches: list[FilePatch]
+    lines_added: int
+    lines_removed: int
+    tests_passed: bool | None
+    problem: str
+    solution: str
+    gotchas: list[str]
+    tips: list[str]
+    answer: str
+    tokens: int
+    ended_by: str
+    recalled: str
+    threads: list[OpenThread]
+    evidence: list[Evidence]
+    project: str
+
+
+class LeftOpen(Record, frozen=True, kw_only=True):
+    """What an episode ended with and left open."""
+
+    id: str
+    stream: str
+    project: str
+    description: str
+    ended_at: str | None
+    threads: list[OpenThread]
+    evidence: list[Evidence]
+
+
+class Opening(Record, frozen=True, kw_only=True):
+    """When and where a task was taken up."""
+
+    at: str | None
+    id: str
+    stream: str
+    description: str
+    task_type: str
+
+
+class Closing(Record, frozen=True, kw_only=True):
+    """When and how a task ended, and who says so."""
+
+    at: str | None
+    id: str
+    stream: str
+    outcome: str
+    by: str
+
+
+class TaskItem(Record, frozen=True, kw_only=True):
+    """A piece of work across sessions."""
+
+    id: str
+    location: str
+    canonical: str
+    description: str
+    task_type: str
+    status: str
+    outcome: str
+    opened: int
+    closed: int
+    first_at: str | None
+    last_at: str | None
+    first: Opening | None
+    latest: Opening | None
+    sessions: list[Seen]
+    closings: list[Closing]
+    evidence: list[Evidence] | UnsetType = UNSET
+    project: str = ""
+
+
+class PlanStep(Record, frozen=True, kw_only=True):
+    """A step of a plan, and how it stands."""
+
+    status: str
+    text: str
+
+
+class ActiveFile(Record, frozen=True, kw_only=True):
+    """A file that the work is at. `added` and `removed` count lines."""
+
+    path: str
+    state: str
+    before: str
+    accesses: int
+    last_at: str | None
+    added: int
+    removed: int
+
+
+class ActiveSymbol(Record, frozen=True, kw_only=True):
+    """A function or type that the work is at."""
+
+    name: str
+    state: str
+    file: str
+    uses: int
+    last_at: str | None
+
+
+class Hypothesis(Record, frozen=True, kw_only=True):
+    """What the session holds to be so; `confidence` in 0 to 1."""
+
+    at: str | None
+    key: str
+    text: str
+    status: str
+    confidence: float
+    said_by: str
+    told: int
+    stated: bool
+
+
+class Snapshot(Record, frozen=True, kw_only=True):
+    """What was at hand when something was decided."""
+
+    step: int
+    files: list[str]
+    symbols: list[str]
+    hypotheses: int
+    decisions: int
+
+
+class Decision(Record, frozen=True, kw_only=True):
+    """What was settled on, or found to be a cause."""
+
+    at: str | None
+    text: str
+    rationale: str
+    said_by: str
+    kind: str
+    stated: bool
+    alternatives: list[str]
+    context: Snapshot
+
+
+class ToolResult(Record, frozen=True, kw_only=True):
+    """What a tool came back with."""
+
+    at: str | None
+    tool: str
+    ok: bool
+    summary: str
+    result: str
+
+
+class RecentError(Record, frozen=True, kw_only=True):
+    """An error that the session met, and what was done about it."""
+
+    at: str | None
+    id: str
+    signature: str
+    message: str
+    command: str
+    resolution: str
+    step: int
+    files: list[str]
+
+
+class Discovery(Record, frozen=True, kw_only=True):
+    """What was found out."""
+
+    at: str | None
+    kind: str
+    text: str
+
+
+class WorkCounts(Record, frozen=True, kw_only=True):
+    """Totals of a session's work."""
+
+    tool_calls: int
+    tokens_used: int
+    errors_encountered: int
+    patches_proposed: int
+    patches_applied: int
+    lines_added: int
+    lines_removed: int
+
+
+class WorkingMemoryItem(Record, frozen=True, kw_only=True):
+    """What a session is at; with its `id` where it stands by itself."""
+
+    id: str | UnsetType = UNSET
+    stream: str
+    location: str
+    locations: list[str]
+    branch: str
+    started_at: str | None
+    updated_at: str | None
+    ended_at: str | None
+    task: str
+    task_description: str
+    task_type: str
+    task_status: str
+    task_started_at: str | None
+    opened_by: str
+    outcome: str
+    why: str
+    last_prompt: str
+    last_answer: str
+    steps: int
+    plan: list[PlanStep]
+    current: int
+    current_step: str
+    steps_done: list[str]
+    pending: list[str]
+    files: list[ActiveFile]
+    symbols: list[ActiveSymbol]
+    hypotheses: list[Hypothesis]
+    decisions: list[Decision]
+    pivots: list[Pivot]
+    threads: list[OpenThread]
+    tool_results: list[ToolResult]
+    errors: list[RecentError]
+    discoveries: list[Discovery]
+    stats: WorkCounts
+
+
+class Context(WorkingMemoryItem, frozen=True, kw_only=True):
+    """The working memory of the session that is meant, with the session's own names."""
+
+    project: str
+    agent: str
+    session_id: str
+    title: str
+    summary: str
+
+
+# --- claims ---
+
+
+class Saying(Record, frozen=True, kw_only=True):
+    """One time that a claim was made."""
+
+    at: str | None
+    id: str
+    tier: int
+    said_by: str
+    text: str
+    subject: str
+    confidence: float
+    span: Quote | None
+    rule: str
+    stream: str
+
+
+class InsightItem(Record, frozen=True, kw_only=True):
+    """A claim, the `level` that it has reached (1 to 4), and what it is missing. The latter are of lists."""
+
+    id: str
+    kind: str
+    canonical: str
+    polarity: int
+    everywhere: bool
+    location: str
+    text: str
+    subject: str
+    said_by: str
+    tier: int
+    confidence: float
+    sayings: int
+    first_seen: str | None
+    last_seen: str | None
+    best: Saying | None
+    strongest: float
+    sessions: list[Seen]
+    locations: list[Seen]
+    evidence: list[Evidence]
+    files: list[Seen]
+    denials: list[Seen]
+    project: str
+    level: int | UnsetType = UNSET
+    missing: list[str] | UnsetType = UNSET
+    warrant: str | UnsetType = UNSET
+
+
+class ClaimItem(Record, frozen=True, kw_only=True):
+    """One side of a subject; `stale` where a file that it is about has changed since."""
+
+    id: str
+    kind: str
+    text: str
+    canonical: str
+    polarity: int
+    tier: int
+    said_by: str
+    confidence: float
+    warrant: str
+    sessions: int
+    valid_from: str | None
+    last_seen: str | None
+    valid_until: str | None
+    superseded_by: str
+    evidence: list[Evidence]
+    files: list[str]
+    stale: bool
+
+
+class KnowledgeItem(Record, frozen=True, kw_only=True):
+    """What is held true of a subject, what stands first. `project` and `sessions` are of lists."""
+
+    id: str
+    subject: str
+    location: str
+    everywhere: bool
+    status: str
+    kind: str
+    text: str
+    tier: int
+    confidence: float
+    first_seen: str | None
+    last_seen: str | None
+    claims: list[ClaimItem]
+    memory_id: str
+    project: str | UnsetType = UNSET
+    sessions: int | UnsetType = UNSET
+
+
+class PreferenceItem(Record, frozen=True, kw_only=True):
+    """How the user likes to work, by group and aspect."""
+
+    group: str
+    name: str
+    project: str
+    insight: str
+    value: str
+    text: str
+    said: bool
+    sessions: int
+    last_seen: str | None
+    confidence: float
+
+
+class CoreSectionItem(Record, frozen=True, kw_only=True):
+    """A section of core memory, as it is or was."""
+
+    section: str
+    text: str
+    version: int
+    changed_at: str | None
+    event: str
+    by: str
+
+
+class CoreVersion(Record, frozen=True, kw_only=True):
+    """What a section of core memory was at one version."""
+
+    section: str
+    text: str
+    version: int
+    changed_at: str
+    by: str
+    event: str
+
+
+class ResolutionItem(Record, frozen=True, kw_only=True):
+    """What became of what a memory left open."""
+
+    id: str
+    condition: str
+    resolution: str
+    resolved_to: str
+    confidence: float
+    resolved_at: str | None
+    event: str
+    by: str
+
+
+class Party(Record, frozen=True, kw_only=True):
+    """A memory that a change of consolidation is about."""
+
+    id: str
+    role: str
+    title: str
+
+
+class ConsolidationChange(Record, frozen=True, kw_only=True):
+    """What consolidation did to memories, and whether it was taken back."""
+
+    id: str
+    kind: str
+    why: str
+    made_by: str
+    occurred_at: str
+    undone_at: str | None
+    undone_why: str
+    memories: list[Party]
+
+
+# --- the log ---
+
+
+class EventItem(Record, frozen=True, kw_only=True):
+    """One event of the log. `payload` has the fields of its type; `variants` counts what was recorded under its key."""
+
+    id: str
+    delivery_id: str
+    position: int
+    type: str
+    stream: str
+    actor: str
+    location: str
+    occurred_at: str
+    recorded_at: str
+    source: Origin
+    variants: int
+    sources: list[str]
+    payload: dict[str, Json]
+
+
+class TimelineItem(Record, frozen=True, kw_only=True):
+    """An event as a session's timeline shows it."""
+
+    id: str
+    position: int
+    type: str
+    actor: str
+    occurred_at: str
+    source: Origin
+    payload: dict[str, Json]
+
+
+class EventType(Record, frozen=True, kw_only=True):
+    """A type of event that may stand in the log."""
+
+    name: str
+    version: int
+    doc: str
+    fields: list[str]

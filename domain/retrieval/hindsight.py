@@ -1,0 +1,260 @@
+"""Hindsight: what a session needed, paired with what memory held before.
+
+Later events show what a session needed, and the log shows what memory held by then. A need is paired with the memory
+of an earlier session only where both show it: the same error, resolved the same way or worded the same; the same words
+of a user; the same file or value, reached from a request that is near. A pair that is not true is worse than one that
+is missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from memctl.domain.events.facts import Edit
+from memctl.domain.language.prompts import words_in
+from memctl.domain.shell.commands import head_of
+from memctl.domain.support import patterns
+from memctl.domain.support.bounded import NARROW, clipped
+
+HindsightKind = Literal["known error", "known command", "said again", "found out again", "known place"]
+
+APART = 10 * 60_000_000
+"""Microseconds that a memory has to be older than the need: of sessions side by side none learns from the other."""
+
+MOST_WORDS = 120
+"""Words of a request with its answer, or of a way to resolve an error, that are kept."""
+
+LEAST_SHARED, NEAR = 4, 0.3
+"""A memory is near to a request when it holds so many of the request's content words, and that share of them."""
+
+RARE = 4
+"""Sessions that may have held a value before, for it to say something."""
+
+ALIKE = 0.3
+"""The share of the shorter change's words that two changes have in common, to be the same way out of an error."""
+
+
+class HeldMemory(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What an earlier session left behind that a later one could have used.
+
+    `memory` is the memory that was made of it; `event` the last event that it rests on: since that event's position
+    memory held it. `words` are those of the request and its answer, or of the way an error was resolved.
+    """
+
+    at: int
+    id: str
+    stream: str
+    location: str
+    memory: str
+    event: str
+    text: str
+    words: tuple[str, ...] = ()
+
+
+class Need(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a session needed: `event` shows the need, `end` that it was met (empty where it was not)."""
+
+    at: int
+    id: str
+    stream: str
+    location: str
+    event: str
+    text: str
+    end: str = ""
+    words: tuple[str, ...] = ()
+    calls: int = 0
+    duration_us: int = 0
+    tokens: int = 0
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """A need and the memory that held what it took. `same_way`: the need was met as the memory says."""
+
+    need: Need
+    memory: HeldMemory
+    same_way: bool
+    likeness: float
+
+
+# --- requests ---
+
+ASKED, ANSWERED = 600, 2_000
+"""Characters of a request and of an answer whose words count."""
+
+FEW = 4
+"""A request of fewer content words goes on with what was asked before it."""
+
+_APART_IN_NAMES = patterns.compile(r"[^A-Za-z가-힣]+")
+
+
+def request_words(prompt: str, lead: str = "") -> tuple[str, ...]:
+    """The content words of a request; `lead` is what was asked before it, which counts where the request is short."""
+    words = words_in(prompt[:ASKED])
+    if len(words) < FEW:
+        words |= words_in(lead[:ASKED])
+    return _kept(words)
+
+
+def memory_words(prompt: str, lead: str, answer: str, files: Iterable[str]) -> tuple[str, ...]:
+    """The content words of a turn as it is remembered: what was asked, answered, and worked on."""
+    paths = " ".join(_APART_IN_NAMES.sub(" ", path) for path in files)
+    return _kept(words_in(f"{prompt[:ASKED]} {lead[:ASKED]} {answer[:ANSWERED]} {paths}"))
+
+
+def nearness(request: Iterable[str], memory: Iterable[str]) -> float:
+    """The share of a request's content words that a memory holds; 0 where it is not near."""
+    asked = frozenset(request)
+    shared = len(asked.intersection(memory))
+    likeness = shared / len(asked) if asked else 0.0
+    return round(likeness, 4) if shared >= LEAST_SHARED and likeness >= NEAR else 0.0
+
+
+def _kept(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(clipped(word, 21, NARROW) for word in sorted(words, key=_drawn)[:MOST_WORDS])
+
+
+def _drawn(word: str) -> tuple[int, str]:
+    """Long words first, which say more; so that what is cut away is not one end of the alphabet."""
+    return -len(word), word
+
+
+# --- ways out of errors ---
+
+_CHANGED = patterns.compile(r"[A-Za-z_][A-Za-z0-9_:.-]{3,}")
+_TELLING = patterns.compile(r"[:.]|[a-z][A-Z]")
+"""What a word of a change has that is no word of prose."""
+
+_CHORES = ("git add", "git commit", "git status", "git diff", "git stash", "git log", "mise run fmt", "gofmt", "cd")
+"""Commands that go along with any change, and resolve nothing by themselves."""
+
+
+def way_of(edits: Sequence[Edit], ran: Sequence[str]) -> tuple[str, ...]:
+    """The words of how an error was resolved: what edits brought in, and the heads of commands that mended it."""
+    found: dict[str, None] = {}
+    for command in ran:
+        head = head_of(command)
+        if head and not head.startswith(_CHORES):
+            found[f"ran {head}"] = None
+    for edit in edits:
+        before = frozenset(_CHANGED.findall(edit.before))
+        for word in _CHANGED.findall(edit.after):
+            if word not in before:
+                found[word.rstrip(".:-")] = None
+    return tuple(clipped(word, 40, NARROW) for word in list(found)[:MOST_WORDS])
+
+
+def same_way(one: Iterable[str], other: Iterable[str], named: str = "") -> float:
+    """How much alike two ways out of an error are: 1 where the same command mended both, 0 where nothing is shared.
+
+    `named` is the check that found the error, where it has a name: a directive of that name is a way by itself.
+    """
+    first, second = frozenset(one), frozenset(other)
+    shared = first & second
+    if any(word.startswith("ran ") for word in shared):
+        return 1.0
+    telling = [word for word in shared if _TELLING.search(word)]
+    if named and any(word.rpartition(":")[2] == named for word in telling if ":" in word):
+        return 0.9
+    likeness = len(shared) / min(len(first), len(second)) if shared else 0.0
+    return round(likeness, 4) if telling and likeness >= ALIKE else 0.0
+
+
+def check_of(message: str) -> str:
+    """The name of the check in the text of a need: `golangci-lint/dupl: …` is of `dupl`; empty where there is none."""
+    types = message.partition(":")[0].partition(",")[0]
+    return types.rpartition("/")[2] if "/" in types else ""
+
+
+_UNEXPLAINED = "edited "
+"""How an approach begins that names files, and says nothing of what was done."""
+
+
+def teaches(memory: HeldMemory) -> bool:
+    """Whether the way out of an error says more than which files were edited."""
+    return not memory.text.startswith(_UNEXPLAINED) or any(word.startswith("ran ") for word in memory.words)
+
+
+def form_of(command: str) -> tuple[str, ...]:
+    """The words of a form of a command that works: the program and what it is called with."""
+    return tuple(clipped(word, 40, NARROW) for word in command.split()[:24])
+
+
+_NUMBER = patterns.compile(r"\d+")
+_NAMELESS = ("conflict", "test failure", "panic", "shell", "exit", "file", "error")
+"""Types of errors whose message is not of one cause."""
+
+
+def same_words(one: str, other: str) -> bool:
+    """Whether two messages say the same, numbers aside."""
+    return bool(one) and _NUMBER.sub("0", one) == _NUMBER.sub("0", other)
+
+
+def is_nameless(error_types: Iterable[str]) -> bool:
+    """Whether an error's types do not say what is wrong."""
+    return all(name.startswith(_NAMELESS) for name in error_types)
+
+
+# --- pairing ---
+
+
+def pairs(
+    kind: HindsightKind,
+    needs: Sequence[Need],
+    memories: Sequence[HeldMemory],
+    *,
+    positions: Mapping[str, int] | None = None,
+    together: Callable[[str, str], bool] = lambda one, other: True,
+) -> Iterator[Pair]:
+    """Of each session's first need, the memory of an earlier session that held best what it took.
+
+    `positions` are those of events in the log: a memory counts whose last event stands before the event that shows the
+    need, whatever their clocks say; without positions all do that are older. `together` says of two locations whether
+    they are of one project.
+    """
+    said = {need.id: need.text for need in needs}
+    first: dict[str, Need] = {}
+    for need in sorted(needs, key=lambda need: (need.at, need.id)):
+        first.setdefault(need.stream, need)
+    for need in first.values():
+        held = [
+            each
+            for each in memories
+            if each.stream != need.stream
+            and each.at + APART <= need.at
+            and together(each.location, need.location)
+            and (positions is None or _before(positions, each.event, need.event))
+        ]
+        if not held or (kind == "found out again" and len({each.stream for each in held}) > RARE):
+            continue
+        likenesses = [_likeness(kind, need, each, said.get(each.id, "")) for each in held]
+        best, at = max((likeness, number) for number, likeness in enumerate(likenesses))
+        if best > 0:
+            yield Pair(need, held[at], bool(need.end) and best >= _SAME_WAY.get(kind, 0), best)
+
+
+def without_twins(found: Sequence[tuple[HindsightKind, Pair]]) -> list[bool]:
+    """Which of these stand: where the same failure is a known command, it is no known error besides."""
+    commands = {(pair.need.stream, pair.need.event) for kind, pair in found if kind == "known command"}
+    return [kind != "known error" or (pair.need.stream, pair.need.event) not in commands for kind, pair in found]
+
+
+_SAME_WAY: dict[HindsightKind, float] = {"known error": ALIKE, "known command": 1.0}
+"""From which likeness on a need was met as the memory says."""
+
+
+def _before(positions: Mapping[str, int], held: str, needed: str) -> bool:
+    return held in positions and needed in positions and positions[held] < positions[needed]
+
+
+def _likeness(kind: HindsightKind, need: Need, memory: HeldMemory, message: str) -> float:
+    if kind == "said again":
+        return 1.0
+    if kind == "known command":
+        return 1.0 if need.end and need.words == memory.words else ALIKE if memory.words else 0.0
+    if kind != "known error":
+        return nearness(need.words, memory.words)
+    alike = same_way(need.words, memory.words, check_of(need.text)) if need.end else 0.0
+    return alike or (ALIKE / 2 if teaches(memory) and same_words(need.text, message) else 0.0)

@@ -1,0 +1,71 @@
+"""What a text names that can be looked for again: files of a project, and values that are rare enough to be one's own.
+
+Values are addresses, names of environment variables, long options, and names of code of several words.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from memctl.domain.support import patterns
+from memctl.domain.support.location import inside, joined, project_of
+
+LONGEST_VALUE, SHORTEST_NAME = 120, 10
+"""Characters of a value, and of a name of code."""
+
+MOST_VALUES = 48
+"""Values of one text."""
+
+_VALUE = patterns.compile(
+    r"https?://[A-Za-z0-9.-]+(?::\d+)?(?:/[A-Za-z0-9._~/-]*)?"
+    r"|--[a-z][a-z0-9]*(?:-[a-z0-9]+)+"
+    r"|\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b"
+    r"|\b[a-z][a-z0-9]*(?:_[a-z0-9]+)+\b"
+    r"|\b[A-Za-z][a-z0-9]+(?:[A-Z][a-z0-9]*)+\b"
+)
+LONG_NAME, PARTS = 14, 3
+"""Characters of a name of code, and its parts, that is one's own."""
+
+_REDACTED = "REDACTED"
+"""What stands in a path for a name that nobody may read."""
+
+_PART = patterns.compile(r"[A-Z]+[a-z0-9]*|[a-z0-9]+")
+_WORKTREE = patterns.compile(r"(?:\.[A-Za-z0-9_-]+/worktrees|\.worktrees|\.conductor)/[^/]+/")
+
+
+@lru_cache(maxsize=512)
+def values_in(text: str) -> tuple[str, ...]:
+    """The values that a text names, each once, in order."""
+    found: dict[str, None] = {}
+    for match in _VALUE.finditer(text[:20_000]):
+        value = match[0].rstrip("./")
+        if SHORTEST_NAME <= len(value) <= LONGEST_VALUE:
+            found[value] = None
+            if len(found) == MOST_VALUES:
+                break
+    return tuple(found)
+
+
+def telling_values_in(text: str) -> tuple[str, ...]:
+    """Those values that are hardly anything else's: names of code only where they have three parts or more."""
+    return tuple(value for value in values_in(text) if is_telling(value))
+
+
+def is_telling(value: str) -> bool:
+    """Whether a value is an address, a variable or an option, or a long name of code."""
+    if "://" in value or value.startswith("--") or value.isupper():
+        return True
+    return len(value) >= LONG_NAME and len(_PART.findall(value)) >= PARTS
+
+
+@lru_cache(maxsize=4096)
+def path_within(location: str, path: str) -> str:
+    """A file's path within the project that a location lies in, the same in each of its worktrees; empty outside."""
+    if _REDACTED in path:
+        return ""  # several files may be called so now
+    whole = joined(location, path)
+    for root in (project_of(location), location):
+        if inside(whole, root):
+            rest = whole[len(root) + 1 :]
+            return rest[worktree.end() :] if (worktree := _WORKTREE.match(rest)) else rest
+    return ""

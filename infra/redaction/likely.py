@@ -1,0 +1,213 @@
+"""Whether a value is likely a secret, by its letters and by the name that it stands under.
+
+A secret was drawn at random: its letters, digits and cases change often and spell no words. What programs write beside
+their secrets was named by people: paths, identifiers, versions, words with a number. Hashes and ids were drawn at
+random too, so that there the name decides.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable
+
+from memctl.domain.support import patterns
+
+_PLACEHOLDER = patterns.compile(
+    r"^(?:your|my|some|the|an?|this|that|new|old|example|sample|dummy|fake|mock|foo|bar|changeme|placeholder|redacted"
+    r"|undefined|null|none|true|false|string|process\.env|os\.environ|import\.meta|env|secrets|vault|ref)(?:[^a-z0-9]|$)"
+    r"|placeholder|change_?me|your[_-]|[_-]here$|example\.(?:com|org)|\.\.\.|…|\*\*\*|xxxx|redacted",
+    patterns.I,
+)
+_DIGEST = patterns.compile(
+    r"^(?:sha\d*[:-])?(?:[0-9a-f]{7,32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128})$"
+    r"|^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$|^(?:sha\d+|h1|md5)[:-]",
+    patterns.I,
+)
+_HEX = patterns.compile(r"^[0-9a-f]{20,}$", patterns.I)
+_PATH = patterns.compile(
+    r"^[~.]{0,2}/[\w.-]+/|^[A-Za-z]:[\\/]|^\.{1,2}/|://|^[\w-]+(?:/[\w-]+)+\.\w+$|@\d+\.\d"
+    r"|^[a-z_]\w{0,19}(?:\.[a-z_]\w{0,19})+$"
+    r"|\.(?:py|js|ts|tsx|jsx|mjs|go|rs|md|json|ya?ml|toml|txt|html|css|sh|pem|crt|key|pub|lock|log|csv|xml|java|rb|php)$",
+    patterns.I,
+)
+_DATED = patterns.compile(r"^(?:19|20)\d\d-?\d\d-?\d\d(?:$|[T_ .:-]\d*)")
+_PIECES = patterns.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_CLUSTER = patterns.compile(r"[bcdfghjklmnpqrstvwxz]{5}|[aeiou]{4}|q[^u]|[jqz][bcdfgjkmnpqrstvwx]", patterns.I)
+_VOWEL = patterns.compile(r"[aeiouy]", patterns.I)
+_RUN = patterns.compile(r"[A-Za-z0-9+/]{16,}={0,2}")
+
+_LONGEST_WORD = 14
+"""Letters of the longest piece that may be a word."""
+
+_LONGEST_BLOCK = 40_000
+"""Characters between the lines of a key block."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_IDS = _words(
+    "toolu srvtoolu msg req call resp item run thread step file org proj asst fc rs evt cus sub prod price"
+    " chatcmpl cmpl gen session agent task job build trace span user usr node block hook plan prj dpl team pi ch"
+    " in txn acct inv ws reqs batch vs ft ftjob conv event request response message tool uuid id sha sha1 sha256"
+    " sha512 md5 h1 img image tmp temp css js chunk hash commit branch pr issue test tests mcp snap fixture v1 v2"
+    " chain artifact upload download draft"
+)
+"""First words of ids, which are as random as secrets."""
+
+_PREFIXES = _words("sk pk rk ak pat tok tkn token key api apikey secret sec live prod bot oauth access pass auth")
+"""First words of secrets."""
+
+_KEYS = _words("key keys token tokens auth access secret secrets private salt credential credentials")
+
+_PUBLIC = _words(
+    "public pub primary foreign cache sort partition range hash object bucket idempotency dedupe lookup row"
+    " column map dict group item entry page next prev previous continuation cursor sync start end max min total"
+    " input output num count prompt completion eos bos pad unk mask sep cls special config setting settings"
+    " registry route query i18n translation locale message error host event feature flag state storage react arrow"
+    " hot short shortcut parent child metric label tag node file path index json meta image issue project version"
+    " commit checksum lock integrity digest etag last first unique composite natural surrogate csp site trace span"
+    " push publishable recaptcha turnstile of by the a no any each"
+)
+"""What stands before `key` or `token` where it is none to keep: what a map, a page or a table is addressed by."""
+
+_STRONG = patterns.compile(
+    r"secret|token|pass|pwd|credential|(?:api|access|private|auth|account)[ _.-]?key", patterns.I
+)
+_PASSWORD = patterns.compile(r"(?:pass(?:word|wd|wort|phrase|code)?|pwd)s?$", patterns.I)
+
+
+def entropy(value: str) -> float:
+    """Shannon's, in bits a character."""
+    counts = Counter(value).values()
+    return -sum(n / len(value) * math.log2(n / len(value)) for n in counts)
+
+
+def spelt(value: str) -> bool:
+    """Whether words and short numbers make it up, as they do an identifier, a path or a phrase."""
+    pieces = [found[0] for found in _PIECES.finditer(value)]
+    numbers = [piece for piece in pieces if piece.isdecimal()]
+    words = [piece for piece in pieces if not piece.isdecimal()]
+    letters = sum(map(len, words))
+    if len(numbers) > 3 or any(len(each) > 4 for each in numbers) or (numbers and _HEX.search(value)):
+        return False
+    if len(numbers) > 1 and letters < 4 * len(words) and len(value) >= 16:
+        return False
+    known = 0
+    for word in words:
+        if len(word) < 3:
+            continue
+        if len(word) > _LONGEST_WORD or not _VOWEL.search(word) or _CLUSTER.search(word):
+            return False
+        known += len(word)
+    return known * 3 >= letters * 2
+
+
+def drawn(value: str) -> bool:
+    """Whether the value looks drawn at random: many different characters, digits among the letters, no words."""
+    if len(value) < 12 or _PLACEHOLDER.search(value) or _PATH.search(value):
+        return False
+    digits = sum(character.isdecimal() for character in value)
+    if digits < 2 or not any(character.isalpha() for character in value):
+        return False
+    return len(set(value)) >= 8 and entropy(value) >= 2.8 and not spelt(value)
+
+
+def unspoken(value: str) -> bool:
+    """Whether letters alone, in one run, are longer than words get."""
+    return len(value) >= 20 and value.isalnum() and len(set(value)) >= 12 and not spelt(value)
+
+
+def shaped(value: str, name: str = "") -> bool:
+    """Whether a value of a vendor's shape is neither words nor a path."""
+    return not _PATH.search(value) and not spelt(value)
+
+
+def assigned(value: str, name: str) -> bool:
+    """Whether a value that a name stands before, with a sign of assignment between, is a secret."""
+    strong = _STRONG.search(name) is not None
+    if _public(name) or _DATED.search(value) or (not strong and _first_word(value) in _IDS):
+        return False
+    if len(value) < (12 if strong else 16):
+        return False
+    if len(name) <= 6 and _DIGEST.search(value):  # a bare `key` or `auth` is a map's, or a file's
+        return False
+    return drawn(value) or unspoken(value)
+
+
+def told(value: str, name: str) -> bool:
+    """Whether a value that follows a name, with nothing between but a space or a dash, is a secret."""
+    if (
+        _public(name)
+        or _DATED.search(value)
+        or _first_word(value) in _IDS
+        or (len(name) <= 7 and _DIGEST.search(value))
+    ):
+        return False
+    run = _TAILS.split(value, 1)[0]
+    if run != value and _HEX.search(run):  # the name of a file, with a hash in it
+        return False
+    return len(value) >= 14 and (drawn(value) or unspoken(value))
+
+
+def prefixed(value: str, name: str) -> bool:
+    """Whether a token that says with its first letters whose it is, is a secret: `abc_`, and what was drawn."""
+    words = _TAILS.split(name.lower())
+    if len(value) < 20 or words[0] in _IDS or _PATH.search(value) or _DATED.search(value):
+        return False
+    telling = not _PREFIXES.isdisjoint(words)
+    if _HEX.search(_TAILS.split(value, 1)[0]) and not telling:
+        return False
+    kinds = [_kind(character) for character in value]
+    changes = sum(one != next for one, next in itertools.pairwise(kinds))
+    if telling:
+        return "0" in kinds and changes >= 3 and drawn(value)
+    mixed = len(set(kinds)) == 3 or (len(value) >= 28 and "0" in kinds)
+    return mixed and changes * 4 >= len(value) and drawn(value)
+
+
+_TAILS = patterns.compile(r"[_.-]")
+
+
+def block(value: str, name: str = "") -> bool:
+    """Whether text between the lines of a key block is that block, and not code that speaks of one."""
+    if len(value) > _LONGEST_BLOCK:
+        return False
+    runs = [found[0] for found in _RUN.finditer(value)]
+    return any(len(run) >= 24 or not spelt(run) for run in runs) and sum(map(len, runs)) * 4 > len(value)
+
+
+def encoded(value: str, name: str) -> bool:
+    """Whether a value within a secret's manifest is data in Base64."""
+    if name.strip("\"' ").lower() in ("apiversion", "kind", "name", "namespace", "type", "uid", "resourceversion"):
+        return False
+    try:
+        plain = base64.b64decode(value, validate=True)
+    except binascii.Error:
+        return False
+    return len(value) >= 24 or (plain.isascii() and plain.decode("ascii").strip().isprintable())
+
+
+def _first_word(value: str) -> str:
+    return _TAILS.split(value, 1)[0].lower()
+
+
+def _kind(character: str) -> str:
+    return "0" if character.isdecimal() else "A" if character.isupper() else "a"
+
+
+def _public(name: str) -> bool:
+    words = [found[0].lower() for found in _PIECES.finditer(name)]
+    while words and words[-1] in _KEYS:
+        words.pop()
+    return bool(words) and words[-1] in _PUBLIC
+
+
+JUDGES: dict[str, Callable[[str, str], bool]] = {
+    each.__name__: each for each in (assigned, told, shaped, prefixed, block, encoded)
+}

@@ -1,0 +1,259 @@
+"""What sessions needed, and what memory could have given them, side by side: one row for each thing and project.
+
+A row holds needs and memories as facts report them, in order of time. Which memory stood in the log before which need
+is asked when it is read (`domain.retrieval.hindsight.pairs`): positions depend on the order of arrival, rows do not.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+
+from memctl.domain.events.event import derived_of
+from memctl.domain.events.facts import CommandTried, ErrorOccurred, ErrorResolved, KnowledgeNeeded, Turn
+from memctl.domain.knowledge.memory import memory_id
+from memctl.domain.retrieval.hindsight import (
+    HeldMemory,
+    HindsightKind,
+    Need,
+    form_of,
+    is_nameless,
+    memory_words,
+    way_of,
+)
+from memctl.domain.support.bounded import LOCATIONS, NARROW, Seen, clipped, one_line, seen
+from memctl.domain.support.location import project_name
+from memctl.domain.support.mentions import path_within, telling_values_in
+from memctl.projections import known_commands
+from memctl.projections.kernel import projection
+
+OLDEST, NEWEST = 4, 8
+"""Needs, and memories, of one thing that are kept: so many of the oldest and of the newest."""
+
+MOST_NEEDS = 20
+"""The newest needs that are kept of errors and of what users say, which take less room."""
+
+OF_TWO_FACTS = ("known error", "known command")
+"""Kinds of which one fact says that a thing was needed, and another how it ended."""
+
+WAY, REQUEST, REMEMBERED = 24, 40, 64
+"""Words of a way out of an error, of a request, and of a turn as it is remembered."""
+
+FILES, VALUES = 20, 12
+"""Files and values of one turn that are remembered."""
+
+
+class Hindsight(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that sessions of one project needed, or left behind. Times in microseconds.
+
+    `kind` and `subject` (the error's signature, the sentence's words, the value, the path within the project) are empty
+    while nobody needed it. `several`: there are needs and memories, and they are not all of one session.
+    """
+
+    kind: HindsightKind | None = None
+    subject: str = ""
+    last_at: int = 0
+    several: bool = False
+    locations: tuple[Seen, ...] = ()
+    needs: tuple[Need, ...] = ()
+    memories: tuple[HeldMemory, ...] = ()
+
+
+Shown = CommandTried | ErrorOccurred | ErrorResolved | KnowledgeNeeded | Turn
+
+KINDS: dict[str, HindsightKind] = {"place": "known place", "value": "found out again", "said": "said again"}
+"""The kinds of hindsight by the kind of a `KnowledgeNeeded`."""
+
+
+def row_id(kind: HindsightKind, location: str, subject: str) -> str:
+    """Key of what is known of a thing in the project of that location."""
+    return str(derived_of("hindsight", kind, project_name(location), subject))
+
+
+def _keys(fact: Shown) -> tuple[str, ...]:
+    match fact:
+        case CommandTried():
+            known = fact.outcome != "worked" and fact.keys
+            return (row_id("known command", fact.location, fact.keys[0]),) if known else ()
+        case ErrorOccurred() | ErrorResolved():
+            return (row_id("known error", fact.location, fact.signature),)
+        case KnowledgeNeeded():
+            return (row_id(KINDS[fact.kind], fact.location, fact.subject),)
+        case Turn():
+            paths = (path_within(fact.location, path) for path in fact.files[:FILES])
+            places = [row_id("known place", fact.location, path) for path in paths if path]
+            values = telling_values_in(fact.answer)[:VALUES]
+            return (*places, *(row_id("found out again", fact.location, value) for value in values))
+
+
+@projection(row=Hindsight, key=_keys, indexes=(("several", "last_at"), ("kind", "last_at")))
+def hindsight(row: Hindsight | None, fact: Shown) -> Hindsight:
+    """What sessions needed, beside what earlier ones had left in memory: known errors and commands, known places,
+    what was said and found out again."""
+    row = row or Hindsight()
+    match fact:
+        case CommandTried():
+            row = _needing(row, "known command", fact.keys[0], _wrong_call(fact))
+            if fact.outcome == "replaced":
+                row = _holding(row, _working_form(fact))
+        case ErrorOccurred():
+            row = _needing(row, "known error", fact.signature, _error(fact))
+        case ErrorResolved():
+            row = _needing(row, "known error", fact.signature, _met(fact))
+            row = _holding(row, _resolution(fact))
+        case KnowledgeNeeded():
+            row = _needing(row, KINDS[fact.kind], fact.subject, _need(fact))
+            if fact.kind == "said" and fact.turn is not None:
+                row = _holding(row, _held(fact, memory_id("turn", str(fact.turn)), (), fact.text))
+        case Turn():
+            words = memory_words(fact.prompt, fact.lead, fact.answer, fact.files)
+            row = _holding(row, _held(fact, memory_id("turn", str(fact.id)), words, fact.prompt))
+    streams = {each.stream for each in row.needs} | {each.stream for each in row.memories}
+    return msgspec.structs.replace(
+        row,
+        last_at=max(row.last_at, int(fact.occurred_at)),
+        locations=seen(row.locations, fact.location, int(fact.occurred_at), LOCATIONS),
+        several=bool(row.needs) and bool(row.memories) and len(streams) > 1,
+    )
+
+
+def _wrong_call(fact: CommandTried) -> Need:
+    replaced = fact.outcome == "replaced"
+    return Need(
+        at=int(fact.occurred_at),
+        id=str(fact.failed if replaced and fact.failed is not None else fact.id),
+        stream=clipped(fact.stream, 160, NARROW),
+        location=clipped(fact.location, 200, NARROW),
+        event=str(fact.evidence[0].event) if fact.evidence else "",
+        text=one_line(f"{fact.command}: {fact.message}", 200),
+        end=str(fact.evidence[-1].event) if replaced and fact.evidence else "",
+        words=form_of(fact.works),
+        calls=fact.calls,
+    )
+
+
+def _working_form(fact: CommandTried) -> HeldMemory:
+    instead = f" in {fact.directory}" if fact.directory else ""
+    return HeldMemory(
+        at=int(fact.occurred_at),
+        id=str(fact.failed),
+        stream=clipped(fact.stream, 160, NARROW),
+        location=clipped(fact.location, 200, NARROW),
+        memory=known_commands.row_id(fact.location, fact.keys[0]),
+        event=str(fact.evidence[-1].event) if fact.evidence else "",
+        text=one_line(f"`{fact.works}`{instead} instead of `{fact.command}`", 200),
+        words=form_of(fact.works),
+    )
+
+
+def _error(fact: ErrorOccurred) -> Need:
+    # What has no name of its own is told apart by its message.
+    types = "" if is_nameless(fact.error_types) else ", ".join(fact.error_types[:2])
+    return Need(
+        at=int(fact.occurred_at),
+        id=str(fact.id),
+        stream=clipped(fact.stream, 160, NARROW),
+        location=clipped(fact.location, 200, NARROW),
+        event=str(fact.evidence[0].event) if fact.evidence else "",
+        text=one_line(f"{types}: {fact.message}" if types else fact.message, 300),
+    )
+
+
+def _met(fact: ErrorResolved) -> Need:
+    return Need(
+        at=int(fact.occurred_at) - max(fact.duration_us, 0),
+        id=str(fact.error),
+        stream=clipped(fact.stream, 160, NARROW),
+        location=clipped(fact.location, 200, NARROW),
+        event=str(fact.evidence[0].event) if fact.evidence else "",
+        text="",
+        end=str(fact.evidence[-1].event) if fact.evidence else "",
+        words=way_of(fact.edits, fact.ran)[:WAY],
+        calls=fact.calls,
+        duration_us=max(fact.duration_us, 0),
+        tokens=fact.tokens,
+    )
+
+
+def _resolution(fact: ErrorResolved) -> HeldMemory:
+    return HeldMemory(
+        at=int(fact.occurred_at),
+        id=str(fact.error),
+        stream=clipped(fact.stream, 160, NARROW),
+        location=clipped(fact.location, 200, NARROW),
+        memory=memory_id("bug_pattern", fact.signature),
+        event=str(fact.evidence[-1].event) if fact.evidence else "",
+        text=one_line(fact.approach, 200),
+        words=way_of(fact.edits, fact.ran)[:WAY],
+    )
+
+
+def _need(fact: KnowledgeNeeded) -> Need:
+    return Need(
+        at=int(fact.occurred_at),
+        id=str(fact.id),
+        stream=clipped(fact.stream, 160, NARROW),
+        location=clipped(fact.location, 200, NARROW),
+        event=str(fact.evidence[0].event) if fact.evidence else "",
+        text=one_line(fact.text or fact.subject, 200),
+        end=str(fact.evidence[-1].event) if fact.evidence else "",
+        words=tuple(clipped(word, 21, NARROW) for word in fact.words[:REQUEST]),
+        calls=fact.calls,
+        duration_us=fact.duration_us,
+        tokens=fact.tokens,
+    )
+
+
+def _held(fact: KnowledgeNeeded | Turn, memory: str, words: tuple[str, ...], text: str) -> HeldMemory:
+    return HeldMemory(
+        at=int(fact.occurred_at),
+        id=str(fact.id),
+        stream=clipped(fact.stream, 160, NARROW),
+        location=clipped(fact.location, 200, NARROW),
+        memory=memory,
+        event=str(fact.evidence[-1].event) if fact.evidence else "",
+        text=one_line(text, 200),
+        words=words[:REMEMBERED],
+    )
+
+
+def _needing(row: Hindsight, kind: HindsightKind, subject: str, need: Need) -> Hindsight:
+    before = next((each for each in row.needs if each.id == need.id), need)
+    # An error, and what resolved it, whichever came first.
+    met = max(
+        before,
+        need,
+        key=lambda each: (bool(each.end), _settled(msgspec.structs.replace(each, text="", at=0, duration_us=0))),
+    )
+    began, ended = min(before.at, need.at), max(before.at + before.duration_us, need.at + need.duration_us)
+    text = max(before.text, need.text)
+    need = msgspec.structs.replace(met, text=text, at=began, duration_us=max(ended - began, 0))
+    newest = NEWEST if kind in ("known place", "found out again") else MOST_NEEDS
+    needs = _kept(row.needs, need, newest, drawn=kind in OF_TWO_FACTS)
+    return msgspec.structs.replace(row, kind=kind, subject=clipped(subject, 200), needs=needs)
+
+
+def _holding(row: Hindsight, memory: HeldMemory) -> Hindsight:
+    before = next((each for each in row.memories if each.id == memory.id), memory)
+    found = max(before, memory, key=_settled)
+    return msgspec.structs.replace(row, memories=_kept(row.memories, found, NEWEST, drawn=row.kind in OF_TWO_FACTS))
+
+
+def _settled(each: Need | HeldMemory) -> bytes:
+    """An order among versions of the same thing that is no order of arrival."""
+    return msgspec.json.encode(each)
+
+
+E = TypeVar("E", Need, HeldMemory)
+
+
+def _kept(kept: tuple[E, ...], item: E, newest: int, *, drawn: bool) -> tuple[E, ...]:
+    """The oldest and the newest of them, newest first. What was left out lies between those that stay, so it could
+    never come back. `drawn`: those of the greatest ids instead, where two facts may give one thing two times."""
+    others: list[E] = [each for each in kept if each.id != item.id]
+    others.append(item)
+    if drawn:
+        others = sorted(others, key=lambda each: each.id, reverse=True)[: OLDEST + newest]
+    others.sort(key=lambda each: (each.at, each.id), reverse=True)
+    return tuple(others if len(others) <= OLDEST + newest else others[:newest] + others[-OLDEST:])

@@ -1,0 +1,63 @@
+"""The blocks that memory put before the agent of a session, newest first."""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.domain.events.recalls import MemoryRecalled
+from memctl.domain.support.bounded import NARROW, clipped, newest
+from memctl.projections.kernel import Recorded, projection
+
+BLOCKS, MEMORIES = 48, 8
+"""Blocks of a session that are kept, and memories of a block."""
+
+
+class Block(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One block: when (microseconds), for which hook, and its memories with their scores (0 to 1), first one first."""
+
+    at: int
+    id: str
+    hook: str
+    memories: tuple[tuple[str, float], ...] = ()
+    tokens: int = 0
+    withheld: bool = False
+
+
+class Injections(msgspec.Struct, frozen=True, kw_only=True):
+    """The newest blocks of one session, and how many there were."""
+
+    location: str = ""
+    last_at: int = 0
+    located_at: tuple[int, str] = (0, "")
+    """When the newest block was put there, and its event."""
+    count: int = 0
+    blocks: tuple[Block, ...] = ()
+
+
+@projection(row=Injections, key=lambda recorded: recorded.event.stream, indexes=(("last_at",),))
+def injections(row: Injections | None, recorded: Recorded[MemoryRecalled]) -> Injections:
+    """What memory put before the agent of each session, or held back: the memories, with rank and score."""
+    row = row or Injections()
+    event, seen = recorded.event, recorded.payload
+    at = int(event.occurred_at)
+    block = Block(
+        at=at,
+        id=str(event.delivery_id),
+        hook=clipped(seen.hook, 40, NARROW),
+        memories=tuple((clipped(each.id, 80, NARROW), _score(each.score)) for each in seen.memories[:MEMORIES]),
+        tokens=seen.tokens,
+        withheld=seen.withheld,
+    )
+    place = max((row.located_at, row.location), ((at, block.id), clipped(event.location, 400, NARROW)))
+    return msgspec.structs.replace(
+        row,
+        count=row.count + 1,
+        last_at=max(row.last_at, at),
+        blocks=newest(row.blocks, block, BLOCKS),
+        located_at=place[0],
+        location=place[1],
+    )
+
+
+def _score(score: float) -> float:
+    return round(min(max(score, 0.0), 1.0), 3) + 0.0

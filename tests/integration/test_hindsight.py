@@ -1,0 +1,126 @@
+"""Hindsight over a real store: what memory held when it was needed, by positions, recalled or not, and forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from doors import Door, door_to
+from events import observed, stated
+from histories import digests
+
+from memctl.api.erasure import scope as forget
+from memctl.api.queries import hindsight as queries
+from memctl.api.queries.endings import endings
+from memctl.api.queries.recalls import recalls
+from memctl.api.reading import models
+from memctl.api.reading.pages import page
+from memctl.api.reading.places import Places
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import PromptSubmitted, SessionEnded, ToolCalled, ToolFailed, ToolReturned
+from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory
+from memctl.infra.log.append import append
+from memctl.infra.readmodels import generations
+from memctl.infra.redaction import prepare
+from memctl.infra.settings import load_settings
+
+EVERYWHERE = Places(None, "asked", None)
+HOUR = 3600
+USAGE = "error: unrecognized subcommand 'bun'\n\nUsage: rtk [OPTIONS] <COMMAND>"
+
+
+@pytest.fixture
+def door(postgres_server: str, migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    data = tmp_path_factory.mktemp("data")
+    with door_to(postgres_server, migrated_template, data, location="/home/dana/ledger") as door:
+        generations.ensure_live(door.connection, 2)
+        yield door
+
+
+def session(name: str, at: int) -> list[NewEvent]:
+    """A command that fails, and the form of it that works."""
+    told = [
+        PromptSubmitted(line="1", text="Run the tests of the ledger and say what fails"),
+        ToolCalled(line="2", tool="Bash", call="a", input={"command": "rtk bun run test"}),
+        ToolFailed(line="3", call="a", text=USAGE, exit_code=2),
+        ToolCalled(line="4", tool="Bash", call="b", input={"command": "bun run test"}),
+        ToolReturned(line="5", call="b", text="12 pass", exit_code=0),
+    ]
+    return [prepare(observed(payload, session=name, at=at + number)) for number, payload in enumerate(told)]
+
+
+def held(door: Door) -> list[queries.Record]:
+    return queries.records(door.known(), EVERYWHERE)
+
+
+def test_a_known_command_is_found_with_where_it_was_held_and_what_it_cost(door: Door) -> None:
+    append(door.connection, 1, [*session("one", 0), *session("two", HOUR)])
+    [record] = held(door)
+    assert (record.kind, record.session, record.memory.session) == (
+        "known command", "session/claude-code/two", "session/claude-code/one",
+    )  # fmt: skip
+    assert (record.calls, record.seconds, record.met, record.same_way, record.recall) == (1, 2, True, True, None)
+    assert 0 < record.memory.position < record.position
+    report = queries.hindsight(door.known(), EVERYWHERE)
+    assert [(count.kind, count.count, count.calls) for count in report.counts if count.count] == [
+        ("known command", 1, 1)
+    ]
+    assert [(week.count, week.recalled) for week in report.weeks] == [(1, 0)]
+    explained = queries.explained(door.known(), EVERYWHERE, record.id[:8])
+    assert explained is not None
+    assert explained.why.startswith("`rtk bun` had failed so before")
+    assert queries.explained(door.known(), EVERYWHERE, "zzzz") is None
+
+
+def test_what_was_imported_after_the_need_was_not_held(door: Door) -> None:
+    append(door.connection, 1, session("two", HOUR))
+    append(door.connection, 1, session("one", 0))
+    assert held(door) == []
+
+
+def test_a_memory_that_was_put_before_the_agent_was_recalled(door: Door) -> None:
+    append(door.connection, 1, [*session("one", 0), *session("two", HOUR), *session("three", 2 * HOUR)])
+    door.known()
+    [pattern] = [
+        keyed.key
+        for keyed in page(door.known(), models.memories, "occurred_at", [], limit=50)[0]
+        if keyed.row.kind == "bug_pattern"
+    ]
+
+    def recall(name: str, at: int, withheld: bool = False) -> NewEvent:
+        memories = (RecalledMemory("another"), RecalledMemory(pattern, 0.7))
+        seen = MemoryRecalled(hook="PostToolUseFailure", memories=memories, withheld=withheld)
+        return stated(f"session/claude-code/{name}", seen, f"recall-{name}-{at}", at=at)
+
+    append(door.connection, 1, [recall("two", HOUR + 3), recall("three", 2 * HOUR + 300)])
+    append(door.connection, 1, [recall("three", 2 * HOUR + 3, withheld=True)])
+    found = {record.session.rpartition("/")[2]: record.recall for record in held(door)}
+    assert found["two"] == queries.Recall("PostToolUseFailure", 2, 0.7)
+    shown = recalls(door.known(), EVERYWHERE).items
+    assert [(each.session.rpartition("/")[2], each.count) for each in shown] == [("three", 2), ("two", 1)]
+    [block] = shown[1].blocks
+    assert [(each.id == pattern, each.rank, each.kind) for each in block.memories] == [
+        (False, 1, ""), (True, 2, "bug_pattern"),
+    ]  # fmt: skip
+    assert found["three"] is None, "it came after the need was met, or was held back"
+
+
+def test_what_is_forgotten_is_needed_and_held_no_more(door: Door) -> None:
+    append(door.connection, 1, [*session("one", 0), *session("two", HOUR)])
+    assert len(held(door)) == 1
+    planned = forget.plan(door.known(), session="one")
+    forget.forget(load_settings(), door.connection, 1, planned, None)
+    assert held(door) == []
+
+
+def test_work_ends_with_its_session_a_commit_or_a_days_silence(door: Door) -> None:
+    append(door.connection, 1, session("one", 0))
+    totals = endings(door.known(), EVERYWHERE)
+    assert sum(totals[f"tasks_{how}"] for how in ("succeeded", "failed", "partial", "unknown")) == 1, "a day's silence"
+    now = 1_000_000_000  # decades on: nothing is silent for a day yet
+    append(door.connection, 1, session("two", now))
+    assert endings(door.known(), EVERYWHERE) == totals
+    append(door.connection, 1, [prepare(observed(SessionEnded(line="9", reason="exit"), session="two", at=now + 60))])
+    after = endings(door.known(), EVERYWHERE)
+    assert sum(after.values()) > sum(totals.values())
+    assert digests(door.connection)

@@ -1,0 +1,239 @@
+"""Hindsight: which needs are paired with which memories, and that nothing else is."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+from telling import Session, facts_of
+
+from memctl.domain.events.event import Event, Micros
+from memctl.domain.events.facts import Edit, ErrorResolved, Fact, Identified, KnowledgeNeeded
+from memctl.domain.language.sayings import sayings_in
+from memctl.domain.retrieval.hindsight import APART, HeldMemory, Need, Pair, nearness, pairs, same_way, way_of
+from memctl.domain.support.mentions import is_telling, path_within, values_in
+from memctl.projections.hindsight import Hindsight, hindsight
+
+HOUR = 3_600_000_000
+
+
+def need(at: int, stream: str, **fields: Any) -> Need:
+    return Need(at=at, id=f"n{at}", stream=stream, location="/work/shop", event=f"e{at}", text="x", **fields)
+
+
+def memory(at: int, stream: str, **fields: Any) -> HeldMemory:
+    fields = {"text": "ran `bun test` instead", **fields}
+    return HeldMemory(at=at, id=f"m{at}", stream=stream, location="/work/shop", memory="m", event=f"h{at}", **fields)
+
+
+# --- pairing ---
+
+
+def test_a_memory_of_an_earlier_session_is_paired_and_the_sessions_own_is_not() -> None:
+    asked = need(5 * HOUR, "b")
+    assert [pair.memory.stream for pair in pairs("said again", [asked], [memory(0, "a"), memory(0, "b")])] == ["a"]
+    assert not list(pairs("said again", [asked], [memory(0, "b")]))
+
+
+def test_sessions_side_by_side_learn_nothing_from_each_other() -> None:
+    assert not list(pairs("said again", [need(APART - 1, "b")], [memory(0, "a")]))
+    assert list(pairs("said again", [need(APART, "b")], [memory(0, "a")]))
+
+
+def test_memory_is_what_the_log_held_and_not_what_clocks_say() -> None:
+    """An older session that was imported after the need was no help."""
+    asked, held = need(5 * HOUR, "b"), memory(0, "a")
+    assert list(pairs("said again", [asked], [held], positions={asked.event: 9, held.event: 8}))
+    assert not list(pairs("said again", [asked], [held], positions={asked.event: 8, held.event: 9}))
+    assert not list(pairs("said again", [asked], [held], positions={asked.event: 8}))  # forgotten
+
+
+def test_of_a_session_the_first_need_counts() -> None:
+    found = list(pairs("said again", [need(6 * HOUR, "b"), need(5 * HOUR, "b")], [memory(0, "a")]))
+    assert [pair.need.at for pair in found] == [5 * HOUR]
+
+
+def test_other_projects_are_apart() -> None:
+    asked, held = need(5 * HOUR, "b"), memory(0, "a")
+    assert not list(pairs("said again", [asked], [held], together=lambda one, other: False))
+
+
+def test_a_value_that_many_sessions_held_says_nothing() -> None:
+    words = ("basket", "checkout", "discount", "voucher")
+    held = [memory(n, f"a{n}", words=words) for n in range(5)]
+    asked = need(5 * HOUR, "b", words=words)
+    assert list(pairs("found out again", [asked], held[:4]))
+    assert not list(pairs("found out again", [asked], held))
+
+
+def test_a_request_is_near_where_a_memory_holds_enough_of_its_words() -> None:
+    asked = ("basket", "checkout", "discount", "rounding", "voucher")
+    assert nearness(asked, ("basket", "checkout", "discount", "voucher", "other")) == 0.8
+    assert nearness(asked, ("basket", "checkout", "discount")) == 0.0
+    assert nearness([*asked, *(f"word{n}" for n in range(20))], asked) == 0.0
+    assert nearness((), ()) == 0.0
+
+
+# --- errors ---
+
+
+def resolved(at: int, stream: str, way: Sequence[str], text: str = "ran `x`") -> tuple[Need, HeldMemory]:
+    met = need(at, stream, end=f"end{at}", words=tuple(way), calls=3)
+    return met, msgspec.structs.replace(memory(at + 1, stream, text=text, words=tuple(way)), id=met.id)
+
+
+def found_for(*sessions: tuple[Need, HeldMemory]) -> list[Pair]:
+    return list(pairs("known error", [each[0] for each in sessions], [each[1] for each in sessions]))
+
+
+def test_the_same_command_mended_it_again() -> None:
+    [pair] = found_for(resolved(0, "a", ["ran bun test"]), resolved(HOUR, "b", ["ran bun test", "cart"]))
+    assert (pair.need.stream, pair.same_way, pair.likeness) == ("b", True, 1.0)
+
+
+def test_an_error_in_other_words_that_ended_otherwise_is_no_pair() -> None:
+    one, other = resolved(0, "a", ["ran bun test"]), resolved(HOUR, "b", ["cart.total"])
+    assert [pair.same_way for pair in found_for(one, other)] == [False]
+    elsewhere = msgspec.structs.replace(other[0], text="another message")
+    assert not found_for(one, (elsewhere, other[1]))
+
+
+def test_a_resolution_that_names_files_alone_taught_nothing() -> None:
+    assert not found_for(resolved(0, "a", ["cart"], "edited cart.go"), resolved(HOUR, "b", ["total"]))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        (["exec.CommandContext", "ctx"], ["exec.CommandContext"], 1.0),
+        (["error", "return"], ["error", "return"], 0.0),
+        (["nolint:dupl", "a", "b", "c", "d"], ["nolint:dupl", "e", "f", "g", "h"], 0.9),
+        ([], [], 0.0),
+    ],
+)
+def test_two_ways_are_alike_by_what_they_brought_in(one: list[str], other: list[str], alike: float) -> None:
+    assert same_way(one, other, "dupl") == alike
+
+
+def test_a_way_is_what_edits_brought_in_and_commands_that_are_no_chores() -> None:
+    edit = Edit("a.go", "x := exec.Command(name)", "x := exec.CommandContext(ctx, name)")
+    assert way_of([edit], ["git add a.go", "bun run lint:fix"]) == ("ran bun run lint:fix", "exec.CommandContext")
+
+
+# --- what sessions show ---
+
+
+def searching(*, named: bool = False, looked: int = 3) -> list[Event]:
+    """A user asks for something, the agent looks around, and edits a file."""
+    session = Session()
+    session.user("Round the vouchers of a basket at checkout" + (" in pricing.py" if named else ""))
+    for number in range(looked):
+        session.runs(f"grep -rn voucher part{number}", "/work/shop/pricing.py:3: PRICE_ROUNDING_MODE = 1")
+    session.edits("/work/shop/pricing.py", "mode = 1", "mode = PRICE_ROUNDING_MODE")
+    return session.events
+
+
+def needs_of(events: Sequence[Event]) -> list[tuple[str, str, int]]:
+    facts = [fact for fact in facts_of(events) if isinstance(fact, KnowledgeNeeded) and fact.kind != "said"]
+    return [(fact.kind, fact.subject, fact.calls) for fact in facts]
+
+
+def test_what_was_searched_for_and_then_used_was_needed() -> None:
+    assert dict.fromkeys(kind for kind, _, _ in needs_of(searching())) == {"place": None}
+    [(_, path, calls)] = needs_of(searching())
+    assert (path, calls) == ("pricing.py", 4)
+
+
+def test_what_the_prompt_names_was_known() -> None:
+    assert needs_of(searching(named=True)) == []
+
+
+def test_what_was_found_at_once_was_no_search() -> None:
+    assert needs_of(searching(looked=2)) == []
+
+
+def test_what_a_user_says_has_a_key_by_its_words_whatever_their_order() -> None:
+    [(one, _)] = sayings_in("Never commit generated protobuf files!")
+    [(other, sentence)] = sayings_in("generated protobuf files: never commit")
+    assert (one, sentence) == (other, "generated protobuf files: never commit")
+    [(allowed, _)] = sayings_in("Commit the generated protobuf files")
+    assert allowed != one
+
+
+@pytest.mark.parametrize(
+    "prompt", ["yes please", "Implement the following plan:\n\nuse pnpm for the tests", "word " * 400]
+)
+def test_assent_plans_and_long_pastes_are_no_sayings(prompt: str) -> None:
+    assert sayings_in(prompt) == ()
+
+
+def test_values_are_addresses_options_variables_and_long_names() -> None:
+    found = values_in("--dry-run-all at https://staging.example.org:8443/v1. with DATABASE_URL in computeGrandTotals")
+    assert found == ("--dry-run-all", "https://staging.example.org:8443/v1", "DATABASE_URL", "computeGrandTotals")
+    assert [is_telling(name) for name in ("branchName", "session_id")] == [False, False]
+    assert [is_telling(name) for name in ("computeGrandTotals", "DATABASE_URL")] == [True, True]
+
+
+def test_a_files_path_is_the_same_in_each_worktree_and_unknown_outside() -> None:
+    assert path_within("/work/shop", "/work/shop/src/cart.py") == "src/cart.py"
+    assert path_within("/work/shop/.worktrees/fix", "/work/shop/.worktrees/fix/src/cart.py") == "src/cart.py"
+    assert path_within("/work/shop", "src/cart.py") == "src/cart.py"
+    assert path_within("/work/shop", "/etc/hosts") == ""
+    assert path_within("/work/shop", "docs/REDACTED.md") == ""
+
+
+# --- the fold ---
+
+
+def errors_in(session: str, after: int, outcome: str = "bun test") -> list[Fact]:
+    """An error of one session that `outcome` resolved."""
+    told = Session()
+    told.user("Run the tests of the cart please")
+    told.runs("rtk bun run test", "error: unrecognized subcommand 'bun'\n\nUsage: rtk [OPTIONS] <COMMAND>", exit_code=2)
+    told.runs("bun run test", "12 pass")
+    shifted = []
+    for fact in facts_of(told.events):
+        if isinstance(fact, Identified):
+            fields: dict[str, Any] = {"stream": f"session/claude-code/{session}"}
+            fields["occurred_at"] = Micros(fact.occurred_at + after)
+            changed = msgspec.structs.replace(fact, **fields)
+            shifted.append(msgspec.structs.replace(changed, id=_other(fact.id, session)))
+            if isinstance(fact, ErrorResolved):
+                shifted[-1] = msgspec.structs.replace(shifted[-1], error=_other(fact.error, session))
+    return [fact for fact in shifted if isinstance(fact, tuple(hindsight.facts))]
+
+
+def _other(id: Any, session: str) -> Any:
+    from uuid import uuid5
+
+    return uuid5(id, session)
+
+
+def rows_of(facts: Sequence[Any]) -> dict[str, Hindsight]:
+    rows: dict[str, Hindsight] = {}
+    for fact in facts:
+        for key in hindsight.keys(fact):
+            row = hindsight(rows.get(key), fact)
+            assert row is not None
+            rows[key] = row
+    return rows
+
+
+def test_an_error_that_two_sessions_met_is_in_one_row_whatever_the_order() -> None:
+    facts = [*errors_in("one", 0), *errors_in("two", HOUR)]
+    errors = [fact for fact in facts if type(fact).__name__.startswith("Error")]
+    rows = [rows_of(order) for order in itertools.permutations(errors)]
+    assert all(each == rows[0] for each in rows)
+    [row] = rows[0].values()
+    [pair] = pairs("known error", row.needs, row.memories)
+    assert (pair.need.stream, pair.memory.stream, pair.same_way) == (
+        "session/claude-code/two", "session/claude-code/one", True,
+    )  # fmt: skip
+    assert pair.need.calls == 1
+
+
+def test_what_one_session_alone_shows_is_not_several() -> None:
+    assert not any(row.several for row in rows_of(errors_in("one", 0)).values())
