@@ -32,6 +32,7 @@ from memctl.domain.events.feedback import (
 from memctl.domain.events.file_checks import FileObserved
 from memctl.domain.events.observations import Observation, PromptSubmitted, ResponseReceived, ToolCalled, ToolReturned
 from memctl.domain.events.processor_events import StrategyDistilled
+from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory
 from memctl.domain.knowledge.consolidation import STREAM as CONSOLIDATION
 from memctl.domain.knowledge.consolidation import (
     ConsolidationUndone,
@@ -140,6 +141,7 @@ def statements() -> list[NewEvent]:
         (CONSOLIDATION, ConsolidationUndone(change=UUID(int=2), memories=("a-5", "a-6"))),
         (CONSOLIDATION, ReflectionMade(topic="file:a.go", title="It fails", text="It fails.", memories=("a-2",))),
         (CONSOLIDATION, FileObserved(path="/home/dana/shop/part0/cart.go", blob="1a2b")),
+        ("session/claude-code/recalled", MemoryRecalled(hook="SessionStart", memories=(RecalledMemory("a-memory"),))),
         ("project/shop", ProjectIdentified(location="/home/dana/shop/part0", root="/home/dana/shop")),
         ("project/shop", ProjectMerged(into="host/shop", merged="/home/dana/shop/part1")),
         ("project/shop", ProjectSplit(part="/home/dana/shop/part1")),

@@ -43,6 +43,9 @@ _OTHER_CAP = 4096
 _SHORT_NAME = LONGEST_NAME // 4
 """Characters of a name that is never too long."""
 
+_NAMES = frozenset(("line", "parent", "call", "asked", "subagent"))
+"""Fields of observations that hold a name which a client drew. Two that differ have to stay two."""
+
 _SHORT_PATH = LONGEST // 6
 """Characters of a location that is never too long."""
 
@@ -153,10 +156,14 @@ def _renamed(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewEv
             head, slash, last = name.rpartition("/") if field == "stream" else ("", "", name)
             if redactor.names_a_secret(head):
                 head, slash, last = "", "", name
-            digest = hashlib.sha256(last.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-            changes[field] = f"{head}{slash}x{digest}"
+            changes[field] = f"{head}{slash}{_digest(last)}"
             counts["name"] += 1
     return msgspec.structs.replace(event, **changes) if changes else event
+
+
+def _digest(name: str) -> str:
+    """What takes the place of a name that holds a secret."""
+    return f"x{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 
 # One function: a case for each type that an event's fields have. It runs on every event, so it calls nothing further.
@@ -224,7 +231,7 @@ class _Rewrite:
         if isinstance(value, msgspec.Struct):
             most = _MOST_COUNTED if isinstance(value, Observation) else _MOST_STATED
             fields = {
-                name: (old, _counted(old, most) if old.__class__ is int else self.value(old))
+                name: (old, _counted(old, most) if old.__class__ is int else self._field(name, old))
                 for name in value.__struct_fields__
                 if (old := getattr(value, name))
             }
@@ -236,6 +243,14 @@ class _Rewrite:
         if isinstance(value, (int, float)) and not _SMALLEST <= value <= _LARGEST:
             return f"{value:e}" if abs(value) < 10**300 else "[… number too large …]"
         return value
+
+    def _field(self, name: str, value: Any) -> Any:
+        if name not in _NAMES or not isinstance(value, str):
+            return self.value(value)
+        if self._redactor.names_a_secret(value):
+            self._counts["name"] += 1
+            return _digest(value)
+        return clean(value)
 
     def text(self, text: str, key: str = "") -> str:
         text, private = drop_private(clean(text))

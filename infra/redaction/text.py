@@ -98,8 +98,11 @@ class Redactor:
         self._within = [patterns.compile(rule.within.encode()) if rule.within else None for rule in self._rules]
         self._of = [patterns.compile(rule.of.encode()) if rule.of else None for rule in self._rules]
         self._judges = [JUDGES[rule.judge] if rule.judge else None for rule in self._rules]
-        self._of_secrets = {
-            n for n, rule in enumerate(self._rules) if not rule.id.startswith(("user.", "memctl.personal."))
+        # Clients draw the names of sessions, lines and calls at random: only a vendor's shape makes a secret of one.
+        self._of_names = {
+            n
+            for n, rule in enumerate(self._rules)
+            if not rule.id.startswith(("user.", "memctl.personal.")) and rule.judge in ("", "shaped", "block")
         }
         # What stands around tells a rule before what it finds does. Private blocks are cut elsewhere, but seen in the
         # same pass.
@@ -123,7 +126,7 @@ class Redactor:
         What a user wants cut besides is not asked: a name is the same under all settings.
         """
         data = clean(name).encode()
-        return any(self._matches(index, data) for index in self._scan(data) & self._of_secrets)
+        return any(self._matches(index, data) for index in self._scan(data) & self._of_names)
 
     def redact(self, text: str, before: str = "", after: str = "") -> tuple[str, Counter[str]]:
         """The text with `[redacted:<kind>]` for each secret, and how many of each kind.

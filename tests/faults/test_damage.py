@@ -32,8 +32,8 @@ from memctl.infra.log.append import append
 from memctl.infra.log.migrate import migrate
 from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
-from memctl.infra.vectors import digests, outbox, store
 from memctl.infra.vectors import models as vector_models
+from memctl.infra.vectors import outbox, store
 from memctl.workers.folding.drain import Drainer, catch_up
 from memctl.workers.folding.outbox import Outbox
 
@@ -223,7 +223,7 @@ def test_vectors_that_are_overwritten_on_disk_are_built_again_from_rows_and_cach
         points = Outbox(connection, client, stage2)
         while points.sync() or points.embed(Signs()):
             pass
-        before = digests.point_digests(client, points.collection)
+        before = store.point_digests(client, points.collection)
         assert len(before) == store.count(client, points.collection) > 5
         client.close()
 
@@ -241,7 +241,7 @@ def test_vectors_that_are_overwritten_on_disk_are_built_again_from_rows_and_cach
         while points.sync():
             pass
         assert points.backlog() == (0, 0), "each dense vector comes from the cache"
-        assert digests.point_digests(client, points.collection) == before
+        assert store.point_digests(client, points.collection) == before
         assert outbox.backlog(connection, stage2) == (0, 0)
         client.close()
 

@@ -155,10 +155,10 @@ def test_what_is_of_another_project_is_not_there_by_its_id_either(api: Api, of_a
         hidden = [
             item["id"]
             for what in ("memories", "sessions", "episodes", "tasks", "insights", "knowledge")
-            for item in owner.page(what, project="ledger", limit=200)["items"]
+            for item in owner.page(what, dict, project="ledger", limit=200).json["items"]
         ]
-        hidden += [hit["signature"] for hit in owner.known_bugs(project="ledger", limit=50)["hits"]]
-        memories = owner.page("memories", project="ledger", limit=200)["items"]
+        hidden += [hit["signature"] for hit in owner.known_bugs(project="ledger", limit=50).json["hits"]]
+        memories = owner.page("memories", dict, project="ledger", limit=200).json["items"]
         hidden += [each["event_id"] for item in memories for each in item["evidence"]]
     assert len(hidden) > 20
     for id in hidden:
@@ -185,7 +185,7 @@ def test_a_key_for_a_project_speaks_of_that_one_alone(api: Api, of_atlas: str) -
     assert say("note", text="maps are drawn at night") == 403
     assert say("core-append", section="human", content="x", location=ATLAS) == 403
     with api.client() as owner:
-        memory = owner.page("memories", project="ledger", limit=1)["items"][0]["id"]
+        memory = owner.page("memories", dict, project="ledger", limit=1).json["items"][0]["id"]
     assert say("rate", memory=memory, value=0.0, location=ATLAS) == 404
 
 
@@ -379,13 +379,13 @@ def test_a_key_for_a_project_states_nothing_that_holds_elsewhere(
     assert say("relate", source="library:npm/a", relation="uses", target="library:npm/b") == 403
     assert say("note_sentiment", node="library:npm/react", score=-1.0) == 403
     with api.client() as owner:
-        hidden = owner.page("memories", project="ledger", limit=1)["items"][0]
+        hidden = owner.page("memories", dict, project="ledger", limit=1).json["items"][0]
     change = hidden["evidence"][0]["event_id"]
     assert say("undo_change", change=change, rules=["x"]) == 404
     assert say("note", text="I am a backend developer at a bank") == 200
     fold()
     with api.client() as owner:
-        claims = [each for each in owner.page("insights", limit=200)["items"] if "backend" in each["text"]]
+        claims = [each for each in owner.page("insights", dict, limit=200).json["items"] if "backend" in each["text"]]
     assert [each["everywhere"] for each in claims] == [False]
 
 

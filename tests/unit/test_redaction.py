@@ -158,14 +158,25 @@ def test_the_key_of_a_value_tells_that_it_is_secret() -> None:
     assert prepared.payload.input == {"env": {"AWS_SECRET_ACCESS_KEY": "[redacted:aws-secret-key]", "HOME": "/root"}}
 
 
+@pytest.mark.parametrize(
+    "name", ["ses_3994a054fffedJCLU7MZInAJRI", "msg_01HqR7vT9xKpW3nYbZc5dEfG", "xk_9f8G7h6J5k4L3m2N1p0Q"]
+)
+def test_what_a_client_drew_as_a_name_stays_as_it_is(name: str) -> None:
+    given = event(ToolReturned(text="ok", tool="Bash", line=name, call=name))
+    given = msgspec.structs.replace(given, session_id=name, dedupe_key=f"transcript:opencode:{name}:0")
+    assert prepare(given) == given
+
+
 def test_every_string_of_an_event_is_looked_at() -> None:
     payload = ToolReturned(
         text=KEY, tool=KEY, file=f"/w/{KEY}.txt", branch=KEY, patch=(Hunk(1, 1, (" a", f"+{KEY}")),), line=KEY, call=KEY
     )
     prepared = prepare(event(payload, location=f"/w/{KEY}"))
+    assert isinstance(prepared.payload, ToolReturned)
     stored = msgspec.json.encode(prepared.payload) + prepared.location.encode()
     assert KEY.encode() not in stored
-    assert stored.count(MARK.encode()) == 8
+    assert stored.count(MARK.encode()) == 6
+    assert prepared.payload.line == prepared.payload.call != ""  # two that differ have to stay two
     named = prepare(event(NoticeReceived(kind="x", data={KEY: {"deep": [[KEY]]}})))
     assert KEY.encode() not in msgspec.json.encode(named.payload)
 
