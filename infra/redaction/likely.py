@@ -53,8 +53,8 @@ def _words(text: str) -> frozenset[str]:
 
 _IDS = _words(
     "toolu srvtoolu msg req call resp item run thread step file org proj asst fc rs evt cus sub prod price"
-    " chatcmpl cmpl gen ses sess prt session agent task job build trace span user usr node block hook plan prj dpl team pi ch"
-    " in txn acct inv ws reqs batch vs ft ftjob conv event request response message tool uuid id sha sha1 sha256"
+    " chatcmpl cmpl gen ses sess prt session agent task job build trace span user usr node block hook plan prj dpl team"
+    " pi ch in txn acct inv ws reqs batch vs ft ftjob conv event request response message tool uuid id sha sha1 sha256"
     " sha512 md5 h1 img image tmp temp css js chunk hash commit branch pr issue test tests mcp snap fixture v1 v2"
     " chain artifact upload download draft"
 )
