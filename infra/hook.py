@@ -33,6 +33,9 @@ ACKNOWLEDGED = b'{"ok": true'
 RECALL_PATIENCE_S = 2.0
 """How long an answer may take from when it was asked for, which is before the delivery is durable."""
 
+TOOL_PATIENCE_S = 0.5
+"""How long it may take where nothing is delivered and a tool waits: an answer there is a lookup by key."""
+
 MOST_ASKED = 1 << 20
 """Bytes of a payload that memory is asked about."""
 
@@ -93,7 +96,7 @@ def _asked(arguments: list[str]) -> dict[str, str] | None:
     rest = iter(arguments[1:])
     for argument in rest:
         name, equals, value = argument.partition("=")
-        if argument in ("--recall", "--stdin"):
+        if argument in ("--recall", "--recall-only", "--stdin"):
             named[argument] = argument
         elif name in named:
             named[name] = value if equals else next(rest, "")
@@ -121,8 +124,11 @@ def _deliver(asked: dict[str, str]) -> None:
     data_dir = asked["--data-dir"] or data_directory(user)
     door = _door(data_dir, user)
     # Memory looks while the door makes the delivery durable.
-    asks = "--recall" in asked and off != "recall" and len(payload) <= MOST_ASKED
+    asks = ("--recall" in asked or "--recall-only" in asked) and off != "recall" and len(payload) <= MOST_ASKED
     asking = _ask(data_dir, asked, identifier, payload) if asks else None
+    if "--recall-only" in asked:  # the tool has not run: what it did is delivered when it has
+        os.write(1, _answer(*asking) if asking else b"")
+        return
     waits = off != "save" and (len(payload) > MAX_PAYLOAD or not _through_door(door, delivery))
     if waits and _is_off(data_dir, payload):  # the door would drop it; by the time that it is drained it may be on
         off, waits = "save", False
@@ -188,7 +194,8 @@ def _ask(
     """
     import _socket
 
-    deadline = time.monotonic() + RECALL_PATIENCE_S
+    only = "--recall-only" in asked
+    deadline = time.monotonic() + (TOOL_PATIENCE_S if only else RECALL_PATIENCE_S)
     agent, event = asked["--agent"], asked["--event"]
     if not (agent + event).replace("-", "").isalnum():
         return None
@@ -200,7 +207,8 @@ def _ask(
         client.connect(path)
         head = (
             f"POST /v1/hooks/{agent}?event={event} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
-            f"Memctl-Delivery: {identifier}\r\nContent-Length: {len(payload)}\r\nConnection: close\r\n\r\n"
+            f"Memctl-Delivery: {'' if only else identifier}\r\nContent-Length: {len(payload)}\r\n"
+            "Connection: close\r\n\r\n"
         )
         request = head.encode() + payload
         return client, request[client.send(request) :], deadline

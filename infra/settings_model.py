@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, model_validator
@@ -19,6 +19,9 @@ PROJECT_MAY_SET = frozenset({"space", "output_cap", "log_level", "save", "recall
 Endpoint = Literal[
     "database_url", "redis_url", "qdrant_url", "qdrant_api_key", "api_url", "api_token", "api_socket", "door_socket"
 ]
+
+
+RecallHook = Literal["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUseFailure", "SubagentStart"]
 
 
 def _absolute(path: Path) -> Path:
@@ -188,6 +191,9 @@ class Settings(BaseSettings):
     )
     save: bool = Field(default=True, description="false: nothing that hooks and transcripts deliver is kept")
     recall: bool = Field(default=True, description="false: hooks inject nothing for an agent")
+    recall_at: tuple[RecallHook, ...] = Field(
+        default=get_args(RecallHook), description="the hooks at which memory may inject, in Claude Code's words"
+    )
     withhold_share: float = Field(
         default=0.0, ge=0, le=1, description="share of prompts that get no memories, so that help can be measured"
     )

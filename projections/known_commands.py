@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeVar
+
 import msgspec
 
 from memctl.domain.events.event import derived_of
 from memctl.domain.events.facts import CommandTried
-from memctl.domain.failures.known_commands import LONGEST_FORM, LONGEST_KEY, odds
+from memctl.domain.failures.known_commands import ENOUGH, LONGEST_FORM, LONGEST_KEY, odds
 from memctl.domain.support.bounded import NARROW, Seen, clipped, newest, seen
 from memctl.projections.kernel import projection
 
@@ -76,6 +79,60 @@ class KnownCommand(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 def row_id(location: str, key: str) -> str:
     """Key of what is known of a command's key at a location."""
     return str(derived_of("known_command", location, key))
+
+
+class Warning(NamedTuple):
+    """What is worth saying before a command runs: the call that failed before, and the form that went well instead.
+
+    `id` is the key of the row that has it.
+    """
+
+    id: str
+    row: KnownCommand
+    failed: FailedCall
+    works: WorkingForm
+    odds: float
+
+
+def together(rows: Sequence[tuple[str, KnownCommand]]) -> tuple[str, KnownCommand]:
+    """What the places of one project show of one key, by the key of the row whose form is the newest."""
+    if len(rows) == 1:
+        return rows[0]
+    id, _ = max(rows, key=lambda each: (each[1].works[0].at if each[1].works else 0, each[1].last_failed_at, each[0]))
+    every = [row for _, row in rows]
+    return id, KnownCommand(
+        location="",
+        subject=next((row.subject for row in every if row.subject), ""),
+        failures=sum(row.failures for row in every),
+        successes=sum(row.successes for row in every),
+        last_failed_at=max(row.last_failed_at for row in every),
+        last_worked_at=max(row.last_worked_at for row in every),
+        failed=_newest([each for row in every for each in row.failed], FAILURES),
+        works=_newest([each for row in every for each in row.works], WORKING),
+        worked=tuple(sorted((each for row in every for each in row.worked), key=lambda s: -s.at)[:SESSIONS]),
+    )
+
+
+def warning(rows: Iterable[tuple[str, KnownCommand]], stream: str) -> Warning | None:
+    """The likeliest failure of a command with these keys in a session, where the form that works is known.
+
+    None where it is likelier to go well, and where the session has met the failure itself.
+    """
+    best: Warning | None = None
+    for id, row in rows:
+        works, likely = row.works_now(stream), row.odds(stream)
+        if works is None or likely < ENOUGH or any(each.stream == stream for each in row.failed):
+            continue
+        if best is None or (likely, row.last_failed_at) > (best.odds, best.row.last_failed_at):
+            best = Warning(id, row, row.before(stream)[0], works, likely)
+    return best
+
+
+E = TypeVar("E", FailedCall, WorkingForm)
+
+
+def _newest(items: Iterable[E], most: int) -> tuple[E, ...]:
+    return tuple(sorted(items, key=lambda each: (each.at, each.id), reverse=True)[:most])
 
 
 @projection(

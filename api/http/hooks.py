@@ -13,6 +13,7 @@ from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from starlette.background import BackgroundTask
 
+from memctl.api.assist.before import Delegations
 from memctl.api.assist.recall import Injection, recall
 from memctl.api.reading import models
 from memctl.api.reading.caller import CALLER, OWNER, Caller
@@ -24,7 +25,9 @@ from memctl.api.write.command_handler import CommandHandler
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import Agent, event_id_of, hook_key, session_stream
 from memctl.domain.events.recalls import MemoryRecalled, held_back
+from memctl.domain.session.tools import family_of
 from memctl.infra.hooks.capture_policy import CapturePolicy
+from memctl.infra.settings_model import RecallHook
 from memctl.infra.transcripts.fields import string
 from memctl.infra.transcripts.hook_dialects import answer, place_of, read_asked
 
@@ -34,6 +37,7 @@ log = logging.getLogger("memctl.api")
 def routes(readers: Readers, engine: Engine, doors: CommandHandler, silence: CapturePolicy) -> APIRouter:
     """One route. It answers 204 if there is nothing to inject, which is most of the time."""
     router = APIRouter(tags=["hooks"])
+    delegations = Delegations()
 
     @router.post("/hooks/{agent}", responses={204: {"description": "There is nothing to inject."}})
     async def hook(
@@ -47,6 +51,13 @@ def routes(readers: Readers, engine: Engine, doors: CommandHandler, silence: Cap
         name = string(payload.get("hook_event_name"))
 
         session, here = place_of(payload)
+        if name not in doors.settings.recall_at and name in get_args(RecallHook):
+            return Response(status_code=204)
+        if name == "PreToolUse" and family_of(string(payload.get("tool_name"))) == "delegate":
+            delegations.asked(session, payload)
+            return Response(status_code=204)
+        if name == "SubagentStart":
+            payload = {**payload, "prompt": delegations.started(session, string(payload.get("agent_type")))}
         caller = CALLER.get()
         # Whoever has a key is on another machine: a path of theirs says nothing of what lies here.
         if silence.off("recall", session, here if caller == OWNER else ""):

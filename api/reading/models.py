@@ -12,6 +12,7 @@ from memctl.projections.episodes import episodes
 from memctl.projections.hindsight import hindsight
 from memctl.projections.injections import injections
 from memctl.projections.insights import insights
+from memctl.projections.known_commands import known_commands
 from memctl.projections.locations import locations
 from memctl.projections.memories import memories
 from memctl.projections.observed_files import observed_files
@@ -48,6 +49,7 @@ __all__ = [
     "hindsight",
     "injections",
     "insights",
+    "known_commands",
     "locations",
     "memories",
     "observed_files",

@@ -121,12 +121,17 @@ def lesson_of(solution: Solution) -> str:
     error message can ask for that, and an agent that obeyed once is no proof that it was right.
     """
     after = "\n".join(change.after for change in solution.edits)
-    if _RISKY.search(f"{solution.approach}\n{solution.description}\n{after}"):
+    if is_risky(f"{solution.approach}\n{solution.description}\n{after}"):
         return ""
     changed = [line for change in solution.edits if (line := _changed(change))][:MOST_CHANGES]
     if not solution.description and not changed:
         return "" if _ONLY_EDITED.match(solution.approach) else solution.approach
     return "; ".join([each for each in (solution.description,) if each] + changed)
+
+
+def is_risky(text: str) -> bool:
+    """Whether commands in a text would install, download or widen rights: nobody is given them unasked."""
+    return _RISKY.search(text) is not None
 
 
 _ONLY_EDITED = patterns.compile(r"^edited [^;]*$")

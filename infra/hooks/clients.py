@@ -50,6 +50,8 @@ class Client(NamedTuple):
     files: Callable[[Client, Path | None, bool], list[Change]]
     """The changes that put memctl in (True) or take it out, given a data directory that is not the usual one."""
     hooks_file: Callable[[], Path]
+    before: tuple[tuple[str, str], ...] = ()
+    """Hooks at which memory is asked and nothing is kept, each with the tools for which the client calls it."""
     note: str = ""
     """What a person has to do besides."""
 
@@ -60,6 +62,8 @@ def command(client: Client, event: str, data_dir: Path | None) -> str:
     `data_dir` where it is not the one that a hook finds by itself.
     """
     words = [sys.executable, "-I", "-S", hook.__file__, "ingest", "--stdin", "--agent", client.name]
+    if event in dict(client.before):
+        words += ["--recall-only"]
     words += ["--recall"] if event in client.asking else []
     words += ["--data-dir", str(data_dir)] if data_dir else []
     return shlex.join(words)
@@ -256,9 +260,9 @@ def _of_plugin(path: Path) -> list[str]:
 def _lay_groups(client: Client, data_dir: Path | None, timeout: int, settings: Settings) -> None:
     """Hooks as Claude Code keeps them: by event, groups of commands."""
     hooks = settings.setdefault("hooks", {})
-    for event in client.events:
+    for event, tools in (*((event, "") for event in client.events), *client.before):
         entry = {"type": "command", "command": command(client, event, data_dir), "timeout": timeout}
-        hooks.setdefault(event, []).append({"hooks": [entry]})
+        hooks.setdefault(event, []).append({**({"matcher": tools} if tools else {}), "hooks": [entry]})
 
 
 def _strip_hooks(settings: Settings) -> None:
@@ -355,6 +359,7 @@ CLIENTS = {
             frozenset(("SessionStart", "UserPromptSubmit", "PostToolUseFailure")),
             _claude,
             lambda: _home("CLAUDE_CONFIG_DIR", "~/.claude") / "settings.json",
+            before=(("PreToolUse", "Bash|Edit|MultiEdit|Write|NotebookEdit|Task|Agent"), ("SubagentStart", "")),
         ),
         Client(
             "codex",
@@ -400,4 +405,6 @@ CLIENTS = {
 ALIASES = {"gemini": "gemini-cli"}
 """Other names by which `memctl install` knows a client."""
 
-_KNOWN_EVENTS = frozenset(event for client in CLIENTS.values() for event in client.events)
+_KNOWN_EVENTS = frozenset(
+    event for client in CLIENTS.values() for event in (*client.events, *(name for name, _ in client.before))
+)

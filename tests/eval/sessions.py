@@ -6,7 +6,8 @@ import sys
 import tarfile
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -73,6 +74,22 @@ class Data:
     def facts(self) -> dict[str, list[Fact]]:
         """What stage 1 makes of each session."""
         return {stream: derive(stream, events).drain() for stream, events in self.streams.items()}
+
+
+UNSEEN = "agent-sessions-2.tar.xz"
+
+
+@contextmanager
+def unseen(data: Data) -> Iterator[Data | None]:
+    """The sessions that no rule was made on; None where they are not there."""
+    archive = data.file(UNSEEN)
+    if archive is None:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="memctl-eval-") as unpacked:
+        with tarfile.open(archive) as packed:
+            packed.extractall(unpacked)  # as the archive says; `filter` came with 3.11.4
+        yield Data(data.folder, Path(unpacked))
 
 
 def in_order(facts: Iterable[list[Fact]]) -> list[Fact]:

@@ -658,9 +658,25 @@ def test_a_prompt_is_not_answered_with_what_its_own_session_said(api: Api) -> No
     assert told_at(api, **asked, session_id="atlas1") == (204, "")
 
 
+def test_a_subagent_starts_with_what_bears_on_the_task_that_it_was_handed(api: Api) -> None:
+    task = {"prompt": "이제부터 지도 색상은 항상 등고선보다 밝게 해줘", "subagent_type": "Explore"}
+    here = {"session_id": "hands", "cwd": ATLAS}
+    handed = {"hook_event_name": "PreToolUse", "tool_name": "Task", "tool_input": task, **here}
+    assert told_at(api, **handed) == (204, "")
+    starts = {"hook_event_name": "SubagentStart", "agent_id": "a1", "agent_type": "Explore", **here}
+    status, injected = told_at(api, **starts)
+    assert status == 200
+    assert "등고선보다 밝게" in injected
+    assert told_at(api, **starts) == (204, ""), "a task is of one subagent"
+
+
 @pytest.mark.parametrize(
     "payload",
     [
+        {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "python -m pytest"}},
+        {"hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": {"file_path": 7}},
+        {"hook_event_name": "PreToolUse", "tool_name": ["Bash"], "tool_input": {"command": ["a", 1]}},
+        {"hook_event_name": "SubagentStart", "agent_type": "Explore", "prompt": "whether money is a Decimal"},
         {"hook_event_name": "UserPromptSubmit", "prompt": "/compact and then go on with money"},
         {"hook_event_name": "UserPromptSubmit", "prompt": "go on"},
         {"hook_event_name": "UserPromptSubmit", "prompt": ["money"]},
@@ -703,6 +719,24 @@ def test_a_hook_that_asks_prints_what_its_client_is_to_read_and_nothing_else(api
     (tmp_path / "run" / "api").write_text(f"{api.socket}\nanother-token\n")
     assert b"memctl is not running" in run()  # no door listens there, which is said once
     assert run() == b""
+
+
+def test_a_hook_that_only_asks_leaves_nothing_in_the_spool(api: Api, tmp_path: Path) -> None:
+    payload = json.dumps({"hook_event_name": "SessionStart", "session_id": "o", "cwd": LEDGER}).encode()
+    command = [sys.executable, "-I", "-S", hook.__file__, "ingest", "--stdin", "--recall-only"]
+
+    def run() -> bytes:
+        done = subprocess.run(
+            [*command, f"--data-dir={tmp_path}"], input=payload, capture_output=True, timeout=60, check=True
+        )
+        assert done.stderr == b""
+        return done.stdout
+
+    assert run() == b""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "api").write_text(f"{api.socket}\n{TOKEN}\n")
+    assert "never float" in json.loads(run())["hookSpecificOutput"]["additionalContext"]
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
 def test_core_memory_stands_at_the_start_of_every_session(api: Api, memory: Remembered) -> None:

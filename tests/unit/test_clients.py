@@ -74,13 +74,16 @@ def test_every_hook_of_a_client_calls_memctl_once(name: str) -> None:
     client = CLIENTS[name]
     put(installing(client))
     hooks = json.loads(client.hooks_file().read_text())["hooks"]
-    assert sorted(hooks) == sorted(client.events)
+    before = dict(client.before)
+    assert sorted(hooks) == sorted([*client.events, *before])
     for event, [group] in hooks.items():
         line = command(client, event, None)
         timeout = clients.TIMEOUT_S * (1000 if name == "gemini-cli" else 1)  # Gemini counts in milliseconds
-        assert group == {"hooks": [{"type": "command", "command": line, "timeout": timeout}]}
+        matcher = {"matcher": before[event]} if before.get(event) else {}
+        assert group == {**matcher, "hooks": [{"type": "command", "command": line, "timeout": timeout}]}
         assert line in installed(client)
         assert ("--recall" in shlex.split(line)) is (event in client.asking)
+        assert ("--recall-only" in shlex.split(line)) is (event in before)
 
 
 def test_cursor_has_commands_by_event_and_the_version_it_asks_for() -> None:
@@ -150,7 +153,7 @@ def test_what_others_put_there_stays(file: Path) -> None:
     put(installing(CLAUDE))
     found = json.loads(file.read_text())
     assert found["hooks"]["Stop"][0] == THEIRS["hooks"]["Stop"][0]
-    assert found["hooks"]["PreToolUse"] == THEIRS["hooks"]["PreToolUse"]
+    assert found["hooks"]["PreToolUse"][:-1] == THEIRS["hooks"]["PreToolUse"]
     assert found["permissions"] == THEIRS["permissions"]
 
 

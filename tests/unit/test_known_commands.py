@@ -18,7 +18,7 @@ from memctl.domain.failures.known_commands import (
     wrong_call,
 )
 from memctl.domain.failures.signatures import errors_in
-from memctl.projections.known_commands import KnownCommand, known_commands, row_id
+from memctl.projections.known_commands import KnownCommand, known_commands, row_id, together, warning
 
 
 def call_of(command: str, output: str, directory: str = "/work/shop") -> WrongCall | None:
@@ -156,6 +156,21 @@ def test_the_same_call_that_goes_well_later_clears_it() -> None:
     assert row is not None
     assert row.successes == 1
     assert row.odds("another") < ENOUGH
+
+
+def test_what_several_places_of_a_project_show_counts_together() -> None:
+    failing, working = Session(), Session()
+    for session in (failing, working):
+        session.user("Run the tests.")
+    failing.runs("rtk bun run test", "error: unrecognized subcommand 'bun'", exit_code=2)
+    failing.runs("bun run test", "4 pass")
+    working.runs("echo 1", "1")
+    working.runs("rtk bun run test", "4 pass")
+    rows = [(name, row_of(tried(session), "rtk bun")) for name, session in (("a", failing), ("b", working))]
+    id, row = together([(name, row) for name, row in rows if row is not None])
+    assert (id, row.failures, row.successes, len(row.works)) == ("a", 1, 1, 1)
+    assert warning([("a", rows[0][1])], "another") is not None if rows[0][1] else False
+    assert warning([(id, row)], "another") is None, "it went well since, at another place of the project"
 
 
 def test_an_install_clears_a_missing_program() -> None:

@@ -6,15 +6,12 @@ Events count as recorded when they happened. Counts only: whether the records ar
 
 from __future__ import annotations
 
-import tarfile
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 from figures import Figure, Missing
-from sessions import Data
+from sessions import Data, unseen
 
 from memctl.domain.events.facts import Fact, Identified
 from memctl.domain.retrieval.hindsight import Pair, pairs, without_twins
@@ -22,7 +19,6 @@ from memctl.domain.support.location import project_name
 from memctl.projections.hindsight import Hindsight, hindsight
 
 KINDS = ("known error", "known command", "said again", "found out again", "known place")
-UNSEEN = "agent-sessions-2.tar.xz"
 
 
 class Record(NamedTuple):
@@ -34,19 +30,13 @@ def measure(data: Data) -> Iterator[Figure]:
     if not data.has_sessions:
         raise Missing("there are no sessions (agent-sessions.tar.xz)")
     tuned, sessions = _by_kind(data), len(data.streams)
-    unseen: Counter[str] | None = None
-    of_unseen = 0
-    archive = data.file(UNSEEN)
-    if archive is not None:
-        with tempfile.TemporaryDirectory(prefix="memctl-eval-") as unpacked:
-            with tarfile.open(archive) as packed:
-                packed.extractall(unpacked)  # as the archive says; `filter` came with 3.11.4
-            second = Data(data.folder, Path(unpacked))
-            unseen, of_unseen = _by_kind(second), len(second.streams)
+    with unseen(data) as second:
+        other = None if second is None else (_by_kind(second), len(second.streams))
     for kind in KINDS:
         yield Figure(f"{kind}: tuned, records a session", round(tuned[kind] / sessions, 3), tuned[kind])
-        if unseen is not None:
-            yield Figure(f"{kind}: unseen, records a session", round(unseen[kind] / of_unseen, 3), unseen[kind])
+        if other is not None:
+            found, of = other
+            yield Figure(f"{kind}: unseen, records a session", round(found[kind] / of, 3), found[kind])
 
 
 def _by_kind(data: Data) -> Counter[str]:

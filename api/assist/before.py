@@ -1,0 +1,152 @@
+"""What memory says at the point of action: before a command runs, before a file is edited, as a subagent starts.
+
+What is known of a command or a file is looked up by key, and never searched for: a tool waits for it. Memory only adds
+to an agent's context here; it denies nothing and changes no command.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from posixpath import basename
+
+from memctl.api.reading import models
+from memctl.api.reading.pages import Keyed, equal, one, page, several, within
+from memctl.api.reading.places import Places
+from memctl.api.reading.reader import Reader
+from memctl.api.reading.views import Json
+from memctl.domain.events.recalls import RecalledMemory, quoted
+from memctl.domain.failures.known_commands import keys_of
+from memctl.domain.failures.solutions import is_risky
+from memctl.domain.knowledge.memory import day_of, memory_id
+from memctl.domain.session.tools import command_of, directory_of, family_of
+from memctl.domain.support.location import normalise
+from memctl.domain.support.mentions import path_within
+from memctl.projections.known_commands import row_id, together, warning
+from memctl.projections.verified_knowledge import VerifiedKnowledge
+
+Line = tuple[str, RecalledMemory]
+"""The text that is injected for one memory, and the memory itself."""
+
+MOST_LOOKED_UP = 1_000
+"""Keys of a command, times the places of its project."""
+
+MOST_CLAIMS, MOST_OF_A_FILE = 200, 2
+"""Verified claims of a project that are looked at for a file, and those of them that are said."""
+
+MOST_SESSIONS, MOST_TASKS = 256, 16
+"""Sessions whose subagents' tasks are known until they start, and tasks of each."""
+
+SHORTEST_FILE = 6
+"""Characters of a file's name that is looked for in claims."""
+
+_EVERYWHERE = frozenset(
+    (
+        *("index.ts", "index.js", "index.tsx", "main.go", "main.py", "main.rs", "mod.rs", "lib.rs", "__init__.py"),
+        *("package.json", "readme.md", "makefile", "types.ts", "utils.ts", "utils.py", "setup.py", "config.ts"),
+        *("config.py", "go.mod", "tsconfig.json"),
+    )
+)
+"""Names that so many files have that a claim which names one need not mean this one."""
+
+
+def before_tool(reader: Reader, payload: dict[str, Json], places: Places, stream: str) -> list[Line]:
+    """What is worth saying before this use of a tool; nothing twice in one session."""
+    given, here = payload.get("tool_input"), payload.get("cwd")
+    tool = payload.get("tool_name")
+    if not isinstance(given, dict) or not isinstance(tool, str):
+        return []
+    location = normalise(here) if isinstance(here, str) else ""
+    family = family_of(tool)
+    if family == "run":
+        lines = _of_command(reader, command_of(given), directory_of(given, location), places, stream)
+    elif family == "edit":
+        path = next((p for name in ("file_path", "notebook_path", "path") if isinstance(p := given.get(name), str)), "")
+        lines = list(_of_file(reader, path_within(location, path), places)) if path else []
+    else:
+        return []
+    said = _said(reader, stream) if lines else frozenset()
+    return [line for line in lines if line[1].id not in said]
+
+
+def _of_command(reader: Reader, command: str, began: str, places: Places, stream: str) -> list[Line]:
+    keys = keys_of(command[:4_000], began)
+    wanted = [(key, row_id(place, key)) for key in keys for place in places.locations or ()][:MOST_LOOKED_UP]
+    rows = several(reader, models.known_commands, [id for _, id in wanted])
+    known = {key: [(id, rows[id]) for name, id in wanted if name == key and id in rows] for key in keys}
+    found = warning([together(of_key) for of_key in known.values() if of_key], stream)
+    if found is None or is_risky(found.works.command):
+        return []
+    sessions = len({each.stream for each in found.row.before(stream)})
+    times = f"{sessions} earlier sessions" if sessions > 1 else "an earlier session"
+    where = f" in the directory {quoted(found.works.directory, 100)}" if found.works.directory else ""
+    text = (
+        f"{day_of(found.failed.at)[:10]} in {times} {quoted(found.failed.command, 160)} failed here with"
+        f" {quoted(found.failed.message, 200)}; what went well instead{where}: {quoted(found.works.command, 160)}"
+    )
+    return [_line(text, found.id, found.odds)]
+
+
+def _of_file(reader: Reader, path: str, places: Places) -> Iterator[Line]:
+    """What is verified of the project and names this file."""
+    name = basename(path)
+    if len(name) < SHORTEST_FILE or "." not in name:
+        return
+    p = models.verified_knowledge
+    rows, _ = page(reader, p, "last_seen", [*within(p, places), *equal(p, "status", "verified")], limit=MOST_CLAIMS)
+    found = [keyed for keyed in rows if _names(keyed, path, name)]
+    for keyed in found[:MOST_OF_A_FILE]:
+        text = f"{day_of(keyed.row.last_seen)[:10]} of this file: {quoted(keyed.row.text, 300)}"
+        yield _line(text, memory_id("knowledge", keyed.key), keyed.row.confidence)
+
+
+def _names(keyed: Keyed[VerifiedKnowledge], path: str, name: str) -> bool:
+    text = keyed.row.text
+    if "/" in path and path in text:
+        return True
+    return name.lower() not in _EVERYWHERE and name in text.replace("`", " ").replace(",", " ").split()
+
+
+def _said(reader: Reader, stream: str) -> frozenset[str]:
+    row = one(reader, models.injections, stream)
+    return frozenset(id for block in row.blocks for id, _ in block.memories) if row is not None else frozenset()
+
+
+def _line(text: str, id: str, score: float) -> Line:
+    return f"{text} (id {id})", RecalledMemory(id, round(score, 3))
+
+
+class Delegations:
+    """What agents were about to ask of subagents that have not started yet: a subagent's start does not say its task.
+
+    Bounded, of this process, and lost with it: then a subagent starts without recall.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: OrderedDict[str, deque[tuple[str, str]]] = OrderedDict()
+
+    def asked(self, session: str, payload: dict[str, Json]) -> None:
+        """A session is about to hand work to a subagent."""
+        given = payload.get("tool_input")
+        prompt = given.get("prompt") if isinstance(given, dict) else None
+        if not session or not isinstance(given, dict) or not isinstance(prompt, str):
+            return
+        kind = given.get("subagent_type")
+        with self._lock:
+            tasks = self._waiting.setdefault(session, deque(maxlen=MOST_TASKS))
+            self._waiting.move_to_end(session)
+            tasks.append((kind if isinstance(kind, str) else "", prompt[:8_000]))
+            while len(self._waiting) > MOST_SESSIONS:
+                self._waiting.popitem(last=False)
+
+    def started(self, session: str, kind: str) -> str:
+        """The task of a subagent of that kind which starts in a session; empty where it is not known."""
+        with self._lock:
+            tasks = self._waiting.get(session)
+            if not tasks:
+                return ""
+            task = next((each for each in tasks if each[0] == kind), tasks[0])
+            tasks.remove(task)
+            return task[1]

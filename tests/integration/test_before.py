@@ -1,0 +1,102 @@
+"""What memory says before a command runs or a file is edited, over a real store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+from doors import Door, door_to
+from events import observed, stated
+
+from memctl.api.assist.before import before_tool
+from memctl.api.reading.places import Places
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import PromptSubmitted, ToolCalled, ToolFailed, ToolReturned
+from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory
+from memctl.domain.language.notes import MemoryNoted
+from memctl.infra.log.append import append
+from memctl.infra.readmodels import generations
+from memctl.infra.redaction import prepare
+
+SHOP = "/work/shop"
+HERE = Places("shop", "here", (SHOP,))
+NOW = "session/claude-code/now"
+USAGE = "error: unrecognized subcommand 'bun'\n\nUsage: rtk [OPTIONS] <COMMAND>"
+
+
+@pytest.fixture
+def door(postgres_server: str, migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    data = tmp_path_factory.mktemp("data")
+    with door_to(postgres_server, migrated_template, data, location=SHOP) as door:
+        generations.ensure_live(door.connection, 2)
+        yield door
+
+
+def session(
+    name: str, *uses: tuple[str, str], at: int = 0, works: str = "bun run test", location: str = SHOP
+) -> list[NewEvent]:
+    """A command that fails, and the form of it that works, by default."""
+    told: list[Any] = [PromptSubmitted(line="1", text="Run the tests of the shop and say what fails")]
+    for number, (command, output) in enumerate(uses or (("rtk bun run test", USAGE), (works, "")), 1):
+        told.append(ToolCalled(line=f"{number}a", tool="Bash", call=str(number), input={"command": command}))
+        ended = ToolFailed if output else ToolReturned
+        told.append(ended(line=f"{number}b", call=str(number), text=output or "12 pass", exit_code=2 if output else 0))
+    return [
+        prepare(observed(payload, session=name, at=number, location=location))
+        for number, payload in enumerate(told, at)
+    ]
+
+
+def before(door: Door, tool: str = "Bash", stream: str = NOW, **given: str) -> list[str]:
+    payload: Any = {"tool_name": tool, "tool_input": given, "cwd": SHOP}
+    return [text for text, _ in before_tool(door.known(), payload, HERE, stream)]
+
+
+def test_a_call_that_was_wrong_before_is_met_with_the_form_that_works(door: Door) -> None:
+    append(door.connection, 1, session("one"))
+    [text] = before(door, command="cd api && rtk bun run lint --fix 2>&1 | tail -5")
+    assert '"rtk bun run test" failed here' in text
+    assert "unrecognized subcommand 'bun'" in text
+    assert text.partition("instead")[2].startswith(' in the directory "shop": "bun run test"')
+    assert before(door, command="bun run test") == []
+    assert before(door, tool="Read", file_path="/work/shop/a.py") == []
+
+
+def test_nothing_is_said_where_no_form_is_known_or_the_call_went_well_since(door: Door) -> None:
+    append(door.connection, 1, session("one", ("rtk bun run test", USAGE)))
+    assert before(door, command="rtk bun run test") == []
+    append(door.connection, 1, session("two", at=100))
+    assert before(door, command="rtk bun run test") != []
+    append(door.connection, 1, session("three", ("rtk bun run test", ""), at=200))
+    assert before(door, command="rtk bun run test") == []
+
+
+def test_a_session_is_not_warned_of_what_it_met_itself_or_was_warned_of(door: Door) -> None:
+    append(door.connection, 1, session("one"))
+    assert before(door, stream="session/claude-code/one", command="rtk bun run test") == []
+    payload: Any = {"tool_name": "Bash", "tool_input": {"command": "rtk bun run test"}, "cwd": SHOP}
+    [(_, memory)] = before_tool(door.known(), payload, HERE, NOW)
+    seen = MemoryRecalled(hook="PreToolUse", memories=(RecalledMemory(memory.id),))
+    append(door.connection, 1, [stated(NOW, seen, "seen", at=9)])
+    assert before(door, command="rtk bun run test") == []
+
+
+def test_a_form_that_installs_or_downloads_is_not_volunteered(door: Door) -> None:
+    append(door.connection, 1, session("one", works="sudo bun run test"))
+    assert before(door, command="rtk bun run test") == []
+
+
+def test_another_project_warns_of_nothing(door: Door) -> None:
+    append(door.connection, 1, session("one", location="/work/other"))
+    assert before(door, command="rtk bun run test") == []
+
+
+def test_a_verified_claim_that_names_a_file_is_said_before_it_is_edited(door: Door) -> None:
+    note = MemoryNoted(text="Amounts in ledger_totals.py are Decimal, never float.", kind="fact")
+    append(door.connection, 1, [msgspec.structs.replace(stated("knowledge/notes", note, "note", at=1), location=SHOP)])
+    [text] = before(door, tool="Edit", file_path=f"{SHOP}/core/ledger_totals.py", old_string="a", new_string="b")
+    assert "never float" in text
+    assert before(door, tool="Edit", file_path=f"{SHOP}/core/totals.py", old_string="a", new_string="b") == []
+    assert before(door, tool="Read", file_path=f"{SHOP}/core/ledger_totals.py") == []
