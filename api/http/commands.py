@@ -9,6 +9,7 @@ import orjson
 from fastapi import APIRouter, Header, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
+from memctl.api.http.access import caller_of
 from memctl.api.write.command_handler import LONGEST_KEY, CommandHandler
 from memctl.domain.events.command import Command, commands
 
@@ -40,7 +41,7 @@ def routes(doors: CommandHandler) -> APIRouter:
 def _door(doors: CommandHandler, name: str) -> Any:
     async def carry_out(request: Request, key: Key) -> Response:
         body = await request.body()
-        done = await run_in_threadpool(doors.carry_out, name, body, key)
+        done = await run_in_threadpool(doors.carry_out, name, body, key, caller_of(request))
         return Response(orjson.dumps(msgspec.to_builtins(done)), media_type="application/json")
 
     return carry_out

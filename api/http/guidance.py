@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from memctl.api.assist import guidance as guiding
@@ -34,16 +34,17 @@ class Asked(BaseModel):
 
 
 def routes(
-    engine: Engine, answer: Callable[[Callable[[Reader], Any]], Response], now: Callable[[], datetime]
+    engine: Engine, answer: Callable[[Request, Callable[[Reader], Any]], Response], now: Callable[[], datetime]
 ) -> APIRouter:
     """The routes. `answer` reads and writes JSON; both questions depend on the clock."""
     router = APIRouter(tags=["search"])
 
     @router.post("/ask")
-    def ask(body: Asked) -> Response:
+    def ask(request: Request, body: Asked) -> Response:
         """An earlier error like this one (`similar_error`), how something is done (`how_to`), what is agreed on
         (`convention`), or how a like task went (`past_approach`); with the tier of memory that answered."""
         return answer(
+            request,
             lambda reader: guiding.answer(
                 reader,
                 engine,
@@ -53,16 +54,19 @@ def routes(
                 now(),
                 session=body.session,
                 limit=body.limit,
-            )
+            ),
         )
 
     @router.get("/guidance")
     def guidance(
+        request: Request,
         task: Annotated[str, Query(min_length=1, max_length=4000, examples=["fix the flaky login test"])],
         project: Project = None,
         here: Here = None,
     ) -> Response:
         """Advice for a task: approach, what to try and to avoid, challenges, complexity, and how sure that is."""
-        return answer(lambda reader: guiding.guidance(reader, engine, task, places_of(reader, project, here), now()))
+        return answer(
+            request, lambda reader: guiding.guidance(reader, engine, task, places_of(reader, project, here), now())
+        )
 
     return router

@@ -17,9 +17,7 @@ from memctl.api.reading.views import Listing
 Found = Callable[[Request, Callable[[Reader], Any]], Response]
 
 
-def routes(
-    found: Found, answer: Callable[[Callable[[Reader], Any]], Response], now: Callable[[], datetime]
-) -> APIRouter:
+def routes(found: Found, answer: Found, now: Callable[[], datetime]) -> APIRouter:
     """The routes. `found` knows what the caller has already; `answer` serves what time alone may change."""
     router = APIRouter(tags=["projects"])
 
@@ -29,11 +27,11 @@ def routes(
         return found(request, lambda reader: Listing(pages.listed(projects_of(reader).all)))
 
     @router.get("/project")
-    def project(project: Project = None, here: Here = None) -> Response:
+    def project(request: Request, project: Project = None, here: Here = None) -> Response:
         """What is known of one project: stack, commands, structure, conventions, hot spots, issues, what is preferred
         and avoided; each line with how often and in how many sessions it was seen, when last, and events that show
         it."""
-        return answer(lambda reader: pages.shown(reader, project_asked(reader, project, here), _micros(now())))
+        return answer(request, lambda reader: pages.shown(reader, project_asked(reader, project, here), _micros(now())))
 
     @router.get("/tools")
     def tools(

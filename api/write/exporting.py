@@ -16,6 +16,7 @@ from uuid import UUID
 
 import msgspec
 
+from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import places_of
 from memctl.api.reading.reader import reader_of
 from memctl.api.write.event_writer import IngestWriter
@@ -90,7 +91,7 @@ def export(
     """
     digest, count = hashlib.sha256(), 0
     with outages(), snapshot(connection):
-        reader = reader_of(connection, space)
+        reader = reader_of(connection, space, OWNER)
         upto = mark(connection)
         head = Head(memctl="export", version=VERSION, space=space, space_id=reader.space_id, position=upto,
                     made_at=datetime.now(UTC).isoformat())  # fmt: skip

@@ -129,13 +129,12 @@ def revoke(key: str, as_json: bool) -> None:
 
 @contextmanager
 def _reader() -> Iterator[Reader]:
-    from memctl.api.reading.reader import reader_of
-    from memctl.infra.database import connect, outages
+    from memctl.api.reading.caller import OWNER
+    from memctl.api.reading.reader import opened
     from memctl.infra.settings import load_settings
 
-    settings = load_settings()
-    with outages(), connect(settings.require("database_url"), name="memctl keys") as connection:
-        yield reader_of(connection, settings.space)
+    with opened(load_settings(), OWNER, "memctl keys") as reader:
+        yield reader
 
 
 def _description(key: Key) -> str:

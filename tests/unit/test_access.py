@@ -49,7 +49,7 @@ def test_every_rule_is_of_a_route_that_is_there() -> None:
 @pytest.mark.parametrize(("method", "path"), [*((m, p) for m, p in ROUTES), *(("GET", p) for p in VIEWER)])
 def test_nobody_without_a_scope_is_answered(method: str, path: str) -> None:
     assert is_open(method, path) == (path in ("/healthz", "/readyz"))
-    assert bool(refused(Caller("x", frozenset()), method, path)) != is_open(method, path)
+    assert bool(refused(Caller("x", frozenset(), None), method, path)) != is_open(method, path)
     assert not refused(OWNER, method, path)
 
 
@@ -58,7 +58,7 @@ def test_nobody_without_a_scope_is_answered(method: str, path: str) -> None:
 )
 def test_what_no_rule_names_is_the_owners_alone(path: str) -> None:
     assert rule_of("GET", path) is None
-    assert refused(Caller("x", frozenset(SCOPES)), "GET", path)
+    assert refused(Caller("x", frozenset(SCOPES), None), "GET", path)
 
 
 def test_a_path_stands_under_the_longest_rule_that_names_it_and_head_is_like_get() -> None:
