@@ -23,10 +23,11 @@ from memctl.api.write.event_writer import IngestWriter
 from memctl.api.write.ingest import Account, BadLine
 from memctl.domain.events.event import Micros, NewEvent, decode_payload
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.database import Connection, outages, snapshot
+from memctl.infra.database import Connection, connect, outages, snapshot
 from memctl.infra.log import erase
 from memctl.infra.log.append import gone
 from memctl.infra.log.mark import mark
+from memctl.infra.settings import Settings
 
 VERSION = 1
 PAGE = 2_000
@@ -75,6 +76,12 @@ class End(msgspec.Struct, frozen=True, kw_only=True):
     end: bool
     events: int
     sha256: str
+
+
+def exported(settings: Settings, write: Callable[[bytes], Any], *, session: str | None, project: str | None) -> int:
+    """`export` over a connection of its own."""
+    with connect(settings.require("database_url"), name="memctl export") as connection:
+        return export(connection, settings.space, write, session=session, project=project)
 
 
 def export(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 import click
@@ -203,10 +202,8 @@ def _amount(value: float) -> str:
 def _anchor(desk: ProcessorContext, project: str) -> str:
     import os
 
-    from memctl.infra.readmodels.known_projects import known_projects
-
     named = os.path.abspath(project) if project.startswith((".", "~", "/")) else project
-    return known_projects(desk.connection, desk.live, desk.space_id).one(named).anchor
+    return desk.anchor(named)
 
 
 def _run(desk: ProcessorContext, processor: Processor) -> int:
@@ -218,12 +215,8 @@ def _run(desk: ProcessorContext, processor: Processor) -> int:
     return count
 
 
-@contextmanager
-def _desk() -> Iterator[ProcessorContext]:
-    from memctl.infra.database import connect
+def _desk() -> AbstractContextManager[ProcessorContext]:
     from memctl.infra.settings import load_settings
     from memctl.workers.processors.runner import ProcessorContext
 
-    settings = load_settings()
-    with connect(settings.require("database_url"), name="memctl processor") as connection:
-        yield ProcessorContext(connection, settings)
+    return ProcessorContext.opened(load_settings())

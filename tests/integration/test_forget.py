@@ -33,6 +33,7 @@ from memctl.api.queries import memories as queries
 from memctl.api.reading.caller import OWNER, drawn
 from memctl.api.reading.places import places_of
 from memctl.api.reading.reader import Readers, reader_of
+from memctl.api.server.auth import Guard
 from memctl.api.write.command_handler import CommandHandler, _digest
 from memctl.domain.events.command import KeyReused
 from memctl.domain.events.core_memory import CoreMemoryAppended
@@ -776,7 +777,8 @@ def test_over_http_it_is_shown_first_and_done_once_for_each_key(
     app = FastAPI()
     http_problems.install(app)
     app.include_router(http_forget.routes(settings), prefix="/v1")
-    client = TestClient(app, raise_server_exceptions=False)
+    guarded = Guard(app, "a-token", frozenset(("testserver",)))
+    client = TestClient(guarded, raise_server_exceptions=False, headers={"Authorization": "Bearer a-token"})
     seen = client.post("/v1/forget/preview", json={"match": PHRASE})
     assert (seen.status_code, seen.json()["events"]) == (200, 1)
     assert client.post("/v1/forget", json={"match": PHRASE}).status_code == 422, "it needs a key"
@@ -809,7 +811,7 @@ def test_what_is_asked_twice_at_once_under_one_key_is_told_twice_as_done(
     )
     with ThreadPoolExecutor(3) as clicks:
         assert rebuilds.lock(log, 0)  # so that all have looked, and planned, before any begins
-        clicked = [clicks.submit(http_forget.forget_once, settings, asked, "k") for _ in range(3)]
+        clicked = [clicks.submit(http_forget.forget_once, settings, OWNER, asked, "k") for _ in range(3)]
         until(lambda: log.execute(waiting).fetchone() == (3,))
         rebuilds.unlock(log, 0)
         told = [each.result() for each in clicked]
@@ -830,12 +832,12 @@ def test_the_same_key_goes_on_with_what_was_begun_under_it_and_with_nothing_else
     with monkeypatch.context() as patched:
         patched.setattr(forgetting, "_await_vectors", behind)
         with pytest.raises(forgetting.VectorsBehind):
-            http_forget.forget_once(settings, asked, "k")
+            http_forget.forget_once(settings, OWNER, asked, "k")
     assert holds(database_url, "zq7vkx19mw") == []
     with pytest.raises(KeyReused):
-        http_forget.forget_once(settings, http_forget.Forget(id=id_of(prompt(2))), "k")
-    done = http_forget.forget_once(settings, asked, "k")
-    assert done == http_forget.forget_once(settings, asked, "k")
+        http_forget.forget_once(settings, OWNER, http_forget.Forget(id=id_of(prompt(2))), "k")
+    done = http_forget.forget_once(settings, OWNER, asked, "k")
+    assert done == http_forget.forget_once(settings, OWNER, asked, "k")
     assert erase.receipts(log, unfinished=True) == []
     assert holds(database_url, "to be kept")
 
