@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 
 import anyio
 import msgspec
-import orjson
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from memctl.api.erasure import scope as forget
 from memctl.api.erasure.scope import Preview
 from memctl.api.http.access import caller_of
+from memctl.api.http.answers import json_of
 from memctl.api.http.commands import Key
 from memctl.api.http.parameters import LONGEST_PLACE, Iso, Number
 from memctl.api.reading.caller import Caller, drawn
@@ -80,22 +80,22 @@ def routes(settings: Settings) -> APIRouter:
     @router.post("/forget/preview")
     async def preview(request: Request, body: Wanted) -> Response:
         """What would go, and what would become of all that was learnt from it. Changes nothing."""
-        return _json(msgspec.to_builtins(await alone(preview_of, settings, caller_of(request), body)))
+        return json_of(await alone(preview_of, settings, caller_of(request), body))
 
     @router.post("/forget")
     async def forgotten(request: Request, body: Forget, key: Key) -> Response:
         """Forget it for good; answers once nothing of it is found, with the receipt."""
-        return _json(await alone(forget_once, settings, caller_of(request), body, key))
+        return json_of(await alone(forget_once, settings, caller_of(request), body, key))
 
     @router.post("/prune/preview")
     async def prune_preview(request: Request, body: Prune) -> Response:
         """Which sessions are that old and would go, how much room they take, and what would follow."""
-        return _json(await alone(prune_preview_of, settings, caller_of(request), body))
+        return json_of(await alone(prune_preview_of, settings, caller_of(request), body))
 
     @router.post("/prune")
     async def pruned(request: Request, body: Prune, key: Key) -> Response:
         """Prune them, but for those on which something lasting rests; answers with a receipt for every few."""
-        return _json(await alone(prune_once, settings, caller_of(request), body, key))
+        return json_of(await alone(prune_once, settings, caller_of(request), body, key))
 
     return router
 
@@ -150,7 +150,3 @@ def _plan(reader: Reader, asked: Wanted) -> forget.Plan:
         reader, id=asked.id, session=asked.session, project=asked.project, before=asked.before, match=asked.match,
         here=asked.here,
     )  # fmt: skip
-
-
-def _json(answer: Any) -> Response:
-    return Response(orjson.dumps(answer), media_type="application/json")

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
-import orjson
 from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
@@ -30,6 +27,7 @@ from memctl.api.http import project as http_project
 from memctl.api.http import spaces as http_spaces
 from memctl.api.http import work as http_work
 from memctl.api.http.access import caller_of
+from memctl.api.http.answers import Answers, json_of, now
 from memctl.api.http.parameters import (
     IN_DIGITS,
     LONGEST_PLACE,
@@ -50,8 +48,8 @@ from memctl.api.queries.explain import explain
 from memctl.api.reading import consolidation_status as standing
 from memctl.api.reading.caller import NOBODY
 from memctl.api.reading.counts import Allowance, Stats
-from memctl.api.reading.places import Places, places_of
-from memctl.api.reading.reader import AS_OF, Reader, Readers
+from memctl.api.reading.places import places_of
+from memctl.api.reading.reader import Reader, Readers
 from memctl.api.reading.views import Listing
 from memctl.api.search.engine import MOST_RESULTS, Engine, Question
 from memctl.api.viewer.sign_in import Browsers
@@ -182,24 +180,8 @@ def _tickets(browsers: Browsers) -> APIRouter:
 def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
     router = APIRouter()
 
-    def found(request: Request, ask: Callable[[Reader], Any]) -> Response:
-        """The answer with its ETag, or 304 where the caller has it already."""
-
-        def look(reader: Reader) -> tuple[str, Any]:
-            tag = f'"{stats.version_of(reader)}"'
-            return tag, None if _has(request, tag) else ask(reader)
-
-        tag, answer = readers.read(look, caller_of(request))
-        if answer is None:
-            return Response(status_code=304, headers={"ETag": tag})
-        return json_of(answer, etag=tag)
-
-    def fresh(request: Request, ask: Callable[[Reader], Any]) -> Response:
-        """The answer to what also changes without an event, by the clock or by what the servers do."""
-        return json_of(readers.read(ask, caller_of(request)))
-
-    def placed(project: str | None, here: str | None) -> Callable[[Reader], Places]:
-        return lambda reader: places_of(reader, project, here)
+    answers = Answers(readers)
+    found, fresh = answers.found, answers.fresh
 
     # --- search ---
 
@@ -208,7 +190,7 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
             question = Question(
                 query=asked.q,
                 places=places_of(reader, asked.project, asked.here),
-                now=_now(),
+                now=now(),
                 limit=asked.limit,
                 profile=asked.profile,
                 explain=asked.explain,
@@ -263,12 +245,11 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
         cursor: Cursor = None,
     ) -> Response:
         """Memories, newest first, with their evidence."""
-        where = placed(project, here)
         return found(
             request,
             lambda reader: queries.memories(
                 reader,
-                where(reader),
+                places_of(reader, project, here),
                 bucket=bucket,
                 kind=kind,
                 since=micros(since),
@@ -288,8 +269,10 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
         request: Request, project: Project = None, here: Here = None, limit: Limit = 20, cursor: Cursor = None
     ) -> Response:
         """The latest turns: what was asked, and what came of it."""
-        where = placed(project, here)
-        return found(request, lambda reader: queries.history(reader, where(reader), limit=limit, cursor=cursor))
+        return found(
+            request,
+            lambda reader: queries.history(reader, places_of(reader, project, here), limit=limit, cursor=cursor),
+        )
 
     @router.get("/things/{id:path}", tags=["memory"], responses=http_openapi.one("Thing"))
     def thing(request: Request, id: Id) -> Response:
@@ -309,11 +292,15 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
         cursor: Cursor = None,
     ) -> Response:
         """Sessions by their last sign of life, newest first."""
-        where = placed(project, here)
         return found(
             request,
             lambda reader: queries.sessions(
-                reader, where(reader), since=micros(since), before=micros(before), limit=limit, cursor=cursor
+                reader,
+                places_of(reader, project, here),
+                since=micros(since),
+                before=micros(before),
+                limit=limit,
+                cursor=cursor,
             ),
         )
 
@@ -323,7 +310,7 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
         return found(request, lambda reader: queries.session(reader, id))
 
     router.include_router(
-        http_work.routes(found, lambda reader, text, where: engine.episodes_like(reader, text, where, _now()))
+        http_work.routes(answers, lambda reader, text, where: engine.episodes_like(reader, text, where, now()))
     )
 
     # --- claims ---
@@ -339,11 +326,10 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
         cursor: Cursor = None,
     ) -> Response:
         """Claims read out of words and work, with their level (1 to 4) and what each is still missing."""
-        where = placed(project, here)
         return found(
             request,
             lambda reader: claims.insights(
-                reader, where(reader), kind=kind, waiting=waiting, limit=limit, cursor=cursor
+                reader, places_of(reader, project, here), kind=kind, waiting=waiting, limit=limit, cursor=cursor
             ),
         )
 
@@ -358,19 +344,17 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
         cursor: Cursor = None,
     ) -> Response:
         """What is held true, by subject, with both sides of a conflict."""
-        where = placed(project, here)
         return found(
             request,
             lambda reader: claims.knowledge(
-                reader, where(reader), kind=kind, status=status, limit=limit, cursor=cursor
+                reader, places_of(reader, project, here), kind=kind, status=status, limit=limit, cursor=cursor
             ),
         )
 
     @router.get("/preferences", tags=["claims"])
     def preferences(request: Request, project: Project = None, here: Here = None, limit: Limit = 50) -> Response:
         """How the user likes to work, as said and as shown: by group and aspect, weightiest first."""
-        where = placed(project, here)
-        return found(request, lambda reader: claims.preferences(reader, where(reader), limit=limit))
+        return found(request, lambda reader: claims.preferences(reader, places_of(reader, project, here), limit=limit))
 
     @router.get("/explain/{id:path}", tags=["claims"], responses=http_openapi.one("Explanation"))
     def explained(request: Request, id: Id) -> Response:
@@ -417,8 +401,9 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
     ) -> Response:
         """Known errors like `q`, with what resolved them; without `q`, those that were resolved most often."""
         if q is None:
-            where = placed(project, here)
-            return fresh(request, lambda reader: bug_queries.known(reader, where(reader), limit=limit))
+            return fresh(
+                request, lambda reader: bug_queries.known(reader, places_of(reader, project, here), limit=limit)
+            )
         return looked_up(request, ErrorText(text=q, command=command, project=project, here=here, limit=limit))
 
     @router.post("/bugs", tags=["bugs"], responses=http_openapi.bugs())
@@ -426,10 +411,10 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
         """The same for a long output."""
         return looked_up(request, body)
 
-    router.include_router(http_code.routes(found))
-    router.include_router(http_guiding.routes(engine, fresh, _now))
-    router.include_router(http_hindsight.routes(found))
-    router.include_router(http_project.routes(found, fresh, _now))
+    router.include_router(http_code.routes(answers))
+    router.include_router(http_guiding.routes(engine, answers))
+    router.include_router(http_hindsight.routes(answers))
+    router.include_router(http_project.routes(answers))
 
     # --- the log ---
 
@@ -446,9 +431,11 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
     @router.get("/stats", tags=["log"])
     def statistics(request: Request, project: Project = None, here: Here = None) -> Response:
         """Counts, what memory was good for and what it has learnt, progress of the folds, the budget, and sizes."""
-        where = placed(project, here)
         return fresh(
-            request, lambda reader: _with_budget(stats.stats(reader, where(reader)), costs.allowance(reader, llm))
+            request,
+            lambda reader: _with_budget(
+                stats.stats(reader, places_of(reader, project, here)), costs.allowance(reader, llm)
+            ),
         )
 
     @router.get("/consolidation", tags=["memory"])
@@ -487,19 +474,3 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
 
 def _with_budget(counted: Stats, budget: dict[str, Allowance]) -> Stats:
     return msgspec.structs.replace(counted, budget=budget)
-
-
-def json_of(answer: Any, *, etag: str | None = None) -> Response:
-    """Any of our structs, or what JSON knows, as a response."""
-    body = orjson.dumps(answer, default=msgspec.to_builtins)
-    return Response(body, media_type="application/json", headers={"ETag": etag} if etag else None)
-
-
-def _now() -> datetime:
-    then = AS_OF.get()
-    return datetime.now().astimezone() if then is None else then().at
-
-
-def _has(request: Request, tag: str) -> bool:
-    header = request.headers.get("if-none-match", "")
-    return header.strip() == "*" or tag in (part.strip().removeprefix("W/") for part in header.split(","))

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from inspect import Parameter, signature
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import described_api
+from starlette.requests import Request
 
-from memctl.api.http.access import RULES, is_open, refused, rule_of
-from memctl.api.reading.caller import OWNER, Caller
+from memctl.api.http.access import RULES, caller_of, is_open, refused, rule_of
+from memctl.api.http.forget import forget_once
+from memctl.api.reading.caller import NOBODY, OWNER, Caller, drawn
+from memctl.api.reading.reader import Readers, opened, reader_of
+from memctl.api.write.command_handler import CommandHandler
+from memctl.api.write.remote_ingest import RemoteIngest
 from memctl.infra import api_keys as keys
 from memctl.infra.api_keys import SCOPES, Key, Lock
 
@@ -27,6 +34,24 @@ def routes() -> list[tuple[str, str]]:
 
 
 ROUTES = routes()
+
+
+def test_a_request_that_no_guard_let_in_is_nobodys() -> None:
+    with pytest.raises(AttributeError):
+        caller_of(Request({"type": "http", "method": "GET", "path": "/v1/memories", "headers": []}))
+
+
+@pytest.mark.parametrize(
+    "acts", [Readers.read, reader_of, opened, CommandHandler.carry_out, RemoteIngest.take, drawn, forget_once]
+)
+def test_who_acts_for_a_caller_is_given_it(acts: Callable[..., object]) -> None:
+    assert signature(acts).parameters["caller"].default is Parameter.empty
+
+
+def test_a_caller_is_limited_or_not_by_what_is_said_and_nobody_reads_nothing() -> None:
+    with pytest.raises(TypeError):
+        Caller("x", frozenset())  # type: ignore[call-arg]
+    assert NOBODY.projects == ()
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)
