@@ -148,7 +148,7 @@ def _working_form(fact: CommandTried) -> HeldMemory:
 
 
 def _error(fact: ErrorOccurred) -> Need:
-    # What has no name of its own is told apart by its message.
+    # What has no name of its own is distinguished by its message.
     types = "" if is_nameless(fact.error_types) else ", ".join(fact.error_types[:2])
     return Need(
         at=int(fact.occurred_at),

@@ -12,10 +12,12 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import click
+from limits import Limit
 from limits import limits as every_limit
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -201,11 +203,30 @@ def _read_models() -> Iterator[str]:
 
 def _limits() -> Iterator[str]:
     yield "# Limits\n"
-    yield "What is bounded, and why: so many characters, rows, seconds. Names that end in `_S` are seconds.\n"
-    yield "| limit | is | |\n| --- | --- | --- |"
-    for limit in every_limit():
-        reason = limit.reason.replace("|", r"\|")
-        yield f"| `{limit.module}`: `{limit.name}` | `{limit.value}` | {reason} |"
+    yield "What is bounded, by module: so many characters, rows, seconds. Names that end in `_S` are seconds. The code has"
+    yield "the reason beside each, which a test holds. Names that begin with `_` matter inside their module only.\n"
+    for module, found in groupby(every_limit(), key=lambda limit: limit.module):
+        yield f"- `{module}`: {'; '.join(_limits_of_one_reason(list(each)) for _, each in groupby(found, _reason))}"
+
+
+def _reason(limit: Limit) -> str:
+    return limit.reason
+
+
+def _limits_of_one_reason(limits: list[Limit]) -> str:
+    """Their names and values, and what they count; of those that matter inside their module, names and values alone."""
+    shown = ", ".join(f"`{each.name.replace(' ', '')}={_tight(each.value)}`" for each in limits)
+    if all(each.name.startswith("_") for each in limits):
+        return shown
+    unit = re.split(r"[:;(.]| which ", limits[0].reason, maxsplit=1)[0]
+    unit = re.sub(r"^(\w+ \w+ \w+[^,]*?) (that|where|within|in which) .*", r"\1", unit)
+    unit = re.sub(r" (in|from|within|up to|out of|for)$", "", unit.strip())
+    return f"{shown} ({unit[:1].lower()}{unit[1:]})"
+
+
+def _tight(value: str) -> str:
+    """A number as the code has it, without blanks."""
+    return re.sub(r"(?<=[,*<]) | (?=[*<])", "", value)
 
 
 # --- the API ---

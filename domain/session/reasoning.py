@@ -151,7 +151,7 @@ class Reasoning:
             status=moved.status,
             confidence=moved.confidence,
             said_by=moved.said_by,
-            told=moved.told,
+            told=moved.mentions,
             stated=moved.stated,
             task=self._talk.task,
         )
