@@ -103,7 +103,9 @@ def test_a_hostile_title_is_text_on_the_page() -> None:
 
 def test_what_was_recalled_is_shown_by_how_the_work_went() -> None:
     recalled = render.environment().get_template("macros.html").module.recalled  # type: ignore[attr-defined]
-    shown = str(recalled([Use(kind="bug_pattern", recalls=9, followed=4, worth=3.0, ratings=2, helpful=1), Use(kind="")]))
+    shown = str(
+        recalled([Use(kind="bug_pattern", recalls=9, followed=4, worth=3.0, ratings=2, helpful=1), Use(kind="")])
+    )
     assert '<progress aria-label="share of bug_pattern whose work went well" max="4" value="3.0">' in shown
     assert "75 %" in shown
     assert "1 of 2" in shown

@@ -77,8 +77,8 @@ BEGIN
     RETURN consult;
 END $$;
 
--- Which of these (from 1) were forgotten before they are appended; NULL where none was. What memctl itself records about
--- forgetting is always appended.
+-- Which of these (from 1) were forgotten before they are appended; NULL where none was. What memctl itself records
+-- about forgetting is always appended.
 CREATE FUNCTION memctl.forgotten(
     in_space integer, in_ids uuid[], in_streams text[], in_types text[], in_occurred bigint[], in_locations text[],
     in_variants_of uuid[], in_payloads text[]
