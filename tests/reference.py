@@ -225,7 +225,8 @@ def _limits_of_one_reason(limits: list[Limit]) -> str:
     """Their names and values, and what they count."""
     shown = ", ".join(f"`{each.name.replace(' ', '')}={_tight(each.value)}`" for each in limits)
     unit = re.split(r"[:;(.]| which ", limits[0].reason, maxsplit=1)[0]
-    unit = re.sub(r"^(\w+ \w+ \w+[^,]*?) (that|where|within|in which) .*", r"\1", unit)
+    if len(limits) == 1 and "," not in limits[0].name:
+        unit = re.sub(r"^(\w+ \w+[^,]*?) (that|where|within|in which) .*", r"\1", unit.partition(",")[0])
     unit = re.sub(r" (in|from|within|up to|out of|for)$", "", unit.strip())
     return f"{shown} ({unit[:1].lower()}{unit[1:]})"
 
@@ -267,6 +268,10 @@ def _api() -> Iterator[str]:
     ]
     meanings = Counter((each["name"], _meaning(each)) for _, _, parameters in routes for each in parameters)
     shared = {name: meaning for (name, meaning), times in meanings.items() if times >= SEVERAL and meaning}
+    defaults = Counter(_default(each) for _, _, parameters in routes for each in parameters if each["name"] == "limit")
+    usual = max(defaults, key=lambda default: defaults[default])
+    shared["limit"] += f" {usual} where no other default is named."
+    shared["here"] += " Every route that takes `project` takes it."
     yield "# API\n"
     yield "Under the API's address (`memctl config`), with `Authorization: Bearer TOKEN`. The whole description, with"
     yield "schemas and examples, is at `/v1/openapi.json`. Errors are problem documents (RFC 9457).\n"
@@ -289,7 +294,9 @@ def _api() -> Iterator[str]:
         for route, operation, parameters in within:
             own = common if common <= {each["name"] for each in parameters} else set()
             own = own | {each["name"] for each in parameters if each["in"] == "path"}
-            takes = ", ".join(_parameter(each, shared) for each in parameters if each["name"] not in own)
+            if {"project", "here"} <= {each["name"] for each in parameters}:
+                own = own | {"here"}
+            takes = ", ".join(_parameter(each, shared, usual) for each in parameters if each["name"] not in own)
             meaning = " ".join(operation.get("description", "").split())
             yield f"- `{route}`: {meaning}{f' Takes {takes}.' if takes else ''}"
 
@@ -308,15 +315,19 @@ def _common(names: list[list[str]]) -> set[str]:
     return {name for name, times in counted.items() if 4 * times > 3 * len(names)}
 
 
-def _parameter(parameter: dict[str, Any], shared: dict[str, str]) -> str:
+def _parameter(parameter: dict[str, Any], shared: dict[str, str], usual: str) -> str:
     """Its name, what it means where that does not stand at the head, the values it may have, and its default."""
     name, schema, meaning = parameter["name"], parameter.get("schema", {}), _meaning(parameter)
-    notes = [meaning] if meaning and shared.get(name) != meaning else []
-    if schema.get("default") not in (None, "", False):
+    notes = [meaning] if meaning and not shared.get(name, "").startswith(meaning) else []
+    if schema.get("default") not in (None, "", False) and not (name == "limit" and _default(parameter) == usual):
         notes.append(f"default {schema['default']}")
     if parameter.get("required") and parameter["in"] == "query":
         notes.append("required")
     return f"`{name}`" + (f" ({'; '.join(notes)})" if notes else "")
+
+
+def _default(parameter: dict[str, Any]) -> str:
+    return str(parameter.get("schema", {}).get("default", ""))
 
 
 def _meaning(parameter: dict[str, Any]) -> str:
