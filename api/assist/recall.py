@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from memctl.api.assist.before import before_tool
+from memctl.api.assist.conversations import conversations, latest_first
 from memctl.api.queries import bugs, claims, code
 from memctl.api.queries import memories as queries
 from memctl.api.queries.strategies import strategies
@@ -26,7 +27,7 @@ from memctl.api.search.engine import Engine, Question
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
 from memctl.domain.events.recalls import RecalledMemory, quoted
 from memctl.domain.failures.signatures import says_little
-from memctl.domain.knowledge.memory import day_of, memory_id
+from memctl.domain.knowledge.memory import day_of, memory_id, distinctive_words
 from memctl.domain.support.text import estimate_tokens
 from memctl.projections.working_memory import WorkingMemory
 
@@ -38,6 +39,13 @@ MOST_CHARACTERS = 8_000
 """Clients cut what a hook says at 10,000."""
 
 MOST_MEMORIES = 3
+MOST_CONVERSATIONS = 2
+CONSIDERED = 20
+"""Results of a search that are looked at for a prompt."""
+
+CONVERSATION = 900
+"""Characters of what one conversation came to."""
+
 MOST_SECTIONS = 4
 """Of core memory, at a session's start."""
 
@@ -50,8 +58,8 @@ _OFFERS = ("asked", "promised")
 TEXT = 500
 """Characters of one memory's text."""
 
-SHORTEST_PROMPT = 12
-"""Characters: "go on" asks nothing of memory."""
+SHORTEST_PROMPT, LEAST_DISTINCTIVE = 12, 4
+"""Characters of a prompt, and its words beside those of chores: "commit and push this" asks nothing of memory."""
 
 LIKE_ENOUGH = 0.75
 """How similar a known error must be before its fix is injected unasked."""
@@ -108,14 +116,32 @@ def _for_prompt(reader: Reader, engine: Engine, payload: dict[str, Json], places
     prompt = payload.get("prompt")
     if not isinstance(prompt, str) or len(prompt.strip()) < SHORTEST_PROMPT or prompt.lstrip().startswith("/"):
         return []
+    if distinctive_words(prompt) < LEAST_DISTINCTIVE:
+        return []
     session = payload.get("session_id")
-    asked = Question(query=prompt[:4000], places=places, now=now, limit=2 * MOST_MEMORIES)
-    return [
-        _line(f"{found.occurred_at:%Y-%m-%d} {quoted(found.text, TEXT)}", found.id, found.score, found.class_)
-        for found in engine.search(reader, asked).results
-        # What this session said itself its agent has before its eyes: this very prompt, for one.
-        if found.class_ != "none" and any(each.source.session != session for each in found.evidence)
+    asked = Question(query=prompt[:4000], places=places, now=now, limit=CONSIDERED)
+    # What this session said itself its agent has before its eyes: this very prompt, for one.
+    found = [
+        each
+        for each in engine.search(reader, asked).results
+        if any(evidence.source.session != session for evidence in each.evidence)
+    ]
+    sure = [each for each in found if each.class_ != "none"]
+    if not sure:
+        return []
+    lines = [
+        _line(f"{each.occurred_at:%Y-%m-%d} {quoted(each.text, TEXT)}", each.id, each.score, each.class_)
+        for each in sure
+        if each.kind not in ("turn", "episode")
     ][:MOST_MEMORIES]
+    spoken = {each.id for each in sure}
+    every = conversations(reader, found)
+    kept = [each for each in every if each.id in spoken][:MOST_CONVERSATIONS]
+    others = [each for each in every if each not in kept]
+    for each in latest_first(kept, others)[: MOST_CONVERSATIONS + 1]:
+        said = quoted(each.came_to(prompt, CONVERSATION), CONVERSATION + 100)
+        lines.append(_line(f"{day_of(each.at)[:10]} {said}", each.id, each.score, each.class_))
+    return lines
 
 
 def _for_error(reader: Reader, payload: dict[str, Json], places: Places) -> list[Line]:
