@@ -27,7 +27,7 @@ from memctl.api.search.engine import Engine, Question
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
 from memctl.domain.events.recalls import RecalledMemory, quoted
 from memctl.domain.failures.signatures import says_little
-from memctl.domain.knowledge.memory import day_of, memory_id, distinctive_words
+from memctl.domain.knowledge.memory import day_of, distinctive_words, memory_id
 from memctl.domain.support.text import estimate_tokens
 from memctl.projections.working_memory import WorkingMemory
 
