@@ -27,7 +27,7 @@ from memctl.api.search.engine import Engine, Question
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
 from memctl.domain.events.recalls import MOST_PASSED_OVER, PassedOver, PassedOverFor, RecalledMemory, quoted
 from memctl.domain.failures.signatures import says_little
-from memctl.domain.knowledge.memory import day_of, memory_id, telling_words
+from memctl.domain.knowledge.memory import day_of, distinctive_words, memory_id
 from memctl.domain.support.text import estimate_tokens
 from memctl.projections.working_memory import WorkingMemory
 
@@ -58,7 +58,7 @@ _OFFERS = ("asked", "promised")
 TEXT = 500
 """Characters of one memory's text."""
 
-SHORTEST_PROMPT, LEAST_TELLING = 12, 4
+SHORTEST_PROMPT, LEAST_DISTINCTIVE = 12, 4
 """Characters of a prompt, and its words beside those of chores: "commit and push this" asks nothing of memory."""
 
 LIKE_ENOUGH = 0.75
@@ -122,7 +122,7 @@ def _for_prompt(
     prompt = payload.get("prompt")
     if not isinstance(prompt, str) or len(prompt.strip()) < SHORTEST_PROMPT or prompt.lstrip().startswith("/"):
         return [], []
-    if telling_words(prompt) < LEAST_TELLING:
+    if distinctive_words(prompt) < LEAST_DISTINCTIVE:
         return [], []
     session = payload.get("session_id")
     asked = Question(query=prompt[:4000], places=places, now=now, limit=CONSIDERED)
