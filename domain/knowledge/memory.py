@@ -104,7 +104,7 @@ def is_steering(prompt: str) -> bool:
     return all(word in _STEERING or word.isdigit() for word in _WORDS.findall(text.lower()))
 
 
-def telling_words(prompt: str) -> int:
+def distinctive_words(prompt: str) -> int:
     """How many different words a prompt has beside assent, thanks, and the chores of version control."""
     return len(frozenset(tokens(prompt[:4_000])) - _STEERING_STEMS)
 
