@@ -6,7 +6,7 @@ LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-pythons check bench bench-sessions bench-engine bench-hooks bench-search eval docs lock test-wheel test-deploy test-tutorial axe
-.PHONY: unseen test-howtos test-client test-external soak planted fuzz fuzz-api audit mutation clean
+.PHONY: calibrate unseen test-howtos test-client test-external soak planted fuzz fuzz-api audit mutation clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 16
@@ -56,6 +56,9 @@ bench-search: $(VENV)/.installed-dev ## Measure search among many memories: late
 
 eval: $(VENV)/.installed-dev ## Measure how good the rules are on real data (ONLY=names, DATA=folder, JSON=file)
 	$(BIN)/python tests/eval $(ONLY) $(if $(DATA),--data $(DATA)) $(if $(JSON),--json $(JSON))
+
+calibrate: $(VENV)/.installed-dev ## Fit the decision to speak on the labelled questions again (domain/retrieval/speaking.json)
+	$(BIN)/python tests/eval/calibrate.py
 
 docs: $(VENV)/.installed-dev ## Write docs/reference from the code
 	$(BIN)/python tests/reference.py

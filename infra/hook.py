@@ -45,10 +45,10 @@ MOST_ANSWERED = 1 << 20
 DOOR_FILE, API_FILE = "door", "api"
 """In the folder of the running instance, as plain text: where its door listens; its API's socket, and its token."""
 
-DOWN_FILE = "told-down"
+DOWN_FILE = "noticed-down"
 """This file is there once a session was shown that nobody listens. The door deletes it when it listens again."""
 
-FULL_FILE = "told-full"
+FULL_FILE = "noticed-full"
 """This file is there once a session was shown that the spool is full. Whoever gets a delivery through deletes it."""
 
 OFF_FILE = "off.json"

@@ -24,7 +24,7 @@ from memctl.domain.retrieval.hindsight import (
 )
 from memctl.domain.support.bounded import LOCATIONS, NARROW, Seen, clipped, one_line, seen
 from memctl.domain.support.location import project_name
-from memctl.domain.support.mentions import path_within, telling_values_in
+from memctl.domain.support.mentions import distinctive_values_in, path_within
 from memctl.projections import known_commands
 from memctl.projections.kernel import projection
 
@@ -83,7 +83,7 @@ def _keys(fact: Shown) -> tuple[str, ...]:
         case Turn():
             paths = (path_within(fact.location, path) for path in fact.files[:FILES])
             places = [row_id("known place", fact.location, path) for path in paths if path]
-            values = telling_values_in(fact.answer)[:VALUES]
+            values = distinctive_values_in(fact.answer)[:VALUES]
             return (*places, *(row_id("found out again", fact.location, value) for value in values))
 
 
@@ -148,7 +148,7 @@ def _working_form(fact: CommandTried) -> HeldMemory:
 
 
 def _error(fact: ErrorOccurred) -> Need:
-    # What has no name of its own is told apart by its message.
+    # What has no name of its own is distinguished by its message.
     types = "" if is_nameless(fact.error_types) else ", ".join(fact.error_types[:2])
     return Need(
         at=int(fact.occurred_at),

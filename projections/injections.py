@@ -21,6 +21,8 @@ class Block(msgspec.Struct, frozen=True, omit_defaults=True):
     memories: tuple[tuple[str, float], ...] = ()
     tokens: int = 0
     withheld: bool = False
+    passed_over: tuple[tuple[str, float, str], ...] = ()
+    """What was found and not injected, with its score and why."""
 
 
 class Injections(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +49,10 @@ def injections(row: Injections | None, recorded: Recorded[MemoryRecalled]) -> In
         memories=tuple((clipped(each.id, 80, NARROW), _score(each.score)) for each in seen.memories[:MEMORIES]),
         tokens=seen.tokens,
         withheld=seen.withheld,
+        passed_over=tuple(
+            (clipped(each.id, 80, NARROW), _score(each.score), clipped(each.why, 40, NARROW))
+            for each in seen.passed_over[:MEMORIES]
+        ),
     )
     place = max((row.located_at, row.location), ((at, block.id), clipped(event.location, 400, NARROW)))
     return msgspec.structs.replace(

@@ -12,10 +12,12 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import click
+from limits import Limit
 from limits import limits as every_limit
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -50,8 +52,9 @@ def _read(path: Path) -> str:
 
 # --- the command line ---
 
-OFTEN = 3
-"""An option that so many commands have in the same words stands once, at the head of the page."""
+OFTEN, SEVERAL = 3, 2
+"""What so many have in common is said once of them all. An option or parameter that several commands or routes have in
+the same words stands once, at the head of the page."""
 
 
 def _command_line() -> Iterator[str]:
@@ -66,9 +69,9 @@ def _command_line() -> Iterator[str]:
     shared = _shared(option for command, inner in found for option in _options(command, inner))
     yield "# Command line\n"
     yield "Data goes to stdout, messages to stderr. Exit codes: 0, 1 failed, 2 usage, 3 nothing found."
-    yield "`memctl COMMAND --help` says more of each command, with examples.\n"
-    yield "## Options of many commands\n"
-    yield "A command that takes one of these names it under *Also*, with its default.\n"
+    yield "`memctl COMMAND --help` says more of each command, with examples. Headings leave out `memctl`.\n"
+    yield "## Options of several commands\n"
+    yield "A command that takes one of these names it behind *Also*, with its default.\n"
     for flag, meaning in sorted(shared.items()):
         yield f"- `{flag}`: {meaning}"
     yield ""
@@ -99,24 +102,23 @@ def _options(command: click.Command, context: click.Context) -> Iterator[tuple[s
 
 def _shared(options: Iterable[tuple[str, str, str]]) -> dict[str, str]:
     counted = Counter((flag, meaning) for flag, meaning, _ in options)
-    return {flag: meaning for (flag, meaning), times in reversed(counted.most_common()) if times >= OFTEN}
+    return {flag: meaning for (flag, meaning), times in reversed(counted.most_common()) if times >= SEVERAL}
 
 
 def _command(command: click.Command, context: click.Context, shared: dict[str, str]) -> Iterator[str]:
     """A command's call, the first paragraph of its help, and the options that are its own."""
-    words = [word for word in command.collect_usage_pieces(context) if word != "[OPTIONS]"]
-    yield f"## `{' '.join([context.command_path, *words])}`\n"
-    yield inspect.cleandoc(command.help or "").partition("\n\n")[0] + "\n"
-    also = []
+    left_out = {"[OPTIONS]", "COMMAND [ARGS]..."}
+    words = [word for word in command.collect_usage_pieces(context) if word not in left_out]
+    yield f"## `{' '.join([context.command_path.removeprefix('memctl '), *words])}`\n"
+    also, own = [], []
     for flag, meaning, limits in _options(command, context):
         if shared.get(flag) == meaning:
             also.append(f"`{flag.split()[0]}`" + (f" ({limits.partition(',')[0]})" if limits else ""))
         else:
-            yield f"- `{flag}`: {meaning}{f' Default {limits}.' if limits else ''}".rstrip(": ")
-    if also:
-        yield f"- Also {', '.join(also)}"
-    if list(_options(command, context)):
-        yield ""
+            own.append(f"- `{flag}`: {meaning}{f' Default {limits}.' if limits else ''}".rstrip(": "))
+    said = inspect.cleandoc(command.help or "").partition("\n\n")[0]
+    yield said + (f" Also {', '.join(also)}." if also else "") + "\n"
+    yield from [*own, ""] if own else []
 
 
 # --- settings ---
@@ -189,10 +191,15 @@ def _read_models() -> Iterator[str]:
     from memctl.projections.kernel import projections
 
     yield "# Read models\n"
-    yield "Rows folded from the log, each of which `memctl replay NAME --verify` builds anew and compares.\n"
+    yield "Rows folded from the log, each of which `memctl replay NAME --verify` builds again and"
+    yield "compares. Times are in microseconds.\n"
     for projection in sorted(projections(), key=lambda projection: (projection.stage, projection.name)):
         yield f"## `{projection.name}`, stage {projection.stage}\n"
-        yield inspect.cleandoc(projection.row.__doc__ or "") + "\n"
+        said = inspect.cleandoc(projection.row.__doc__ or "")
+        yield (
+            re.sub(r"Times in microseconds(?:\.\s*|; (\w))", lambda found: (found[1] or "").upper(), said).strip()
+            + "\n"
+        )
         yield ", ".join(f"`{name}`" for name in projection.row.__struct_fields__) + "\n"
 
 
@@ -201,11 +208,32 @@ def _read_models() -> Iterator[str]:
 
 def _limits() -> Iterator[str]:
     yield "# Limits\n"
-    yield "What is bounded, and why: so many characters, rows, seconds. Names that end in `_S` are seconds.\n"
-    yield "| limit | is | |\n| --- | --- | --- |"
-    for limit in every_limit():
-        reason = limit.reason.replace("|", r"\|")
-        yield f"| `{limit.module}`: `{limit.name}` | `{limit.value}` | {reason} |"
+    yield "What is bounded, by module: so many characters, rows, seconds. Names that end in `_S` are seconds. The code"
+    yield "has the reason beside each, which a test holds. Limits whose names begin with `_` are left out: they matter"
+    yield "inside their module only.\n"
+    for module, found in groupby(
+        (each for each in every_limit() if not each.name.startswith("_")), key=lambda limit: limit.module
+    ):
+        yield f"- `{module}`: {'; '.join(_limits_of_one_reason(list(each)) for _, each in groupby(found, _reason))}"
+
+
+def _reason(limit: Limit) -> str:
+    return limit.reason
+
+
+def _limits_of_one_reason(limits: list[Limit]) -> str:
+    """Their names and values, and what they count."""
+    shown = ", ".join(f"`{each.name.replace(' ', '')}={_tight(each.value)}`" for each in limits)
+    unit = re.split(r"[:;(.]| which ", limits[0].reason, maxsplit=1)[0]
+    if len(limits) == 1 and "," not in limits[0].name:
+        unit = re.sub(r"^(\w+ \w+[^,]*?) (that|where|within|in which) .*", r"\1", unit.partition(",")[0])
+    unit = re.sub(r" (in|from|within|up to|out of|for)$", "", unit.strip())
+    return f"{shown} ({unit[:1].lower()}{unit[1:]})"
+
+
+def _tight(value: str) -> str:
+    """A number as the code has it, without blanks."""
+    return re.sub(r"(?<=[,*<]) | (?=[*<])", "", value)
 
 
 # --- the API ---
@@ -239,13 +267,17 @@ def _api() -> Iterator[str]:
         for method, operation in operations.items()
     ]
     meanings = Counter((each["name"], _meaning(each)) for _, _, parameters in routes for each in parameters)
-    shared = {name: meaning for (name, meaning), times in meanings.items() if times >= OFTEN and meaning}
+    shared = {name: meaning for (name, meaning), times in meanings.items() if times >= SEVERAL and meaning}
+    defaults = Counter(_default(each) for _, _, parameters in routes for each in parameters if each["name"] == "limit")
+    usual = max(defaults, key=lambda default: defaults[default])
+    shared["limit"] += f" {usual} where no other default is named."
+    shared["here"] += " Every route that takes `project` takes it."
     yield "# API\n"
     yield "Under the API's address (`memctl config`), with `Authorization: Bearer TOKEN`. The whole description, with"
     yield "schemas and examples, is at `/v1/openapi.json`. Errors are problem documents (RFC 9457).\n"
     yield f"The header `{SPACE}` may name the space that is meant, as verbs do where `space` is set; an API that"
     yield "answers for another refuses it with 421.\n"
-    yield "## Parameters of many routes\n"
+    yield "## Parameters of several routes\n"
     for name, meaning in sorted(shared.items()):
         yield f"- `{name}`: {meaning}"
     scopes = {tuple(operation.get("x-scopes", ())): None for _, operation, _ in routes}
@@ -262,7 +294,9 @@ def _api() -> Iterator[str]:
         for route, operation, parameters in within:
             own = common if common <= {each["name"] for each in parameters} else set()
             own = own | {each["name"] for each in parameters if each["in"] == "path"}
-            takes = ", ".join(_parameter(each, shared) for each in parameters if each["name"] not in own)
+            if {"project", "here"} <= {each["name"] for each in parameters}:
+                own = own | {"here"}
+            takes = ", ".join(_parameter(each, shared, usual) for each in parameters if each["name"] not in own)
             meaning = " ".join(operation.get("description", "").split())
             yield f"- `{route}`: {meaning}{f' Takes {takes}.' if takes else ''}"
 
@@ -281,15 +315,19 @@ def _common(names: list[list[str]]) -> set[str]:
     return {name for name, times in counted.items() if 4 * times > 3 * len(names)}
 
 
-def _parameter(parameter: dict[str, Any], shared: dict[str, str]) -> str:
+def _parameter(parameter: dict[str, Any], shared: dict[str, str], usual: str) -> str:
     """Its name, what it means where that does not stand at the head, the values it may have, and its default."""
     name, schema, meaning = parameter["name"], parameter.get("schema", {}), _meaning(parameter)
-    notes = [meaning] if meaning and shared.get(name) != meaning else []
-    if schema.get("default") not in (None, "", False):
+    notes = [meaning] if meaning and not shared.get(name, "").startswith(meaning) else []
+    if schema.get("default") not in (None, "", False) and not (name == "limit" and _default(parameter) == usual):
         notes.append(f"default {schema['default']}")
     if parameter.get("required") and parameter["in"] == "query":
         notes.append("required")
     return f"`{name}`" + (f" ({'; '.join(notes)})" if notes else "")
+
+
+def _default(parameter: dict[str, Any]) -> str:
+    return str(parameter.get("schema", {}).get("default", ""))
 
 
 def _meaning(parameter: dict[str, Any]) -> str:

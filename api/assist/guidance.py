@@ -27,9 +27,9 @@ from memctl.projections.strategies import Strategy
 from memctl.projections.working_memory import RecentError
 
 _KINDS: dict[Kind, tuple[str, ...]] = {
-    "how_to": ("knowledge", "episode", "turn"),
-    "convention": ("knowledge",),
-    "past_approach": ("episode",),
+    "how_to": ("knowledge", "strategy", "episode", "turn"),
+    "convention": ("knowledge", "code_rule", "episode", "turn"),
+    "past_approach": ("episode", "turn"),
 }
 MOST_LINES = 5
 """Conventions, hot spots, things avoided and preferences that come with guidance, of each."""

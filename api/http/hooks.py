@@ -122,6 +122,7 @@ def _recalled(
             memories=injection.memories,
             tokens=0 if withheld else injection.tokens,
             withheld=withheld,
+            passed_over=injection.passed_over,
         ),
         occurred_at=Micros(time.time_ns() // 1000),
         dedupe_key=f"recalled:{delivery or uuid.uuid4().hex}",

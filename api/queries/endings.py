@@ -17,8 +17,8 @@ ENDINGS = (
     *(f"tasks_{name}" for name in _OUTCOMES.values()),
     *(f"tasks_{memory}{how}" for memory in _MEMORY for how in ("", "_succeeded")),
 )
-"""Names of the totals: work that ended, by outcome; and of work whose outcome is known that in which memory was told to
-the agent, was not (`untold`), or was held back to compare (`withheld`), and how much of it succeeded."""
+"""Names of the totals: work that ended, by outcome; and of work whose outcome is known that in which memory was
+recalled for the agent, was not (`untold`), or was held back to compare (`withheld`), and how much of it succeeded."""
 
 
 def endings(reader: Reader, places: Places) -> dict[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memctl.api.reading import models
-from memctl.api.reading.hindsight import RecalledBlock, RecalledMemory, SessionRecalls
+from memctl.api.reading.hindsight import PassedOver, RecalledBlock, RecalledMemory, SessionRecalls
 from memctl.api.reading.pages import between, page, several, within
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.reader import Reader
@@ -39,4 +39,7 @@ def _block(block: Block, known: dict[str, Memory]) -> RecalledBlock:
         memory = known.get(id)
         kind, title = (memory.kind, memory.title) if memory else ("", "")
         memories.append(RecalledMemory(id, rank, score, kind, title))
-    return RecalledBlock(block.id, iso(moment(block.at)), block.hook, block.tokens, block.withheld, memories)
+    passed_over = [PassedOver(*each) for each in block.passed_over]
+    return RecalledBlock(
+        block.id, iso(moment(block.at)), block.hook, block.tokens, block.withheld, memories, passed_over
+    )

@@ -68,7 +68,7 @@ def counts(reader: Reader, places: Places) -> Counts:
             learnt=learning.learnt(reader),
             consolidation=learning.changes(reader),
             processors=[ProcessorState(**asdict(each)) for each in processor_work.standings(connection, space)],
-            most_told=learning.most_recalled(reader),
+            most_recalled=learning.most_recalled(reader),
         ),
         read_models=models,
         events=EventCounts(total=by_type.total(), by_type=dict(sorted(by_type.items()))),

@@ -21,7 +21,7 @@ class ConsolidationStatus(msgspec.Struct, frozen=True):
     what contradicts it, and whether it was pruned."""
 
     id: str
-    told_as: str
+    shown_as: str
     successor: str = ""
     at_odds: tuple[str, ...] = ()
     pruned: bool = False
@@ -29,7 +29,7 @@ class ConsolidationStatus(msgspec.Struct, frozen=True):
     @property
     def listed(self) -> bool:
         """Whether lists show it by itself."""
-        return not self.pruned and self.told_as == self.id
+        return not self.pruned and self.shown_as == self.id
 
     @property
     def doubtful(self) -> bool:
@@ -63,7 +63,7 @@ def without_repeats(ids: Iterable[str], found: Mapping[str, ConsolidationStatus]
         apart = found.get(id)
         if apart is not None and apart.pruned:
             continue
-        one = apart.told_as if apart is not None else id
+        one = apart.shown_as if apart is not None else id
         if one not in seen:
             seen.add(one)
             kept.append(id)

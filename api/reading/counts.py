@@ -69,7 +69,7 @@ class Learning(Record, frozen=True, kw_only=True):
     learnt: list[Learnt]
     consolidation: list[Changes]
     processors: list[ProcessorState]
-    most_told: list[Recalled]
+    most_recalled: list[Recalled]
 
 
 class EventCounts(Record, frozen=True, kw_only=True):

@@ -116,8 +116,16 @@ class RecalledMemory(msgspec.Struct, frozen=True):
     title: str
 
 
+class PassedOver(msgspec.Struct, frozen=True):
+    """A memory that was found and not put before the agent, and why: weak, same session, no room."""
+
+    id: str
+    score: float
+    why: str
+
+
 class RecalledBlock(msgspec.Struct, frozen=True):
-    """What was put before an agent at a hook, or held back to compare."""
+    """What was put before an agent at a hook, or held back to compare; and what was found beside it."""
 
     id: str
     at: str
@@ -125,6 +133,7 @@ class RecalledBlock(msgspec.Struct, frozen=True):
     tokens: int
     withheld: bool
     memories: list[RecalledMemory]
+    passed_over: list[PassedOver] = []
 
 
 class SessionRecalls(msgspec.Struct, frozen=True):

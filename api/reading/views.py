@@ -63,7 +63,8 @@ class SourceRow(msgspec.Struct, frozen=True):
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """One memory that answers a search. `score` in 0 to 1; `why` says in words how it was found.
+    """One memory that answers a search. `score` in 0 to 1; `why` says in words how it was found. `passage` is the part
+    of the text that meets the question, about 320 characters at most.
 
     `explain` is there on request: ranks per source (from 1), and the parts of the score.
     """
@@ -83,6 +84,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     status: str = ""
     outcome: str = ""
     confidence: float = 0.0
+    passage: str = ""
     explain: dict[str, Json] | msgspec.UnsetType = msgspec.UNSET
 
 

@@ -35,6 +35,7 @@ from memctl.domain.knowledge.graduation import TIER_NAMES, USER_SAID
 from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.language.speakers import said_by_named
 from memctl.domain.retrieval.intent import PREFERRED, Understood, understand
+from memctl.domain.retrieval.passages import passage_of
 from memctl.domain.retrieval.ranking import (
     BOUNDED,
     PROFILES,
@@ -61,6 +62,12 @@ from memctl.projections.vector_points import point_id
 
 MOST_RESULTS = 50
 """Results of one search: what lies behind them no one looks at, and each is read whole."""
+
+PASSAGE = 320
+"""Characters of the part of a memory that is shown."""
+
+RIVALS = 24
+"""Results beside those asked for that the best one is compared with."""
 
 _SCANNED = 5_000
 """Newest memories that are looked through where there is no vector store."""
@@ -288,9 +295,13 @@ def _chosen(
         for c, row in _distinct(worth, rows)
     ]
     words = {id: frozenset(tokens(f"{row.title} {row.gist}")) for id, row in rows.items()} if _diverse(asked) else {}
-    # One more than is shown, which may be as good as the best one.
-    ranked = score(known, profile_of(asked.profile), lambda a, b: _overlap(words[a], words[b]), asked.limit + 1)
-    return rows, list(zip(ranked, decide(ranked), strict=True))[: asked.limit]
+    # More than is shown: among them is what the best one has to be better than.
+    profile = profile_of(asked.profile)
+    ranked = score(known, profile, lambda a, b: _overlap(words[a], words[b]), asked.limit + RIVALS)
+    sessions = {id: frozenset(row.sessions) for id, row in rows.items()}
+    # Scores of other profiles are no chances.
+    together = (lambda a, b: not sessions[a].isdisjoint(sessions[b])) if profile.name == "bounded" else None
+    return rows, list(zip(ranked, decide(ranked, together), strict=True))[: asked.limit]
 
 
 def profile_of(name: str) -> Profile:
@@ -388,6 +399,7 @@ def _results(reader: Reader, asked: Question, ranking: Ranking) -> list[Found]:
                 status=row.status,
                 outcome=row.outcome,
                 confidence=row.confidence,
+                passage=passage_of(row.text, asked.query[:_LONGEST], PASSAGE),
                 explain=_explained(each) if asked.explain else msgspec.UNSET,
             )
         )

@@ -63,6 +63,8 @@ def recalls(context: click.Context, project: str | None, limit: int, as_json: bo
             for memory in block.memories:
                 title = memory.title or "gone, or no memory of its own"
                 click.echo(f"    {memory.rank}. {memory.score:.2f}  {memory.id[:SHORT_ID]}  {line(title)}")
+            for left in block.passed_over:
+                click.echo(click.style(f"    not said: {left.score:.2f}  {left.id[:SHORT_ID]}  {left.why}", dim=True))
     if not answer.value.items:
         notice("nothing yet: memory put nothing before an agent")
         context.exit(NOTHING_FOUND)

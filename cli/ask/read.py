@@ -207,14 +207,17 @@ def events(as_json: bool) -> None:
 
 def print_found(found: Found) -> None:
     mark = click.style(
-        f"{found.class_:<9}", fg=_COLOURS.get(found.class_), bold=found.class_ == "high", dim=found.class_ == "none"
+        f"{_SURENESS[found.class_]:<9}",
+        fg=_COLOURS.get(found.class_),
+        bold=found.class_ == "high",
+        dim=found.class_ == "none",
     )
     place = f" · {found.project}" if found.project else ""
     head, *more = broken(f"{'':<10}{found.score:.2f}  {line(found.title)}", 10)
     click.echo("\n".join([f"{mark} {head[10:]}", *more]))
     about = f"{found.id[:SHORT_ID]} · {found.kind} · {when(found.occurred_at)}{place} · {found.why}"
     click.echo(click.style("\n".join(broken(f"{'':<10}{line(about)}", 10)), dim=True))
-    body = _rest(found.text, found.title)
+    body = _rest(found.passage or found.text, found.title)
     for each in body[:4]:
         print_lines(f"          {each}")
     for name, value in (found.explain or {}).items():
@@ -230,6 +233,7 @@ def _rest(text: str, title: str) -> list[str]:
     return [each if len(each) <= 200 else each[:199] + "…" for each in lines]
 
 
+_SURENESS = {"high": "sure", "suggested": "likely", "none": "weak"}
 _COLOURS: dict[str, Literal["green", "yellow"]] = {"high": "green", "suggested": "yellow"}
 _LIKENESS = {"high": "the same error", "suggested": "much alike", "none": "somewhat alike"}
 

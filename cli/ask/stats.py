@@ -87,7 +87,7 @@ def _print_learning(found: Learning) -> None:
         [[each.processor, *(f"{n:,}" for n in (each.working, each.done, each.failed, each.given_up))]
          for each in found.processors],
     )  # fmt: skip
-    most = found.most_told
+    most = found.most_recalled
     table("recalled most", ["kind", "times"], [[it.id[:SHORT_ID], it.kind, f"{it.recalls:,}"] for it in most])
 
 

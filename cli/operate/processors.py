@@ -48,13 +48,13 @@ def consolidate(preview: bool, force: bool, undo: str | None, log_: bool, limit:
         return
     from memctl.workers.processors import consolidator
 
-    with _desk() as desk:
+    with _context() as context:
         if preview:
-            plan = consolidator.plan(desk)
+            plan = consolidator.plan(context)
         else:
-            plan, recorded = consolidator.consolidate(desk, force=force)
+            plan, recorded = consolidator.consolidate(context, force=force)
             if recorded:
-                desk.writer.wake()
+                context.writer.wake()
     if as_json:
         print_json({"memories": plan.of, "changed": plan.changed, "changes": [_shown(each) for each in plan.changes]})
         return
@@ -111,9 +111,9 @@ def reflect(project: str | None, as_json: bool) -> None:
     """
     from memctl.workers.processors.reflector import Reflector
 
-    with _desk() as desk:
-        anchor = _anchor(desk, project) if project else ""
-        count = _run(desk, Reflector(asked=True, project=anchor))
+    with _context() as context:
+        anchor = _anchor(context, project) if project else ""
+        count = _run(context, Reflector(asked=True, project=anchor))
     if as_json:
         print_json({"recorded": count})
     else:
@@ -134,9 +134,9 @@ def maintain(as_json: bool) -> None:
     from memctl.workers.processors.registry import by_model, by_rule
 
     done = {}
-    with _desk() as desk:
-        for processor in (*by_rule(asked=True), *by_model(desk.settings)):
-            done[processor.name] = _run(desk, processor)
+    with _context() as context:
+        for processor in (*by_rule(asked=True), *by_model(context.settings)):
+            done[processor.name] = _run(context, processor)
     if as_json:
         print_json(done)
     for name, count in done.items():
@@ -154,12 +154,12 @@ def judge(as_json: bool) -> None:
     \b
     memctl judge
     """
-    with _desk() as desk:
-        if desk.settings.llm.provider == "none":
+    with _context() as context:
+        if context.settings.llm.provider == "none":
             raise click.ClickException("no language model is configured (llm.provider); the rules judge by themselves")
         from memctl.workers.processors.language_model import Judge
 
-        count = _run(desk, Judge())
+        count = _run(context, Judge())
     if as_json:
         print_json({"recorded": count})
     else:
@@ -199,23 +199,23 @@ def _amount(value: float) -> str:
     return f"{value:,.4f}".rstrip("0").rstrip(".")
 
 
-def _anchor(desk: ProcessorContext, project: str) -> str:
+def _anchor(context: ProcessorContext, project: str) -> str:
     import os
 
     named = os.path.abspath(project) if project.startswith((".", "~", "/")) else project
-    return desk.anchor(named)
+    return context.anchor(named)
 
 
-def _run(desk: ProcessorContext, processor: Processor) -> int:
+def _run(context: ProcessorContext, processor: Processor) -> int:
     from memctl.workers.processors.runner import process
 
-    count = process(desk, processor)
+    count = process(context, processor)
     if count:
-        desk.writer.wake()
+        context.writer.wake()
     return count
 
 
-def _desk() -> AbstractContextManager[ProcessorContext]:
+def _context() -> AbstractContextManager[ProcessorContext]:
     from memctl.infra.settings import load_settings
     from memctl.workers.processors.runner import ProcessorContext
 

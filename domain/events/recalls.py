@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import ClassVar
+from typing import ClassVar, Literal
 from uuid import UUID
 
 import msgspec
@@ -21,6 +21,22 @@ class RecalledMemory(msgspec.Struct, frozen=True, omit_defaults=True):
     score: float = 1.0
 
 
+PassedOverFor = Literal["weak", "same session", "no room"]
+"""Why a memory that was found was not injected: it hardly bears on the question, another of its session says what came
+of it, or the block was full."""
+
+MOST_PASSED_OVER = 8
+"""Memories that were found and not injected, of one block, the best first."""
+
+
+class PassedOver(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One memory that was found and not injected, its score (0 to 1), and why."""
+
+    id: str
+    score: float
+    why: PassedOverFor
+
+
 @event("memory.recalled")
 class MemoryRecalled(Statement, frozen=True, kw_only=True, omit_defaults=True):
     """Memory was put before an agent. `asked_by` is the event of the hook that asked; `tokens` what it took, about.
@@ -35,6 +51,8 @@ class MemoryRecalled(Statement, frozen=True, kw_only=True, omit_defaults=True):
     memories: tuple[RecalledMemory, ...] = ()
     tokens: int = 0
     withheld: bool = False
+    passed_over: tuple[PassedOver, ...] = ()
+    """What was found beside them; empty where nothing was searched for."""
 
 
 MOST_FOLLOWED = 24

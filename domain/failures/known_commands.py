@@ -181,7 +181,7 @@ def wrong_call(command: str, directory: str, errors: Sequence[Failed]) -> WrongC
         if reason and found and not (reason == "missing path" and found[0].program in READERS):
             call, subject = found
             said = " ".join(error.message.split())
-            return WrongCall(reason, subject, clipped(said, 200), call.base, _telling(call))
+            return WrongCall(reason, subject, clipped(said, 200), call.base, _distinctive(call))
     return None
 
 
@@ -257,7 +257,7 @@ def works_instead(failed: WrongCall, command: str, directory: str) -> tuple[str,
     if any(failed.subject in _keys(call, values=True) for call in calls):
         return None
     for call in calls:
-        shared = len(failed.words & _telling(call))
+        shared = len(failed.words & _distinctive(call))
         if call.base == failed.base:
             alike = shared * 2 >= len(failed.words)
         elif failed.reason == "missing script" and call.program == failed.program:
@@ -287,7 +287,7 @@ def _named_alike(one: str, other: str) -> bool:
     return first in second or second in first
 
 
-def _telling(call: _Call) -> frozenset[str]:
+def _distinctive(call: _Call) -> frozenset[str]:
     """The words of a call that say what it is to do: subcommands, scripts and targets, without options."""
     _, *words = (bare(word) for word in call.part.words)
     return frozenset(word for word in words if word[:1] != "-" and word not in _TOO_COMMON and not word.isdigit())

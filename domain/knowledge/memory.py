@@ -5,6 +5,7 @@ What becomes a memory is decided in this order: by length, then bucket, then imp
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Literal
@@ -15,6 +16,7 @@ from memctl.domain.knowledge.graduation import length_of
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import clipped, one_line
 from memctl.domain.support.location import project_name
+from memctl.domain.support.text import tokens
 
 Bucket = Literal["PROFILE", "PREFERENCE", "EPISODIC", "SEMANTIC", "FACT"]
 MemoryKind = Literal[
@@ -57,6 +59,7 @@ _STEERING_WORDS = """
     부탁해 부탁해요 고마워 고마워요 감사 감사합니다 아니 아니요 커밋 커밋해 커밋해줘 푸시 푸시해 푸시해줘 다음 다시 이제
 """
 _STEERING = frozenset(_STEERING_WORDS.split())
+_STEERING_STEMS = frozenset(tokens(_STEERING_WORDS))
 _WORDS = patterns.compile(r"[^\W_]+")
 _SLASH_COMMAND = patterns.compile(r"/[a-z][\w:-]*(?:\s|$)")
 _REASONED = patterns.compile(
@@ -99,6 +102,11 @@ def is_steering(prompt: str) -> bool:
     if _SLASH_COMMAND.match(text):
         return True
     return all(word in _STEERING or word.isdigit() for word in _WORDS.findall(text.lower()))
+
+
+def distinctive_words(prompt: str) -> int:
+    """How many different words a prompt has beside assent, thanks, and the chores of version control."""
+    return len(frozenset(tokens(prompt[:4_000])) - _STEERING_STEMS)
 
 
 def worth_keeping(text: str, importance: float) -> bool:
@@ -200,19 +208,23 @@ def key_sentences(answer: str, limit: int) -> str:
 
     Falls back on the first sentences of all where nothing else is left.
     """
-    prose = answer[: limit * 10]
-    if "```" in prose or "~~~" in prose:
-        prose = _FENCE.sub("", prose)
-    prose = _MARKS.sub("", _TABLE_ROW.sub("", prose))
     said, length = [], 0
-    for match in _SENTENCE.finditer(prose):
+    for sentence in plain_sentences(answer[: limit * 10]):
+        said.append(sentence)
+        length += len(sentence) + 1
+        if length > limit * _SENTENCES_WITHIN:
+            break
+    return first_sentences("\n".join(said), limit) or first_sentences(answer, limit)
+
+
+def plain_sentences(text: str) -> Iterator[str]:
+    """The sentences of a text that say something, without code, tables, marks of Markdown and pleasantries."""
+    if "```" in text or "~~~" in text:
+        text = _FENCE.sub("", text)
+    for match in _SENTENCE.finditer(_MARKS.sub("", _TABLE_ROW.sub("", text))):
         sentence = match.group().strip()
         if not _PLEASANTRY.fullmatch(sentence):
-            said.append(sentence)
-            length += len(sentence) + 1
-            if length > limit * _SENTENCES_WITHIN:
-                break
-    return first_sentences("\n".join(said), limit) or first_sentences(answer, limit)
+            yield sentence
 
 
 def day_of(micros: int) -> str:

@@ -48,7 +48,7 @@ class Hypothesis(NamedTuple):
     status: Status
     confidence: float
     said_by: str
-    told: int = 1
+    mentions: int = 1
     """How often it was mentioned."""
     stated: bool = False
     """Somebody recorded it as such: then only what is recorded moves it."""
@@ -230,7 +230,7 @@ class Hypotheses:
             moved = known._replace(
                 status=known.status if status == "proposed" else status,
                 confidence=sure,
-                told=known.told + 1,
+                mentions=known.mentions + 1,
                 stated=stated,
             )
         self._open.pop(key, None)

@@ -124,7 +124,7 @@ def _drawn(word: str) -> tuple[int, str]:
 # --- ways out of errors ---
 
 _CHANGED = patterns.compile(r"[A-Za-z_][A-Za-z0-9_:.-]{3,}")
-_TELLING = patterns.compile(r"[:.]|[a-z][A-Z]")
+_DISTINCTIVE = patterns.compile(r"[:.]|[a-z][A-Z]")
 """What a word of a change has that is no word of prose."""
 
 _CHORES = ("git add", "git commit", "git status", "git diff", "git stash", "git log", "mise run fmt", "gofmt", "cd")
@@ -155,11 +155,11 @@ def same_way(one: Iterable[str], other: Iterable[str], named: str = "") -> float
     shared = first & second
     if any(word.startswith("ran ") for word in shared):
         return 1.0
-    telling = [word for word in shared if _TELLING.search(word)]
-    if named and any(word.rpartition(":")[2] == named for word in telling if ":" in word):
+    distinctive = [word for word in shared if _DISTINCTIVE.search(word)]
+    if named and any(word.rpartition(":")[2] == named for word in distinctive if ":" in word):
         return 0.9
     likeness = len(shared) / min(len(first), len(second)) if shared else 0.0
-    return round(likeness, 4) if telling and likeness >= ALIKE else 0.0
+    return round(likeness, 4) if distinctive and likeness >= ALIKE else 0.0
 
 
 def check_of(message: str) -> str:

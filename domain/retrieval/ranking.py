@@ -12,12 +12,16 @@ from typing import Literal
 
 import msgspec
 
+from memctl.domain.retrieval.speaking import LIKELY, chance
 from memctl.domain.support.certainty import HIGH, MARGIN, SUGGESTED, Class
 
 Source = Literal["dense", "sparse", "words"]
 
 LEAST = 0.028
 """Below this a candidate that shares no word with the query is near to it by chance, and is left out."""
+
+AS_GOOD = 0.5
+"""The share of the best result's score from which on another of its session is suggested with it."""
 
 SAME = 8.0
 """Standard deviations above the background at which two texts say the same."""
@@ -459,17 +463,33 @@ def score(given: Sequence[Known], profile: Profile, alike: Callable[[str, str], 
     return chosen
 
 
-def decide(ranked: Sequence[Scored]) -> list[Class]:
-    """The class of each result, best first. Records are at most suggested until a person, a run or L3 confirms them."""
+def decide(ranked: Sequence[Scored], together: Callable[[str, str], bool] | None = None) -> list[Class]:
+    """The class of each result, best first. Records are at most suggested until a person, a run or L3 confirms them.
+
+    With `together`, which says of two memories by id whether one session made both, the best result is suggested too
+    where it leads all others by so much that it likely bears on the question; and so is what is of its session.
+    """
     classes: list[Class] = []
     first, runner_up = (*sorted((each.score for each in ranked), reverse=True), 0.0, 0.0)[:2]
+    leading = _leading(ranked, together) if together is not None else frozenset()
     for each in ranked:
         leads = each.score == first and each.score >= HIGH and each.score - runner_up >= MARGIN
         if leads and each.known.standing.confirmed:
             classes.append("high")
         else:
-            classes.append("suggested" if each.score >= SUGGESTED else "none")
+            classes.append("suggested" if each.score >= SUGGESTED or each.id in leading else "none")
     return classes
+
+
+def _leading(ranked: Sequence[Scored], together: Callable[[str, str], bool]) -> frozenset[str]:
+    best = max(ranked, key=lambda each: each.score, default=None)
+    if best is None:
+        return frozenset()
+    beside = {each.id for each in ranked if each.id == best.id or together(best.id, each.id)}
+    rival = max((each.score for each in ranked if each.id not in beside), default=0.0)
+    if chance(best.score, rival) < LIKELY:
+        return frozenset()
+    return frozenset(each.id for each in ranked if each.id in beside and each.score >= best.score * AS_GOOD)
 
 
 def semantic(candidate: Candidate) -> float:

@@ -65,9 +65,9 @@ _NO_WORDS = "No response requested."
 class Conversation:
     """What was said in one stream, and the task that is open."""
 
-    def __init__(self, assertions: FactBuilder, aftermath: EpisodeOutcomes) -> None:
+    def __init__(self, assertions: FactBuilder, episode_outcomes: EpisodeOutcomes) -> None:
         self._assert = assertions
-        self._aftermath = aftermath
+        self._outcomes = episode_outcomes
         self._turn: OpenTurn | None = None
         self._turn_before: OpenTurn | None = None
         self._about: set[str] = set()
@@ -98,7 +98,7 @@ class Conversation:
             self._assert.add(self._turn.fact())
         if self.episode is not None and self.episode.dirty:
             self.episode.dirty = False
-            self._aftermath.conclude(self.episode, closed=False)
+            self._outcomes.conclude(self.episode, closed=False)
 
     def recalled(self, seen: MemoryRecalled) -> None:
         """Memory was injected for the agent, or held back: for the open task, or the next to open."""
@@ -424,7 +424,7 @@ class Conversation:
         if episode is None:
             return
         episode.closed_by = by
-        closed = self._aftermath.conclude(episode, closed=True)
+        closed = self._outcomes.conclude(episode, closed=True)
         self._assert.make(
             TaskClosed,
             placed,

@@ -51,15 +51,15 @@ class StreamFacts:
         self.stream = stream
         self._ordering = EventOrder()
         self._assert = FactBuilder(stream)
-        self._aftermath = EpisodeOutcomes(self._assert)
-        self._talk = Conversation(self._assert, self._aftermath)
+        self._outcomes = EpisodeOutcomes(self._assert)
+        self._talk = Conversation(self._assert, self._outcomes)
         self._where = WorkingDirectory(self._assert)
         self._at = ""
         self._branchless = False
         """No event named yet which branch is checked out where the session is."""
-        self._work = Work(self._assert, self._talk, self._where, self._aftermath)
+        self._work = Work(self._assert, self._talk, self._where, self._outcomes)
         self._shown = ProjectPractices(self._assert)
-        self._reasoning = Reasoning(self._assert, self._talk, self._aftermath)
+        self._reasoning = Reasoning(self._assert, self._talk, self._outcomes)
         self._opened = False
         self._bare = False
         """The session was opened by an event that names neither branch nor version: a hook's, mostly."""
@@ -87,7 +87,7 @@ class StreamFacts:
             for each in placed
             if isinstance(payload := each.payload, OfEpisode)
         }
-        if not all(self._aftermath.recorded(outcome, self._talk.episode) for outcome in latest.values()):
+        if not all(self._outcomes.recorded(outcome, self._talk.episode) for outcome in latest.values()):
             return False
         for each in placed:
             self._fold(each)

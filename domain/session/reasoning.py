@@ -33,10 +33,10 @@ _HINTS = Literals((*HINTS, *AGENT_HINTS))
 class Reasoning:
     """The hypotheses of one stream's open task, and where they and its decisions come from."""
 
-    def __init__(self, assertions: FactBuilder, conversation: Conversation, aftermath: EpisodeOutcomes) -> None:
+    def __init__(self, assertions: FactBuilder, conversation: Conversation, episode_outcomes: EpisodeOutcomes) -> None:
         self._assert = assertions
         self._talk = conversation
-        self._aftermath = aftermath
+        self._outcomes = episode_outcomes
         self._hypotheses = Hypotheses()
         self._episode: UUID | None = None
 
@@ -92,7 +92,7 @@ class Reasoning:
             case InsightExtracted():
                 self._extracted(placed, seen)
             case StrategyDistilled():
-                self._aftermath.taught(placed, seen)
+                self._outcomes.taught(placed, seen)
             case OfEpisode():
                 pass  # `derive` had it recorded before anything of this batch was folded
             case _:
@@ -151,7 +151,7 @@ class Reasoning:
             status=moved.status,
             confidence=moved.confidence,
             said_by=moved.said_by,
-            told=moved.told,
+            told=moved.mentions,
             stated=moved.stated,
             task=self._talk.task,
         )

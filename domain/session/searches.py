@@ -19,7 +19,7 @@ from memctl.domain.language.prompts import said_in
 from memctl.domain.retrieval.hindsight import request_words
 from memctl.domain.session.tools import Change
 from memctl.domain.shell.commands import only_reads
-from memctl.domain.support.mentions import path_within, telling_values_in, values_in
+from memctl.domain.support.mentions import distinctive_values_in, path_within, values_in
 
 LEAST_SEARCHES = 3
 """Uses of tools that only look, before what was looked for was found."""
@@ -134,7 +134,7 @@ class Searches:
 
     def _valued(self, placed: OrderedEvent, turn: _Turn, text: str, but: str = "") -> None:
         before = values_in(but) if but else ()
-        for value in telling_values_in(text):
+        for value in distinctive_values_in(text):
             if value in self._familiar or value in before:
                 continue
             self._know((value,))

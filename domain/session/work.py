@@ -98,13 +98,13 @@ class Work:
         self,
         assertions: FactBuilder,
         conversation: Conversation,
-        whereabouts: WorkingDirectory,
-        aftermath: EpisodeOutcomes,
+        working_directory: WorkingDirectory,
+        episode_outcomes: EpisodeOutcomes,
     ) -> None:
         self._assert = assertions
         self._talk = conversation
-        self._aftermath = aftermath
-        self._where = whereabouts
+        self._outcomes = episode_outcomes
+        self._where = working_directory
         self._calls: dict[str, tuple[OrderedEvent, str]] = {}
         """Calls without an outcome yet, each with where the session was."""
         self._uses = 0
@@ -345,7 +345,7 @@ class Work:
             if episode is not None:
                 episode.tests_passed, episode.tested_at = ok, episode.steps
                 if ok and filters_of(command):
-                    self._aftermath.learnt(placed, episode, of_one_test(command), Span(placed.cite))
+                    self._outcomes.learnt(placed, episode, of_one_test(command), Span(placed.cite))
 
     def _settle(self, use: Use, command: str, output: str, ok: bool, errors: Sequence[ErrorOccurred]) -> None:
         """What a command's end says of the errors that are open."""
@@ -369,7 +369,7 @@ class Work:
                 for step in steps_of(command):
                     episode.went_through(step)
             if committed:
-                self._aftermath.learnt(use.came, episode, of_commit(tuple(episode.passed)), Span(use.came.cite))
+                self._outcomes.learnt(use.came, episode, of_commit(tuple(episode.passed)), Span(use.came.cite))
                 episode.committed(subject_of(command))
 
     def _erred(
@@ -404,7 +404,7 @@ class Work:
                 matters = checked or bool(error.frames)
                 episode.erred(error.signature, error.error_types, error.message, matters=matters)
                 lesson = of_refusal(error.error_types, command) or of_machine(error.error_types, error.message)
-                self._aftermath.learnt(placed, episode, lesson, *fact.evidence)
+                self._outcomes.learnt(placed, episode, lesson, *fact.evidence)
         return occurred
 
     def _refute(self, placed: OrderedEvent, error: ErrorOccurred) -> None:
@@ -447,7 +447,7 @@ class Work:
             self._resolved[error.signature] = (fact, self._uses)
             if (episode := self._talk.episode) is not None:
                 episode.resolve(error.signature, error.message, resolved.approach, resolved.explanation)
-                self._aftermath.learnt(placed, episode, _lesson(resolved, command), *fact.evidence)
+                self._outcomes.learnt(placed, episode, _lesson(resolved, command), *fact.evidence)
 
 
 def _lesson(resolved: Resolved, command: str) -> Lesson | None:

@@ -46,12 +46,12 @@ def values_in(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def telling_values_in(text: str) -> tuple[str, ...]:
+def distinctive_values_in(text: str) -> tuple[str, ...]:
     """Those values that are hardly anything else's: names of code only where they have three parts or more."""
-    return tuple(value for value in values_in(text) if is_telling(value))
+    return tuple(value for value in values_in(text) if is_distinctive(value))
 
 
-def is_telling(value: str) -> bool:
+def is_distinctive(value: str) -> bool:
     """Whether a value is an address, a variable or an option, or a long name of code."""
     if "://" in value or value.startswith("--") or value.isupper():
         return True

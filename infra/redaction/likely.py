@@ -140,7 +140,7 @@ def assigned(value: str, name: str) -> bool:
     return drawn(value) or unspoken(value)
 
 
-def told(value: str, name: str) -> bool:
+def named(value: str, name: str) -> bool:
     """Whether a value that follows a name, with nothing between but a space or a dash, is a secret."""
     if (
         _public(name)
@@ -160,12 +160,12 @@ def prefixed(value: str, name: str) -> bool:
     words = _TAILS.split(name.lower())
     if len(value) < 20 or words[0] in _IDS or _PATH.search(value) or _DATED.search(value):
         return False
-    telling = not _PREFIXES.isdisjoint(words)
-    if _HEX.search(_TAILS.split(value, 1)[0]) and not telling:
+    known_prefix = not _PREFIXES.isdisjoint(words)
+    if _HEX.search(_TAILS.split(value, 1)[0]) and not known_prefix:
         return False
     kinds = [_kind(character) for character in value]
     changes = sum(one != next for one, next in itertools.pairwise(kinds))
-    if telling:
+    if known_prefix:
         return "0" in kinds and changes >= 3 and drawn(value)
     mixed = len(set(kinds)) == 3 or (len(value) >= 28 and "0" in kinds)
     return mixed and changes * 4 >= len(value) and drawn(value)
@@ -209,5 +209,5 @@ def _public(name: str) -> bool:
 
 
 JUDGES: dict[str, Callable[[str, str], bool]] = {
-    each.__name__: each for each in (assigned, told, shaped, prefixed, block, encoded)
+    each.__name__: each for each in (assigned, named, shaped, prefixed, block, encoded)
 }

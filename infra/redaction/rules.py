@@ -31,7 +31,7 @@ class Rule(msgspec.Struct, frozen=True):
     check: str = ""
     """A test of `personal` that a cut value must pass."""
     judge: str = ""
-    """A test of `likely` that a cut value must pass, told the text of `names`."""
+    """A test of `likely` that a cut value must pass, given the text of `names`."""
     within: str = ""
     """What has to stand around a match. With `of`, which it has to hold."""
     of: str = ""

@@ -104,7 +104,7 @@ class Redactor:
             for n, rule in enumerate(self._rules)
             if not rule.id.startswith(("user.", "memctl.personal.")) and rule.judge in ("", "shaped", "block")
         }
-        # What stands around tells a rule before what it finds does. Private blocks are cut elsewhere, but seen in the
+        # What stands around names a rule before what it finds does. Private blocks are cut elsewhere, but seen in the
         # same pass.
         seen = [of or pattern for of, pattern in zip(self._of, self._patterns, strict=True)]
         seen.append(patterns.compile(rb"(?i)<private>"))

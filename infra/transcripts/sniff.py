@@ -29,7 +29,7 @@ READERS: tuple[Reader, ...] = (
 
 _LINES = 40
 _LONGEST = 4 * 1024 * 1024
-"""Lines, and bytes of each, by which a format is told: one prompt may hold a pasted file."""
+"""Lines, and bytes of each, by which a format is recognised: one prompt may hold a pasted file."""
 _HEAD = 64 * 1024
 
 # Lines that Claude Code writes without a session's id.

@@ -658,6 +658,23 @@ def test_a_prompt_is_not_answered_with_what_its_own_session_said(api: Api) -> No
     assert told_at(api, **asked, session_id="atlas1") == (204, "")
 
 
+def test_what_was_found_for_a_prompt_and_not_said_is_recorded_with_why(api: Api, memory: Remembered) -> None:
+    asked = {"hook_event_name": "UserPromptSubmit", "cwd": ATLAS, "session_id": "weighs"}
+    assert told_at(api, **asked, prompt="이제부터 지도 색상은 항상 등고선보다 밝게 해줘")[0] == 200
+
+    def recorded() -> list[tuple[str, bool]]:
+        with connect(memory.database_url) as connection:
+            return connection.execute(
+                "SELECT each->>'why', payload->'memories' @> jsonb_build_array(jsonb_build_object('id', each->>'id'))"
+                " FROM memctl.events, jsonb_array_elements(payload->'passed_over') AS each"
+                " WHERE type = 'memory.recalled' AND stream = 'session/claude-code/weighs'"
+            ).fetchall()
+
+    until(recorded, "what was passed over")
+    assert {why for why, _ in recorded()} <= {"weak", "same session", "no room"}
+    assert not any(said for _, said in recorded())
+
+
 def test_a_subagent_starts_with_what_bears_on_the_task_that_it_was_handed(api: Api) -> None:
     task = {"prompt": "이제부터 지도 색상은 항상 등고선보다 밝게 해줘", "subagent_type": "Explore"}
     here = {"session_id": "hands", "cwd": ATLAS}

@@ -97,7 +97,7 @@ def test_over_stdio_every_tool_is_there_and_answers_in_words(api: Api, memory: R
     over_stdio(api, talk)
     drained(memory.database_url)
     learning = json.loads(api.ask("/v1/stats")[2])["learning"]
-    assert learning["most_told"] == [{"id": strategy, "kind": "strategy", "recalls": 1}]
+    assert learning["most_recalled"] == [{"id": strategy, "kind": "strategy", "recalls": 1}]
     (use,) = [use for use in learning["uses"] if use["kind"] == "strategy"]
     assert use == {"kind": "strategy", "recalls": 1, "followed": 1, "worth": 1.0, "ratings": 1, "helpful": 1}
     figures = api.ask("/metrics")[2].decode().splitlines()

@@ -14,7 +14,7 @@ from memctl.domain.events.event import Event, Micros
 from memctl.domain.events.facts import Edit, ErrorResolved, Fact, Identified, KnowledgeNeeded
 from memctl.domain.language.sayings import sayings_in
 from memctl.domain.retrieval.hindsight import APART, HeldMemory, Need, Pair, nearness, pairs, same_way, way_of
-from memctl.domain.support.mentions import is_telling, path_within, values_in
+from memctl.domain.support.mentions import is_distinctive, path_within, values_in
 from memctl.projections.hindsight import Hindsight, hindsight
 
 HOUR = 3_600_000_000
@@ -173,8 +173,8 @@ def test_assent_plans_and_long_pastes_are_no_sayings(prompt: str) -> None:
 def test_values_are_addresses_options_variables_and_long_names() -> None:
     found = values_in("--dry-run-all at https://staging.example.org:8443/v1. with DATABASE_URL in computeGrandTotals")
     assert found == ("--dry-run-all", "https://staging.example.org:8443/v1", "DATABASE_URL", "computeGrandTotals")
-    assert [is_telling(name) for name in ("branchName", "session_id")] == [False, False]
-    assert [is_telling(name) for name in ("computeGrandTotals", "DATABASE_URL")] == [True, True]
+    assert [is_distinctive(name) for name in ("branchName", "session_id")] == [False, False]
+    assert [is_distinctive(name) for name in ("computeGrandTotals", "DATABASE_URL")] == [True, True]
 
 
 def test_a_files_path_is_the_same_in_each_worktree_and_unknown_outside() -> None:

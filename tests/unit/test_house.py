@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from collections import Counter, defaultdict
 from graphlib import CycleError, TopologicalSorter
@@ -225,3 +226,42 @@ def test_every_module_says_what_it_is_for() -> None:
     for room in ROOMS:
         for path in sources(room):
             assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), f"{path.relative_to(ROOT)}"
+
+
+PRIVATE = {"told", "untold", "tells", "telling", "anew", "aftermath", "whereabouts", "foreseeing", "desk", "regarded"}
+"""Words that stand for nothing in the field's books: events are recorded, memory recalls, rows are rebuilt."""
+
+STORED_OR_SERVED = {
+    "domain/events/facts.py": {'"told"', "told: int"},
+    "domain/events/recalls.py": {'"told"'},
+    "domain/session/outcome_rules.py": {"nothing tells how it went"},
+    "domain/session/reasoning.py": {"told=moved.mentions"},
+    "projections/episodes.py": {"(told)"},
+    "projections/working_memory.py": {"told: int", "fact.told"},
+    "api/reading/records.py": {"told: int"},
+    "api/http/metrics.py": {'"told"', '"untold"'},
+    "api/queries/endings.py": {'"told"', '"untold"', "`untold`"},
+    "api/queries/learning.py": {'"told"'},
+    "api/queries/stats.py": {"tasks_told", "tasks_untold"},
+}
+"""Names of fields and values that stand in rows, facts and answers: to rename one is to change what is stored."""
+
+FROM_USERS = {
+    "domain/language/mood.py": {"(?:told|asked) you", '"told you"'},
+    "domain/language/prompts.py": {"|never|told)"},
+}
+"""Words of a prompt that patterns look for."""
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_names_and_messages_are_in_words_of_the_field(room: str) -> None:
+    for path in [*sources(room), *sorted((ROOT / room).rglob("*.html"))]:
+        file, text = str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
+        for allowed in sorted(STORED_OR_SERVED.get(file, set()) | FROM_USERS.get(file, set()), key=len, reverse=True):
+            assert allowed in text, f"{file}: {allowed} is gone, so it needs no exception"
+            text = text.replace(allowed, "")
+        for number, line in enumerate(text.splitlines(), 1):
+            private = {word.lower() for word in _WORD.findall(line)} & PRIVATE
+            assert not private, f"{file}:{number}: {', '.join(private)} is no word of the field"

@@ -171,7 +171,7 @@ def test_the_same_description_merges_and_keeps_the_higher_confidence() -> None:
     held.move(key, "The cache is stale", "proposed", 0.6, "agent")
     again = held.move(key, "the cache is stale.", "proposed", 0.4, "agent")
     assert again is not None
-    assert (again.confidence, again.told, len(held.open)) == (0.6, 2, 1)
+    assert (again.confidence, again.mentions, len(held.open)) == (0.6, 2, 1)
 
 
 @given(

@@ -101,14 +101,16 @@ def test_a_hostile_title_is_text_on_the_page() -> None:
     assert "<img" not in page
 
 
-def test_what_was_told_is_shown_by_how_the_work_went() -> None:
-    told = render.environment().get_template("macros.html").module.told  # type: ignore[attr-defined]
-    shown = str(told([Use(kind="bug_pattern", recalls=9, followed=4, worth=3.0, ratings=2, helpful=1), Use(kind="")]))
+def test_what_was_recalled_is_shown_by_how_the_work_went() -> None:
+    recalled = render.environment().get_template("macros.html").module.recalled  # type: ignore[attr-defined]
+    shown = str(
+        recalled([Use(kind="bug_pattern", recalls=9, followed=4, worth=3.0, ratings=2, helpful=1), Use(kind="")])
+    )
     assert '<progress aria-label="share of bug_pattern whose work went well" max="4" value="3.0">' in shown
     assert "75 %" in shown
     assert "1 of 2" in shown
     assert shown.count("<progress") == 1  # of the other nothing is known
-    assert "Nothing was told" in str(told([]))
+    assert "Nothing was recalled" in str(recalled([]))
 
 
 @given(st.dictionaries(st.dates(date(2000, 1, 1), date(2030, 1, 1)), st.integers(0, 10**9), max_size=90))

@@ -124,41 +124,41 @@ class Consolidator:
     def __init__(self, *, force: bool = False) -> None:
         self._force = force
 
-    def find(self, desk: ProcessorContext) -> Iterator[Work]:
-        tasks = _tasks(desk)
-        before = processing.state_of(desk.connection, desk.space_id, self.name, "memories")
+    def find(self, context: ProcessorContext) -> Iterator[Work]:
+        tasks = _tasks(context)
+        before = processing.state_of(context.connection, context.space_id, self.name, "memories")
         if not before:
             due = tasks > 0
         else:
-            due = tasks - before["tasks"] >= EVERY_TASKS or desk.now() - before["at"] >= EVERY_US
+            due = tasks - before["tasks"] >= EVERY_TASKS or context.now() - before["at"] >= EVERY_US
         if due:
-            yield Work("memories", digest_of((tasks, desk.now() // EVERY_US)))
+            yield Work("memories", digest_of((tasks, context.now() // EVERY_US)))
 
-    def run(self, desk: ProcessorContext, work: Work, attempt: int) -> Outcome:
+    def run(self, context: ProcessorContext, work: Work, attempt: int) -> Outcome:
         """Raises: Failed where too much would change at once; then nothing is recorded."""
-        found = plan(desk)
+        found = plan(context)
         if not self._force and too_many(found.changed, found.of):
             raise Failed("too many changes at once")
-        return Outcome(events(self, desk, found), {"tasks": _tasks(desk), "at": desk.now(), **found.counts})
+        return Outcome(events(self, context, found), {"tasks": _tasks(context), "at": context.now(), **found.counts})
 
 
-def consolidate(desk: ProcessorContext, *, force: bool) -> tuple[Plan, list[Any]]:
+def consolidate(context: ProcessorContext, *, force: bool) -> tuple[Plan, list[Any]]:
     """A round by hand, due or not. Raises: TooManyChanges, Overtaken."""
-    began = erase.now(desk.connection)
-    found = plan(desk)
+    began = erase.now(context.connection)
+    found = plan(context)
     if not force and too_many(found.changed, found.of):
         raise TooManyChanges(changed=found.changed, of=found.of)
-    with desk.connection.transaction():
-        recorded = list(record(desk, events(Consolidator(), desk, found)))
+    with context.connection.transaction():
+        recorded = list(record(context, events(Consolidator(), context, found)))
         # Asked after the append, as of work that is found: whoever forgets waits for it.
-        if erase.at_work_since(desk.connection, began, desk.space_id):
+        if erase.at_work_since(context.connection, began, context.space_id):
             raise Overtaken
     return found, recorded
 
 
-def events(processor: Consolidator, desk: ProcessorContext, found: Plan) -> list[Any]:
+def events(processor: Consolidator, context: ProcessorContext, found: Plan) -> list[Any]:
     """The events of a plan. What is proposed again of the same memories under the same words is the same event."""
-    at = desk.now()
+    at = context.now()
     return [
         outcome(
             processor, at, change.payload, stream=STREAM, about=change.about, location=change.location,
@@ -176,18 +176,18 @@ class _Signed(msgspec.Struct, gc=False):
     weight: tuple[float, ...]
 
 
-def plan(desk: ProcessorContext) -> Plan:
+def plan(context: ProcessorContext) -> Plan:
     """What a round would record now."""
-    known = _Known(desk)
+    known = _Known(context)
     signed: list[_Signed] = []
     rows: list[numpy.ndarray] = []
     prunes: list[Change] = []
     count = 0
-    for memory in memories(desk):
+    for memory in memories(context):
         count += 1
         if known.hidden(memory):
             continue
-        if known.prunable(memory, desk.now()):
+        if known.prunable(memory, context.now()):
             prunes.append(_pruned(memory))
         elif memory.kind in MERGEABLE and (words := features(memory.text)):
             group = f"{memory.kind}\n{known.place(memory.location)}"
@@ -195,33 +195,33 @@ def plan(desk: ProcessorContext) -> Plan:
             rows.append(bands(group, words))
     changes: list[Change] = []
     for members, pairs in _batches(rows):
-        changes += _judged(desk, known, [signed[n] for n in members], pairs)
-    injected = _injected_in_sessions(desk, [change.about[0] for change in prunes])
+        changes += _judged(context, known, [signed[n] for n in members], pairs)
+    injected = _injected_in_sessions(context, [change.about[0] for change in prunes])
     return Plan(of=count, changes=(*changes, *(change for change in prunes if change.about[0] not in injected)))
 
 
-def _injected_in_sessions(desk: ProcessorContext, memories: list[str]) -> frozenset[str]:
+def _injected_in_sessions(context: ProcessorContext, memories: list[str]) -> frozenset[str]:
     """Those of some memories that were ever injected for an agent. `regard` learns of it only when the work in which
     they were injected is over, and so does not know yet what was injected today. (An index holds the recalls alone.)"""
     if not memories:
         return frozenset()
-    rows = desk.connection.execute(
+    rows = context.connection.execute(
         "SELECT DISTINCT injected->>'id' FROM memctl.events, jsonb_array_elements("
         " CASE jsonb_typeof(payload->'memories') WHEN 'array' THEN payload->'memories' ELSE '[]' END) AS injected"
         " WHERE space_id = %s AND type = 'memory.recalled' AND payload->'withheld' IS DISTINCT FROM 'true'"
         " AND injected->>'id' = ANY(%s)",
-        [desk.space_id, memories],
+        [context.space_id, memories],
     )
     return frozenset(row[0] for row in rows)
 
 
 def _judged(
-    desk: ProcessorContext, known: _Known, members: list[_Signed], pairs: list[tuple[int, int]]
+    context: ProcessorContext, known: _Known, members: list[_Signed], pairs: list[tuple[int, int]]
 ) -> list[Change]:
-    keys = [(desk.space_id, each.id) for each in members]
+    keys = [(context.space_id, each.id) for each in members]
     rows: dict[str, Memory] = {
         key: row
-        for (_, key), row in readmodels.load(desk.connection, model("memories"), known.generation, keys).items()
+        for (_, key), row in readmodels.load(context.connection, model("memories"), known.generation, keys).items()
     }
     # A row that is gone since was folded again: the next round looks at it.
     order = {n: at for at, n in enumerate(n for n, each in enumerate(members) if each.id in rows)}
@@ -293,10 +293,10 @@ def _pruned(memory: Memory) -> Change:
 class _Known:
     """What is known beside the memories themselves: projects, what people said, and what was recorded before."""
 
-    def __init__(self, desk: ProcessorContext) -> None:
-        connection, live = desk.connection, desk.live
+    def __init__(self, context: ProcessorContext) -> None:
+        connection, live = context.connection, context.live
         self.generation = live.stage2
-        projects = known_projects(connection, live, desk.space_id)
+        projects = known_projects(connection, live, context.space_id)
 
         @cache
         def place(location: str) -> str:
@@ -305,10 +305,10 @@ class _Known:
 
         self.place = place
         self._regard: dict[str, MemoryFeedback] = {}
-        for said in scanned(desk, model("regard")):
+        for said in scanned(context, model("regard")):
             self._regard.update(said)
         self._recorded: dict[str, Consolidated] = {}
-        for rows in scanned(desk, model("consolidated")):
+        for rows in scanned(context, model("consolidated")):
             self._recorded.update(rows)
 
     def hidden(self, memory: Memory) -> bool:
@@ -398,14 +398,14 @@ def _placed(members: set[int], pairs: list[tuple[int, int]]) -> tuple[list[int],
     return order, [(at[one], at[other]) for one, other in pairs]
 
 
-def _tasks(desk: ProcessorContext) -> int:
+def _tasks(context: ProcessorContext) -> int:
     """Episodes that memory holds."""
     p = model("memories")
-    row = desk.connection.execute(
+    row = context.connection.execute(
         sql.SQL("SELECT count(*) FROM {} WHERE space_id = %s AND {} = 'episode'").format(
-            sql.SQL(readmodels.table(p.name, desk.live.stage2)), sql.SQL(readmodels.expression(p, "kind"))
+            sql.SQL(readmodels.table(p.name, context.live.stage2)), sql.SQL(readmodels.expression(p, "kind"))
         ),
-        [desk.space_id],
+        [context.space_id],
     ).fetchone()
     assert row is not None
     return int(row[0])

@@ -154,19 +154,19 @@ class LlmProcessor:
     """The prompt's file."""
     form: type[BaseModel]
 
-    def find(self, desk: ProcessorContext) -> Iterator[Work]:
-        for row, digest in _finished(desk, self.of, self.name, prompt(self.text).name):
+    def find(self, context: ProcessorContext) -> Iterator[Work]:
+        for row, digest in _finished(context, self.of, self.name, prompt(self.text).name):
             subject = _subject(row, self.of)
             yield Work(subject.id, digest, subject)
 
-    def run(self, desk: ProcessorContext, work: Work, attempt: int) -> Outcome:
+    def run(self, context: ProcessorContext, work: Work, attempt: int) -> Outcome:
         subject: Subject = work.about
-        events = read_stream(desk.connection, desk.space_id, subject.stream)
+        events = read_stream(context.connection, context.space_id, subject.stream)
         material = material_of(subject, events)
         if not material.text:
             return Outcome()
-        sources = (*self._evidence(desk, subject), *(event.delivery_id for event in material.events))
-        asked = Client(desk.settings.llm, desk.connection, desk.space_id, desk.writer.redactor)
+        sources = (*self._evidence(context, subject), *(event.delivery_id for event in material.events))
+        asked = Client(context.settings.llm, context.connection, context.space_id, context.writer.redactor)
         try:
             answer: Answer[Any] = asked.ask(
                 prompt(self.text),
@@ -181,7 +181,7 @@ class LlmProcessor:
                 prompt=prompt(self.text).name,
             )  # fmt: skip
             about = (work.subject, work.digest, str(attempt))
-            note = outcome(self, desk.now(), failed, stream=PROCESSORS, about=about, sources=sources)
+            note = outcome(self, context.now(), failed, stream=PROCESSORS, about=about, sources=sources)
             notes = [] if problem.kind == "over_budget" else [note]
             away = problem.whatever or problem.kind == "unavailable"
             pause_s = NOBODY_THERE_S if away else 0.0
@@ -193,16 +193,16 @@ class LlmProcessor:
         if payload is None:
             return Outcome()
         event: NewEvent = outcome(
-            self, desk.now(), payload, stream=subject.stream, about=(work.subject, work.digest),
+            self, context.now(), payload, stream=subject.stream, about=(work.subject, work.digest),
             location=subject.location, session_id=subject.stream.split("/", 2)[2], sources=sources,
         )  # fmt: skip
         return Outcome([event], names_all=True)
 
-    def _evidence(self, desk: ProcessorContext, subject: Subject) -> Iterator[UUID]:
+    def _evidence(self, context: ProcessorContext, subject: Subject) -> Iterator[UUID]:
         """The events that the words about an episode rest on: its opening may lie before it, by its own clock."""
         if self.of == "episodes":
-            id = (desk.space_id, UUID(subject.id))
-            for fact in facts.read_facts(desk.connection, desk.live.stage1, [id]).values():
+            id = (context.space_id, UUID(subject.id))
+            for fact in facts.read_facts(context.connection, context.live.stage1, [id]).values():
                 yield from (span.event for span in fact.evidence)
 
     def payload(self, subject: Subject, material: Material, said: Any, origin: dict[str, Any]) -> Payload | None:
@@ -352,12 +352,12 @@ _EXTENT = {"episodes": ("started_at", "ended_at"), "sessions": ("prompts", "answ
 forever."""
 
 
-def _finished(desk: ProcessorContext, of: str, processor: str, prompt: str) -> list[tuple[Any, str]]:
+def _finished(context: ProcessorContext, of: str, processor: str, prompt: str) -> list[tuple[Any, str]]:
     """The newest rows in which nothing has happened for a while and that are to be worked on, each with the digest of
     what it is made of: those that `processing.claim` takes."""
     p = model(of)
     extent = [sql.SQL("coalesce(row->>{}, '0')").format(sql.Literal(field)) for field in _EXTENT[of]]
-    rows = desk.connection.execute(
+    rows = context.connection.execute(
         sql.SQL(
             "SELECT m.row, m.digest FROM"
             " (SELECT space_id, key, row, concat_ws(' ', {extent}, %(prompt)s::text) AS digest FROM {table}"
@@ -368,13 +368,13 @@ def _finished(desk: ProcessorContext, of: str, processor: str, prompt: str) -> l
             " OR w.status = 'working' AND w.lease_until < clock_timestamp()"
             " ORDER BY {started} DESC LIMIT %(limit)s"
         ).format(
-            table=sql.SQL(readmodels.table(p.name, desk.live.stage1)),
+            table=sql.SQL(readmodels.table(p.name, context.live.stage1)),
             extent=sql.SQL(", ").join(extent),
             last=sql.SQL(readmodels.expression(p, "ended_at" if of == "episodes" else "last_at")),
             started=sql.SQL(readmodels.expression(p, "started_at")),
         ),
         {
-            "processor": processor, "prompt": prompt, "space": desk.space_id, "quiet": desk.now() - QUIET_US,
+            "processor": processor, "prompt": prompt, "space": context.space_id, "quiet": context.now() - QUIET_US,
             "limit": AT_ONCE,
         },
         binary=True,

@@ -40,12 +40,12 @@ class Reflector:
         """`asked`: whether it is time or not; `project` (its anchor) keeps to one."""
         self._asked, self._project = asked, project
 
-    def find(self, desk: ProcessorContext) -> Iterator[Work]:
-        projects = known_projects(desk.connection, desk.live, desk.space_id)
+    def find(self, context: ProcessorContext) -> Iterator[Work]:
+        projects = known_projects(context.connection, context.live, context.space_id)
         found: dict[str, list[Memory]] = defaultdict(list)
         counts: dict[str, int] = defaultdict(int)
         weights: dict[str, float] = defaultdict(float)
-        for memory in memories(desk):
+        for memory in memories(context):
             project = projects.holding(memory.location) if memory.location else None
             if project is None or memory.kind == "reflection":
                 continue
@@ -57,11 +57,11 @@ class Reflector:
             anchor = project.anchor
             if anchor not in found or (self._project and anchor != self._project):
                 continue
-            before = processing.state_of(desk.connection, desk.space_id, self.name, anchor)
+            before = processing.state_of(context.connection, context.space_id, self.name, anchor)
             grown = Grown(
                 memories=max(counts[anchor] - before.get("memories", 0), 0),
                 weight=max(weights[anchor] - before.get("weight", 0.0), 0.0),
-                days=(desk.now() - before["at"]) / DAY_US if before else 0.0,
+                days=(context.now() - before["at"]) / DAY_US if before else 0.0,
             )
             trigger = "asked" if self._asked else due(grown)
             if trigger is not None:
@@ -70,7 +70,7 @@ class Reflector:
                 grounds = Grounds(anchor, location, trigger, counts[anchor], weights[anchor], tuple(found[anchor]))
                 yield Work(anchor, digest_of(ids), grounds)
 
-    def run(self, desk: ProcessorContext, work: Work, attempt: int) -> Outcome:
+    def run(self, context: ProcessorContext, work: Work, attempt: int) -> Outcome:
         grounds: Grounds = work.about
         pieces = [piece_of(memory) for memory in grounds.found]
         known = {memory.id: memory for memory in grounds.found}
@@ -84,10 +84,10 @@ class Reflector:
             about = (grounds.location, made.topic, *made.memories)
             events.append(
                 outcome(
-                    self, desk.now(), payload, stream=STREAM, about=about, location=grounds.location, sources=sources
+                    self, context.now(), payload, stream=STREAM, about=about, location=grounds.location, sources=sources
                 )
             )
-        return Outcome(events, {"memories": grounds.count, "weight": grounds.weight, "at": desk.now()})
+        return Outcome(events, {"memories": grounds.count, "weight": grounds.weight, "at": context.now()})
 
 
 def piece_of(memory: Memory) -> Piece:

@@ -121,10 +121,10 @@ class Processor(Protocol):
     name: str
     version: int
 
-    def find(self, desk: ProcessorContext) -> Iterable[Work]:
+    def find(self, context: ProcessorContext) -> Iterable[Work]:
         """Work that may be due, most urgent first; what is done already is passed over."""
 
-    def run(self, desk: ProcessorContext, work: Work, attempt: int) -> Outcome:
+    def run(self, context: ProcessorContext, work: Work, attempt: int) -> Outcome:
         """Do it. Raises: Failed."""
 
 
@@ -163,21 +163,21 @@ def model(name: str) -> Projection[Any]:
     return next(p for p in projections() if p.name == name)
 
 
-def scanned(desk: ProcessorContext, p: Projection[Any]) -> Iterator[dict[str, Any]]:
+def scanned(context: ProcessorContext, p: Projection[Any]) -> Iterator[dict[str, Any]]:
     """The rows of a read model of stage 2, of this space, by key, in batches."""
-    with desk.connection.transaction():
-        for rows in readmodels.scan(desk.connection, p, desk.live.stage2, 2_000):
-            yield {key: row for (space, key), row in rows if space == desk.space_id}
+    with context.connection.transaction():
+        for rows in readmodels.scan(context.connection, p, context.live.stage2, 2_000):
+            yield {key: row for (space, key), row in rows if space == context.space_id}
 
 
-def memories(desk: ProcessorContext) -> Iterator[Memory]:
+def memories(context: ProcessorContext) -> Iterator[Memory]:
     """Every memory of this space."""
-    for rows in scanned(desk, model("memories")):
+    for rows in scanned(context, model("memories")):
         yield from rows.values()
 
 
 def process(
-    desk: ProcessorContext,
+    context: ProcessorContext,
     processor: Processor,
     stop: Callable[[], bool] = lambda: False,
     rest: Callable[[float], None] = lambda _: None,
@@ -188,42 +188,44 @@ def process(
     is about to be replaced, or to go. `rest` is called with the number of seconds in which another look
     would find nothing.
     """
-    began = erase.now(desk.connection)
-    if rebuilds.running(desk.connection, "replace") or erase.at_work_since(desk.connection, began, desk.space_id):
+    began = erase.now(context.connection)
+    if rebuilds.running(context.connection, "replace") or erase.at_work_since(
+        context.connection, began, context.space_id
+    ):
         return 0
     recorded = 0
     slot, looking = progress.slot(), progress.Work("processor", processor.name)
     slot.over(looking)
-    for work in processor.find(desk):
+    for work in processor.find(context):
         # What was found may hold what was forgotten since: the next look finds it without.
-        if stop() or erase.at_work_since(desk.connection, began, desk.space_id):
+        if stop() or erase.at_work_since(context.connection, began, context.space_id):
             break
         claimed = processing.claim(
-            desk.connection, desk.space_id, processor.name, work.subject, work.digest, desk.lease
+            context.connection, context.space_id, processor.name, work.subject, work.digest, context.lease
         )
         if claimed is None:
             continue
-        desk.claimed = claimed
+        context.claimed = claimed
         slot.over(progress.Work("processor", f"{processor.name} {work.subject}"))
         try:
-            recorded += _do(desk, processor, work, claimed, began)
+            recorded += _do(context, processor, work, claimed, began)
         except WorkLost as problem:
             log.warning("%s", problem)
         except Failed as problem:
             rest(problem.pause_s)
             break
         finally:
-            desk.claimed = None
+            context.claimed = None
             slot.over(looking)
     slot.idle()
     return recorded
 
 
-def _do(desk: ProcessorContext, processor: Processor, work: Work, claimed: Claim, began: datetime) -> int:
+def _do(context: ProcessorContext, processor: Processor, work: Work, claimed: Claim, began: datetime) -> int:
     """Raises: Failed where no work can be done now, and that is noted; WorkLost."""
-    connection = desk.connection
+    connection = context.connection
     try:
-        made = processor.run(desk, work, claimed.attempt)
+        made = processor.run(context, work, claimed.attempt)
     except Failed as problem:
         log.warning("%s failed on %s (%s)", processor.name, work.subject, problem.kind)
         with connection.transaction():
@@ -231,7 +233,7 @@ def _do(desk: ProcessorContext, processor: Processor, work: Work, claimed: Claim
                 processing.failed(connection, claimed, problem.kind)
             else:
                 processing.later(connection, claimed, problem.kind, timedelta(seconds=problem.pause_s))
-            recorded = len(record(desk, problem.events))
+            recorded = len(record(context, problem.events))
         if problem.pause_s or not problem.counts:
             raise
         return recorded
@@ -245,10 +247,10 @@ def _do(desk: ProcessorContext, processor: Processor, work: Work, claimed: Claim
     try:
         with connection.transaction():
             processing.done(connection, claimed, made.state)
-            recorded = len(record(desk, made.events))
+            recorded = len(record(context, made.events))
             # Asked after the append: whoever forgets waits for appends, and then finds this one by what it rests on.
             named = [source for event in made.events for source in event.sources] if made.names_all else None
-            if erase.at_work_since(connection, began, desk.space_id, named):
+            if erase.at_work_since(connection, began, context.space_id, named):
                 raise Failed("something was forgotten meanwhile", counts=False)
     except Failed as problem:
         processing.later(connection, claimed, problem.kind, timedelta(0))
@@ -256,12 +258,12 @@ def _do(desk: ProcessorContext, processor: Processor, work: Work, claimed: Claim
     return recorded
 
 
-def record(desk: ProcessorContext, events: Sequence[NewEvent]) -> list[NewEvent]:
+def record(context: ProcessorContext, events: Sequence[NewEvent]) -> list[NewEvent]:
     """Redact and append; returns those that were new."""
     if not events:
         return []
-    prepared = desk.writer.prepare(events).events
-    appended = desk.writer.append(prepared)
+    prepared = context.writer.prepare(events).events
+    appended = context.writer.append(prepared)
     return [event for event, entry in zip(prepared, appended, strict=True) if entry.status == "new"]
 
 
@@ -279,7 +281,7 @@ class ProcessorLoop:
         self._settings = settings
         self._processors = processors
         self._stop = stop
-        self._desk: ProcessorContext | None = None
+        self._context: ProcessorContext | None = None
         # By processor, on the monotonic clock.
         self._rests_until = {
             name: time.monotonic() + processing.PAUSES[min(count, len(processing.PAUSES)) - 1].total_seconds()
@@ -294,7 +296,7 @@ class ProcessorLoop:
         """End what it does; work that is not done in time is given back, for this process will not see its end."""
         self._stop.set()
         self._thread.join(within_s)
-        claimed = self._desk.claimed if self._desk is not None else None
+        claimed = self._context.claimed if self._context is not None else None
         if self._thread.is_alive() and claimed is not None:
             with (
                 suppress(MemctlError, psycopg.Error),
@@ -306,16 +308,16 @@ class ProcessorLoop:
         while not self._stop.wait(EVERY_S):
             try:
                 with connect(self._settings.require("database_url"), name="memctl processors") as connection:
-                    self._desk = desk = ProcessorContext(connection, self._settings)
+                    self._context = context = ProcessorContext(connection, self._settings)
                     for processor in self._processors:
                         if time.monotonic() >= self._rests_until.get(processor.name, 0.0):
-                            self._look(desk, processor)
+                            self._look(context, processor)
             except Exception as problem:
                 log.warning("processors could not work; they try again in %.0f s: %s", EVERY_S, problem)
 
-    def _look(self, desk: ProcessorContext, processor: Processor) -> None:
+    def _look(self, context: ProcessorContext, processor: Processor) -> None:
         def rest(seconds: float) -> None:
             self._rests_until[processor.name] = time.monotonic() + seconds
 
-        if process(desk, processor, self._stop.is_set, rest):
-            desk.writer.wake()
+        if process(context, processor, self._stop.is_set, rest):
+            context.writer.wake()

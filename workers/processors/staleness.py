@@ -39,14 +39,14 @@ class StalenessChecker:
     def __init__(self, *, asked: bool = False) -> None:
         self._asked = asked
 
-    def find(self, desk: ProcessorContext) -> Iterator[Work]:
-        before = processing.state_of(desk.connection, desk.space_id, self.name, "files")
-        if self._asked or desk.now() - before.get("at", 0) >= EVERY_US:
-            yield Work("files", digest_of((desk.now(),)))
+    def find(self, context: ProcessorContext) -> Iterator[Work]:
+        before = processing.state_of(context.connection, context.space_id, self.name, "files")
+        if self._asked or context.now() - before.get("at", 0) >= EVERY_US:
+            yield Work("files", digest_of((context.now(),)))
 
-    def run(self, desk: ProcessorContext, work: Work, attempt: int) -> Outcome:
-        sources = _tied(desk)
-        known = _last_looks(desk)
+    def run(self, context: ProcessorContext, work: Work, attempt: int) -> Outcome:
+        sources = _tied(context)
+        known = _last_looks(context)
         events = []
         for path, rests_on in sources.items():
             found = blob_of(Path(path))
@@ -54,19 +54,19 @@ class StalenessChecker:
                 continue
             events.append(
                 outcome(
-                    self, desk.now(), FileObserved(path=path, blob=found), stream=STREAM,
-                    about=(path, str(desk.now())), location=str(Path(path).parent), sources=rests_on,
+                    self, context.now(), FileObserved(path=path, blob=found), stream=STREAM,
+                    about=(path, str(context.now())), location=str(Path(path).parent), sources=rests_on,
                 )
             )  # fmt: skip
-        return Outcome(events, {"at": desk.now(), "files": len(sources)})
+        return Outcome(events, {"at": context.now(), "files": len(sources)})
 
 
-def _tied(desk: ProcessorContext) -> dict[str, tuple[UUID, ...]]:
+def _tied(context: ProcessorContext) -> dict[str, tuple[UUID, ...]]:
     """The files that memories claim something of, below a checkout that is here, and the events that one of those rests
     on: it is enough to look at the file."""
     found: dict[str, tuple[UUID, ...]] = {}
     here: dict[str, bool] = {}
-    for memory in memories(desk):
+    for memory in memories(context):
         place = memory.location
         if memory.kind not in TIED or not memory.files or not place:
             continue
@@ -80,9 +80,9 @@ def _tied(desk: ProcessorContext) -> dict[str, tuple[UUID, ...]]:
     return found
 
 
-def _last_looks(desk: ProcessorContext) -> dict[str, str]:
+def _last_looks(context: ProcessorContext) -> dict[str, str]:
     """What was in each file that was looked at before."""
     found: dict[str, str] = {}
-    for rows in scanned(desk, model("observed_files")):
+    for rows in scanned(context, model("observed_files")):
         found.update({row.path: row.looks[0].blob for row in rows.values() if row.looks})
     return found

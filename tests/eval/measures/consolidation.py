@@ -87,7 +87,7 @@ def _found(reader: Reader, asked: list[Memory], now: int) -> set[str]:
         apart = standings(reader, rows.values())
         same = {memory.id}
         if memory.id in apart:
-            same.add(apart[memory.id].told_as)
+            same.add(apart[memory.id].shown_as)
         same |= _told_with(reader, same)
         if same & set(answers):
             found.add(memory.id)

@@ -1,4 +1,4 @@
-"""Erasing: what was said can be emptied under a receipt, and tombstones keep it from being told again."""
+"""Erasing: what was said can be emptied under a receipt, and tombstones keep it from coming back."""
 
 from alembic import op
 
@@ -77,8 +77,8 @@ BEGIN
     RETURN consult;
 END $$;
 
--- Which of these (from 1) were forgotten before they are told; NULL where none was. What memctl itself records about
--- forgetting is told always.
+-- Which of these (from 1) were forgotten before they are appended; NULL where none was. What memctl itself records
+-- about forgetting is always appended.
 CREATE FUNCTION memctl.forgotten(
     in_space integer, in_ids uuid[], in_streams text[], in_types text[], in_occurred bigint[], in_locations text[],
     in_variants_of uuid[], in_payloads text[]
@@ -156,7 +156,7 @@ def upgrade() -> None:
         ).fetchone()
         line = "\n    PERFORM memctl.check_space(in_space);"
         assert source.count(line) == 1
-        # What is stored may be empty by now: then nothing is compared, and nothing is told again.
+        # What is stored may be empty by now: then nothing is compared, and nothing is appended again.
         source = source.replace(line, gone).replace(
             "CASE WHEN n.position IS NOT NULL THEN 'n'",
             "CASE WHEN n.position IS NOT NULL THEN 'n' WHEN e.payload IS NULL THEN 'e'",

@@ -5,8 +5,8 @@ from alembic import op
 revision = "0012"
 down_revision = "0011"
 
-# Titles, and all that some clients write, bear no time, which is kept as 0. What is told now of a session that is not
-# known to lie before that time is not what was forgotten, nor what is told of anything else: other streams hold what
+# Titles, and all that some clients write, bear no time, which is kept as 0. What is said now of a session that is not
+# known to lie before that time is not what was forgotten, nor what is said of anything else: other streams hold what
 # came from everywhere. (What was emptied still says when it happened.)
 BEFORE = """(CASE WHEN g.at > timestamptz 'epoch' THEN g.at < before
                ELSE before IS NOT NULL AND starts_with(g.stream, 'session/')

@@ -1,4 +1,4 @@
-"""What differs in who said it, in its stream, session or sources is another telling, not the same one."""
+"""What differs in who said it, in its stream, session or sources is another statement, not the same one."""
 
 from alembic import op
 

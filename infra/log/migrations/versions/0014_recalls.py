@@ -1,5 +1,5 @@
-"""What was told to agents is found without reading the log: whether a memory was ever told is asked before it is
-pruned, and which sessions to keep."""
+"""What was recalled for agents is found without reading the log: whether a memory was ever recalled is asked before it
+is pruned, and which sessions to keep."""
 
 from alembic import op
 

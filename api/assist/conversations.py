@@ -1,0 +1,109 @@
+"""What earlier conversations came to, around what was found in them: for a prompt, not one turn but its outcome.
+
+The turn that is most like a prompt is mostly the one in which the subject was first named. What the work needs stands
+turns later: the user's corrections, and what was settled. Of two conversations about one subject the later one holds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from memctl.api.reading import models
+from memctl.api.reading.pages import between, equal, page, several
+from memctl.api.reading.reader import Reader
+from memctl.api.reading.views import Found
+from memctl.domain.retrieval.passages import MOST_TURNS, Exchange, exchange_of, likeness, passages
+from memctl.domain.support.bounded import one_line
+from memctl.domain.support.text import tokens
+from memctl.projections.memory_rows import Memory
+
+BEFORE, AFTER = 1, 8
+"""Turns of a session that are looked at, before and after those that were found."""
+
+AROUND_US = 12 * 3_600_000_000
+"""How far from a turn others of its conversation are looked for."""
+
+SAME_SUBJECT = 0.145
+"""From this likeness on two conversations are about one subject, and the later one is said first. Of sde-bench's six
+amended decisions the least like had .158, and of 220 other pairs the most alike .127."""
+
+
+class Conversation(msgspec.Struct, frozen=True):
+    """A stretch of a session that bears on a question. `id` is the memory by which it was found, `turns` are all its
+    turns that are looked at, oldest first; `at` (microseconds) is when the last of them was."""
+
+    id: str
+    score: float
+    class_: str
+    session: str
+    at: int
+    turns: tuple[Memory, ...]
+
+    @property
+    def words(self) -> frozenset[str]:
+        return frozenset(word for turn in self.turns for word in tokens(turn.text))
+
+    def came_to(self, query: str, most: int) -> str:
+        """What was asked first, and the sentences that say what came of it; at most about `most` characters."""
+        exchanges = [exchange_of(turn.text) for turn in self.turns]
+        begun = one_line(exchanges[0].prompt, 160)
+        rest = [Exchange("", exchanges[0].answer), *exchanges[1:]] if len(begun) < 160 else exchanges
+        return f"{begun} … {passages(rest, query, most - len(begun))}"
+
+
+def conversations(reader: Reader, found: Sequence[Found]) -> list[Conversation]:
+    """The conversations that search results stand in, those that were found best first; each session once."""
+    by_session: dict[str, list[Memory]] = {}
+    rows = {each.id: each for each in found}
+    memories = several(reader, models.memories, [each.id for each in found])
+    for each in found:
+        row = memories.get(each.id)
+        if row is not None and row.sessions and row.kind in ("turn", "episode"):
+            by_session.setdefault(row.sessions[0], []).append(row)
+    made = []
+    for session, hits in by_session.items():
+        best = rows[hits[0].id]
+        turns = _around(reader, session, hits)
+        if turns:
+            made.append(Conversation(best.id, best.score, best.class_, session, turns[-1].occurred_at, turns))
+    return made
+
+
+def latest_first(kept: Sequence[Conversation], others: Sequence[Conversation]) -> list[Conversation]:
+    """Those that are kept, each behind what came later of the same subject, also among the others."""
+    every = [*kept, *others]
+    words = {each.id: each.words for each in every}
+    counts = Counter(word for of_one in words.values() for word in of_one)
+    rarity = {word: math.log((1 + len(every)) / count) for word, count in counts.items()}
+    ordered: list[Conversation] = []
+    for each in kept:
+        later = [
+            other
+            for other in every
+            if other.at > each.at and likeness(words[each.id], words[other.id], rarity) >= SAME_SUBJECT
+        ]
+        for one in (*sorted(later, key=lambda other: -other.at), each):
+            if one not in ordered:
+                ordered.append(one)
+    return ordered
+
+
+def _around(reader: Reader, session: str, hits: Sequence[Memory]) -> tuple[Memory, ...]:
+    p, first = models.memories, min(hits, key=lambda row: row.first_at)
+    since = min(row.first_at for row in hits) - AROUND_US
+    until = max(row.occurred_at for row in hits) + AROUND_US
+    conditions = [
+        *equal(p, "location", first.location), *equal(p, "kind", "turn"), *between(p, "occurred_at", since, until)
+    ]  # fmt: skip
+    rows, _ = page(reader, p, "occurred_at", conditions, limit=200)
+    turns = sorted(
+        (keyed.row for keyed in rows if session in keyed.row.sessions), key=lambda row: (row.occurred_at, row.id)
+    )
+    wanted = {row.id for row in hits}
+    places = [number for number, row in enumerate(turns) if row.id in wanted] or [0]
+    begin, end = max(places[0] - BEFORE, 0), places[-1] + AFTER + 1
+    return tuple(turns[begin:end][-MOST_TURNS:]) or tuple(hits[:1])
