@@ -11,6 +11,7 @@ from histories import drained, workshop
 
 from memctl.api.assist.recall import Injection, recall
 from memctl.api.queries.threads import LATELY_US, open_threads
+from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import places_of
 from memctl.api.reading.reader import Reader, reader_of
 from memctl.api.search.engine import Engine
@@ -45,7 +46,7 @@ def remembered(log: Connection, url: str, events: Sequence[NewEvent]) -> Reader:
     generations.ensure_live(log, 1)
     append(log, 1, [msgspec.structs.replace(event, location=SHOP) for event in events])
     drained(url)
-    return reader_of(log, "default")
+    return reader_of(log, "default", OWNER)
 
 
 def left_open(name: str, at: int) -> list[NewEvent]:
