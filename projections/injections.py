@@ -8,8 +8,8 @@ from memctl.domain.events.recalls import MemoryRecalled
 from memctl.domain.support.bounded import NARROW, clipped, newest
 from memctl.projections.kernel import Recorded, projection
 
-BLOCKS, MEMORIES = 48, 8
-"""Blocks of a session that are kept, and memories of a block."""
+BLOCKS, MEMORIES, PASSED_OVER = 48, 8, 4
+"""Blocks of a session that are kept, and memories of a block that were injected, and that were passed over."""
 
 
 class Block(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -51,7 +51,7 @@ def injections(row: Injections | None, recorded: Recorded[MemoryRecalled]) -> In
         withheld=seen.withheld,
         passed_over=tuple(
             (clipped(each.id, 80, NARROW), _score(each.score), clipped(each.why, 40, NARROW))
-            for each in seen.passed_over[:MEMORIES]
+            for each in seen.passed_over[:PASSED_OVER]
         ),
     )
     place = max((row.located_at, row.location), ((at, block.id), clipped(event.location, 400, NARROW)))

@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from published import FOLDER
 
 from memctl.api.assist.recall import recall
+from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import places_of
 from memctl.api.reading.reader import Reader, Readers
 from memctl.api.search.engine import Engine, Question
@@ -156,7 +157,7 @@ def main() -> None:
     engine = Engine(settings.qdrant_url, settings.qdrant_api_key, embedders_of(settings), settings.space)
     engine.warm_up(readers)
     try:
-        readers.read(lambda reader: ask(reader, engine, given.verbose))
+        readers.read(lambda reader: ask(reader, engine, given.verbose), OWNER)
     finally:
         engine.close()
         readers.close()
