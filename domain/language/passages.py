@@ -33,9 +33,12 @@ _FROM_HERE = patterns.compile(
         |(?:here(?:'s|\ is|\ are)|this\ is|see|below\ is|below\ are)\b.{0,80}:\s*$
         |(?:the\ )?(?:(?:github\ |gitlab\ |jira\ |linear\ |pr\ |code\ |review\ |bot\ |their\ |his\ |her\ )?
             (?:issue|ticket|bug\ report|email|e-mail|mail|message|comments?|review|feedback|readme|docs?|documentation|article
-            |page|web\ ?page|post|thread|discussion|transcript|log|logs|output|error|stack\ ?trace|traceback|response|answer
+            |page|web\ ?page|post|thread|discussion|transcript|response|answer
             |changelog|release\ notes?|spec|description|summary|context|quote|instructions?|plan|prompt))
             (?:\ (?:body|text|content|comment|description|\#?\d+|from\ [^:\n]{1,40}|says|said|reads))?:(?:\s|$)
+        |(?:the\ )?(?:logs?|output|errors?|stack\ ?trace|traceback):\s*$
+        |[^\n]{0,60}\bmessage\ from\ (?:an|another|the|a)\b
+        |\[{1,2}\ ?\#{2}|@?\[(?:system|user|assistant)\]:
         |\S{1,40}(?:\[bot\]|\ commented|\ wrote|\ said|\ replied|\ left\ a\ comment|\ reviewed)\b
         |(?:coderabbit\S*|copilot|gemini-code-assist|sourcery|dependabot|renovate|cursor\ bugbot|github-actions)\b
         |(?:issue|pr|pull\ request)\ ?\#\d+
@@ -53,9 +56,13 @@ _TAGGED = patterns.compile(r"^[ \t]*<[A-Za-z][\w:-]*(?:\s[^<>\n]*)?>.*?(?:^|>|\S
 _LINE = patterns.compile(
     r"""^[ \t]*(?:>|\||\$\ |❯|➜|%\ |PS\ [A-Z]:|at\ \S+\(|-{3,}|={3,}|\d+[:→|]|\[\d\d|\d{4}-\d\d-\d\d|[⏺✓✗⎿●│├└╭╰]
         |(?:error|warning|info|debug|fatal|note|hint|usage|traceback)\b[^\n:]{0,40}:|file\ "|\w+(?:Error|Exception)\b
+        |\S+:\d+:\d+:?\s|[*•]\s\S+:\s\d+$|---\ FAIL|\s*\^
         |[\w.-]+@[\w.-]+[:~]\S*[$\#]\ )[^\n]*$""",
     patterns.I | patterns.M | patterns.X,
 )
+_REVIEW = patterns.compile(r"^[ \t*_]*(?:critical|high|medium|low)[ -]severity\b", patterns.I | patterns.M)
+"""A line of a bot's review, below its title."""
+
 _LONG = 1_500
 """Characters from which a prompt without any such mark counts as a document that was pasted whole."""
 
@@ -70,7 +77,7 @@ def passages_of(prompt: str) -> tuple[Passage, ...]:
         return ()
     if _CLIENT.match(prompt):
         return (Passage(0, len(prompt), "client"),)
-    if len(prompt) >= _LONG:
+    if len(prompt) >= _LONG or _REVIEW.search(prompt):
         return (Passage(0, len(prompt), "pasted"),)
     tail = _FROM_HERE.search(prompt)
     end = tail.start() if tail else len(prompt)
