@@ -1,4 +1,4 @@
-"""Claims that act: whoever follows one fetches, runs, pays out or takes away something, so a person confirms it first."""
+"""Claims that act: whoever follows one fetches, runs, sends or takes away something. A person confirms it first."""
 
 from __future__ import annotations
 
@@ -41,12 +41,13 @@ _FORBIDS_NOT = patterns.compile(
 
 
 def acts(text: str, polarity: int = 1) -> bool:
-    """Whether a claim acts: it holds an address, a pipe to a shell, a registry, a credential, a command that installs or
-    widens rights, or it asks for a deletion, a push, a permission, or for something always to be run.
+    """Whether a claim acts: it holds an address, a pipe to a shell, a registry, a credential, a command that installs
+    or widens rights, or it asks for a deletion, a push, a permission, or for something always to be run.
 
     A plain prohibition ("never push to main", polarity -1) may name what it forbids, but nothing that reaches out.
     """
     seen = "".join(char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) != "Cf")
     if _REACHES_OUT.search(seen) or is_risky(seen):
         return True
+    seen = seen.replace("not by a push", "")
     return _CHANGES.search(seen) is not None and (polarity >= 0 or _FORBIDS_NOT.search(seen) is not None)

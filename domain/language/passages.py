@@ -20,7 +20,8 @@ class Passage(NamedTuple):
 _CLIENT = patterns.compile(
     r"\s*(?:Implement the following plan|Please implement this plan|Execute the following plan|"
     r"\[Request interrupted|Caveat: The messages below|This session is being continued|"
-    r"# (?:AGENTS\.md|Context from my IDE|Files mentioned)|<(?:ide_|system-reminder|environment_context|user_instructions)|"
+    r"# (?:AGENTS\.md|Context from my IDE|Files mentioned)|"
+    r"<(?:ide_|system-reminder|environment_context|user_instructions)|"
     r"The user opened the file|The user selected the lines|The following is the (?:plan|conversation))",
     patterns.I,
 )
@@ -32,8 +33,8 @@ _FROM_HERE = patterns.compile(
         |on\ .{4,80}\ wrote:\s*$
         |(?:here(?:'s|\ is|\ are)|this\ is|see|below\ is|below\ are)\b.{0,80}:\s*$
         |(?:the\ )?(?:(?:github\ |gitlab\ |jira\ |linear\ |pr\ |code\ |review\ |bot\ |their\ |his\ |her\ )?
-            (?:issue|ticket|bug\ report|email|e-mail|mail|message|comments?|review|feedback|readme|docs?|documentation|article
-            |page|web\ ?page|post|thread|discussion|transcript|response|answer
+            (?:issue|ticket|bug\ report|email|e-mail|mail|message|comments?|review|feedback|readme|docs?|documentation
+            |article            |page|web\ ?page|post|thread|discussion|transcript|response|answer
             |changelog|release\ notes?|spec|description|summary|context|quote|instructions?|plan|prompt))
             (?:\ (?:body|text|content|comment|description|\#?\d+|from\ [^:\n]{1,40}|says|said|reads))?:(?:\s|$)
         |(?:the\ )?(?:logs?|output|errors?|stack\ ?trace|traceback):\s*$
@@ -51,8 +52,12 @@ _FROM_HERE = patterns.compile(
 )
 """A line from which on a prompt is a mail, an issue, a review, a document. What was typed stands in front of it."""
 
-_BLOCK = patterns.compile(r"^[ \t]*(?:```|~~~).*?^[ \t]*(?:```|~~~)[^\n]*$|^[ \t]*(?:```|~~~).*\z", patterns.S | patterns.M)
-_TAGGED = patterns.compile(r"^[ \t]*<[A-Za-z][\w:-]*(?:\s[^<>\n]*)?>.*?(?:^|>|\S)</[A-Za-z][\w:-]*>|<!--.*?-->", patterns.S | patterns.M)
+_BLOCK = patterns.compile(
+    r"^[ \t]*(?:```|~~~).*?^[ \t]*(?:```|~~~)[^\n]*$|^[ \t]*(?:```|~~~).*\z", patterns.S | patterns.M
+)
+_TAGGED = patterns.compile(
+    r"^[ \t]*<[A-Za-z][\w:-]*(?:\s[^<>\n]*)?>.*?(?:^|>|\S)</[A-Za-z][\w:-]*>|<!--.*?-->", patterns.S | patterns.M
+)
 _LINE = patterns.compile(
     r"""^[ \t]*(?:>|\||\$\ |❯|➜|%\ |PS\ [A-Z]:|at\ \S+\(|-{3,}|={3,}|\d+[:→|]|\[\d\d|\d{4}-\d\d-\d\d|[⏺✓✗⎿●│├└╭╰]
         |(?:error|warning|info|debug|fatal|note|hint|usage|traceback)\b[^\n:]{0,40}:|file\ "|\w+(?:Error|Exception)\b
@@ -70,8 +75,8 @@ _LONG = 1_500
 def passages_of(prompt: str) -> tuple[Passage, ...]:
     """The prompt in passages without a gap, each typed, pasted or the client's.
 
-    Behind the heading of a mail, an issue, a review or a document all is pasted: who pastes marks no end. Where in doubt,
-    a passage is pasted: a user who is not heard says it again, and one in whose name another speaks never knows.
+    Behind the heading of a mail, an issue, a review or a document all is pasted: who pastes marks no end. Where in
+    doubt, a passage is pasted: a user who is not heard says it again, and one in whose name another speaks never knows.
     """
     if not prompt:
         return ()
@@ -101,6 +106,8 @@ def passages_of(prompt: str) -> tuple[Passage, ...]:
 def typed_of(prompt: str) -> str:
     """The prompt with blanks for all that was not typed, line breaks and offsets kept."""
     return "".join(
-        prompt[start:end] if origin == "typed" else "".join(char if char == "\n" else BLANK for char in prompt[start:end])
+        prompt[start:end]
+        if origin == "typed"
+        else "".join(char if char == "\n" else BLANK for char in prompt[start:end])
         for start, end, origin in passages_of(prompt)
     )
