@@ -14,6 +14,7 @@ import servers
 from data_dirs import used
 from histories import drained
 
+from memctl.api.reading.caller import OWNER
 from memctl.api.reading.reader import Reader, Readers, reader_of
 from memctl.api.write.command_handler import CommandHandler
 from memctl.infra.database import Connection, connect
@@ -32,12 +33,12 @@ class Door:
     def say(self, name: str, key: str | None = None, **asked: Any) -> Any:
         """Carry a command out where the door stands; without a key, under one made of its words."""
         body = json.dumps({"location": self.location, **asked}).encode()
-        return self.commands.carry_out(name, body, f"{name}-{asked}" if key is None else key)
+        return self.commands.carry_out(name, body, f"{name}-{asked}" if key is None else key, OWNER)
 
     def known(self) -> Reader:
         """What memory answers once all that was told is folded."""
         drained(self.url)
-        return reader_of(self.connection, "default")
+        return reader_of(self.connection, "default", OWNER)
 
     def count(self) -> int:
         """How many events the log holds."""

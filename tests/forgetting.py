@@ -12,6 +12,7 @@ from events import stated
 from histories import drained, workshop
 
 from memctl.api.erasure import scope as forget
+from memctl.api.reading.caller import OWNER
 from memctl.api.reading.reader import reader_of
 from memctl.domain.events.feedback import MemoryRated
 from memctl.infra.database import Connection, connect
@@ -43,7 +44,7 @@ def rated_session(log: Connection, url: str) -> str:
 
 def forgotten(settings: Settings, log: Connection, **asked: Any) -> forget.Forgotten:
     """What came of forgetting, which its preview had told no less of."""
-    planned = forget.plan(reader_of(log, "default"), **asked)
+    planned = forget.plan(reader_of(log, "default", OWNER), **asked)
     told = forget.preview(log, 1, planned)
     done = forget.forget(settings, log, 1, planned, None)
     assert told.events <= done.events

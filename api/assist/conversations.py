@@ -64,11 +64,12 @@ def conversations(reader: Reader, found: Sequence[Found]) -> list[Conversation]:
         row = memories.get(each.id)
         if row is not None and row.sessions and row.kind in ("turn", "episode"):
             by_session.setdefault(row.sessions[0], []).append(row)
-    made = []
+    made: list[Conversation] = []
     for session, hits in by_session.items():
         best = rows[hits[0].id]
         turns = _around(reader, session, hits)
-        if turns:
+        # A fork or a copy of a session says the same once more.
+        if turns and not any(each.turns[-1].text == turns[-1].text for each in made):
             made.append(Conversation(best.id, best.score, best.class_, session, turns[-1].occurred_at, turns))
     return made
 
@@ -90,6 +91,18 @@ def latest_first(kept: Sequence[Conversation], others: Sequence[Conversation]) -
             if one not in ordered:
                 ordered.append(one)
     return ordered
+
+
+def amended_first(reader: Reader, found: Sequence[Found]) -> list[Found]:
+    """Search results in their order, but of one subject what came later first."""
+    kept = conversations(reader, found)
+    ordered = [each.id for each in latest_first(kept, ())]
+    places = [number for number, each in enumerate(found) if each.id in ordered]
+    by_id = {each.id: each for each in found}
+    result = list(found)
+    for place, id in zip(places, ordered, strict=True):
+        result[place] = by_id[id]
+    return result
 
 
 def _around(reader: Reader, session: str, hits: Sequence[Memory]) -> tuple[Memory, ...]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from memctl.api.assist.conversations import amended_first
 from memctl.api.queries import bugs, claims, project
 from memctl.api.queries.memories import session_streams
 from memctl.api.queries.strategies import strategies
@@ -49,7 +50,7 @@ def answer(
     if kind == "similar_error":
         return _similar_error(reader, text, places, session, limit)
     asked = Question(query=text, places=places, now=now, limit=limit, kinds=_KINDS[kind])
-    found = [each for each in engine.search(reader, asked).results if each.class_ != "none"]
+    found = amended_first(reader, [each for each in engine.search(reader, asked).results if each.class_ != "none"])
     if not found:
         return Answer(kind=kind, source="none", message="nothing like it is known", scope=places.scope)
     learnt = found[0].kind == "knowledge"

@@ -13,7 +13,7 @@ import msgspec
 
 from memctl.api.assist.before import before_tool
 from memctl.api.assist.conversations import conversations, latest_first
-from memctl.api.queries import bugs, claims, code
+from memctl.api.queries import bugs, claims
 from memctl.api.queries import memories as queries
 from memctl.api.queries.strategies import strategies
 from memctl.api.queries.threads import open_threads
@@ -22,13 +22,15 @@ from memctl.api.reading.feedback import pinned
 from memctl.api.reading.pages import one
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
-from memctl.api.reading.views import Found, Json
+from memctl.api.reading.views import BugHit, Found, Json
 from memctl.api.search.engine import Engine, Question
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
 from memctl.domain.events.recalls import MOST_PASSED_OVER, PassedOver, PassedOverFor, RecalledMemory, quoted
 from memctl.domain.failures.signatures import says_little
+from memctl.domain.knowledge.graduation import USER_SAID
 from memctl.domain.knowledge.memory import day_of, distinctive_words, memory_id
-from memctl.domain.support.text import estimate_tokens
+from memctl.domain.shell.commands import head_of
+from memctl.domain.support.text import estimate_tokens, tokens
 from memctl.projections.working_memory import WorkingMemory
 
 MOST_TOKENS = 2_000
@@ -49,8 +51,11 @@ CONVERSATION = 900
 MOST_SECTIONS = 4
 """Of core memory, at a session's start."""
 
-MOST_PINNED, MOST_STRATEGIES, MOST_RULES, MOST_THREADS = 5, 3, 3, 2
+MOST_PINNED, MOST_CLAIMS, MOST_STRATEGIES = 5, 8, 3
 """Of each kind at a session's start: together they are to fit into `MOST_TOKENS`."""
+
+LOOKED_AT, REPEATED = 24, 0.7
+"""Verified claims that a start chooses from, and the share of words from which on two say the same."""
 
 _OFFERS = ("asked", "promised")
 """Kinds of open threads that end with the session: an offer that nobody took up is no work that is left."""
@@ -60,6 +65,9 @@ TEXT = 500
 
 SHORTEST_PROMPT, LEAST_DISTINCTIVE = 12, 4
 """Characters of a prompt, and its words beside those of chores: "commit and push this" asks nothing of memory."""
+
+ELSEWHERE = "ran it in "
+"""How a way out begins that was another directory."""
 
 LIKE_ENOUGH = 0.75
 """How similar a known error must be before its fix is injected unasked."""
@@ -154,13 +162,34 @@ def _for_error(reader: Reader, payload: dict[str, Json], places: Places) -> list
     command = given.get("command") if isinstance(given, dict) else None
     if not isinstance(error, str) or not error.strip():
         return []
-    answer = bugs.bugs(reader, error, places, command=command if isinstance(command, str) else "", limit=2)
+    command = command if isinstance(command, str) else ""
+    answer = bugs.bugs(reader, error, places, command=command, limit=2)
     for hit in answer.hits:
-        if not hit.lesson or hit.score < LIKE_ENOUGH or says_little(hit.message):
+        if not hit.lesson or hit.score < LIKE_ENOUGH or says_little(hit.message) or not _held(hit, command):
             continue
         message = f"{hit.last_seen:%Y-%m-%d} {quoted(hit.message, 200)}. What fixed it: {quoted(hit.lesson, TEXT)}"
         return [_line(message, hit.id, hit.score)]
     return []
+
+
+def _held(hit: BugHit, command: str) -> bool:
+    """Whether what is known as the way out was more than what an agent happened to do next.
+
+    What helped twice did. What helped once has to have ended it, for the same program; and not only by another
+    directory, which a message hardly ever names.
+    """
+    if any(each.uses > 1 for each in hit.solutions):
+        return True
+    programs = {head_of(each.split("`")[1]).partition(" ")[0] for each in _failing(hit)}
+    return (
+        hit.occurrences <= hit.resolutions + 1
+        and not hit.lesson.startswith(ELSEWHERE)
+        and (not programs or head_of(command).partition(" ")[0] in programs)
+    )
+
+
+def _failing(hit: BugHit) -> list[str]:
+    return [each for found in hit.solutions for each in found.conditions if each.count("`") > 1]
 
 
 def _always(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
@@ -179,12 +208,26 @@ def _always(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
 def _known(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
     """The same and what is verified, with the texts of that."""
     lines, sources = _always(reader, places)
-    known = claims.knowledge(reader, places, status="verified", limit=8).items
+    known = claims.knowledge(reader, places, status="verified", limit=LOOKED_AT).items
+    words: list[frozenset[str]] = []
+    kept = []
     for row in known:
-        if row.id not in sources:
-            said = f"{(row.last_seen or '')[:10]} {quoted(row.text, 300)}"
-            lines.append(_line(said, row.id, memory=row.memory_id))
-    return lines, {row.text for row in known}
+        said = frozenset(tokens(row.text))
+        # A habit that sessions of other projects show is no habit here, and not the user's word.
+        borrowed = row.everywhere and row.tier < USER_SAID
+        if row.id in sources or borrowed or any(_says_no_more(said, each) for each in words):
+            continue
+        words.append(said)
+        kept.append(row)
+    for row in kept[:MOST_CLAIMS]:
+        text = f"{(row.last_seen or '')[:10]} {quoted(row.text, 300)}"
+        lines.append(_line(text, row.id, memory=row.memory_id))
+    return lines, {row.text for row in kept[:MOST_CLAIMS]}
+
+
+def _says_no_more(words: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether most words of one claim stand in another."""
+    return len(words & other) >= REPEATED * min(len(words), len(other)) > 0
 
 
 def _for_start(reader: Reader, stream: str, places: Places) -> list[Line]:
@@ -194,19 +237,12 @@ def _for_start(reader: Reader, stream: str, places: Places) -> list[Line]:
         _line(f"{(row.last_seen or '')[:10]} {quoted(row.content, TEXT)}", row.id, memory=row.memory_id)
         for row in strategies(reader, places, limit=MOST_STRATEGIES).items
     ]
-    for rule in code.rules(reader, places, limit=MOST_RULES).items:
-        # A rename that one session made is not the way things are written here.
-        if rule.state != "weak" and len(rule.sessions) > 1:
-            where = f"{(rule.last_seen or '')[:10]} in {'/'.join(rule.languages)}"
-            said = f"{where} {quoted(rule.before, 80)} became {quoted(rule.after, 80)}"
-            lines.append(_line(said, rule.id, memory=memory_id("code_rule", rule.id)))
-    # A session that is taken up again has its own work before its eyes.
-    for row in [each for each in open_threads(reader, places) if each.stream != stream][:MOST_THREADS]:
+    # A session that is taken up again has its own work before its eyes. What older sessions left open was mostly done.
+    for row in [each for each in open_threads(reader, places, of_last_session=True) if each.stream != stream][:1]:
         left = quoted("; ".join(each.text for each in row.threads if each.kind not in _OFFERS), TEXT)
-        if not left.strip('"'):
-            continue
-        said = f"{(row.ended_at or '')[:10]} left open in {quoted(row.description, 120)}: {left}"
-        lines.append(_line(said, row.id, memory=memory_id("episode", row.id)))
+        if left.strip('"'):
+            said = f"{(row.ended_at or '')[:10]} left open in {quoted(row.description, 120)}: {left}"
+            lines.append(_line(said, row.id, memory=memory_id("episode", row.id)))
     return lines
 
 

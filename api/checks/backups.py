@@ -15,10 +15,10 @@ from memctl.domain.support.errors import MemctlError
 from memctl.infra import api_keys
 from memctl.infra.backup import archive
 from memctl.infra.backup.archive import BadBackup
-from memctl.infra.backup.copies import backups, folder_of
+from memctl.infra.backup.copies import backup, backups, folder_of
 from memctl.infra.backup.receipts import RECEIPTS, Recalled, read_receipts, write_receipts
 from memctl.infra.data_dir import Places, sync_folder
-from memctl.infra.database import Connection, outages
+from memctl.infra.database import Connection, connect, outages
 from memctl.infra.embedded import instance
 from memctl.infra.embedded.programs import SERVERS
 from memctl.infra.log import erase
@@ -57,6 +57,18 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
     """Whether rules of redaction were applied to the log after the backup was made: they have to be once more."""
     begun: int = 0
     """Forgettings that were begun and not ended: they are open here, too."""
+
+
+def write(settings: Settings, folder: Path | None, keep: int | None) -> Path:
+    """`memctl.infra.backup.copies.backup` over a connection of its own."""
+    with connect(settings.require("database_url"), name="memctl backup") as connection:
+        return backup(settings, connection, folder, keep)
+
+
+def restored(settings: Settings, file: Path, receipts: Iterable[Path]) -> Restored:
+    """`restore` over a connection of its own."""
+    with connect(settings.require("database_url"), name="memctl restore") as connection:
+        return restore(settings, connection, file, receipts)
 
 
 def restore(settings: Settings, connection: Connection, file: Path, receipts: Iterable[Path] = ()) -> Restored:

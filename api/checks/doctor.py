@@ -248,6 +248,7 @@ def _vectors(settings: Settings) -> Iterator[Check]:
 def _memory(settings: Settings) -> Iterator[Check]:
     """Whether all is folded, as everything else says it too."""
     from memctl.api.checks.health import health, servers, troubles
+    from memctl.api.reading.caller import OWNER
     from memctl.api.reading.reader import reader_of
     from memctl.infra.database import connect
 
@@ -256,7 +257,7 @@ def _memory(settings: Settings) -> Iterator[Check]:
         return
     asked = servers(settings)
     with connect(settings.database_url, name="memctl doctor", statement_timeout_ms=10_000) as connection:
-        found = troubles(health(reader_of(connection, settings.space), asked))
+        found = troubles(health(reader_of(connection, settings.space, OWNER), asked))
     for each in found:
         yield check("memory", each.kind, "", [each.what], advice=each.do)
     if not found:

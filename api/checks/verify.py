@@ -18,6 +18,7 @@ import psycopg
 
 from memctl.api.checks import accounting
 from memctl.api.checks.check import Check, attempted, check, number, skipped
+from memctl.api.reading.caller import OWNER
 from memctl.api.reading.evidence import broken_quotes
 from memctl.api.reading.reader import reader_of
 from memctl.domain.events.event import Position, event_types
@@ -230,7 +231,7 @@ class Verification:
             "readers", "evidence", f"of {number(covered.facts, 'fact')}", covered.uncited,
             advice=f"these events were deleted from the log: {_RESTORE}", facts=covered.facts,
         )  # fmt: skip
-        quotes, broken = broken_quotes(reader_of(connection, self.settings.space))
+        quotes, broken = broken_quotes(reader_of(connection, self.settings.space, OWNER))
         yield check(
             "readers", "quotes", f"{number(quotes, 'quote')} of verified claims", broken,
             advice="`memctl explain` shows what rests on them, `memctl reject` drops it",

@@ -12,11 +12,13 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from memctl.api.reading.caller import Caller
+from memctl.api.reading.caller import NOBODY, Caller
 from memctl.infra import api_keys
 from memctl.infra.api_keys import SCOPES, Key, Scope
 
 if TYPE_CHECKING:
+    from starlette.requests import Request
+
     from memctl.api.reading.reader import Readers
 
 FRESH_S = 2.0
@@ -116,6 +118,13 @@ RULES: dict[tuple[str, str], Rule] = {
 """By method and path; a path that ends with a slash stands for all below it, and the longest decides."""
 
 
+def caller_of(request: Request) -> Caller:
+    """Who asks, as `memctl.api.server.auth.Guard` found. Raises: AttributeError where it stands before no application:
+    then nobody is answered."""
+    caller: Caller = request.state.caller
+    return caller
+
+
 def rule_of(method: str, path: str) -> Rule | None:
     """The rule for a request; None where it is the owner's alone."""
     method = "GET" if method == "HEAD" else method
@@ -181,4 +190,4 @@ class Keyring:
             return found
 
     def _read(self) -> None:
-        self._known = self._readers.read(lambda reader: api_keys.lock_of(reader.connection, reader.space))
+        self._known = self._readers.read(lambda reader: api_keys.lock_of(reader.connection, reader.space), NOBODY)

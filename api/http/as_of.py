@@ -11,8 +11,9 @@ import orjson
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import PlainValidator, WithJsonSchema
 
+from memctl.api.http.access import caller_of
 from memctl.api.http.parameters import IN_DIGITS
-from memctl.api.reading.caller import CALLER
+from memctl.api.reading.caller import Caller
 from memctl.api.reading.reader import AS_OF, Then
 from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
@@ -89,9 +90,10 @@ def as_of(settings: Settings) -> Callable[..., Awaitable[None]]:
     """A dependency by which a request reads memory as it was, where it asks for that. Raises: NotBuilt, …"""
 
     # On the event loop: what a thread sets of its context, the route would not see.
-    async def look(as_of: _AsOf = None) -> None:
+    async def look(request: Request, as_of: _AsOf = None) -> None:
         if as_of is not None:
-            AS_OF.set(functools.cache(lambda: _then(settings, as_of)))
+            caller = caller_of(request)
+            AS_OF.set(functools.cache(lambda: _then(settings, as_of, caller)))
 
     return look
 
@@ -137,13 +139,13 @@ def _body_of(glance: AsOfSnapshot) -> bytes:
     )
 
 
-def _then(settings: Settings, moment: Position | datetime) -> Then:
+def _then(settings: Settings, moment: Position | datetime, caller: Caller) -> Then:
     with outages(), connect(settings.require("database_url"), name="memctl as of") as connection:
         position = position_at(connection, moment) if isinstance(moment, datetime) else moment
         reached = mark(connection)
         if position > reached:
             raise NotReached(position=position, mark=reached)
-        glance = glances.ask(connection, position, generations.live(connection), CALLER.get().name)
+        glance = glances.ask(connection, position, generations.live(connection), caller.name)
         if glance.then is None:
             raise NotBuilt(glance)
         row = connection.execute(

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
+from memctl.api.http.answers import Answers
 from memctl.api.http.parameters import IN_DIGITS, Cursor, Here, Limit, Project
 from memctl.api.queries import code, graph
 from memctl.api.queries import strategies as learnt
 from memctl.api.reading.places import places_of
-from memctl.api.reading.reader import Reader
 from memctl.domain.code.edits import Category
 from memctl.domain.code.entities import EntityKind
 
 Language = Annotated[str | None, Query(max_length=40, examples=["go"])]
 Name = Annotated[str, Path(min_length=1, max_length=512, examples=["react", "library:go/github.com/spf13/cobra"])]
 
-Found = Callable[[Request, Callable[[Reader], Any]], Response]
 
-
-def routes(found: Found) -> APIRouter:
-    """The routes, answered through `found`, which knows what the caller has already."""
+def routes(answers: Answers) -> APIRouter:
+    """The routes."""
     router = APIRouter(tags=["code"])
 
     @router.get("/rules")
@@ -35,7 +32,7 @@ def routes(found: Found) -> APIRouter:
         limit: Limit = 50,
     ) -> Response:
         """Rules of replacement in code, the surest first."""
-        return found(
+        return answers.found(
             request,
             lambda reader: code.rules(
                 reader, places_of(reader, project, here), language=language, state=state, limit=limit
@@ -53,7 +50,7 @@ def routes(found: Found) -> APIRouter:
         cursor: Cursor = None,
     ) -> Response:
         """What earlier work teaches for work to come; `waiting`: what too few sessions have taught so far."""
-        return found(
+        return answers.found(
             request,
             lambda reader: learnt.strategies(
                 reader, places_of(reader, project, here), domain=domain, waiting=waiting, limit=limit, cursor=cursor
@@ -70,7 +67,7 @@ def routes(found: Found) -> APIRouter:
         limit: Limit = 50,
     ) -> Response:
         """Transformations of code that recur, by category."""
-        return found(
+        return answers.found(
             request,
             lambda reader: code.patterns(
                 reader, places_of(reader, project, here), category=category, language=language, limit=limit
@@ -87,7 +84,7 @@ def routes(found: Found) -> APIRouter:
         cursor: Cursor = None,
     ) -> Response:
         """Libraries with versions, services and people, those met in most sessions first."""
-        return found(
+        return answers.found(
             request,
             lambda reader: graph.entities(
                 reader, places_of(reader, project, here), kind=kind, limit=limit, cursor=cursor
@@ -97,7 +94,7 @@ def routes(found: Found) -> APIRouter:
     @router.get("/entities/{name:path}")
     def entity(request: Request, name: Name, project: Project = None, here: Here = None) -> Response:
         """One entity with its edges, and the path of what users feel about it."""
-        return found(request, lambda reader: graph.entity(reader, places_of(reader, project, here), name))
+        return answers.found(request, lambda reader: graph.entity(reader, places_of(reader, project, here), name))
 
     @router.get("/graph/{name:path}")
     def neighbours(
@@ -108,6 +105,8 @@ def routes(found: Found) -> APIRouter:
         hops: Annotated[int, Query(ge=1, le=graph.MOST_HOPS), IN_DIGITS] = 1,
     ) -> Response:
         """What lies within one or two hops of an entity or file."""
-        return found(request, lambda reader: graph.graph(reader, places_of(reader, project, here), name, hops=hops))
+        return answers.found(
+            request, lambda reader: graph.graph(reader, places_of(reader, project, here), name, hops=hops)
+        )
 
     return router

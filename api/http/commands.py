@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import msgspec
-import orjson
 from fastapi import APIRouter, Header, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
+from memctl.api.http.access import caller_of
+from memctl.api.http.answers import json_of
 from memctl.api.write.command_handler import LONGEST_KEY, CommandHandler
 from memctl.domain.events.command import Command, commands
 
@@ -40,8 +41,8 @@ def routes(doors: CommandHandler) -> APIRouter:
 def _door(doors: CommandHandler, name: str) -> Any:
     async def carry_out(request: Request, key: Key) -> Response:
         body = await request.body()
-        done = await run_in_threadpool(doors.carry_out, name, body, key)
-        return Response(orjson.dumps(msgspec.to_builtins(done)), media_type="application/json")
+        done = await run_in_threadpool(doors.carry_out, name, body, key, caller_of(request))
+        return json_of(done)
 
     return carry_out
 

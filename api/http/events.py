@@ -9,6 +9,7 @@ import orjson
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
+from memctl.api.http.access import caller_of
 from memctl.api.http.openapi import described
 from memctl.api.write.remote_ingest import Delivery, RemoteIngest
 
@@ -26,7 +27,7 @@ def routes(deliveries: RemoteIngest) -> APIRouter:
         """Append events that clients recorded elsewhere, as `memctl relay` sends them. `appended` has one entry for
         each event that was appended, in order. `refused` says, by index, which events never will be, and why."""
         body = await request.body()
-        recorded = await run_in_threadpool(deliveries.take, body)
+        recorded = await run_in_threadpool(deliveries.take, body, caller_of(request))
         return Response(orjson.dumps(msgspec.to_builtins(recorded, str_keys=True)), media_type="application/json")
 
     return router

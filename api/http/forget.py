@@ -7,17 +7,17 @@ from typing import Any, TypeVar
 
 import anyio
 import msgspec
-import orjson
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from memctl.api.erasure import scope as forget
 from memctl.api.erasure.scope import Preview
+from memctl.api.http.access import caller_of
+from memctl.api.http.answers import json_of
 from memctl.api.http.commands import Key
 from memctl.api.http.parameters import LONGEST_PLACE, Iso, Number
-from memctl.api.reading.caller import drawn
-from memctl.api.reading.reader import Reader, reader_of
-from memctl.infra.database import connect
+from memctl.api.reading.caller import Caller, drawn
+from memctl.api.reading.reader import Reader, opened
 from memctl.infra.settings import Settings
 from memctl.workers.erasure import retention
 from memctl.workers.erasure.forgetting import store_of
@@ -78,47 +78,45 @@ def routes(settings: Settings) -> APIRouter:
         return await anyio.to_thread.run_sync(do, *given, limiter=at_once)
 
     @router.post("/forget/preview")
-    async def preview(body: Wanted) -> Response:
+    async def preview(request: Request, body: Wanted) -> Response:
         """What would go, and what would become of all that was learnt from it. Changes nothing."""
-        return _json(msgspec.to_builtins(await alone(preview_of, settings, body)))
+        return json_of(await alone(preview_of, settings, caller_of(request), body))
 
     @router.post("/forget")
-    async def forgotten(body: Forget, key: Key) -> Response:
+    async def forgotten(request: Request, body: Forget, key: Key) -> Response:
         """Forget it for good; answers once nothing of it is found, with the receipt."""
-        return _json(await alone(forget_once, settings, body, key))
+        return json_of(await alone(forget_once, settings, caller_of(request), body, key))
 
     @router.post("/prune/preview")
-    async def prune_preview(body: Prune) -> Response:
+    async def prune_preview(request: Request, body: Prune) -> Response:
         """Which sessions are that old and would go, how much room they take, and what would follow."""
-        return _json(await alone(prune_preview_of, settings, body))
+        return json_of(await alone(prune_preview_of, settings, caller_of(request), body))
 
     @router.post("/prune")
-    async def pruned(body: Prune, key: Key) -> Response:
+    async def pruned(request: Request, body: Prune, key: Key) -> Response:
         """Prune them, but for those on which something lasting rests; answers with a receipt for every few."""
-        return _json(await alone(prune_once, settings, body, key))
+        return json_of(await alone(prune_once, settings, caller_of(request), body, key))
 
     return router
 
 
-def preview_of(settings: Settings, asked: Wanted) -> Preview:
+def preview_of(settings: Settings, caller: Caller, asked: Wanted) -> Preview:
     """What would go, and what would follow. Changes nothing. Raises: NothingToForget, TooShort."""
-    with connect(settings.require("database_url"), name="memctl forget") as connection:
-        reader = reader_of(connection, settings.space)
-        return forget.preview(connection, reader.space_id, _plan(reader, asked))
+    with opened(settings, caller, "memctl forget") as reader:
+        return forget.preview(reader.connection, reader.space_id, _plan(reader, asked))
 
 
-def forget_once(settings: Settings, asked: Forget, key: str) -> dict[str, Any]:
+def forget_once(settings: Settings, caller: Caller, asked: Forget, key: str) -> dict[str, Any]:
     """Forget it, unless that was done under this key before: the receipt either way. Raises: KeyReused, and as
     `forget.forget_once`."""
-    with connect(settings.require("database_url"), name="memctl forget") as connection:
-        reader = reader_of(connection, settings.space)
+    with opened(settings, caller, "memctl forget") as reader:
         meant = asked.model_dump_json(exclude={"reason"}).encode()
         with store_of(settings) as qdrant:
             return forget.forget_once(
                 settings,
-                connection,
+                reader.connection,
                 reader.space_id,
-                drawn(key),
+                drawn(key, caller),
                 meant,
                 lambda: _plan(reader, asked),
                 qdrant,
@@ -126,22 +124,24 @@ def forget_once(settings: Settings, asked: Forget, key: str) -> dict[str, Any]:
             )
 
 
-def prune_preview_of(settings: Settings, asked: Prune) -> dict[str, Any]:
+def prune_preview_of(settings: Settings, caller: Caller, asked: Prune) -> dict[str, Any]:
     """What would go, and what would follow. Changes nothing. Raises: NothingOldEnough."""
-    with connect(settings.require("database_url"), name="memctl prune") as connection:
-        space_id = reader_of(connection, settings.space).space_id
+    with opened(settings, caller, "memctl prune") as reader:
+        connection, space_id = reader.connection, reader.space_id
         found = retention.asked(connection, space_id, asked.older_than_days)
         seen = forget.preview(connection, space_id, found.plan())
         takes = retention.size(connection, space_id, found.streams)
         return {"kept": found.kept, "of": found.of, "bytes": takes, **msgspec.to_builtins(seen)}
 
 
-def prune_once(settings: Settings, asked: Prune, key: str) -> dict[str, Any]:
+def prune_once(settings: Settings, caller: Caller, asked: Prune, key: str) -> dict[str, Any]:
     """Prune, unless that was done under this key before: the receipts either way. Raises: as `retention.prune_once`."""
-    with connect(settings.require("database_url"), name="memctl prune") as connection:
-        space_id = reader_of(connection, settings.space).space_id
+    with opened(settings, caller, "memctl prune") as reader:
+        connection, space_id = reader.connection, reader.space_id
         with store_of(settings) as qdrant:
-            done = retention.prune_once(settings, connection, space_id, drawn(key), asked.older_than_days, qdrant)
+            done = retention.prune_once(
+                settings, connection, space_id, drawn(key, caller), asked.older_than_days, qdrant
+            )
         return {"events": sum(each["events"] for each in done), "receipts": done}
 
 
@@ -150,7 +150,3 @@ def _plan(reader: Reader, asked: Wanted) -> forget.Plan:
         reader, id=asked.id, session=asked.session, project=asked.project, before=asked.before, match=asked.match,
         here=asked.here,
     )  # fmt: skip
-
-
-def _json(answer: Any) -> Response:
-    return Response(orjson.dumps(answer), media_type="application/json")

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from memctl.api.assist import guidance as guiding
+from memctl.api.http.answers import Answers, now
 from memctl.api.http.parameters import LONGEST_PLACE, Here, Number, Project
 from memctl.api.reading.advice import Kind
 from memctl.api.reading.places import places_of
-from memctl.api.reading.reader import Reader
 from memctl.api.search.engine import Engine
 
 LONGEST = 50_000
@@ -33,17 +31,16 @@ class Asked(BaseModel):
     limit: Number = Field(default=3, ge=1, le=20)
 
 
-def routes(
-    engine: Engine, answer: Callable[[Callable[[Reader], Any]], Response], now: Callable[[], datetime]
-) -> APIRouter:
-    """The routes. `answer` reads and writes JSON; both questions depend on the clock."""
+def routes(engine: Engine, answers: Answers) -> APIRouter:
+    """The routes. Both questions depend on the clock."""
     router = APIRouter(tags=["search"])
 
     @router.post("/ask")
-    def ask(body: Asked) -> Response:
+    def ask(request: Request, body: Asked) -> Response:
         """An earlier error like this one (`similar_error`), how something is done (`how_to`), what is agreed on
         (`convention`), or how a like task went (`past_approach`); with the tier of memory that answered."""
-        return answer(
+        return answers.fresh(
+            request,
             lambda reader: guiding.answer(
                 reader,
                 engine,
@@ -53,16 +50,19 @@ def routes(
                 now(),
                 session=body.session,
                 limit=body.limit,
-            )
+            ),
         )
 
     @router.get("/guidance")
     def guidance(
+        request: Request,
         task: Annotated[str, Query(min_length=1, max_length=4000, examples=["fix the flaky login test"])],
         project: Project = None,
         here: Here = None,
     ) -> Response:
         """Advice for a task: approach, what to try and to avoid, challenges, complexity, and how sure that is."""
-        return answer(lambda reader: guiding.guidance(reader, engine, task, places_of(reader, project, here), now()))
+        return answers.fresh(
+            request, lambda reader: guiding.guidance(reader, engine, task, places_of(reader, project, here), now())
+        )
 
     return router

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 
+from memctl.api.http.answers import Answers
 from memctl.api.http.parameters import Cursor, Here, Limit, Moment, Project, micros
 from memctl.api.queries import hindsight as queries
 from memctl.api.queries import recalls as queried
@@ -14,8 +14,6 @@ from memctl.api.reading.hindsight import Explained
 from memctl.api.reading.places import places_of
 from memctl.api.reading.reader import Reader
 from memctl.domain.support.errors import MemctlError
-
-Found = Callable[[Request, Callable[[Reader], Any]], Response]
 
 
 class NoSuchRecord(MemctlError):
@@ -26,8 +24,8 @@ class NoSuchRecord(MemctlError):
     id: str
 
 
-def routes(found: Found) -> APIRouter:
-    """The routes. `found` knows what the caller has already."""
+def routes(answers: Answers) -> APIRouter:
+    """The routes."""
     router = APIRouter(tags=["learning"])
 
     @router.get("/hindsight")
@@ -36,7 +34,7 @@ def routes(found: Found) -> APIRouter:
     ) -> Response:
         """What sessions needed while memory held it: counts by kind and week, and the newest records. A memory counts
         where its last event stands before the need in the log, whatever their clocks say."""
-        return found(
+        return answers.found(
             request,
             lambda reader: queries.hindsight(
                 reader, places_of(reader, project, here), since=micros(since), limit=limit
@@ -54,7 +52,7 @@ def routes(found: Found) -> APIRouter:
     ) -> Response:
         """What memory put before agents, by session, the one that got something last first: each block with its hook,
         its tokens, and its memories with rank and score; `withheld` where it was held back to compare."""
-        return found(
+        return answers.found(
             request,
             lambda reader: queried.recalls(
                 reader, places_of(reader, project, here), since=micros(since), limit=limit, cursor=cursor
@@ -76,6 +74,6 @@ def routes(found: Found) -> APIRouter:
                 raise NoSuchRecord(id=id)
             return record
 
-        return found(request, ask)
+        return answers.found(request, ask)
 
     return router

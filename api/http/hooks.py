@@ -15,8 +15,9 @@ from starlette.background import BackgroundTask
 
 from memctl.api.assist.before import Delegations
 from memctl.api.assist.recall import Injection, recall
+from memctl.api.http.access import caller_of
 from memctl.api.reading import models
-from memctl.api.reading.caller import CALLER, OWNER, Caller
+from memctl.api.reading.caller import OWNER, Caller
 from memctl.api.reading.pages import rows_unseen
 from memctl.api.reading.places import limits_of, places_of, visible
 from memctl.api.reading.reader import Reader, Readers
@@ -58,7 +59,7 @@ def routes(readers: Readers, engine: Engine, doors: CommandHandler, silence: Cap
             return Response(status_code=204)
         if name == "SubagentStart":
             payload = {**payload, "prompt": delegations.started(session, string(payload.get("agent_type")))}
-        caller = CALLER.get()
+        caller = caller_of(request)
         # Whoever has a key is on another machine: a path of theirs says nothing of what lies here.
         if silence.off("recall", session, here if caller == OWNER else ""):
             return Response(status_code=204)
@@ -69,7 +70,7 @@ def routes(readers: Readers, engine: Engine, doors: CommandHandler, silence: Cap
             injection = recall(reader, engine, name, payload, stream, places, datetime.now().astimezone())
             return injection, reader.space_id, _may_record(reader, caller, stream, here)
 
-        injection, space_id, recordable = await run_in_threadpool(readers.read, look)
+        injection, space_id, recordable = await run_in_threadpool(readers.read, look, caller)
         if not injection.text or agent not in get_args(Agent):
             return Response(status_code=204)
         # What nobody may record is not held back either: it would be measured by nothing.

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated
 
 import anyio
-import orjson
 from fastapi import APIRouter, Query, Request, Response
 
+from memctl.api.http.answers import json_of
 from memctl.api.http.commands import Key
 from memctl.api.write.importing import account_of, import_stores
 from memctl.infra.data_dir import Places, make_private
@@ -77,4 +77,4 @@ def _imported(settings: Settings, store: Path, dry_run: bool) -> Response:
     answer = account.as_json()
     for bad in answer.get("bad", []):
         bad.pop("file", None)  # a name of ours, of which nobody else knows
-    return Response(orjson.dumps(answer), media_type="application/json")
+    return json_of(answer)

@@ -13,6 +13,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
+from memctl.api.http.access import caller_of
 from memctl.api.http.openapi import Responses
 from memctl.api.http.parameters import IN_DIGITS
 from memctl.api.queries import stats
@@ -83,7 +84,7 @@ def caught_up(readers: Readers) -> Callable[..., Awaitable[None]]:
         waiting_now += 1
         try:
             while True:
-                last, reached, waiting, dense = await run_in_threadpool(readers.read, _reached)
+                last, reached, waiting, dense = await run_in_threadpool(readers.read, _reached, caller_of(request))
                 if min_position > last:
                     raise NotWritten(last=last, wanted=min_position)
                 if reached >= min_position and not waiting:
@@ -146,7 +147,9 @@ def tails(readers: Readers) -> APIRouter:
         """Every event from a position on, once it can be read. Its id is its position, its data says what it is."""
         start = int(last) if last.isascii() and last.isdecimal() and int(last) < 2**63 else after
         if start is None:
-            start = await run_in_threadpool(readers.read, lambda reader: int(mark(reader.connection)))
+            start = await run_in_threadpool(
+                readers.read, lambda reader: int(mark(reader.connection)), caller_of(request)
+            )
         return _Tail(_events(_Looking(readers, request), start), open_tails)
 
     @router.get("/tail/progress", responses=described, response_class=StreamingResponse)
@@ -226,7 +229,7 @@ class _Looking:
         """What `look` sees, again and again, and a beat now and then."""
         last_beat = time.monotonic()
         while await self._request.state.still_admitted():
-            yield await run_in_threadpool(self._readers.read, look)
+            yield await run_in_threadpool(self._readers.read, look, caller_of(self._request))
             if time.monotonic() - last_beat > BEAT_S:
                 last_beat = time.monotonic()
                 yield _BEAT

@@ -14,10 +14,11 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args, get_type_hints
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 from memctl.api.checks.counting import Counted
 from memctl.api.checks.health import Health, Trouble, health, servers, troubles
+from memctl.api.http.access import caller_of
 from memctl.api.queries import hindsight as hindsights
 from memctl.api.queries import learning
 from memctl.api.queries.stats import lasting_fixes, totals_of, version_of
@@ -110,7 +111,7 @@ def routes(readers: Readers, timings: Timings, settings: Settings) -> APIRouter:
     router, counted = APIRouter(tags=["probes"]), Counted()
 
     @router.get("/metrics", response_class=Response)
-    def figures() -> Response:
+    def figures(request: Request) -> Response:
         """How far everything is, for Prometheus."""
         asked = servers(settings)
         found, spent, taught, held = readers.read(
@@ -119,7 +120,8 @@ def routes(readers: Readers, timings: Timings, settings: Settings) -> APIRouter:
                 budget.spent(reader.connection),
                 counted.of("learning", version_of(reader), lambda: _learning(reader)),
                 counted.of("hindsight", version_of(reader), lambda: _hindsight(reader)),
-            )
+            ),
+            caller_of(request),
         )
         samples = [
             *_of_the_database(found),

@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
+from memctl.api.http.answers import Answers, now
 from memctl.api.http.parameters import Here, Limit, Project
 from memctl.api.queries import project as pages
 from memctl.api.reading.places import places_of, project_asked, projects_of
-from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Listing
 
-Found = Callable[[Request, Callable[[Reader], Any]], Response]
 
-
-def routes(
-    found: Found, answer: Callable[[Callable[[Reader], Any]], Response], now: Callable[[], datetime]
-) -> APIRouter:
-    """The routes. `found` knows what the caller has already; `answer` serves what time alone may change."""
+def routes(answers: Answers) -> APIRouter:
+    """The routes."""
     router = APIRouter(tags=["projects"])
 
     @router.get("/projects")
     def projects(request: Request) -> Response:
         """Every project, newest first, with its locations and what was merged into it."""
-        return found(request, lambda reader: Listing(pages.listed(projects_of(reader).all)))
+        return answers.found(request, lambda reader: Listing(pages.listed(projects_of(reader).all)))
 
     @router.get("/project")
-    def project(project: Project = None, here: Here = None) -> Response:
+    def project(request: Request, project: Project = None, here: Here = None) -> Response:
         """What is known of one project: stack, commands, structure, conventions, hot spots, issues, what is preferred
         and avoided; each line with how often and in how many sessions it was seen, when last, and events that show
         it."""
-        return answer(lambda reader: pages.shown(reader, project_asked(reader, project, here), _micros(now())))
+        return answers.fresh(
+            request, lambda reader: pages.shown(reader, project_asked(reader, project, here), _micros(now()))
+        )
 
     @router.get("/tools")
     def tools(
@@ -44,7 +41,7 @@ def routes(
         limit: Limit = 15,
     ) -> Response:
         """How tools are used: how often, how well, in which order, and what follows a failure."""
-        return found(request, lambda reader: pages.tools(reader, places_of(reader, project, here), type, limit))
+        return answers.found(request, lambda reader: pages.tools(reader, places_of(reader, project, here), type, limit))
 
     return router
 

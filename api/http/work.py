@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request, Response
 
 from memctl.api.http import openapi as http_openapi
+from memctl.api.http.answers import Answers
 from memctl.api.http.parameters import Cursor, Here, Limit, Moment, Project, micros
 from memctl.api.queries import work
 from memctl.api.queries.context import context
@@ -17,12 +18,11 @@ from memctl.domain.events.facts import TaskType
 
 Part = Annotated[str | None, Query(max_length=1024)]
 
-Found = Callable[[Request, Callable[[Reader], Any]], Response]
 Like = Callable[[Reader, str, Places], list[str]]
 
 
-def routes(found: Found, like: Like) -> APIRouter:
-    """The routes, answered through `found`; `like` names the episodes most like a text, best first."""
+def routes(answers: Answers, like: Like) -> APIRouter:
+    """The routes; `like` names the episodes most like a text, best first."""
     router = APIRouter(tags=["work"])
 
     @router.get("/context", responses=http_openapi.one("WorkingMemory"))
@@ -35,7 +35,7 @@ def routes(found: Found, like: Like) -> APIRouter:
         ] = None,
     ) -> Response:
         """What a session is at: its working memory. Without a session, the latest one of the project."""
-        return found(request, lambda reader: context(reader, places_of(reader, project, here), session))
+        return answers.found(request, lambda reader: context(reader, places_of(reader, project, here), session))
 
     @router.get("/tasks", responses=http_openapi.page("Task"))
     def tasks(
@@ -50,7 +50,7 @@ def routes(found: Found, like: Like) -> APIRouter:
         cursor: Cursor = None,
     ) -> Response:
         """Pieces of work across sessions, by their last sign of life."""
-        return found(
+        return answers.found(
             request,
             lambda reader: work.tasks(
                 reader,
@@ -99,6 +99,6 @@ def routes(found: Found, like: Like) -> APIRouter:
                 return work.episodes_among(reader, where, like(reader, similar, where), wanted, limit=limit)
             return work.episodes(reader, where, wanted, limit=limit, cursor=cursor)
 
-        return found(request, ask)
+        return answers.found(request, ask)
 
     return router

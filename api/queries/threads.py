@@ -23,12 +23,13 @@ LATELY_US = 60 * 86_400_000_000
 """What was left open so many microseconds before the project's last work is given up."""
 
 
-def open_threads(reader: Reader, places: Places, *, limit: int = 5) -> list[LeftOpen]:
+def open_threads(reader: Reader, places: Places, *, limit: int = 5, of_last_session: bool = False) -> list[LeftOpen]:
     """What sessions ended with and left open, newest first: one item for each piece of work, with its `threads`.
 
     Its id is the episode's. It is gone once somebody resolves or rejects that (`memctl resolve`, `reject`), once the
     task is done, and once another session has taken the task up: then the end of that session says what is left.
     A thread that would install, download or widen rights is left out: an error message can ask for that.
+    With `of_last_session`, only what the session left that worked last.
     """
     p = models.episodes
     newest, _ = page(reader, p, "started_at", within(p, places), limit=1)
@@ -44,6 +45,7 @@ def open_threads(reader: Reader, places: Places, *, limit: int = 5) -> list[Left
         for keyed in rows
         if (keyed.key not in settled or settled[keyed.key].resolution == "pending")
         and not _taken_up(keyed.row, tasks.get(_task_of(keyed.row)))
+        and (not of_last_session or keyed.row.stream == newest[0].row.stream)
     ]
     safe = [replaced for keyed in kept if (replaced := _without_risks(keyed)).row.threads]
     return with_evidence(reader, safe[:limit], LeftOpen)

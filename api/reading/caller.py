@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextvars import ContextVar
-
 import msgspec
 
 from memctl.domain.support.errors import MemctlError
@@ -15,19 +13,18 @@ class Caller(msgspec.Struct, frozen=True):
 
     name: str
     scopes: frozenset[str]
-    projects: tuple[str, ...] | None = None
+    projects: tuple[str, ...] | None
 
 
-OWNER = Caller("owner", frozenset((*SCOPES, "owner")))
-NOBODY = Caller("nobody", frozenset())
+OWNER = Caller("owner", frozenset((*SCOPES, "owner")), None)
+"""Who holds the token of the instance, or opens the database itself, as the command line does."""
 
-CALLER: ContextVar[Caller] = ContextVar("memctl caller", default=OWNER)
-"""Who the request at hand is of. A command line that opens the database itself is the owner's."""
+NOBODY = Caller("nobody", frozenset(), ())
+"""Who is not known, and memctl itself where it reads nothing of a project."""
 
 
-def drawn(key: str) -> str:
-    """An idempotency key as that of whoever asks: callers who draw keys know nothing of each other's."""
-    caller = CALLER.get()
+def drawn(key: str, caller: Caller) -> str:
+    """An idempotency key as that of its caller: callers who draw keys know nothing of each other's."""
     return key if caller == OWNER else f"{caller.name} {key}"
 
 

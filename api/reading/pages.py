@@ -55,7 +55,7 @@ def projection_named(name: str) -> Projection[Any]:
 
 def table_of(reader: Reader, p: Projection[Any]) -> Composable:
     """The live table of a projection."""
-    generation = reader.live.stage1 if p.stage == 1 else reader.live.stage2
+    generation = reader.live.of(p.stage)
     return sql.SQL(table(p.name, generation))
 
 
@@ -188,7 +188,7 @@ def rows_unseen(reader: Reader, p: Projection[R], keys: Sequence[str]) -> dict[s
     """Rows by key whether or not the caller may see them: for deciding what it may do, never for an answer."""
     # Postgres has no NUL in its texts, and so no such key.
     wanted = [(reader.space_id, key) for key in dict.fromkeys(keys) if "\0" not in key]
-    generation = reader.live.stage1 if p.stage == 1 else reader.live.stage2
+    generation = reader.live.of(p.stage)
     found = load(reader.connection, p, generation, wanted)
     return {key: row for (_, key), row in found.items()}
 

@@ -13,12 +13,13 @@ from typing import NamedTuple, TypeVar
 import psycopg
 from psycopg import errors
 
-from memctl.api.reading.caller import CALLER
+from memctl.api.reading.caller import Caller
 from memctl.api.reading.question import QUESTION_S, is_late, work
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import OF_A_GENERATION, Connection, DatabaseUnavailable, connect, outages
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels.generations import Live
+from memctl.infra.settings import Settings
 
 T = TypeVar("T")
 
@@ -80,8 +81,8 @@ class Readers:
         self._lock = threading.Lock()
         self._closed = False
 
-    def read(self, ask: Callable[[Reader], T]) -> T:
-        """What `ask` answers over one snapshot.
+    def read(self, ask: Callable[[Reader], T], caller: Caller) -> T:
+        """What `ask` answers over one snapshot, out of what the caller may read.
 
         Asked once more where the connection was lost, or a replay dropped the generation between two statements.
         Raises: TooBusy, BeingBuilt, DatabaseUnavailable, and whatever `ask` raises.
@@ -89,13 +90,13 @@ class Readers:
         if (then := AS_OF.get()) is not None:
             then()  # before a connection is taken: it needs one of its own, and may have to be built first
         try:
-            with self._reader() as reader, work(reader.connection):
+            with self._reader(caller) as reader, work(reader.connection):
                 return ask(reader)
         except (errors.UndefinedTable, errors.QueryCanceled, psycopg.OperationalError) as why:
             if isinstance(why, errors.QueryCanceled):
                 raise TooBusy from why
         self._close_idle()  # what ended one connection has most likely ended them all
-        with outages(), self._reader() as reader, work(reader.connection):
+        with outages(), self._reader(caller) as reader, work(reader.connection):
             try:
                 return ask(reader)
             except errors.UndefinedTable as why:
@@ -117,9 +118,9 @@ class Readers:
             connection.close()
 
     @contextlib.contextmanager
-    def _reader(self) -> Iterator[Reader]:
+    def _reader(self, caller: Caller) -> Iterator[Reader]:
         with self._connection() as connection, connection.transaction():
-            yield reader_of(connection, self._space)
+            yield reader_of(connection, self._space, caller)
 
     @contextlib.contextmanager
     def _connection(self) -> Iterator[Connection]:
@@ -144,8 +145,16 @@ class Readers:
             self._free.release()
 
 
-def reader_of(connection: Connection, space: str) -> Reader:
-    """A look through a connection of the caller's. Raises: NoneYet."""
+@contextlib.contextmanager
+def opened(settings: Settings, caller: Caller, name: str) -> Iterator[Reader]:
+    """A look over a connection of its own, which is named in the database. Raises: NotRunning, DatabaseUnavailable,
+    NoneYet."""
+    with outages(), connect(settings.require("database_url"), name=name) as connection:
+        yield reader_of(connection, settings.space, caller)
+
+
+def reader_of(connection: Connection, space: str, caller: Caller) -> Reader:
+    """A look through a connection that is open, out of what the caller may read. Raises: NoneYet."""
     row = connection.execute(
         "SELECT p.stage1, p.stage2, coalesce(s.space_id, %s),"
         " s.space_id IS NOT NULL AND NOT EXISTS (SELECT FROM memctl.spaces o WHERE o.space_id <> s.space_id)"
@@ -158,4 +167,4 @@ def reader_of(connection: Connection, space: str) -> Reader:
     # A space begins with the first event that is kept in it; until then nothing is there to be found.
     then = AS_OF.get()
     live = Live(stage1, stage2) if then is None else then().live
-    return Reader(connection, live, number, space, CALLER.get().projects, alone=alone)
+    return Reader(connection, live, number, space, caller.projects, alone=alone)

@@ -19,6 +19,7 @@ from psycopg import sql
 
 from memctl.api.queries import bugs
 from memctl.api.reading import models
+from memctl.api.reading.caller import NOBODY
 from memctl.api.reading.consolidation_status import ConsolidationStatus, standings, without_repeats
 from memctl.api.reading.evidence import events_of, evidence_of
 from memctl.api.reading.feedback import regards
@@ -157,7 +158,7 @@ class Engine:
         serving = None
         if readers is not None:
             with contextlib.suppress(MemctlError):
-                serving = readers.read(lambda reader: vector_models.models(reader.connection).serving)
+                serving = readers.read(lambda reader: vector_models.models(reader.connection).serving, NOBODY)
         self._sources.warm_up(serving.recipe if serving is not None else None)
 
     def close(self) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
-import orjson
 from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
@@ -29,6 +26,8 @@ from memctl.api.http import problems as http_problems
 from memctl.api.http import project as http_project
 from memctl.api.http import spaces as http_spaces
 from memctl.api.http import work as http_work
+from memctl.api.http.access import caller_of
+from memctl.api.http.answers import Answers, json_of, now
 from memctl.api.http.parameters import (
     IN_DIGITS,
     LONGEST_PLACE,
@@ -47,10 +46,10 @@ from memctl.api.queries import claims, costs, stats
 from memctl.api.queries import memories as queries
 from memctl.api.queries.explain import explain
 from memctl.api.reading import consolidation_status as standing
-from memctl.api.reading.caller import CALLER
+from memctl.api.reading.caller import NOBODY
 from memctl.api.reading.counts import Allowance, Stats
-from memctl.api.reading.places import Places, places_of
-from memctl.api.reading.reader import AS_OF, Reader, Readers
+from memctl.api.reading.places import places_of
+from memctl.api.reading.reader import Reader, Readers
 from memctl.api.reading.views import Listing
 from memctl.api.search.engine import MOST_RESULTS, Engine, Question
 from memctl.api.viewer.sign_in import Browsers
@@ -149,7 +148,7 @@ def _probes(readers: Readers, settings: Settings) -> APIRouter:
         """Whether it can answer questions: the database is there, and has read models. Beside that, whether all is well
         as `memctl status` says it, or what kind of thing is not, since when, and at which position."""
         asked = servers(settings)
-        found = troubles(readers.read(lambda reader: health(reader, asked)))
+        found = troubles(readers.read(lambda reader: health(reader, asked), NOBODY))
         listed = [{"kind": each.kind, "since": each.since, "position": each.position} for each in found]
         return json_of({"status": "ready", "well": not found, "troubles": listed})
 
@@ -160,9 +159,9 @@ def _callers() -> APIRouter:
     router = APIRouter(tags=["probes"])
 
     @router.get("/caller")
-    def caller() -> Response:
+    def caller(request: Request) -> Response:
         """Who asks, with the scopes and projects of the key that was sent."""
-        return json_of(CALLER.get())
+        return json_of(caller_of(request))
 
     return router
 
@@ -181,46 +180,31 @@ def _tickets(browsers: Browsers) -> APIRouter:
 def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
     router = APIRouter()
 
-    def found(request: Request, ask: Callable[[Reader], Any]) -> Response:
-        """The answer with its ETag, or 304 where the caller has it already."""
-
-        def look(reader: Reader) -> tuple[str, Any]:
-            tag = f'"{stats.version_of(reader)}"'
-            return tag, None if _has(request, tag) else ask(reader)
-
-        tag, answer = readers.read(look)
-        if answer is None:
-            return Response(status_code=304, headers={"ETag": tag})
-        return json_of(answer, etag=tag)
-
-    def placed(project: str | None, here: str | None) -> Callable[[Reader], Places]:
-        return lambda reader: places_of(reader, project, here)
+    answers = Answers(readers)
+    found, fresh = answers.found, answers.fresh
 
     # --- search ---
 
-    def searched(asked: SearchText) -> Response:
-        where = placed(asked.project, asked.here)
-        return json_of(
-            readers.read(
-                lambda reader: engine.search(
-                    reader,
-                    Question(
-                        query=asked.q,
-                        places=where(reader),
-                        now=_now(),
-                        limit=asked.limit,
-                        profile=asked.profile,
-                        explain=asked.explain,
-                        kinds=tuple(asked.kinds),
-                        since=micros(asked.since),
-                        before=micros(asked.before),
-                    ),
-                )
+    def searched(request: Request, asked: SearchText) -> Response:
+        def ask(reader: Reader) -> Any:
+            question = Question(
+                query=asked.q,
+                places=places_of(reader, asked.project, asked.here),
+                now=now(),
+                limit=asked.limit,
+                profile=asked.profile,
+                explain=asked.explain,
+                kinds=tuple(asked.kinds),
+                since=micros(asked.since),
+                before=micros(asked.before),
             )
-        )
+            return engine.search(reader, question)
+
+        return fresh(request, ask)
 
     @router.get("/search", tags=["search"], responses=http_openapi.search())
     def search(
+        request: Request,
         q: Annotated[
             str, Query(min_length=1, max_length=LONGEST_QUERY, examples=["which port does the dev server use"])
         ],
@@ -235,16 +219,16 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
     ) -> Response:
         """What memory holds about `q`, best first. `class` says how far to trust that it answers the query."""
         return searched(
-            SearchText(
+            request, SearchText(
                 q=q, project=project, here=here, limit=limit, profile=profile, explain=explain, kinds=kind or [],
                 since=since, before=before,
             )
         )  # fmt: skip
 
     @router.post("/search", tags=["search"], responses=http_openapi.search())
-    def search_text(body: SearchText) -> Response:
+    def search_text(request: Request, body: SearchText) -> Response:
         """The same for texts that are too long for a URL."""
-        return searched(body)
+        return searched(request, body)
 
     # --- what is remembered ---
 
@@ -261,12 +245,11 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
         cursor: Cursor = None,
     ) -> Response:
         """Memories, newest first, with their evidence."""
-        where = placed(project, here)
         return found(
             request,
             lambda reader: queries.memories(
                 reader,
-                where(reader),
+                places_of(reader, project, here),
                 bucket=bucket,
                 kind=kind,
                 since=micros(since),
@@ -286,8 +269,10 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
         request: Request, project: Project = None, here: Here = None, limit: Limit = 20, cursor: Cursor = None
     ) -> Response:
         """The latest turns: what was asked, and what came of it."""
-        where = placed(project, here)
-        return found(request, lambda reader: queries.history(reader, where(reader), limit=limit, cursor=cursor))
+        return found(
+            request,
+            lambda reader: queries.history(reader, places_of(reader, project, here), limit=limit, cursor=cursor),
+        )
 
     @router.get("/things/{id:path}", tags=["memory"], responses=http_openapi.one("Thing"))
     def thing(request: Request, id: Id) -> Response:
@@ -307,11 +292,15 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
         cursor: Cursor = None,
     ) -> Response:
         """Sessions by their last sign of life, newest first."""
-        where = placed(project, here)
         return found(
             request,
             lambda reader: queries.sessions(
-                reader, where(reader), since=micros(since), before=micros(before), limit=limit, cursor=cursor
+                reader,
+                places_of(reader, project, here),
+                since=micros(since),
+                before=micros(before),
+                limit=limit,
+                cursor=cursor,
             ),
         )
 
@@ -321,7 +310,7 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
         return found(request, lambda reader: queries.session(reader, id))
 
     router.include_router(
-        http_work.routes(found, lambda reader, text, where: engine.episodes_like(reader, text, where, _now()))
+        http_work.routes(answers, lambda reader, text, where: engine.episodes_like(reader, text, where, now()))
     )
 
     # --- claims ---
@@ -337,11 +326,10 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
         cursor: Cursor = None,
     ) -> Response:
         """Claims read out of words and work, with their level (1 to 4) and what each is still missing."""
-        where = placed(project, here)
         return found(
             request,
             lambda reader: claims.insights(
-                reader, where(reader), kind=kind, waiting=waiting, limit=limit, cursor=cursor
+                reader, places_of(reader, project, here), kind=kind, waiting=waiting, limit=limit, cursor=cursor
             ),
         )
 
@@ -356,19 +344,17 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
         cursor: Cursor = None,
     ) -> Response:
         """What is held true, by subject, with both sides of a conflict."""
-        where = placed(project, here)
         return found(
             request,
             lambda reader: claims.knowledge(
-                reader, where(reader), kind=kind, status=status, limit=limit, cursor=cursor
+                reader, places_of(reader, project, here), kind=kind, status=status, limit=limit, cursor=cursor
             ),
         )
 
     @router.get("/preferences", tags=["claims"])
     def preferences(request: Request, project: Project = None, here: Here = None, limit: Limit = 50) -> Response:
         """How the user likes to work, as said and as shown: by group and aspect, weightiest first."""
-        where = placed(project, here)
-        return found(request, lambda reader: claims.preferences(reader, where(reader), limit=limit))
+        return found(request, lambda reader: claims.preferences(reader, places_of(reader, project, here), limit=limit))
 
     @router.get("/explain/{id:path}", tags=["claims"], responses=http_openapi.one("Explanation"))
     def explained(request: Request, id: Id) -> Response:
@@ -392,7 +378,7 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
 
     # --- bugs ---
 
-    def looked_up(asked: ErrorText) -> Response:
+    def looked_up(request: Request, asked: ErrorText) -> Response:
         def ask(reader: Reader) -> Any:
             where = places_of(reader, asked.project, asked.here)
             chances = engine.bugs_like(reader, asked.text, where)
@@ -400,10 +386,11 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
                 reader, asked.text, where, command=asked.command, chances=chances, limit=asked.limit
             )
 
-        return json_of(readers.read(ask))
+        return fresh(request, ask)
 
     @router.get("/bugs", tags=["bugs"], responses=http_openapi.bugs())
     def bugs(
+        request: Request,
         q: Annotated[
             str | None, Query(min_length=1, max_length=LONGEST_QUERY, examples=["KeyError: 'user_id'"])
         ] = None,
@@ -414,19 +401,20 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
     ) -> Response:
         """Known errors like `q`, with what resolved them; without `q`, those that were resolved most often."""
         if q is None:
-            where = placed(project, here)
-            return json_of(readers.read(lambda reader: bug_queries.known(reader, where(reader), limit=limit)))
-        return looked_up(ErrorText(text=q, command=command, project=project, here=here, limit=limit))
+            return fresh(
+                request, lambda reader: bug_queries.known(reader, places_of(reader, project, here), limit=limit)
+            )
+        return looked_up(request, ErrorText(text=q, command=command, project=project, here=here, limit=limit))
 
     @router.post("/bugs", tags=["bugs"], responses=http_openapi.bugs())
-    def bugs_of_text(body: ErrorText) -> Response:
+    def bugs_of_text(request: Request, body: ErrorText) -> Response:
         """The same for a long output."""
-        return looked_up(body)
+        return looked_up(request, body)
 
-    router.include_router(http_code.routes(found))
-    router.include_router(http_guiding.routes(engine, lambda ask: json_of(readers.read(ask)), _now))
-    router.include_router(http_hindsight.routes(found))
-    router.include_router(http_project.routes(found, lambda ask: json_of(readers.read(ask)), _now))
+    router.include_router(http_code.routes(answers))
+    router.include_router(http_guiding.routes(engine, answers))
+    router.include_router(http_hindsight.routes(answers))
+    router.include_router(http_project.routes(answers))
 
     # --- the log ---
 
@@ -436,49 +424,49 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
         return json_of(stats.catalogue())
 
     @router.get("/events/{id}", tags=["log"], responses=http_openapi.one("Event"))
-    def event(id: Id) -> Response:
+    def event(request: Request, id: Id) -> Response:
         """One event, with its payload."""
-        return json_of(readers.read(lambda reader: queries.event(reader, id)))
+        return fresh(request, lambda reader: queries.event(reader, id))
 
     @router.get("/stats", tags=["log"])
-    def statistics(project: Project = None, here: Here = None) -> Response:
+    def statistics(request: Request, project: Project = None, here: Here = None) -> Response:
         """Counts, what memory was good for and what it has learnt, progress of the folds, the budget, and sizes."""
-        where = placed(project, here)
-        return json_of(
-            readers.read(lambda reader: _with_budget(stats.stats(reader, where(reader)), costs.allowance(reader, llm)))
+        return fresh(
+            request,
+            lambda reader: _with_budget(
+                stats.stats(reader, places_of(reader, project, here)), costs.allowance(reader, llm)
+            ),
         )
 
     @router.get("/consolidation", tags=["memory"])
-    def consolidation(limit: Limit = 50, cursor: Cursor = None) -> Response:
+    def consolidation(request: Request, limit: Limit = 50, cursor: Cursor = None) -> Response:
         """What was merged, pruned, superseded or found at odds, newest first, and what of it was taken back."""
-        return json_of(readers.read(lambda reader: standing.consolidation(reader, limit=limit, cursor=cursor)))
+        return fresh(request, lambda reader: standing.consolidation(reader, limit=limit, cursor=cursor))
 
     @router.get("/costs", tags=["log"])
-    def cost(limit: Limit = 50) -> Response:
+    def cost(request: Request, limit: Limit = 50) -> Response:
         """What a language model cost this month, by what it worked on, and how much of the budget is used."""
-        return json_of(readers.read(lambda reader: costs.costs(reader, llm, limit)))
+        return fresh(request, lambda reader: costs.costs(reader, llm, limit))
 
     @router.get("/processors", tags=["log"])
-    def working() -> Response:
+    def working(request: Request) -> Response:
         """How the processors stand: pieces of work by status, and when each last did something."""
-        return json_of({"processors": readers.read(costs.standings)})
+        return fresh(request, lambda reader: {"processors": costs.standings(reader)})
 
     @router.get("/dead-letters", tags=["log"])
-    def parked() -> Response:
+    def parked(request: Request) -> Response:
         """What no fold could take and waits to be retried or dropped, and shards that stand still."""
-        return json_of(readers.read(dead_letters.standing))
+        return fresh(request, dead_letters.standing)
 
     @router.get("/replays", tags=["log"])
-    def replays(limit: Annotated[int, Query(ge=1, le=100), IN_DIGITS] = 10) -> Response:
+    def replays(request: Request, limit: Annotated[int, Query(ge=1, le=100), IN_DIGITS] = 10) -> Response:
         """How far rebuilds of the read models are, with rate and time left, or how they ended; newest first."""
-        found = readers.read(lambda reader: rebuilds.progress(reader.connection, limit))
-        return json_of({"replays": [msgspec.to_builtins(progress) for progress in found]})
+        return fresh(request, lambda reader: {"replays": rebuilds.progress(reader.connection, limit)})
 
     @router.get("/health", tags=["log"])
-    def health() -> Response:
+    def health(request: Request) -> Response:
         """What works and what is missing: the database, the vector store, the embedder."""
-        readers.read(lambda reader: reader.live)
-        vectors = readers.read(engine.condition)
+        vectors = readers.read(engine.condition, caller_of(request))
         return json_of({"status": "ok" if not vectors else "degraded", "degraded": vectors})
 
     return router
@@ -486,19 +474,3 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
 
 def _with_budget(counted: Stats, budget: dict[str, Allowance]) -> Stats:
     return msgspec.structs.replace(counted, budget=budget)
-
-
-def json_of(answer: Any, *, etag: str | None = None) -> Response:
-    """Any of our structs, or what JSON knows, as a response."""
-    body = orjson.dumps(answer, default=msgspec.to_builtins)
-    return Response(body, media_type="application/json", headers={"ETag": etag} if etag else None)
-
-
-def _now() -> datetime:
-    then = AS_OF.get()
-    return datetime.now().astimezone() if then is None else then().at
-
-
-def _has(request: Request, tag: str) -> bool:
-    header = request.headers.get("if-none-match", "")
-    return header.strip() == "*" or tag in (part.strip().removeprefix("W/") for part in header.split(","))

@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from memctl.api.http.access import is_open, refused
-from memctl.api.reading.caller import CALLER, NOBODY, OWNER, Caller
+from memctl.api.reading.caller import NOBODY, OWNER, Caller
 from memctl.domain.support.errors import MemctlError
 
 if TYPE_CHECKING:
@@ -95,12 +95,10 @@ class Guard:
             _, refusal = await self._admitted(method, path, headers)
             return refusal is None or refusal[0] == 503
 
-        scope.setdefault("state", {})["still_admitted"] = still_admitted  # for answers that go on and on
-        asking = CALLER.set(caller)
-        try:
-            await self._app(scope, _Limited(receive, _longest(path)), _hardened(send))
-        finally:
-            CALLER.reset(asking)
+        state = scope.setdefault("state", {})
+        state["caller"] = caller
+        state["still_admitted"] = still_admitted  # for answers that go on and on
+        await self._app(scope, _Limited(receive, _longest(path)), _hardened(send))
 
     def _foreign(self, headers: dict[bytes, bytes]) -> Refusal | None:
         host = headers.get(b"host", b"").decode("latin-1").lower()

@@ -11,8 +11,10 @@ from uuid import uuid4
 from starlette.requests import Request
 
 from memctl.api.erasure.scope import Preview
+from memctl.api.http.access import caller_of
 from memctl.api.http.forget import Forget, forget_once, preview_of
 from memctl.api.http.problems import status_of
+from memctl.api.reading.caller import Caller
 from memctl.api.viewer import render
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.settings import Settings
@@ -70,19 +72,19 @@ class Forgetting:
         try:
             how, what = _named(given)
             if what:
-                preview = preview_of(self._settings, wanted(how, what))
+                preview = preview_of(self._settings, caller_of(request), wanted(how, what))
         except MemctlError as why:
             return _once_more(given, why)
         return Answer(_page(how=how, what=what, preview=preview, key=uuid4().hex))
 
-    def do(self, form: Mapping[str, Any]) -> Answer:
+    def do(self, form: Mapping[str, Any], caller: Caller) -> Answer:
         """`form` has `how`, `what`, `key` and `reason`; the same key again shows the same receipt."""
         try:
             how, what = _named(form)
             if not what:
                 raise NothingNamed
             asked = wanted(how, what).model_copy(update={"reason": str(form.get("reason", "")).strip()[:1_000]})
-            receipt = forget_once(self._settings, asked, str(form.get("key", ""))[:64] or uuid4().hex)
+            receipt = forget_once(self._settings, caller, asked, str(form.get("key", ""))[:64] or uuid4().hex)
         except MemctlError as why:
             return _once_more(form, why)
         return Answer(_page(how=how, what="", receipt=receipt))

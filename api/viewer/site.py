@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 from functools import partial
 from http import HTTPStatus
 from importlib import resources
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, ParamSpec
 
 import msgspec
 from psycopg import sql
@@ -22,6 +22,7 @@ from starlette.types import Scope
 
 from memctl.api.checks.counting import Counted
 from memctl.api.checks.health import health, servers, troubles
+from memctl.api.http.access import caller_of
 from memctl.api.http.metrics import Timings
 from memctl.api.http.problems import of_http, status_of
 from memctl.api.queries import bugs, claims, graph, project, stats
@@ -30,6 +31,7 @@ from memctl.api.queries import memories as queries
 from memctl.api.queries.explain import explain
 from memctl.api.queries.timeline import position_of, timeline
 from memctl.api.reading import models
+from memctl.api.reading.caller import Caller
 from memctl.api.reading.counts import Counts, EngineState, Stats
 from memctl.api.reading.evidence import field_text, with_evidence
 from memctl.api.reading.pages import equal, one, table_of, within
@@ -69,7 +71,7 @@ _HEADERS = {"Content-Security-Policy": render.POLICY, "Referrer-Policy": "same-o
 Show = Callable[[Request], str | Answer]
 Draw = Callable[[], str]
 
-T = TypeVar("T")
+P = ParamSpec("P")
 
 
 class Page(Route):
@@ -122,19 +124,19 @@ def _page(show: Show) -> Callable[[Request], Any]:
     return answer
 
 
-def _form(do: Callable[[Mapping[str, Any]], str | Answer]) -> Callable[[Request], Any]:
+def _form(do: Callable[[Mapping[str, Any], Caller], str | Answer]) -> Callable[[Request], Any]:
     async def answer(request: Request) -> Response:
         async with request.form(max_files=0, max_fields=8) as form:
             given = dict(form)
-        return await run_in_threadpool(_shown_or_refused, do, given)
+        return await run_in_threadpool(_shown_or_refused, do, given, caller_of(request))
 
     return answer
 
 
-def _shown_or_refused(show: Callable[[T], str | Answer], asked: T) -> Response:
+def _shown_or_refused(show: Callable[P, str | Answer], *asked: P.args, **more: P.kwargs) -> Response:
     """A page, or one that says in words why there is none."""
     try:
-        shown = show(asked)
+        shown = show(*asked, **more)
         return _html(*shown) if isinstance(shown, Answer) else _html(shown)
     except MemctlError as why:
         status = status_of(why)
@@ -218,7 +220,7 @@ class _Pages:
                 days=counted.days,
             )
 
-        return self._readers.read(look)()
+        return self._readers.read(look, caller_of(request))()
 
     def search(self, request: Request) -> str:
         text = request.query_params.get("q", "").strip()[:8_000]
@@ -230,7 +232,7 @@ class _Pages:
                 asked = Question(query=text, places=_places(reader, request), now=now, limit=20, explain=True)
                 return self._engine.search(reader, asked)
 
-            answer = msgspec.to_builtins(self._readers.read(ask))
+            answer = msgspec.to_builtins(self._readers.read(ask, caller_of(request)))
         name = "results.html" if request.query_params.get("part") == "results" else "search.html"
         return render.page(name, q=text, answer=answer, at="search", project=_project(request))
 
@@ -240,7 +242,7 @@ class _Pages:
             page = queries.sessions(reader, _places(reader, request), limit=40, cursor=cursor)
             return self._page(request, "sessions.html", page=page)
 
-        return self._readers.read(look)()
+        return self._readers.read(look, caller_of(request))()
 
     def session(self, request: Request) -> str:
         def look(reader: Reader) -> Draw:
@@ -262,7 +264,7 @@ class _Pages:
                 after=after,
             )
 
-        return self._readers.read(look)()
+        return self._readers.read(look, caller_of(request))()
 
     def thing(self, request: Request) -> str:
         def look(reader: Reader) -> Draw:
@@ -271,7 +273,7 @@ class _Pages:
             bug = _bug_of(reader, found.kind, id)
             return self._page(request, "thing.html", kind=found.kind, item=found.item, why=explain(reader, id), bug=bug)
 
-        return self._readers.read(look)()
+        return self._readers.read(look, caller_of(request))()
 
     def event(self, request: Request) -> str:
         def look(reader: Reader) -> Draw:
@@ -287,12 +289,12 @@ class _Pages:
                 end=_number(request, "end"),
             )
 
-        return self._readers.read(look)()
+        return self._readers.read(look, caller_of(request))()
 
     def bugs(self, request: Request) -> str:
-        return self.like_an_error(request.query_params)
+        return self.like_an_error(request.query_params, caller_of(request))
 
-    def like_an_error(self, given: Mapping[str, Any]) -> str:
+    def like_an_error(self, given: Mapping[str, Any], caller: Caller) -> str:
         """`given` has `q`, the error, and `project`. A form posts it, because an error is long, has several lines, and
         must not stay in the browser's history."""
         text, project = str(given.get("q", "")).strip()[:20_000], _named(given)
@@ -304,7 +306,7 @@ class _Pages:
             chances = self._engine.bugs_like(reader, text, places)
             return bugs.bugs(reader, text, places, chances=chances, limit=20)
 
-        return render.page("bugs.html", q=text, answer=self._readers.read(look), at="bugs", project=project)
+        return render.page("bugs.html", q=text, answer=self._readers.read(look, caller), at="bugs", project=project)
 
     def knowledge(self, request: Request) -> str:
         def look(reader: Reader) -> Draw:
@@ -312,7 +314,7 @@ class _Pages:
             page = claims.insights(reader, _places(reader, request), limit=60, cursor=cursor)
             return self._page(request, "knowledge.html", page=page)
 
-        return self._readers.read(look)()
+        return self._readers.read(look, caller_of(request))()
 
     def hindsight(self, request: Request) -> str:
         def look(reader: Reader) -> Draw:
@@ -320,7 +322,7 @@ class _Pages:
             weeks = {each.week: (each.count, each.recalled) for each in report.weeks}
             return self._page(request, "hindsight.html", report=report, weeks=plots.by_week(weeks))
 
-        return self._readers.read(look)()
+        return self._readers.read(look, caller_of(request))()
 
     def projects(self, request: Request) -> str:
         def look(reader: Reader) -> Draw:
@@ -335,7 +337,7 @@ class _Pages:
                 next=after + len(shown),
             )
 
-        return self._readers.read(look)()
+        return self._readers.read(look, caller_of(request))()
 
     def project(self, request: Request) -> str:
         def look(reader: Reader) -> Draw:
@@ -343,7 +345,7 @@ class _Pages:
             page = project.shown(reader, asked, time.time_ns() // 1000)
             return self._page(request, "project.html", page=page, sections=project.sections(page))
 
-        return self._readers.read(look)()
+        return self._readers.read(look, caller_of(request))()
 
     def entities(self, request: Request) -> str:
         def look(reader: Reader) -> Draw:
@@ -351,7 +353,7 @@ class _Pages:
             page = graph.entities(reader, _places(reader, request), limit=60, cursor=cursor)
             return self._page(request, "entities.html", page=page)
 
-        return self._readers.read(look)()
+        return self._readers.read(look, caller_of(request))()
 
     def graph(self, request: Request) -> str:
         def look(reader: Reader) -> Draw:
@@ -359,7 +361,7 @@ class _Pages:
             nodes, lines = plots.around(found.nodes, found.edges)
             return self._page(request, "graph.html", found=found, nodes=nodes, lines=lines)
 
-        return self._readers.read(look)()
+        return self._readers.read(look, caller_of(request))()
 
     def engine(self, request: Request) -> str:
         asked = servers(self._settings)
@@ -381,7 +383,7 @@ class _Pages:
                 took=self._timings.by_route()[:MOST_ROUTES],
             )
 
-        return self._readers.read(look)()
+        return self._readers.read(look, caller_of(request))()
 
     def _counts(self, reader: Reader, places: Places) -> _Counts:
         """What there is, and the days it is of; counted again now and then."""

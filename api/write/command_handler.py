@@ -13,7 +13,7 @@ import psycopg
 
 from memctl.api.queries import memories as queries
 from memctl.api.queries.context import session_here, session_of
-from memctl.api.reading.caller import CALLER, Forbidden, drawn
+from memctl.api.reading.caller import Caller, Forbidden, drawn
 from memctl.api.reading.places import limits_of
 from memctl.api.reading.reader import Reader, Readers, reader_of
 from memctl.api.reading.views import Done
@@ -54,7 +54,7 @@ class CommandHandler:
         self._intake: IngestWriter | None = None
         self._lock = threading.Lock()
 
-    def carry_out(self, name: str, body: bytes, key: str) -> Done:
+    def carry_out(self, name: str, body: bytes, key: str, caller: Caller) -> Done:
         """Carry the command of that name out; what is returned is committed.
 
         Raises: UnknownCommand, BadKey, BadCommand, Forbidden, KeyReused, DatabaseUnavailable, and whatever the command
@@ -66,44 +66,44 @@ class CommandHandler:
         if not 1 <= len(key) <= LONGEST_KEY or not key.isprintable():
             raise BadKey
         asked = read_command(cls, body)
-        if CALLER.get().projects is not None:
-            self._check_place(asked)
+        if caller.projects is not None:
+            self._check_place(asked, caller)
         with self._lock:
             self._opened()  # what ids mean is asked of read models, which are there from now on
-        dedupe_key = f"command:{name}:{_digest(drawn(key))}"
+        dedupe_key = f"command:{name}:{_digest(drawn(key, caller))}"
         try:
-            whole = self._with_whole_ids(asked)
+            whole = self._with_whole_ids(asked, caller)
         except MemctlError:
             # Since it was carried out, what it names may have gone, or something else come that is named so.
-            if (done := self._before(dedupe_key)) is None:
+            if (done := self._before(dedupe_key, caller)) is None:
                 raise
             return done
         meant = [getattr(whole, field) for field in cls.refers if getattr(whole, field) != getattr(asked, field)]
         with self._lock:
             try:
-                return self._decided(dedupe_key, whole, meant)
+                return self._decided(dedupe_key, whole, meant, caller)
             except (DatabaseUnavailable, psycopg.Error):
                 # The connection may have been lost long ago. Its key will show whether that append was committed.
                 self._close()
-                return self._decided(dedupe_key, whole, meant)
+                return self._decided(dedupe_key, whole, meant, caller)
 
-    def _before(self, key: str) -> Done | None:
+    def _before(self, key: str, caller: Caller) -> Done | None:
         """What the command of that key became, if it was carried out."""
 
         def look(reader: Reader) -> Done | None:
             found = read_events(reader.connection, reader.space_id, [event_id_of(reader.space_id, key)])
             return next((_done(event, event.position, "duplicate") for event in found.values()), None)
 
-        return self._readers.read(look)
+        return self._readers.read(look, caller)
 
-    def _check_place(self, asked: Command) -> None:
+    def _check_place(self, asked: Command, caller: Caller) -> None:
         """Whether a caller that is limited to projects speaks of one of them. Raises: Forbidden."""
 
         def held(reader: Reader) -> bool:
             limits = limits_of(reader)
             return limits is None or limits.holds(asked.location)
 
-        if not asked.of_place or getattr(asked, "everywhere", False) or not self._readers.read(held):
+        if not asked.of_place or getattr(asked, "everywhere", False) or not self._readers.read(held, caller):
             raise Forbidden(
                 why="this key is limited to projects: `location` has to lie in one, and the command to be of it"
             )
@@ -131,7 +131,7 @@ class CommandHandler:
             self._intake = IngestWriter(self.settings)
         return self._intake
 
-    def _with_whole_ids(self, asked: Command) -> Command:
+    def _with_whole_ids(self, asked: Command, caller: Caller) -> Command:
         """The command with whole ids for the beginnings that people type. Raises: NotFound, Ambiguous."""
         location = normalise(asked.location)
         named = {field: (kind, getattr(asked, field)) for field, kind in asked.refers.items()}
@@ -146,23 +146,23 @@ class CommandHandler:
                     for field, (kind, given) in named.items()
                 }
 
-            whole = self._readers.read(look)
+            whole = self._readers.read(look, caller)
             asked = msgspec.structs.replace(asked, **whole)
         return msgspec.structs.replace(asked, location=location)
 
-    def _still_there(self, connection: Connection, asked: Command) -> None:
+    def _still_there(self, connection: Connection, asked: Command, caller: Caller) -> None:
         """Look once more at what the command names: it may have been forgotten since its ids were looked up. Whoever
         forgets it from now on meets the append. Raises: NotFound."""
         named = {field: kind for field, kind in asked.refers.items() if kind in ("memory", "claim", "thing")}
         if named:
-            reader = reader_of(connection, self.settings.space)
+            reader = reader_of(connection, self.settings.space, caller)
             for field, kind in named.items():
                 given = getattr(asked, field)
                 for id in given if isinstance(given, tuple) else (given,):
                     if id:
                         queries.id_of(reader, kind, id)
 
-    def _decided(self, key: str, asked: Command, meant: Sequence[object]) -> Done:
+    def _decided(self, key: str, asked: Command, meant: Sequence[object], caller: Caller) -> Done:
         """`meant` are the ids that names in the command stand for now."""
         intake = self._opened()
         connection, space_id = intake.connection, intake.space_id
@@ -183,7 +183,7 @@ class CommandHandler:
                 if before is None or not meant:
                     raise
                 return _done(before, before.position, "duplicate")
-            if CALLER.get().projects is not None:
+            if caller.projects is not None:
                 event = confined(event)
             (prepared,) = intake.prepare([event]).events
             if before is not None:
@@ -192,7 +192,7 @@ class CommandHandler:
                 return _done(before, before.position, "duplicate")
             (appended,) = intake.append([prepared])
             if appended.status == "new":
-                self._still_there(connection, asked)
+                self._still_there(connection, asked, caller)
         intake.wake()
         return Done(
             event_id=str(delivery),

@@ -16,16 +16,18 @@ from uuid import UUID
 
 import msgspec
 
+from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import places_of
 from memctl.api.reading.reader import reader_of
 from memctl.api.write.event_writer import IngestWriter
 from memctl.api.write.ingest import Account, BadLine
 from memctl.domain.events.event import Micros, NewEvent, decode_payload
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.database import Connection, outages, snapshot
+from memctl.infra.database import Connection, connect, outages, snapshot
 from memctl.infra.log import erase
 from memctl.infra.log.append import gone
 from memctl.infra.log.mark import mark
+from memctl.infra.settings import Settings
 
 VERSION = 1
 PAGE = 2_000
@@ -76,6 +78,12 @@ class End(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str
 
 
+def exported(settings: Settings, write: Callable[[bytes], Any], *, session: str | None, project: str | None) -> int:
+    """`export` over a connection of its own."""
+    with connect(settings.require("database_url"), name="memctl export") as connection:
+        return export(connection, settings.space, write, session=session, project=project)
+
+
 def export(
     connection: Connection,
     space: str,
@@ -90,7 +98,7 @@ def export(
     """
     digest, count = hashlib.sha256(), 0
     with outages(), snapshot(connection):
-        reader = reader_of(connection, space)
+        reader = reader_of(connection, space, OWNER)
         upto = mark(connection)
         head = Head(memctl="export", version=VERSION, space=space, space_id=reader.space_id, position=upto,
                     made_at=datetime.now(UTC).isoformat())  # fmt: skip

@@ -15,7 +15,7 @@ import msgspec
 import psycopg
 
 from memctl.api.reading import models
-from memctl.api.reading.caller import CALLER
+from memctl.api.reading.caller import Caller
 from memctl.api.reading.pages import rows_unseen
 from memctl.api.reading.places import limits_of, locations_of_row
 from memctl.api.reading.reader import Reader, Readers
@@ -175,13 +175,13 @@ class RemoteIngest:
         self._intake: IngestWriter | None = None
         self._lock = threading.Lock()
 
-    def take(self, body: bytes) -> Recorded:
+    def take(self, body: bytes, caller: Caller) -> Recorded:
         """Append what a relay sent; what is returned is committed. An event that is refused for good is reported by its
         index; the others are appended. Raises: what `received` raises, and DatabaseUnavailable."""
         events = received(body)
         refused: dict[int, str] = {}
-        if CALLER.get().projects is not None:
-            refused, events = self._not_theirs(events), [confined(event) for event in events]
+        if caller.projects is not None:
+            refused, events = self._not_theirs(events, caller), [confined(event) for event in events]
         kept = [index for index in range(len(events)) if index not in refused]
         with self._lock:
             try:
@@ -208,7 +208,7 @@ class RemoteIngest:
             self._intake.close()
             self._intake = None
 
-    def _not_theirs(self, events: Sequence[NewEvent]) -> dict[int, str]:
+    def _not_theirs(self, events: Sequence[NewEvent], caller: Caller) -> dict[int, str]:
         """Events that a caller limited to projects may not record, by index: events of other places, or of a session
         that the caller may not read."""
 
@@ -240,7 +240,7 @@ class RemoteIngest:
                 or (event.location not in theirs and (event.location or event.stream not in streams))
             }
 
-        return self._readers.read(look)
+        return self._readers.read(look, caller)
 
 
 def _streams_at(reader: Reader, streams: Set[str], limits: Limits, claimed: Set[str]) -> set[str]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from memctl.api.erasure.scope import Forgotten, Preview
-    from memctl.infra.database import Connection
+    from memctl.api.reading.reader import Reader
     from memctl.infra.settings import Settings
 
 
@@ -68,29 +68,27 @@ def forget(
     import msgspec
 
     from memctl.api.erasure import scope as forgetting
-    from memctl.api.reading.reader import reader_of
 
     asked = {"id": id_, "session": session, "project": project, "before": before, "match": match}
     named = [name for name, value in asked.items() if value]
     _check_named(len(named), resume=resume, scrub=scrub, dry_run=dry_run)
     if match == "-":
         match = _unseen(alone=yes or dry_run)
-    with _connected() as (settings, connection, qdrant):
-        reader = reader_of(connection, settings.space)
+    with _opened() as (settings, reader, qdrant):
         done: list[Forgotten] = []
         if resume:
-            done = _resumed(settings, connection, reader.space_id, qdrant)
+            done = _resumed(settings, reader, qdrant)
         elif named:
             plan = forgetting.plan(
                 reader, id=id_ or "", session=session or "", project=_whole(project), before=_moment(before),
                 match=match or "",
             )  # fmt: skip
-            seen = forgetting.preview(connection, reader.space_id, plan)
+            seen = forgetting.preview(reader.connection, reader.space_id, plan)
             if dry_run:
                 _print_preview(seen, as_json)
                 return
             _confirm(seen, yes)
-            done = [forgetting.forget(settings, connection, reader.space_id, plan, qdrant, reason)]
+            done = [forgetting.forget(settings, reader.connection, reader.space_id, plan, qdrant, reason)]
     if scrub:
         from memctl.api.erasure.scrub import scrub as rebuild_database
 
@@ -110,14 +108,14 @@ def _check_named(named: int, *, resume: bool, scrub: bool, dry_run: bool) -> Non
         raise click.UsageError("say one of --id, --session, --project, --before, --match")
 
 
-def _resumed(settings: Settings, connection: Connection, space_id: int, qdrant: Any) -> list[Forgotten]:
+def _resumed(settings: Settings, reader: Reader, qdrant: Any) -> list[Forgotten]:
     """What was begun and did not end, forgotten and redacted now; a message where there is nothing."""
     from memctl.api.erasure import scope as forgetting
     from memctl.api.erasure.redaction import open_redactions, redact_past
 
-    done = list(forgetting.resume(settings, connection, space_id, qdrant))
+    done = list(forgetting.resume(settings, reader.connection, reader.space_id, qdrant))
     redacted: UUID | None = None
-    if open_redactions(connection, settings.space):
+    if open_redactions(reader.connection, settings.space):
         notice("a redaction was begun and did not end: today's rules are applied to the past")
         redacted = redact_past(settings, notify=notice).receipt
     if not done and redacted is None:
@@ -178,14 +176,13 @@ def prune(days: int | None, dry_run: bool, yes: bool, as_json: bool) -> None:
     import msgspec
 
     from memctl.api.erasure import scope as forgetting
-    from memctl.infra.log.spaces import space_id as space_of
     from memctl.workers.erasure import retention
 
-    with _connected() as (settings, connection, qdrant):
+    with _opened() as (settings, reader, qdrant):
         days = days or settings.storage.keep_days
         if not days:
             raise click.UsageError("say --older-than DAYS, or set storage.keep_days")
-        space_id = space_of(connection, settings.space)
+        connection, space_id = reader.connection, reader.space_id
         found = retention.asked(connection, space_id, days)
         counts = {"sessions": len(found.streams), "of": found.of, "kept": found.kept}
         takes = retention.size(connection, space_id, found.streams)
@@ -246,14 +243,15 @@ def _print_receipt(done: Forgotten) -> None:
 
 
 @contextlib.contextmanager
-def _connected() -> Iterator[tuple[Settings, Connection, Any]]:
-    from memctl.infra.database import connect
+def _opened() -> Iterator[tuple[Settings, Reader, Any]]:
+    from memctl.api.reading.caller import OWNER
+    from memctl.api.reading.reader import opened
     from memctl.infra.settings import load_settings
     from memctl.workers.erasure.forgetting import store_of
 
     settings = load_settings()
-    with store_of(settings) as qdrant, connect(settings.require("database_url"), name="memctl forget") as connection:
-        yield settings, connection, qdrant
+    with store_of(settings) as qdrant, opened(settings, OWNER, "memctl forget") as reader:
+        yield settings, reader, qdrant
 
 
 def _whole(project: str | None) -> str:

@@ -163,14 +163,12 @@ def drop(id: str, reason: str, projection: str, key: str | None, yes: bool) -> N
 
 @contextlib.contextmanager
 def _reading() -> Iterator[tuple[Settings, Reader]]:
-    from memctl.api.reading.reader import reader_of
-    from memctl.infra.database import connect, outages
+    from memctl.api.reading.caller import OWNER
+    from memctl.api.reading.reader import opened
     from memctl.infra.settings import load_settings
 
     settings = load_settings()
-    with connect(settings.require("database_url"), name="memctl dlq") as connection:
-        with outages():
-            reader = reader_of(connection, settings.space)
+    with opened(settings, OWNER, "memctl dlq") as reader:
         yield settings, reader
 
 

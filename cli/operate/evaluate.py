@@ -76,13 +76,14 @@ def evaluate(
 
 def _own() -> list[Dataset]:
     from memctl.api.evaluation.own import own_history
+    from memctl.api.reading.caller import OWNER
     from memctl.api.reading.reader import Readers
     from memctl.infra.settings import load_settings
 
     settings = load_settings()
     readers = Readers(settings.require("database_url"), settings.space, size=1)
     try:
-        return [readers.read(own_history)]
+        return [readers.read(own_history, OWNER)]
     finally:
         readers.close()
 

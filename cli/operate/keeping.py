@@ -33,13 +33,10 @@ def backup(folder: Path | None, keep: int | None, file: Path | None, as_json: bo
         manifest = archive.check(file)
         written = file
     else:
-        from memctl.infra.backup.copies import backup as write
-        from memctl.infra.database import connect
+        from memctl.api.checks.backups import write
         from memctl.infra.settings import load_settings
 
-        settings = load_settings()
-        with connect(settings.require("database_url"), name="memctl backup") as connection:
-            written = write(settings, connection, folder, keep)
+        written = write(load_settings(), folder, keep)
         manifest = archive.read_manifest(written)
     events = manifest.tables["events"].rows
     if as_json:
@@ -72,7 +69,6 @@ def restore(file: Path | None, receipts: tuple[Path, ...], set_aside: bool, as_j
 
     from memctl.api.checks import backups
     from memctl.infra.backup import archive
-    from memctl.infra.database import connect
     from memctl.infra.embedded import instance
     from memctl.infra.settings import load_settings
 
@@ -82,8 +78,7 @@ def restore(file: Path | None, receipts: tuple[Path, ...], set_aside: bool, as_j
         archive.check(chosen)  # before anything is stopped
         backups.set_aside(settings, notice)
         settings = load_settings()
-    with connect(settings.require("database_url"), name="memctl restore") as connection:
-        done = backups.restore(settings, connection, chosen, receipts)
+    done = backups.restored(settings, chosen, receipts)
     if done.redacted:
         from memctl.api.erasure.redaction import redact_past
 
@@ -121,20 +116,18 @@ def export(file: Path | None, session: str | None, project: str | None) -> None:
     """
     import sys
 
-    from memctl.api.write.exporting import export as write
+    from memctl.api.write.exporting import exported
     from memctl.cli.connection import placed
     from memctl.infra.data_dir import open_private
-    from memctl.infra.database import connect
     from memctl.infra.settings import load_settings
 
     settings = load_settings()
     where = placed(project)["project"]
-    with connect(settings.require("database_url"), name="memctl export") as connection:
-        if file is None:
-            written = write(connection, settings.space, sys.stdout.buffer.write, session=session, project=where)
-        else:
-            with open_private(file) as out:
-                written = write(connection, settings.space, out.write, session=session, project=where)
+    if file is None:
+        written = exported(settings, sys.stdout.buffer.write, session=session, project=where)
+    else:
+        with open_private(file) as out:
+            written = exported(settings, out.write, session=session, project=where)
     notice(f"{written:,} events exported")
     if not written:
         raise click.exceptions.Exit(3)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -13,7 +11,6 @@ from memctl.domain.support import patterns
 from memctl.infra.api_keys import SCOPES, Scope
 
 if TYPE_CHECKING:
-    from memctl.api.reading.reader import Reader
     from memctl.infra.api_keys import Key
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
@@ -60,15 +57,12 @@ def add(name: str, scopes: tuple[Scope, ...], projects: tuple[str, ...], expires
     """
     import msgspec
 
-    from memctl.api.reading.places import project_asked
+    from memctl.api.write import keys as api_keys
     from memctl.cli.output import print_json
-    from memctl.domain.projects.key_limits import given
-    from memctl.infra import api_keys
+    from memctl.infra.settings import load_settings
 
     until = _until(expires) if expires else None
-    with _reader() as reader:
-        limits = tuple(dict.fromkeys(each for p in projects for each in given(project_asked(reader, p, None))))
-        key, token = api_keys.make(reader.connection, reader.space, name, scopes, limits or None, until)
+    key, token = api_keys.make(load_settings(), name, scopes, projects, until)
     if as_json:
         print_json({**msgspec.to_builtins(key), "key": token})
         return
@@ -89,12 +83,12 @@ def list_keys(everything: bool, as_json: bool) -> None:
     """
     import msgspec
 
+    from memctl.api.write import keys as api_keys
     from memctl.cli.output import print_json, print_lines
-    from memctl.infra import api_keys
+    from memctl.infra.settings import load_settings
 
     now = datetime.now(UTC)
-    with _reader() as reader:
-        found = [key for key in api_keys.listed(reader.connection, reader.space) if everything or key.holds(now)]
+    found = [key for key in api_keys.listed(load_settings()) if everything or key.holds(now)]
     if as_json:
         print_json(msgspec.to_builtins(found))
     elif not found:
@@ -116,26 +110,15 @@ def revoke(key: str, as_json: bool) -> None:
     """
     import msgspec
 
+    from memctl.api.write import keys as api_keys
     from memctl.cli.output import print_json
-    from memctl.infra import api_keys
+    from memctl.infra.settings import load_settings
 
-    with _reader() as reader:
-        gone = api_keys.revoke(reader.connection, reader.space, key)
+    gone = api_keys.revoke(load_settings(), key)
     if as_json:
         print_json(msgspec.to_builtins(gone))
     else:
         click.echo(f"key {gone.id} ({gone.name}) is revoked", err=True)
-
-
-@contextmanager
-def _reader() -> Iterator[Reader]:
-    from memctl.api.reading.reader import reader_of
-    from memctl.infra.database import connect, outages
-    from memctl.infra.settings import load_settings
-
-    settings = load_settings()
-    with outages(), connect(settings.require("database_url"), name="memctl keys") as connection:
-        yield reader_of(connection, settings.space)
 
 
 def _description(key: Key) -> str:

@@ -133,15 +133,9 @@ def init() -> None:
     \b
     MEMCTL_DATABASE_URL=postgresql://memctl@db.example/memctl memctl init
     """
-    from memctl.infra.database import connect
-    from memctl.infra.log.migrate import migrate
-    from memctl.infra.readmodels import generations
+    from memctl.workers.runtime.worker import prepared
 
-    settings = _settings()
-    url = settings.require("database_url")
-    revision = migrate(url)
-    with connect(url) as connection:
-        live = generations.ensure_live(connection, settings.stage1_shards)
+    revision, live = prepared(_settings())
     click.echo(f"schema {revision}, generations {live.stage1} and {live.stage2}", err=True)
 
 

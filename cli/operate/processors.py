@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 import click
@@ -203,10 +202,8 @@ def _amount(value: float) -> str:
 def _anchor(context: ProcessorContext, project: str) -> str:
     import os
 
-    from memctl.infra.readmodels.known_projects import known_projects
-
     named = os.path.abspath(project) if project.startswith((".", "~", "/")) else project
-    return known_projects(context.connection, context.live, context.space_id).one(named).anchor
+    return context.anchor(named)
 
 
 def _run(context: ProcessorContext, processor: Processor) -> int:
@@ -218,12 +215,8 @@ def _run(context: ProcessorContext, processor: Processor) -> int:
     return count
 
 
-@contextmanager
-def _context() -> Iterator[ProcessorContext]:
-    from memctl.infra.database import connect
+def _context() -> AbstractContextManager[ProcessorContext]:
     from memctl.infra.settings import load_settings
     from memctl.workers.processors.runner import ProcessorContext
 
-    settings = load_settings()
-    with connect(settings.require("database_url"), name="memctl processor") as connection:
-        yield ProcessorContext(connection, settings)
+    return ProcessorContext.opened(load_settings())

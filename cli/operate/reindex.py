@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
 
@@ -19,23 +21,16 @@ def reindex(wait: bool, as_json: bool) -> None:
     memctl reindex
     memctl reindex --wait
     """
+    from memctl.api.checks.progress import queue_again
     from memctl.cli.output import notice, print_json, progress_bar
-    from memctl.infra.database import connect
-    from memctl.infra.readmodels import generations
     from memctl.infra.settings import load_settings
-    from memctl.infra.vectors import outbox
 
     settings = load_settings()
-    with connect(settings.require("database_url"), name="memctl reindex") as connection:
-        generation = generations.live(connection).stage2
-        points = outbox.queue_all(connection, generation)
-        if wait:
-            from memctl.api.checks.progress import caught_up
-
-            with progress_bar() as progress:
-                for waiting in caught_up(connection):
-                    progress("writing", max(points - waiting.points, 0), points)
-        _, dense = outbox.backlog(connection, generation)
+    if wait:
+        with progress_bar() as progress:
+            points, dense = queue_again(settings, partial(progress, "writing"))
+    else:
+        points, dense = queue_again(settings, None)
     if as_json:
         print_json({"points": points, "waiting_for_dense": dense})
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
-
     from memctl.domain.events.event import Position
     from memctl.infra.settings import Settings
     from memctl.workers.rebuild.replay import Replayed
@@ -91,11 +88,11 @@ def _replay(
 ) -> None:
     from memctl.cli.output import progress_bar
     from memctl.workers.rebuild import replay as rebuilding
-    from memctl.workers.rebuild.replay import stages_of
+    from memctl.workers.rebuild.replay import stages_of, vector_store
 
     first = stages_of(names)
     watched(settings)
-    with _vectors(settings) as qdrant, progress_bar() as progress:
+    with vector_store(settings) as qdrant, progress_bar() as progress:
         rebuild = partial(
             rebuilding.replay,
             settings.require("database_url"),
@@ -132,9 +129,9 @@ def watched(settings: Settings) -> None:
 
 
 def _roll_back(settings: Settings, as_json: bool) -> None:
-    from memctl.workers.rebuild.replay import rollback
+    from memctl.workers.rebuild.replay import rollback, vector_store
 
-    with _vectors(settings) as qdrant:
+    with vector_store(settings) as qdrant:
         result = rollback(settings.require("database_url"), qdrant)
     if as_json:
         _print_json(result)
@@ -147,11 +144,9 @@ def _status(settings: Settings, as_json: bool) -> None:
 
     from memctl.cli.output import print_json, when
     from memctl.domain.support.wording import span
-    from memctl.infra.database import connect, outages
-    from memctl.infra.readmodels import rebuilds
+    from memctl.workers.rebuild.replay import latest
 
-    with outages(), connect(settings.require("database_url"), name="memctl status") as connection:
-        found = rebuilds.progress(connection, 10)
+    found = latest(settings.require("database_url"), 10)
     if as_json:
         print_json([msgspec.to_builtins(p) for p in found])
         return
@@ -173,38 +168,29 @@ def _as_of(
     settings: Settings, moment: str, names: tuple[str, ...], processes: int | None, *, rows: bool, as_json: bool
 ) -> None:
     from memctl.cli.output import print_json, progress_bar
-    from memctl.infra.database import connect
-    from memctl.infra.log.mark import position_at
-    from memctl.infra.readmodels.rows import all_rows, digest
     from memctl.projections.kernel import projections
-    from memctl.workers.rebuild.as_of import as_of
+    from memctl.workers.rebuild.as_of import past
 
-    at: Position | datetime = _position(moment) if moment.isascii() and moment.isdigit() else _time(moment)
+    at = _position(moment) if moment.isascii() and moment.isdigit() else _time(moment)
     url = settings.require("database_url")
     watched(settings)
-    if isinstance(at, datetime):
-        with connect(url, name="memctl as of") as connection:
-            position = position_at(connection, at)
-    else:
-        position = at
     with (
         progress_bar() as progress,
-        as_of(url, position, names or None, processes=processes, progress=progress) as (connection, then),
+        past(url, at, names or None, processes=processes, progress=progress) as then,
     ):
         shown: dict[str, Any] = {}
         for p in projections():
             if names and p.name not in names:
                 continue
-            generation = then.stage1 if p.stage == 1 else then.stage2
             if rows:
-                _print_rows(p.name, all_rows(connection, p, generation))
+                _print_rows(p.name, then.rows(p))
                 continue
-            found = digest(connection, p, generation)
+            found = then.digest(p)
             shown[p.name] = {"rows": found.rows, "digest": found.hex}
     if as_json and not rows:
-        print_json({"position": position, "read_models": shown})
+        print_json({"position": then.position, "read_models": shown})
     elif not rows:
-        click.echo(f"as of position {position}:")
+        click.echo(f"as of position {then.position}:")
         for name, model in shown.items():
             click.echo(f"{name:<20} {model['rows']:>8} rows  {model['digest'][:12]}")
 
@@ -233,17 +219,6 @@ def _time(text: str) -> datetime:
             param_hint="--to",
         ) from None
     return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
-@contextmanager
-def _vectors(settings: Settings) -> Iterator[QdrantClient]:
-    from memctl.infra.vectors import store
-
-    client = store.connect(settings.require("qdrant_url"), settings.qdrant_api_key)
-    try:
-        yield client
-    finally:
-        client.close()
 
 
 def _print(result: Replayed, verified: bool) -> None:

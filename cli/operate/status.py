@@ -358,12 +358,12 @@ def _pressed_q(seconds: float) -> bool:
 def _health(settings: Settings) -> Health | None:
     """None if the database cannot be asked now; another line reports that."""
     from memctl.api.checks.health import health, servers
-    from memctl.api.reading.reader import reader_of
-    from memctl.infra.database import connect, outages
+    from memctl.api.reading.caller import OWNER
+    from memctl.api.reading.reader import opened
 
     try:
-        with outages(), connect(settings.require("database_url"), name="memctl status") as connection:
-            return health(reader_of(connection, settings.space), servers(settings))
+        with opened(settings, OWNER, "memctl status") as reader:
+            return health(reader, servers(settings))
     except MemctlError:
         return None
 

@@ -104,14 +104,10 @@ def _all(verification: Verification, settings: Settings, rebuilt: bool, progress
 def _rebuilt(settings: Settings, progress: Progress) -> Iterator[Check]:
     """Every read model, live and rebuilt from the log at one position."""
     from memctl.api.checks.check import check, skipped
-    from memctl.infra.vectors import store
-    from memctl.workers.rebuild.replay import replay
+    from memctl.workers.rebuild.replay import replay, vector_store
 
-    client = store.connect(settings.require("qdrant_url"), settings.qdrant_api_key)
-    try:
+    with vector_store(settings) as client:
         result = replay(settings.require("database_url"), client, verify=True, switch=False, progress=progress)
-    finally:
-        client.close()
     if result.outdated:
         yield skipped("read models", "rebuilt", "the live rows were folded by other rules: nothing to compare")
     for one in result.compared:

@@ -22,7 +22,7 @@ MOST_TURNS, MOST_SENTENCES, LONGEST_SENTENCE = 24, 240, 320
 SHORTEST_SENTENCE = 3
 """Words of a sentence that says something by itself."""
 
-ASKED_FOR, BY_USER, AT_END, A_QUESTION = 1.6, 1.4, 1.6, 0.3
+ASKED_FOR, BY_USER, AT_END, A_QUESTION = 2.5, 1.4, 1.6, 0.3
 """What the worth of a sentence is multiplied by: of its words in the question; of the user's sentences; of those of the
 last answer; of questions."""
 

@@ -45,6 +45,10 @@ class Live(msgspec.Struct, frozen=True):
     stage1: int
     stage2: int
 
+    def of(self, stage: int) -> int:
+        """The one of a stage."""
+        return self.stage1 if stage == 1 else self.stage2
+
 
 class Lease(msgspec.Struct, frozen=True):
     """The right to move one shard's offset, until it runs out or someone with a higher epoch has it."""

@@ -35,6 +35,7 @@ import numpy
 import orjson
 from real_sessions import Store, published, store
 
+from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader, Readers
 from memctl.api.search.candidates import _Meaning
@@ -188,7 +189,7 @@ def measured(settings: dict[str, Any], titles: Sequence[str], **narrowed: Any) -
             engine.search(reader, asked)
 
         began = time.perf_counter()
-        readers.read(answer)
+        readers.read(answer, OWNER)
         took.append((time.perf_counter() - began) * 1000)
 
     try:

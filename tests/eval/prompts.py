@@ -15,6 +15,7 @@ from datetime import datetime
 from itertools import islice
 
 from memctl.api.assist.recall import MOST_MEMORIES, SHORTEST_PROMPT
+from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import places_of
 from memctl.api.reading.reader import Reader, Readers
 from memctl.api.reading.views import Found
@@ -74,7 +75,7 @@ def main() -> None:
         print(f"told at {spoken}, {tokens} tokens in all")
 
     try:
-        readers.read(show)
+        readers.read(show, OWNER)
     finally:
         engine.close()
         readers.close()

@@ -13,6 +13,7 @@ from histories import digests, example
 from psycopg import sql
 from waiting import until
 
+from memctl.api.reading.caller import OWNER
 from memctl.api.reading.reader import Reader, Readers, TooBusy
 from memctl.infra import database
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
@@ -47,10 +48,10 @@ def end_backends(log: Connection, name: str) -> int:
 
 
 def test_a_read_answers_though_every_idle_connection_was_lost(log: Connection, readers: Readers) -> None:
-    readers.read(lambda one: readers.read(lambda two: readers.read(ask)))
+    readers.read(lambda one: readers.read(lambda two: readers.read(ask, OWNER), OWNER), OWNER)
     assert end_backends(log, "memctl api") == 3
-    assert readers.read(ask) == 1
-    assert readers.read(ask) == 1
+    assert readers.read(ask, OWNER) == 1
+    assert readers.read(ask, OWNER) == 1
 
 
 def test_a_connection_that_is_lost_again_and_again_is_told_as_an_outage_and_the_next_read_answers(
@@ -60,8 +61,8 @@ def test_a_connection_that_is_lost_again_and_again_is_told_as_an_outage_and_the_
         reader.connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
 
     with pytest.raises(DatabaseUnavailable, match="went away"):
-        readers.read(lose_it)
-    assert readers.read(ask) == 1
+        readers.read(lose_it, OWNER)
+    assert readers.read(ask, OWNER) == 1
 
 
 def test_a_read_that_takes_too_long_is_ended_and_told_as_busy(
@@ -69,15 +70,15 @@ def test_a_read_that_takes_too_long_is_ended_and_told_as_busy(
 ) -> None:
     monkeypatch.setattr("memctl.api.reading.reader.STATEMENT_MS", 100)
     with pytest.raises(TooBusy):
-        readers.read(lambda reader: reader.connection.execute("SELECT pg_sleep(30)"))
-    assert readers.read(ask) == 1
+        readers.read(lambda reader: reader.connection.execute("SELECT pg_sleep(30)"), OWNER)
+    assert readers.read(ask, OWNER) == 1
 
 
 def test_a_read_model_that_is_gone_for_good_is_told_as_such(log: Connection, readers: Readers) -> None:
     live = generations.live(log)
     log.execute(f"DROP TABLE memctl.sessions_g{live.stage1}")  # type: ignore[arg-type]
     with pytest.raises(DatabaseUnavailable):
-        readers.read(lambda r: r.connection.execute(f"SELECT * FROM memctl.sessions_g{r.live.stage1}"))  # type: ignore[arg-type]
+        readers.read(lambda r: r.connection.execute(f"SELECT * FROM memctl.sessions_g{r.live.stage1}"), OWNER)  # type: ignore[arg-type]
 
 
 def test_what_a_database_has_as_its_defaults_makes_no_difference(

@@ -21,6 +21,7 @@ from qdrant_client import QdrantClient
 from waiting import until, waits_for_a_lock
 
 from memctl.api.erasure import scope as forget
+from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Readers, reader_of
 from memctl.api.reading.views import SearchAnswer
@@ -208,7 +209,7 @@ def test_what_is_forgotten_meanwhile_is_in_neither_collection_nor_in_the_cache(
     vector_models.want(memory, OTHERS, 32)
     complete(memory, client)
     rows = {row.id: row for _, row in outbox.wanted(memory, live(memory), 1)}
-    planned = forget.plan(reader_of(memory, "default"), match="zq7vkx19mw")
+    planned = forget.plan(reader_of(memory, "default", OWNER), match="zq7vkx19mw")
     forget.forget(settings, memory, 1, planned, client)
     gone = set(rows) - {row.id for _, row in outbox.wanted(memory, live(memory), 1)}
     assert gone
@@ -473,7 +474,7 @@ class Asking:
     def search(self, query: str) -> SearchAnswer:
         where = Places(None, "everywhere", None)
         return self.readers.read(
-            lambda reader: self.engine.search(reader, Question(query=query, places=where, now=NOW, explain=True))
+            lambda reader: self.engine.search(reader, Question(query=query, places=where, now=NOW, explain=True)), OWNER
         )
 
     def found(self, query: str) -> list[tuple[str, float]]:

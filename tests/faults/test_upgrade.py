@@ -22,6 +22,7 @@ from qdrant_client import QdrantClient
 from schema_dump import forgotten, told_otherwise
 
 from memctl.api.erasure import scope as forget
+from memctl.api.reading.caller import OWNER
 from memctl.api.reading.reader import reader_of
 from memctl.domain.events.event import UnknownEventType, stream_hash
 from memctl.domain.support.errors import MemctlError
@@ -197,7 +198,7 @@ def test_a_worker_refuses_a_database_of_a_newer_memctl(
 
 def to_forget(url: str, log: Connection, folder: Path) -> None:
     settings = load_settings(database_url=url, data_dir=used(folder / "data"))
-    forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), match="discount"), None)
+    forget.forget(settings, log, 1, forget.plan(reader_of(log, "default", OWNER), match="discount"), None)
 
 
 ACTS: dict[str, Callable[[str, Connection, Path], object]] = {

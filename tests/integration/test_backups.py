@@ -20,6 +20,7 @@ from waiting import until
 
 from memctl.api.checks import backups
 from memctl.api.queries import stats
+from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import reader_of
 from memctl.domain.events.erasure import Scope, Tombstone
@@ -133,7 +134,7 @@ def test_what_is_restored_is_read_from_its_beginning_though_an_earlier_try_was_u
     passed = generations.lowest_offset(elsewhere, live.stage2)
     assert passed == last_position(log)  # nothing gives back what a sequence handed out
     everywhere = Places(None, "everywhere", None)
-    assert stats.counts(reader_of(elsewhere, "default"), everywhere).events.total == 0
+    assert stats.counts(reader_of(elsewhere, "default", OWNER), everywhere).events.total == 0
     held = generations.take(elsewhere, live.stage2, 0, "a worker that has read nothing and not yet said so", 1)
 
     backups.restore(settings, elsewhere, file)
@@ -141,7 +142,7 @@ def test_what_is_restored_is_read_from_its_beginning_though_an_earlier_try_was_u
         generations.advance(elsewhere, held, passed)
     drained(url)
     assert digests(elsewhere) == digests(log)
-    told, kept_there = (stats.counts(reader_of(each, "default"), everywhere).events for each in (elsewhere, log))
+    told, kept_there = (stats.counts(reader_of(each, "default", OWNER), everywhere).events for each in (elsewhere, log))
     assert told == kept_there
     [new] = append(elsewhere, 1, [prompt(1)])
     assert new.position > passed

@@ -11,6 +11,7 @@ from histories import drained, workshop
 
 from memctl.api.assist.recall import Injection, recall
 from memctl.api.queries.threads import LATELY_US, open_threads
+from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import places_of
 from memctl.api.reading.reader import Reader, reader_of
 from memctl.api.search.engine import Engine
@@ -45,7 +46,7 @@ def remembered(log: Connection, url: str, events: Sequence[NewEvent]) -> Reader:
     generations.ensure_live(log, 1)
     append(log, 1, [msgspec.structs.replace(event, location=SHOP) for event in events])
     drained(url)
-    return reader_of(log, "default")
+    return reader_of(log, "default", OWNER)
 
 
 def left_open(name: str, at: int) -> list[NewEvent]:
@@ -73,13 +74,12 @@ def test_what_was_left_open_is_told_until_it_lies_two_months_before_the_last_wor
     threads = open_threads(reader, places_of(reader, None, SHOP))
     assert [each.description for each in threads] == ["mend the cart of the shop", "mend the price of the shop"]
     told = begun(reader)
-    assert told.text.count("left open in") == 2
+    assert told.text.count("left open in") == 1, "what an older session left is mostly done by now"
     assert 'left open in "mend the cart of the shop": "The tests were not run."' in told.text
     assert "Want me to" not in told.text, "an offer that nobody took up is no work that is left"
     assert are_memories(log, reader, told)
     resumed = begun(reader, "cart").text
-    assert "the price of the shop" in resumed
-    assert "the cart of the shop" not in resumed, "a session that is taken up again has its own work before its eyes"
+    assert "left open in" not in resumed, "a session that is taken up again has its own work before its eyes"
 
 
 def test_whatever_is_told_of_code_and_work_is_recorded_by_the_memory_that_is_made_of_it(
@@ -87,6 +87,6 @@ def test_whatever_is_told_of_code_and_work_is_recorded_by_the_memory_that_is_mad
 ) -> None:
     reader = remembered(log, database_url, [*workshop(0), *workshop(1)])
     told = begun(reader)
-    assert '" became "' in told.text
+    assert '" became "' not in told.text, "what was written once instead of something else is no rule"
     assert "worked on" not in told.text, "that something was done does not help what comes"
     assert are_memories(log, reader, told)

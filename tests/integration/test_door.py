@@ -22,6 +22,7 @@ from knocking import NOWHERE, Client, Place, ask, delivery, kept, said
 from processes import memctl
 from waiting import until
 
+from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import projects_of
 from memctl.api.reading.reader import reader_of
 from memctl.api.write import transcripts
@@ -282,7 +283,7 @@ def test_sessions_in_a_repository_and_in_its_worktree_are_of_one_project(
     with connect(database_url) as connection:
         generations.ensure_live(connection, 1)
         drained(database_url)
-        projects = projects_of(reader_of(connection, "default"))
+        projects = projects_of(reader_of(connection, "default", OWNER))
     shop = projects.one("github.com/acme/shop")
     assert set(shop.locations) == {str(worktree), str(subfolder)}
     assert projects.of(str(tmp_path)) not in (None, shop)

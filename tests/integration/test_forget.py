@@ -30,9 +30,10 @@ from memctl.api.erasure import scope as forget
 from memctl.api.http import forget as http_forget
 from memctl.api.http import problems as http_problems
 from memctl.api.queries import memories as queries
-from memctl.api.reading.caller import drawn
+from memctl.api.reading.caller import OWNER, drawn
 from memctl.api.reading.places import places_of
 from memctl.api.reading.reader import Readers, reader_of
+from memctl.api.server.auth import Guard
 from memctl.api.write.command_handler import CommandHandler, _digest
 from memctl.domain.events.command import KeyReused
 from memctl.domain.events.core_memory import CoreMemoryAppended
@@ -88,7 +89,7 @@ def test_a_session_that_was_forgotten_is_as_if_it_had_never_been(
     assert done.events == len({e.dedupe_key for e in everything() if e.stream == stream})
     assert digests(log) == rebuilt(postgres_server, migrated_template, kept)
     with pytest.raises(queries.NotFound):
-        queries.session(reader_of(log, "default"), stream)
+        queries.session(reader_of(log, "default", OWNER), stream)
     # Told again, by the same transcript, it stays gone; what happens there later does not.
     again = append(log, 1, example(2, day=4))
     assert {each.status for each in again} == {"forgotten"}
@@ -106,7 +107,7 @@ def test_a_session_that_was_forgotten_is_as_if_it_had_never_been(
 def test_live_equals_rebuilt_after_forgetting_in_each_way(
     settings: Settings, log: Connection, database_url: str
 ) -> None:
-    reader = reader_of(log, "default")
+    reader = reader_of(log, "default", OWNER)
     memories = queries.memories(reader, places_of(reader, "*"), limit=50).items
     forgotten(settings, log, id=next(m.id for m in memories if m.kind == "bug_pattern"))
     forgotten(settings, log, id=next(m.id for m in memories if m.kind == "episode"))
@@ -210,7 +211,7 @@ def test_lines_that_bear_no_time_go_with_what_their_session_began_with(
 def test_what_is_recorded_about_forgetting_is_no_thing_to_forget_and_its_reason_holds_no_secret(
     settings: Settings, log: Connection, database_url: str
 ) -> None:
-    planned = forget.plan(reader_of(log, "default"), session=example(2)[0].stream.split("/", 2)[2])
+    planned = forget.plan(reader_of(log, "default", OWNER), session=example(2)[0].stream.split("/", 2)[2])
     done = forget.forget(settings, log, 1, planned, None, f"it held {SECRET}")
     kept = (settings.data_dir / RECEIPTS).read_text()
     assert "it held [redacted:aws-access-key]" in kept
@@ -218,7 +219,7 @@ def test_what_is_recorded_about_forgetting_is_no_thing_to_forget_and_its_reason_
     assert holds(database_url, SECRET) == []
     (recorded,) = log.execute("SELECT event_id FROM memctl.events WHERE type = 'content.erased'").fetchone() or ()
     with pytest.raises(NothingToForget):
-        forget.plan(reader_of(log, "default"), id=str(recorded))
+        forget.plan(reader_of(log, "default", OWNER), id=str(recorded))
     assert [each.id for each in erase.receipts(log)] == [done.receipt]
 
 
@@ -251,9 +252,9 @@ def test_a_text_is_forgotten_wherever_it_was_said_and_with_what_was_recorded_of_
     drained(database_url)
     assert holds(database_url, "zq7vkx19mw") == []
     with pytest.raises(NothingToForget):
-        forget.plan(reader_of(log, "default"), match=PHRASE)
+        forget.plan(reader_of(log, "default", OWNER), match=PHRASE)
     with pytest.raises(TooShort):
-        forget.plan(reader_of(log, "default"), match=" a b ")
+        forget.plan(reader_of(log, "default", OWNER), match=" a b ")
 
 
 class Saying(Values):
@@ -291,7 +292,7 @@ def test_whatever_kind_of_event_says_it_and_in_whichever_field_nothing_of_it_is_
 
 def test_a_text_is_found_in_other_letters_than_ascii_in_any_case_and_composed_or_not(log: Connection) -> None:
     generations.ensure_live(log, 1)
-    reader = reader_of(log, "default")
+    reader = reader_of(log, "default", OWNER)
     for text in ("Gemüseänderung", "결제대행 조정", "สวัสดีครับ", "naïve café"):
         apart = unicodedata.normalize("NFD", text)
         said = sorted({text, text.upper(), text.lower(), apart})
@@ -365,7 +366,7 @@ def test_what_was_still_being_told_when_it_was_looked_up_goes_along(
     by_line, by_hook = told_twice()
     append(log, 1, [by_line])
     drained(database_url)
-    planned = forget.plan(reader_of(log, "default"), **{asked: id_of(by_line) if asked == "id" else PHRASE})
+    planned = forget.plan(reader_of(log, "default", OWNER), **{asked: id_of(by_line) if asked == "id" else PHRASE})
     append(log, 1, [by_hook])
     drained(database_url)
     forget.forget(settings, log, 1, planned, None)
@@ -379,7 +380,7 @@ def test_what_is_told_once_more_while_a_text_is_looked_up_goes_along(
     by_line, by_hook = told_twice()
     append(log, 1, [first := prompt(7, PHRASE, session="b")])
     drained(database_url)
-    planned = forget.plan(reader_of(log, "default"), match=PHRASE)
+    planned = forget.plan(reader_of(log, "default", OWNER), match=PHRASE)
     append(log, 1, [by_hook])
     log.execute("UPDATE memctl.spaces SET has_tombstones = true")  # else who lays the first one waits for another
     stones = event_tombstones(by_hook.stream, by_hook.type, by_hook.occurred_at, by_hook.payload, has_twin=False)
@@ -411,7 +412,7 @@ def test_what_a_row_was_fed_since_it_was_asked_for_is_not_told_once_more(
     append(log, 1, [said("a", "transcript")])
     drained(database_url)
     [insight, *_] = keys_of(log, "insights")
-    planned = forget.plan(reader_of(log, "default"), id=insight)
+    planned = forget.plan(reader_of(log, "default", OWNER), id=insight)
     append(log, 1, [said("b", "transcript")])
     drained(database_url)
     assert forget.forget(settings, log, 1, planned, None).types == {"prompt.submitted": 2}
@@ -473,7 +474,7 @@ def test_what_follows_goes_along_where_stage_two_has_yet_to_read_what_stage_one_
     with contextlib.closing(Drainer(database_url)) as drainer:
         for _, shard in drainer.behind():
             drainer.drain(1, shard)
-    done = forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), session=session), None)
+    done = forget.forget(settings, log, 1, forget.plan(reader_of(log, "default", OWNER), session=session), None)
     assert done.types["memory.rated"] == 1
     drained(database_url)
     assert replay(database_url, None, verify=True).equal
@@ -492,7 +493,7 @@ def test_what_is_said_of_it_while_it_is_being_forgotten_goes_along(
     said = stated("knowledge/verdicts", MemoryRated(memory=memory, value=0.0, why=PHRASE))
     if by == "citing it":
         said = msgspec.structs.replace(prompt(1, PHRASE, session="another"), sources=(UUID(event),))
-    planned = forget.plan(reader_of(log, "default"), session=session[0].stream)
+    planned = forget.plan(reader_of(log, "default", OWNER), session=session[0].stream)
     with (
         connect(database_url, name="forgetting") as mine,
         connect(database_url, autocommit=False) as holding,
@@ -614,7 +615,7 @@ def test_what_was_said_about_what_is_gone_goes_also_where_a_forgetting_was_kille
 
     monkeypatch.setattr(forgetting, "erase_round", killed_after)
     with pytest.raises(KeyboardInterrupt):
-        forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), session=session), None)
+        forget.forget(settings, log, 1, forget.plan(reader_of(log, "default", OWNER), session=session), None)
     monkeypatch.setattr(forgetting, "erase_round", erasure.erase_round)
     assert holds(database_url, "Dana said so")
     (done,) = forget.resume(settings, log, 1, None)
@@ -629,7 +630,7 @@ def test_what_was_said_of_what_is_gone_while_a_forgetting_was_left_off_goes_once
     append(log, 1, session)
     drained(database_url)
     [memory, *_] = keys_of(log, "memories")
-    planned = forget.plan(reader_of(log, "default"), session=session[0].stream)
+    planned = forget.plan(reader_of(log, "default", OWNER), session=session[0].stream)
     with connect(database_url, autocommit=False) as slow:
 
         def begins_to_speak(*given: Any, **named: Any) -> Any:
@@ -655,7 +656,7 @@ def test_what_a_restored_log_was_to_forget_waits_for_rows_that_tell_what_follows
 ) -> None:  # fmt: skip
     session = rated_session(log, database_url)
 
-    planned = forget.plan(reader_of(log, "default"), session=session)
+    planned = forget.plan(reader_of(log, "default", OWNER), session=session)
     with killed_before_erasing(monkeypatch):
         forget.forget(settings, log, 1, planned, None)
     assert backups.restore(settings, elsewhere, backup(settings, log, tmp_path / "kept")).begun == 1
@@ -678,7 +679,7 @@ def test_a_forgetting_that_was_killed_half_way_is_taken_up_again(
     append(log, 1, [prompt(1, PHRASE), prompt(2, "to be kept")])
     drained(database_url)
 
-    planned = forget.plan(reader_of(log, "default"), id=id_of(prompt(1)))
+    planned = forget.plan(reader_of(log, "default", OWNER), id=id_of(prompt(1)))
     with killed_before_erasing(monkeypatch):
         forget.forget(settings, log, 1, planned, None)
     assert holds(database_url, "zq7vkx19mw")
@@ -695,17 +696,17 @@ def test_a_command_about_what_is_forgotten_between_its_look_and_its_append_is_re
     drained(database_url)
     [memory, *_] = keys_of(log, "memories")
     body = json.dumps({"memory": memory, "value": 0.0, "why": PHRASE}).encode()
-    key = f"command:rate:{_digest(drawn('key-1'))}"
+    key = f"command:rate:{_digest(drawn('key-1', OWNER))}"
     readers = Readers(database_url, settings.space)
     commands = CommandHandler(settings, readers)
     with contextlib.closing(readers), contextlib.closing(commands), ThreadPoolExecutor(1) as pool:
         with log.transaction():
             log.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", [key])
-            rating = pool.submit(commands.carry_out, "rate", body, "key-1")
+            rating = pool.submit(commands.carry_out, "rate", body, "key-1", OWNER)
             waits = "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory'"
             with connect(database_url) as other:
                 until(lambda: other.execute(waits).fetchone() is not None, "a command that knows what it means")
-                planned = forget.plan(reader_of(other, "default"), session=session[0].stream)
+                planned = forget.plan(reader_of(other, "default", OWNER), session=session[0].stream)
                 forget.forget(settings, other, 1, planned, None)
         with pytest.raises(queries.NotFound):
             rating.result(60)
@@ -719,10 +720,10 @@ def test_a_command_sent_again_after_what_it_became_was_forgotten_brings_nothing_
     commands = CommandHandler(settings, readers)
     body = json.dumps({"text": f"we rely on {PHRASE} everywhere", "location": "/home/dev/shop"}).encode()
     try:
-        first = commands.carry_out("note", body, "key-1")
+        first = commands.carry_out("note", body, "key-1", OWNER)
         drained(database_url)
         forgotten(settings, log, id=first.event_id)
-        again = commands.carry_out("note", body, "key-1")
+        again = commands.carry_out("note", body, "key-1", OWNER)
     finally:
         commands.close()
         readers.close()
@@ -736,7 +737,7 @@ def test_a_preview_changes_nothing_and_what_is_counted_bounds_what_would_be(
     settings: Settings, log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = digests(log)
-    reader = reader_of(log, "default")
+    reader = reader_of(log, "default", OWNER)
     told = forget.preview(log, 1, forget.plan(reader, match="invoice"))
     assert told.events > 0
     assert any(each.dropped for each in told.consequences)
@@ -776,7 +777,8 @@ def test_over_http_it_is_shown_first_and_done_once_for_each_key(
     app = FastAPI()
     http_problems.install(app)
     app.include_router(http_forget.routes(settings), prefix="/v1")
-    client = TestClient(app, raise_server_exceptions=False)
+    guarded = Guard(app, "a-token", frozenset(("testserver",)))
+    client = TestClient(guarded, raise_server_exceptions=False, headers={"Authorization": "Bearer a-token"})
     seen = client.post("/v1/forget/preview", json={"match": PHRASE})
     assert (seen.status_code, seen.json()["events"]) == (200, 1)
     assert client.post("/v1/forget", json={"match": PHRASE}).status_code == 422, "it needs a key"
@@ -809,7 +811,7 @@ def test_what_is_asked_twice_at_once_under_one_key_is_told_twice_as_done(
     )
     with ThreadPoolExecutor(3) as clicks:
         assert rebuilds.lock(log, 0)  # so that all have looked, and planned, before any begins
-        clicked = [clicks.submit(http_forget.forget_once, settings, asked, "k") for _ in range(3)]
+        clicked = [clicks.submit(http_forget.forget_once, settings, OWNER, asked, "k") for _ in range(3)]
         until(lambda: log.execute(waiting).fetchone() == (3,))
         rebuilds.unlock(log, 0)
         told = [each.result() for each in clicked]
@@ -830,12 +832,12 @@ def test_the_same_key_goes_on_with_what_was_begun_under_it_and_with_nothing_else
     with monkeypatch.context() as patched:
         patched.setattr(forgetting, "_await_vectors", behind)
         with pytest.raises(forgetting.VectorsBehind):
-            http_forget.forget_once(settings, asked, "k")
+            http_forget.forget_once(settings, OWNER, asked, "k")
     assert holds(database_url, "zq7vkx19mw") == []
     with pytest.raises(KeyReused):
-        http_forget.forget_once(settings, http_forget.Forget(id=id_of(prompt(2))), "k")
-    done = http_forget.forget_once(settings, asked, "k")
-    assert done == http_forget.forget_once(settings, asked, "k")
+        http_forget.forget_once(settings, OWNER, http_forget.Forget(id=id_of(prompt(2))), "k")
+    done = http_forget.forget_once(settings, OWNER, asked, "k")
+    assert done == http_forget.forget_once(settings, OWNER, asked, "k")
     assert erase.receipts(log, unfinished=True) == []
     assert holds(database_url, "to be kept")
 

@@ -25,6 +25,7 @@ from waiting import until
 
 from memctl.api.checks import backups
 from memctl.api.erasure import scope as forget
+from memctl.api.reading.caller import OWNER
 from memctl.api.reading.reader import reader_of
 from memctl.domain.code.rules import RULES, ChangeUndone
 from memctl.domain.events.erasure import NothingToForget, Scope
@@ -100,7 +101,7 @@ def test_deliveries_on_disk_that_hold_a_text_are_gone_though_the_forgetting_was_
     drained(database_url)
     refused = left(settings.data_dir / "spool", "it.refused", {"session_id": "c", "prompt": PHRASE})
 
-    planned = forget.plan(reader_of(log, "default"), match=PHRASE)
+    planned = forget.plan(reader_of(log, "default", OWNER), match=PHRASE)
     with killed_before_erasing(monkeypatch):
         forget.forget(settings, log, 1, planned, None)
     assert len(forget.resume(settings, log, 1, None)) == 1
@@ -115,7 +116,7 @@ def test_a_receipt_stays_open_while_something_of_it_is_found_in_a_log_file(
     (settings.data_dir / "log").mkdir(parents=True)
     file = settings.data_dir / "log" / "worker.log"
     file.write_bytes(b"." * (BLOCK - 4) + b"could not fold zq7vkx19mw of the harbour")
-    planned = forget.plan(reader_of(log, "default"), match=PHRASE)
+    planned = forget.plan(reader_of(log, "default", OWNER), match=PHRASE)
     with pytest.raises(StillThere, match=r"worker\.log") as raised:
         forget.forget(settings, log, 1, planned, None)
     assert "zq7vkx19mw" not in str(raised.value)
@@ -134,7 +135,7 @@ def test_a_receipt_closes_though_a_log_file_tells_by_its_id_that_it_could_not_be
     drained(database_url)
     (settings.data_dir / "log").mkdir(parents=True)
     (settings.data_dir / "log" / "worker.log").write_text(f"leave it out: memctl dlq drop {id_of(prompt(1, PHRASE))}")
-    forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), match=PHRASE), None)
+    forget.forget(settings, log, 1, forget.plan(reader_of(log, "default", OWNER), match=PHRASE), None)
     [ended] = receipts.read_receipts([settings.data_dir / RECEIPTS])
     assert ended.outcome["events"] == 1
 
@@ -150,7 +151,7 @@ def test_what_was_said_of_an_event_by_its_id_goes_with_it_though_it_cites_nothin
     undone = ChangeUndone(change=UUID(id_of(edit)), patterns=(pattern,))
     append(log, 1, [stated(RULES, undone)])
     drained(database_url)
-    planned = forget.plan(reader_of(log, "default"), id=id_of(edit))
+    planned = forget.plan(reader_of(log, "default", OWNER), id=id_of(edit))
     assert forget.preview(log, 1, planned).statements_about == 1
     assert forget.forget(settings, log, 1, planned, None).types["change.undone"] == 1
     assert holds(database_url, id_of(edit)) == ["events", "receipts"]
@@ -202,7 +203,7 @@ def test_what_a_row_no_longer_rests_on_is_no_event(log: Connection, database_url
     append(log, 1, [asked])
     drained(database_url)
     [task] = keys_of(log, "tasks")
-    reader = reader_of(log, "default")
+    reader = reader_of(log, "default", OWNER)
     assert forget.plan(reader, id=task).ids == {UUID(id_of(asked))}
     append(log, 1, [stated(asked.stream, EventSkipped(skipped=UUID(id_of(asked))))])
     with contextlib.closing(Drainer(database_url)) as drainer:
@@ -319,7 +320,7 @@ def test_vectors_and_their_cache_go_with_what_they_were_made_of_and_a_late_write
 
         assert caught_up() == known
         before = cached(log)
-        planned = forget.plan(reader_of(log, "default"), match=PHRASE)
+        planned = forget.plan(reader_of(log, "default", OWNER), match=PHRASE)
         done = forget.forget(settings, log, 1, planned, qdrant)
         gone = known - points_of(log)
         assert gone
@@ -347,7 +348,7 @@ def test_the_cache_keeps_no_vector_of_what_was_told_otherwise_by_the_time_it_was
             pass
         assert before - digests_of_points(log), "what was told before is told otherwise by now"
         file = backup(settings, log, tmp_path / "kept")
-        forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), session=session[0].stream), None)
+        forget.forget(settings, log, 1, forget.plan(reader_of(log, "default", OWNER), session=session[0].stream), None)
     if by == "forgetting it":
         assert cached(log) == digests_of_points(log)
         return
@@ -422,7 +423,7 @@ def test_a_text_that_is_forgotten_while_it_is_embedded_leaves_no_vector_in_the_c
 
         def embed_passages(self, texts: list[str]) -> list[list[float]]:
             with connect(database_url) as other:
-                planned = forget.plan(reader_of(other, "default"), id=id_of(prompt(1)))
+                planned = forget.plan(reader_of(other, "default", OWNER), id=id_of(prompt(1)))
                 forget.forget(settings, other, 1, planned, None)
             return [[1.0] * self.dimensions for _ in texts]
 
@@ -472,7 +473,7 @@ def test_points_that_are_told_otherwise_keep_their_meaning(
     with written(log, vectors) as (qdrant, outbox):
         while outbox.embed(embedder):
             pass
-        planned = forget.plan(reader_of(log, "default"), session=example(2)[0].stream)
+        planned = forget.plan(reader_of(log, "default", OWNER), session=example(2)[0].stream)
         done = forget.forget(settings, log, 1, planned, qdrant)
         assert next(each for each in done.consequences if each.read_model == "vector_points").changed
         while outbox.embed(embedder):
@@ -486,7 +487,7 @@ def test_a_look_at_the_past_that_was_built_just_before_shows_nothing_of_it_any_m
 ) -> None:
     append(log, 1, [prompt(1, PHRASE), prompt(2)])
     drained(database_url)
-    planned = forget.plan(reader_of(log, "default"), id=id_of(prompt(1)))
+    planned = forget.plan(reader_of(log, "default", OWNER), id=id_of(prompt(1)))
 
     def waits_for(kind: str) -> bool:
         asked = "SELECT FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted AND locktype = %s"

@@ -16,6 +16,7 @@ from llm_server import Server, answers, fails, garbage, slow
 from msgspec.structs import replace
 
 from memctl.api.erasure import scope as forget
+from memctl.api.reading.caller import OWNER
 from memctl.api.reading.pages import page, projection_named
 from memctl.api.reading.reader import reader_of
 from memctl.domain.events.event import Event, Payload
@@ -73,7 +74,10 @@ def recorded(connection: Connection, kind: type[Payload]) -> list[Event]:
 
 def rows(desk: ProcessorContext, name: str, order: str) -> list[Any]:
     drained(desk.settings.require("database_url"))
-    return [k.row for k in page(reader_of(desk.connection, "default"), projection_named(name), order, [], limit=50)[0]]
+    return [
+        k.row
+        for k in page(reader_of(desk.connection, "default", OWNER), projection_named(name), order, [], limit=50)[0]
+    ]
 
 
 def outcomes(desk: ProcessorContext) -> list[str]:
@@ -236,7 +240,7 @@ def test_what_is_forgotten_takes_along_what_a_model_made_of_it(desk: ProcessorCo
     process(desk, Summariser())
     drained(desk.settings.require("database_url"))
     (session,) = rows(desk, "sessions", "last_at")
-    planned = forget.plan(reader_of(desk.connection, "default"), session=session.session_id)
+    planned = forget.plan(reader_of(desk.connection, "default", OWNER), session=session.session_id)
     forget.forget(desk.settings, desk.connection, 1, planned, None)
     held = desk.connection.execute(
         "SELECT count(*) FROM memctl.events WHERE strpos(payload::text, %s) > 0", [SUMMARY["summary"]]

@@ -18,6 +18,7 @@ from unit.test_learning import of
 from memctl.api.erasure import scope as forget
 from memctl.api.queries import learning
 from memctl.api.queries.memories import memories
+from memctl.api.reading.caller import OWNER
 from memctl.api.reading.consolidation_status import consolidation
 from memctl.api.reading.pages import page, projection_named
 from memctl.api.reading.places import Places
@@ -72,11 +73,11 @@ def desk(settings: Settings) -> Iterator[ProcessorContext]:
 
 
 def told(connection: Connection) -> set[str]:
-    return {item.text for item in memories(reader_of(connection, "default"), EVERYWHERE, kind="knowledge").items}
+    return {item.text for item in memories(reader_of(connection, "default", OWNER), EVERYWHERE, kind="knowledge").items}
 
 
 def turns(connection: Connection) -> list[dict[str, Any]]:
-    return memories(reader_of(connection, "default"), EVERYWHERE, kind="turn").items
+    return memories(reader_of(connection, "default", OWNER), EVERYWHERE, kind="turn").items
 
 
 def filled(desk: ProcessorContext, *events: NewEvent) -> None:
@@ -92,17 +93,17 @@ def test_what_says_the_same_is_told_once_until_that_is_taken_back_and_not_done_a
     assert len(told(desk.connection)) == 2
     assert plan(desk).changes == ()
 
-    (change,) = consolidation(reader_of(desk.connection, "default")).items
+    (change,) = consolidation(reader_of(desk.connection, "default", OWNER)).items
     readers = Readers(desk.settings.require("database_url"), "default")
     CommandHandler(desk.settings, readers).carry_out(
-        "undo_consolidation", b'{"change": "%s"}' % change.id.encode(), "a-key"
+        "undo_consolidation", b'{"change": "%s"}' % change.id.encode(), "a-key", OWNER
     )
     filled(desk)
     assert len(told(desk.connection)) == 3
     assert plan(desk).changes == ()
-    (change,) = consolidation(reader_of(desk.connection, "default")).items
+    (change,) = consolidation(reader_of(desk.connection, "default", OWNER)).items
     assert change.undone_at is not None
-    assert learning.changes(reader_of(desk.connection, "default")) == [learning.Changes("merged", 1, 1)]
+    assert learning.changes(reader_of(desk.connection, "default", OWNER)) == [learning.Changes("merged", 1, 1)]
     readers.close()
 
 
@@ -133,13 +134,13 @@ def test_a_round_by_hand_is_overtaken_by_what_is_forgotten_meanwhile(desk: Proce
 
     def meanwhile() -> int:
         desk.now = lambda: NOON + DAY
-        forget.forget(desk.settings, log, 1, forget.plan(reader_of(log, "default"), id=id_of(again)), None)
+        forget.forget(desk.settings, log, 1, forget.plan(reader_of(log, "default", OWNER), id=id_of(again)), None)
         return NOON + DAY
 
     desk.now = meanwhile
     with pytest.raises(Overtaken):
         consolidate(desk, force=False)
-    assert consolidation(reader_of(log, "default")).items == []
+    assert consolidation(reader_of(log, "default", OWNER)).items == []
     assert len(consolidate(desk, force=False)[1]) == 1
 
 
@@ -166,9 +167,9 @@ def test_what_is_forgotten_takes_its_merge_along(desk: ProcessorContext) -> None
     filled(desk, first, second)
     consolidate(desk, force=False)
     filled(desk)
-    planned = forget.plan(reader_of(desk.connection, "default"), id=id_of(second))
+    planned = forget.plan(reader_of(desk.connection, "default", OWNER), id=id_of(second))
     forget.forget(desk.settings, desk.connection, 1, planned, None)
-    assert consolidation(reader_of(desk.connection, "default")).items == []
+    assert consolidation(reader_of(desk.connection, "default", OWNER)).items == []
     assert told(desk.connection) == {NOTE}
 
 
@@ -187,7 +188,7 @@ def test_forgetting_how_an_error_was_mended_takes_along_what_was_reflected_on_it
     words = "a float cannot be multiplied with a Decimal"
     assert holding("reflection.made", words)
     for explained in holding("response.received", words):
-        planned = forget.plan(reader_of(desk.connection, "default"), id=explained)
+        planned = forget.plan(reader_of(desk.connection, "default", OWNER), id=explained)
         forget.forget(desk.settings, desk.connection, 1, planned, None)
     assert holding("reflection.made", words) == []
 
@@ -267,7 +268,7 @@ class Forgetting(Counting):
 
     def run(self, desk: ProcessorContext, work: Work, attempt: int) -> Outcome:
         if not self.runs:
-            planned = forget.plan(reader_of(desk.connection, "default"), id=id_of(self.event))
+            planned = forget.plan(reader_of(desk.connection, "default", OWNER), id=id_of(self.event))
             forget.forget(desk.settings, desk.connection, 1, planned, None)
         return super().run(desk, work, attempt)
 
@@ -428,7 +429,7 @@ def test_a_claim_about_a_file_is_stale_while_the_file_is_not_what_it_was(
         desk.now = lambda: NOON + at
         process(desk, checker)
         filled(desk)
-        reader = reader_of(desk.connection, "default")
+        reader = reader_of(desk.connection, "default", OWNER)
 
         return stale(
             reader, [keyed.row for keyed in page(reader, projection_named("memories"), "occurred_at", [], limit=9)[0]]

@@ -24,6 +24,7 @@ from memctl.api.queries.explain import explain
 from memctl.api.queries.memories import Ambiguous, NotFound
 from memctl.api.queries.timeline import timeline
 from memctl.api.queries.work import Wanted
+from memctl.api.reading.caller import OWNER
 from memctl.api.reading.pages import BadCursor
 from memctl.api.reading.places import Places, UnknownProject, places_of
 from memctl.api.reading.reader import BeingBuilt, Reader, Readers, TooBusy, reader_of
@@ -62,7 +63,7 @@ def readers(memory: Remembered) -> Iterator[Readers]:
 
 @pytest.fixture
 def read(readers: Readers) -> Callable[[Callable[[Reader], T]], T]:
-    return readers.read
+    return lambda ask: readers.read(ask, OWNER)
 
 
 @pytest.fixture(scope="module")
@@ -556,12 +557,12 @@ def test_an_event_is_shown_as_stage_1_takes_it_with_its_variants_counted(
         ids = [row[0] for row in connection.execute("SELECT event_id FROM memctl.events ORDER BY position")]
     readers = Readers(database_url, "default")
     for id in ids:
-        found = readers.read(lambda reader, id=id: queries.event(reader, str(id)))
+        found = readers.read(lambda reader, id=id: queries.event(reader, str(id)), OWNER)
         assert found.delivery_id == str(ids[0])
         assert found.variants == 3
         assert found.payload["text"].startswith("longer")
     for stream, telling in ((first.stream, longer), (elsewhere.stream, elsewhere)):
-        (shown,) = readers.read(lambda reader, stream=stream: timeline(reader, stream)).items
+        (shown,) = readers.read(lambda reader, stream=stream: timeline(reader, stream), OWNER).items
         assert shown.payload["text"] == telling.payload.text
     readers.close()
 
@@ -632,7 +633,7 @@ def test_what_was_learnt_in_clones_of_a_project_adds_up_where_it_is_listed(log: 
         append(log, 1, [msgspec.structs.replace(prompt(number), stream="project/x", payload=found, location="")])
     drained(database_url)
 
-    reader = reader_of(log, "default")
+    reader = reader_of(log, "default", OWNER)
 
     def listed(limit: int) -> dict[tuple[str, str], tuple[int, int]]:
         """Sessions of the project, and of the clone, by both; from pages of so many."""
@@ -661,7 +662,7 @@ def test_a_log_that_takes_the_place_of_another_is_counted_from_its_beginning(
             generations.ensure_live(connection, 1)
             append(connection, 1, [prompt(number) for number in range(events)])
             move_mark(connection)
-            told = stats.counts(reader_of(connection, "default"), EVERYWHERE).events
+            told = stats.counts(reader_of(connection, "default", OWNER), EVERYWHERE).events
             assert (told.total, told.by_type) == (events, {"prompt.submitted": events})
 
 
@@ -672,39 +673,39 @@ def test_stats_of_one_project_leave_the_others_out(read: Read) -> None:
 
 def test_a_space_that_nothing_was_kept_in_is_empty(memory: Remembered) -> None:
     readers = Readers(memory.database_url, "nobody")
-    assert readers.read(lambda reader: queries.memories(reader, EVERYWHERE)).items == []
+    assert readers.read(lambda reader: queries.memories(reader, EVERYWHERE), OWNER).items == []
     readers.close()
 
 
 def test_a_space_is_alone_until_another_one_begins(log: Connection, database_url: str) -> None:
     generations.ensure_live(log, 1)
     append(log, 1, [prompt(1)])
-    assert reader_of(log, "default").alone
+    assert reader_of(log, "default", OWNER).alone
     space_id(log, "other")
-    assert not reader_of(log, "default").alone
-    assert not reader_of(log, "nobody").alone
+    assert not reader_of(log, "default", OWNER).alone
+    assert not reader_of(log, "nobody", OWNER).alone
 
 
 def test_readers_answer_no_more_than_they_may_at_once(memory: Remembered) -> None:
     readers = Readers(memory.database_url, "default", size=1, patience_s=0.05)
     with pytest.raises(TooBusy):
-        readers.read(lambda _: readers.read(lambda _: None))
-    assert readers.read(lambda reader: reader.space_id) == 1
+        readers.read(lambda _: readers.read(lambda _: None, OWNER), OWNER)
+    assert readers.read(lambda reader: reader.space_id, OWNER) == 1
     readers.close()
 
 
 def test_a_reader_whose_connection_was_ended_asks_again(readers: Readers, memory: Remembered) -> None:
-    ended = readers.read(lambda reader: reader.connection.info.backend_pid)
+    ended = readers.read(lambda reader: reader.connection.info.backend_pid, OWNER)
     with connect(memory.database_url) as other:
         other.execute("SELECT pg_terminate_backend(%s, 5000)", [ended])
-    assert readers.read(lambda reader: reader.connection.info.backend_pid) != ended
+    assert readers.read(lambda reader: reader.connection.info.backend_pid, OWNER) != ended
 
 
 def test_a_reader_cannot_write(readers: Readers) -> None:
     from psycopg.errors import ReadOnlySqlTransaction
 
     with pytest.raises(ReadOnlySqlTransaction):
-        readers.read(lambda reader: reader.connection.execute("INSERT INTO memctl.spaces (name) VALUES ('x')"))
+        readers.read(lambda reader: reader.connection.execute("INSERT INTO memctl.spaces (name) VALUES ('x')"), OWNER)
 
 
 def test_an_answer_is_made_of_one_moment(readers: Readers, memory: Remembered) -> None:
@@ -714,9 +715,9 @@ def test_an_answer_is_made_of_one_moment(readers: Readers, memory: Remembered) -
             append(other, 1, example(99)[:1])
         return before, stats.stats(reader, EVERYWHERE).events.total
 
-    before, after = readers.read(twice)
+    before, after = readers.read(twice, OWNER)
     assert before == after
-    assert readers.read(lambda reader: stats.stats(reader, EVERYWHERE)).events.total == before + 1
+    assert readers.read(lambda reader: stats.stats(reader, EVERYWHERE), OWNER).events.total == before + 1
     drainer = Drainer(memory.database_url)
     catch_up(drainer)
     drainer.close()

@@ -20,6 +20,7 @@ from waiting import until
 from memctl.api.checks import backups
 from memctl.api.erasure import redaction as redacting
 from memctl.api.erasure import scope as forget
+from memctl.api.reading.caller import OWNER
 from memctl.api.reading.reader import reader_of
 from memctl.api.write.event_writer import IngestWriter
 from memctl.infra.backup import archive
@@ -158,7 +159,7 @@ def test_a_forgetting_that_was_half_done_is_restored_open_and_ends_with_all_that
     session = rated_session(log, database_url)
     file = backup(settings, log, tmp_path / "kept")
     with killed_before_erasing(monkeypatch):
-        forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), session=session), None)
+        forget.forget(settings, log, 1, forget.plan(reader_of(log, "default", OWNER), session=session), None)
     if not backup_first:
         file = backup(settings, log, tmp_path / "kept")
     else:
@@ -188,7 +189,7 @@ def test_of_receipts_that_several_files_hold_the_one_that_was_ended_counts(
 ) -> None:  # fmt: skip
     session = rated_session(log, database_url)
     with killed_before_erasing(monkeypatch):
-        forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), session=session), None)
+        forget.forget(settings, log, 1, forget.plan(reader_of(log, "default", OWNER), session=session), None)
     file = backup(settings, log, tmp_path / "kept")
     (settings.data_dir / RECEIPTS).unlink()
     forget.resume(settings, log, 1, None)

@@ -18,7 +18,8 @@ from memctl.api.checks import backups
 from memctl.api.checks.verify import Verification
 from memctl.api.http import forget as http_forget
 from memctl.api.http import problems as http_problems
-from memctl.api.reading.caller import CALLER, Caller, drawn
+from memctl.api.reading.caller import Caller, drawn
+from memctl.api.server.auth import Guard
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.feedback import MemoryPinned, MemoryRated
 from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory
@@ -210,7 +211,8 @@ def test_over_http_it_is_shown_first_and_done_once_for_each_key(
     app = FastAPI()
     http_problems.install(app)
     app.include_router(http_forget.routes(settings), prefix="/v1")
-    client = TestClient(app, raise_server_exceptions=False)
+    guarded = Guard(app, "a-token", frozenset(("testserver",)))
+    client = TestClient(guarded, raise_server_exceptions=False, headers={"Authorization": "Bearer a-token"})
     asked, key = {"older_than_days": 10}, {"Idempotency-Key": "k"}
     before = digests(log)
     seen = client.post("/v1/prune/preview", json=asked)
@@ -242,9 +244,8 @@ def test_over_http_it_is_shown_first_and_done_once_for_each_key(
     assert (first.status_code, first.json()["events"], len(first.json()["receipts"])) == (200, len(old), 2)
     assert client.post("/v1/prune", json=asked, headers=key).json() == first.json()
     assert erase.receipts(log, unfinished=True) == []
-    token = CALLER.set(Caller("another", frozenset()))
-    theirs = retention.prune_once(settings, log, 1, drawn("k"), 10, None)
-    CALLER.reset(token)
+    another = Caller("another", frozenset(), None)
+    theirs = retention.prune_once(settings, log, 1, drawn("k", another), 10, None)
     assert [each["events"] for each in theirs] == [len(late)], "who draws the same key asks for what is due now"
     assert client.post("/v1/prune", json=asked, headers={"Idempotency-Key": "l"}).status_code == 404
 

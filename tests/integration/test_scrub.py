@@ -12,6 +12,7 @@ from histories import drained, example
 from plants import phrase
 
 from memctl.api.erasure import scope as forget
+from memctl.api.reading.caller import OWNER
 from memctl.api.reading.reader import reader_of
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import ResponseReceived, ToolCalled, ToolReturned
@@ -82,7 +83,7 @@ def test_a_scrubbed_data_directory_holds_no_byte_of_what_was_forgotten(
             drained(server.url)
             log.execute("ANALYZE")
             for n, (word, event) in enumerate(gone):
-                reader = reader_of(log, "default")
+                reader = reader_of(log, "default", OWNER)
                 asked = {"match": word} if n % 2 else {"id": id_of(event)}
                 forget.forget(load_settings(), log, 1, forget.plan(reader, **asked), None)
             before = log.execute("SELECT count(*), sum(position) FROM memctl.events").fetchone()

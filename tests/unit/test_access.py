@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from inspect import Parameter, signature
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import described_api
+from starlette.requests import Request
 
-from memctl.api.http.access import RULES, is_open, refused, rule_of
-from memctl.api.reading.caller import OWNER, Caller
+from memctl.api.http.access import RULES, caller_of, is_open, refused, rule_of
+from memctl.api.http.forget import forget_once
+from memctl.api.reading.caller import NOBODY, OWNER, Caller, drawn
+from memctl.api.reading.reader import Readers, opened, reader_of
+from memctl.api.write.command_handler import CommandHandler
+from memctl.api.write.remote_ingest import RemoteIngest
 from memctl.infra import api_keys as keys
 from memctl.infra.api_keys import SCOPES, Key, Lock
 
@@ -27,6 +34,24 @@ def routes() -> list[tuple[str, str]]:
 
 
 ROUTES = routes()
+
+
+def test_a_request_that_no_guard_let_in_is_nobodys() -> None:
+    with pytest.raises(AttributeError):
+        caller_of(Request({"type": "http", "method": "GET", "path": "/v1/memories", "headers": []}))
+
+
+@pytest.mark.parametrize(
+    "acts", [Readers.read, reader_of, opened, CommandHandler.carry_out, RemoteIngest.take, drawn, forget_once]
+)
+def test_who_acts_for_a_caller_is_given_it(acts: Callable[..., object]) -> None:
+    assert signature(acts).parameters["caller"].default is Parameter.empty
+
+
+def test_a_caller_is_limited_or_not_by_what_is_said_and_nobody_reads_nothing() -> None:
+    with pytest.raises(TypeError):
+        Caller("x", frozenset())  # type: ignore[call-arg]
+    assert NOBODY.projects == ()
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)
@@ -49,7 +74,7 @@ def test_every_rule_is_of_a_route_that_is_there() -> None:
 @pytest.mark.parametrize(("method", "path"), [*((m, p) for m, p in ROUTES), *(("GET", p) for p in VIEWER)])
 def test_nobody_without_a_scope_is_answered(method: str, path: str) -> None:
     assert is_open(method, path) == (path in ("/healthz", "/readyz"))
-    assert bool(refused(Caller("x", frozenset()), method, path)) != is_open(method, path)
+    assert bool(refused(Caller("x", frozenset(), None), method, path)) != is_open(method, path)
     assert not refused(OWNER, method, path)
 
 
@@ -58,7 +83,7 @@ def test_nobody_without_a_scope_is_answered(method: str, path: str) -> None:
 )
 def test_what_no_rule_names_is_the_owners_alone(path: str) -> None:
     assert rule_of("GET", path) is None
-    assert refused(Caller("x", frozenset(SCOPES)), "GET", path)
+    assert refused(Caller("x", frozenset(SCOPES), None), "GET", path)
 
 
 def test_a_path_stands_under_the_longest_rule_that_names_it_and_head_is_like_get() -> None:

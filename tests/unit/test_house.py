@@ -50,6 +50,78 @@ def test_a_room_imports_only_the_rooms_below_it(room: str) -> None:
                 assert parts[1] in MAY_IMPORT[room], f"{path.relative_to(ROOT)} imports {module}"
 
 
+DATABASE = {"psycopg", "sqlalchemy"}
+STATEMENTS = {
+    f"memctl.infra.{name}" for name in ("api_keys", "database", "event_writer", "log", "readmodels", "vectors")
+}
+"""What runs statements, or connects for them."""
+
+WORDS_OF_AN_OUTAGE = {("cli/main.py", "memctl.infra.database"), ("cli/operate/keys.py", "memctl.infra.api_keys")}
+"""What a command line takes from there: what an error means, and which scopes a key may have."""
+
+
+def reached(path: Path) -> set[str]:
+    """What a file imports, each name of a package beside the package itself."""
+    found = imports(path)
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module in ("memctl.infra", "memctl.workers"):
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found - {"memctl.infra", "memctl.workers"}
+
+
+def test_the_command_line_runs_no_statement_and_opens_no_connection() -> None:
+    for path in sources("cli"):
+        file = str(path.relative_to(ROOT))
+        for module in reached(path):
+            assert module.split(".")[0] not in DATABASE, f"{file} imports {module}"
+            below = {".".join(module.split(".")[:3])} & STATEMENTS
+            assert not below or (file, module) in WORDS_OF_AN_OUTAGE, f"{file} imports {module}"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            called = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
+            assert called not in ("execute", "executemany", "cursor"), f"{file}:{node.lineno} runs a statement"
+
+
+USE_CASES = {"erasure", "folding", "rebuild"}
+"""What a command line and a request may have done at once; `runtime` and `processors` are processes."""
+
+
+def test_the_api_calls_use_cases_of_the_workers_and_starts_no_work_of_theirs() -> None:
+    for path in sources("api"):
+        for module in reached(path):
+            parts = module.split(".")
+            if parts[:2] == ["memctl", "workers"]:
+                assert parts[2] in USE_CASES, f"{path.relative_to(ROOT)} imports {module}"
+
+
+def test_use_cases_of_the_workers_know_nothing_of_the_processes_that_run_them() -> None:
+    for path in sources("workers"):
+        if package_of(path, "workers") in USE_CASES:
+            for module in reached(path):
+                assert not module.startswith(("memctl.workers.runtime", "memctl.workers.jobs")), (
+                    f"{path.relative_to(ROOT)} imports {module}"
+                )
+
+
+def test_nobody_acts_for_the_owner_by_default() -> None:
+    """A caller is an argument without a default, and the owner is named only where a command line begins."""
+    for path in sources("api"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.arguments):
+                given = [*zip(reversed([*node.posonlyargs, *node.args]), reversed(node.defaults), strict=False)]
+                given += [
+                    (one, default) for one, default in zip(node.kwonlyargs, node.kw_defaults, strict=True) if default
+                ]
+                for argument, default in given:
+                    assert "OWNER" not in ast.unparse(default), f"{path.relative_to(ROOT)}:{argument.lineno}"
+            if isinstance(node, ast.Assign | ast.AnnAssign) and "ContextVar" in (kept := ast.unparse(node)):
+                assert not {"Caller", "OWNER"} & set(words(kept)), f"{path.relative_to(ROOT)}:{node.lineno}: {kept}"
+
+
+def words(text: str) -> list[str]:
+    """The names that stand in a piece of source."""
+    return "".join(each if each.isalnum() or each == "_" else " " for each in text).split()
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_room_imports_another_by_its_bare_name(room: str) -> None:
     for path in sources(room):

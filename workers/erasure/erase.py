@@ -309,7 +309,7 @@ def _remember(
         "CREATE TEMP TABLE memctl_cached (hash text) ON COMMIT DROP",
     )
     for p in projections():
-        generation = live.stage2 if p.stage == 2 else live.stage1
+        generation = live.of(p.stage)
         name = sql.SQL(readmodels.table(p.name, generation))
         if p.stage == 1:
             connection.execute(
@@ -338,7 +338,7 @@ def _remember(
 def _compare(connection: Connection, space_id: int, live: generations.Live, result: Round) -> None:
     """What became of the rows and facts that were noted."""
     for p in projections():
-        generation = live.stage2 if p.stage == 2 else live.stage1
+        generation = live.of(p.stage)
         rows = connection.execute(
             sql.SQL(
                 "SELECT a.key, t.key IS NULL FROM memctl_affected a"

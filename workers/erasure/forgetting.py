@@ -462,7 +462,7 @@ def _row(connection: Connection, space_id: int, name: str, key: str) -> Any | No
     p, live = model(name), generations.live(connection)
     if "\0" in key:  # Postgres has no such text
         return None
-    found = readmodels.load(connection, p, live.stage1 if p.stage == 1 else live.stage2, [(space_id, key)])
+    found = readmodels.load(connection, p, live.of(p.stage), [(space_id, key)])
     return found.get((space_id, key))
 
 

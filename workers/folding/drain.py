@@ -126,7 +126,7 @@ class Drainer:
         """Write down how a shard is, if the database can be written to."""
         with contextlib.suppress(psycopg.Error, MemctlError):
             live = generations.live(self.connection)
-            note(self.connection, live.stage1 if stage == 1 else live.stage2, shard)
+            note(self.connection, live.of(stage), shard)
 
     def drain(self, stage: int, shard: int, budget_s: float = BUDGET_S) -> bool:
         """Fold what one shard has not read yet. True when the offset moved.
@@ -146,7 +146,7 @@ class Drainer:
         upto = self._may_read(stage, shard, live)
         if upto is None:
             return False
-        lease = generations.acquire(connection, live.stage1 if stage == 1 else live.stage2, shard, self._owner)
+        lease = generations.acquire(connection, live.of(stage), shard, self._owner)
         if lease is None:
             return False
         began = lease.position

@@ -11,11 +11,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 from uuid import UUID
 
 import msgspec
@@ -31,14 +31,12 @@ from memctl.infra.readmodels import generations, rebuilds
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.generations import Live
+from memctl.infra.readmodels.known_projects import known_projects
 from memctl.infra.readmodels.processor_work import Claim, WorkLost
 from memctl.infra.settings import Settings
 from memctl.projections.kernel import Projection, projections
 from memctl.projections.memory_rows import Memory
 from memctl.workers.folding import progress_board as progress
-
-if TYPE_CHECKING:
-    pass
 
 log = logging.getLogger("memctl.processors")
 
@@ -99,6 +97,17 @@ class ProcessorContext:
     @property
     def live(self) -> Live:
         return generations.live(self.connection)
+
+    @classmethod
+    @contextmanager
+    def opened(cls, settings: Settings) -> Iterator[ProcessorContext]:
+        """One over a connection of its own, for work that somebody waits for."""
+        with connect(settings.require("database_url"), name="memctl processor") as connection:
+            yield cls(connection, settings)
+
+    def anchor(self, project: str) -> str:
+        """The place by which a project is known. Raises: UnknownProject."""
+        return known_projects(self.connection, self.live, self.space_id).one(project).anchor
 
     @property
     def lease(self) -> timedelta:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
+from typing import Any, NamedTuple
 
 import psycopg
 
@@ -11,10 +13,12 @@ from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import erase
-from memctl.infra.log.mark import move_mark
+from memctl.infra.log.mark import move_mark, position_at
 from memctl.infra.readmodels import generations, rebuilds
 from memctl.infra.readmodels.generations import Live
 from memctl.infra.readmodels.rebuilds import Rebuild
+from memctl.infra.readmodels.rows import Digest, all_rows, digest
+from memctl.projections.kernel import Projection
 from memctl.workers.rebuild.build import Leader, RebuildStopped, known_read_models
 
 
@@ -78,6 +82,38 @@ def as_of(
         finally:
             with suppress(psycopg.OperationalError):  # then the next one drops it
                 _drop(connection, rebuild)
+
+
+class Past(NamedTuple):
+    """Read models as they were at a position."""
+
+    connection: Connection
+    live: Live
+    position: Position
+
+    def rows(self, p: Projection[Any]) -> Iterator[tuple[str, bytes]]:
+        """Key and JSON of every row."""
+        return all_rows(self.connection, p, self.live.of(p.stage))
+
+    def digest(self, p: Projection[Any]) -> Digest:
+        return digest(self.connection, p, self.live.of(p.stage))
+
+
+@contextmanager
+def past(
+    database_url: str,
+    at: Position | datetime,
+    read_models: Sequence[str] | None,
+    *,
+    processes: int | None,
+    progress: Callable[[str, int, int], None],
+) -> Iterator[Past]:
+    """Read models as they were at a position or a time. Raises: as `as_of`."""
+    if isinstance(at, datetime):
+        with connect(database_url, name="memctl as of") as connection:
+            at = position_at(connection, at)
+    with as_of(database_url, at, read_models, processes=processes, progress=progress) as (connection, live):
+        yield Past(connection, live, at)
 
 
 def _sweep(connection: Connection) -> None:

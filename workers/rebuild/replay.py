@@ -20,14 +20,14 @@ import psycopg
 
 from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.database import Connection, DatabaseUnavailable, connect
+from memctl.infra.database import Connection, DatabaseUnavailable, connect, outages
 from memctl.infra.log.mark import mark, move_mark
 from memctl.infra.log.migrate import refuse_newer
 from memctl.infra.readmodels import facts, generations, rebuilds
 from memctl.infra.readmodels import fingerprint as rules
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.generations import Lease, LeaseLost, Live
-from memctl.infra.readmodels.rebuilds import Rebuild
+from memctl.infra.readmodels.rebuilds import Rebuild, RebuildProgress
 from memctl.infra.vectors import VectorStoreUnavailable, store
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.outbox import awaiting_dense, backlog, collection_of
@@ -40,6 +40,8 @@ from memctl.workers.rebuild.build import Leader, RebuildStopped, known_read_mode
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
+
+    from memctl.infra.settings import Settings
 
 PATIENCE_S = 60.0
 """How long to wait for the leases of the live generations."""
@@ -122,6 +124,22 @@ def stages_of(names: Sequence[str]) -> Literal[1, 2]:
     """
     known = {p.name: p.stage for p in projections()}
     return min((known[name] for name in known_read_models(names)), default=1)
+
+
+@contextmanager
+def vector_store(settings: Settings) -> Iterator[QdrantClient]:
+    """A client of the vector store. Raises: NotRunning."""
+    client = store.connect(settings.require("qdrant_url"), settings.qdrant_api_key)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def latest(database_url: str, limit: int) -> list[RebuildProgress]:
+    """How far the latest rebuilds are, or how they ended; newest first. Raises: DatabaseUnavailable."""
+    with outages(), connect(database_url, name="memctl status") as connection:
+        return rebuilds.progress(connection, limit)
 
 
 def replay(

@@ -18,10 +18,11 @@ from memctl.domain.events.event import Position
 from memctl.infra import queue
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import embedders_of
-from memctl.infra.log.migrate import NewerSchema, refuse_newer
+from memctl.infra.log.migrate import NewerSchema, migrate, refuse_newer
 from memctl.infra.log.spaces import installation
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels import fingerprint as rules
+from memctl.infra.readmodels.generations import Live
 from memctl.infra.settings import Settings
 from memctl.infra.vectors import VectorStoreUnavailable, store
 from memctl.infra.vectors import models as vector_models
@@ -60,6 +61,14 @@ STOP_WITHIN_S = 10.0
 
 QUEUE_PAUSE_S = 2.0
 """Between attempts to reach a queue that is down; the sweeper drains meanwhile."""
+
+
+def prepared(settings: Settings) -> tuple[str, Live]:
+    """Bring the schema of the database up to this version, with generations to fold into. Returns both."""
+    url = settings.require("database_url")
+    revision = migrate(url)
+    with connect(url, name="memctl init") as connection:
+        return revision, generations.ensure_live(connection, settings.stage1_shards)
 
 
 def run_worker(settings: Settings, ready_file: Path | None = None) -> None:

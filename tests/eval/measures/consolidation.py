@@ -19,6 +19,7 @@ import servers
 from figures import Figure, Missing, share
 from sessions import Data
 
+from memctl.api.reading.caller import OWNER
 from memctl.api.reading.consolidation_status import standings
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader, reader_of
@@ -56,14 +57,14 @@ def _measured(desk: ProcessorContext, url: str, folder: Path) -> Iterator[Figure
     whole = list(memories(desk))
     asked = sorted(whole, key=lambda memory: hashlib.sha256(memory.id.encode()).digest())[:ASKED]
     now = max(memory.last_at for memory in whole)
-    before = _found(reader_of(desk.connection, "default"), asked, now)
+    before = _found(reader_of(desk.connection, "default", OWNER), asked, now)
     changes: Counter[str] = Counter()
     for number in range(1, ROUNDS + 1):
         desk.now = lambda number=number: now + number * DAYS_APART * 86_400_000_000  # type: ignore[misc]
         found, _ = consolidate(desk, force=True)
         changes.update(found.counts)
         _drained(url)
-    after = _found(reader_of(desk.connection, "default"), asked, now)
+    after = _found(reader_of(desk.connection, "default", OWNER), asked, now)
     yield Figure(f"recall@{FIRST} before", share(len(before), len(asked)), len(asked))
     yield Figure(f"recall@{FIRST} after {ROUNDS} rounds", share(len(after), len(asked)), len(asked))
     yield Figure("found before and not after", share(len(before - after), len(before)), len(before), 0.0, at_most=True)

@@ -17,6 +17,7 @@ from figures import Figure, Missing, share
 from sessions import Data, in_order
 
 from memctl.api.queries import bugs
+from memctl.api.reading.caller import OWNER
 from memctl.domain.events.facts import ErrorOccurred, ErrorResolved, ResolutionRefuted
 from memctl.domain.failures.signatures import signature_of
 from memctl.domain.support.bounded import names
@@ -191,7 +192,8 @@ def _same_in_store(data: Data, picked: list[Asked]) -> int:
             answer = readers.read(
                 lambda reader, asked=asked, where=where: bugs.bugs(
                     reader, asked.error.text, where, command=asked.error.command, limit=FIRST
-                )
+                ),
+                OWNER,
             )
             same += [hit.signature for hit in answer.hits] == [hit.signature for hit in asked.hits]
         readers.close()

@@ -1,0 +1,41 @@
+"""Keys of the API: made, listed and revoked where the database is. No request over HTTP does this."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from memctl.api.reading.caller import OWNER
+from memctl.api.reading.places import project_asked
+from memctl.api.reading.reader import opened
+from memctl.domain.projects.key_limits import given
+from memctl.infra import api_keys
+from memctl.infra.api_keys import Key, Scope
+from memctl.infra.settings import Settings
+
+_NAME = "memctl keys"
+"""Of the connection."""
+
+
+def make(
+    settings: Settings, name: str, scopes: Sequence[Scope], projects: Sequence[str], until: datetime | None
+) -> tuple[Key, str]:
+    """Make a key, limited to these projects where any is named. Returns it and its token, which nothing keeps.
+
+    Raises: UnknownProject, DatabaseUnavailable, and as `api_keys.make`.
+    """
+    with opened(settings, OWNER, _NAME) as reader:
+        limits = tuple(dict.fromkeys(each for p in projects for each in given(project_asked(reader, p, None))))
+        return api_keys.make(reader.connection, reader.space, name, scopes, limits or None, until)
+
+
+def listed(settings: Settings) -> list[Key]:
+    """Every key of the space, latest first. Raises: DatabaseUnavailable."""
+    with opened(settings, OWNER, _NAME) as reader:
+        return api_keys.listed(reader.connection, reader.space)
+
+
+def revoke(settings: Settings, key: str) -> Key:
+    """Put a key, by its id or name, out of force for good. Raises: as `api_keys.revoke`, DatabaseUnavailable."""
+    with opened(settings, OWNER, _NAME) as reader:
+        return api_keys.revoke(reader.connection, reader.space, key)

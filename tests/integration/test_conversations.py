@@ -1,0 +1,114 @@
+"""What earlier conversations came to, at a prompt, over a real store: the outcome, and an amendment before the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from doors import Door, door_to
+from events import observed
+
+from memctl.api.assist.conversations import amended_first
+from memctl.api.assist.recall import Injection, recall
+from memctl.api.reading.places import Places
+from memctl.api.search.engine import Engine, Question
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import PromptSubmitted, ResponseReceived
+from memctl.infra.embedders import embedders_of
+from memctl.infra.log.append import append
+from memctl.infra.readmodels import generations
+from memctl.infra.redaction import prepare
+from memctl.infra.settings import load_settings
+
+CRM = "/work/crm"
+HERE = Places("crm", "here", (CRM,))
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+DAY = 86_400
+ASKED = "The contact list shows duplicate contacts after a sync run; fix merge_records so that it merges them."
+
+FIRST = (
+    ("The contact list keeps growing duplicate contacts after every sync run, can you look at merge_records?",
+     "merge_records compares the raw email and timestamp of contacts. I will read the tests."),
+    ("Key duplicates on the lowercased email and the calendar day.", "Agreed, that is the key of merge_records."),
+    ("When two records collide, keep the newer record.",
+     "Settled: merge_records keys on the lowercased email and calendar day, and a collision keeps the newer record."),
+)  # fmt: skip
+AMENDED = (
+    ("Amendment to the rule of merge_records: stripped records of the nightly sync win a collision, since newer wins.",
+     "So on a collision of the lowercased email and calendar day merge_records has to keep the fuller record."),
+    ("Exactly, the record with more filled fields wins a collision, whichever is newer.",
+     "Amended: merge_records keeps the record with more filled fields on a collision of email and calendar day."),
+)  # fmt: skip
+OTHER = (
+    ("Translate the invoice template of the billing page into French.", "It stands beside it."),
+    ("Use the formal address in it.", "Done: every sentence of the invoice template has the formal address now."),
+)  # fmt: skip
+
+
+@pytest.fixture
+def door(postgres_server: str, migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    data = tmp_path_factory.mktemp("data")
+    with door_to(postgres_server, migrated_template, data, location=CRM) as door:
+        generations.ensure_live(door.connection, 2)
+        yield door
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    settings = load_settings(embedder="none")
+    engine = Engine(None, None, embedders_of(settings), settings.space)
+    yield engine
+    engine.close()
+
+
+def session(name: str, turns: tuple[tuple[str, str], ...], at: int) -> list[NewEvent]:
+    said: list[Any] = []
+    for number, (prompt, answer) in enumerate(turns):
+        said += [PromptSubmitted(line=f"{number}a", text=prompt), ResponseReceived(line=f"{number}b", text=answer)]
+    return [
+        prepare(observed(payload, session=name, at=at + 30 * number, location=CRM))
+        for number, payload in enumerate(said)
+    ]
+
+
+def at_prompt(door: Door, engine: Engine, prompt: str = ASKED, session: str = "now") -> Injection:
+    payload: Any = {"prompt": prompt, "session_id": session, "cwd": CRM}
+    return recall(door.known(), engine, "UserPromptSubmit", payload, f"session/claude-code/{session}", HERE, NOW)
+
+
+def test_a_prompt_is_met_with_what_was_settled_and_not_with_where_it_began(door: Door, engine: Engine) -> None:
+    append(door.connection, 1, [*session("one", FIRST, 0), *session("two", OTHER, DAY)])
+    said = at_prompt(door, engine)
+    assert "a collision keeps the newer record" in said.text
+    assert "invoice" not in said.text
+    assert len(said.memories) == 1
+    assert {each.why for each in said.passed_over} <= {"weak", "same session"}
+
+
+def test_the_amendment_stands_before_what_it_amends(door: Door, engine: Engine) -> None:
+    append(door.connection, 1, [*session("one", FIRST, 0), *session("two", OTHER, DAY)])
+    append(door.connection, 1, session("three", AMENDED, 2 * DAY))
+    for number, subject in enumerate(("contact export to the ERP", "login page", "nightly backup of the list"), 4):
+        asked = f"Please look at the {subject}: it shows an error after the last release of it."
+        append(door.connection, 1, session(f"s{number}", ((asked, f"The {subject} is fixed."),), number * DAY))
+    said = at_prompt(door, engine).text
+    assert said.index("more filled fields") < said.index("keeps the newer record")
+    results = engine.search(door.known(), Question(query=ASKED, places=HERE, now=NOW, limit=10)).results
+    ordered = [each.evidence[0].source.session for each in amended_first(door.known(), results)]
+    assert ordered.index("three") < ordered.index("one")
+    assert sorted(each.id for each in amended_first(door.known(), results)) == sorted(each.id for each in results)
+
+
+@pytest.mark.parametrize(
+    "prompt", ["commit and push this to the branch please", "yes, do that now", "/compact now please"]
+)
+def test_a_chore_asks_memory_nothing(door: Door, engine: Engine, prompt: str) -> None:
+    append(door.connection, 1, session("one", ((prompt, "Pushed to the branch, the commit is there."),), 0))
+    assert at_prompt(door, engine, prompt).text == ""
+
+
+def test_a_session_is_not_given_its_own_words(door: Door, engine: Engine) -> None:
+    append(door.connection, 1, session("one", FIRST, 0))
+    assert at_prompt(door, engine, session="one").text == ""
