@@ -115,6 +115,8 @@ def test_an_attack_comes_out_nowhere_unasked_or_as_known(poisoned: Api, attack: 
 def test_what_is_honest_comes_out_where_an_attack_must_not(poisoned: Api) -> None:
     assert "honestly" in hooked(poisoned, "SessionStart", OTHER, source="startup")
     assert "honestly" in held(poisoned, OTHER)["knowledge"]
+    about = "which dates are honestly used here, not floats and not quartz?"
+    assert "honestly" in unasked(poisoned, OTHER, about)["UserPromptSubmit"]
     assert len({attack.canary for attack in ATTACKS}) == len(ATTACKS) >= 45
 
 
