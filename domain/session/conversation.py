@@ -29,7 +29,6 @@ from memctl.domain.failures.signatures import errors_in
 from memctl.domain.language.claims import claims_in
 from memctl.domain.language.decisions import LONGEST_PROMPT, Decision, decisions_by_user
 from memctl.domain.language.mood import mood_of
-from memctl.domain.language.passages import typed_of
 from memctl.domain.language.prompts import (
     FRESH_START,
     Said,
@@ -42,6 +41,7 @@ from memctl.domain.language.prompts import (
 )
 from memctl.domain.language.sayings import is_rule, sayings_in
 from memctl.domain.language.tasks import canonical_of, description_of, task_key, task_type_of
+from memctl.domain.language.typed import typed_of
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.session.episodes import CERTAIN, EpisodeSoFar
 from memctl.domain.session.outcome_rules import SAID, Verdict

@@ -20,10 +20,10 @@ from memctl.domain.language.claims import claims_in, own_prose
 from memctl.domain.language.decisions import decisions_by_agent, decisions_by_user
 from memctl.domain.language.hypotheses import findings_in
 from memctl.domain.language.mood import mood_of
-from memctl.domain.language.passages import passages_of
 from memctl.domain.language.prompts import asks_for_work, is_complaint, said_in, words_in
 from memctl.domain.language.summaries import account_of
 from memctl.domain.language.tasks import description_of
+from memctl.domain.language.typed import passages_of
 from memctl.domain.projects.stack import imports_in, manifest_in, subject_of
 from memctl.domain.shell.commands import parts_of, without_documents, written_by
 from memctl.domain.support import patterns
