@@ -103,6 +103,7 @@ def _made(key: str, insight: Insight | None, verdicts: tuple[Verdict, ...]) -> C
         sessions=len(found.sessions),
         denials=len(found.denials),
         has_quote=any(s.span is not None and bool(s.span.quote_hash) for s in found.evidence),
+        polarity=found.polarity,
         confirmed=last is not None and last.holds,
         rejected=last is not None and not last.holds,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from memctl.domain.knowledge.acting import acts
 from memctl.domain.knowledge.graduation import USER_SAID, enough_sessions
 from memctl.domain.language.preferences import Group, Leaning, leaning_of
 from memctl.projections.insights import Insight
@@ -57,8 +58,8 @@ def _key(change: Changed[Insight]) -> str | None:
 
 def _leaning(insight: Insight | None) -> Leaning | None:
     """What a claim says of its user's preferences. The user said it, or enough sessions show it: what was done once, or
-    done otherwise as well, is none."""
-    if insight is None:
+    done otherwise as well, is none, nor is what a person would have to confirm first."""
+    if insight is None or acts(insight.text, insight.polarity):
         return None
     enough = enough_sessions(insight.kind, insight.tier, len(insight.denials))
     if insight.tier < USER_SAID and len(insight.sessions) < enough:

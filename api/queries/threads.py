@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import msgspec
 from psycopg import sql
 
 from memctl.api.reading import models
 from memctl.api.reading.evidence import with_evidence
 from memctl.api.reading.feedback import standing
-from memctl.api.reading.pages import Condition, field_of, page, several, within
+from memctl.api.reading.pages import Condition, Keyed, field_of, page, several, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import LeftOpen
+from memctl.domain.failures.solutions import is_risky
 from memctl.projections.episodes import EpisodeRow
 from memctl.projections.tasks import Task, task_id
 
@@ -26,6 +28,7 @@ def open_threads(reader: Reader, places: Places, *, limit: int = 5, of_last_sess
 
     Its id is the episode's. It is gone once somebody resolves or rejects that (`memctl resolve`, `reject`), once the
     task is done, and once another session has taken the task up: then the end of that session says what is left.
+    A thread that would install, download or widen rights is left out: an error message can ask for that.
     With `of_last_session`, only what the session left that worked last.
     """
     p = models.episodes
@@ -44,7 +47,13 @@ def open_threads(reader: Reader, places: Places, *, limit: int = 5, of_last_sess
         and not _taken_up(keyed.row, tasks.get(_task_of(keyed.row)))
         and (not of_last_session or keyed.row.stream == newest[0].row.stream)
     ]
-    return with_evidence(reader, kept[:limit], LeftOpen)
+    safe = [replaced for keyed in kept if (replaced := _without_risks(keyed)).row.threads]
+    return with_evidence(reader, safe[:limit], LeftOpen)
+
+
+def _without_risks(keyed: Keyed[EpisodeRow]) -> Keyed[EpisodeRow]:
+    threads = tuple(each for each in keyed.row.threads if not is_risky(each.text))
+    return Keyed(keyed.key, msgspec.structs.replace(keyed.row, threads=threads))
 
 
 def _task_of(row: EpisodeRow) -> str:

@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from memctl.domain.events.facts import InsightKind
+from memctl.domain.knowledge.acting import acts
 from memctl.domain.support import patterns
 
 USER_SAID, PROVED, TOOL_SAID, INFERRED = 4, 3, 2, 1
@@ -77,6 +78,7 @@ class ClaimSupport(msgspec.Struct, frozen=True, kw_only=True):
     """A person rejected it."""
     judged: float = 0.0
     """Confidence of a recorded judge that it is true."""
+    polarity: int = 1
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -106,10 +108,12 @@ def checks_of(claim: ClaimSupport) -> tuple[Check, ...]:
 
 def warrant_of(claim: ClaimSupport) -> str:
     """What lets a claim into L3, in words; empty where nothing does yet."""
+    if claim.confirmed and (claim.tier < USER_SAID or _acts(claim)):
+        return "confirmed by a person"
+    if _acts(claim):
+        return ""
     if claim.tier >= USER_SAID:
         return "said by the user"
-    if claim.confirmed:
-        return "confirmed by a person"
     if claim.sessions >= enough_sessions(claim.kind, claim.tier, claim.denials):
         proof = ", proved by a run that passed" if claim.tier == PROVED else ""
         return f"seen in {claim.sessions} sessions{proof}"
@@ -123,12 +127,18 @@ def missing_of(claim: ClaimSupport) -> tuple[str, ...]:
     missing = tuple(c.why for c in checks_of(claim) if not c.passed)
     if warrant_of(claim):
         return missing
+    if _acts(claim):
+        return (*missing, "a person confirms it: whoever follows it fetches, runs, sends or takes away something")
     more = enough_sessions(claim.kind, claim.tier, claim.denials) - claim.sessions
     return (
         *missing,
         f"one of: the user says so, {more} more session{'s' if more > 1 else ''}, "
         f"a person confirms it, a judge at {SURE_JUDGE} or more",
     )
+
+
+def _acts(claim: ClaimSupport) -> bool:
+    return acts(claim.text, claim.polarity)
 
 
 def enough_sessions(kind: InsightKind, tier: int, denials: int) -> int:

@@ -30,7 +30,7 @@ _ADDED_IN_FRONT = patterns.compile(r"\s*(?:# (?!My request)|This block is automa
 _REQUEST = patterns.compile(r"^## My request for Codex:", patterns.M)
 """Behind it stand the user's own words; in front what an editor or app adds: open files, selections, attachments."""
 
-_BLANK = "\N{EM SPACE}"
+BLANK = "\N{EM SPACE}"
 """What stands for words that are not the user's: white, but no indentation, which would make code of the rest."""
 
 _COMMAND = patterns.compile(r"<command-name>\s*/?(?P<name>[^<]*?)\s*</command-name>")
@@ -65,7 +65,7 @@ class Said(NamedTuple):
 def said_in(prompt: str) -> Said:
     """Separate a user's own words from what the client put in their place."""
     if _ADDED_IN_FRONT.match(prompt) and (request := _REQUEST.search(prompt)):
-        prompt = _BLANK * request.end() + prompt[request.end() :]
+        prompt = BLANK * request.end() + prompt[request.end() :]
     if _CLIENT_TEXT.match(prompt):
         return Said("client", "", "")
     if shell := _SHELL.match(prompt):
@@ -91,7 +91,7 @@ def _without_client_blocks(prompt: str) -> str:
         close = f"</{tag['tag']}>"
         at = prompt.find(close, tag.end())
         block_end = at + len(close) if at >= 0 else len(prompt)
-        pieces += prompt[end : tag.start()], _BLANK * (block_end - tag.start())
+        pieces += prompt[end : tag.start()], BLANK * (block_end - tag.start())
         end = block_end
     return "".join([*pieces, prompt[end:]])
 
@@ -102,7 +102,7 @@ def _command(prompt: str, name: str, args: tuple[int, int]) -> Said:
     words = f"/{name} {given}".strip()
     if name.split(":")[-1] in _BUILT_IN:
         return Said("command", "", words, name)
-    text = _BLANK * start + prompt[start:end] + _BLANK * (len(prompt) - end)
+    text = BLANK * start + prompt[start:end] + BLANK * (len(prompt) - end)
     return Said("user", text, words, name)
 
 

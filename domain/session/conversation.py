@@ -41,6 +41,7 @@ from memctl.domain.language.prompts import (
 )
 from memctl.domain.language.sayings import is_rule, sayings_in
 from memctl.domain.language.tasks import canonical_of, description_of, task_key, task_type_of
+from memctl.domain.language.typed import typed_of
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.session.episodes import CERTAIN, EpisodeSoFar
 from memctl.domain.session.outcome_rules import SAID, Verdict
@@ -135,7 +136,7 @@ class Conversation:
         about = self._about_prompt(words)
         self._say(placed, text, words, kind, start, end, about)
         self._about |= words_in(words)
-        self._claimed(placed, text, text[start:end], start, about, "user", lasting=True)
+        self._claimed(placed, text, typed_of(text[start:end]), start, about, "user", lasting=True)
 
     def refused_change(self) -> None:
         """The user refused a change to a file."""
@@ -176,9 +177,10 @@ class Conversation:
             spoken = text[mood.start : mood.end]
             span = span_of(placed, text, mood.start, mood.end)
             self._assert.make(MoodShown, placed, about_prompt, span, score=mood.score, words=spoken)
-        for decision in decisions_by_user(said.text):
+        typed = typed_of(said.text)
+        for decision in decisions_by_user(typed):
             self.decided(placed, span_of(placed, text, decision.start, decision.end), decision, "user")
-        self._claimed(placed, text, said.text, 0, about_prompt, "user")
+        self._claimed(placed, text, typed, 0, about_prompt, "user")
 
     def _sayings(self, placed: OrderedEvent, prompt: Prompted, turn: UUID) -> None:
         """What the user says, sentence by sentence: it may have been said in an earlier session."""

@@ -15,6 +15,7 @@ from memctl.domain.code.mentions import libraries_declared, libraries_installed,
 from memctl.domain.failures.explanations import sentences
 from memctl.domain.failures.signatures import errors_in
 from memctl.domain.failures.templates import plain, template_of
+from memctl.domain.knowledge.acting import acts
 from memctl.domain.language.claims import claims_in, own_prose
 from memctl.domain.language.decisions import decisions_by_agent, decisions_by_user
 from memctl.domain.language.hypotheses import findings_in
@@ -22,6 +23,7 @@ from memctl.domain.language.mood import mood_of
 from memctl.domain.language.prompts import asks_for_work, is_complaint, said_in, words_in
 from memctl.domain.language.summaries import account_of
 from memctl.domain.language.tasks import description_of
+from memctl.domain.language.typed import passages_of
 from memctl.domain.projects.stack import imports_in, manifest_in, subject_of
 from memctl.domain.shell.commands import parts_of, without_documents, written_by
 from memctl.domain.support import patterns
@@ -42,6 +44,8 @@ building without a name of an error
 """Of a build: below what looks like a traceback nothing ends it. `re` took k^7 steps for k blanks before each line."""
 
 FUNCTIONS: dict[str, Callable[[str], object]] = {
+    "acts": acts,
+    "passages_of": passages_of,
     "account_of": lambda text: account_of(text, 1_000),
     "asks_for_work": asks_for_work,
     "canonical": canonical,

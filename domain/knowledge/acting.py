@@ -1,0 +1,53 @@
+"""Claims that act: whoever follows one fetches, runs, sends or takes away something. A person confirms it first."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from memctl.domain.failures.solutions import is_risky
+from memctl.domain.support import patterns
+
+_REACHES_OUT = patterns.compile(
+    r"\b(?:https?|ftp|ssh|git|file|data)://|\bgit@|\bwww\.|\b(?:\d{1,3}\.){3}\d{1,3}\b|"
+    r"\|\s*(?:sudo\s+)?(?:ba|z|da|k|fi)?sh\b|\|\s*(?:python|perl|ruby|node|iex|pwsh|powershell)|\$\(|"
+    r"\b(?:ba|z|da)?sh -c\b|\beval\b|\biwr\b|\bbase64\b|"
+    r"\b(?:registry|registries|package index|index[- ]url|mirror|tarball)\b|"
+    r"\b(?:credentials?|passwords?|passphrase|secrets?|tokens?|api[- ]?keys?|private key|ssh key|keychain|id_rsa|"
+    r"\.netrc|\.npmrc|\.pypirc|kubeconfig)\b|"
+    r"레지스트리|비밀번호|자격 ?증명|토큰|인증 ?키",
+    patterns.I,
+)
+"""What no claim may hold, whether it says do or do not: an address, a pipe to a shell, a registry, a credential."""
+
+_CHANGES = patterns.compile(
+    r"\b(?:permissions?|allow-?list|white-?list|dangerously|skip-permissions|no-verify|insecure|auto-?approve|"
+    r"always (?:allow|approve|accept|trust|run|execute|start|call|invoke|install|download|fetch|send|upload|post)|"
+    r"(?:allowed|permitted|free|okay|ok) to|without (?:asking|confirm\w*|approval|review)|"
+    r"rm -\w+|git clean|reset --hard|drop (?:table|database|schema)|truncate|"
+    r"delet(?:e|es|ed|ing)|remov(?:e|es|ed|ing)|wipe|erase|purge|unlink|shred|overwrite|"
+    r"push(?:es|ed|ing)?|disabl(?:e|es|ed|ing)|turn off|bypass|ignore (?:all|any|previous|the))\b|"
+    r"푸시|삭제|지워|권한|설치|무시|(?:항상|반드시|꼭) .{0,60}실행",
+    patterns.I,
+)
+"""What a claim may forbid, and not ask for by itself."""
+
+_FORBIDS_NOT = patterns.compile(
+    r"\b(?:forget|skip|omit|fail|hesitate|instead|"
+    r"(?:never|don'?t|not) (?:ever )?(?:ask|wait|refuse|stop|block|prevent|hold|delay|object|question|check|confirm)|"
+    r"without (?:push|delet|remov|disabl|wip|purg|turn|bypass))",
+    patterns.I,
+)
+"""Words by which a prohibition asks for what it names."""
+
+
+def acts(text: str, polarity: int = 1) -> bool:
+    """Whether a claim acts: it holds an address, a pipe to a shell, a registry, a credential, a command that installs
+    or widens rights, or it asks for a deletion, a push, a permission, or for something always to be run.
+
+    A plain prohibition ("never push to main", polarity -1) may name what it forbids, but nothing that reaches out.
+    """
+    seen = "".join(char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) != "Cf")
+    if _REACHES_OUT.search(seen) or is_risky(seen):
+        return True
+    seen = seen.replace("not by a push", "")
+    return _CHANGES.search(seen) is not None and (polarity >= 0 or _FORBIDS_NOT.search(seen) is not None)

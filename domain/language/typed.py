@@ -1,0 +1,113 @@
+"""What of a user's prompt was typed, and what was pasted into it or put there by the client."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from memctl.domain.language.prompts import BLANK
+from memctl.domain.support import patterns
+
+Origin = Literal["typed", "pasted", "client"]
+"""Who a passage of a prompt is from. Only what is typed is the user's word; the rest is material."""
+
+
+class Passage(NamedTuple):
+    start: int
+    end: int
+    origin: Origin
+
+
+_CLIENT = patterns.compile(
+    r"\s*(?:Implement the following plan|Please implement this plan|Execute the following plan|"
+    r"\[Request interrupted|Caveat: The messages below|This session is being continued|"
+    r"# (?:AGENTS\.md|Context from my IDE|Files mentioned)|"
+    r"<(?:ide_|system-reminder|environment_context|user_instructions)|"
+    r"The user opened the file|The user selected the lines|The following is the (?:plan|conversation))",
+    patterns.I,
+)
+_FROM_HERE = patterns.compile(
+    r"""^[ \t>*_#-]*(?:
+        (?:from|to|cc|subject|date|sent|reply-to|message-id|von|betreff):\s\S
+        |-+\s*(?:original|forwarded|begin|start)\b
+        |begin\ forwarded\ message
+        |on\ .{4,80}\ wrote:\s*$
+        |(?:here(?:'s|\ is|\ are)|this\ is|see|below\ is|below\ are)\b.{0,80}:\s*$
+        |(?:the\ )?(?:(?:github\ |gitlab\ |jira\ |linear\ |pr\ |code\ |review\ |bot\ |their\ |his\ |her\ )?
+            (?:issue|ticket|bug\ report|email|e-mail|mail|message|comments?|review|feedback|readme|docs?|documentation
+            |article            |page|web\ ?page|post|thread|discussion|transcript|response|answer
+            |changelog|release\ notes?|spec|description|summary|context|quote|instructions?|plan|prompt))
+            (?:\ (?:body|text|content|comment|description|\#?\d+|from\ [^:\n]{1,40}|says|said|reads))?:(?:\s|$)
+        |(?:the\ )?(?:logs?|output|errors?|stack\ ?trace|traceback):\s*$
+        |[^\n]{0,60}\bmessage\ from\ (?:an|another|the|a)\b
+        |\[{1,2}\ ?\#{2}|@?\[(?:system|user|assistant)\]:
+        |\S{1,40}(?:\[bot\]|\ commented|\ wrote|\ said|\ replied|\ left\ a\ comment|\ reviewed)\b
+        |(?:coderabbit\S*|copilot|gemini-code-assist|sourcery|dependabot|renovate|cursor\ bugbot|github-actions)\b
+        |(?:issue|pr|pull\ request)\ ?\#\d+
+        |\#{1,6}\s\S
+        |(?:commit|diff\ --git|index)\ [0-9a-f]{7,}|diff\ --git\ |@@\ -
+        |(?:actionable\ comments|nitpick|potential\ issue|suggested\ (?:fix|change)|steps\ to\ reproduce
+            |expected\ behaviou?r|actual\ behaviou?r|prompt\ for\ ai\ agents)
+    )""",
+    patterns.I | patterns.M | patterns.X,
+)
+"""A line from which on a prompt is a mail, an issue, a review, a document. What was typed stands in front of it."""
+
+_BLOCK = patterns.compile(
+    r"^[ \t]*(?:```|~~~).*?^[ \t]*(?:```|~~~)[^\n]*$|^[ \t]*(?:```|~~~).*\z", patterns.S | patterns.M
+)
+_TAGGED = patterns.compile(
+    r"^[ \t]*<[A-Za-z][\w:-]*(?:\s[^<>\n]*)?>.*?(?:^|>|\S)</[A-Za-z][\w:-]*>|<!--.*?-->", patterns.S | patterns.M
+)
+_LINE = patterns.compile(
+    r"""^[ \t]*(?:>|\||\$\ |❯|➜|%\ |PS\ [A-Z]:|at\ \S+\(|-{3,}|={3,}|\d+[:→|]|\[\d\d|\d{4}-\d\d-\d\d|[⏺✓✗⎿●│├└╭╰]
+        |(?:error|warning|info|debug|fatal|note|hint|usage|traceback)\b[^\n:]{0,40}:|file\ "|\w+(?:Error|Exception)\b
+        |\S+:\d+:\d+:?\s|[*•]\s\S+:\s\d+$|---\ FAIL|\s*\^
+        |[\w.-]+@[\w.-]+[:~]\S*[$\#]\ )[^\n]*$""",
+    patterns.I | patterns.M | patterns.X,
+)
+_REVIEW = patterns.compile(r"^[ \t*_]*(?:critical|high|medium|low)[ -]severity\b", patterns.I | patterns.M)
+"""A line of a bot's review, below its title."""
+
+_LONG = 1_500
+"""Characters from which a prompt without any such mark counts as a document that was pasted whole."""
+
+
+def passages_of(prompt: str) -> tuple[Passage, ...]:
+    """The prompt in passages without a gap, each typed, pasted or the client's.
+
+    Behind the heading of a mail, an issue, a review or a document all is pasted: who pastes marks no end. Where in
+    doubt, a passage is pasted: a user who is not heard says it again, and one in whose name another speaks never knows.
+    """
+    if not prompt:
+        return ()
+    if _CLIENT.match(prompt):
+        return (Passage(0, len(prompt), "client"),)
+    if len(prompt) >= _LONG or _REVIEW.search(prompt):
+        return (Passage(0, len(prompt), "pasted"),)
+    tail = _FROM_HERE.search(prompt)
+    end = tail.start() if tail else len(prompt)
+    blocks = [match.span() for pattern in (_BLOCK, _TAGGED, _LINE) for match in pattern.finditer(prompt[:end])]
+    found: list[Passage] = []
+    at = 0
+    for start, stop in sorted(blocks):
+        if stop <= at:
+            continue
+        if start > at:
+            found.append(Passage(at, start, "typed"))
+        found.append(Passage(max(start, at), stop, "pasted"))
+        at = stop
+    if at < end:
+        found.append(Passage(at, end, "typed"))
+    if end < len(prompt):
+        found.append(Passage(end, len(prompt), "pasted"))
+    return tuple(found)
+
+
+def typed_of(prompt: str) -> str:
+    """The prompt with blanks for all that was not typed, line breaks and offsets kept."""
+    return "".join(
+        prompt[start:end]
+        if origin == "typed"
+        else "".join(char if char == "\n" else BLANK for char in prompt[start:end])
+        for start, end, origin in passages_of(prompt)
+    )

