@@ -22,6 +22,7 @@ from memctl.api.reading.feedback import pinned
 from memctl.api.reading.pages import one
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
+from memctl.api.reading.records import CoreSectionItem
 from memctl.api.reading.views import BugHit, Found, Json
 from memctl.api.search.engine import Engine, Question
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
@@ -196,7 +197,7 @@ def _always(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
     """Core memory and what is pinned, with the keys of what that was made of."""
     lines = [
         _line(f"{(row.changed_at or '')[:10]} {row.section}: {quoted(row.text, TEXT)}", f"core/{row.section}")
-        for row in claims.core_memory(reader)[:MOST_SECTIONS]
+        for row in _by_people(claims.core_memory(reader))[:MOST_SECTIONS]
     ]
     wanted = pinned(reader, places)[:MOST_PINNED]
     lines += [
@@ -223,6 +224,12 @@ def _known(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
         text = f"{(row.last_seen or '')[:10]} {quoted(row.text, 300)}"
         lines.append(_line(text, row.id, memory=row.memory_id))
     return lines, {row.text for row in kept[:MOST_CLAIMS]}
+
+
+def _by_people(sections: Sequence[CoreSectionItem]) -> list[CoreSectionItem]:
+    """Those that a person wrote last. An agent may write core memory for any reason that it read somewhere, and a start
+    would give it to every project as settled."""
+    return [each for each in sections if each.by == "user"]
 
 
 def _says_no_more(words: frozenset[str], other: frozenset[str]) -> bool:

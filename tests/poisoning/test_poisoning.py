@@ -26,8 +26,7 @@ from memctl.infra.vectors import store
 from memctl.workers.folding.outbox import Outbox
 
 OTHER = "/work/elsewhere"
-_CORE = "core memory that an agent wrote is given at each start, in every project"
-NOT_YET = {"core-memory": _CORE, "core-memory-pipe": _CORE}
+NOT_YET: dict[str, str] = {}
 """Attacks that get through, each with the reason."""
 
 
@@ -87,6 +86,10 @@ def held(api: Api, location: str) -> dict[str, str]:
         status, _, body = api.ask(f"/v1/{route}?here={location}&limit=200")
         assert status == 200, (route, body)
         answers[route] = body.decode()
+    # The list says of each section who wrote it; what it says is a person's has to be one.
+    sections = json.loads(answers["core"])["items"]
+    assert {each["by"] for each in sections} <= {"user", "agent"}
+    answers["core"] = json.dumps([each for each in sections if each["by"] == "user"])
     return answers
 
 
