@@ -11,9 +11,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
+from psycopg import sql
 
 from memctl.api.reading import models
-from memctl.api.reading.pages import between, equal, page, several
+from memctl.api.reading.feedback import regards
+from memctl.api.reading.pages import Condition, between, equal, page, several
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Found
 from memctl.domain.retrieval.passages import MOST_TURNS, Exchange, exchange_of, likeness, passages
@@ -26,6 +28,9 @@ BEFORE, AFTER = 1, 8
 
 AROUND_US = 12 * 3_600_000_000
 """How far from a turn others of its conversation are looked for."""
+
+MOST_CONVERSATIONS, MOST_LOADED = 6, 100
+"""Conversations that are looked at for one question, and turns that are read of each."""
 
 SAME_SUBJECT = 0.145
 """From this likeness on two conversations are about one subject, and the later one is said first. Of sde-bench's six
@@ -65,7 +70,7 @@ def conversations(reader: Reader, found: Sequence[Found]) -> list[Conversation]:
         if row is not None and row.sessions and row.kind in ("turn", "episode"):
             by_session.setdefault(row.sessions[0], []).append(row)
     made: list[Conversation] = []
-    for session, hits in by_session.items():
+    for session, hits in list(by_session.items())[:MOST_CONVERSATIONS]:
         best = rows[hits[0].id]
         turns = _around(reader, session, hits)
         # A fork or a copy of a session says the same once more.
@@ -109,12 +114,17 @@ def _around(reader: Reader, session: str, hits: Sequence[Memory]) -> tuple[Memor
     p, first = models.memories, min(hits, key=lambda row: row.first_at)
     since = min(row.first_at for row in hits) - AROUND_US
     until = max(row.occurred_at for row in hits) + AROUND_US
+    of_session = Condition(sql.SQL("row->'sessions' @> to_jsonb(%s::text)"), (session,))
     conditions = [
-        *equal(p, "location", first.location), *equal(p, "kind", "turn"), *between(p, "occurred_at", since, until)
+        *equal(p, "location", first.location), *equal(p, "kind", "turn"), *between(p, "occurred_at", since, until),
+        of_session,
     ]  # fmt: skip
-    rows, _ = page(reader, p, "occurred_at", conditions, limit=200)
+    rows, _ = page(reader, p, "occurred_at", conditions, limit=MOST_LOADED)
+    # What a person rejected is said no more, in whatever it stands.
+    said = regards(reader, [keyed.key for keyed in rows])
     turns = sorted(
-        (keyed.row for keyed in rows if session in keyed.row.sessions), key=lambda row: (row.occurred_at, row.id)
+        (keyed.row for keyed in rows if keyed.key not in said or not said[keyed.key].rejected),
+        key=lambda row: (row.occurred_at, row.id),
     )
     wanted = {row.id for row in hits}
     places = [number for number, row in enumerate(turns) if row.id in wanted] or [0]

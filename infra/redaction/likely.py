@@ -79,7 +79,6 @@ _PUBLIC = _words(
 _STRONG = patterns.compile(
     r"secret|token|pass|pwd|credential|(?:api|access|private|auth|account)[ _.-]?key", patterns.I
 )
-_PASSWORD = patterns.compile(r"(?:pass(?:word|wd|wort|phrase|code)?|pwd)s?$", patterns.I)
 
 
 def entropy(value: str) -> float:

@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 from doors import Door, door_to
-from events import observed
+from events import observed, stated
 
 from memctl.api.assist.conversations import amended_first
 from memctl.api.assist.recall import Injection, recall
+from memctl.api.reading import models
+from memctl.api.reading.pages import page
 from memctl.api.reading.places import Places
 from memctl.api.search.engine import Engine, Question
 from memctl.domain.events.event import NewEvent
+from memctl.domain.events.feedback import KnowledgeRejected
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived
 from memctl.infra.embedders import embedders_of
 from memctl.infra.log.append import append
@@ -107,6 +110,19 @@ def test_the_amendment_stands_before_what_it_amends(door: Door, engine: Engine) 
 def test_a_chore_asks_memory_nothing(door: Door, engine: Engine, prompt: str) -> None:
     append(door.connection, 1, session("one", ((prompt, "Pushed to the branch, the commit is there."),), 0))
     assert at_prompt(door, engine, prompt).text == ""
+
+
+def test_what_a_person_rejected_is_said_no_more_in_whatever_it_stands(door: Door, engine: Engine) -> None:
+    append(door.connection, 1, [*session("one", FIRST, 0), *session("two", OTHER, DAY)])
+    settled = [
+        keyed.key
+        for keyed in page(door.known(), models.memories, "occurred_at", [], limit=50)[0]
+        if "keep the newer record" in keyed.row.text and keyed.row.kind == "turn"
+    ]
+    assert "keeps the newer record" in at_prompt(door, engine).text
+    no = [stated("knowledge/verdicts", KnowledgeRejected(claim=key, why="no"), f"no-{key}", at=9) for key in settled]
+    append(door.connection, 1, no)
+    assert "keeps the newer record" not in at_prompt(door, engine).text
 
 
 def test_a_session_is_not_given_its_own_words(door: Door, engine: Engine) -> None:
