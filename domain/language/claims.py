@@ -25,6 +25,9 @@ PASTED_FROM = 1500
 _LONGEST, _SHORTEST = 240, 12
 """Characters of a sentence that claims something: a longer one is a paragraph, a shorter one says too little."""
 
+_TRIMMED = 2_000
+"""Characters that may be cut off the ends of a sentence: each cut looks at what is left."""
+
 
 class Claim(msgspec.Struct, frozen=True):
     """A claim in somebody's words: `text[start:end]` is the quote.
@@ -310,6 +313,8 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
     """Spans of sentences, list marks and brackets left out."""
     for match in _SENTENCE.finditer(text):
         start, end = match.span()
+        if end - start > _LONGEST + _TRIMMED:
+            continue
         head = _HEAD.match(text, start, end)
         start = head.end() if head and head.end() < end else start
         if text[start - 1 : start] == "." and not text[start - 2 : start - 1].strip():
