@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
+from string import ascii_letters, digits
 from typing import Literal, NamedTuple
 
 from memctl.domain.events.facts import PromptKind
 from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
+from memctl.domain.support.text import Blanked
 
 _CLIENT_TAGS = (
     "system-reminder|ide_opened_file|ide_selection|ide_diagnostics|task-notification|local-command-stdout|"
@@ -180,6 +182,8 @@ _REFERS = patterns.compile(
     patterns.I,
 )
 _WORD = patterns.compile(r"[A-Za-z][A-Za-z0-9_]{3,}|[가-힣]{2,}")
+_NO_LETTERS = f"{digits}_"
+_IN_WORDS = Blanked(but=ascii_letters + _NO_LETTERS)
 _HANGUL = patterns.compile(r"[가-힣]")
 _COMMON = words_of(
     "this that with from have will would could should there their they them then than what when where which while "
@@ -192,7 +196,12 @@ _COMMON = words_of(
 @lru_cache(maxsize=256)
 def words_in(text: str) -> frozenset[str]:
     """The words of a text that say what it is about."""
-    found = set(map(str.lower, _WORD.findall(text[:20_000])))
+    text = text[:20_000]
+    if text.isascii():  # which the pattern takes four times as long for
+        words = (word.lstrip(_NO_LETTERS) for word in text.translate(_IN_WORDS).lower().split())
+        found = {word for word in words if len(word) > 3}
+    else:
+        found = set(map(str.lower, _WORD.findall(text)))
     return frozenset(word[:7] for word in found - _COMMON)
 
 
