@@ -183,7 +183,7 @@ _REFERS = patterns.compile(
 )
 _WORD = patterns.compile(r"[A-Za-z][A-Za-z0-9_]{3,}|[가-힣]{2,}")
 _NO_LETTERS = f"{digits}_"
-_IN_WORDS = Blanked(but=ascii_letters + _NO_LETTERS)
+_IN_WORDS = Blanked(but=ascii_letters + _NO_LETTERS, first="가", last="힣")
 _HANGUL = patterns.compile(r"[가-힣]")
 _COMMON = words_of(
     "this that with from have will would could should there their they them then than what when where which while "
@@ -196,12 +196,12 @@ _COMMON = words_of(
 @lru_cache(maxsize=256)
 def words_in(text: str) -> frozenset[str]:
     """The words of a text that say what it is about."""
-    text = text[:20_000]
-    if text.isascii():  # which the pattern takes four times as long for
-        words = (word.lstrip(_NO_LETTERS) for word in text.translate(_IN_WORDS).lower().split())
-        found = {word for word in words if len(word) > 3}
-    else:
-        found = set(map(str.lower, _WORD.findall(text)))
+    found: set[str] = set()
+    for run in text[:20_000].translate(_IN_WORDS).split():
+        if not run.isascii():
+            found.update(map(str.lower, _WORD.findall(run)))
+        elif len(word := run.lstrip(_NO_LETTERS)) > 3:  # as the pattern says, in a quarter of the time
+            found.add(word.lower())
     return frozenset(word[:7] for word in found - _COMMON)
 
 

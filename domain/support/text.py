@@ -52,7 +52,8 @@ class Blanked(dict[int, int]):
         self._between = range(ord(first), ord(last) + 1) if first else range(0)
 
     def __missing__(self, code: int) -> int:
-        return code if code in self._between else 0x20
+        self[code] = kept = code if code in self._between else 0x20
+        return kept
 
 
 class _Keeping(dict[int, str | int]):
