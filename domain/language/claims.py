@@ -7,7 +7,8 @@ the one task at hand is no claim. A rule says which words must stand where; noth
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Literal
 
 import msgspec
@@ -346,10 +347,17 @@ def _is_question(sentence: str, *, asked: bool = False) -> bool:
     return _ASKS_AT_END.search(sentence, max(last - _TAIL, 0)) is not None
 
 
+@cache
+def _rules() -> Callable[[str], set[int]]:
+    """Which of the rules may hold of a sentence: one look at it instead of one for each."""
+    return patterns.occurring([rule.pattern for rule in RULES])
+
+
 def _claim(sentence: str, start: int, lasting: bool) -> Claim | None:
     if _is_question(sentence) or _ENDS_OPEN.search(sentence, max(len(sentence) - _TAIL, 0)):
         return None
-    for rule in RULES:
+    for index in sorted(_rules()(sentence)):
+        rule = RULES[index]
         match = rule.pattern.match(sentence)
         if match is None or (lasting and not rule.lasting):
             continue
