@@ -183,6 +183,10 @@ class _Guard:
                 self._try()
         finally:
             os.close(ended)
+        return self._ended()
+
+    def _ended(self) -> int | Stuck:
+        """The exit code of the process that has ended by itself, or what it was at where it crashed."""
         code = os.waitstatus_to_exitcode(os.waitpid(self._child, 0)[1])
         if self._asked is not None:
             return 0
