@@ -89,6 +89,7 @@ RULES: dict[tuple[str, str], Rule] = {
     ("GET", "/v1/hindsight"): _READ,
     ("GET", "/v1/hindsight/"): _READ,
     ("GET", "/v1/projects"): _READ,
+    ("GET", "/v1/projects/waiting"): _READ,
     ("GET", "/v1/project"): _READ,
     ("GET", "/v1/tools"): _rule("read", whole=True),
     ("GET", "/v1/events/types"): _READ,

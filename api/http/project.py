@@ -23,6 +23,12 @@ def routes(answers: Answers) -> APIRouter:
         """Every project, newest first, with its locations and what was merged into it."""
         return answers.found(request, lambda reader: Listing(pages.listed(projects_of(reader).all)))
 
+    @router.get("/projects/waiting")
+    def waiting(request: Request) -> Response:
+        """Every checkout that says it is of a known project and waits for a person's word. Until then nothing of the
+        one is used in the other. `merge-projects` says yes, `split-project` no."""
+        return answers.found(request, lambda reader: Listing(pages.waiting(projects_of(reader))))
+
     @router.get("/project")
     def project(request: Request, project: Project = None, here: Here = None) -> Response:
         """What is known of one project: stack, commands, structure, conventions, hot spots, issues, what is preferred
