@@ -497,26 +497,19 @@ class Projects:
 
     def _waiting(self) -> list[Waiting]:
         """What would join a known project if it were believed."""
-        found = {
-            Waiting(path, remote, self._anchor_at(_REMOTE_NODE + remote)): None
-            for remote, claims in self._claimants.items()
-            for path in claims
-            if not self._is_one(path, _REMOTE_NODE + remote)
-        }
+        claimed = {(p, remote, _REMOTE_NODE + remote) for remote, paths in self._claimants.items() for p in paths}
         for place in self._places.values():
             path, claim = self._own_path(place), place.unproven
-            may_ask = claim and place.free and path not in self._refused and self._base_of(claim)
-            if may_ask and not self._is_one(path, claim):
-                found[Waiting(path, claim, self._anchor_at(claim))] = None
-        return sorted(found, key=lambda each: (each.root, each.claims))
-
-    def _is_one(self, path: str, other: str) -> bool:
-        return self._find(path) == self._find(other)
-
-    def _anchor_at(self, node: str) -> str:
-        """The anchor of the project that a node is of."""
-        group = self._find(node)
-        return self._leading(anchor for base, anchor in self._anchors.items() if self._find(base) == group)
+            if claim and place.free and path not in self._refused and self._base_of(claim):
+                claimed.add((path, claim, claim))
+        anchors: dict[str, list[str]] = defaultdict(list)
+        for base, anchor in self._anchors.items():
+            anchors[self._find(base)].append(anchor)
+        return [
+            Waiting(path, claim, self._leading(anchors[self._find(node)]))
+            for path, claim, node in sorted(claimed)
+            if self._find(path) != self._find(node)
+        ]
 
     def _claimed_with(self, place: Place, roots: set[str]) -> Sequence[str]:
         """What a place is joined to by claims alone. It joins nothing that others showed to anything."""
@@ -581,6 +574,7 @@ class Projects:
         for location in sorted(self._places):
             members[self._find(location)].append(location)
         self._by_root: dict[str, Project] = {}
+        self._waits = {each.root: each.claims for each in self.waiting}
         found = []
         for locations in members.values():
             project = self._project(locations)
@@ -612,7 +606,7 @@ class Projects:
             locations=tuple(locations),
             parts=(anchor, *(a for a in anchors if a != anchor)),
             last_seen=max(place.last_seen for place in places),
-            waits_for=next((each.claims for each in self.waiting if each.root in roots), ""),
+            waits_for=next((self._waits[root] for root in sorted(roots) if root in self._waits), ""),
         )
 
     def _leading(self, anchors: Iterable[str]) -> str:

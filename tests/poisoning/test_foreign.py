@@ -4,6 +4,10 @@ person says that it is of it. A worktree that git's files prove is of it at once
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -128,8 +132,14 @@ MADE_OF_FILES = [each for each in FOREIGN[8:] if each.name not in IN_PLACE]
 def test_a_checkout_that_was_never_met_is_given_nothing(stage: Stage, tmp_path: Path, pretence: Pretence) -> None:
     """Before anything of it is folded, git's files are all that says where it is of."""
     new = pretence.make(tmp_path / "new", stage.victim)
-    about = "which package is for dates, not floats, not quartz?"
-    assert OURS not in "".join(unasked(stage.api, str(new), about).values())
+    assert OURS not in shown(stage.api, new)
+
+
+def test_a_checkout_inside_the_project_that_was_never_met_is_given_nothing_unasked(stage: Stage) -> None:
+    new = stage.victim / "vendor" / "never-met"
+    new.mkdir(parents=True)
+    git(new, "init", "-q")
+    assert OURS not in "".join(unasked(stage.api, str(new), "which package is for dates, not quartz?").values())
 
 
 def test_a_session_that_begins_in_a_second_clone_is_asked_once_what_to_run(stage: Stage) -> None:
@@ -156,6 +166,23 @@ def say(stage: Stage, name: str, **given: str) -> int:
     return status
 
 
+def terminal(stage: Stage, *words: str, person: bool) -> int:
+    """The exit code of a command of memctl, run by a person who says yes at a terminal, or by a program."""
+    ours, theirs = pty.openpty()
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "memctl.cli", *words], env={**os.environ, **stage.api.environment},
+            stdin=theirs if person else subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        os.write(ours, b"y\n")
+        process.communicate(None if person else b"y\n", timeout=60)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    drained(stage.database)
+    return process.returncode
+
+
 def test_a_second_clone_is_of_the_project_from_a_persons_yes_until_their_no(stage: Stage) -> None:
     clone = stage.folder / "clone"
     git(stage.folder, "clone", "-q", str(stage.victim), str(clone))
@@ -165,10 +192,14 @@ def test_a_second_clone_is_of_the_project_from_a_persons_yes_until_their_no(stag
     assert waiting(stage.api)[str(clone)] == SHARED
     assert say(stage, "merge-projects", into=SHARED, project=str(clone), by="agent") == 422
     assert OURS not in shown(stage.api, clone)
-    assert say(stage, "merge-projects", into=SHARED, project=str(clone)) == 200
+    assert terminal(stage, "project", "merge", SHARED, str(clone), person=False) == 2
+    assert terminal(stage, "project", "join", str(clone), person=False) == 2
+    assert str(clone) in waiting(stage.api)
+    assert terminal(stage, "project", "join", str(clone / "src"), person=True) == 0
     assert OURS in shown(stage.api, clone)
     assert "candidly" in shown(stage.api, stage.victim)
     assert str(clone) not in waiting(stage.api)
+    assert terminal(stage, "project", "join", str(clone), person=False) == 3
     assert say(stage, "split-project", project=str(clone)) == 200
     assert OURS not in shown(stage.api, clone)
     assert str(clone) not in waiting(stage.api)
