@@ -205,6 +205,18 @@ def test_a_second_clone_is_of_the_project_from_a_persons_yes_until_their_no(stag
     assert str(clone) not in waiting(stage.api)
 
 
+def test_what_waits_is_listed_for_review(stage: Stage) -> None:
+    def said(*words: str) -> str:
+        command, environment = [sys.executable, "-m", "memctl.cli", *words], {**os.environ, **stage.api.environment}
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False).stdout
+
+    root = str(stage.at["alternates"])
+    assert root in {each["root"] for each in json.loads(said("project", "list", "--waiting", "--json"))}
+    checks = {(each["part"], each["name"]): each for each in json.loads(said("doctor", "--json"))["checks"]}
+    assert checks["projects", "waiting"]["result"] == "ok"
+    assert f"{root} says that it is of {stage.victim}" in checks["projects", "waiting"]["found"]
+
+
 def test_the_viewer_shows_what_waits_and_takes_a_word(stage: Stage) -> None:
     root = str(stage.at["copied"])
     assert root in stage.api.ask("/projects")[2].decode()
