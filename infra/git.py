@@ -11,23 +11,39 @@ from typing import NamedTuple
 
 from memctl.domain.projects.identity import remote_of
 from memctl.domain.support import patterns
-from memctl.domain.support.location import normalise
+from memctl.domain.support.location import normalise, project_of
 
 _LARGEST_CONFIG = 1 << 20
 """Bytes of a repository's configuration: a larger one was not written by git."""
 _LARGEST_BLOB = 16 << 20
 """Bytes of a file that is hashed: no source is larger."""
+_LONGEST_POINTER = 4096
+"""Bytes of a file that holds a path."""
 _SECTION = patterns.compile(r'^\s*\[remote "(?P<name>[^"\n]+)"\]', patterns.M)
 _URL = patterns.compile(r"^\s*url\s*=\s*(\S+)\s*$", patterns.M)
+_WORKTREE = patterns.compile(r"^\s*worktree\s*=\s*(.+?)\s*$", patterns.M)
 
 
 class Checkout(NamedTuple):
-    """A checkout that a directory lies in: its root, the root of the repository whose worktree it is (else empty), and
-    the normalised remote (`domain.projects.identity.remote_of`; empty where there is none on another host)."""
+    """What git's files say of the checkout that a directory lies in, as `ProjectIdentified` has it."""
 
     root: str
     repository: str
     remote: str
+    borrows: str = ""
+    checked: bool = True
+
+
+def checkout_at(location: str) -> Checkout | None:
+    """What git's files say of a location on this machine; None where it is not there, or no checkout is around it. That
+    there is none is said of a place whose name would make it a worktree."""
+    directory = Path(location)
+    try:
+        if not directory.is_absolute() or not directory.is_dir():
+            return None
+    except (OSError, ValueError):
+        return None
+    return checkout_of(directory) or (Checkout("", "", "") if project_of(location) != location else None)
 
 
 def checkout_of(directory: Path) -> Checkout | None:
@@ -35,34 +51,76 @@ def checkout_of(directory: Path) -> Checkout | None:
     try:
         for root in (directory, *directory.parents):
             mark = root / ".git"
+            if mark.is_symlink():
+                return _linked(root, mark.resolve(), by_file=False)
             if mark.is_dir():
-                return Checkout(normalise(str(root)), "", _remote(mark))
+                return _own(root, mark)
             if mark.is_file():
-                return _linked(root, mark)
-    except (OSError, ValueError):  # not ours to read, or a path that cannot be one
+                return _linked(root, root / _pointer(mark).removeprefix("gitdir:").strip())
+            if root.name != ".git" and _is_gitdir(root):
+                return _own(root, root)
+    except (OSError, ValueError, RuntimeError):  # not ours to read, or a path that cannot be one
         pass
     return None
 
 
-def _linked(root: Path, mark: Path) -> Checkout:
-    """A worktree or a submodule: its `.git` is a file that names its directory inside the repository's."""
-    gitdir = mark.read_text("utf-8", "replace")[:4096].removeprefix("gitdir:").strip()
-    own = root / gitdir
-    common = own / "commondir"
-    if not common.is_file():
-        return Checkout(normalise(str(root)), "", _remote(own))  # a submodule is a repository of its own
-    shared = (own / common.read_text("utf-8", "replace")[:4096].strip()).resolve()
-    # A bare repository's worktrees belong to the folder that is the repository.
-    repository = shared.parent if shared.name == ".git" else shared
-    return Checkout(normalise(str(root)), normalise(str(repository)), _remote(shared))
+def _own(root: Path, git: Path) -> Checkout:
+    return Checkout(normalise(str(root)), "", _remote(git), _lender(git))
+
+
+def _linked(root: Path, git: Path, *, by_file: bool = True) -> Checkout:
+    """A worktree, a submodule, or a checkout whose git directory lies elsewhere. Anyone may write a pointer to a git
+    directory of somebody else's; only where that points back is it one's own."""
+    here, git = root.resolve(), git.resolve()
+    common = git / "commondir"
+    if common.is_file():
+        shared = (git / _pointer(common)).resolve()
+        repository = _repository_of(shared)
+        back = git / _pointer(git / "gitdir") if (git / "gitdir").is_file() else git
+        mutual = git.parent == shared / "worktrees" and back.name == ".git" and back.parent.resolve() == here
+        if by_file and mutual and _is_gitdir(shared):
+            return Checkout(normalise(str(root)), repository, _remote(shared), _lender(shared))
+        return Checkout(normalise(str(root)), "", "", repository)
+    worktree = _WORKTREE.search(_config(git))
+    if git.is_relative_to(here) or (by_file and worktree and (git / worktree[1]).resolve() == here):
+        return _own(root, git)
+    return Checkout(normalise(str(root)), "", "", _repository_of(git) if git.is_dir() else "")
+
+
+def _lender(git: Path) -> str:
+    """The repository whose objects a git directory names as its own too."""
+    alternates = git / "objects" / "info" / "alternates"
+    if not alternates.is_file():
+        return ""
+    named = _pointer(alternates).partition("\n")[0]
+    return _repository_of((git / "objects" / named).resolve().parent) if named else ""
+
+
+def _repository_of(git: Path) -> str:
+    """The root of the repository that a git directory, or one inside it, belongs to. A bare one is its own."""
+    inner = next((each for each in (git, *git.parents) if each.name in (".git", ".bare")), None)
+    return normalise(str(git if inner is None else inner.parent))
+
+
+def _is_gitdir(git: Path) -> bool:
+    return (git / "HEAD").is_file() and (git / "objects").is_dir() and (git / "refs").is_dir()
+
+
+def _pointer(file: Path) -> str:
+    with file.open("rb") as opened:
+        return opened.read(_LONGEST_POINTER).decode("utf-8", "replace").strip()
+
+
+def _config(git: Path) -> str:
+    config = git / "config"
+    if not config.is_file() or config.stat().st_size > _LARGEST_CONFIG:
+        return ""
+    return config.read_text("utf-8", "replace")
 
 
 def _remote(git: Path) -> str:
     """The remote `origin`, else the only one."""
-    config = git / "config"
-    if not config.is_file() or config.stat().st_size > _LARGEST_CONFIG:
-        return ""
-    text = config.read_text("utf-8", "replace")
+    text = _config(git)
     remotes: dict[str, str] = {}
     for section in _SECTION.finditer(text):
         until = text.find("\n[", section.end())

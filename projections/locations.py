@@ -9,25 +9,23 @@ import msgspec
 
 from memctl.domain.events.facts import PlaceSeen
 from memctl.domain.projects.identity import REMOTES, ProjectIdentified
-from memctl.domain.support.bounded import Seen, newest, seen
+from memctl.domain.support.bounded import Seen, seen
 from memctl.domain.support.location import LONGEST
 from memctl.projections.kernel import Recorded, projection
 
-ROOTS, AROUND = 2, 8
-"""How many roots of each kind and directories around a location a row keeps, newest first."""
+AROUND = 8
+"""How many directories around a location a row keeps, newest first."""
 
 
 class Root(msgspec.Struct, frozen=True):
-    """A checkout that a location was found to lie in, and its repository where that is a worktree's.
-
-    `at` counts in microseconds; `recorded` are those that git's own files named.
-    """
+    """What git's own files said of a location, as `ProjectIdentified` has it. `at` counts in microseconds."""
 
     at: int
     id: str
     root: str
     repository: str = ""
-    recorded: bool = False
+    borrows: str = ""
+    checked: bool = False
 
 
 class Location(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,12 +36,13 @@ class Location(msgspec.Struct, frozen=True, kw_only=True):
     last_seen: int
     worked: bool = False
     """Something happened there; else it was only named."""
-    roots: tuple[Root, ...] = ()
-    """Those that were recorded first, each kind newest first."""
+    root: Root | None = None
+    """The newest of those that were read from both sides, else of all."""
     remotes: tuple[Seen, ...] = ()
+    """By git's files, or by the client's word in what it recorded of the session itself."""
+    first: Seen | None = None
+    """The remote that was named first, and when."""
     around: tuple[Seen, ...] = ()
-    modules: tuple[Seen, ...] = ()
-    """Go modules that were tested there."""
     claims: tuple[Seen, ...] = ()
     """Remotes that keys limited to projects said it has."""
     free: bool = True
@@ -51,7 +50,7 @@ class Location(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _rank(root: Root) -> tuple[bool, int, str]:
-    return root.recorded, root.at, root.id
+    return root.checked, root.at, root.id
 
 
 def _key(item: PlaceSeen | Recorded[ProjectIdentified]) -> str | None:
@@ -61,37 +60,24 @@ def _key(item: PlaceSeen | Recorded[ProjectIdentified]) -> str | None:
 @projection(row=Location, key=_key)
 def locations(row: Location | None, item: PlaceSeen | Recorded[ProjectIdentified]) -> Location | None:
     """Working directories: the checkout each lies in, its git remotes, and what shows that it is part of another."""
-    if isinstance(item, PlaceSeen):
-        observed: PlaceSeen | ProjectIdentified = item
-        at, id, recorded, around, remote = int(item.occurred_at), str(item.id), False, item.around, item.remote
-        root, module = Root(at, id, item.root), item.module
-        worked = not (item.root or item.remote or item.around or item.module)
-    else:
-        observed, at, id, recorded, around = (
-            item.payload,
-            int(item.event.occurred_at),
-            str(item.event.delivery_id),
-            True,
-            "",
-        )
-        root, remote, worked = Root(at, id, observed.root, observed.repository, recorded), observed.remote, True
-        module = ""
+    observed = item if isinstance(item, PlaceSeen) else item.payload
+    at = int(item.occurred_at if isinstance(item, PlaceSeen) else item.event.occurred_at)
     row = row or Location(location=_key(item) or "", first_seen=at, last_seen=at, free=False)
+    worked = not isinstance(observed, PlaceSeen) or not (observed.remote or observed.around)
     row = msgspec.structs.replace(
         row, first_seen=min(row.first_seen, at), last_seen=max(row.last_seen, at), worked=row.worked or worked
     )
+    remote = observed.remote
     if observed.confined:
         return msgspec.structs.replace(row, claims=seen(row.claims, remote, at, REMOTES, 300))
-    roots = row.roots
-    if root.root:
-        # One recorded word counts for more than any number of others, so each kind keeps its own newest.
-        same, others = ([r for r in roots if r.recorded == kind] for kind in (recorded, not recorded))
-        roots = tuple(sorted((*newest(tuple(same), root, ROOTS), *others), key=_rank, reverse=True))
-    return msgspec.structs.replace(
-        row,
-        roots=roots,
-        remotes=seen(row.remotes, remote, at, REMOTES, 300),
-        around=seen(row.around, around, at, AROUND, LONGEST),
-        modules=seen(row.modules, module, at, REMOTES, 300),
-        free=True,
-    )
+    first, around, root = row.first, row.around, row.root
+    if remote and (first is None or (at, remote) < (first.at, first.name)):
+        first = Seen(remote, at)
+    if isinstance(observed, PlaceSeen):
+        around = seen(around, observed.around, at, AROUND, LONGEST)
+    elif not isinstance(item, PlaceSeen) and (observed.root or observed.checked):
+        id = str(item.event.delivery_id)
+        found = Root(at, id, observed.root, observed.repository, observed.borrows, observed.checked)
+        root = found if root is None else max(found, root, key=_rank)
+    remotes = seen(row.remotes, remote, at, REMOTES, 300)
+    return msgspec.structs.replace(row, root=root, remotes=remotes, first=first, around=around, free=True)

@@ -6,15 +6,18 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+import msgspec
 
 from memctl.api.checks.check import Check, attempted, check, number, skipped
 from memctl.infra.settings import load_settings
 
 if TYPE_CHECKING:
+    from memctl.domain.projects.identity import Waiting
     from memctl.infra.database import Connection
     from memctl.infra.embedded.instance import InstanceStatus
     from memctl.infra.hooks.remote_progress import Seen
@@ -56,6 +59,7 @@ def examine() -> Iterator[Check]:
         ("vectors", lambda: _vectors(settings)),
         ("embedder", lambda: _embedder(settings)),
         ("memory", lambda: _memory(settings)),
+        ("projects", lambda: _projects(settings)),
     )
     parts: tuple[tuple[str, Callable[[], Iterator[Check]]], ...] = (
         ("data directory", lambda: _data_directory(settings, found)),
@@ -262,6 +266,38 @@ def _memory(settings: Settings) -> Iterator[Check]:
         yield check("memory", each.kind, "", [each.what], advice=each.do)
     if not found:
         yield check("memory", "folded", "everything that was appended")
+
+
+def _projects(settings: Settings) -> Iterator[Check]:
+    """What waits for a person's word, and what may be one project and is none: nothing of it is a fault."""
+    from memctl.api.reading.caller import OWNER
+    from memctl.api.reading.places import projects_of
+    from memctl.api.reading.reader import reader_of
+    from memctl.infra.database import connect
+
+    if settings.database_url is None:
+        yield _down("projects", "joined")
+        return
+    with connect(settings.database_url, name="memctl doctor", statement_timeout_ms=10_000) as connection:
+        known = projects_of(reader_of(connection, settings.space, OWNER))
+    waiting = check("projects", "waiting", number(len(known.waiting), "checkout"), known_as(known.waiting))
+    yield msgspec.structs.replace(
+        waiting, result="ok", advice="`memctl project join PATH`, with --no for no" if known.waiting else ""
+    )
+    alike: dict[str, list[str]] = {}
+    for each in known.all:
+        if not each.waits_for:
+            alike.setdefault(each.name.casefold(), []).append(each.root)
+    several = [f"{name}: {', '.join(sorted(roots))}" for name, roots in sorted(alike.items()) if len(roots) > 1]
+    named = check("projects", "of one name", number(len(several), "name"), several)
+    yield msgspec.structs.replace(
+        named, result="ok", advice="what is one project: `memctl project merge`" if several else ""
+    )
+
+
+def known_as(waiting: Sequence[Waiting]) -> list[str]:
+    """Checkouts that wait, each with what it says it is of."""
+    return [f"{each.root} says that it is of {each.claims}" for each in waiting]
 
 
 def _embedder(settings: Settings) -> Iterator[Check]:

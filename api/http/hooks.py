@@ -8,6 +8,7 @@ import uuid
 from datetime import datetime
 from typing import Annotated, Any, get_args
 
+import msgspec
 import orjson
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -19,13 +20,20 @@ from memctl.api.http.access import caller_of
 from memctl.api.reading import models
 from memctl.api.reading.caller import OWNER, Caller
 from memctl.api.reading.pages import rows_unseen
-from memctl.api.reading.places import limits_of, places_of, visible
+from memctl.api.reading.places import limits_of, places_of, projects_of, visible, waiting_at
 from memctl.api.reading.reader import Reader, Readers
 from memctl.api.search.engine import Engine
 from memctl.api.write.command_handler import CommandHandler
 from memctl.domain.events.event import Micros, NewEvent
-from memctl.domain.events.observations import Agent, event_id_of, hook_key, session_stream
-from memctl.domain.events.recalls import MemoryRecalled, held_back
+from memctl.domain.events.observations import (
+    CONTEXT_BLOCK_CLOSE,
+    CONTEXT_BLOCK_OPEN,
+    Agent,
+    event_id_of,
+    hook_key,
+    session_stream,
+)
+from memctl.domain.events.recalls import MemoryRecalled, held_back, quoted
 from memctl.domain.session.tools import family_of
 from memctl.infra.hooks.capture_policy import CapturePolicy
 from memctl.infra.settings_model import RecallHook
@@ -68,7 +76,10 @@ def routes(readers: Readers, engine: Engine, doors: CommandHandler, silence: Cap
             places = places_of(reader, None, string(payload.get("cwd")) or None)
             stream = session_stream(agent, session)
             injection = recall(reader, engine, name, payload, stream, places, datetime.now().astimezone())
-            return injection, reader.space_id, _may_record(reader, caller, stream, here)
+            recordable = bool(injection.text) and _may_record(reader, caller, stream, here)
+            if name == "SessionStart" and payload.get("source") != "compact":
+                injection = _asking(injection, _question(reader, string(payload.get("cwd"))))
+            return injection, reader.space_id, recordable
 
         injection, space_id, recordable = await run_in_threadpool(readers.read, look, caller)
         if not injection.text or agent not in get_args(Agent):
@@ -88,6 +99,26 @@ def routes(readers: Readers, engine: Engine, doors: CommandHandler, silence: Cap
         )
 
     return router
+
+
+def _question(reader: Reader, here: str) -> str:
+    """What the user has to be asked where a session begins; empty for nothing."""
+    waiting = {each.project for each in waiting_at(reader, here)} if here else set()
+    for known in (project for project in projects_of(reader).all if project.anchor in waiting):
+        return (
+            f"This checkout says that it is of {quoted(known.name, 100)}, which memory knows from"
+            f" {quoted(known.root, 300)}. Nothing of the one is used in the other before the user says so, in a"
+            " terminal: `memctl project join`, or `memctl project join --no`. Say so to the user, and do not run it."
+        )
+    return ""
+
+
+def _asking(injection: Injection, question: str) -> Injection:
+    """The injection with a question before it. A question is no memory: alone it is not recorded."""
+    if not question:
+        return injection
+    said = injection.text.removeprefix(f"{CONTEXT_BLOCK_OPEN}\n") or CONTEXT_BLOCK_CLOSE
+    return msgspec.structs.replace(injection, text=f"{CONTEXT_BLOCK_OPEN}\n{question}\n{said}")
 
 
 def _may_record(reader: Reader, caller: Caller, stream: str, location: str) -> bool:

@@ -115,7 +115,7 @@ def _paired(reader: Reader, places: Places) -> list[tuple[Hindsight, Pair, Recor
         assert row.kind is not None
         for pair in pairs(
             row.kind, row.needs, row.memories, positions=positions,
-            together=lambda one, other: known.name_of(one) == known.name_of(other),
+            together=known.same,
         ):  # fmt: skip
             if places.locations is None or pair.need.location in places.locations:
                 found.append((row, pair))

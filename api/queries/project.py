@@ -16,11 +16,20 @@ from memctl.api.queries.threads import open_threads
 from memctl.api.reading import models
 from memctl.api.reading.pages import page, table_of, within
 from memctl.api.reading.places import Places, projects_of
-from memctl.api.reading.projects import Line, ProjectCounts, ProjectItem, ProjectPage, ToolPair, ToolsAnswer, ToolUse
+from memctl.api.reading.projects import (
+    Line,
+    ProjectCounts,
+    ProjectItem,
+    ProjectPage,
+    ToolPair,
+    ToolsAnswer,
+    ToolUse,
+    WaitingItem,
+)
 from memctl.api.reading.questions import Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import BugHit, Listing, iso, moment
-from memctl.domain.projects.identity import Project
+from memctl.domain.projects.identity import Project, Projects
 from memctl.domain.projects.stack import case_of, is_config, is_entry, is_library, language_of, test_style_of
 from memctl.domain.support.bounded import one_line
 from memctl.domain.support.location import above, project_of
@@ -74,6 +83,13 @@ Sums = dict[str, Sum]
 def projects(reader: Reader) -> Listing[ProjectItem]:
     """Every project, newest first, with its locations and what was merged into it."""
     return Listing(listed(projects_of(reader).all))
+
+
+@question("/projects/waiting", "projects")
+def projects_waiting(reader: Reader) -> Listing[WaitingItem]:
+    """Every checkout that says it is of a known project and waits for a person's word. Until then nothing of the one is
+    used in the other. `merge-projects` says yes, `split-project` no."""
+    return Listing(waiting(projects_of(reader)))
 
 
 @question("/project", "projects", live=True)
@@ -445,6 +461,16 @@ def _pairs(sums: Mapping[str, Sum], limit: int, second: Literal["then", "next"])
 def listed(projects: Iterable[Project]) -> list[ProjectItem]:
     """Projects as a list shows them, newest first."""
     return [_item(each) for each in projects]
+
+
+def waiting(known: Projects) -> list[WaitingItem]:
+    """The checkouts that wait for a person's word."""
+    named = {project.anchor: project for project in known.all}
+    return [
+        WaitingItem(root=each.root, claims=each.claims, project=of.anchor, name=of.name, known_from=of.root)
+        for each in known.waiting
+        if (of := named.get(each.project)) is not None
+    ]
 
 
 def _item(project: Project) -> ProjectItem:

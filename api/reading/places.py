@@ -9,10 +9,12 @@ import msgspec
 
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Scope
-from memctl.domain.projects.identity import Project, Projects, UnknownProject
+from memctl.domain.projects.identity import Place, Project, Projects, UnknownProject, Waiting
 from memctl.domain.projects.key_limits import Limits
 from memctl.domain.support.bounded import LOCATIONS
-from memctl.infra.readmodels.known_projects import known_places, known_projects
+from memctl.domain.support.location import normalise
+from memctl.infra.git import checkout_at
+from memctl.infra.readmodels.known_projects import known_projects
 from memctl.projections.project_words import ProjectWords
 from memctl.projections.regard import MemoryFeedback
 
@@ -50,8 +52,8 @@ def limits_of(reader: Reader) -> Limits | None:
         return None
     limits = reader.memo.get("limits")
     if limits is None:
-        known = known_places(reader.connection, reader.live, reader.space_id)
-        limits = reader.memo["limits"] = Limits(known.places, known.words, reader.limited_to)
+        known = known_projects(reader.connection, reader.live, reader.space_id)
+        limits = reader.memo["limits"] = Limits(known, reader.limited_to)
     assert isinstance(limits, Limits)
     return limits
 
@@ -94,9 +96,30 @@ def places_of(reader: Reader, project: str | None, here: str | None = None) -> P
             raise _unknown(project, known)
         locations = sorted(location for each in found for location in each.locations)
         return Places(found[0].name, "asked", tuple(locations))
-    if here and (holding := projects_of(reader).holding(here)) is not None:
+    if here and (holding := projects_of(reader).holding(here, _checkout(reader, here))) is not None:
         return Places(holding.name, "here", holding.locations)
+    if here and waiting_at(reader, here):
+        return Places(None, "here", ())
     return Places(None, "everywhere", _all(reader))
+
+
+def waiting_at(reader: Reader, here: str) -> list[Waiting]:
+    """What a person has to say of the checkout at a path, before it may be of the project that it claims."""
+    return projects_of(reader).asks(here, _checkout(reader, here))
+
+
+def _checkout(reader: Reader, here: str) -> Place | None:
+    """What git's files say of a path now: it may be the first time that anybody works there."""
+    location = normalise(here)
+    known = reader.memo.get(f"checkout {location}")
+    if known is None and reader.here:
+        found = checkout_at(location)
+        remotes = (found.remote,) if found and found.remote else ()
+        known = found and Place(
+            location, found.root, found.repository, remotes, borrows=found.borrows, checked=found.checked
+        )
+        reader.memo[f"checkout {location}"] = known or False
+    return known if isinstance(known, Place) else None
 
 
 def _all(reader: Reader) -> tuple[str, ...] | None:
@@ -111,7 +134,7 @@ def project_asked(reader: Reader, project: str | None, here: str | None) -> Proj
         if not known.named(project):
             raise _unknown(project, known)
         return known.one(project)
-    if here and (holding := known.holding(here)) is not None:
+    if here and (holding := known.holding(here, _checkout(reader, here))) is not None:
         return holding
     raise _unknown(here or "", known)
 

@@ -33,6 +33,19 @@ class ProjectItem(Record, frozen=True, kw_only=True):
     locations: list[str]
     parts: list[str]
     last_seen: str
+    waits_for: str = ""
+    """What it says it is of, as long as nobody said yes or no: a known project's remote, or a repository's path."""
+
+
+class WaitingItem(Record, frozen=True, kw_only=True):
+    """A checkout that says it is of a known project, by `claims`: a remote, or a repository's path. `project` is that
+    project's anchor."""
+
+    root: str
+    claims: str
+    project: str
+    name: str
+    known_from: str
 
 
 class ProjectCounts(Record, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 import psycopg
 from psycopg import errors
 
-from memctl.api.reading.caller import Caller
+from memctl.api.reading.caller import OWNER, Caller
 from memctl.api.reading.deadline import QUESTION_S, is_late, work
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import OF_A_GENERATION, Connection, DatabaseUnavailable, connect, outages
@@ -67,6 +67,8 @@ class Reader:
     """What was worked out for this request and may be asked for again."""
     alone: bool = False
     """Whether the database holds no other space."""
+    here: bool = False
+    """Whether the caller is on this machine, so that a path of theirs may be looked up."""
 
 
 class Readers:
@@ -167,4 +169,4 @@ def reader_of(connection: Connection, space: str, caller: Caller) -> Reader:
     # A space begins with the first event that is kept in it; until then nothing is there to be found.
     then = AS_OF.get()
     live = Live(stage1, stage2) if then is None else then().live
-    return Reader(connection, live, number, space, caller.projects, alone=alone)
+    return Reader(connection, live, number, space, caller.projects, alone=alone, here=caller == OWNER)

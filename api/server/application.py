@@ -67,7 +67,7 @@ def application(
     app.include_router(http_hooks.routes(readers, engine, doors, CapturePolicy(doors.settings)), prefix=metrics.PREFIX)
     app.include_router(_callers(), prefix=metrics.PREFIX)
     app.include_router(_tickets(browsers), prefix=metrics.PREFIX)
-    app.router.routes.extend(site(readers, engine, browsers, doors.settings, timings))
+    app.router.routes.extend(site(readers, engine, browsers, doors, timings))
     app.openapi = lambda: http_openapi.document(app, doors.settings.space)  # type: ignore[method-assign]
     return app
 

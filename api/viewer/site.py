@@ -10,6 +10,7 @@ from functools import partial
 from http import HTTPStatus
 from importlib import resources
 from typing import Any, NamedTuple, ParamSpec
+from uuid import uuid4
 
 import msgspec
 from psycopg import sql
@@ -44,9 +45,10 @@ from memctl.api.search.engine import Engine, Question
 from memctl.api.viewer import plots, render
 from memctl.api.viewer.forgetting import Answer, Forgetting
 from memctl.api.viewer.sign_in import COOKIE, SIGNED_IN_S, Browsers
+from memctl.api.write.command_handler import CommandHandler
+from memctl.domain.projects.identity import Projects
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.readmodels import rebuilds
-from memctl.infra.settings import Settings
 
 log = logging.getLogger("memctl.api")
 
@@ -82,9 +84,11 @@ class Page(Route):
         return match, found if match is Match.NONE else {**found, "route": self}
 
 
-def site(readers: Readers, engine: Engine, browsers: Browsers, settings: Settings, timings: Timings) -> list[Route]:
+def site(
+    readers: Readers, engine: Engine, browsers: Browsers, handler: CommandHandler, timings: Timings
+) -> list[Route]:
     """The viewer's routes, for an application beside the API's, whose answers `timings` measures."""
-    pages, forgetting = _Pages(readers, engine, timings, settings), Forgetting(settings)
+    pages, forgetting = _Pages(readers, engine, timings, handler), Forgetting(handler.settings)
     shown: dict[str, Show] = {
         "/": pages.home,
         "/search": pages.search,
@@ -107,6 +111,7 @@ def site(readers: Readers, engine: Engine, browsers: Browsers, settings: Setting
         *(Page(path, _page(show)) for path, show in shown.items()),
         Page("/bugs", _form(pages.like_an_error), methods=["POST"]),
         Page("/forget", _form(forgetting.do), methods=["POST"]),
+        Page("/projects", _form(pages.said_of_project), methods=["POST"]),
         Page("/static/{name}", _static),
         # What a browser asks for of its own accord, where a page names no icon.
         Page("/favicon.ico", lambda _: RedirectResponse("/static/icon.svg", 308)),
@@ -199,8 +204,9 @@ class _Doors:
 
 
 class _Pages:
-    def __init__(self, readers: Readers, engine: Engine, timings: Timings, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, readers: Readers, engine: Engine, timings: Timings, handler: CommandHandler) -> None:
+        self._settings = handler.settings
+        self._handler = handler
         self._readers = readers
         self._engine = engine
         self._timings = timings
@@ -332,12 +338,31 @@ class _Pages:
                 request,
                 "projects.html",
                 projects=project.listed(shown),
+                waiting=_asked(projects_of(reader)),
                 count=len(known),
                 after=after,
                 next=after + len(shown),
             )
 
         return self._readers.read(look, caller_of(request))()
+
+    def said_of_project(self, given: Mapping[str, Any], caller: Caller) -> str:
+        """A person said whether the checkout at `root` is of `project`."""
+        root, into, key = (str(given.get(name, ""))[:4096] for name in ("root", "project", "key"))
+        yes = given.get("say") == "yes"
+        asked = {"into": into, "project": root} if yes else {"project": root}
+        name = "merge-projects" if yes else "split-project"
+        self._handler.carry_out(name, msgspec.json.encode(asked), f"{key[:64]} {name}", caller)
+
+        def look(reader: Reader) -> str:
+            known = projects_of(reader)
+            shown, waiting = project.listed(known.all[:MOST_PROJECTS]), _asked(known, but=root)
+            return render.page(
+                "projects.html", projects=shown, waiting=waiting, count=len(known.all), after=0, next=len(shown),
+                at="projects", project=ANYWHERE,
+            )  # fmt: skip
+
+        return self._readers.read(look, caller)
 
     def project(self, request: Request) -> str:
         def look(reader: Reader) -> Draw:
@@ -400,6 +425,12 @@ class _Pages:
         """What draws the template with these values, once the reader is given back."""
         at = request.url.path.split("/")[1]
         return partial(render.page, name, **values, at=at, project=_project(request))
+
+
+def _asked(known: Projects, but: str = "") -> list[dict[str, str]]:
+    """The checkouts that wait, each with a key under which a word about it is said once."""
+    waiting = [each for each in project.waiting(known) if each.root != but]
+    return [{**msgspec.structs.asdict(each), "key": uuid4().hex} for each in waiting]
 
 
 class _Counts(NamedTuple):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from memctl.domain.events.event import NewEvent
 from memctl.domain.projects.identity import ProjectIdentified, identified_key, project_stream
-from memctl.infra.git import checkout_of
+from memctl.infra.git import checkout_at
 
 MOST_KNOWN = 50_000
 """How many pairs of session and location are remembered. Beyond them some are looked at again, and recorded once."""
@@ -30,14 +29,13 @@ class Identifier:
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
             self._known.add(seen)
-            directory = Path(event.location)
-            checkout = checkout_of(directory) if directory.is_absolute() and _is_there(directory) else None
+            checkout = checkout_at(event.location)
             if checkout is None:
                 continue
             payload = ProjectIdentified(location=event.location, **checkout._asdict())
             found.append(
                 NewEvent(
-                    stream=project_stream(payload.remote or payload.repository or payload.root),
+                    stream=project_stream(payload.remote or payload.repository or payload.root or payload.location),
                     payload=payload,
                     occurred_at=event.occurred_at,
                     dedupe_key=identified_key(event.stream, event.location),
@@ -47,10 +45,3 @@ class Identifier:
                 )
             )
         return found
-
-
-def _is_there(directory: Path) -> bool:
-    try:
-        return directory.is_dir()
-    except (OSError, ValueError):
-        return False

@@ -32,11 +32,11 @@ from memctl.domain.events.event import (
     type_of,
 )
 from memctl.domain.projects.identity import ProjectIdentified, project_stream
-from memctl.domain.projects.key_limits import Limits, around
+from memctl.domain.projects.key_limits import Limits
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.json_bodies import read_body
-from memctl.domain.support.location import normalise
+from memctl.domain.support.location import around, normalise
 from memctl.infra.database import DatabaseUnavailable
 from memctl.infra.redaction import Prepared
 from memctl.infra.settings import Settings

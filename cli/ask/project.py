@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import click
 
-from memctl.api.reading.projects import Line, ProjectItem, ProjectPage, ToolPair, ToolsAnswer, ToolUse
+from memctl.api.reading.projects import Line, ProjectItem, ProjectPage, ToolPair, ToolsAnswer, ToolUse, WaitingItem
 from memctl.cli.ask.record import print_result, say
 from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed, reading, running
 from memctl.cli.output import Cell, Column, line, notice, print_json, print_lines, print_table, safe, when
 from memctl.cli.pages import print_items
 from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.location import inside
 from memctl.domain.support.wording import span
 
 
@@ -21,6 +23,23 @@ class NothingToSplit(MemctlError):
     exit_code = 2
     hint = "`memctl project show` lists a project's locations; a location's path can be split off."
     project: str
+
+
+class NothingWaits(MemctlError):
+    """No checkout at {place} waits for your word."""
+
+    exit_code = NOTHING_FOUND
+    hint = "`memctl project list --waiting` shows those that do; one is known once a session worked there."
+    place: str
+
+
+class AskedByNobody(MemctlError):
+    """Whether {place} is of {claims} is for a person to say, at a terminal."""
+
+    exit_code = 2
+    hint = "Run it in a terminal of your own, or say it in the viewer: `memctl view`, Projects."
+    place: str
+    claims: str
 
 
 @click.group()
@@ -90,14 +109,19 @@ def _sections(page: ProjectPage) -> list[tuple[str, list[Line]]]:
 
 @project.command("list")
 @looking_back
+@click.option("--waiting", is_flag=True, help="Only checkouts that say they are of a known project: see `join`.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
-def list_(context: click.Context, as_json: bool) -> None:
+def list_(context: click.Context, waiting: bool, as_json: bool) -> None:
     """List the projects that memory knows, newest first.
 
     \b
     memctl project list
+    memctl project list --waiting
     """
+    if waiting:
+        _list_waiting(context, as_json)
+        return
     with running() as client:
         answer = client.listing("/v1/projects", ProjectItem)
     items = answer.value.items
@@ -120,6 +144,58 @@ def list_(context: click.Context, as_json: bool) -> None:
         context.exit(NOTHING_FOUND)
 
 
+def _list_waiting(context: click.Context, as_json: bool) -> None:
+    with running() as client:
+        answer = client.listing("/v1/projects/waiting", WaitingItem)
+    items = answer.value.items
+    if as_json:
+        print_items(answer.json)
+    elif items:
+        columns = [Column("checkout", give=True), Column("says it is of"), Column("known from", give=True)]
+        print_table(columns, [[each.root, each.claims, each.known_from] for each in items])
+    if not items:
+        notice("no checkout waits for your word")
+        context.exit(NOTHING_FOUND)
+
+
+@project.command()
+@click.argument("path", required=False)
+@click.option("--no", is_flag=True, help="It is a project of its own, and is not asked about again.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def join(path: str | None, no: bool, as_json: bool) -> None:
+    """Say that the checkout at PATH (or here) is of the project that it names, so that they share one memory.
+
+    Anyone can write a remote into a file, so a second clone of a known project has its own memory until you say so.
+    A worktree needs no word. `memctl project list --waiting` shows what waits, `split` takes a yes back.
+
+    \b
+    memctl project join
+    memctl project join ~/work/shop-copy --no
+    """
+    place = os.path.abspath(os.path.expanduser(path or "."))
+    with running() as client:
+        items = client.listing("/v1/projects/waiting", WaitingItem).value.items
+    found = [each for each in items if inside(place, each.root)]
+    if not found:
+        raise NothingWaits(place=place)
+    for each in [item for item in found if len(item.root) == max(len(one.root) for one in found)]:
+        if not no:
+            _asked(each.root, f"{each.claims}, which memory knows from {each.known_from}")
+            done = say("merge-projects", into=each.project, project=each.root)
+            print_result(done, as_json, f"{each.root} is part of {each.name} now")
+        else:
+            done = say("split-project", project=each.root)
+            print_result(done, as_json, f"{each.root} stays a project of its own; `memctl project merge` joins it")
+
+
+def _asked(place: str, claims: str) -> None:
+    """Ask a person whether a checkout is of what it says. Raises: AskedByNobody."""
+    if not sys.stdin.isatty():
+        raise AskedByNobody(place=place, claims=claims)
+    notice(f"{place} says that it is of {claims}.")
+    click.confirm("Is it, so that both may use all that is known of the other?", abort=True, err=True)
+
+
 @project.command()
 @click.argument("into")
 @click.argument("names", nargs=-1, required=True, metavar="PROJECT...")
@@ -132,6 +208,11 @@ def merge(into: str, names: tuple[str, ...], as_json: bool) -> None:
     \b
     memctl project merge shop ~/work/shop-copy
     """
+    with running() as client:
+        for name in names:
+            about = client.read("/v1/project", ProjectPage, **placed(name)).value.project
+            if about.waits_for:
+                _asked(about.root, about.waits_for)
     done = [say("merge-projects", into=_place(into), project=_place(name)) for name in names]
     for each, name in zip(done, names, strict=True):
         print_result(each, as_json, f"{name} is part of {into} now; `memctl project split {name}` takes it back")

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from memctl.domain.events.event_order import OrderedEvent
 from memctl.domain.events.facts import TAGS, Fact, Identified, Span, fact_id, quote
-from memctl.domain.support.location import inside, project_of
+from memctl.domain.support.location import home_of, inside
 
 F = TypeVar("F", bound=Fact)
 N = TypeVar("N", bound=Identified)
@@ -37,12 +37,12 @@ class FactBuilder:
     @property
     def home(self) -> str:
         """Where what is said of the whole project belongs: its repository, and no folder or worktree of it."""
-        return project_of(self.base)
+        return home_of(self.base)
 
     def home_of(self, location: str) -> str:
         """The same for another directory that the session has worked in, wherever it works now."""
         around = (base for base in self._bases if inside(location, base))
-        return project_of(min(around, key=len, default=location))
+        return home_of(min(around, key=len, default=location))
 
     def moved(self, location: str) -> None:
         """The session works somewhere else from now on."""

@@ -116,14 +116,11 @@ class SessionTitled(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="se
 
 class PlaceSeen(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="place_seen"):
     """A session showed something of the directory `place`, asserted once: that it works there (nothing else is given),
-    the `root` of the checkout it lies in, its normalised git `remote`, a directory `around` it of the same checkout, or
-    a Go `module` that was tested there, which says less: a fork keeps the name of what it was forked from."""
+    its normalised git `remote` by the client's own record, or a directory `around` it on the same branch."""
 
     place: str
-    root: str = ""
     remote: str = ""
     around: str = ""
-    module: str = ""
     confined: bool = False
     """Delivered under a key that is limited to projects."""
 

@@ -1,8 +1,9 @@
-"""Projects: which locations are one, by what was seen and recorded of them, and by what people said.
+"""Projects: which locations are one, by what git's own files show of them, and by what people said.
 
-Rows are kept per location and never rewritten. A project is worked out when something is asked: locations are joined
-by the layout of worktrees, by the checkout they lie in, by their git remote, and by the words of people, of which the
-newest about two places counts. So clones and worktrees converge, and a merge or its undoing needs no replay.
+Rows are kept per location and never rewritten. A project is worked out when something is asked. Locations are joined by
+the checkout that they lie in and by the repository whose worktree that is. A remote joins nothing by itself, for anyone
+can write one into a file: it is of the root that named it first, and every other root that names it waits for its
+user's word. A merge or its undoing needs no replay.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import msgspec
 from memctl.domain.events.command import BadCommand, Command, Kind, command
 from memctl.domain.events.event import Event, Payload, derived_id, event
 from memctl.domain.support import patterns
+from memctl.domain.support.bounded import Seen
 from memctl.domain.support.errors import MemctlError
-from memctl.domain.support.location import LONGEST, above, normalise, project_of
+from memctl.domain.support.location import LONGEST, above, around, inside, normalise, project_of
 
 REMOTES = 4
 """Remotes that are known of a location at most, newest first."""
@@ -35,13 +37,17 @@ class ProjectIdentified(Payload, frozen=True, kw_only=True, omit_defaults=True):
     """What git's own files said of a working directory when something happened there.
 
     `root` is the checkout that it lies in, `repository` that of the repository where the checkout is a worktree,
-    `remote` the normalised remote (`remote_of`); each is empty where there is none.
+    `remote` the normalised remote (`remote_of`); each is empty where there is none. `borrows` is a repository on that
+    machine that the checkout names and that does not name it: a claim.
     """
 
     location: str
     root: str = ""
     repository: str = ""
     remote: str = ""
+    borrows: str = ""
+    checked: bool = False
+    """The files were read from both sides: `repository` names the worktree too. Of older events nobody knows."""
     confined: bool = False
     """Delivered under a key that is limited to projects: a claim that the location is of that remote, and no more."""
 
@@ -78,6 +84,7 @@ class MergeProjects(Command, frozen=True, kw_only=True):
         return project_stream(self.into)
 
     def decide(self, history: Sequence[Event]) -> ProjectMerged:
+        _by_a_person(self.by)
         if self.into == self.project:
             raise BadCommand(why=f"{self.project} is that project already")
         return ProjectMerged(into=self.into, merged=self.project)
@@ -99,7 +106,13 @@ class SplitProject(Command, frozen=True, kw_only=True):
         return project_stream(self.project)
 
     def decide(self, history: Sequence[Event]) -> ProjectSplit:
+        _by_a_person(self.by)
         return ProjectSplit(part=self.project)
+
+
+def _by_a_person(by: str) -> None:
+    if by != "user":
+        raise BadCommand(why="which places are one project is a person's to say")
 
 
 def identified_key(stream: str, location: str) -> str:
@@ -147,24 +160,56 @@ def remote_of(url: str) -> str:
 
 
 class Place(msgspec.Struct, frozen=True):
-    """What is known of one location. `inside` are locations around it that a session showed to be the same checkout's,
-    `modules` Go modules that were tested there; `last_seen` in microseconds. `claims` are remotes that it has by the
-    word of keys limited to projects; it is `free` once anything else showed it, and then those count for nothing."""
+    """What is known of one location: as `ProjectIdentified` has it, if anything recorded that. `remotes` also holds
+    what the client said of it; `first` is the one that was named first, and when. `inside` are locations around it that
+    were on the same branch in one session; `last_seen` in microseconds. `claims` are remotes that it has by the word of
+    keys limited to projects; it is `free` once anything else showed it, and then those count for nothing. `granted` are
+    the remotes that are its project's; None before that is worked out."""
 
     location: str
     root: str = ""
     repository: str = ""
     remotes: tuple[str, ...] = ()
     inside: tuple[str, ...] = ()
-    modules: tuple[str, ...] = ()
     last_seen: int = 0
     claims: tuple[str, ...] = ()
     free: bool = True
+    borrows: str = ""
+    checked: bool = False
+    first: Seen | None = None
+    granted: tuple[str, ...] | None = None
 
     @property
     def known_remotes(self) -> tuple[str, ...]:
         """The remotes that it is joined by. One that is claimed for several is of none."""
-        return self.remotes if self.free else self.claims if len(self.claims) == 1 else ()
+        if not self.free:
+            return self.claims if len(self.claims) == 1 else ()
+        return self.remotes if self.granted is None else self.granted
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Paths that are of its project, that of its repository first. Where nobody looked at git's files from both
+        sides, a worktree is known by where it lies."""
+        if self.checked:
+            found = [self.repository or self.root or self.location, self.root]
+        else:
+            found = [project_of(self.root or self.location), self.root, project_of(self.location)]
+        return tuple(dict.fromkeys(path for path in found if path))
+
+    @property
+    def unproven(self) -> str:
+        """A repository that it says it is of."""
+        return self.borrows or ("" if self.checked or self.repository in self.paths else self.repository)
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """A root that says it is of a known project, by a remote or the path of a repository. Until a person has said that
+    it is so, nothing of either is the other's."""
+
+    root: str
+    claims: str
+    project: str
+    """Anchor of that project."""
 
 
 class Merging(msgspec.Struct, frozen=True):
@@ -205,6 +250,8 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[str, ...]
     """The anchors of what was merged to it, its own first; one where nothing was."""
     last_seen: int
+    waits_for: str = ""
+    """What it claims to be of, where a known project has that and nobody said yes or no."""
 
 
 class UnknownProject(MemctlError):
@@ -232,20 +279,30 @@ class Projects:
     """The projects that places make, by the words about them."""
 
     def __init__(self, places: Iterable[Place], words: Iterable[Words] = ()) -> None:
-        self._places = {place.location: place for place in settled(places)}
-        self._words = {said.anchor: said for said in words}
+        self._shown = {place.location: place for place in settled(places)}
+        self._places = dict(self._shown)
+        self.words = {said.anchor: said for said in words}
+        links = standing(self.words.values())
+        self._refused = {each for each, said in self.words.items() if said.split_at} - {link.merged for link in links}
+        """Roots that are projects of their own, whatever they claim."""
         self._apart: frozenset[str] = frozenset()
         self._join_by_rules()
         # A word on a group as rules make it takes back mergings; one on a part of such a group sets that apart.
-        split = {anchor for anchor, said in self._words.items() if said.split_at and anchor in self._places}
+        split = {anchor for anchor, said in self.words.items() if said.split_at and anchor in self._places}
         apart = {location for location in split if self._anchors[self._bases[location]] != location}
         if apart:
             self._apart = frozenset(apart)
             self._join_by_rules()
-        self._links = [(link, *self._join_by_word(link)) for link in standing(self._words.values())]
+        self._links = [(link, *self._join_by_word(link)) for link in links]
         """With the representatives, before anything was merged, of what they name; empty for what is not known."""
+        self.waiting = self._waiting()
         self.all = self._made()
         self._by_location = {location: project for project in self.all for location in project.locations}
+
+    @property
+    def places(self) -> list[Place]:
+        """What is known of each location, with the remotes that are its project's."""
+        return list(self._places.values())
 
     # --- questions ---
 
@@ -260,13 +317,36 @@ class Projects:
         project = self._by_location.get(location)
         return project.name if project is not None else _name_of(project_of(location))
 
-    def holding(self, path: str) -> Project | None:
-        """The project that a path is, or lies in; of nested ones the innermost."""
+    def same(self, one: str, other: str) -> bool:
+        """Whether two locations are of one project."""
+        first = self.of(one)
+        return one == other if first is None else first is self.of(other)
+
+    def holding(self, path: str, checkout: Place | None = None) -> Project | None:
+        """The project that a path is, or lies in; of nested ones the innermost. Where git's files were just read there,
+        nothing around that checkout counts."""
         path = normalise(path)
-        for at in (path, project_of(path), *above(path)):
+        tried = [*around(path)]
+        if checkout is not None:
+            tried = [*(at for at in tried if inside(at, checkout.root)), *checkout.paths]
+        for at in tried:
             if project := self._by_location.get(at) or self._by_root.get(at):
                 return project
         return None
+
+    def asks(self, path: str, checkout: Place | None = None) -> list[Waiting]:
+        """What waits for a person's word at a path."""
+        project = self.holding(path, checkout)
+        if project is not None:
+            return [each for each in self.waiting if each.root in (*project.parts, project.root)]
+        if checkout is None:
+            return []
+        root, claimed = checkout.paths[0], (*checkout.remotes, checkout.unproven)
+        known = {claim: self._known_as(claim) for claim in claimed if claim and root not in self._refused}
+        return [Waiting(root, claim, of.anchor) for claim, of in known.items() if of is not None]
+
+    def _known_as(self, claim: str) -> Project | None:
+        return next((p for p in self.all if claim in p.remotes), None) or self._by_root.get(claim)
 
     def named(self, text: str) -> list[Project]:
         """The projects that a text names: by name, else by another name of theirs, by id or remote, or a path in it."""
@@ -278,8 +358,8 @@ class Projects:
             [p for p in self.all if any(_is_named(anchor, wanted) for anchor in p.parts)],
             [p for p in self.all if {wanted, remote_of(text)} & {*p.remotes}],
         ):
-            if found:
-                return found
+            if found:  # by its name nobody means what only says that it is of a project
+                return [p for p in found if p.remotes or not p.waits_for] or found
         inside = self.holding(text) if "/" in text or "\\" in text else None
         return [inside] if inside is not None else []
 
@@ -321,7 +401,7 @@ class Projects:
             base = self._bases[path]
             if not any(
                 base in (self._base_of(w.anchor), *(self._base_of(m.into) for m in w.into))
-                for w in self._words.values()
+                for w in self.words.values()
                 if w.into
             ):
                 return path
@@ -334,7 +414,7 @@ class Projects:
         kept = [p for p in self.all if wanted.intersection((p.root, *p.parts, *p.remotes, *p.locations))]
         places = [self._places[location] for p in kept for location in p.locations]
         parts = {part for p in kept for part in p.parts}
-        return Projects(places, [said for anchor, said in self._words.items() if anchor in parts])
+        return Projects(places, [said for anchor, said in self.words.items() if anchor in parts])
 
     # --- joining ---
 
@@ -361,28 +441,75 @@ class Projects:
     def _join_by_rules(self) -> None:
         self._parent: dict[str, str] = {}
         roots = self._roots()
-        for place in self._places.values():
+        free = [place for place in self._shown.values() if place.free]
+        for place in self._shown.values():
+            self._find(place.location)
+        for place in free:
             at = place.location
-            self._find(at)
-            if not place.free:
-                for other in self._claimed_with(place, roots):
-                    self._join(at, other)
-                continue
-            for other in (project_of(at), place.root, place.repository, self._path_of(place)):
+            for other in place.paths:
                 self._join(at, other)
-            for remote in place.remotes:
-                self._join(at, _REMOTE_NODE + remote)
-            if place.root or place.repository:
+            if place.root or place.checked:
                 continue
-            around = next((root for root in above(at) if root in roots and not HOME.fullmatch(root)), "")
-            for other in dict.fromkeys((*place.inside, around)):
+            outer = next((root for root in above(at) if root in roots and not HOME.fullmatch(root)), "")
+            for other in dict.fromkeys((*place.inside, outer)):
                 if not self._differ(place, other):
                     self._join(at, other)
+        self._grant(free)
+        for place in self._shown.values():
+            if not place.free:
+                for other in self._claimed_with(place, roots):
+                    self._join(place.location, other)
         self._ruled = {node: self._find(node) for node in list(self._parent)}
         self._bases = {location: self._ruled[location] for location in self._places}
         self._anchors = self._anchored()
         """Anchors of the groups that rules make, by their representative."""
         self._by_anchor = {anchor: base for base, anchor in self._anchors.items()}
+
+    def _grant(self, free: Sequence[Place]) -> None:
+        """Let each remote be of the root that named it first, of those that nobody set apart."""
+        groups: dict[str, list[Place]] = defaultdict(list)
+        for place in free:
+            groups[self._find(place.location)].append(place)
+        self._claimants: dict[str, dict[str, tuple[bool, int, str]]] = defaultdict(dict)
+        """By remote, the paths of the roots that name it, by how good their claim is."""
+        own: dict[str, str] = {}
+        for base, places in groups.items():
+            own[base] = path = min((self._own_path(place) for place in places), key=_shallow)
+            if path in self._refused or self._home(path):
+                continue
+            for place in places:
+                for remote in place.known_remotes:
+                    later = place.first is None or place.first.name != remote
+                    claim = later, 0 if later or place.first is None else place.first.at, path
+                    self._claimants[remote][path] = min(claim, self._claimants[remote].get(path, claim))
+        holders = {remote: min(claims.values())[2] for remote, claims in self._claimants.items()}
+        for base, places in groups.items():
+            for place in places:
+                granted = tuple(r for r in place.known_remotes if holders.get(r) == own[base])
+                self._places[place.location] = msgspec.structs.replace(place, granted=granted)
+                for remote in granted:
+                    self._join(place.location, _REMOTE_NODE + remote)
+
+    def _own_path(self, place: Place) -> str:
+        """The path of the repository that a place belongs to; its own where it was set apart from that."""
+        path = place.paths[0]
+        return path if self._home(path) == self._home(place.location) else place.location
+
+    def _waiting(self) -> list[Waiting]:
+        """What would join a known project if it were believed."""
+        claimed = {(p, remote, _REMOTE_NODE + remote) for remote, paths in self._claimants.items() for p in paths}
+        for place in self._places.values():
+            path, claim = self._own_path(place), place.unproven
+            if claim and place.free and path not in self._refused and self._base_of(claim):
+                claimed.add((path, claim, claim))
+        anchors: dict[str, list[str]] = defaultdict(list)
+        for base, anchor in self._anchors.items():
+            anchors[self._find(base)].append(anchor)
+        return [
+            Waiting(path, claim, self._leading(anchors[self._find(node)]))
+            for path, claim, node in sorted(claimed)
+            if self._find(path) != self._find(node)
+        ]
 
     def _claimed_with(self, place: Place, roots: set[str]) -> Sequence[str]:
         """What a place is joined to by claims alone. It joins nothing that others showed to anything."""
@@ -394,23 +521,16 @@ class Projects:
             return (_REMOTE_NODE + place.known_remotes[0], home.location if home and not home.free else "")
         return [around for around in (project_of(at), *above(at)) if around in self._places and around != at][:1]
 
-    @staticmethod
-    def _path_of(place: Place) -> str:
-        """The path of the repository that a place belongs to, as far as the place itself shows it."""
-        return project_of(place.repository or place.root or place.location)
-
     def _roots(self) -> set[str]:
         """Paths that something shows to be a repository's root."""
         found: set[str] = set()
         for place in self._places.values():
             if not place.free:
                 continue
-            found.update((place.root, place.repository))
-            if place.remotes and not place.root:
-                found.add(place.location)
-            if (repository := project_of(place.location)) != place.location:
-                found.add(repository)
-        return found - {""}
+            found.update(path for path in place.paths if path != place.location)
+            if place.root or place.remotes:
+                found.add(place.root or place.location)
+        return found
 
     def _differ(self, place: Place, other: str) -> bool:
         """Whether two locations are known to have different remotes."""
@@ -428,8 +548,7 @@ class Projects:
                 for remote in place.known_remotes[:1]:
                     remotes[base][remote] += 1
                     later[remote] = max(later[remote], place.last_seen)
-            path = self._path_of(place)
-            paths[base].append(path if self._home(path) == self._home(location) else location)
+            paths[base].append(self._own_path(place))
         return {
             base: min(remotes[base], key=lambda r: (-remotes[base][r], -later[r], r))
             if remotes[base]
@@ -455,15 +574,15 @@ class Projects:
         for location in sorted(self._places):
             members[self._find(location)].append(location)
         self._by_root: dict[str, Project] = {}
+        self._waits = {each.root: each.claims for each in self.waiting}
         found = []
         for locations in members.values():
             project = self._project(locations)
             found.append(project)
             for location in locations:
                 place = self._places[location]
-                for path in (project_of(location), place.root, place.repository):
-                    if path:
-                        self._by_root.setdefault(path, project)
+                for path in place.paths if place.free else (project_of(location),):
+                    self._by_root.setdefault(path, project)
         return sorted(found, key=lambda p: (-p.last_seen, p.anchor))
 
     def _project(self, locations: Sequence[str]) -> Project:
@@ -475,17 +594,19 @@ class Projects:
         newest = max(own, key=lambda p: (p.last_seen, p.location))
         remotes = {remote for place in places if not self._home(place.location) for remote in place.known_remotes}
         # A folder of a repository is called by the repository's name.
-        folders = (project_of(p.root or p.location) for p in places if self._is_outermost(p))
+        folders = (p.paths[0] for p in places if self._is_outermost(p))
+        roots = {self._own_path(place) for place in places}
         return Project(
             id=project_id(anchor),
             anchor=anchor,
             name=_name_of(anchor),
             names=tuple(sorted({_name_of(named).casefold() for named in (*anchors, *remotes, *folders)})),
-            root=project_of(newest.repository or newest.root or min((p.location for p in own), key=_shallow)),
+            root=newest.paths[0] if newest.root else min((p.paths[0] for p in own), key=_shallow),
             remotes=tuple(sorted(remotes)),
             locations=tuple(locations),
             parts=(anchor, *(a for a in anchors if a != anchor)),
             last_seen=max(place.last_seen for place in places),
+            waits_for=next((self._waits[root] for root in sorted(roots) if root in self._waits), ""),
         )
 
     def _leading(self, anchors: Iterable[str]) -> str:
@@ -500,33 +621,26 @@ class Projects:
 
 
 def settled(places: Iterable[Place]) -> list[Place]:
-    """Places, of which a claim counts for nothing where others name that path as a checkout of theirs, and one whose
-    remote nothing showed has that of its Go module."""
-    found = _by_modules(list(places))
-    named = {path for p in found if p.free for path in (p.root, p.repository, project_of(p.location))}
-    return [
-        msgspec.structs.replace(p, claims=()) if p.claims and not p.free and p.location in named else p for p in found
-    ]
+    """Places, of which a claim counts for nothing where others name that path as a checkout of theirs, and a folder of
+    what looks like a worktree is of the checkout that it was found to be."""
+    found = list(places)
+    named = {path for p in found if p.free for path in p.paths}
+    checked = {p.root or p.location: p for p in found if p.free and p.checked}
+    return [_settled(place, named, checked) for place in found]
 
 
-def _by_modules(places: list[Place]) -> list[Place]:
-    """Places, of which one without a remote has the one that others have who test the same module, or else the module.
-
-    A fork tests the module of what it was forked from: where the others have several remotes, it has none of them.
-    """
-    remotes: dict[str, set[str]] = defaultdict(set)
-    for place in places:
-        if place.free:
-            for name in (*place.remotes, *place.modules):
-                remotes[name].update(place.remotes[:1])
-    found = []
-    for place in places:
-        if place.free and place.modules and not place.remotes:
-            known = set().union(*(remotes[module] for module in place.modules)) or {*place.modules}
-            if len(known) == 1:
-                place = msgspec.structs.replace(place, remotes=(*known,))
-        found.append(place)
-    return found
+def _settled(place: Place, named: set[str], checked: dict[str, Place]) -> Place:
+    if not place.free:
+        return msgspec.structs.replace(place, claims=()) if place.claims and place.location in named else place
+    home = project_of(place.location)
+    if place.checked or home == place.location:
+        return place
+    outer = next((checked[at] for at in above(place.location) if at in checked and project_of(at) == home != at), None)
+    if outer is None:
+        return place
+    return msgspec.structs.replace(
+        place, root=outer.root or outer.location, repository=outer.repository, borrows="", checked=True
+    )
 
 
 def standing(words: Iterable[Words]) -> list[Link]:

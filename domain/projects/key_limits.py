@@ -6,10 +6,10 @@ own while all that is known of that place leads to the remotes and paths that th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 
-from memctl.domain.projects.identity import HOME, REMOTES, Place, Project, Projects, Words, settled
-from memctl.domain.support.location import above, is_absolute, normalise, project_of
+from memctl.domain.projects.identity import HOME, REMOTES, Place, Project, Projects
+from memctl.domain.support.location import above, around, is_absolute, normalise, project_of
 
 
 def given(project: Project) -> tuple[str, ...]:
@@ -18,11 +18,11 @@ def given(project: Project) -> tuple[str, ...]:
 
 
 class Limits:
-    """The limits of a key that was `given` remotes and paths, in a memory of these places and words."""
+    """The limits of a key that was `given` remotes and paths, in a memory of these projects."""
 
-    def __init__(self, places: Collection[Place], words: Iterable[Words], given: Iterable[str]) -> None:
+    def __init__(self, known: Projects, given: Iterable[str]) -> None:
         self.given = frozenset(given)
-        places, words = settled(places), list(words)
+        places, words = known.places, list(known.words.values())
         self._own = {each for each in self.given if is_absolute(each)}
         self._apart = {said.anchor for said in words if said.split_at and said.anchor in self._own}
         """What somebody said is a project of its own, whatever repository it lies in."""
@@ -30,7 +30,7 @@ class Limits:
         self._roots: set[str] = set()
         """Of these, checkouts: what lies in one is of it."""
         for place in places:
-            checkouts = {project_of(place.location), place.root, place.repository} - {"", place.location}
+            checkouts = {*place.paths} - {place.location}
             if not self._may_be(place):
                 self._elsewhere |= {place.location, *checkouts}
                 self._roots |= {place.location, *checkouts} if place.remotes else checkouts
@@ -45,9 +45,9 @@ class Limits:
         roots: set[str] = set()
         for place in places:
             if place.location not in self.locations:
-                self._others |= {place.location, place.root, place.repository}
+                self._others |= {place.location, place.root, place.repository if place.checked else ""}
             elif place.free and not self._is_apart(place):
-                roots |= {place.root, place.repository, project_of(place.location)}
+                roots.update(place.paths)
         self._mine = self.locations | (roots - self._others)
 
     def may_show(self, location: str) -> bool:
@@ -100,8 +100,3 @@ class Limits:
 
     def _is_apart(self, place: Place) -> bool:
         return bool(self._apart) and not self._apart.isdisjoint(around(place.location))
-
-
-def around(path: str) -> Iterator[str]:
-    """A normalised path, the repository whose worktree its text says it is, and what holds it, innermost first."""
-    return (at for at in (path, project_of(path), *above(path)) if at)

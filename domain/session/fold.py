@@ -57,7 +57,7 @@ class StreamFacts:
         self._at = ""
         self._branchless = False
         """No event named yet which branch is checked out where the session is."""
-        self._work = Work(self._assert, self._talk, self._where, self._outcomes)
+        self._work = Work(self._assert, self._talk, self._outcomes)
         self._shown = ProjectPractices(self._assert)
         self._reasoning = Reasoning(self._assert, self._talk, self._outcomes)
         self._opened = False

@@ -56,7 +56,7 @@ from memctl.domain.session.tools import (
     summary_of,
     symbols_in,
 )
-from memctl.domain.session.working_directory import WorkingDirectory, git_stays_in, parted
+from memctl.domain.session.working_directory import git_stays_in, parted
 from memctl.domain.session.wrong_calls import WrongCalls
 from memctl.domain.shell.commands import (
     changes_of,
@@ -99,13 +99,11 @@ class Work:
         self,
         assertions: FactBuilder,
         conversation: Conversation,
-        working_directory: WorkingDirectory,
         episode_outcomes: EpisodeOutcomes,
     ) -> None:
         self._assert = assertions
         self._talk = conversation
         self._outcomes = episode_outcomes
-        self._where = working_directory
         self._calls: dict[str, tuple[OrderedEvent, str]] = {}
         """Calls without an outcome yet, each with where the session was."""
         self._uses = 0
@@ -326,8 +324,6 @@ class Work:
         short = command[:LONGEST_COMMAND]
         head = head_of(command)
         within, elsewhere = parted(command, use.began, self._assert.base)
-        if ok:
-            self._where.ran(placed, command, seen.text, use.began)
         self._assert.note(
             CommandRan,
             placed,

@@ -89,14 +89,22 @@ def project_of(location: str) -> str:
     A worktree's location leads to the path of the repository it belongs to; any other location is its own project,
     until the log says more (a git remote, a worktree's root).
     """
+    beside = _BESIDE.fullmatch(location)
+    # A worktree may hold worktrees of its own: the first root is the repository.
+    return min(home_of(location), beside[1] if beside else location, key=len)
+
+
+@lru_cache(maxsize=16_384)
+def home_of(location: str) -> str:
+    """The same, by nothing that a folder of any name beside the project could claim: what is said of a project is kept
+    there, before anyone looks at git's files."""
     for pattern in (_CURSOR, _CONDUCTOR):
         if outside := pattern.fullmatch(location):
             return outside[1]
     if outside := _CODEX.fullmatch(location):
         return f"{outside[1]}/{outside[2]}"
-    # A worktree may hold worktrees of its own: the first root is the repository.
-    found = [match[1] for layout in (_INSIDE, _BESIDE) if (match := layout.fullmatch(location))]
-    return min(found, key=len, default=location)
+    within = _INSIDE.fullmatch(location)
+    return within[1] if within else location
 
 
 def above(path: str) -> Iterator[str]:
@@ -105,6 +113,17 @@ def above(path: str) -> Iterator[str]:
     while at > 0:
         yield path[:at]
         at = path.rfind("/", 0, at)
+
+
+def around(path: str) -> Iterator[str]:
+    """A normalised path and what holds it, innermost first; of a worktree, as far as its text shows it, the repository
+    comes after its own folders."""
+    home = project_of(path)
+    yield path
+    if home != path:
+        yield from (at for at in above(path) if at != home and project_of(at) == home)
+        yield home
+    yield from above(path)
 
 
 def inside(path: str, location: str) -> bool:

@@ -14,6 +14,7 @@ from memctl.infra.database import Connection
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.generations import Live
 from memctl.projections.kernel import projections
+from memctl.projections.locations import Location, Root
 
 KEPT = 4
 """Spaces and generations whose projects a process keeps worked out."""
@@ -84,23 +85,28 @@ def _state(connection: Connection, live: Live, space_id: int) -> list[tuple[obje
 
 def _read(connection: Connection, live: Live, space_id: int) -> tuple[list[Place], list[Words]]:
     by_name = {p.name: p for p in projections()}
-    places = [
-        Place(
-            row.location,
-            root=row.roots[0].root if row.roots else "",
-            repository=row.roots[0].repository if row.roots else "",
-            remotes=names(row.remotes),
-            inside=names(row.around),
-            modules=names(row.modules),
-            last_seen=row.last_seen,
-            claims=names(row.claims),
-            free=row.free,
-        )
-        for row in readmodels.rows_of(connection, by_name["locations"], live.stage2, space_id)
-        if row.worked
-    ]
+    rows = readmodels.rows_of(connection, by_name["locations"], live.stage2, space_id)
+    places = [place_of(row) for row in rows if row.worked]
     said = readmodels.rows_of(connection, by_name["project_words"], live.stage2, space_id)
     return places, [Words(row.anchor, row.into, row.split_at) for row in said]
+
+
+def place_of(row: Location) -> Place:
+    """What a row says of a location."""
+    of_git = row.root or Root(0, "", "")
+    return Place(
+        row.location,
+        root=of_git.root,
+        repository=of_git.repository,
+        borrows=of_git.borrows,
+        checked=of_git.checked,
+        remotes=names(row.remotes),
+        first=row.first,
+        inside=names(row.around),
+        last_seen=row.last_seen,
+        claims=names(row.claims),
+        free=row.free,
+    )
 
 
 def _known_locations(connection: Connection, live: Live, space_id: int) -> list[str]:

@@ -106,7 +106,7 @@ def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewE
         event = _short_named(event)
         payload = _within_limits(payload, len(joined), injected=injected)
     elif isinstance(payload, ProjectIdentified) and len(joined) > _SHORT_PATH:
-        of_paths = {name: bounded(getattr(payload, name)) for name in ("location", "root", "repository")}
+        of_paths = {name: bounded(getattr(payload, name)) for name in ("location", "root", "repository", "borrows")}
         placed = msgspec.structs.replace(payload, **of_paths)
         payload = payload if placed == payload else placed
     if len(location) > _SHORT_PATH:

@@ -27,8 +27,8 @@ from sessions import FOLDER, Data
 
 from memctl.domain.events.event import Event
 from memctl.domain.events.facts import Fact, InsightFound, PlaceSeen, Span
-from memctl.domain.projects.identity import Place, Projects
-from memctl.domain.support.bounded import names
+from memctl.domain.projects.identity import Projects
+from memctl.infra.readmodels.known_projects import place_of
 from memctl.projections.candidates import candidates
 from memctl.projections.insights import Insight, insights
 from memctl.projections.kernel import Changed
@@ -84,17 +84,7 @@ def learnt(data: Data) -> list[Learnt]:
         elif isinstance(fact, PlaceSeen) and fact.place:
             places[fact.place] = locations(places.get(fact.place), fact) or places[fact.place]
     standing = _standing(rows)
-    projects = Projects(
-        Place(
-            p.location,
-            root=p.roots[0].root if p.roots else "",
-            remotes=names(p.remotes),
-            inside=names(p.around),
-            modules=names(p.modules),
-        )
-        for p in places.values()
-        if p.worked
-    )
+    projects = Projects(place_of(row) for row in places.values() if row.worked)
     same: dict[tuple[str, ...], list[Insight]] = defaultdict(list)
     for row in rows.values():
         if row.sayings:

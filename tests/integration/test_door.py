@@ -273,6 +273,10 @@ def test_sessions_in_a_repository_and_in_its_worktree_are_of_one_project(
     (git / "worktrees" / "two").mkdir(parents=True)
     (git / "config").write_text('[remote "origin"]\n\turl = git@github.com:acme/shop.git\n')
     (git / "worktrees" / "two" / "commondir").write_text("../..\n")
+    (git / "worktrees" / "two" / "gitdir").write_text(f"{worktree}/.git\n")
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    for name in ("objects", "refs"):
+        (git / name).mkdir()
     worktree.mkdir()
     (worktree / ".git").write_text(f"gitdir: {git}/worktrees/two\n")
     subfolder.mkdir()

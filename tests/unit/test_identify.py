@@ -30,6 +30,10 @@ def repository(tmp_path: Path) -> Path:
     (git / "worktrees" / "two").mkdir(parents=True)
     (git / "config").write_text(CONFIG)
     (git / "worktrees" / "two" / "commondir").write_text("../..\n")
+    (git / "worktrees" / "two" / "gitdir").write_text(f"{tmp_path}/two/.git\n")
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    (git / "objects").mkdir()
+    (git / "refs").mkdir()
     (tmp_path / "cli" / "cmd").mkdir()
     (tmp_path / "two").mkdir()
     (tmp_path / "two" / ".git").write_text(f"gitdir: {git}/worktrees/two\n")
@@ -49,10 +53,71 @@ def test_a_worktree_leads_to_its_repository(repository: Path) -> None:
 def test_a_submodule_is_a_repository_of_its_own(repository: Path) -> None:
     own = repository / "cli" / ".git" / "modules" / "lib"
     own.mkdir(parents=True)
-    (own / "config").write_text('[remote "up"]\n\turl = git@github.com:acme/lib.git\n')
+    (own / "config").write_text(
+        '[core]\n\tworktree = ../../../lib\n[remote "up"]\n\turl = git@github.com:acme/lib.git\n'
+    )
     (repository / "cli" / "lib").mkdir()
     (repository / "cli" / "lib" / ".git").write_text("gitdir: ../.git/modules/lib\n")
     assert checkout_of(repository / "cli" / "lib") == Checkout(f"{repository}/cli/lib", "", "github.com/acme/lib")
+
+
+@pytest.mark.parametrize("back", ["", "/somewhere/else/.git", "../../../cli/.git"])
+def test_a_pointer_to_a_worktree_that_does_not_point_back_is_a_claim(repository: Path, back: str) -> None:
+    (repository / "cli" / ".git" / "worktrees" / "two" / "gitdir").write_text(back)
+    found = checkout_of(repository / "two")
+    assert found == Checkout(f"{repository}/two", "", "", f"{repository.resolve()}/cli")
+
+
+def test_a_worktree_may_point_back_by_a_relative_path(repository: Path) -> None:
+    (repository / "cli" / ".git" / "worktrees" / "two" / "gitdir").write_text("../../../../two/.git\n")
+    assert checkout_of(repository / "two") == Checkout(
+        f"{repository}/two", f"{repository.resolve()}/cli", "github.com/acme/cli"
+    )
+
+
+def test_a_git_directory_of_somebody_else_is_not_ones_own(repository: Path) -> None:
+    git, victim = repository / "cli" / ".git", f"{repository.resolve()}/cli"
+    modules = git / "modules" / "lib"
+    modules.mkdir(parents=True)
+    (modules / "config").write_text(CONFIG.replace("[core]", "[core]\n\tworktree = ../../../lib"))
+    for name, to in (("a", git), ("b", modules)):
+        (repository / name).mkdir()
+        (repository / name / ".git").write_text(f"gitdir: {to}\n")
+        assert checkout_of(repository / name) == Checkout(f"{repository}/{name}", "", "", victim)
+    (repository / "c").mkdir()
+    (repository / "c" / ".git").symlink_to(git)
+    assert checkout_of(repository / "c") == Checkout(f"{repository}/c", "", "", victim)
+    (repository / "d").mkdir()
+    (repository / "d" / ".git").symlink_to(git / "worktrees" / "two")
+    assert checkout_of(repository / "d") == Checkout(f"{repository}/d", "", "", victim)
+
+
+def test_whose_objects_a_checkout_uses_is_a_claim(repository: Path) -> None:
+    git = repository / "copy" / ".git"
+    (git / "objects" / "info").mkdir(parents=True)
+    (git / "objects" / "info" / "alternates").write_text(f"{repository}/cli/.git/objects\n")
+    assert checkout_of(repository / "copy") == Checkout(f"{repository}/copy", "", "", f"{repository.resolve()}/cli")
+
+
+def test_a_bare_repository_is_its_own_and_its_worktrees_are_its(repository: Path) -> None:
+    bare, worktree = repository / "cli.git", repository / "main"
+    for name in ("objects", "refs", "worktrees/main"):
+        (bare / name).mkdir(parents=True)
+    (bare / "HEAD").write_text("ref: refs/heads/main\n")
+    (bare / "config").write_text(CONFIG)
+    assert checkout_of(bare / "refs") == Checkout(str(bare), "", "github.com/acme/cli")
+    (bare / "worktrees" / "main" / "commondir").write_text("../..\n")
+    (bare / "worktrees" / "main" / "gitdir").write_text(f"{worktree}/.git\n")
+    worktree.mkdir()
+    (worktree / ".git").write_text(f"gitdir: {bare}/worktrees/main\n")
+    assert checkout_of(worktree) == Checkout(str(worktree), str(bare.resolve()), "github.com/acme/cli")
+
+
+def test_a_folder_that_is_only_called_like_a_worktree_is_recorded_as_none(repository: Path) -> None:
+    here = repository / "cli.worktrees" / "x"
+    here.mkdir(parents=True)
+    (told,) = Identifier().about([observed(PromptSubmitted(text="go", line="l1"), location=str(here))])
+    assert told.payload == ProjectIdentified(location=str(here), checked=True)
 
 
 def test_without_an_origin_only_a_single_remote_counts(repository: Path) -> None:
@@ -73,7 +138,9 @@ def test_what_was_found_is_told_once_for_each_session_and_location(repository: P
     here, gone = f"{repository}/cli/cmd", f"{repository}/nowhere"
     event = observed(PromptSubmitted(text="go", line="l1"), location=here)
     (told,) = identifier.about([event, event, observed(PromptSubmitted(text="go", line="l2"), location=gone)])
-    assert told.payload == ProjectIdentified(location=here, root=f"{repository}/cli", remote="github.com/acme/cli")
+    assert told.payload == ProjectIdentified(
+        location=here, root=f"{repository}/cli", remote="github.com/acme/cli", checked=True
+    )
     assert "hunter2" not in str(told)
     assert identifier.about([event]) == []
     (other,) = identifier.about([observed(PromptSubmitted(text="go", line="l1"), session="s2", location=here)])

@@ -8,17 +8,24 @@ from hypothesis import strategies as st
 from memctl.domain.projects.identity import REMOTES, Merging, Place, Projects, Words
 from memctl.domain.projects.key_limits import Limits
 from memctl.domain.projects.key_limits import given as given_of
+from memctl.domain.support.bounded import Seen
 
 A, B = "github.com/org/a", "github.com/org/b"
 HERE, THERE = "/home/me/a", "/home/me/b"
 
 
 def limits(*places: Place, words: tuple[Words, ...] = (), given: tuple[str, ...] = (A,)) -> Limits:
-    return Limits(places, words, given)
+    return Limits(Projects(places, words), given)
 
 
 def of(location: str, *remotes: str, root: str = "", **more: object) -> Place:
-    return Place(location, root=root or (location if remotes else ""), remotes=remotes, **more)  # type: ignore[arg-type]
+    first = Seen(remotes[0], 1) if remotes else None
+    return Place(location, root=root or (location if remotes else ""), remotes=remotes, first=first, **more)  # type: ignore[arg-type]
+
+
+def joined(*paths: str) -> tuple[Words, ...]:
+    """A person said that checkouts at these paths are of A."""
+    return tuple(Words(path, (Merging(at=9, id=path, into=A),)) for path in paths)
 
 
 def claim(location: str, *claims: str) -> Place:
@@ -31,7 +38,10 @@ def test_clones_folders_and_worktrees_of_its_remote_are_a_keys_and_other_project
         Place(f"{HERE}/.worktrees/x"), of(THERE, B), Place(f"{THERE}/src", root=THERE), Place("/tmp"),
     ]  # fmt: skip
     mine = {HERE, "/srv/clone", f"{HERE}/src", f"{HERE}/docs", f"{HERE}/.worktrees/x"}
-    found = limits(*places)
+    waiting = limits(*places)
+    assert waiting.locations == mine - {"/srv/clone"}
+    assert not waiting.holds("/srv/clone/deep")
+    found = limits(*places, words=joined("/srv/clone"))
     assert found.locations == mine
     assert all(found.holds(f"{at}/deep") for at in mine)
     assert not any(found.holds(at) for at in (THERE, f"{THERE}/deep", "/tmp/x", "/home/me", "/", "", "/srv"))
@@ -41,8 +51,15 @@ def test_a_place_with_another_remote_beside_its_own_is_nobodys_who_is_limited() 
     places = (of(HERE, A), of("/workspace", A, B), Place("/workspace/src", root="/workspace"), of(THERE, B))
     assert limits(*places).locations == {HERE}
     assert limits(*places, given=(B,)).locations == {THERE}
-    assert limits(*places, given=(A, B)).locations == {each.location for each in places}
+    found = limits(*places, given=(A, B), words=joined("/workspace"))
+    assert found.locations == {each.location for each in places}
     assert not limits(*places).holds("/workspace/src/new")
+
+
+def test_a_checkout_that_waits_is_no_keys_though_the_one_that_has_its_remote_is_none_either() -> None:
+    places = (of(HERE, A, B), of("/tmp/evil", A), Place("/tmp/evil/src", root="/tmp/evil"))
+    assert limits(*places).locations == frozenset()
+    assert not limits(*places).holds("/tmp/evil/new")
 
 
 def test_what_lies_nearer_to_another_checkout_is_of_that() -> None:
@@ -54,7 +71,10 @@ def test_what_lies_nearer_to_another_checkout_is_of_that() -> None:
 
 
 def test_a_checkout_of_which_a_folder_alone_was_met_is_a_keys_whole() -> None:
-    found = limits(of(HERE, A), of("/srv/clone/src", A, root="/srv/clone"), Place("/srv/wt", "/srv/wt", "/srv/main"))
+    worktree = Place("/srv/wt", "/srv/wt", "/srv/main", checked=True)
+    places = (of(HERE, A), of("/srv/clone/src", A, root="/srv/clone"), worktree)
+    assert not limits(*places).holds("/srv/clone/docs")
+    found = limits(*places, words=joined("/srv/clone"))
     assert found.holds("/srv/clone/docs")
     assert not found.holds("/srv/main/docs")
     assert not found.holds("/srv/x")
@@ -117,6 +137,9 @@ def test_a_claim_makes_a_new_place_a_keys_until_somebody_else_tells_of_it() -> N
     assert freed.locations == {HERE}
     assert not freed.holds(there)
     told = limits(*known, Place(there, root=there, remotes=(A,), claims=(A,), free=True))
+    assert told.locations == {HERE}
+    words = joined(there)
+    told = limits(*known, Place(there, root=there, remotes=(A,), claims=(A,), free=True), words=words)
     assert told.locations == {HERE, there}
 
 

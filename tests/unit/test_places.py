@@ -12,7 +12,7 @@ from memctl.api.reading.reader import Reader
 from memctl.domain.events.command import commands
 from memctl.domain.events.event import Event, Micros, Position
 from memctl.domain.events.facts import PlaceSeen
-from memctl.domain.projects.identity import Place, ProjectIdentified
+from memctl.domain.projects.identity import Place, ProjectIdentified, Projects
 from memctl.domain.projects.key_limits import Limits
 from memctl.domain.support.bounded import LOCATIONS, Seen
 from memctl.infra.readmodels.generations import Live
@@ -26,7 +26,7 @@ EVERY = tuple(f"{A}/{number}" for number in range(2 * LOCATIONS))
 
 
 def reader(*places: str) -> Reader:
-    limits = Limits([Place(at, root=A if at.startswith(A) else "") for at in (A, B, *EVERY)], (), (A,))
+    limits = Limits(Projects(Place(at, root=A if at.startswith(A) else "") for at in (A, B, *EVERY)), (A,))
     return Reader(cast(Any, None), Live(1, 1), 1, "default", (A,), {"limits": limits})
 
 
@@ -67,8 +67,10 @@ def test_only_what_is_said_of_a_place_or_of_what_it_shows_is_for_limited_callers
 # --- the row of a place ---
 
 
-def identified(at: int, location: str, remote: str, *, confined: bool) -> Recorded[ProjectIdentified]:
-    payload = ProjectIdentified(location=location, root=location, remote=remote, confined=confined)
+def identified(
+    at: int, location: str, remote: str, *, confined: bool, checked: bool = False
+) -> Recorded[ProjectIdentified]:
+    payload = ProjectIdentified(location=location, root=location, remote=remote, confined=confined, checked=checked)
     id = cast(Any, f"{at:032x}")
     event = Event(
         position=Position(at), event_id=id, space_id=1, stream="project/x", type="project.identified",
@@ -97,7 +99,7 @@ def test_what_limited_keys_say_of_a_place_is_kept_apart_whatever_the_order() -> 
     told = [identified(1, A, "x.org/a", confined=True), been(2, confined=True)]
     for items in itertools.permutations(told):
         row = folded(*items)
-        assert (row.claims, row.remotes, row.roots, row.free) == ((Seen("x.org/a", 1),), (), (), False)
+        assert (row.claims, row.remotes, row.root, row.free) == ((Seen("x.org/a", 1),), (), None, False)
         assert row.worked
     told += [identified(3, A, "x.org/b", confined=False), been(4, confined=False, remote="x.org/c")]
     rows = {repr(folded(*items)) for items in itertools.permutations(told)}
@@ -105,6 +107,15 @@ def test_what_limited_keys_say_of_a_place_is_kept_apart_whatever_the_order() -> 
     row = folded(*told)
     assert (row.claims, row.free) == ((Seen("x.org/a", 1),), True)
     assert {each.name for each in row.remotes} == {"x.org/b", "x.org/c"}
+    assert row.first == Seen("x.org/b", 3)
+
+
+def test_what_was_read_from_both_sides_counts_more_than_what_was_read_later() -> None:
+    told = [identified(1, A, "", confined=False, checked=True), identified(2, A, "", confined=False)]
+    for items in itertools.permutations(told):
+        root = folded(*items).root
+        assert root is not None
+        assert (root.at, root.checked) == (1, True)
 
 
 @pytest.mark.parametrize("confined", [True, False])

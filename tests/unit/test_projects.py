@@ -1,8 +1,9 @@
-"""Which locations are one project: by layout, checkout, remote, what a session showed, and by word."""
+"""Which locations are one project: by checkout, repository, layout and word; and what waits for a word."""
 
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,9 +18,11 @@ from memctl.domain.projects.identity import (
     SeveralProjects,
     SplitProject,
     UnknownProject,
+    Waiting,
     Words,
     remote_of,
 )
+from memctl.domain.support.bounded import Seen
 
 CLI = "github.com/acme/cli"
 
@@ -57,37 +60,125 @@ def grouped(projects: Projects) -> list[set[str]]:
     return sorted((set(project.locations) for project in projects.all), key=sorted)
 
 
-def test_worktrees_clones_and_folders_of_one_repository_are_one_project() -> None:
+def of(path: str, *remotes: str, at: int = 1, **more: Any) -> Place:
+    """A checkout as git's files on this machine show it."""
+    first = Seen(remotes[-1], at) if remotes else None
+    return Place(path, root=more.pop("root", path), remotes=remotes, first=first, checked=True, **more)
+
+
+def yes(projects: Projects, *roots: str) -> list[Words]:
+    """The rows of what `memctl project join` records."""
+    return [Words(w.root, (Merging(9, w.root, w.project),)) for w in projects.waiting if w.root in roots]
+
+
+def test_worktrees_and_folders_of_one_repository_are_one_project_without_a_question() -> None:
     projects = Projects(
         [
-            Place("/home/dana/cli", root="/home/dana/cli", remotes=(CLI,)),
+            of("/home/dana/cli", CLI),
             Place("/home/dana/cli/cmd/serve"),
             Place("/home/dana/cli/.worktrees/2"),
             Place("/home/dana/cli__worktrees/fix/docs"),
-            Place("/mnt/other/copy", remotes=(CLI,)),
-            Place("/tmp/wt-7", root="/tmp/wt-7", repository="/home/dana/cli"),
+            of("/tmp/wt-7", CLI, repository="/home/dana/cli", at=2),
             Place("/home/dana/site"),
         ]
     )
-    assert [len(group) for group in grouped(projects)] == [6, 1]
-    assert projects.holding("/home/dana/cli/never/seen") == projects.of("/mnt/other/copy")
+    assert [len(group) for group in grouped(projects)] == [5, 1]
+    assert projects.waiting == []
+    assert projects.holding("/home/dana/cli/never/seen") == projects.of("/tmp/wt-7")
     assert projects.one(CLI).name == "cli"
-    assert projects.one("copy") == projects.one("CLI")
+
+
+CLONES = [of("/home/dana/cli", CLI), of("/mnt/other/copy", CLI, at=2), Place("/mnt/other/copy/docs")]
+
+
+def test_a_second_clone_waits_for_a_yes() -> None:
+    projects = Projects(CLONES)
+    assert grouped(projects) == [{"/home/dana/cli"}, {"/mnt/other/copy", "/mnt/other/copy/docs"}]
+    assert projects.waiting == [Waiting("/mnt/other/copy", CLI, CLI)]
+    copy = projects.one("/mnt/other/copy")
+    assert (copy.anchor, copy.remotes, copy.waits_for) == ("/mnt/other/copy", (), CLI)
+    assert projects.asks("/mnt/other/copy/docs") == projects.waiting
+    joined = Projects(CLONES, yes(projects, "/mnt/other/copy"))
+    assert (len(joined.all), joined.waiting) == (1, [])
+    assert joined.one("copy") == joined.one("CLI")
+
+
+def test_a_no_lasts_until_a_yes() -> None:
+    before = Projects(CLONES)
+    no = Words("/mnt/other/copy", split_at=5)
+    projects = Projects(CLONES, [no])
+    assert (len(projects.all), projects.waiting, projects.asks("/mnt/other/copy")) == (2, [], [])
+    assert projects.one("/mnt/other/copy").waits_for == ""
+    (after,) = yes(before, "/mnt/other/copy")
+    assert len(Projects(CLONES, [Words(no.anchor, after.into, no.split_at)]).all) == 1
+    # It does not get the remote either when the clone that had it is forgotten.
+    assert Projects(CLONES[1:], [no]).one("copy").remotes == ()
+
+
+def test_a_remote_is_of_the_root_that_named_it_first_whatever_the_order_and_whatever_it_names_later() -> None:
+    turned = of("/home/eve/x", CLI, "github.com/eve/x", at=1)  # it named its own first, and this one later
+    for order in ([turned, *CLONES], [*CLONES, turned]):
+        projects = Projects(order)
+        assert projects.one(CLI).locations == ("/home/dana/cli",)
+        assert {(w.root, w.claims) for w in projects.waiting} == {("/mnt/other/copy", CLI), ("/home/eve/x", CLI)}
+        assert projects.one("github.com/eve/x").waits_for == CLI
+
+
+def test_what_waits_is_not_meant_by_the_name_it_shares() -> None:
+    projects = Projects([of("/home/dana/cli", CLI), of("/tmp/cli", CLI, at=2)])
+    assert [p.root for p in projects.named("cli")] == ["/home/dana/cli"]
+    assert [p.root for p in projects.named(CLI)] == ["/home/dana/cli"]
+    assert projects.one("/tmp/cli/src").locations == ("/tmp/cli",)
+    assert not projects.same("/home/dana/cli", "/tmp/cli")
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        of("/tmp/evil", CLI, at=2),  # its .git/config
+        of("/tmp/evil", at=2, borrows="/home/dana/cli"),  # its gitdir, or its alternates
+        Place("/tmp/evil", root="/tmp/evil", repository="/home/dana/cli"),  # a pointer that nobody checked
+        Place("/tmp/evil", remotes=(CLI,), first=Seen(CLI, 2)),  # what its client read there
+        of("/home/dana/cli.worktrees/x", CLI, at=2),
+        Place("/home/dana/cli.worktrees/x", checked=True),
+        of("/home/dana/cli/vendor/evil", CLI, at=2, inside=("/home/dana/cli",)),
+        of("/home/dana/cli/vendor/evil", inside=("/home/dana/cli",)),
+    ],
+)
+def test_what_anyone_can_write_into_files_joins_nothing(forged: Place) -> None:
+    places = [of("/home/dana/cli", CLI), Place("/home/dana/cli/cmd"), forged, Place(f"{forged.location}/src")]
+    for order in (places, places[::-1]):
+        projects = Projects(order)
+        assert projects.one(CLI).locations == ("/home/dana/cli", "/home/dana/cli/cmd")
+        assert projects.holding(f"{forged.location}/deep") == projects.of(forged.location)
+        assert projects.asks("/home/dana/cli") == []
+
+
+def test_a_checkout_that_was_never_met_is_of_no_project_around_it_and_is_asked_about() -> None:
+    projects = Projects([of("/home/dana/cli", CLI)])
+    new = of("/home/dana/cli/vendor/evil", CLI)
+    assert projects.holding("/home/dana/cli/vendor/evil/src", new) is None
+    assert projects.asks("/home/dana/cli/vendor/evil/src", new) == [Waiting(new.location, CLI, CLI)]
+    plain = of("/home/dana/cli/vendor/own", "github.com/acme/own")
+    assert projects.holding(plain.location, plain) is None
+    assert projects.asks(plain.location, plain) == []
+    worktree = of("/tmp/wt", CLI, repository="/home/dana/cli")
+    assert projects.holding("/tmp/wt/src", worktree) == projects.one(CLI)
+    borrowing = of("/tmp/copy", borrows="/home/dana/cli")
+    assert projects.asks("/tmp/copy", borrowing) == [Waiting("/tmp/copy", "/home/dana/cli", CLI)]
 
 
 def test_a_repository_that_was_renamed_is_one_project_under_the_name_it_has_now() -> None:
     old, new = "github.com/acme/a-tool", "github.com/acme/tool"
-    places = [
-        Place("/w/tool", remotes=(new, old), last_seen=3),
-        Place("/w/clone", remotes=(old,), last_seen=1),
-    ]
+    places = [of("/w/tool", new, old, last_seen=3), of("/w/clone", old, at=2, last_seen=1)]
+    words = yes(Projects(places), "/w/clone")
     for order in (places, places[::-1]):
-        (project,) = Projects(order).all
+        (project,) = Projects(order, words).all
         assert (project.name, project.anchor) == ("tool", new)
-        assert Projects(order).one("a-tool") == project
-    words = [Words(old, (Merging(2, "m", "/w/other"),))]  # said when it had its former name
+        assert Projects(order, words).one("a-tool") == project
+    words.append(Words("/w/other", (Merging(2, "m", old),)))  # said when it had its former name
     (project,) = Projects([*places, Place("/w/other", last_seen=2)], words).all
-    assert project.parts == ("/w/other", new)
+    assert (project.anchor, set(project.parts)) == (new, {"/w/other", "/w/clone", new})
 
 
 def test_a_folder_under_another_is_a_project_of_its_own_unless_something_shows_otherwise() -> None:
@@ -101,35 +192,8 @@ def test_a_repository_inside_another_stays_its_own() -> None:
     outer = Place("/w/env", root="/w/env", remotes=("github.com/acme/env",))
     inner = Place("/w/env/cli", remotes=(CLI,), inside=("/w/env",))
     assert len(Projects([outer, inner]).all) == 2
-    own_root = Place("/w/env/lib", root="/w/env/lib")
+    own_root = of("/w/env/lib")
     assert len(Projects([outer, own_root, Place("/w/env/lib/src")]).all) == 2
-
-
-FORK = "github.com/dana/cli"
-
-
-def test_a_clone_whose_remote_nobody_saw_belongs_to_those_that_test_the_same_module() -> None:
-    seen = Place("/w/cli", remotes=(CLI,), modules=("example.org/cli",))
-    unseen = Place("/w/try-it", modules=("example.org/cli",))
-    assert len(Projects([seen, unseen, Place("/w/other", modules=("example.org/lib",))]).all) == 2
-    assert Projects([seen, unseen]).one(CLI).locations == ("/w/cli", "/w/try-it")
-    assert len(Projects([Place("/w/cli", remotes=(CLI,)), Place("/w/b", modules=(CLI,))]).all) == 1
-    assert len(Projects([unseen, Place("/w/third", modules=("example.org/cli",))]).all) == 1
-
-
-def test_a_place_that_only_a_limited_key_told_of_joins_nothing_by_its_module_and_parts_nothing() -> None:
-    seen, unseen = Place("/w/cli", remotes=(CLI,)), Place("/w/try-it", modules=(CLI,))
-    told = Place("/w/theirs", remotes=(FORK,), modules=(CLI,), free=False)
-    assert grouped(Projects([seen, unseen, told])) == [{"/w/cli", "/w/try-it"}, {"/w/theirs"}]
-    assert grouped(Projects([seen, Place("/w/theirs", modules=(CLI,), free=False)])) == [{"/w/cli"}, {"/w/theirs"}]
-
-
-def test_a_fork_that_tests_the_module_of_its_parent_stays_its_own() -> None:
-    parent = Place("/w/cli", remotes=(CLI,), modules=(CLI,))
-    fork = Place("/w/mine", remotes=(FORK,), modules=(CLI,))
-    assert len(Projects([parent, fork]).all) == 2
-    # One of which nobody knows whether it is of the one or of the other is of neither.
-    assert grouped(Projects([parent, fork, Place("/w/x", modules=(CLI,))])) == [{"/w/cli"}, {"/w/mine"}, {"/w/x"}]
 
 
 def test_two_projects_of_one_name_are_told_apart_by_path_and_id() -> None:
@@ -186,6 +250,13 @@ def test_a_command_means_the_same_when_it_is_sent_again_after_it_was_carried_out
     assert split(Projects(PLACES, parted), "web-old", word, at=2) == parted
 
 
+def test_which_places_are_one_project_is_no_agents_to_say() -> None:
+    with pytest.raises(BadCommand):
+        MergeProjects(into=CLI, project="/tmp/evil", by="agent").decide([])
+    with pytest.raises(BadCommand):
+        SplitProject(project="/tmp/evil", by="agent").decide([])
+
+
 def test_a_project_is_not_merged_into_itself() -> None:
     with pytest.raises(BadCommand):
         said(Projects(PLACES), "web", "/b/web")
@@ -230,6 +301,9 @@ MERGINGS = st.builds(Merging, st.integers(1, 4), st.text(max_size=2), LOCATIONS)
             root=st.sampled_from(["", "/a/b", "/d"]),
             remotes=st.sampled_from([(), (CLI,), ("github.com/acme/web", CLI)]),
             inside=st.sampled_from([(), ("/a",)]),
+            borrows=st.sampled_from(["", "/d"]),
+            checked=st.booleans(),
+            first=st.sampled_from([None, Seen(CLI, 1), Seen(CLI, 2)]),
         ),
         unique_by=lambda place: place.location,
         max_size=5,
@@ -249,3 +323,7 @@ def test_projects_part_the_locations_whatever_the_order(places, words, rng) -> N
     shuffled = list(places)
     rng.shuffle(shuffled)
     assert Projects(shuffled, words).all == projects.all
+    assert Projects(shuffled, words).waiting == projects.waiting
+    joined = [Words(w.root, (Merging(9, w.root, w.project),)) for w in projects.waiting]
+    kept = {each.anchor: each for each in (*words, *joined)}
+    assert len(Projects(places, kept.values()).all) <= len(projects.all)
