@@ -22,6 +22,7 @@ Bucket = Literal["PROFILE", "PREFERENCE", "EPISODIC", "SEMANTIC", "FACT"]
 MemoryKind = Literal[
     "turn",
     "episode",
+    "document",
     "bug_pattern",
     "knowledge",
     "code_rule",
@@ -143,6 +144,10 @@ def episode_importance(episode: Episode) -> float:
     if not episode.steps and not episode.files:
         score -= 0.1
     return round(min(score, 1.0), 4)
+
+
+DOCUMENT_IMPORTANCE = 0.5
+"""Of a section of a document: somebody wrote it down to be read again."""
 
 
 def bug_importance(occurrences: int, best_rate: float | None) -> float:
