@@ -66,6 +66,11 @@ def _parts(text: str) -> Iterator[tuple[int, str, str]]:
     yield level, heading, text[start:]
 
 
+def named(path: str) -> str:
+    """A file as people name it, wherever the checkout lies: with the folder that it lies in."""
+    return "/".join(path.replace("\\", "/").rstrip("/").split("/")[-2:])
+
+
 def files_named(text: str) -> tuple[str, ...]:
     """The files that a text names, as it names them: the first dozen."""
     found: dict[str, None] = {}

@@ -2,6 +2,7 @@
 
     python tests/eval/needed.py split SESSIONS TO          # the first 70 % of each project, and the rest
     MEMCTL_DATA_DIR=… python tests/eval/needed.py ask REST  # a memctl that has read the first part is asked by the rest
+    MEMCTL_DATA_DIR=… python tests/eval/needed.py label ALL # what search finds at each prompt of all, for `calibrate`
 
 No reader judges: a prompt's need is known afterwards. Memory held something of it where an earlier session changed a
 file that this turn then changed, or met an error that this turn then met; files that more than a fifth of the project's
@@ -23,19 +24,28 @@ from typing import Any, NamedTuple
 from figures import share
 from sessions import FOLDER, Data
 
+from memctl.api.assist.prompts import CONSIDERED, files_in_play, query_of
 from memctl.api.assist.recall import recall
 from memctl.api.reading import models
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.pages import several
 from memctl.api.reading.places import places_of
 from memctl.api.reading.reader import Reader, Readers
-from memctl.api.search.engine import Engine
-from memctl.domain.events.facts import ErrorOccurred, Fact, FileChanged, Prompted
+from memctl.api.search.engine import Engine, Question
+from memctl.domain.events.facts import Answered, CommandRan, ErrorOccurred, Fact, FileChanged, Prompted
+from memctl.domain.language.documents import named
+from memctl.domain.retrieval.speaking import sort_of
+from memctl.domain.support.mentions import values_in
 from memctl.infra.embedders import embedders_of
 from memctl.infra.settings import load_settings
+from memctl.projections.working_memory import WorkingMemory, working_memory
 
 FIRST, COMMON = 0.7, 0.2
 """The share of a project's sessions that is memory, and of its memories from which on a file says nothing."""
+
+
+FEW, LEAST_SCORE = 4, 0.03
+"""Memories that may name a value that is hardly named, and the score from which on a result is labelled."""
 
 
 class Asked(NamedTuple):
@@ -47,6 +57,11 @@ class Asked(NamedTuple):
     text: str
     files: frozenset[str]
     errors: frozenset[str]
+    session: WorkingMemory | None
+    """What was known of the session by then."""
+    began: int
+    values: frozenset[str]
+    """Names and addresses that the turn came to write, run or say."""
 
 
 def split(source: Path, to: Path) -> None:
@@ -64,25 +79,83 @@ def began(file: Path) -> str:
     return rest.lstrip()[1:25]
 
 
-def named(path: str) -> str:
-    """A file as a person would name it, wherever the checkout lies."""
-    return "/".join(path.rstrip("/").split("/")[-2:])
-
-
 def prompts(data: Data) -> Iterator[Asked]:
     for stream, facts in data.facts.items():
-        last: list[tuple[Prompted, list[Fact]]] = []
+        last: list[tuple[Prompted, list[Fact], WorkingMemory | None]] = []
+        row: WorkingMemory | None = None
         for fact in sorted(facts, key=lambda each: each.occurred_at):
             if isinstance(fact, Prompted):
-                last.append((fact, []))
-            elif last and isinstance(fact, FileChanged | ErrorOccurred):
+                last.append((fact, [], row))
+            elif last and isinstance(fact, FileChanged | ErrorOccurred | CommandRan | Answered):
                 last[-1][1].append(fact)
-        for prompt, after in last:
+            if isinstance(fact, tuple(working_memory.facts)):
+                row = working_memory(row, [fact])
+        for prompt, after, session in last:
             yield Asked(
                 stream, int(prompt.occurred_at), prompt.location, prompt.text,
                 frozenset(named(each.path) for each in after if isinstance(each, FileChanged)),
-                frozenset(each.signature for each in after if isinstance(each, ErrorOccurred)),
+                frozenset(each.signature for each in after if isinstance(each, ErrorOccurred)), session,
+                int(last[0][0].occurred_at), frozenset(value for each in after for value in values_in(_text(each))),
             )  # fmt: skip
+
+
+def _text(fact: Fact) -> str:
+    match fact:
+        case FileChanged():
+            return fact.after
+        case CommandRan():
+            return fact.command
+        case Answered():
+            return fact.text
+    return ""
+
+
+def label(reader: Reader, engine: Engine, sessions: Path) -> list[list[Any]]:
+    """Of the best of each sort that search finds at each prompt in what came before its session: project, sort, score,
+    that of its best rival, how many files in play it is about, whether the prompt asked by itself, whether it bears.
+
+    It bears where it is of a file that the turn then changed, of an error that it then met, or names two of the values
+    that the turn came to and did not begin with, which hardly another memory names.
+    """
+    found: list[list[Any]] = []
+    held: dict[tuple[str, ...], Held] = {}
+    for asked in prompts(Data(FOLDER, sessions)):
+        places = places_of(reader, None, asked.location)
+        query = query_of(asked.text, asked.session)
+        if places.project is None or places.locations is None or not query or not (asked.files or asked.errors):
+            continue
+        if places.locations not in held:
+            held[places.locations] = Held(reader, places.locations)
+        known = held[places.locations]
+        in_play = files_in_play(asked.text, asked.session)
+        question = Question(
+            query=query, places=places, now=datetime.fromtimestamp(asked.at / 1e6, UTC), limit=CONSIDERED,
+            in_play=in_play, settled=True, before=asked.began,
+        )  # fmt: skip
+        results = engine.search(reader, question).results
+        rows = several(reader, models.memories, [each.id for each in results])
+        values = {each for each in asked.values if each not in query and 0 < known.values[each] <= FEW}
+        sorts: set[str] = set()
+        for each in sorted(results, key=lambda each: -each.score):
+            row = rows.get(each.id)
+            if row is None or each.score < LEAST_SCORE:
+                continue
+            sort = sort_of(row.kind, answered=row.kind != "turn" or "\n→ " in row.text)
+            if sort in sorts:
+                continue
+            sorts.add(sort)
+            rival = max(
+                (other.score for other in results if other.id != each.id and other.id in rows
+                 and not set(rows[other.id].sessions) & set(row.sessions)), default=0.0,
+            )  # fmt: skip
+            names = {named(path) for path in row.files}
+            bears = bool(asked.files & known.files & names or asked.errors & set(row.signatures)) or (
+                len(values & set(values_in(row.text))) >= 2
+            )
+            play = len(names & set(map(named, in_play)))
+            alone = query == asked.text.strip()[:4_000]
+            found.append([places.project, sort, round(each.score, 3), round(rival, 3), play, alone, bears])
+    return found
 
 
 class Held:
@@ -95,10 +168,12 @@ class Held:
         ).fetchall()  # fmt: skip
         sessions: dict[str, set[str]] = defaultdict(set)
         self.errors: set[str] = set()
+        self.values: Counter[str] = Counter()
         every: set[str] = set()
         for row in (json.loads(each) for (each,) in rows):
             every.update(row["sessions"])
-            for path in row["files"] if row["kind"] in ("turn", "episode", "note") else ():
+            self.values.update(set(values_in(row["text"])))
+            for path in row["files"] if row["kind"] in ("turn", "episode", "document") else ():
                 sessions[named(path)].update(row["sessions"])
             self.errors.update(row["signatures"])
         most = max(len(every) * COMMON, 2)
@@ -120,7 +195,7 @@ def ask(reader: Reader, engine: Engine, rest: Path, verbose: bool) -> dict[str, 
         session = asked.stream.split("/", 2)[2]
         payload: Any = {"prompt": asked.text, "session_id": session, "cwd": asked.location}
         now = datetime.fromtimestamp(asked.at / 1e6, UTC)
-        said = recall(reader, engine, "UserPromptSubmit", payload, asked.stream, places, now)
+        said = recall(reader, engine, "UserPromptSubmit", payload, asked.stream, places, now, asked.session)
         tokens += said.tokens
         rows = several(reader, models.memories, [each.id for each in said.memories])
         of = {named(path) for row in rows.values() for path in row.files}
@@ -132,7 +207,8 @@ def ask(reader: Reader, engine: Engine, rest: Path, verbose: bool) -> dict[str, 
             met=need and met, in_vain=bool(said.text) and work and not met,
         )  # fmt: skip
         if verbose:
-            print(json.dumps({"at": str(now), "of": places.project, "asked": asked.text[:700], "need": sorted(files), "errors": len(errors), "met": met, "said": said.text}, ensure_ascii=False))
+            shown = {"at": str(now), "of": places.project, "asked": asked.text[:700], "need": sorted(files)}
+            print(json.dumps({**shown, "errors": len(errors), "met": met, "said": said.text}, ensure_ascii=False))
     return {
         **counts, "tokens a block": round(tokens / max(counts["spoken"], 1)),
         "met of needed": share(counts["met"], counts["needed"]),
@@ -142,7 +218,7 @@ def ask(reader: Reader, engine: Engine, rest: Path, verbose: bool) -> dict[str, 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("split", "ask"))
+    parser.add_argument("what", choices=("split", "ask", "label"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("to", type=Path, nargs="?")
     parser.add_argument("--verbose", action="store_true")
@@ -157,6 +233,10 @@ def main() -> None:
     engine = Engine(settings.qdrant_url, settings.qdrant_api_key, embedders_of(settings), settings.space)
     engine.warm_up(readers)
     try:
+        if given.what == "label":
+            labels = readers.read(lambda reader: label(reader, engine, given.folder), OWNER)
+            print("[\n" + ",\n".join(json.dumps(each) for each in labels) + "\n]")
+            return
         figures = readers.read(lambda reader: ask(reader, engine, given.folder, given.verbose), OWNER)
         json.dump(figures, sys.stdout, indent=1)
         print()
