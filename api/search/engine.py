@@ -301,8 +301,14 @@ def _chosen(
     in_play = frozenset(map(named, asked.in_play))
     known = [
         _known(
-            c, row, asked, meant, said.get(row.id),
-            stale=row.id in doubtful, by_named=by_named.get(row.id), in_play=in_play,
+            c,
+            row,
+            asked,
+            meant,
+            said.get(row.id),
+            stale=row.id in doubtful,
+            by_named=by_named.get(row.id),
+            in_play=in_play,
         )
         for c, row in _distinct(worth, rows)
     ]

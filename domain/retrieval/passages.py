@@ -79,7 +79,7 @@ def passage_of(text: str, query: str, most: int) -> str:
         return text
     exchange = exchange_of(text)
     found = passages([exchange], query, most)
-    # Where nobody answered nobody need be told apart: a claim or a document has one voice.
+    # A claim or a document has one voice: nobody need be named.
     return (found if exchange.answer else found.removeprefix("user: ")) or clipped(text, most)
 
 

@@ -472,18 +472,20 @@ def decide(ranked: Sequence[Scored], together: Callable[[str, str], bool] | None
     if together is None:
         return ["suggested" if each.score >= SUGGESTED else "none" for each in ranked]
     best_first = sorted(ranked, key=lambda each: -each.score)
-    return [_class_of(each, _chance(each, best_first, together)) for each in ranked]
+    return [
+        _class_of(each, next((o.score for o in best_first if o.id != each.id and not together(each.id, o.id)), 0.0))
+        for each in ranked
+    ]
 
 
-def _chance(each: Scored, best_first: Sequence[Scored], together: Callable[[str, str], bool]) -> float:
-    """How likely a result bears on the question, beside those of other sessions."""
-    rival = next((o.score for o in best_first if o.id != each.id and not together(each.id, o.id)), 0.0)
+def _class_of(each: Scored, rival: float) -> Class:
+    """The class of a result, where the best of other sessions has the score `rival`."""
     standing = each.known.standing
-    return chance(each.score, rival, standing.sort, standing.in_play)
-
-
-def _class_of(each: Scored, likely: float) -> Class:
-    if likely >= SURE and each.known.standing.confirmed:
+    if each.score < rival and standing.sort in ("said", "unanswered") and not standing.in_play:
+        # A question is mostly about one conversation: another has to fit by itself.
+        return "suggested" if each.score >= SUGGESTED else "none"
+    likely = chance(each.score, rival, standing.sort, standing.in_play)
+    if likely >= SURE and standing.confirmed:
         return "high"
     return "suggested" if likely >= LIKELY else "none"
 

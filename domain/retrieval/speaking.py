@@ -19,7 +19,7 @@ from memctl.domain.knowledge.memory import MemoryKind
 
 FILE = Path(__file__).with_suffix(".json")
 
-LIKELY, SURE = 0.5, 0.9
+LIKELY, SURE = 0.5, 0.98
 """From these chances on something is said, or called an answer; and is called sure where it is confirmed besides."""
 
 LEAST, MOST = 0.01, 0.995

@@ -54,8 +54,8 @@ def main() -> None:
     beside = [(_features(sort, play), bool(bears)) for _, sort, _, _, play, _, bears in needed]
     added = [round(weight, 3) for weight in fitted(beside, offsets, PRIOR)]
     made = {
-        "intercept": weights[0], "by_score": weights[1], "by_lead": weights[2], "by_files": added[1],
-        "by_sort": dict(zip(ADDED, added[2:], strict=True)),
+        "intercept": weights[0], "by_score": weights[1], "by_lead": weights[2],
+        "by_files": added[1], "by_sort": dict(zip(ADDED, added[2:], strict=True)),
         "fitted_on": hashlib.sha256(LABELS.read_bytes() + NEEDED.read_bytes()).hexdigest()[:16],
     }  # fmt: skip
     speaking.FILE.write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
