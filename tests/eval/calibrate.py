@@ -22,7 +22,7 @@ from memctl.domain.retrieval import speaking
 LABELS, NEEDED = (Path(__file__).with_name(f"{name}.json") for name in ("bearing", "needed"))
 STEPS = 4_000
 RATE, PENALTY = 0.01, 0.05
-PRIOR = 2.0
+PRIOR = 8.0
 """The penalty on what a sort adds: few labels of a sort move it little."""
 
 ADDED = tuple(sort for sort in get_args(speaking.Sort) if sort != "said")
