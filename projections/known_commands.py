@@ -154,19 +154,19 @@ def known_commands(row: KnownCommand | None, fact: CommandTried) -> KnownCommand
         case "failed":
             return msgspec.structs.replace(
                 row,
-                subject=_subject(fact),
+                subject=max(row.subject, _subject(fact)),
                 failures=row.failures + 1,
                 last_failed_at=max(row.last_failed_at, at),
                 failed=newest(row.failed, _failed(fact), FAILURES),
             )
         case "replaced":
             return msgspec.structs.replace(
-                row, subject=_subject(fact), works=newest(row.works, _working(fact), WORKING)
+                row, subject=max(row.subject, _subject(fact)), works=newest(row.works, _working(fact), WORKING)
             )
 
 
 def _subject(fact: CommandTried) -> str:
-    """A failure is known by one key."""
+    """A failure is known by one key; of several that a row is given the greatest stands, in any order."""
     return clipped(fact.keys[0] if fact.keys else "", LONGEST_KEY, NARROW)
 
 

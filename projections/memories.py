@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memctl.domain.events.facts import Episode, Turn
+from memctl.domain.events.facts import Episode, SectionWritten, Turn
 from memctl.domain.failures.solutions import Solution
 from memctl.domain.knowledge import memory as rules
 from memctl.domain.knowledge.graduation import TIER_NAMES, USER_SAID
@@ -41,6 +41,7 @@ from memctl.projections.verified_knowledge import VerifiedClaim, VerifiedKnowled
 Input = (
     Turn
     | Episode
+    | SectionWritten
     | Changed[BugPattern]
     | Changed[VerifiedKnowledge]
     | Changed[CodeRule]
@@ -72,6 +73,8 @@ def _key(item: Input) -> str | tuple[str, ...]:
             return memory_id("turn", str(item.id))
         case Episode():
             return memory_id("episode", str(item.id))
+        case SectionWritten():
+            return memory_id("document", str(item.id))
         case Changed(row=None):
             # A row that is gone does not say whose it was; no two of these ids can be one memory's.
             return tuple(memory_id(kind, item.key) for kind in KINDS.values())
@@ -103,6 +106,8 @@ def _made(item: Input) -> Memory | None:
             return of_turn(item)
         case Episode():
             return _of_episode(item)
+        case SectionWritten():
+            return _of_section(item)
         case Changed(row=BugPattern() as pattern):
             return _of_bug_pattern(pattern)
         case Changed(row=VerifiedKnowledge() as knowledge):
@@ -219,6 +224,28 @@ def _of_episode(episode: Episode) -> Memory:
         signatures=tuple(clipped(s, 64) for s in episode.signatures[:16]),
         outcome=outcome,
         task=clipped(episode.task, 160),
+    )
+
+
+def _of_section(section: SectionWritten) -> Memory:
+    document = "/".join(section.path.split("/")[-2:])
+    head = f"{document}, {section.heading}" if section.heading else document
+    return memory_of(
+        "document",
+        str(section.id),
+        "facts",
+        bucket="SEMANTIC",
+        title=head,
+        gist=f"{section.heading or document}: {key_sentences(section.text, rules.GIST)}",
+        lines=(f"{head}:", section.text),
+        searched=(head, section.text, listed(section.names)),
+        where=(section.location,),
+        first_at=int(section.occurred_at),
+        at=int(section.occurred_at),
+        importance=rules.DOCUMENT_IMPORTANCE,
+        sessions=(clipped(section.stream, 160),),
+        evidence=section.evidence,
+        files=(section.path, *section.names),
     )
 
 

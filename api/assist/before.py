@@ -11,12 +11,13 @@ from collections import OrderedDict, deque
 from collections.abc import Iterator
 from posixpath import basename
 
+from memctl.api.assist.lines import Line, line
 from memctl.api.reading import models
 from memctl.api.reading.pages import Keyed, equal, one, page, several, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Json
-from memctl.domain.events.recalls import RecalledMemory, quoted
+from memctl.domain.events.recalls import quoted
 from memctl.domain.failures.known_commands import keys_of
 from memctl.domain.failures.solutions import is_risky
 from memctl.domain.knowledge.memory import day_of, memory_id
@@ -25,9 +26,6 @@ from memctl.domain.support.location import normalise
 from memctl.domain.support.mentions import path_within
 from memctl.projections.known_commands import row_id, together, warning
 from memctl.projections.verified_knowledge import VerifiedKnowledge
-
-Line = tuple[str, RecalledMemory]
-"""The text that is injected for one memory, and the memory itself."""
 
 MOST_LOOKED_UP = 1_000
 """Keys of a command, times the places of its project."""
@@ -66,8 +64,8 @@ def before_tool(reader: Reader, payload: dict[str, Json], places: Places, stream
         lines = list(_of_file(reader, path_within(location, path), places)) if path else []
     else:
         return []
-    said = _said(reader, stream) if lines else frozenset()
-    return [line for line in lines if line[1].id not in said]
+    said = already_said(reader, stream) if lines else frozenset()
+    return [each for each in lines if each[1].id not in said]
 
 
 def _of_command(reader: Reader, command: str, began: str, places: Places, stream: str) -> list[Line]:
@@ -85,7 +83,7 @@ def _of_command(reader: Reader, command: str, began: str, places: Places, stream
         f"{day_of(found.failed.at)[:10]} in {times} {quoted(found.failed.command, 160)} failed here with"
         f" {quoted(found.failed.message, 200)}; what went well instead{where}: {quoted(found.works.command, 160)}"
     )
-    return [_line(text, found.id, found.odds)]
+    return [line(text, found.id, found.odds)]
 
 
 def _of_file(reader: Reader, path: str, places: Places) -> Iterator[Line]:
@@ -98,7 +96,7 @@ def _of_file(reader: Reader, path: str, places: Places) -> Iterator[Line]:
     found = [keyed for keyed in rows if _names(keyed, path, name)]
     for keyed in found[:MOST_OF_A_FILE]:
         text = f"{day_of(keyed.row.last_seen)[:10]} of this file: {quoted(keyed.row.text, 300)}"
-        yield _line(text, memory_id("knowledge", keyed.key), keyed.row.confidence)
+        yield line(text, memory_id("knowledge", keyed.key), keyed.row.confidence)
 
 
 def _names(keyed: Keyed[VerifiedKnowledge], path: str, name: str) -> bool:
@@ -108,13 +106,10 @@ def _names(keyed: Keyed[VerifiedKnowledge], path: str, name: str) -> bool:
     return name.lower() not in _EVERYWHERE and name in text.replace("`", " ").replace(",", " ").split()
 
 
-def _said(reader: Reader, stream: str) -> frozenset[str]:
+def already_said(reader: Reader, stream: str) -> frozenset[str]:
+    """Memories that were put before this session's agent."""
     row = one(reader, models.injections, stream)
     return frozenset(id for block in row.blocks for id, _ in block.memories) if row is not None else frozenset()
-
-
-def _line(text: str, id: str, score: float) -> Line:
-    return f"{text} (id {id})", RecalledMemory(id, round(score, 3))
 
 
 class Delegations:

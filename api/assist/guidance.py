@@ -24,6 +24,7 @@ from memctl.api.reading.views import BugHit
 from memctl.api.search.engine import Engine, Question
 from memctl.domain.failures.signatures import signature_of
 from memctl.domain.knowledge.strategies import VERIFICATION
+from memctl.domain.language.documents import files_named
 from memctl.domain.projects.identity import Project
 from memctl.domain.retrieval.guidance import KnownBug, Precedent, Taught, course, synthesised
 from memctl.domain.support.certainty import SUGGESTED
@@ -31,15 +32,22 @@ from memctl.projections.episodes import EpisodeRow
 from memctl.projections.strategies import Strategy
 from memctl.projections.working_memory import RecentError
 
-_KINDS: dict[Kind, tuple[str, ...]] = {
-    "how_to": ("knowledge", "strategy", "episode", "turn"),
-    "convention": ("knowledge", "code_rule", "episode", "turn"),
-    "past_approach": ("episode", "turn"),
+_LEARNT = {
+    "knowledge": "this is held to be true",
+    "strategy": "this was learnt",
+    "code_rule": "this is how code is written here",
+    "reflection": "this was concluded",
+    "document": "this was written down",
 }
+"""What an answer of these kinds is; any other is of something that happened."""
+
 TaskText = Annotated[str, Meta(min_length=1, max_length=4_000, examples=["fix the flaky login test"])]
 
 MOST_LINES = 5
 """Conventions, hot spots, things avoided and preferences that come with guidance, of each."""
+
+LOOKED_AT = 10
+"""Results that an answer is chosen from."""
 
 PRECEDENTS = 3
 """Tasks like it that guidance is made of, at most."""
@@ -52,17 +60,21 @@ def answer(
     reader: Reader, engine: Engine, kind: Kind, text: str, places: Places, now: datetime, *, session: str = "",
     limit: int = 3,
 ) -> Answer:  # fmt: skip
-    """What memory holds for that kind of question; nothing below `suggested` counts as an answer."""
+    """What memory holds for that kind of question; nothing below `suggested` counts as an answer.
+
+    How something is done may stand in a claim, a document, a lesson or a turn: whoever asks does not know where.
+    """
     if kind == "similar_error":
         return _similar_error(reader, text, places, session, limit)
-    asked = Question(query=text, places=places, now=now, limit=limit, kinds=_KINDS[kind])
+    asked = Question(
+        query=text, places=places, now=now, limit=max(limit, LOOKED_AT), in_play=files_named(text), settled=True
+    )
     found = amended_first(reader, [each for each in engine.search(reader, asked).results if each.class_ != "none"])
     if not found:
         return Answer(kind=kind, source="none", message="nothing like it is known", scope=places.scope)
-    learnt = found[0].kind == "knowledge"
-    tier: Tier = "semantic_memory" if learnt else "episodic_memory"
-    message = "this is held to be true" if learnt else "this was done before"
-    return Answer(kind=kind, source=tier, message=message, scope=places.scope, results=found)
+    tier: Tier = "semantic_memory" if found[0].kind in _LEARNT else "episodic_memory"
+    message = _LEARNT.get(found[0].kind, "this was done before")
+    return Answer(kind=kind, source=tier, message=message, scope=places.scope, results=found[:limit])
 
 
 def _similar_error(reader: Reader, text: str, places: Places, session: str, limit: int) -> Answer:

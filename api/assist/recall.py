@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 import msgspec
 
 from memctl.api.assist.before import before_tool
-from memctl.api.assist.conversations import conversations, latest_first
+from memctl.api.assist.lines import Line, line
+from memctl.api.assist.prompts import for_prompt
 from memctl.api.queries import bugs, claims
 from memctl.api.queries import memories as queries
 from memctl.api.queries.strategies import strategies
@@ -24,12 +25,12 @@ from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import CoreSectionItem
 from memctl.api.reading.views import BugHit, Found, Json
-from memctl.api.search.engine import Engine, Question
+from memctl.api.search.engine import Engine
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
 from memctl.domain.events.recalls import MOST_PASSED_OVER, PassedOver, PassedOverFor, RecalledMemory, quoted
 from memctl.domain.failures.signatures import says_little
 from memctl.domain.knowledge.graduation import USER_SAID
-from memctl.domain.knowledge.memory import day_of, distinctive_words, memory_id
+from memctl.domain.knowledge.memory import day_of, memory_id
 from memctl.domain.shell.commands import head_of
 from memctl.domain.support.text import estimate_tokens, tokens
 from memctl.projections.working_memory import WorkingMemory
@@ -40,14 +41,6 @@ SUBAGENT_TOKENS = 800
 
 MOST_CHARACTERS = 8_000
 """Clients cut what a hook says at 10,000."""
-
-MOST_MEMORIES = 3
-MOST_CONVERSATIONS = 2
-CONSIDERED = 20
-"""Results of a search that are looked at for a prompt."""
-
-CONVERSATION = 900
-"""Characters of what one conversation came to."""
 
 MOST_SECTIONS = 4
 """Of core memory, at a session's start."""
@@ -63,9 +56,6 @@ _OFFERS = ("asked", "promised")
 
 TEXT = 500
 """Characters of one memory's text."""
-
-SHORTEST_PROMPT, LEAST_DISTINCTIVE = 12, 4
-"""Characters of a prompt, and its words beside those of chores: "commit and push this" asks nothing of memory."""
 
 ELSEWHERE = "ran it in "
 """How a way out begins that was another directory."""
@@ -84,17 +74,14 @@ class Injection(msgspec.Struct, frozen=True):
     """What was found and is not said, the best first."""
 
 
-Line = tuple[str, RecalledMemory]
-"""The text that is injected for one memory, and the memory itself."""
-
-
 def recall(
-    reader: Reader, engine: Engine, hook: str, payload: dict[str, Json], stream: str, places: Places, now: datetime
-) -> Injection:
+    reader: Reader, engine: Engine, hook: str, payload: dict[str, Json], stream: str, places: Places, now: datetime,
+    session: WorkingMemory | None = None,
+) -> Injection:  # fmt: skip
     """What to inject into the session of that stream at a hook. The payload is in Claude Code's words.
 
     If memory knows no project there, a session gets only what holds everywhere, and only at its start: what was said
-    in other projects is none of its business.
+    in other projects is none of its business. `session` is its row, read where it is not given.
     """
     if hook == "SessionStart" and places.project is None:
         places = Places(None, "here", ())
@@ -109,12 +96,12 @@ def recall(
     if places.project is None:
         return Injection()
     if hook == "UserPromptSubmit":
-        lines, found = _for_prompt(reader, engine, payload, places, now)
+        lines, found = for_prompt(reader, engine, payload, places, stream, now, session)
         return block("Memory of earlier sessions that bears on this prompt:", lines, found)
     if hook == "PreToolUse":
         return block("What memory holds of this, before it is done:", before_tool(reader, payload, places, stream))
     if hook == "SubagentStart":
-        lines, found = _for_prompt(reader, engine, payload, places, now)
+        lines, found = for_prompt(reader, engine, payload, places, stream, now, session)
         heading = "Memory of earlier sessions that bears on this task:"
         return block(heading, lines, found, most_tokens=SUBAGENT_TOKENS)
     if hook == "PostToolUseFailure":
@@ -122,40 +109,6 @@ def recall(
     if hook == "SessionStart":
         return block(f"What memory holds of {quoted(places.project, 100)}:", _for_start(reader, stream, places))
     return Injection()
-
-
-def _for_prompt(
-    reader: Reader, engine: Engine, payload: dict[str, Json], places: Places, now: datetime
-) -> tuple[list[Line], list[Found]]:
-    """What to say of a prompt, and all that was found for it."""
-    prompt = payload.get("prompt")
-    if not isinstance(prompt, str) or len(prompt.strip()) < SHORTEST_PROMPT or prompt.lstrip().startswith("/"):
-        return [], []
-    if distinctive_words(prompt) < LEAST_DISTINCTIVE:
-        return [], []
-    session = payload.get("session_id")
-    asked = Question(query=prompt[:4000], places=places, now=now, limit=CONSIDERED)
-    # What this session said itself its agent has before its eyes: this very prompt, for one.
-    found = [
-        each
-        for each in engine.search(reader, asked).results
-        if any(evidence.source.session != session for evidence in each.evidence)
-    ]
-    sure = {each.id: each for each in found if each.class_ != "none"}
-    if not sure:
-        return [], []
-    lines = [
-        _line(f"{each.occurred_at:%Y-%m-%d} {quoted(each.text, TEXT)}", each.id, each.score, each.class_)
-        for each in sure.values()
-        if each.kind not in ("turn", "episode")
-    ][:MOST_MEMORIES]
-    every = conversations(reader, found)
-    kept = [each for each in every if each.id in sure][:MOST_CONVERSATIONS]
-    others = [each for each in every if each not in kept]
-    for each in latest_first(kept, others)[: MOST_CONVERSATIONS + 1]:
-        said = quoted(each.came_to(prompt, CONVERSATION), CONVERSATION + 100)
-        lines.append(_line(f"{day_of(each.at)[:10]} {said}", each.id, each.score, each.class_))
-    return lines, found
 
 
 def _for_error(reader: Reader, payload: dict[str, Json], places: Places) -> list[Line]:
@@ -169,7 +122,7 @@ def _for_error(reader: Reader, payload: dict[str, Json], places: Places) -> list
         if not hit.lesson or hit.score < LIKE_ENOUGH or says_little(hit.message) or not _held(hit, command):
             continue
         message = f"{hit.last_seen:%Y-%m-%d} {quoted(hit.message, 200)}. What fixed it: {quoted(hit.lesson, TEXT)}"
-        return [_line(message, hit.id, hit.score)]
+        return [line(message, hit.id, hit.score)]
     return []
 
 
@@ -196,12 +149,12 @@ def _failing(hit: BugHit) -> list[str]:
 def _always(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
     """Core memory and what is pinned, with the keys of what that was made of."""
     lines = [
-        _line(f"{(row.changed_at or '')[:10]} {row.section}: {quoted(row.text, TEXT)}", f"core/{row.section}")
+        line(f"{(row.changed_at or '')[:10]} {row.section}: {quoted(row.text, TEXT)}", f"core/{row.section}")
         for row in _by_people(claims.core_memory(reader))[:MOST_SECTIONS]
     ]
     wanted = pinned(reader, places)[:MOST_PINNED]
     lines += [
-        _line(f"{day_of(each.last_at)[:10]} {quoted(each.text, TEXT)}", each.id, class_="pinned") for each in wanted
+        line(f"{day_of(each.last_at)[:10]} {quoted(each.text, TEXT)}", each.id, class_="pinned") for each in wanted
     ]
     return lines, {each.source.key for each in wanted}
 
@@ -222,7 +175,7 @@ def _known(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
         kept.append(row)
     for row in kept[:MOST_CLAIMS]:
         text = f"{(row.last_seen or '')[:10]} {quoted(row.text, 300)}"
-        lines.append(_line(text, row.id, memory=row.memory_id))
+        lines.append(line(text, row.id, memory=row.memory_id))
     return lines, {row.text for row in kept[:MOST_CLAIMS]}
 
 
@@ -241,7 +194,7 @@ def _for_start(reader: Reader, stream: str, places: Places) -> list[Line]:
     lines, texts = _known(reader, places)
     lines += _overview(reader, places, texts)
     lines += [
-        _line(f"{(row.last_seen or '')[:10]} {quoted(row.content, TEXT)}", row.id, memory=row.memory_id)
+        line(f"{(row.last_seen or '')[:10]} {quoted(row.content, TEXT)}", row.id, memory=row.memory_id)
         for row in strategies(reader, places, limit=MOST_STRATEGIES).items
     ]
     # A session that is taken up again has its own work before its eyes. What older sessions left open was mostly done.
@@ -249,7 +202,7 @@ def _for_start(reader: Reader, stream: str, places: Places) -> list[Line]:
         left = quoted("; ".join(each.text for each in row.threads if each.kind not in _OFFERS), TEXT)
         if left.strip('"'):
             said = f"{(row.ended_at or '')[:10]} left open in {quoted(row.description, 120)}: {left}"
-            lines.append(_line(said, row.id, memory=memory_id("episode", row.id)))
+            lines.append(line(said, row.id, memory=memory_id("episode", row.id)))
     return lines
 
 
@@ -258,7 +211,7 @@ def _overview(reader: Reader, places: Places, shown: set[str]) -> list[Line]:
     lines = []
     for row in queries.memories(reader, places, kind="project", limit=1).items:
         kept = "; ".join(line for line in row.text.split("\n") if line not in shown)
-        lines.append(_line(f"{(row.last_at or '')[:10]} {quoted(kept, TEXT)}", row.id))
+        lines.append(line(f"{(row.last_at or '')[:10]} {quoted(kept, TEXT)}", row.id))
     return lines
 
 
@@ -294,13 +247,6 @@ def survivors(row: WorkingMemory) -> list[tuple[int, str]]:
 
 def _clock(at: int) -> str:
     return f"{datetime.fromtimestamp(at / 1e6, UTC):%Y-%m-%d %H:%M}Z"
-
-
-def _line(text: str, id: str, score: float = 1.0, class_: str = "", *, memory: str = "") -> Line:
-    """One line. `id` is what an agent may ask about. `memory` is the memory that is made from it, if its id is another
-    one; that memory counts as recalled."""
-    sure = f"{class_}; " if class_ else ""
-    return f"{text} ({sure}id {id})", RecalledMemory(memory or id, round(score, 3))
 
 
 def block(

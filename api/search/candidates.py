@@ -12,11 +12,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from memctl.api.reading.places import Places
+from memctl.domain.knowledge.memory import MemoryKind
 from memctl.domain.retrieval.intent import Period
 from memctl.domain.retrieval.neighbours import lent
 from memctl.domain.retrieval.ranking import ORDINARY, USUAL, Background, Candidate, Source, background_of, word_strength
@@ -35,6 +37,12 @@ log = logging.getLogger("memctl.search")
 
 CANDIDATES = 50
 """Points asked of each source."""
+
+WHOLE = 300
+"""Points asked of each source where a set is small enough to be looked through whole."""
+
+SETTLED: tuple[MemoryKind, ...] = ("knowledge", "strategy", "code_rule")
+"""Kinds of which a project has some hundreds at most: what is settled is a candidate whatever else was said."""
 
 LENDERS = 24
 """First memories of each source's list whose neighbours become candidates too."""
@@ -67,6 +75,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     period: Period | None = None
     since: int | None = None
     before: int | None = None
+    settled: bool = False
+    """Whether all that is settled there is a candidate."""
 
 
 class Switches(msgspec.Struct, frozen=True):
@@ -113,6 +123,8 @@ class Gathered:
         self.candidates: dict[str, Candidate] = {}
         self.timely: set[str] = set()
         """Those that are known to have happened when the query says."""
+        self.settled: set[str] = set()
+        """Those that are candidates whatever else was found."""
         self.degraded: list[str] = []
 
 
@@ -270,6 +282,12 @@ class Sources:
             found.add(*hits)
             if scope is not scopes[0]:
                 gathered.timely = {hit.memory_id for of_source in hits for hit in of_source}
+        settled = [kind for kind in SETTLED if kinds is None or kind in kinds] if wanted.settled else []
+        if settled:
+            of_those = replace(scopes[0], kinds=settled)
+            hits = searches.hybrid(name, of_those, dense=vector, sparse=(indices, weights), limit=WHOLE)
+            found.add(*hits)
+            gathered.settled = {hit.memory_id for of_source in hits for hit in of_source}
         if switches.fill:
             beside = found.best(LENDERS) if switches.neighbours else []
             by_meaning, by_words = found.missing(beside, corpus.point)

@@ -33,6 +33,7 @@ from memctl.api.search.candidates import ALL_ON, CANDIDATES, Gathered, Sources, 
 from memctl.domain.failures.signatures import errors_in
 from memctl.domain.knowledge.graduation import TIER_NAMES, USER_SAID
 from memctl.domain.knowledge.memory import memory_id
+from memctl.domain.language.documents import named
 from memctl.domain.language.speakers import said_by_named
 from memctl.domain.retrieval.intent import PREFERRED, Understood, understand
 from memctl.domain.retrieval.passages import passage_of
@@ -49,6 +50,7 @@ from memctl.domain.retrieval.ranking import (
     score,
     worth_showing,
 )
+from memctl.domain.retrieval.speaking import sort_of
 from memctl.domain.support.certainty import Class
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.text import tokens
@@ -105,6 +107,10 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     since: int | None = None
     before: int | None = None
     switches: Switches = ALL_ON
+    in_play: tuple[str, ...] = ()
+    """Files that the work is at, as anybody names them."""
+    settled: bool = False
+    """Whether all that is settled of these projects is scored, and not only what is found first."""
 
     @property
     def until(self) -> int | None:
@@ -203,6 +209,7 @@ class Engine:
             period=meant.period,
             since=asked.since,
             before=asked.until,
+            settled=asked.settled,
         )
         gathered = self._sources.gather(corpus, wanted, asked.switches)
         if not asked.kinds or "bug_pattern" in asked.kinds:
@@ -278,7 +285,8 @@ def _chosen(
     worth = [c for c in gathered.candidates.values() if worth_showing(c, c.id in gathered.timely)]
     worth.sort(key=lambda c: (c.id not in gathered.timely, -relevance(c), c.id))
     # No profile lifts what is far down in relevance to the top; rows cost more than ranks.
-    worth = worth[: asked.limit + CANDIDATES]
+    most = asked.limit + CANDIDATES
+    worth = [*worth[:most], *(c for c in worth[most:] if c.id in gathered.settled)]
     rows = corpus.rows([c.id for c in worth])
     # A row that is missing was forgotten, or refolded, since the vector store heard of it.
     stale = corpus.stale(rows.values())
@@ -290,18 +298,32 @@ def _chosen(
     rows = {id: rows[id] for id in kept}
     doubtful = stale | {id for id in rows if id in apart and apart[id].doubtful}
     by_named = said_by_named(asked.query[:_LONGEST], {id: row.text for id, row in rows.items() if row.kind == "turn"})
+    in_play = frozenset(map(named, asked.in_play))
     known = [
-        _known(c, row, asked, meant, said.get(row.id), stale=row.id in doubtful, by_named=by_named.get(row.id))
+        _known(
+            c,
+            row,
+            asked,
+            meant,
+            said.get(row.id),
+            stale=row.id in doubtful,
+            by_named=by_named.get(row.id),
+            in_play=in_play,
+        )
         for c, row in _distinct(worth, rows)
     ]
     words = {id: frozenset(tokens(f"{row.title} {row.gist}")) for id, row in rows.items()} if _diverse(asked) else {}
     # More than is shown: among them is what the best one has to be better than.
     profile = profile_of(asked.profile)
-    ranked = score(known, profile, lambda a, b: _overlap(words[a], words[b]), asked.limit + RIVALS)
+    most = len(known) if asked.settled else asked.limit + RIVALS
+    ranked = score(known, profile, lambda a, b: _overlap(words[a], words[b]), most)
     sessions = {id: frozenset(row.sessions) for id, row in rows.items()}
     # Scores of other profiles are no chances.
     together = (lambda a, b: not sessions[a].isdisjoint(sessions[b])) if profile.name == "bounded" else None
-    return rows, list(zip(ranked, decide(ranked, together), strict=True))[: asked.limit]
+    classed = list(zip(ranked, decide(ranked, together), strict=True))
+    # What is settled is not crowded out by what was only said.
+    beside = (each for each in classed[asked.limit :] if each[0].id in gathered.settled and each[1] != "none")
+    return rows, [*classed[: asked.limit], *beside]
 
 
 def profile_of(name: str) -> Profile:
@@ -333,6 +355,7 @@ def _known(
     *,
     stale: bool,
     by_named: bool | None,
+    in_play: frozenset[str],
 ) -> Known:
     """A candidate with what its memory says, and what was said of it. What is stale is demoted as if something spoke
     against it."""
@@ -364,6 +387,8 @@ def _known(
         recalled=said.recalls,
         reliability=said.reliability,
         pinned=said.pinned,
+        sort=sort_of(row.kind, answered=row.kind != "turn" or "\n→ " in row.text),
+        in_play=len(in_play & {named(each) for each in row.files}),
     )
     return Known(candidate, standing)
 

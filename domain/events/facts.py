@@ -631,6 +631,16 @@ class FileTouched(Identified, frozen=True, kw_only=True, omit_defaults=True, tag
     path: str
 
 
+class SectionWritten(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="section_written"):
+    """A section of a document that the agent wrote for those who come later, at most 1,800 characters. Written again in
+    the session, the newest text counts. `names` are the files that it names, at most 12."""
+
+    path: str
+    heading: str = ""
+    text: str = ""
+    names: tuple[str, ...] = ()
+
+
 class FilesCommitted(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="files_committed"):
     """Files that were changed and then committed together: at most 8, most changed first."""
 

@@ -22,6 +22,7 @@ Bucket = Literal["PROFILE", "PREFERENCE", "EPISODIC", "SEMANTIC", "FACT"]
 MemoryKind = Literal[
     "turn",
     "episode",
+    "document",
     "bug_pattern",
     "knowledge",
     "code_rule",
@@ -53,13 +54,15 @@ _BUCKETS: dict[InsightKind, Bucket] = {
 _STEERING_WORDS = """
     y n q k yes yep yeah yup no nope ok okay sure right correct exactly great nice cool good perfect done fine stop wait
     thanks thank thx ty please pls plz hi hello hey now then again and also just it that this all them the so you u i
-    go ahead continue proceed next keep going on carry resume retry try do look looks sounds lgtm ship up for me my your
-    push pull commit merge rebase pr changes branch main clear exit quit compact option a b c d
+    go ahead continue proceed next keep going on carry resume retry try do look looks sounds lgtm up for me my your
+    clear exit quit compact option a b c d
     네 예 응 어 ㅇㅇ ㅇㅋ 오케이 좋아 좋아요 그래 그래요 계속 계속해 계속해줘 진행 진행해 진행해줘 해줘 해주세요
-    부탁해 부탁해요 고마워 고마워요 감사 감사합니다 아니 아니요 커밋 커밋해 커밋해줘 푸시 푸시해 푸시해줘 다음 다시 이제
+    부탁해 부탁해요 고마워 고마워요 감사 감사합니다 아니 아니요 다음 다시 이제
 """
-_STEERING = frozenset(_STEERING_WORDS.split())
-_STEERING_STEMS = frozenset(tokens(_STEERING_WORDS))
+_CHORE_WORDS = "push pull commit merge rebase pr changes branch main ship 커밋 커밋해 커밋해줘 푸시 푸시해 푸시해줘"
+_STEERING = frozenset(f"{_STEERING_WORDS} {_CHORE_WORDS}".split())
+_STEERING_STEMS = frozenset(tokens(f"{_STEERING_WORDS} {_CHORE_WORDS}"))
+_CHORES = frozenset(_CHORE_WORDS.split())
 _WORDS = patterns.compile(r"[^\W_]+")
 _SLASH_COMMAND = patterns.compile(r"/[a-z][\w:-]*(?:\s|$)")
 _REASONED = patterns.compile(
@@ -104,6 +107,11 @@ def is_steering(prompt: str) -> bool:
     return all(word in _STEERING or word.isdigit() for word in _WORDS.findall(text.lower()))
 
 
+def is_chore(prompt: str) -> bool:
+    """Whether a short prompt is about a chore of version control, whatever was said before it."""
+    return not _CHORES.isdisjoint(_WORDS.findall(prompt[:240].lower()))
+
+
 def distinctive_words(prompt: str) -> int:
     """How many different words a prompt has beside assent, thanks, and the chores of version control."""
     return len(frozenset(tokens(prompt[:4_000])) - _STEERING_STEMS)
@@ -143,6 +151,10 @@ def episode_importance(episode: Episode) -> float:
     if not episode.steps and not episode.files:
         score -= 0.1
     return round(min(score, 1.0), 4)
+
+
+DOCUMENT_IMPORTANCE = 0.5
+"""Of a section of a document: somebody wrote it down to be read again."""
 
 
 def bug_importance(occurrences: int, best_rate: float | None) -> float:

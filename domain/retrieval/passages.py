@@ -77,7 +77,10 @@ def passage_of(text: str, query: str, most: int) -> str:
     """The part of a memory's text that meets a question: the text itself where it is short."""
     if len(text) <= most:
         return text
-    return passages([exchange_of(text)], query, most) or clipped(text, most)
+    exchange = exchange_of(text)
+    found = passages([exchange], query, most)
+    # A claim or a document has one voice: nobody need be named.
+    return (found if exchange.answer else found.removeprefix("user: ")) or clipped(text, most)
 
 
 def likeness(one: Iterable[str], other: Iterable[str], rarity: dict[str, float]) -> float:

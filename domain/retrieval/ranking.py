@@ -12,16 +12,13 @@ from typing import Literal
 
 import msgspec
 
-from memctl.domain.retrieval.speaking import LIKELY, chance
-from memctl.domain.support.certainty import HIGH, MARGIN, SUGGESTED, Class
+from memctl.domain.retrieval.speaking import LIKELY, SURE, Sort, chance
+from memctl.domain.support.certainty import SUGGESTED, Class
 
 Source = Literal["dense", "sparse", "words"]
 
 LEAST = 0.028
 """Below this a candidate that shares no word with the query is near to it by chance, and is left out."""
-
-AS_GOOD = 0.5
-"""The share of the best result's score from which on another of its session is suggested with it."""
 
 SAME = 8.0
 """Standard deviations above the background at which two texts say the same."""
@@ -77,6 +74,9 @@ class RankingFeatures(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it happened when the query says; None where the query says no time."""
     by_named: bool | None = None
     """Whether the one that the query names said it; None where that is not known, or the query names nobody."""
+    sort: Sort = "said"
+    in_play: int = 0
+    """How many of the files that the work is at it is about."""
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -464,32 +464,30 @@ def score(given: Sequence[Known], profile: Profile, alike: Callable[[str, str], 
 
 
 def decide(ranked: Sequence[Scored], together: Callable[[str, str], bool] | None = None) -> list[Class]:
-    """The class of each result, best first. Records are at most suggested until a person, a run or L3 confirms them.
+    """The class of each result: what its chance to bear on the question comes to, or its score where that is no chance.
 
-    With `together`, which says of two memories by id whether one session made both, the best result is suggested too
-    where it leads all others by so much that it likely bears on the question; and so is what is of its session.
+    `together` says of two memories by id whether one session made both: what one session says does not rival itself.
+    Without it scores are no chances. Nothing is high unless a person, a run or L3 confirmed it.
     """
-    classes: list[Class] = []
-    first, runner_up = (*sorted((each.score for each in ranked), reverse=True), 0.0, 0.0)[:2]
-    leading = _leading(ranked, together) if together is not None else frozenset()
-    for each in ranked:
-        leads = each.score == first and each.score >= HIGH and each.score - runner_up >= MARGIN
-        if leads and each.known.standing.confirmed:
-            classes.append("high")
-        else:
-            classes.append("suggested" if each.score >= SUGGESTED or each.id in leading else "none")
-    return classes
+    if together is None:
+        return ["suggested" if each.score >= SUGGESTED else "none" for each in ranked]
+    best_first = sorted(ranked, key=lambda each: -each.score)
+    return [
+        _class_of(each, next((o.score for o in best_first if o.id != each.id and not together(each.id, o.id)), 0.0))
+        for each in ranked
+    ]
 
 
-def _leading(ranked: Sequence[Scored], together: Callable[[str, str], bool]) -> frozenset[str]:
-    best = max(ranked, key=lambda each: each.score, default=None)
-    if best is None:
-        return frozenset()
-    beside = {each.id for each in ranked if each.id == best.id or together(best.id, each.id)}
-    rival = max((each.score for each in ranked if each.id not in beside), default=0.0)
-    if chance(best.score, rival) < LIKELY:
-        return frozenset()
-    return frozenset(each.id for each in ranked if each.id in beside and each.score >= best.score * AS_GOOD)
+def _class_of(each: Scored, rival: float) -> Class:
+    """The class of a result, where the best of other sessions has the score `rival`."""
+    standing = each.known.standing
+    if each.score < rival and standing.sort in ("said", "unanswered") and not standing.in_play:
+        # A question is mostly about one conversation: another has to fit by itself.
+        return "suggested" if each.score >= SUGGESTED else "none"
+    likely = chance(each.score, rival, standing.sort, standing.in_play)
+    if likely >= SURE and standing.confirmed:
+        return "high"
+    return "suggested" if likely >= LIKELY else "none"
 
 
 def semantic(candidate: Candidate) -> float:

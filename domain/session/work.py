@@ -41,6 +41,7 @@ from memctl.domain.language.decisions import decisions_in_answers
 from memctl.domain.projects.stack import imports_in, manifest_in, subject_of
 from memctl.domain.session.code_edits import CodeEdits
 from memctl.domain.session.conversation import Conversation
+from memctl.domain.session.documents import Documents
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.session.error_resolution import Resolutions, Resolved, filters_of
 from memctl.domain.session.searches import Searches
@@ -115,6 +116,7 @@ class Work:
         self.searches = Searches(assertions)
         self._wrong_calls = WrongCalls(assertions)
         self._craft = CodeEdits(assertions)
+        self._documents = Documents(assertions)
         self._subagents: set[str] = set()
         """Those that used a tool. Some clients name a subagent by the call that asked for it."""
 
@@ -257,6 +259,7 @@ class Work:
         edits = []
         if changes:
             self._craft.changed(use, changes, given, seen.patch, asked=self._talk.corrected)
+            self._documents.changed(use, changes, given)
         elif family == "read" and seen.text:
             for path in files_of(family, given, seen.file):
                 self._craft.read(use, path, seen.text)

@@ -6,5 +6,5 @@ from typing import Literal
 
 Class = Literal["high", "suggested", "none"]
 
-HIGH, SUGGESTED, MARGIN = 0.92, 0.75, 0.03
-"""From these scores on an answer is high, or suggested; a high one is this far above the second."""
+SUGGESTED = 0.75
+"""From this likeness on an error, or a result of a profile whose scores are no chances, is suggested."""

@@ -35,6 +35,7 @@ import numpy
 import orjson
 from real_sessions import Store, published, store
 
+from memctl.api.assist.prompts import CONSIDERED
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader, Readers
@@ -185,7 +186,8 @@ def measured(settings: dict[str, Any], titles: Sequence[str], **narrowed: Any) -
             places = (
                 Places(None, "everywhere", None) if narrowed.get("everywhere") else Places(place, "asked", (place,))
             )
-            asked = Question(query=title, places=places, now=datetime.now(UTC), kinds=narrowed.get("kinds", ()))
+            wanted = {name: value for name, value in narrowed.items() if name != "everywhere"}
+            asked = Question(query=title, places=places, now=datetime.now(UTC), **wanted)
             engine.search(reader, asked)
 
         began = time.perf_counter()
@@ -293,6 +295,7 @@ def measure(one: Store, sessions: Path, wanted: int, queries: int) -> dict[str, 
     print(f"indexed {figures['indexed share']:.0%} after {figures['indexed after (s)']} s", flush=True)
     row("one project of twenty")
     row("one project, episodes only", kinds=("episode",))
+    row("one project, at a prompt", settled=True, limit=CONSIDERED)
     row("everywhere", everywhere=True)
     with writing(settings):
         row("one project, 50 points/s written")

@@ -1,9 +1,11 @@
 """Fit the decision to speak, and write its coefficients: `make calibrate`.
 
-`bearing.json` has the questions that it is fitted on: the score of what search finds best, that of the best of any
-other session, and whether the first bears on the question. Those of sde-bench are labelled by the data, also where a
-question is asked in a project that has no answer; those of the first set of sessions were labelled by hand. The second
-set has no part in it.
+In two steps. What a score and its lead say is fitted on `bearing.json`: questions with what search finds best, that of
+the best of any other session, and whether the first bears on the question; those of sde-bench are labelled by the data,
+also where a question is asked in a project that has no answer, those of the first set of sessions by hand. What the
+sort of a memory, and the files in play, add to that is fitted on `needed.json`: what the first set's work came to need
+(`needed.py label`). There the odds of all are left free, for a label by hindsight is not one by a reader. The second
+set has no part in either.
 """
 
 from __future__ import annotations
@@ -11,25 +13,35 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 from memctl.domain.retrieval import speaking
 
-LABELS = Path(__file__).with_name("bearing.json")
-STEPS, RATE, PENALTY = 20_000, 0.01, 0.05
-"""Of plain gradient descent, with a penalty on the weights' squares."""
+LABELS, NEEDED = (Path(__file__).with_name(f"{name}.json") for name in ("bearing", "needed"))
+STEPS = 4_000
+RATE, PENALTY = 0.01, 0.05
+PRIOR = 8.0
+"""The penalty on what a sort adds: few labels of a sort move it little."""
+
+ADDED = tuple(sort for sort in get_args(speaking.Sort) if sort != "said")
 
 
-def fitted(rows: list[tuple[tuple[float, ...], bool]]) -> list[float]:
-    """Intercept and weights of a logistic regression."""
+def fitted(
+    rows: Sequence[tuple[tuple[float, ...], bool]], offsets: Sequence[float] = (), penalty: float = PENALTY
+) -> list[float]:
+    """Intercept and weights of a logistic regression, beside what is known already."""
     weights = [0.0] * len(rows[0][0])
-    for _ in range(STEPS):
-        gradient = [PENALTY * weight * (number > 0) for number, weight in enumerate(weights)]
-        for features, label in rows:
-            miss = speaking.logistic(sum(w * x for w, x in zip(weights, features, strict=True))) - label
+    offsets = offsets or [0.0] * len(rows)
+    rate = min(RATE, 2 / len(rows))
+    for _ in range(STEPS * 5 if len(rows) < 200 else STEPS):
+        gradient = [penalty * weight * (number > 0) for number, weight in enumerate(weights)]
+        for (features, label), offset in zip(rows, offsets, strict=True):
+            miss = speaking.logistic(offset + sum(w * x for w, x in zip(weights, features, strict=True))) - label
             for number, x in enumerate(features):
                 gradient[number] += miss * x
-        weights = [weight - RATE * slope for weight, slope in zip(weights, gradient, strict=True)]
+        weights = [weight - rate * slope for weight, slope in zip(weights, gradient, strict=True)]
     return weights
 
 
@@ -37,22 +49,46 @@ def main() -> None:
     labels = json.loads(LABELS.read_text(encoding="utf-8"))
     rows = [((1.0, *speaking.features(each["best"], each["rival"])), bool(each["bears"])) for each in labels]
     weights = [round(weight, 3) for weight in fitted(rows)]
+    needed = json.loads(NEEDED.read_text(encoding="utf-8"))
+    offsets = [_odds(weights, (1.0, *speaking.features(score, rival))) for _, _, score, rival, *_ in needed]
+    beside = [(_features(sort, play), bool(bears)) for _, sort, _, _, play, _, bears in needed]
+    added = [round(weight, 3) for weight in fitted(beside, offsets, PRIOR)]
     made = {
         "intercept": weights[0], "by_score": weights[1], "by_lead": weights[2],
-        "fitted_on": hashlib.sha256(LABELS.read_bytes()).hexdigest()[:16],
+        "by_files": added[1], "by_sort": dict(zip(ADDED, added[2:], strict=True)),
+        "fitted_on": hashlib.sha256(LABELS.read_bytes() + NEEDED.read_bytes()).hexdigest()[:16],
     }  # fmt: skip
     speaking.FILE.write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
     print(made)
     for source in sorted({each["of"] for each in labels}):
-        kept = [(row, each) for row, each in zip(rows, labels, strict=True) if each["of"] != source]
-        left = [(row, each) for row, each in zip(rows, labels, strict=True) if each["of"] == source]
-        without = fitted([row for row, _ in kept])
-        right = sum(
-            (speaking.logistic(math.fsum(w * x for w, x in zip(without, features, strict=True))) >= speaking.LIKELY)
-            == label
-            for (features, label), _ in left
-        )
+        kept = [row for row, each in zip(rows, labels, strict=True) if each["of"] != source]
+        left = [row for row, each in zip(rows, labels, strict=True) if each["of"] == source]
+        without = fitted(kept)
+        right = sum((_odds(without, features) >= 0) == label for features, label in left)
         print(f"fitted without {source}: right for {right} of its {len(left)}")
+    for project in sorted({each[0] for each in needed}):
+        mine = [number for number, each in enumerate(needed) if each[0] == project]
+        others = [number for number in range(len(needed)) if needed[number][0] != project]
+        without = fitted([beside[n] for n in others], [offsets[n] for n in others], PRIOR)
+        plain = _ordered([offsets[n] for n in mine], [beside[n][1] for n in mine])
+        odds = [offsets[n] + _odds(without, beside[n][0]) for n in mine]
+        print(f"without {project}: area {_ordered(odds, [beside[n][1] for n in mine]):.3f}, by score {plain:.3f}")
+
+
+def _features(sort: str, play: int) -> tuple[float, ...]:
+    return (1.0, float(min(play, speaking.MOST_IN_PLAY)), *(float(sort == each) for each in ADDED))
+
+
+def _odds(weights: Sequence[float], features: Sequence[float]) -> float:
+    return math.fsum(w * x for w, x in zip(weights, features, strict=True))
+
+
+def _ordered(odds: Sequence[float], labels: Sequence[bool]) -> float:
+    """How often what bears comes before what does not."""
+    yes = [each for each, label in zip(odds, labels, strict=True) if label]
+    no = [each for each, label in zip(odds, labels, strict=True) if not label]
+    pairs = [(a > b) + 0.5 * (a == b) for a in yes for b in no]
+    return sum(pairs) / len(pairs) if pairs else math.nan
 
 
 if __name__ == "__main__":

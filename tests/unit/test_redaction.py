@@ -20,7 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from vendors import as_shipped, published_rules
 
-from memctl.api.assist.recall import _line, block
+from memctl.api.assist.lines import line
+from memctl.api.assist.recall import block
 from memctl.domain.events.event import Micros, NewEvent, Payload, decode_payload, event_types
 from memctl.domain.events.observations import (
     CONTEXT_BLOCK_CLOSE,
@@ -473,9 +474,7 @@ def test_the_words_of_a_person_who_names_the_tag_are_kept() -> None:
 
 @pytest.mark.parametrize("length", [1, 3])
 def test_what_recall_writes_is_known_again_when_its_end_is_cut_off(length: int) -> None:
-    told = block(
-        "Memory of earlier sessions:", [_line(f"2026-01-0{n} word{n}", f"id{n}") for n in range(1, length + 1)]
-    )
+    told = block("Memory of earlier sessions:", [line(f"2026-01-0{n} word{n}", f"id{n}") for n in range(1, length + 1)])
     for cut in (-1, -len(CONTEXT_BLOCK_CLOSE), -40):
         kept = prepare(event(PromptSubmitted(text=f"ask\n{told.text[:cut]}")))
         assert kept.payload == PromptSubmitted(text=f"ask\n{CONTEXT_BLOCK_OPEN}…{CONTEXT_BLOCK_CLOSE}", injected=True)

@@ -247,22 +247,26 @@ def test_of_two_findings_by_one_source_the_better_rank_stands() -> None:
 # --- classes ---
 
 
-def test_a_high_answer_is_confirmed_and_stands_clear_of_the_second() -> None:
-    assert decide([found(0.95), found(0.80)]) == ["high", "suggested"]
-    assert decide([found(0.95), found(0.93)]) == ["suggested", "suggested"]
-    assert decide([found(0.91), found(0.30)]) == ["suggested", "none"]
-    assert decide([found(0.74)]) == ["none"]
-    assert decide([]) == []
+def apart(one: str, other: str) -> bool:
+    return one == other
+
+
+def test_a_high_answer_is_confirmed_and_more_than_likely() -> None:
+    first, second = found(0.95), found(0.80, id="b")
+    assert decide([first, second], apart) == ["high", "suggested"]
+    assert decide([found(0.95, confirmed=False), second], apart) == ["suggested", "suggested"]
+    assert decide([found(0.7), found(0.1, id="b")], apart) == ["suggested", "none"]
+    assert decide([], apart) == []
 
 
 def test_the_surest_answer_is_high_also_where_a_newer_one_stands_before_it() -> None:
-    newer = msgspec.structs.replace(found(0.72, id="b", confirmed=False), order=0.83)
+    newer = msgspec.structs.replace(found(0.42, id="b", confirmed=False), order=0.83)
     older = msgspec.structs.replace(found(0.95), order=0.82)
-    assert decide([newer, older]) == ["none", "high"]
+    assert decide([newer, older], apart) == ["none", "high"]
 
 
-def test_a_record_that_nobody_confirmed_is_at_most_suggested() -> None:
-    assert decide([found(0.99, confirmed=False)]) == ["suggested"]
+def test_scores_that_are_no_chances_are_compared_with_one_threshold() -> None:
+    assert decide([found(0.99), found(0.74)]) == ["suggested", "none"]
 
 
 # --- understanding ---

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.domain.retrieval.ranking import Candidate, Known, RankingFeatures, Scored, decide
-from memctl.domain.retrieval.speaking import COEFFICIENTS, LIKELY, chance
+from memctl.domain.retrieval.speaking import COEFFICIENTS, LIKELY, chance, logistic, parts, sort_of
 
 SCORES = st.floats(min_value=0, max_value=1)
 
@@ -28,8 +28,16 @@ def test_a_low_score_that_nothing_comes_near_is_likely_and_one_among_equals_is_n
 
 
 def test_the_coefficients_are_those_that_the_labels_give() -> None:
-    labels = Path(__file__).parents[1] / "eval" / "bearing.json"
-    assert COEFFICIENTS.fitted_on == hashlib.sha256(labels.read_bytes()).hexdigest()[:16], "run `make calibrate`"
+    labels = [Path(__file__).parents[1] / "eval" / f"{name}.json" for name in ("bearing", "needed")]
+    digest = hashlib.sha256(b"".join(each.read_bytes() for each in labels)).hexdigest()[:16]
+    assert COEFFICIENTS.fitted_on == digest, "run `make calibrate`"
+
+
+def test_a_memory_of_the_files_at_hand_is_likelier_and_an_unanswered_prompt_is_not() -> None:
+    assert chance(0.3, 0.2) < LIKELY <= chance(0.3, 0.2, in_play=1) < chance(0.3, 0.2, in_play=2)
+    assert chance(0.3, 0.2, "unanswered") <= chance(0.3, 0.2, "said") < chance(0.3, 0.2, "lesson")
+    assert sort_of("turn", answered=False) == "unanswered"
+    assert chance(0.3, 0.2) == logistic(sum(parts(0.3, 0.2).values()))
 
 
 def ranked(**scores: float) -> list[Scored]:

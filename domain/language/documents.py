@@ -1,0 +1,83 @@
+"""Documents that agents write for those who come later: memory files, skills, plans, designs. What a memory holds of
+one is a section of it, for a whole document is about too much to be found by any of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from memctl.domain.support import patterns
+from memctl.domain.support.bounded import clipped, one_line
+
+LONGEST, SECTION, SHORTEST, MOST_SECTIONS = 60_000, 1_800, 80, 40
+"""Characters of a document that are read, of a section's text, and those below which a section says nothing by itself;
+sections of one document."""
+
+HEADING, MOST_NAMES = 120, 12
+"""Characters of a heading, and files that a text names."""
+
+_ENDINGS = (".md", ".mdx", ".markdown", ".rst", ".adoc")
+_OF_RELEASES = ("changelog", "license", "changes", "history", "releases")
+"""Documents that say of everything a little: what was done stands in the episodes already."""
+
+_HEADING_OR_FENCE = patterns.compile(r"^(?:[ \t]*(?:```|~~~)|(#{1,4})[ \t]+(\S[^\n]*)$)", patterns.M)
+_CHECKBOX = patterns.compile(r"^[ \t]*[-*][ \t]+\[[ xX]\][ \t]+", patterns.M)
+_FILE = patterns.compile(r"[\w@~./+-]*[\w+-]\.[A-Za-z][A-Za-z0-9]{0,4}\b")
+_NO_FILES = ("e.g", "i.e", "etc.", "www.", "http")
+
+
+class Section(NamedTuple):
+    """A part of a document under one heading, which is empty where the part has none."""
+
+    heading: str
+    text: str
+
+
+def is_document(path: str) -> bool:
+    """Whether a file is prose that somebody wrote to be read."""
+    name = path.replace("\\", "/").rpartition("/")[2].lower()
+    return name.endswith(_ENDINGS) and not name.startswith(_OF_RELEASES)
+
+
+def sections_of(text: str) -> Iterator[Section]:
+    """The sections that say something, each with the title it stands under; at most `MOST_SECTIONS`."""
+    title, found = "", 0
+    for level, heading, body in _parts(text[:LONGEST]):
+        if heading and (not title or level == 1):
+            title = heading
+        said = _CHECKBOX.sub("", body).strip()
+        if len(said) >= SHORTEST:
+            under = f"{title}: {heading}" if heading != title else title
+            yield Section(one_line(under, HEADING), clipped(said, SECTION))
+            found += 1
+            if found == MOST_SECTIONS:
+                return
+
+
+def _parts(text: str) -> Iterator[tuple[int, str, str]]:
+    """Level and words of each heading, with what stands between it and the next. What a fence holds is no heading."""
+    level, heading, start, fenced = 0, "", 0, False
+    for match in _HEADING_OR_FENCE.finditer(text):
+        if match[1] is None:
+            fenced = not fenced
+        elif not fenced:
+            yield level, heading, text[start : match.start()]
+            level, heading, start = len(match[1]), match[2], match.end()
+    yield level, heading, text[start:]
+
+
+def named(path: str) -> str:
+    """A file as people name it, wherever the checkout lies: with the folder that it lies in."""
+    return "/".join(path.replace("\\", "/").rstrip("/").split("/")[-2:])
+
+
+def files_named(text: str) -> tuple[str, ...]:
+    """The files that a text names, as it names them: the first dozen."""
+    found: dict[str, None] = {}
+    for match in _FILE.finditer(text[:LONGEST]):
+        name = match[0].removeprefix("./")
+        if "/" in name or len(name) > 4:
+            found.setdefault(name)
+            if len(found) == MOST_NAMES:
+                break
+    return tuple(each for each in found if not each.lower().startswith(_NO_FILES))

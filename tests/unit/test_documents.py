@@ -1,0 +1,66 @@
+"""The sections of documents that agents write, and what a session asserts of them."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from telling import Session, facts_of, only
+
+from memctl.domain.events.facts import SectionWritten
+from memctl.domain.language.documents import (
+    MOST_SECTIONS,
+    SECTION,
+    files_named,
+    is_document,
+    named,
+    sections_of,
+)
+
+LONG = "Run the migration before the tests, because the fixtures read the new column of the orders table."
+PLAN = f"# Orders\n\n{LONG}\n\n## Risks\n\n- [ ] {LONG}\n\n```sh\n# no heading\nmake test\n```\n\n## Short\n\nNo.\n"
+
+
+def test_a_section_stands_under_the_title_and_a_fence_holds_no_heading() -> None:
+    found = list(sections_of(PLAN))
+    assert [each.heading for each in found] == ["Orders", "Orders: Risks"]
+    assert found[1].text.startswith("Run the migration")
+    assert "# no heading" in found[1].text
+
+
+def test_what_stands_under_no_heading_is_a_section_too() -> None:
+    assert [each.heading for each in sections_of(LONG)] == [""]
+
+
+@given(st.text(alphabet="# `~\nab", max_size=2_000))
+def test_no_text_gives_more_or_longer_sections_than_memory_keeps(text: str) -> None:
+    found = list(sections_of(text * 20))
+    assert len(found) <= MOST_SECTIONS
+    assert all(len(each.text) <= SECTION for each in found)
+
+
+def test_prose_is_a_document_and_a_list_of_releases_is_none() -> None:
+    assert is_document("/p/.claude/skills/deploy/SKILL.md")
+    assert is_document("C:\\p\\docs\\faq.mdx")
+    assert not is_document("/p/CHANGELOG.md")
+    assert not is_document("/p/main.py")
+
+
+def test_files_are_known_by_their_folder_and_name() -> None:
+    assert files_named("see src/shop/cart.py and `go.mod`, e.g. https") == ("src/shop/cart.py", "go.mod")
+    assert named("/home/a/shop/src/cart.py") == named("D:\\work\\src\\cart.py") == "src/cart.py"
+
+
+def test_of_a_section_that_is_written_again_the_newest_text_counts() -> None:
+    session = Session()
+    session.user("Write the plan down")
+    session.uses("Write", {"file_path": "/work/shop/docs/plan.md", "content": PLAN}, "File created")
+    session.edits("/work/shop/docs/plan.md", LONG, f"# Orders\n\n{LONG} See src/orders.py.\n")
+    session.uses("Write", {"file_path": "/work/shop/CHANGELOG.md", "content": PLAN}, "File created")
+    found = only(facts_of(session.events), SectionWritten)
+    last = {each.id: each for each in found}
+    assert sorted(each.heading for each in last.values()) == ["Orders", "Orders: Risks"]
+    [written] = [each for each in last.values() if each.heading == "Orders"]
+    assert written.text.endswith("See src/orders.py.")
+    assert written.names == ("src/orders.py",)
+    assert len(found) == 3
+    assert written.evidence[0].quote_hash
