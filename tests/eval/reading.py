@@ -1,0 +1,126 @@
+"""Write the sheet of a reading: what memory says at moments of sessions that it has not read, to be judged by a reader.
+
+    python tests/eval/needed.py split SESSIONS TO                  # the first 70 % of each project, and the rest
+    MEMCTL_DATA_DIR=… python tests/eval/reading.py TO/rest SHEET   # a memctl that has read TO/memory is asked by the rest
+
+Moments are drawn by a hash of their event: prompts, failed tools, starts of sessions and of subagents. Each stands with
+the transcript and line where it happened, so that the reader can look at what came before and after it, and with what
+was injected, or that nothing was. How to judge is said in `docs/internals/evaluation/reading.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sessions import FOLDER, Data
+
+from memctl.api.assist.recall import recall
+from memctl.api.reading.caller import OWNER
+from memctl.api.reading.places import places_of
+from memctl.api.reading.reader import Reader, Readers
+from memctl.api.search.engine import Engine
+from memctl.domain.events.event import Event
+from memctl.domain.events.facts import Fact
+from memctl.domain.events.observations import PromptSubmitted, SessionStarted, ToolCalled, ToolFailed
+from memctl.infra.embedders import embedders_of
+from memctl.infra.settings import load_settings
+from memctl.projections.working_memory import WorkingMemory, working_memory
+
+DRAWN = {"UserPromptSubmit": 40, "PostToolUseFailure": 40, "SessionStart": 12, "SubagentStart": 10}
+
+
+class Moment(NamedTuple):
+    """When a hook would have asked memory, with its payload in Claude Code's words."""
+
+    hook: str
+    event: Event
+    payload: dict[str, Any]
+
+
+def moments(events: Iterable[Event]) -> Iterator[Moment]:
+    """Those of one session, in its order."""
+    calls: dict[str, ToolCalled] = {}
+    for event in sorted(events, key=lambda each: each.position):
+        said = event.payload
+        session = event.stream.split("/", 2)[2]
+        about: dict[str, Any] = {"session_id": session, "cwd": event.location}
+        if isinstance(said, PromptSubmitted) and not said.meta and not said.subagent:
+            yield Moment("UserPromptSubmit", event, {**about, "prompt": said.text})
+        elif isinstance(said, SessionStarted) and said.source in ("", "startup"):
+            yield Moment("SessionStart", event, {**about, "source": "startup"})
+        elif isinstance(said, ToolCalled):
+            calls[said.call] = said
+            task = said.input.get("prompt")
+            if said.tool in ("Task", "Agent") and isinstance(task, str):
+                yield Moment("SubagentStart", event, {**about, "prompt": task})
+        elif isinstance(said, ToolFailed) and said.call in calls:
+            call = calls[said.call]
+            yield Moment(
+                "PostToolUseFailure", event,
+                {**about, "tool_name": call.tool, "tool_input": call.input, "error": said.text},
+            )  # fmt: skip
+
+
+def drawn(data: Data) -> list[Moment]:
+    """By hook, those whose events' hashes are lowest; at most two of a session."""
+    of_hook: dict[str, list[Moment]] = defaultdict(list)
+    every = [each for events in data.streams.values() for each in moments(events)]
+    for each in sorted(every, key=lambda each: hashlib.sha256(str(each.event.event_id).encode()).digest()):
+        same = [other for other in of_hook[each.hook] if other.event.stream == each.event.stream]
+        if len(same) < 2 and len(of_hook[each.hook]) < DRAWN[each.hook]:
+            of_hook[each.hook].append(each)
+    return [each for hook in DRAWN for each in of_hook[hook]]
+
+
+def before(facts: Iterable[Fact], at: int) -> WorkingMemory | None:
+    """What was known of a session before a moment."""
+    row: WorkingMemory | None = None
+    for fact in sorted(facts, key=lambda each: each.occurred_at):
+        if int(fact.occurred_at) < at and isinstance(fact, tuple(working_memory.facts)):
+            row = working_memory(row, [fact])
+    return row
+
+
+def sheet(reader: Reader, engine: Engine, rest: Path) -> Iterator[str]:
+    data = Data(FOLDER, rest)
+    for number, moment in enumerate(drawn(data), 1):
+        event, at = moment.event, int(moment.event.occurred_at)
+        file, line = data.lines.get(event.dedupe_key, ("?", 0))
+        said = recall(
+            reader, engine, moment.hook, moment.payload, event.stream, places_of(reader, None, event.location),
+            datetime.fromtimestamp(at / 1e6, UTC), before(data.facts[event.stream], at),
+        )  # fmt: skip
+        yield f"## {number}. {moment.hook}\n\n{file}, line {line}, {datetime.fromtimestamp(at / 1e6, UTC):%Y-%m-%d %H:%M}\n"
+        about = {name: value for name, value in moment.payload.items() if name not in ("session_id", "cwd")}
+        yield "```json\n" + json.dumps(about, ensure_ascii=False, indent=1)[:2_500] + "\n```\n"
+        yield f"Injected ({said.tokens} tokens):\n\n```\n{said.text}\n```\n" if said.text else "Injected: nothing.\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rest", type=Path)
+    parser.add_argument("sheet", type=Path)
+    given = parser.parse_args()
+    settings = load_settings()
+    if settings.database_url is None:
+        parser.error("no memctl runs here: `memctl up`, then `memctl ingest` the first part")
+    readers = Readers(settings.database_url, settings.space)
+    engine = Engine(settings.qdrant_url, settings.qdrant_api_key, embedders_of(settings), settings.space)
+    engine.warm_up(readers)
+    try:
+        lines = readers.read(lambda reader: list(sheet(reader, engine, given.rest)), OWNER)
+        given.sheet.write_text("\n".join(lines), encoding="utf-8")
+    finally:
+        engine.close()
+        readers.close()
+
+
+if __name__ == "__main__":
+    main()
