@@ -22,15 +22,16 @@ from memctl.api.reading.feedback import pinned
 from memctl.api.reading.pages import one
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
-from memctl.api.reading.records import CoreSectionItem
+from memctl.api.reading.records import CoreSectionItem, KnowledgeItem
 from memctl.api.reading.views import BugHit, Found, Json
 from memctl.api.search.engine import Engine, Question
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
 from memctl.domain.events.recalls import MOST_PASSED_OVER, PassedOver, PassedOverFor, RecalledMemory, quoted
 from memctl.domain.failures.signatures import says_little
-from memctl.domain.knowledge.graduation import USER_SAID
+from memctl.domain.failures.solutions import is_risky
 from memctl.domain.knowledge.memory import day_of, distinctive_words, memory_id
 from memctl.domain.shell.commands import head_of
+from memctl.domain.support.provenance import MAY, Provenance, words_of
 from memctl.domain.support.text import estimate_tokens, tokens
 from memctl.projections.working_memory import WorkingMemory
 
@@ -145,17 +146,32 @@ def _for_prompt(
     if not sure:
         return [], []
     lines = [
-        _line(f"{each.occurred_at:%Y-%m-%d} {quoted(each.text, TEXT)}", each.id, each.score, each.class_)
+        _line(
+            f"{each.occurred_at:%Y-%m-%d} {quoted(each.text, TEXT)}",
+            each.id,
+            each.score,
+            each.class_,
+            origin=each.origin,
+        )
         for each in sure.values()
-        if each.kind not in ("turn", "episode")
+        if each.kind not in ("turn", "episode") and _volunteered(each)
     ][:MOST_MEMORIES]
     every = conversations(reader, found)
     kept = [each for each in every if each.id in sure][:MOST_CONVERSATIONS]
     others = [each for each in every if each not in kept]
     for each in latest_first(kept, others)[: MOST_CONVERSATIONS + 1]:
         said = quoted(each.came_to(prompt, CONVERSATION), CONVERSATION + 100)
-        lines.append(_line(f"{day_of(each.at)[:10]} {said}", each.id, each.score, each.class_))
+        origin = words_of(Provenance.AGENT)
+        lines.append(_line(f"{day_of(each.at)[:10]} {said}", each.id, each.score, each.class_, origin=origin))
     return lines, found
+
+
+def _volunteered(each: Found) -> bool:
+    """Whether a lesson may be given unasked: no fix that installs, downloads or widens rights, and no agent's word that
+    nobody confirmed."""
+    if each.kind in ("bug_pattern", "strategy", "code_rule") and is_risky(each.text):
+        return False
+    return each.kind == "knowledge" or not each.said_by or MAY[Provenance(each.said_by)].unasked != "never"
 
 
 def _for_error(reader: Reader, payload: dict[str, Json], places: Places) -> list[Line]:
@@ -169,7 +185,7 @@ def _for_error(reader: Reader, payload: dict[str, Json], places: Places) -> list
         if not hit.lesson or hit.score < LIKE_ENOUGH or says_little(hit.message) or not _held(hit, command):
             continue
         message = f"{hit.last_seen:%Y-%m-%d} {quoted(hit.message, 200)}. What fixed it: {quoted(hit.lesson, TEXT)}"
-        return [_line(message, hit.id, hit.score)]
+        return [_line(message, hit.id, hit.score, origin=words_of(Provenance.TOOL))]
     return []
 
 
@@ -196,12 +212,22 @@ def _failing(hit: BugHit) -> list[str]:
 def _always(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
     """Core memory and what is pinned, with the keys of what that was made of."""
     lines = [
-        _line(f"{(row.changed_at or '')[:10]} {row.section}: {quoted(row.text, TEXT)}", f"core/{row.section}")
+        _line(
+            f"{(row.changed_at or '')[:10]} {row.section}: {quoted(row.text, TEXT)}",
+            f"core/{row.section}",
+            origin=row.origin,
+        )
         for row in _by_people(claims.core_memory(reader))[:MOST_SECTIONS]
     ]
     wanted = pinned(reader, places)[:MOST_PINNED]
     lines += [
-        _line(f"{day_of(each.last_at)[:10]} {quoted(each.text, TEXT)}", each.id, class_="pinned") for each in wanted
+        _line(
+            f"{day_of(each.last_at)[:10]} {quoted(each.text, TEXT)}",
+            each.id,
+            class_="pinned",
+            origin=words_of(each.said_by, confirmed=each.confirmed),
+        )
+        for each in wanted
     ]
     return lines, {each.source.key for each in wanted}
 
@@ -214,22 +240,29 @@ def _known(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
     kept = []
     for row in known:
         said = frozenset(tokens(row.text))
-        # A habit that sessions of other projects show is no habit here, and not the user's word.
-        borrowed = row.everywhere and row.tier < USER_SAID
-        if row.id in sources or borrowed or any(_says_no_more(said, each) for each in words):
+        if row.id in sources or not given_unasked(row) or any(_says_no_more(said, each) for each in words):
             continue
         words.append(said)
         kept.append(row)
     for row in kept[:MOST_CLAIMS]:
         text = f"{(row.last_seen or '')[:10]} {quoted(row.text, 300)}"
-        lines.append(_line(text, row.id, memory=row.memory_id))
+        lines.append(_line(text, row.id, origin=row.origin, memory=row.memory_id))
     return lines, {row.text for row in kept[:MOST_CLAIMS]}
 
 
 def _by_people(sections: Sequence[CoreSectionItem]) -> list[CoreSectionItem]:
-    """Those that a person wrote last. An agent may write core memory for any reason that it read somewhere, and a start
-    would give it to every project as settled."""
-    return [each for each in sections if each.by == "user"]
+    """Those that only people wrote, or approved. An agent may write core memory for any reason that it read somewhere,
+    and a start would give it to every project as settled."""
+    return [each for each in sections if MAY[Provenance(each.said_by)].unasked == "everywhere"]
+
+
+def given_unasked(row: KnowledgeItem) -> bool:
+    """Whether what is held true may be given here though nobody asked. A habit that sessions of other projects show is
+    no habit here."""
+    if row.confirmed:
+        return True
+    reach = MAY[Provenance(row.said_by)].unasked
+    return reach == "everywhere" or (reach == "in its project" and not row.everywhere)
 
 
 def _says_no_more(words: frozenset[str], other: frozenset[str]) -> bool:
@@ -241,15 +274,19 @@ def _for_start(reader: Reader, stream: str, places: Places) -> list[Line]:
     lines, texts = _known(reader, places)
     lines += _overview(reader, places, texts)
     lines += [
-        _line(f"{(row.last_seen or '')[:10]} {quoted(row.content, TEXT)}", row.id, memory=row.memory_id)
+        _line(
+            f"{(row.last_seen or '')[:10]} {quoted(row.content, TEXT)}", row.id, origin=row.origin, memory=row.memory_id
+        )
         for row in strategies(reader, places, limit=MOST_STRATEGIES).items
+        if not row.made_by and not is_risky(row.content)
     ]
     # A session that is taken up again has its own work before its eyes. What older sessions left open was mostly done.
     for row in [each for each in open_threads(reader, places, of_last_session=True) if each.stream != stream][:1]:
         left = quoted("; ".join(each.text for each in row.threads if each.kind not in _OFFERS), TEXT)
         if left.strip('"'):
             said = f"{(row.ended_at or '')[:10]} left open in {quoted(row.description, 120)}: {left}"
-            lines.append(_line(said, row.id, memory=memory_id("episode", row.id)))
+            origin = words_of(Provenance.AGENT)
+            lines.append(_line(said, row.id, origin=origin, memory=memory_id("episode", row.id)))
     return lines
 
 
@@ -258,7 +295,7 @@ def _overview(reader: Reader, places: Places, shown: set[str]) -> list[Line]:
     lines = []
     for row in queries.memories(reader, places, kind="project", limit=1).items:
         kept = "; ".join(line for line in row.text.split("\n") if line not in shown)
-        lines.append(_line(f"{(row.last_at or '')[:10]} {quoted(kept, TEXT)}", row.id))
+        lines.append(_line(f"{(row.last_at or '')[:10]} {quoted(kept, TEXT)}", row.id, origin=row.origin))
     return lines
 
 
@@ -296,11 +333,11 @@ def _clock(at: int) -> str:
     return f"{datetime.fromtimestamp(at / 1e6, UTC):%Y-%m-%d %H:%M}Z"
 
 
-def _line(text: str, id: str, score: float = 1.0, class_: str = "", *, memory: str = "") -> Line:
+def _line(text: str, id: str, score: float = 1.0, class_: str = "", *, origin: str = "", memory: str = "") -> Line:
     """One line. `id` is what an agent may ask about. `memory` is the memory that is made from it, if its id is another
     one; that memory counts as recalled."""
-    sure = f"{class_}; " if class_ else ""
-    return f"{text} ({sure}id {id})", RecalledMemory(memory or id, round(score, 3))
+    said = "; ".join(filter(None, (origin, class_, f"id {id}")))
+    return f"{text} ({said})", RecalledMemory(memory or id, round(score, 3))
 
 
 def block(

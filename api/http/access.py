@@ -74,6 +74,7 @@ RULES: dict[tuple[str, str], Rule] = {
     ("GET", "/v1/explain/"): _READ,
     ("GET", "/v1/core"): _rule("read", whole=True),
     ("GET", "/v1/core/"): _rule("read", whole=True),
+    ("GET", "/v1/waiting"): _rule("read", whole=True),
     ("GET", "/v1/resolutions"): _rule("read", whole=True),
     ("GET", "/v1/bugs"): _READ,
     ("POST", "/v1/bugs"): _READ,

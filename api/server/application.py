@@ -45,6 +45,7 @@ from memctl.api.queries import bugs as bug_queries
 from memctl.api.queries import claims, costs, stats
 from memctl.api.queries import memories as queries
 from memctl.api.queries.explain import explain
+from memctl.api.queries.waiting import waiting
 from memctl.api.reading import consolidation_status as standing
 from memctl.api.reading.caller import NOBODY
 from memctl.api.reading.counts import Allowance, Stats
@@ -130,7 +131,7 @@ def application(
     app.include_router(http_hooks.routes(readers, engine, doors, CapturePolicy(doors.settings)), prefix=metrics.PREFIX)
     app.include_router(_callers(), prefix=metrics.PREFIX)
     app.include_router(_tickets(browsers), prefix=metrics.PREFIX)
-    app.router.routes.extend(site(readers, engine, browsers, doors.settings, timings))
+    app.router.routes.extend(site(readers, engine, browsers, doors, timings))
     app.openapi = lambda: http_openapi.document(app, doors.settings.space)  # type: ignore[method-assign]
     return app
 
@@ -362,9 +363,15 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
         return found(request, lambda reader: explain(reader, id))
 
     @router.get("/core", tags=["claims"])
-    def core(request: Request) -> Response:
-        """The sections of core memory."""
-        return found(request, lambda reader: Listing(claims.core_memory(reader)))
+    def core(request: Request, project: Project = None, here: Here = None) -> Response:
+        """The sections of core memory; with a project, without what agents wrote in others."""
+        return found(request, lambda reader: Listing(claims.core_memory(reader, places_of(reader, project, here))))
+
+    @router.get("/waiting", tags=["claims"])
+    def waits(request: Request, project: Project = None, here: Here = None, limit: Limit = 50) -> Response:
+        """What waits for a person: claims that act or that agents wrote, what they wrote into core memory, and what
+        they ask to have forgotten."""
+        return found(request, lambda reader: waiting(reader, places_of(reader, project, here), limit=limit))
 
     @router.get("/core/{section}/history", tags=["claims"])
     def core_history(request: Request, section: Annotated[str, Path(max_length=40)]) -> Response:

@@ -44,6 +44,8 @@ from memctl.api.search.engine import Engine, Question
 from memctl.api.viewer import plots, render
 from memctl.api.viewer.forgetting import Answer, Forgetting
 from memctl.api.viewer.sign_in import COOKIE, SIGNED_IN_S, Browsers
+from memctl.api.viewer.waiting import Waits
+from memctl.api.write.command_handler import CommandHandler
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.readmodels import rebuilds
 from memctl.infra.settings import Settings
@@ -82,9 +84,16 @@ class Page(Route):
         return match, found if match is Match.NONE else {**found, "route": self}
 
 
-def site(readers: Readers, engine: Engine, browsers: Browsers, settings: Settings, timings: Timings) -> list[Route]:
+def site(
+    readers: Readers, engine: Engine, browsers: Browsers, commands: CommandHandler, timings: Timings
+) -> list[Route]:
     """The viewer's routes, for an application beside the API's, whose answers `timings` measures."""
-    pages, forgetting = _Pages(readers, engine, timings, settings), Forgetting(settings)
+    settings = commands.settings
+    pages, forgetting, waits = (
+        _Pages(readers, engine, timings, settings),
+        Forgetting(settings),
+        Waits(readers, commands),
+    )
     shown: dict[str, Show] = {
         "/": pages.home,
         "/search": pages.search,
@@ -100,12 +109,14 @@ def site(readers: Readers, engine: Engine, browsers: Browsers, settings: Setting
         "/graph": pages.entities,
         "/graph/{name:path}": pages.graph,
         "/engine": pages.engine,
+        "/waiting": waits.ask,
         "/forget": forgetting.ask,
     }
     doors = _Doors(browsers)
     return [
         *(Page(path, _page(show)) for path, show in shown.items()),
         Page("/bugs", _form(pages.like_an_error), methods=["POST"]),
+        Page("/waiting", _form(waits.do), methods=["POST"]),
         Page("/forget", _form(forgetting.do), methods=["POST"]),
         Page("/static/{name}", _static),
         # What a browser asks for of its own accord, where a page names no icon.
