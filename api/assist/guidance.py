@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Annotated
+
+from msgspec import Meta
 
 from memctl.api.assist.conversations import amended_first
 from memctl.api.queries import bugs, claims, project
@@ -15,6 +18,7 @@ from memctl.api.reading.advice import Answer, Case, Here, Kind, TaskGuidance, Ti
 from memctl.api.reading.pages import one, several
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.projects import ProjectPage
+from memctl.api.reading.questions import question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import BugHit
 from memctl.api.search.engine import Engine, Question
@@ -32,6 +36,8 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
     "convention": ("knowledge", "code_rule", "episode", "turn"),
     "past_approach": ("episode", "turn"),
 }
+TaskText = Annotated[str, Meta(min_length=1, max_length=4_000, examples=["fix the flaky login test"])]
+
 MOST_LINES = 5
 """Conventions, hot spots, things avoided and preferences that come with guidance, of each."""
 
@@ -107,8 +113,10 @@ def _earlier(reader: Reader, text: str, session: str) -> RecentError | None:
     return same[-2] if len(same) > 1 else None
 
 
-def guidance(reader: Reader, engine: Engine, task: str, places: Places, now: datetime) -> TaskGuidance:
-    """Advice for a task, from episodes like it, known errors, the project's own knowledge and what the user rejects."""
+@question("/guidance", "search", live=True)
+def guidance(reader: Reader, engine: Engine, task: TaskText, places: Places, now: datetime) -> TaskGuidance:
+    """Advice for a task: approach, what to try and to avoid, challenges, complexity, and how sure that is. It rests on
+    episodes like it, known errors, what the project is known for and what the user rejects."""
     asked = Question(query=task, places=places, now=now, limit=PRECEDENTS, kinds=("episode",))
     like = [each for each in engine.search(reader, asked).results if each.score >= LIKE]
     rows: dict[str, EpisodeRow] = several(reader, models.episodes, [each.source.key for each in like])

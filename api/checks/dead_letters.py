@@ -8,6 +8,7 @@ from uuid import UUID
 
 import msgspec
 
+from memctl.api.reading.questions import question
 from memctl.api.reading.reader import Reader
 from memctl.domain.events.event import Micros, NewEvent, derived_id
 from memctl.domain.events.observations import event_id_of
@@ -99,8 +100,9 @@ class LettersStatus(msgspec.Struct, frozen=True):
     writers: list[SlowWriter]
 
 
+@question("/dead-letters", "log", scopes=("operate",), whole=True, live=True)
 def standing(reader: Reader) -> LettersStatus:
-    """What is parked in this space, and the shards and writers for which others wait."""
+    """What no fold could take and waits to be retried or dropped, and shards that stand still."""
     halted = [
         Halted(h.stage, h.shard, h.position, h.error, h.message, h.since.isoformat(), h.attempts)
         for h in dead_letters.halts(reader.connection, reader.live)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
@@ -18,6 +19,8 @@ from memctl.api.queries import stats
 from memctl.api.reading.reader import Reader
 from memctl.domain.support.wording import span
 from memctl.infra import queue
+from memctl.infra.data_dir import Places
+from memctl.infra.embedded import supervisor
 from memctl.infra.log.mark import mark_age
 from memctl.infra.readmodels import processor_work, rebuilds
 from memctl.infra.readmodels.rebuilds import RebuildProgress
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
 
 LATE_S = 30.0
 """Seconds after which an event that was appended should be folded: ten times what a restart of the worker takes."""
+
+RESTARTED_S = 60
+"""Seconds for which it is said that a program ended and was started again, though the others went on."""
 
 MOST_NAMED = 3
 """Dead letters that are named one by one."""
@@ -62,18 +68,21 @@ class Behind(msgspec.Struct, frozen=True):
 
 class Servers(msgspec.Struct, frozen=True):
     """What servers beside the database say. `queue`, `vectors`: why they do not answer; empty where they do.
-    `embedded_per_s`: texts a second, where some were embedded within the last minutes."""
+    `embedded_per_s`: texts a second, where some were embedded within the last minutes. `stopped`: programs of the
+    instance on this machine that should run and do not; `restarted`: those that started again within `RESTARTED_S`."""
 
     queue: str = ""
     vectors: str = ""
     embedded_per_s: float | None = None
+    stopped: tuple[str, ...] = ()
+    restarted: tuple[str, ...] = ()
 
 
 class Trouble(msgspec.Struct, frozen=True, kw_only=True):
     """Something that is not well: what, since when, at which event, and what to do. `needs`: whether it needs a person;
     else it passes by itself."""
 
-    kind: Literal["behind", "dead letter", "halted", "writer", "queue", "vectors", "replay", "processor"]
+    kind: Literal["behind", "dead letter", "halted", "writer", "program", "queue", "vectors", "replay", "processor"]
     what: str
     do: str
     since: str = ""
@@ -147,7 +156,23 @@ def servers(settings: Settings) -> Servers:
             rate = queue.embedded_per_s(settings.redis_url)
         except (RedisError, OSError) as problem:
             down = str(problem) or type(problem).__name__
-    return Servers(down, "" if settings.qdrant_url is None else _refused(settings.qdrant_url), rate)
+    vectors = "" if settings.qdrant_url is None else _refused(settings.qdrant_url)
+    return Servers(down, vectors, rate, *_not_running(settings))
+
+
+def _not_running(settings: Settings) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Programs of the instance in the data directory that do not run, and those that started again of late."""
+    places = Places(settings.data_dir)
+    if supervisor.running(places) is None:
+        return (), ()
+    try:
+        found = supervisor.states(places)
+    except OSError:
+        return ("supervisor",), ()
+    first, now = min((each.since for each in found.values()), default=0), time.time()
+    stopped = [name for name, each in found.items() if each.state not in ("RUNNING", "STARTING")]
+    late = [name for name, each in found.items() if now - each.since < RESTARTED_S < each.since - first]
+    return tuple(sorted(stopped)), tuple(sorted(set(late).difference(stopped)))
 
 
 def _refused(url: str) -> str:
@@ -182,6 +207,13 @@ def _troubles(found: Health) -> Iterator[Trouble]:
         )  # fmt: skip
     if (behind := found.behind) is not None:
         yield _late(behind, found)
+    for name in found.servers.stopped:
+        yield Trouble(kind="program", what=f"{name} does not run", do=f"see log/{name}.log, and start it: memctl up")
+    for name in found.servers.restarted:
+        yield Trouble(
+            kind="program", what=f"{name} ended by itself and was started again", do=f"log/{name}.log says why",
+            needs=False,
+        )  # fmt: skip
     if found.servers.queue:
         yield Trouble(
             kind="queue", what=f"Redis does not answer ({found.servers.queue}): workers see what is new a second later",

@@ -7,12 +7,14 @@ as a whole.
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.api.reading.caller import NOBODY, Caller
+from memctl.api.reading.questions import questions
 from memctl.infra import api_keys
 from memctl.infra.api_keys import SCOPES, Key, Scope
 
@@ -57,51 +59,10 @@ RULES: dict[tuple[str, str], Rule] = {
     ("GET", "/metrics"): _WATCH,
     ("GET", "/v1/openapi.json"): _rule(*SCOPES),
     ("GET", "/v1/caller"): _rule(*SCOPES),
-    ("GET", "/v1/search"): _READ,
     ("POST", "/v1/search"): _READ,
-    ("GET", "/v1/memories"): _READ,
-    ("GET", "/v1/memories/"): _READ,
-    ("GET", "/v1/history"): _READ,
-    ("GET", "/v1/things/"): _READ,
-    ("GET", "/v1/sessions"): _READ,
-    ("GET", "/v1/sessions/"): _READ,
-    ("GET", "/v1/context"): _READ,
-    ("GET", "/v1/tasks"): _READ,
-    ("GET", "/v1/episodes"): _READ,
-    ("GET", "/v1/insights"): _READ,
-    ("GET", "/v1/knowledge"): _READ,
-    ("GET", "/v1/preferences"): _READ,
-    ("GET", "/v1/explain/"): _READ,
-    ("GET", "/v1/core"): _rule("read", whole=True),
-    ("GET", "/v1/core/"): _rule("read", whole=True),
-    ("GET", "/v1/waiting"): _rule("read", whole=True),
-    ("GET", "/v1/resolutions"): _rule("read", whole=True),
-    ("GET", "/v1/bugs"): _READ,
     ("POST", "/v1/bugs"): _READ,
-    ("GET", "/v1/rules"): _READ,
-    ("GET", "/v1/patterns"): _READ,
-    ("GET", "/v1/entities"): _rule("read", whole=True),
-    ("GET", "/v1/entities/"): _rule("read", whole=True),
-    ("GET", "/v1/graph/"): _rule("read", whole=True),
     ("POST", "/v1/ask"): _READ,
-    ("GET", "/v1/strategies"): _READ,
-    ("GET", "/v1/guidance"): _READ,
-    ("GET", "/v1/recalls"): _READ,
-    ("GET", "/v1/hindsight"): _READ,
-    ("GET", "/v1/hindsight/"): _READ,
-    ("GET", "/v1/projects"): _READ,
-    ("GET", "/v1/project"): _READ,
-    ("GET", "/v1/tools"): _rule("read", whole=True),
-    ("GET", "/v1/events/types"): _READ,
-    ("GET", "/v1/events/"): _READ,
     ("GET", "/v1/jobs/"): _READ,
-    ("GET", "/v1/stats"): _rule("read", "operate", whole=True),
-    ("GET", "/v1/health"): _rule("read", "operate"),
-    ("GET", "/v1/consolidation"): _rule("read", whole=True),
-    ("GET", "/v1/costs"): _WATCH,
-    ("GET", "/v1/processors"): _WATCH,
-    ("GET", "/v1/dead-letters"): _WATCH,
-    ("GET", "/v1/replays"): _WATCH,
     ("GET", "/v1/tail/events"): _rule("read", whole=True),
     ("GET", "/v1/tail/progress"): _WATCH,
     ("POST", "/v1/commands/"): _WRITE,
@@ -116,7 +77,14 @@ RULES: dict[tuple[str, str], Rule] = {
     ("POST", "/v1/prune"): _rule("erase", whole=True),
     ("POST", "/v1/prune/preview"): _rule("erase", whole=True),
 }
-"""By method and path; a path that ends with a slash stands for all below it, and the longest decides."""
+"""What no declared question is, by method and path. A path that ends with a slash stands for all below it."""
+
+
+@functools.cache
+def rules() -> dict[tuple[str, str], Rule]:
+    """The rule of each method and path; those of the declared questions stand beside them. The longest path decides."""
+    declared = {("GET", f"/v1{each.path.partition('{')[0]}"): Rule(each.scopes, each.whole) for each in questions()}
+    return RULES | declared
 
 
 def caller_of(request: Request) -> Caller:
@@ -129,11 +97,12 @@ def caller_of(request: Request) -> Caller:
 def rule_of(method: str, path: str) -> Rule | None:
     """The rule for a request; None where it is the owner's alone."""
     method = "GET" if method == "HEAD" else method
-    if found := RULES.get((method, path)):
+    known = rules()
+    if found := known.get((method, path)):
         return found
     below = path.rfind("/")
     while below > 0:
-        if found := RULES.get((method, path[: below + 1])):
+        if found := known.get((method, path[: below + 1])):
             return found
         below = path.rfind("/", 0, below)
     return None

@@ -15,8 +15,9 @@ from memctl.api.erasure.scope import Preview
 from memctl.api.http.access import caller_of
 from memctl.api.http.answers import json_of
 from memctl.api.http.commands import Key
-from memctl.api.http.parameters import LONGEST_PLACE, Iso, Number
+from memctl.api.http.parameters import Iso, Number
 from memctl.api.reading.caller import Caller, drawn
+from memctl.api.reading.questions import LONGEST_PLACE
 from memctl.api.reading.reader import Reader, opened
 from memctl.infra.settings import Settings
 from memctl.workers.erasure import retention

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,13 +12,15 @@ import orjson
 
 from memctl.api.http import spaces as http_spaces
 from memctl.api.http.access import is_open, rule_of
-from memctl.api.reading.explanation import Explanation
-from memctl.api.reading.views import BugAnswer, Evidence, Found, SearchAnswer, is_moment
+from memctl.api.reading.questions import Question, questions
+from memctl.api.reading.views import Page
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
 Responses = dict[int | str, dict[str, Any]]
+
+_REF = "#/components/schemas/{name}"
 
 _PROBLEM = {
     "type": "object",
@@ -34,75 +37,42 @@ _PROBLEM = {
 }
 _BAD = {"type": "about:blank", "title": "Not Found", "status": 404, "detail": "Memory holds nothing under '7f3'."}
 
-_EVIDENCE = {
-    "event_id": "5d3c1f0e-6b1c-5f7e-9a51-0d6f4c2b8a11",
-    "source": {"agent": "claude-code", "session": "0f6c…", "line": "a41b…"},
-    "field": "text",
-    "start": 0,
-    "end": 34,
-    "quote": "we always run the tests with -race",
-    "holds": True,
-}
-_FOUND = {
-    "id": "9b0f6a57-3a0e-5a0c-8c8d-3f8a2f1f7a55",
-    "title": "we always run the tests with -race",
-    "text": "we always run the tests with -race",
-    "score": 0.94,
-    "class": "high",
-    "bucket": "PREFERENCE",
-    "kind": "knowledge",
-    "project": "checkout",
-    "occurred_at": "2026-03-02T09:14:07Z",
-    "evidence": [_EVIDENCE],
-    "why": "words and meaning; said by the user",
-    "source": {"projection": "verified_knowledge", "key": "0c6e…"},
-    "status": "verified",
-    "outcome": "",
-    "confidence": 0.9,
-}
-_SEARCHED = {
-    "query": "how do we run the tests",
-    "scope": {"project": "checkout", "chosen": "here", "locations": 2},
-    "intent": "KNOWLEDGE",
-    "profile": "bounded",
-    "degraded": [],
-    "results": [_FOUND],
-    "took_ms": 9.1,
-}
+
+def answer_of(question: Question) -> Responses:
+    """The answers of a declared question: its type, and an example where there is one."""
+    answers = answer_as(question.answer)
+    if not question.live:
+        answers[304] = {"description": "The caller has it already (`If-None-Match`)."}
+    if "{" in question.path:
+        answers[404] = described("Nothing has that id.")
+    return answers
 
 
-def search() -> Responses:
-    return _answers({"$ref": "#/components/schemas/SearchAnswer"}, _SEARCHED)
+def answer_as(of: Any) -> Responses:
+    """Answers of that type."""
+    (schema,), _ = msgspec.json.schema_components([of], ref_template=_REF)
+    found = {"description": "Found.", "content": {"application/json": {"schema": schema}}}
+    return {200: found, 503: described("The database does not answer; try again.")}
 
 
-def bugs() -> Responses:
-    return _answers({"$ref": "#/components/schemas/BugAnswer"}, _examples()["BugAnswer"])
+def name_of(of: Any) -> str:
+    """The name under which an example of a type stands; that of a page stands under the type of its items."""
+    if typing.get_origin(of) is Page:
+        return str(typing.get_args(of)[0].__name__)
+    return "_".join(each.__name__ for each in (of, *typing.get_args(of)))
 
 
-def page(of: str) -> Responses:
-    """Answers of a list of things of that schema."""
-    item = {"$ref": f"#/components/schemas/{of}"}
-    schema = {
-        "type": "object",
-        "required": ["items", "next"],
-        "properties": {
-            "items": {"type": "array", "items": item},
-            "next": {"type": ["string", "null"], "description": "Cursor of the next page."},
-            "scope": {"$ref": "#/components/schemas/Scope"},
-        },
-    }
-    example = {"items": [_examples()[of]], "next": "MjAyNi0wMy0wMg", "scope": _SEARCHED["scope"]}
-    return {**_answers(schema, example), 304: {"description": "The caller has it already (`If-None-Match`)."}}
-
-
-def one(of: str) -> Responses:
-    answers = _answers({"$ref": f"#/components/schemas/{of}"}, _examples()[of])
-    return {**answers, 404: described("Nothing has that id.")}
+def _example_of(of: Any) -> Any:
+    example = _examples().get(name_of(of))
+    if example is None or typing.get_origin(of) is not Page:
+        return example
+    scope = {"project": "checkout", "chosen": "here", "locations": 2}
+    return {"items": [example], "next": "MjAyNi0wMy0wMg", "scope": scope}
 
 
 @cache
 def _examples() -> dict[str, Any]:
-    """An answer for each schema, as the packaged example gives it; long texts are cut, and lists have one item."""
+    """An answer of a type by its name, as the packaged example gives it. Long texts are cut; a list has one item."""
     found: dict[str, Any] = orjson.loads(Path(__file__).with_name("openapi_examples.json").read_bytes())
     return found
 
@@ -130,20 +100,14 @@ def document(app: FastAPI, space: str) -> dict[str, Any]:
                 operation["responses"] = {
                     **_EVERYWHERE, **later, **operation["responses"], "422": _EVERYWHERE["422"],
                 }  # fmt: skip
+        for each in questions():  # FastAPI would leave out of them what is null
+            answers = made["paths"][f"/v1{each.path.replace(':path', '')}"]["get"]["responses"]["200"]["content"]
+            if (example := _example_of(each.answer)) is not None:
+                answers["application/json"]["example"] = example
         made["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         made["security"] = [{"token": []}]
         app.openapi_schema = made
     return app.openapi_schema
-
-
-def _answers(schema: dict[str, Any], example: Any = None) -> Responses:
-    content: dict[str, Any] = {"schema": schema}
-    if example is not None:
-        content["example"] = example
-    return {
-        200: {"description": "Found.", "content": {"application/json": content}},
-        503: described("The database does not answer; try again."),
-    }
 
 
 def described(description: str) -> dict[str, Any]:
@@ -178,50 +142,6 @@ _EVERYWHERE = {
 
 
 def _schemas() -> dict[str, Any]:
-    from memctl.projections.kernel import projections
-
-    rows = {p.row.__name__: p.row for p in projections()}
-    types = [SearchAnswer, Found, BugAnswer, Evidence, Explanation, *rows.values()]
-    _, schemas = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
-    lists = _kept_as_lists(msgspec.Struct)
-    for name, schema in schemas.items():
-        _as_shown(schema, lists.get(name, ()))
-    for name in (*rows, "VerifiedClaim"):
-        # Beside the row's own fields, the doors show its key, its project, and quotes in place of spans.
-        schemas.get(name, {}).get("properties", {}).update(
-            {
-                "id": {"type": "string"},
-                "evidence": {"type": "array", "items": {"$ref": "#/components/schemas/Evidence"}},
-            }
-        )
-    schemas["Problem"] = _PROBLEM
-    schemas["Thing"] = {
-        "type": "object",
-        "required": ["kind", "item"],
-        "properties": {"kind": {"type": "string"}, "item": {"type": "object"}},
-    }
-    schemas["Event"] = {"type": "object", "properties": {"id": {"type": "string"}, "payload": {"type": "object"}}}
-    return schemas
-
-
-def _kept_as_lists(base: type[msgspec.Struct]) -> dict[str, tuple[str, ...]]:
-    """Structs that are kept as lists, by the names that schemas have for them, with their fields."""
-    found: dict[str, tuple[str, ...]] = {}
-    for cls in base.__subclasses__():
-        if cls.__struct_config__.array_like:
-            found |= dict.fromkeys((cls.__name__, f"{cls.__module__}.{cls.__qualname__}"), cls.__struct_fields__)
-        found |= _kept_as_lists(cls)
-    return found
-
-
-def _as_shown(schema: dict[str, Any], fields: tuple[str, ...]) -> None:
-    """Rows keep moments as numbers, answers show them as ISO 8601. Answers show what is kept as a list by its names."""
-    if schema.get("type") == "array":
-        items = schema.pop("prefixItems")
-        for name in ("minItems", "items"):
-            schema.pop(name, None)
-        schema.update(type="object", properties=dict(zip(fields, items, strict=False)), required=list(fields))
-    for name, field in schema.get("properties", {}).items():
-        if is_moment(name) and (field.get("type") == "integer" or "anyOf" in field):
-            field.clear()
-            field.update({"type": ["string", "null"], "format": "date-time"})
+    """Every type that a question answers with, and what it is made of."""
+    _, schemas = msgspec.json.schema_components([each.answer for each in questions()], ref_template=_REF)
+    return {**schemas, "Problem": _PROBLEM}

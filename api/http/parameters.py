@@ -6,15 +6,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 from fastapi import Query
-from pydantic import BeforeValidator, StrictBool, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, StrictBool, WithJsonSchema
 
-from memctl.api.reading.pages import LONGEST_PAGE
+from memctl.api.reading.questions import LONGEST_PLACE
 from memctl.domain.events.event import Micros
 from memctl.domain.support import patterns
-
-LONGEST_PLACE = 4096
-"""Characters of a project's name or of a path."""
-
 
 _DAY = patterns.compile(r"\d{4}-\d\d-\d\d")
 
@@ -77,9 +73,6 @@ Here = Annotated[
         description="Where the caller stands, used where no project is named: an absolute path.",
     ),
 ]
-Limit = Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="Most items of the answer."), IN_DIGITS]
-Cursor = Annotated[str | None, Query(max_length=1024, description="`next` of the page before.")]
-Moment = Annotated[Iso, Query(description="ISO 8601; UTC where no zone is given.", examples=["2026-03-01"])]
 
 
 def micros(at: datetime | None) -> Micros | None:
@@ -88,3 +81,9 @@ def micros(at: datetime | None) -> Micros | None:
         return None
     whole = at if at.tzinfo else at.replace(tzinfo=UTC)
     return Micros((whole - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1))
+
+
+Moment = Annotated[
+    Iso, AfterValidator(micros), Query(description="ISO 8601; UTC where no zone is given.", examples=["2026-03-01"])
+]
+"""A moment of a query, in microseconds."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence, Set
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 
 import msgspec
 from psycopg import sql
@@ -27,6 +27,7 @@ from memctl.api.reading.pages import (
     within,
 )
 from memctl.api.reading.places import Places, projects_of
+from memctl.api.reading.questions import Cursor, Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import (
     ClaimItem,
@@ -38,7 +39,7 @@ from memctl.api.reading.records import (
     ResolutionItem,
 )
 from memctl.api.reading.staleness import changed_since
-from memctl.api.reading.views import Page, iso, moment, shown_as
+from memctl.api.reading.views import Listing, Page, iso, moment, shown_as
 from memctl.domain.events.core_memory import CORE, CoreMemoryAppended, CoreMemoryReplaced
 from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.language.preferences import Group
@@ -53,6 +54,10 @@ from memctl.projections.verified_knowledge import VerifiedClaim, VerifiedKnowled
 
 T = TypeVar("T")
 
+ClaimKind = Literal["preference", "pattern", "expertise", "fact", "profile"]
+Waiting = Annotated[bool | None, msgspec.Meta(description="Only those below level 3, or only the others.")]
+Section = Annotated[str, msgspec.Meta(max_length=40)]
+
 MOST_ASPECTS = 200
 """Rows of preferences that one answer is made of."""
 
@@ -60,14 +65,15 @@ MOST_SECTIONS = 100
 """Sections of core memory that are shown."""
 
 
+@question("/insights", "claims")
 def insights(
     reader: Reader,
     places: Places,
     *,
-    kind: str | None = None,
-    waiting: bool | None = None,
-    limit: int = 50,
-    cursor: str | None = None,
+    kind: ClaimKind | None = None,
+    waiting: Waiting = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> Page[InsightItem]:
     """Claims read out of words and work, by when they were last made: each with its level (1 to 4), and what it is
     missing. With `waiting` only those below level 3, without it (False) only the others. Those that a person
@@ -115,14 +121,15 @@ def _level(candidate: Candidate, active: bool) -> int:
     return 2 if all(check.passed for check in candidate.checks) else 1
 
 
+@question("/knowledge", "claims")
 def knowledge(
     reader: Reader,
     places: Places,
     *,
-    kind: str | None = None,
-    status: str | None = None,
-    limit: int = 50,
-    cursor: str | None = None,
+    kind: ClaimKind | None = None,
+    status: Literal["verified", "conflicted"] | None = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> Page[KnowledgeItem]:
     """What is held true, by subject: claims that stand, what they replaced, and the words they rest on. `sessions` are
     those of the whole project that show what stands first, where each claim has those of one clone."""
@@ -225,7 +232,8 @@ def known(reader: Reader, rows: Sequence[Keyed[VerifiedKnowledge]]) -> list[Know
     ]
 
 
-def preferences(reader: Reader, places: Places, *, limit: int = 50) -> Page[PreferenceItem]:
+@question("/preferences", "claims")
+def preferences(reader: Reader, places: Places, *, limit: Limit = 50) -> Page[PreferenceItem]:
     """How the user likes to work, here and everywhere: one item for each value of an aspect, by group, and for each
     thing accepted, rejected or used as a shortcut, weightiest first."""
     p, projects = models.user_preferences, projects_of(reader)
@@ -267,6 +275,12 @@ def effective_id(reader: Reader, id: str) -> tuple[str, str]:
     return status, "" if to == id else to
 
 
+@question("/core", "claims", whole=True)
+def core_sections(reader: Reader, places: Places) -> Listing[CoreSectionItem]:
+    """The sections of core memory; with a project, without what agents wrote in others."""
+    return Listing(core_memory(reader, places))
+
+
 def core_memory(reader: Reader, places: Places | None = None) -> list[CoreSectionItem]:
     """The sections of core memory, by name. What agents wrote and nobody approved is of their project: with `places`
     only of those."""
@@ -279,14 +293,15 @@ def core_memory(reader: Reader, places: Places | None = None) -> list[CoreSectio
     ]
 
 
-def core_history(reader: Reader, section: str) -> list[CoreVersion]:
+@question("/core/{section}/history", "claims", whole=True)
+def core_history(reader: Reader, section: Section) -> Listing[CoreVersion]:
     """What a section of core memory was, version by version, newest first; what was forgotten is left out."""
     edits = [
         (event, event.payload)
         for event in read_stream(reader.connection, reader.space_id, CORE)
         if isinstance(event.payload, CoreMemoryAppended | CoreMemoryReplaced) and event.payload.section == section
     ]
-    return [
+    versions = [
         CoreVersion(
             section=section,
             text=edit.text,
@@ -297,9 +312,11 @@ def core_history(reader: Reader, section: str) -> list[CoreVersion]:
         )
         for event, edit in sorted(edits, key=lambda pair: pair[1].version, reverse=True)
     ]
+    return Listing(versions)
 
 
-def resolutions(reader: Reader, *, limit: int = 50, cursor: str | None = None) -> Page[ResolutionItem]:
+@question("/resolutions", "claims", whole=True)
+def resolutions(reader: Reader, *, limit: Limit = 50, cursor: Cursor = None) -> Page[ResolutionItem]:
     """What became of what was left open, latest first."""
     rows, after = page(reader, models.resolutions, "resolved_at", [], limit=limit, cursor=cursor)
     return Page([shown_as(keyed.row, ResolutionItem, id=keyed.key) for keyed in rows], after)

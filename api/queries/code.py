@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Annotated, Literal
 
+from msgspec import Meta
 from psycopg import sql
 
 from memctl.api.reading import models
@@ -21,14 +23,17 @@ from memctl.api.reading.learnt import (
 )
 from memctl.api.reading.pages import Condition, Keyed, page
 from memctl.api.reading.places import Places, projects_of
+from memctl.api.reading.questions import Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Page, iso, moment
-from memctl.domain.code.edits import VARIANTS
+from memctl.domain.code.edits import VARIANTS, Category
 from memctl.domain.code.rules import RECURS, family_of
 from memctl.domain.projects.identity import Projects
 from memctl.domain.support.bounded import names
 from memctl.projections.code_patterns import Application, CodePattern
 from memctl.projections.code_rules import CodeRule, Sighting
+
+Language = Annotated[str | None, Meta(max_length=40, examples=["go"])]
 
 _LOOKED_AT = 200
 """Rows of a page; what recurs is rare, so a few pages have all of it."""
@@ -46,13 +51,14 @@ def met_in(places: Places) -> list[Condition]:
     return [Condition(sql.SQL(among), (list(places.locations),))]
 
 
+@question("/rules", "code")
 def rules(
     reader: Reader,
     places: Places,
     *,
-    language: str | None = None,
-    state: str | None = None,
-    limit: int = 50,
+    language: Language = None,
+    state: Literal["seen", "weak", "active", "trusted", "retired"] | None = None,
+    limit: Limit = 50,
 ) -> Page[RuleItem]:
     """Rules of replacement, the surest first. Those seen in one file only, and retired ones, only if `state` asks."""
     p = models.code_rules
@@ -117,8 +123,14 @@ def rule_item(keyed: Keyed[CodeRule], known: Projects) -> RuleItem:
     )
 
 
+@question("/patterns", "code")
 def patterns(
-    reader: Reader, places: Places, *, category: str | None = None, language: str | None = None, limit: int = 50
+    reader: Reader,
+    places: Places,
+    *,
+    category: Category | None = None,
+    language: Language = None,
+    limit: Limit = 50,
 ) -> Page[PatternItem]:
     """Transformations that recur, those applied most often first, put together over a project's locations."""
     p = models.code_patterns

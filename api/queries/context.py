@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import time
+from typing import Annotated
+
+from msgspec import Meta
 
 from memctl.api.queries import memories as queries
 from memctl.api.reading import models
 from memctl.api.reading.briefs import summaries
 from memctl.api.reading.pages import between, one, page, within
 from memctl.api.reading.places import Places, places_of
+from memctl.api.reading.questions import question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import Context
 from memctl.api.reading.views import shown_as
@@ -24,6 +28,11 @@ BY_HAND = "memctl"
 """The agent in the name of the stream of what is stated of a place where no session is."""
 
 
+OfSession = Annotated[
+    str | None, Meta(max_length=512, description="A session's id, or that of a task or episode in it.")
+]
+
+
 class NoSession(queries.NotFound):
     """No session is known {where}."""
 
@@ -31,21 +40,22 @@ class NoSession(queries.NotFound):
     where: str
 
 
-def context(reader: Reader, places: Places, wanted: str | None = None) -> Context:
+@question("/context", "work")
+def context(reader: Reader, places: Places, session: OfSession = None) -> Context:
     """The working memory of one session: the one named (by its id, or that of a task or episode in it), or the latest.
 
     Raises: NotFound, NoSession, Ambiguous.
     """
     p = models.working_memory
-    if wanted:
-        stream = session_of(reader, wanted)
+    if session:
+        stream = session_of(reader, session)
         row = one(reader, p, stream)
     else:
         rows, _ = page(reader, p, "updated_at", within(p, places), limit=1)
         row = rows[0].row if rows else None
     if row is None:
-        where = wanted or (f"in project {places.scope.project}" if places.scope.project else "yet")
-        raise NoSession(id=wanted or "", where=where)
+        where = session or (f"in project {places.scope.project}" if places.scope.project else "yet")
+        raise NoSession(id=session or "", where=where)
     return _context(reader, row)
 
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
 from memctl.api.reading.counts import Allowance, Costs, ModelCalls
+from memctl.api.reading.questions import Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.infra.llm import budget
 from memctl.infra.readmodels import processor_work
 from memctl.infra.readmodels.processor_work import WorkState
-
-if TYPE_CHECKING:
-    from memctl.infra.settings_model import Llm
+from memctl.infra.settings_model import Llm
 
 
-def costs(reader: Reader, llm: Llm, limit: int) -> Costs:
+class WorkStates(msgspec.Struct, frozen=True):
+    """Every processor that has worked."""
+
+    processors: list[WorkState]
+
+
+@question("/costs", "log", scopes=("operate",), whole=True, live=True)
+def costs(reader: Reader, llm: Llm, *, limit: Limit = 50) -> Costs:
     """This month's calls by processor and subject, dearest first, and the budget (over all spaces, in UTC).
 
     What is set aside for calls under way, or of which nobody knows what became of them, counts as spent.
@@ -36,6 +40,7 @@ def allowance(reader: Reader, llm: Llm) -> dict[str, Allowance]:
     }
 
 
-def standings(reader: Reader) -> list[WorkState]:
-    """Every processor that has worked."""
-    return processor_work.standings(reader.connection, reader.space_id)
+@question("/processors", "log", scopes=("operate",), whole=True, live=True)
+def processors(reader: Reader) -> WorkStates:
+    """How the processors stand: pieces of work by status, and when each last did something."""
+    return WorkStates(processor_work.standings(reader.connection, reader.space_id))

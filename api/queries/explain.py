@@ -14,6 +14,7 @@ from memctl.api.reading.evidence import events_of, evidence_of, field_text
 from memctl.api.reading.explanation import Explanation, Level, Quoted, Rival
 from memctl.api.reading.pages import one
 from memctl.api.reading.places import projects_of
+from memctl.api.reading.questions import Id, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import MemoryItem
 from memctl.api.reading.staleness import changed_since
@@ -36,9 +37,13 @@ _TEXTS = ("text", "title", "description", "message", "summary", "name", "variant
 """Fields that say what a record is, the most informative first."""
 
 
-def explain(reader: Reader, wanted: str) -> Explanation:
-    """Why memory holds the thing of that id (or its unambiguous beginning). Raises: NotFound, Ambiguous."""
-    found = queries.thing(reader, wanted)
+@question("/explain/{id:path}", "claims")
+def explain(reader: Reader, id: Id) -> Explanation:
+    """Why memory holds a thing, level by level, down to the characters of the events it rests on.
+
+    Raises: NotFound, Ambiguous.
+    """
+    found = queries.thing(reader, id)
     id = str(found.item["id"])
     claim = _claim_of(reader, found.kind, id)
     answer = _record(reader, found.kind, id, found.item) if claim is None else _claim(reader, found.kind, id, claim)

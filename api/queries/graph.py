@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated
 from uuid import UUID
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Meta
 from psycopg import sql
 
 from memctl.api.queries.code import met_in
@@ -26,9 +27,10 @@ from memctl.api.reading.learnt import (
 )
 from memctl.api.reading.pages import Condition, Keyed, equal, page, several, table_of
 from memctl.api.reading.places import Places, projects_of
+from memctl.api.reading.questions import Cursor, Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Page, iso, moment, shown_as
-from memctl.domain.code.entities import node_of, parts_of
+from memctl.domain.code.entities import EntityKind, node_of, parts_of
 from memctl.domain.events.event import Event
 from memctl.domain.language.mood import averaged, label_of
 from memctl.domain.projects.identity import Projects
@@ -37,6 +39,9 @@ from memctl.domain.support.errors import MemctlError
 from memctl.projections.entities import Entity
 from memctl.projections.relations import Relation
 from memctl.projections.sentiment import Feeling, Sentiment
+
+Name = Annotated[str, Meta(min_length=1, max_length=512, examples=["react", "library:go/github.com/spf13/cobra"])]
+Hops = Annotated[int, Meta(ge=1, le=2)]
 
 MOST_HOPS = 2
 """Hops of a graph from the node that was asked for."""
@@ -52,8 +57,9 @@ class UnknownEntity(MemctlError):
     name: str
 
 
+@question("/entities", "code", whole=True)
 def entities(
-    reader: Reader, places: Places, *, kind: str | None = None, limit: int = 50, cursor: str | None = None
+    reader: Reader, places: Places, *, kind: EntityKind | None = None, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[EntityItem]:
     """Libraries, services and people, those met in most sessions first."""
     p = models.entities
@@ -64,7 +70,8 @@ def entities(
     return Page([_entity(keyed, projects_of(reader)) for keyed in rows], after, places.scope)
 
 
-def entity(reader: Reader, places: Places, name: str) -> EntityItem:
+@question("/entities/{name:path}", "code", whole=True)
+def entity(reader: Reader, places: Places, name: Name) -> EntityItem:
     """One entity, by node (`library:go/github.com/spf13/cobra`), name or the last part of a name, with its feelings and
     edges. Raises: UnknownEntity."""
     node, keyed = _resolved(reader, places, name)
@@ -83,7 +90,8 @@ def entity(reader: Reader, places: Places, name: str) -> EntityItem:
     )
 
 
-def graph(reader: Reader, places: Places, name: str, *, hops: int = 1) -> GraphAnswer:
+@question("/graph/{name:path}", "code", whole=True)
+def graph(reader: Reader, places: Places, name: Name, *, hops: Hops = 1) -> GraphAnswer:
     """The nodes within one or two hops, as `nodes` (by name, with labels) and `edges`. Raises: UnknownEntity."""
     start, _ = _resolved(reader, places, name)
     nodes = {start: GraphNode(node=start, label=_label(start), hop=0)}

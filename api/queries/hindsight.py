@@ -8,18 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
+from typing import Annotated
 from uuid import UUID
 
+from msgspec import Meta
 from psycopg import sql
 
 from memctl.api.reading import models
 from memctl.api.reading.hindsight import Count, Explained, Held, HeldBy, NeededBy, Recall, Record, Report, Week
 from memctl.api.reading.pages import Condition, Keyed, all_of, built, met_in, several, table_of, visible_to_caller
 from memctl.api.reading.places import Places, projects_of, visible
+from memctl.api.reading.questions import Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import iso, moment
-from memctl.domain.events.event import derived_of
+from memctl.domain.events.event import Micros, derived_of
 from memctl.domain.retrieval.hindsight import HindsightKind, Need, Pair, check_of, pairs, same_way, without_twins
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.readmodels import rows as readmodels
 from memctl.projections.hindsight import Hindsight
 from memctl.projections.injections import Injections
@@ -29,17 +33,33 @@ MOST_ROWS = 5_000
 
 KINDS: tuple[HindsightKind, ...] = ("known error", "known command", "said again", "found out again", "known place")
 
+RecordId = Annotated[str, Meta(min_length=4, max_length=36, examples=["6f1c2a9e"])]
 
-def hindsight(reader: Reader, places: Places, *, since: int | None = None, limit: int = 50) -> Report:
-    """What sessions of these projects needed while memory held it, newest first. `since` in microseconds."""
+
+class NoSuchRecord(MemctlError):
+    """There is no record of hindsight {id}."""
+
+    exit_code = 3
+    hint = "`memctl hindsight` lists those that there are"
+    id: str
+
+
+@question("/hindsight", "learning")
+def hindsight(reader: Reader, places: Places, *, since: Micros | None = None, limit: Limit = 50) -> Report:
+    """What sessions needed while memory held it: counts by kind and week, and the newest records. A memory counts where
+    its last event stands before the need in the log, whatever their clocks say."""
     found = records(reader, places, since=since)
     return Report(counted(found), by_week(found), found[:limit], places.scope)
 
 
-def explained(reader: Reader, places: Places, beginning: str) -> Explained | None:
-    """One record, by the beginning of its id, with how it was paired; None where there is none."""
+@question("/hindsight/{id}", "learning")
+def explained(reader: Reader, places: Places, id: RecordId) -> Explained:
+    """One record of hindsight by the beginning of its id: why need and memory were paired, and who else had it.
+
+    Raises: NoSuchRecord.
+    """
     for row, pair, record in _paired(reader, places):
-        if record.id.startswith(beginning):
+        if record.id.startswith(id):
             shared = sorted(set(pair.need.words).intersection(pair.memory.words))
             return Explained(
                 **{name: getattr(record, name) for name in Record.__struct_fields__},
@@ -49,7 +69,7 @@ def explained(reader: Reader, places: Places, beginning: str) -> Explained | Non
                 held_by=[HeldBy(m.stream, m.memory, m.text, iso(moment(m.at))) for m in row.memories],
                 needed_by=[NeededBy(each.stream, iso(moment(each.at))) for each in row.needs],
             )
-    return None
+    raise NoSuchRecord(id=id)
 
 
 def records(reader: Reader, places: Places, *, since: int | None = None) -> list[Record]:

@@ -6,7 +6,7 @@ Rows are msgspec structs of `memctl.projections`; what is put together here is s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import Literal, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -35,11 +35,12 @@ from memctl.api.reading.pages import (
     within,
 )
 from memctl.api.reading.places import Places, limits_of, projects_of
+from memctl.api.reading.questions import Cursor, Id, Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import EventItem, MemoryItem, Record, SessionItem, WorkingMemoryItem
 from memctl.api.reading.views import Json, Page, Thing, iso, moment, shown, shown_as
 from memctl.domain.events.command import Kind
-from memctl.domain.events.event import Event
+from memctl.domain.events.event import Event, Micros
 from memctl.domain.knowledge.memory import MemoryKind, memory_id
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
@@ -49,6 +50,8 @@ from memctl.projections.sessions import Session
 from memctl.projections.things import THINGS
 
 R = TypeVar("R")
+
+Bucket = Literal["PROFILE", "PREFERENCE", "EPISODIC", "SEMANTIC", "FACT"]
 
 _HEX = patterns.compile(r"[0-9a-f-]+", patterns.I)
 _MOST_LIKE_IT = 8
@@ -75,16 +78,17 @@ class Ambiguous(MemctlError):
 # --- memories ---
 
 
+@question("/memories", "memory")
 def memories(
     reader: Reader,
     places: Places,
     *,
-    bucket: str | None = None,
-    kind: str | None = None,
-    since: int | None = None,
-    before: int | None = None,
-    limit: int = 50,
-    cursor: str | None = None,
+    bucket: Bucket | None = None,
+    kind: MemoryKind | None = None,
+    since: Micros | None = None,
+    before: Micros | None = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> Page[MemoryItem]:
     """Memories, newest first, each with its evidence. Those that a person rejected, that were pruned, or that are
     merged into another are left out. Times in microseconds."""
@@ -112,15 +116,17 @@ def memories(
     return Page(items, after, places.scope)
 
 
-def history(reader: Reader, places: Places, *, limit: int = 20, cursor: str | None = None) -> Page[MemoryItem]:
+@question("/history", "memory")
+def history(reader: Reader, places: Places, *, limit: Limit = 20, cursor: Cursor = None) -> Page[MemoryItem]:
     """The latest turns: what was asked, and what came of it. Newest first."""
     return memories(reader, places, kind="turn", limit=limit, cursor=cursor)
 
 
-def memory(reader: Reader, wanted: str) -> MemoryItem:
+@question("/memories/{id}", "memory")
+def memory(reader: Reader, id: Id) -> MemoryItem:
     """One memory, by id or by the unambiguous beginning of one. Raises: NotFound, Ambiguous."""
     p = models.memories
-    return with_evidence(reader, [_by_prefix(reader, p, wanted)], MemoryItem)[0]
+    return with_evidence(reader, [_by_prefix(reader, p, id)], MemoryItem)[0]
 
 
 def memory_of_record(reader: Reader, kind: str, key: str) -> MemoryItem | None:
@@ -134,14 +140,15 @@ def memory_of_record(reader: Reader, kind: str, key: str) -> MemoryItem | None:
 # --- sessions ---
 
 
+@question("/sessions", "sessions")
 def sessions(
     reader: Reader,
     places: Places,
     *,
-    since: int | None = None,
-    before: int | None = None,
-    limit: int = 50,
-    cursor: str | None = None,
+    since: Micros | None = None,
+    before: Micros | None = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> Page[SessionItem]:
     """Sessions by their last sign of life, newest first."""
     p = models.sessions
@@ -151,16 +158,17 @@ def sessions(
     return Page([_session(reader, keyed.key, keyed.row, briefs) for keyed in rows], after, places.scope)
 
 
-def session(reader: Reader, wanted: str) -> SessionItem:
+@question("/sessions/{id:path}", "sessions")
+def session(reader: Reader, id: Id) -> SessionItem:
     """One session, by its stream (`session/<agent>/<id>`), its id, or the unambiguous beginning of one.
 
     Raises: NotFound, Ambiguous.
     """
     p = models.sessions
-    stream = _only(wanted, session_streams(reader, wanted, _MOST_LIKE_IT))
+    stream = _only(id, session_streams(reader, id, _MOST_LIKE_IT))
     row = one(reader, p, stream)
     if row is None:
-        raise NotFound(id=wanted)
+        raise NotFound(id=id)
     working = one(reader, models.working_memory, stream)
     item = _session(reader, stream, row, summaries(reader, [row]))
     state = None if working is None else shown_as(working, WorkingMemoryItem)
@@ -207,25 +215,26 @@ def _session(reader: Reader, stream: str, row: Session, briefs: Mapping[str, str
 # --- events ---
 
 
-def event(reader: Reader, wanted: str) -> EventItem:
+@question("/events/{id}", "log", live=True)
+def event(reader: Reader, id: Id) -> EventItem:
     """One event of the log, by id or by the unambiguous beginning of one, with the payload that stage 1 takes.
 
     A variant's id leads to its delivery; `variants` counts the payloads that were recorded under its key.
     Raises: NotFound (also for what was erased), Ambiguous.
     """
-    delivery = UUID(_only(wanted, event_ids(reader, wanted, _MOST_LIKE_IT)))
+    delivery = UUID(_only(id, event_ids(reader, id, _MOST_LIKE_IT)))
     row = reader.connection.execute(
         "SELECT coalesce(variant_of, event_id) FROM memctl.events WHERE space_id = %s AND event_id = %s",
         [reader.space_id, delivery],
     ).fetchone()
     if row is None:
-        raise NotFound(id=wanted)
+        raise NotFound(id=id)
     found: Event | None = read_events(reader.connection, reader.space_id, [row[0]]).get(row[0])
     limits = limits_of(reader)
     if found is not None and limits is not None and found.location not in limits.locations:
-        raise NotFound(id=wanted)  # a variant may have been recorded in another place than its delivery
+        raise NotFound(id=id)  # a variant may have been recorded in another place than its delivery
     if found is None:
-        raise NotFound(f"what event {wanted} said was erased", id=wanted, hint="It stays so; only its place is left.")
+        raise NotFound(f"what event {id} said was erased", id=id, hint="It stays so; only its place is left.")
     counted = reader.connection.execute(
         "SELECT count(*) FROM memctl.events WHERE space_id = %s AND (event_id = %s OR variant_of = %s)",
         [reader.space_id, row[0], row[0]],
@@ -276,12 +285,13 @@ def event_ids(reader: Reader, prefix: str, limit: int) -> list[str]:
 # --- one thing, whatever it is ---
 
 
-def thing(reader: Reader, wanted: str) -> Thing:
+@question("/things/{id:path}", "memory")
+def thing(reader: Reader, id: Id) -> Thing:
     """A memory, session, episode, bug pattern, claim, code rule, entity or event, by id or its unambiguous beginning.
 
     Raises: NotFound, Ambiguous.
     """
-    wanted = wanted.strip()
+    wanted = id.strip()
     if not wanted or "\0" in wanted:
         raise NotFound(id=wanted)
     found = [("session", key) for key in session_streams(reader, wanted, _MOST_LIKE_IT)]

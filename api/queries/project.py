@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from datetime import datetime
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -14,10 +15,11 @@ from memctl.api.queries import bugs, claims
 from memctl.api.queries.threads import open_threads
 from memctl.api.reading import models
 from memctl.api.reading.pages import page, table_of, within
-from memctl.api.reading.places import Places
+from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.projects import Line, ProjectCounts, ProjectItem, ProjectPage, ToolPair, ToolsAnswer, ToolUse
+from memctl.api.reading.questions import Limit, question
 from memctl.api.reading.reader import Reader
-from memctl.api.reading.views import BugHit, iso, moment
+from memctl.api.reading.views import BugHit, Listing, iso, moment
 from memctl.domain.projects.identity import Project
 from memctl.domain.projects.stack import case_of, is_config, is_entry, is_library, language_of, test_style_of
 from memctl.domain.support.bounded import one_line
@@ -66,6 +68,19 @@ class Sum(msgspec.Struct):
 
 
 Sums = dict[str, Sum]
+
+
+@question("/projects", "projects")
+def projects(reader: Reader) -> Listing[ProjectItem]:
+    """Every project, newest first, with its locations and what was merged into it."""
+    return Listing(listed(projects_of(reader).all))
+
+
+@question("/project", "projects", live=True)
+def project_page(reader: Reader, project: Project, now: datetime) -> ProjectPage:
+    """What is known of one project: stack, commands, structure, conventions, hot spots, issues, what is preferred and
+    avoided; each line with how often and in how many sessions it was seen, when last, and events that show it."""
+    return shown(reader, project, int(now.timestamp() * 1_000_000))
 
 
 def shown(reader: Reader, project: Project, now: int) -> ProjectPage:
@@ -376,15 +391,21 @@ def _statistics(reader: Reader, places: Places) -> ProjectCounts:
 # --- tools ---
 
 
-def tools(reader: Reader, places: Places, task_type: str | None, limit: int) -> ToolsAnswer:
-    """How tools were used, for one kind of task or all: each with uses, success, duration; what follows what; and what
-    follows a failure, with how often that went well."""
+@question("/tools", "projects", whole=True)
+def tools(
+    reader: Reader,
+    places: Places,
+    type: Annotated[str | None, msgspec.Meta(max_length=40, examples=["bugfix"])] = None,
+    limit: Limit = 15,
+) -> ToolsAnswer:
+    """How tools are used: how often, how well, in which order, and what follows a failure. For one `type` of task
+    or all."""
     p = models.tool_patterns
     rows: list[SessionTools] = _newest(reader, p, places)
     used, after, recovery = defaultdict[str, Sum](Sum), defaultdict[str, Sum](Sum), defaultdict[str, Sum](Sum)
     timed: dict[str, tuple[int, int]] = {}
     for row in rows:
-        if task_type is not None and row.task_type != task_type:
+        if type is not None and row.task_type != type:
             continue
         for into, table in ((used, row.tools), (after, row.after), (recovery, row.recovery)):
             for name, tally in table.items():
@@ -394,7 +415,7 @@ def tools(reader: Reader, places: Places, task_type: str | None, limit: int) -> 
             timed[name] = known[0] + times, known[1] + total
     return ToolsAnswer(
         scope=places.scope,
-        task_type=task_type,
+        task_type=type,
         tools=[
             ToolUse(
                 tool=name,

@@ -6,16 +6,20 @@ from memctl.api.reading import models
 from memctl.api.reading.hindsight import PassedOver, RecalledBlock, RecalledMemory, SessionRecalls
 from memctl.api.reading.pages import between, page, several, within
 from memctl.api.reading.places import Places, projects_of
+from memctl.api.reading.questions import Cursor, Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Page, iso, moment
+from memctl.domain.events.event import Micros
 from memctl.projections.injections import Block
 from memctl.projections.memory_rows import Memory
 
 
+@question("/recalls", "learning")
 def recalls(
-    reader: Reader, places: Places, *, since: int | None = None, limit: int = 20, cursor: str | None = None
+    reader: Reader, places: Places, *, since: Micros | None = None, limit: Limit = 20, cursor: Cursor = None
 ) -> Page[SessionRecalls]:
-    """The sessions that memory put something before, each with its newest blocks. `since` in microseconds."""
+    """What memory put before agents, by session, the one that got something last first: each block with its hook, its
+    tokens, and its memories with rank and score; `withheld` where it was held back to compare."""
     conditions = [*within(models.injections, places), *between(models.injections, "last_at", since, None)]
     rows, after = page(reader, models.injections, "last_at", conditions, limit=limit, cursor=cursor)
     wanted = {memory for keyed in rows for block in keyed.row.blocks for memory, _ in block.memories}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Annotated
 
+from msgspec import Meta, Struct, structs
 from msgspec.structs import asdict
 from psycopg import sql
 
-from memctl.api.queries import learning
+from memctl.api.queries import costs, learning
 from memctl.api.queries.endings import endings
 from memctl.api.reading import models
 from memctl.api.reading.counts import (
@@ -26,16 +28,24 @@ from memctl.api.reading.counts import (
 )
 from memctl.api.reading.pages import built, table_of
 from memctl.api.reading.places import Places
+from memctl.api.reading.questions import question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import EventType
 from memctl.domain.events.event import event_types
 from memctl.infra.log.mark import mark
-from memctl.infra.readmodels import generations, processor_work
+from memctl.infra.readmodels import generations, processor_work, rebuilds
+from memctl.infra.settings_model import Llm
 from memctl.infra.vectors.outbox import backlog
 from memctl.projections.kernel import projections
 from memctl.projections.stats import DayStats
 
 _SUMMED = tuple(name for name in DayStats.__struct_fields__ if name not in ("location", "day"))
+
+
+@question("/stats", "log", scopes=("read", "operate"), whole=True, live=True)
+def statistics(reader: Reader, places: Places, llm: Llm) -> Stats:
+    """Counts, what memory was good for and what it has learnt, progress of the folds, the budget, and sizes."""
+    return structs.replace(stats(reader, places), budget=costs.allowance(reader, llm))
 
 
 def stats(reader: Reader, places: Places) -> Stats:
@@ -117,7 +127,20 @@ def _types_between(reader: Reader, after: int, up_to: int | None) -> Counter[str
     return Counter(dict(found.fetchall()))
 
 
-def catalogue() -> list[EventType]:
+class Replays(Struct, frozen=True):
+    """Rebuilds of the read models, newest first."""
+
+    replays: list[rebuilds.RebuildProgress]
+
+
+@question("/replays", "log", scopes=("operate",), whole=True, live=True)
+def replays(reader: Reader, *, limit: Annotated[int, Meta(ge=1, le=100)] = 10) -> Replays:
+    """How far rebuilds of the read models are, with rate and time left, or how they ended; newest first."""
+    return Replays(rebuilds.progress(reader.connection, limit))
+
+
+@question("/events/types", "log")
+def catalogue(reader: Reader) -> list[EventType]:
     """Every type of event that may stand in the log: its name, version, meaning, and fields."""
     return [
         EventType(

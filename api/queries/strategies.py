@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 from psycopg import sql
 
@@ -10,6 +12,7 @@ from memctl.api.reading.feedback import standing
 from memctl.api.reading.learnt import StrategyItem
 from memctl.api.reading.pages import Condition, Keyed, page
 from memctl.api.reading.places import Places, projects_of
+from memctl.api.reading.questions import Cursor, Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Page, iso, moment
 from memctl.domain.knowledge.memory import memory_id
@@ -19,14 +22,15 @@ from memctl.domain.support.provenance import Provenance, words_of
 from memctl.projections.strategies import Strategy
 
 
+@question("/strategies", "code")
 def strategies(
     reader: Reader,
     places: Places,
     *,
-    domain: str | None = None,
+    domain: Annotated[str | None, msgspec.Meta(max_length=40, examples=["commands"])] = None,
     waiting: bool = False,
-    limit: int = 50,
-    cursor: str | None = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> Page[StrategyItem]:
     """Lessons that enough sessions have taught, the newest first; `waiting`: those that lack sessions instead.
 

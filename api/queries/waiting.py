@@ -8,6 +8,7 @@ from memctl.api.reading import models
 from memctl.api.reading.evidence import with_evidence
 from memctl.api.reading.pages import Keyed, equal, page, within
 from memctl.api.reading.places import Places
+from memctl.api.reading.questions import Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import ForgetRequestItem, InsightItem, Waiting
 from memctl.api.reading.views import shown_as
@@ -19,7 +20,8 @@ _TEXTS = ("text", "title", "description", "message", "name")
 """Fields that say what a thing is, the most informative first."""
 
 
-def waiting(reader: Reader, places: Places, *, limit: int = 50) -> Waiting:
+@question("/waiting", "claims", whole=True)
+def waiting(reader: Reader, places: Places, *, limit: Limit = 50) -> Waiting:
     """Claims that act or that agents wrote, what agents wrote into core memory, and what they ask to have forgotten,
     the newest first."""
     p = models.candidates

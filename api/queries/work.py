@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 from psycopg import sql
@@ -12,9 +13,12 @@ from memctl.api.reading.evidence import with_evidence
 from memctl.api.reading.feedback import standing
 from memctl.api.reading.pages import Condition, Keyed, between, equal, page, several, within
 from memctl.api.reading.places import Places
+from memctl.api.reading.questions import Cursor, Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import EpisodeItem, TaskItem
 from memctl.api.reading.views import Page, shown_as
+from memctl.domain.events.event import Micros
+from memctl.domain.events.facts import TaskType
 from memctl.domain.failures.signatures import errors_in
 from memctl.domain.support.location import project_name
 from memctl.projections.episodes import EpisodeRow
@@ -105,23 +109,24 @@ def episodes_among(
     return Page(with_evidence(reader, kept[:limit], EpisodeItem), None, places.scope)
 
 
+@question("/tasks", "work")
 def tasks(
     reader: Reader,
     places: Places,
     *,
-    status: str | None = None,
-    task_type: str | None = None,
-    since: int | None = None,
-    before: int | None = None,
-    limit: int = 50,
-    cursor: str | None = None,
+    status: Literal["open", "done"] | None = None,
+    type: TaskType | None = None,
+    since: Micros | None = None,
+    before: Micros | None = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> Page[TaskItem]:
     """Pieces of work across sessions, by their last sign of life, newest first; the open ones are loose threads."""
     p = models.tasks
     conditions = [
         *within(p, places),
         *equal(p, "status", status),
-        *equal(p, "task_type", task_type),
+        *equal(p, "task_type", type),
         *between(p, "last_at", since, before),
     ]
     rows, after = page(reader, p, "last_at", conditions, limit=limit, cursor=cursor)

@@ -8,6 +8,7 @@ import msgspec
 
 from memctl.api.reading import models
 from memctl.api.reading.pages import page, several
+from memctl.api.reading.questions import Cursor, Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import ConsolidationChange, Party
 from memctl.api.reading.views import Page, iso, moment
@@ -70,8 +71,9 @@ def without_repeats(ids: Iterable[str], found: Mapping[str, ConsolidationStatus]
     return kept
 
 
-def consolidation(reader: Reader, *, limit: int = 50, cursor: str | None = None) -> Page[ConsolidationChange]:
-    """What was merged, pruned, superseded or found at odds, newest first, with the titles of its memories."""
+@question("/consolidation", "memory", whole=True, live=True)
+def consolidation(reader: Reader, *, limit: Limit = 50, cursor: Cursor = None) -> Page[ConsolidationChange]:
+    """What was merged, pruned, superseded or found at odds, newest first, and what of it was taken back."""
     rows, after = page(reader, models.consolidation_log, "occurred_at", [], limit=limit, cursor=cursor)
     changes = [(keyed.key, keyed.row, keyed.row.change) for keyed in rows if keyed.row.change is not None]
     ids = [party.memory for _, _, change in changes for party in change.parties]

@@ -14,7 +14,7 @@ import psycopg
 from psycopg import errors
 
 from memctl.api.reading.caller import Caller
-from memctl.api.reading.question import QUESTION_S, is_late, work
+from memctl.api.reading.deadline import QUESTION_S, is_late, work
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import OF_A_GENERATION, Connection, DatabaseUnavailable, connect, outages
 from memctl.infra.readmodels import generations

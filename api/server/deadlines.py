@@ -17,8 +17,8 @@ import time
 from typing import TYPE_CHECKING
 
 from memctl.api.http.problems import problem
-from memctl.api.reading import question as questions
-from memctl.api.reading.question import Question
+from memctl.api.reading import deadline
+from memctl.api.reading.deadline import TimedQuestion
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -45,7 +45,7 @@ def allowed_s(method: str, path: str) -> float:
     """Seconds that a request may take; infinite for what bounds itself."""
     if path.startswith(_UNBOUNDED):
         return math.inf
-    return questions.QUESTION_S if method in ("GET", "HEAD") or path.startswith(_QUESTIONS) else CHANGE_S
+    return deadline.QUESTION_S if method in ("GET", "HEAD") or path.startswith(_QUESTIONS) else CHANGE_S
 
 
 class Deadline:
@@ -53,14 +53,14 @@ class Deadline:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._overdue: dict[asyncio.Task[None], Question] = {}
+        self._overdue: dict[asyncio.Task[None], TimedQuestion] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         allowed = allowed_s(scope["method"], scope["path"]) if scope["type"] == "http" else math.inf
         if allowed == math.inf:
             await self._app(scope, receive, send)
             return
-        until, started, question = time.monotonic() + allowed, False, Question()
+        until, started, question = time.monotonic() + allowed, False, TimedQuestion()
 
         async def receiving() -> Message:
             nonlocal until
@@ -77,7 +77,7 @@ class Deadline:
                 await send(message)
 
         async def answering() -> None:
-            questions.AT_HAND.set(question)
+            deadline.AT_HAND.set(question)
             await self._app(scope, receiving, sending)
 
         task = asyncio.create_task(answering())

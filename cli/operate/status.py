@@ -152,7 +152,9 @@ def top(data_dir: Path | None, every: float, once: bool) -> None:
 def troubles_of(look: Look) -> list[str]:
     """What needs a person, in words, the worst first."""
     found, health = look.status, look.health
-    problems = [f"{program.name} does not run" for program in found.programs if found.running and not program.well]
+    problems: list[str] = []
+    if health is None:  # which says so itself
+        problems += [f"{each.name} does not run" for each in found.programs if found.running and not each.well]
     if (relay := look.relay) is not None:
         problems += ([] if relay.well else [relay.standing.why]) if relay.running else ["the relay does not run"]
     elif not (found.running or found.elsewhere):

@@ -131,7 +131,7 @@ def _keys(call: _Call, *, values: bool) -> Iterator[str]:
         if word in named:
             continue
         option = word.partition("=")[0]
-        if _PLAIN.fullmatch(option) and (option.startswith("-") or len(named) == 1):
+        if (len(named) == 1 or option.startswith("-")) and _PLAIN.fullmatch(option):
             yield _key(f"{call.base} {option}")
         if not values:
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from memctl.domain.support import patterns
@@ -10,6 +10,9 @@ from memctl.domain.support.literals import lines_with
 
 LONGEST_PROMPT = 1_500
 """Characters of a prompt that is still taken for somebody's own words."""
+
+_LONGEST_TEXT = 8_000
+"""Characters of an agent's text that are read."""
 
 MOST = 3
 """Decisions that are taken from one text."""
@@ -26,8 +29,10 @@ _AGENT = patterns.compile(
     r"(?:use|add|make|extract|replace|modify|skip|store|return|put|move|reset|throw|adapt|implement|build|define|pass|"
     r"load|leave|drop|remove|create|inject|write|treat|split|merge|rename|wrap|derive|compute|compare|keep|base) "
     r"(?=[^\n.]{4,140} (?:instead of|rather than) ))"
-    r"[^\n]{8,280}?(?=[.!?](?:\s|$)|\n|$)"
+    r"(?P<rest>)[^\n]{8}[^\n]*?(?=[.!?](?:\s|$)|\n|$)"
 )
+_LONGEST_REST = 280
+"""Characters behind the words that settle something. Counted in the pattern, they take ten times as long."""
 AGENT_HINTS = (
     "go with", "stick with", "'ll keep", "will keep", "switch to", "opt for", "adopt", "decided ", " chose", "opted",
     "settled", "went with", "going with", "Going with", "Decision:", "simplest ", "cleanest ", "best approach",
@@ -89,7 +94,7 @@ class Decision(NamedTuple):
 
 def decisions_by_agent(text: str, *, thought: bool = False) -> list[Decision]:
     """What the agent settled on, as its words say. A thought counts only with what it was weighed against."""
-    found = [decision for decision in _read(_AGENT, text, _LINE_HINTS) if not _IDLE.search(decision.text)]
+    found = [decision for decision in _read(_by_agent(text), text) if not _IDLE.search(decision.text)]
     return [decision for decision in found if decision.alternatives] if thought else found
 
 
@@ -97,8 +102,8 @@ def decisions_by_user(text: str) -> list[Decision]:
     """What the user settled on, as the prompt says. Long prompts are documents, whose options nobody has chosen yet."""
     if len(text) > LONGEST_PROMPT:
         return []
-    found = _read(_USER, text)
-    return (found + _read(_KOREAN, text))[:MOST] if "로 " in text else found
+    found = _read(_USER.finditer(text), text)
+    return (found + _read(_KOREAN.finditer(text), text))[:MOST] if "로 " in text else found
 
 
 def decisions_in_answers(text: str) -> list[Decision]:
@@ -110,17 +115,20 @@ def decisions_in_answers(text: str) -> list[Decision]:
     ][:MOST]
 
 
-def _found(pattern: patterns.Pattern[str], text: str, hints: Sequence[str]) -> Iterator[patterns.Match[str]]:
-    if not hints:
-        yield from pattern.finditer(text)
-    for start in lines_with(text, hints):
-        end = text.find("\n", start)
-        yield from pattern.finditer(text, start, end if end >= 0 else len(text))
+def _by_agent(text: str) -> Iterator[patterns.Match[str]]:
+    text = text[:_LONGEST_TEXT]
+    for start in lines_with(text, _LINE_HINTS):
+        end = text.find("\n", start) % (len(text) + 1)
+        while found := _AGENT.search(text, start, end):
+            short = found.end() - found.start("rest") <= _LONGEST_REST
+            start = found.end() if short else found.start() + 1
+            if short:
+                yield found
 
 
-def _read(pattern: patterns.Pattern[str], text: str, hints: Sequence[str] = ()) -> list[Decision]:
+def _read(matches: Iterator[patterns.Match[str]], text: str) -> list[Decision]:
     decided: list[Decision] = []
-    for found in _found(pattern, text[:8_000], hints):
+    for found in matches:
         if text[found.start() - 1 : found.start()].isalnum():
             continue
         lead = _LEAD.match(text, found.start(), found.end())

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
+from string import ascii_letters, digits
 from typing import Literal, NamedTuple
 
 from memctl.domain.events.facts import PromptKind
 from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
+from memctl.domain.support.text import Blanked
 
 _CLIENT_TAGS = (
     "system-reminder|ide_opened_file|ide_selection|ide_diagnostics|task-notification|local-command-stdout|"
@@ -180,6 +182,8 @@ _REFERS = patterns.compile(
     patterns.I,
 )
 _WORD = patterns.compile(r"[A-Za-z][A-Za-z0-9_]{3,}|[가-힣]{2,}")
+_NO_LETTERS = f"{digits}_"
+_IN_WORDS = Blanked(but=ascii_letters + _NO_LETTERS, first="가", last="힣")
 _HANGUL = patterns.compile(r"[가-힣]")
 _COMMON = words_of(
     "this that with from have will would could should there their they them then than what when where which while "
@@ -192,7 +196,12 @@ _COMMON = words_of(
 @lru_cache(maxsize=256)
 def words_in(text: str) -> frozenset[str]:
     """The words of a text that say what it is about."""
-    found = set(map(str.lower, _WORD.findall(text[:20_000])))
+    found: set[str] = set()
+    for run in text[:20_000].translate(_IN_WORDS).split():
+        if not run.isascii():
+            found.update(map(str.lower, _WORD.findall(run)))
+        elif len(word := run.lstrip(_NO_LETTERS)) > 3:  # as the pattern says, in a quarter of the time
+            found.add(word.lower())
     return frozenset(word[:7] for word in found - _COMMON)
 
 

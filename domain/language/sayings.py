@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from string import ascii_letters, digits
 
 from memctl.domain.language.prompts import words_in
 from memctl.domain.support import patterns
 from memctl.domain.support.near_duplicates import denies
+from memctl.domain.support.text import Blanked
 
 LONGEST_SAID, LEAST_SAID, MOST_SENTENCES = 1_500, 4, 12
 """Characters of a prompt that is somebody's own words; words of a sentence; sentences of a prompt."""
@@ -21,7 +23,7 @@ _RULE = patterns.compile(
     r"avoid|use|without)\b|항상|절대|반드시|말고|대신|하지 ?마|꼭",
     patterns.I,
 )
-_MARKS = patterns.compile(r"[^0-9A-Za-z가-힣'/._+-]+")
+_IN_WORDS = Blanked(but=f"{digits}{ascii_letters}'/._+-", first="가", last="힣")
 
 
 def sayings_in(prompt: str) -> tuple[tuple[str, str], ...]:
@@ -33,7 +35,7 @@ def sayings_in(prompt: str) -> tuple[tuple[str, str], ...]:
         return ()
     found: dict[str, str] = {}
     for sentence in _BREAK.split(prompt)[:MOST_SENTENCES]:
-        words = [word.strip("'/._+-").lower() for word in _MARKS.split(sentence) if "/" not in word]
+        words = [word.strip("'/._+-").lower() for word in sentence.translate(_IN_WORDS).split() if "/" not in word]
         kept = sorted({word for word in words if word})
         if len(kept) >= LEAST_SAID and len(words_in(sentence)) >= 2:
             found.setdefault(_key(" ".join(("not", *kept) if denies(sentence) else kept)), sentence.strip())

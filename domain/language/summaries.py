@@ -242,4 +242,5 @@ def _point(line: str) -> str:
 
 
 def _says_words(sentence: str) -> bool:
-    return sum(1 for _ in islice(_PLAIN_WORD.finditer(sentence), 3)) == 3
+    plain = sum(len(word) > 1 and word.isascii() and word.isalpha() for word in sentence.split())
+    return plain >= 3 or sum(1 for _ in islice(_PLAIN_WORD.finditer(sentence), 3)) == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from itertools import islice
 
 from memctl.domain.events.facts import TaskType
 from memctl.domain.support import patterns
@@ -66,11 +67,11 @@ def description_of(words: str) -> str:
     elif paragraph.endswith(":") and rest:
         # What is announced is what it is about.
         paragraph = f"{' '.join(paragraph.split())} {_PARAGRAPH.split(rest, maxsplit=1)[0]}"
-    sentences = [" ".join(part.split()) for part in _sentences(paragraph) if part.strip()]
+    sentences = list(islice((said for part in _sentences(paragraph) if (said := " ".join(part.split()))), 3))
     if not sentences:
         return _cut(" ".join(text.split()))
     found = sentences[0]
-    for sentence in sentences[1:3]:
+    for sentence in sentences[1:]:
         if len(found) >= 60 or len(found) + len(sentence) + 1 > LONGEST:
             break
         found += " " + sentence

@@ -170,6 +170,11 @@ _GO_REQUIRES = patterns.compile(r"^(?:require )?\t?([a-z0-9.-]+\.[a-z]+/\S+) v\S
 _REQUIREMENT = patterns.compile(r"^([A-Za-z][\w.-]*)", patterns.M)
 
 
+_DEEP_KEY = patterns.compile(r"""(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){33}""")
+"""Names within one another by more than 32 dots. No manifest has such a key. `tomllib` looks each name up again from
+the outermost for each key below it: 16,000 characters of them took a second."""
+
+
 def manifest_in(path: str, text: str) -> Manifest | None:
     """What a manifest says, from its whole text (also with line numbers, as tools show it); None where it is none, or
     is cut."""
@@ -194,6 +199,8 @@ def _read(path: str, text: str) -> Manifest | None:
             )
         if name == "requirements.txt":
             return Manifest(of, "", _some(_REQUIREMENT.findall(text)))
+        if not name.endswith(".json") and _DEEP_KEY.search(text):
+            return None
         decoded = msgspec.json.decode(text) if name.endswith(".json") else tomllib.loads(text)
     except (ValueError, RecursionError):
         return None

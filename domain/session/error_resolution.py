@@ -258,10 +258,15 @@ _SKIPS = patterns.compile(r"(?:^|\s)(?:--no-verify|HUSKY=0|SKIP=\S+|git commit -
 """What leaves out the checks that failed."""
 
 
+@lru_cache(maxsize=256)
+def _skips(command: str) -> bool:
+    return _SKIPS.search(command) is not None
+
+
 def covers(command: str, heads: tuple[str, ...], error: OpenError) -> bool:
     """Whether a passing run of `command` shows that what printed the error is in order."""
     culprits = error.culprits
-    if _SKIPS.search(command) and not _SKIPS.search(error.command):
+    if _skips(command) and not _skips(error.command):
         return False
     if all(map(is_reading, error.heads)) or _SHELLS_OWN.match(error.fact.message):
         return _bare(command) == _bare(error.command)

@@ -84,8 +84,9 @@ LONGEST_COMMAND = 2_000
 _WRITTEN = ("content", "file_text", "new_string", "new_str", "newString")
 """Fields of an edit that hold the new text; the first two the whole of it."""
 
-_STILL_RUNNING = patterns.compile(r"Process running with session ID (\d+)")
-_IN_BACKGROUND = patterns.compile(r"Command (?:running in background|was manually backgrounded)")
+_SESSION = "Process running with session ID "
+_STILL_RUNNING = patterns.compile(rf"{_SESSION}(\d+)")
+_IN_BACKGROUND = ("Command running in background", "Command was manually backgrounded")
 _REFUSED = ("The user doesn't want to proceed with this tool use", "The user rejected permission to use this")
 _USER_SAID = patterns.compile(
     r"(?:the user said|with the following feedback):\s*(?P<words>\S.*?)(?:\n\nNote: |\Z)", patterns.S
@@ -248,10 +249,10 @@ class Work:
 
     def _goes_on(self, seen: ToolOutcome, given: dict[str, Any], command: str, began: str) -> bool:
         """Whether the command has not ended: then what it printed proves nothing yet."""
-        if running := _STILL_RUNNING.search(seen.text[:300]):
+        if _SESSION in (head := seen.text[:300]) and (running := _STILL_RUNNING.search(head)):
             self._running[running[1]] = command, began
             return True
-        return given.get("run_in_background") is True or _IN_BACKGROUND.match(seen.text) is not None
+        return given.get("run_in_background") is True or seen.text.startswith(_IN_BACKGROUND)
 
     # --- changes ---
 

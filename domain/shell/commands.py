@@ -80,7 +80,7 @@ def _document_end(command: str, at: int, word: str) -> int:
     return len(command)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=2048)
 def parts_of(command: str) -> tuple[Part, ...]:
     """The simple commands of a command line, in order. Bodies of here-documents are left out."""
     text = without_documents(command[:_LONGEST])

@@ -11,8 +11,8 @@ from memctl.domain.support import patterns
 LONGEST = 1000
 """Bytes of the longest location that is kept whole, as JSON: rows hold some of them."""
 
-_BLANK, _QUOTE = 0x20, 0x22
-"""Characters below the one, and the other, cost up to six bytes in JSON."""
+_DEAR = bytes((*range(0x20), ord('"')))
+"""Characters that cost up to six bytes in JSON."""
 
 _MOUNTED = patterns.compile(r"(?:/cygdrive)?/([A-Za-z])(?=/|$)")
 """A drive as the shells of Git for Windows and Cygwin call it."""
@@ -31,6 +31,7 @@ _CURSOR = patterns.compile(r"(.+/\.cursor/worktrees/[^/]+)/[^/]+(?:/.*)?")
 _CONDUCTOR = patterns.compile(r"(.+/conductor/workspaces/[^/]+)(?:/.*)?")
 
 
+@lru_cache(maxsize=16_384)
 def normalise(cwd: str) -> str:
     """A working directory as memctl compares it.
 
@@ -74,9 +75,9 @@ def bounded(path: str) -> str:
     """The path as it is kept. Locations are indexed, so a longer one than any file system allows is cut, and a
     digest keeps it distinct."""
     data = path.encode("utf-8", "surrogatepass")
-    if len(data) <= LONGEST and len(data) + 5 * sum(byte < _BLANK or byte == _QUOTE for byte in data) <= LONGEST:
+    plain = data.translate(None, _DEAR)
+    if len(data) + 5 * (len(data) - len(plain)) <= LONGEST:
         return path
-    plain = bytes(byte for byte in data if byte >= _BLANK and byte != _QUOTE)
     digest = hashlib.sha256(data).hexdigest()[:16]
     return f"{plain[: LONGEST - 20].decode('utf-8', 'ignore')}~{digest}"
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from typing import Any, AnyStr, Generic, NamedTuple
 from weakref import WeakSet
 
@@ -52,6 +52,10 @@ _MAX_MEMORY = 8 << 20
 _SHORT = 1_024
 """Characters: encoding a shorter text again costs less than looking whether it is the one encoded last."""
 
+_WORDS, _REMEMBERED = 160, 16_384
+"""Characters of a text that counts as short, and how many such questions and answers are remembered, some 8 MB in all:
+most of what rules look at are words, names and commands that come again and again."""
+
 _CONTEXT = 16
 """Characters before a window that are kept: a line's beginning, a word's boundary and a look-behind see no further."""
 
@@ -65,9 +69,14 @@ _CONTINUATION = bytes(range(0x80, 0xC0))
 """The bytes that begin no character in UTF-8."""
 
 
-Engine = Callable[[Any, bytes, int, int], list[tuple[int, int]]]
-"""Takes an anchor, a text, and the bytes from which and up to which it is looked at. Returns the spans of the match and
-of its groups, (-1, -1) for each that there is not."""
+Spans = Sequence[tuple[int, int]]
+"""Where a match and its groups begin and end, in bytes: (-1, -1) for each that there is not."""
+
+Engine = Callable[[bytes, int, int], Spans]
+"""Looks at a text from one byte up to another."""
+
+_SEARCH, _MATCH, _FULL = range(3)
+"""Where a match may begin and end: anywhere, at the beginning, at both."""
 
 
 class BadPattern(MemctlError):
@@ -122,14 +131,15 @@ class Pattern(Generic[AnyStr]):
         return (("(?m)" if self.flags & M else "") + source).encode(encoding), options
 
     @cached_property
-    def _engine(self) -> Engine:
-        return self._program.Match  # type: ignore[no-any-return]
+    def _engines(self) -> tuple[Engine, Engine, Engine]:
+        """The engine for each place where a match may be."""
+        return _engines_of(self._program)
 
     @cached_property
-    def _later(self) -> Engine:
-        """The engine for what does not begin at the beginning of the text, where the pattern has to stand behind
+    def _later(self) -> tuple[Engine, Engine, Engine]:
+        """The engines for what does not begin at the beginning of the text, where the pattern has to stand behind
         something that was matched with it."""
-        return self._compiled(self._translation.source.replace(_AT_START, "(?:", 1)).Match  # type: ignore[no-any-return]
+        return _engines_of(self._compiled(self._translation.source.replace(_AT_START, "(?:", 1)))
 
     @cached_property
     def _around(self) -> _LookAround | None:
@@ -155,83 +165,66 @@ class Pattern(Generic[AnyStr]):
 
     def search(self, text: AnyStr, pos: int = 0, endpos: int | None = None) -> Match[AnyStr] | None:
         """The leftmost match. What lies before `pos` counts for `^` and `\\b`; the text ends at `endpos`."""
-        if self._around is not None:
-            return next(self.finditer(text, pos, endpos), None)
-        return self._find(_anchors()[0], text, pos, endpos)
+        if pos or endpos is not None or len(text) > _WORDS:
+            return self._find(_SEARCH, text, pos, endpos)
+        return _remembered(self, _SEARCH, text)
 
     def match(self, text: AnyStr, pos: int = 0, endpos: int | None = None) -> Match[AnyStr] | None:
         """The match that begins at `pos`."""
-        if self._around is not None:
-            return self._around.anchored(self, text, pos, endpos)
-        return self._find(_anchors()[1], text, pos, endpos)
+        if pos or endpos is not None or len(text) > _WORDS:
+            return self._find(_MATCH, text, pos, endpos)
+        return _remembered(self, _MATCH, text)
 
     def fullmatch(self, text: AnyStr, pos: int = 0, endpos: int | None = None) -> Match[AnyStr] | None:
         """The match of all from `pos` to `endpos`."""
-        if self._around is not None:
-            return self._around.anchored(self, text, pos, endpos, full=True)
-        return self._find(_anchors()[2], text, pos, endpos)
+        if pos or endpos is not None or len(text) > _WORDS:
+            return self._find(_FULL, text, pos, endpos)
+        return _remembered(self, _FULL, text)
 
-    def _find(self, anchor: Any, text: AnyStr, pos: int, endpos: int | None) -> Match[AnyStr] | None:
-        if pos or endpos is not None or len(text) >= _SHORT:
-            encoded = _encoded(text, pos, endpos)
-            start = encoded.byte_at(pos)
-        else:
-            encoded, start = _Encoded(text), 0
+    def _find(self, place: int, text: AnyStr, pos: int = 0, endpos: int | None = None) -> Match[AnyStr] | None:
+        encoded = _encoded(text, pos, endpos)
+        start = encoded.byte_at(pos)
         if start < 0:
             return None
-        spans = self._engine(anchor, encoded.data, start, len(encoded.data))
-        return Match(self, text, encoded, spans) if spans[0][0] >= 0 else None
+        if self._around is None:
+            spans = self._engines[place](encoded.data, start, len(encoded.data))
+            return Match(self, text, encoded, spans) if spans[0][0] >= 0 else None
+        found = (
+            next(self._around.each(self, text, encoded, start), None)
+            if place == _SEARCH
+            else (self._around.anchored(self, text, encoded, start, full=place == _FULL))
+        )
+        return None if found is None else Match(self, text, encoded, found)
 
     def finditer(self, text: AnyStr, pos: int = 0, endpos: int | None = None) -> Iterator[Match[AnyStr]]:
         """All matches that do not overlap, from the left."""
         encoded = _encoded(text, pos, endpos)
-        at = encoded.byte_at(pos)
+        for spans in self._each(text, encoded, encoded.byte_at(pos)):
+            yield Match(self, text, encoded, spans)
+
+    def _each(self, text: AnyStr, encoded: _Encoded, at: int = 0) -> Iterator[Spans]:
+        """The spans of all matches from that byte on that do not overlap."""
         if self._around is not None:
             yield from self._around.each(self, text, encoded, at)
             return
-        engine, anchor, data, end = self._engine, _anchors()[0], encoded.data, len(encoded.data)
+        engine, data, end = self._engines[_SEARCH], encoded.data, len(encoded.data)
         while 0 <= at <= end:
-            spans = engine(anchor, data, at, end)
+            spans = engine(data, at, end)
             start, at = spans[0]
             if start < 0:
                 return
-            yield Match(self, text, encoded, spans)
+            yield spans
             if start == at:
                 at = encoded.behind(at)
 
     def findall(self, text: AnyStr, pos: int = 0, endpos: int | None = None) -> list[Any]:
         """Of all matches the text; of a pattern with one group that group, of one with several all of them."""
-        if self.groups == 0 and self._around is None and endpos is None:
-            return self._texts(text, pos)
-        found = self.finditer(text, pos, endpos)
-        if self.groups == 0:
-            return [match[0] for match in found]
-        if self.groups == 1:
-            return [match.groups("" if isinstance(text, str) else b"")[0] for match in found]
-        return [match.groups("" if isinstance(text, str) else b"") for match in found]
-
-    def _texts(self, text: AnyStr, pos: int) -> list[Any]:
-        """The texts of all matches, without the cost of finding where they are."""
-        encoded = _encoded(text)
-        if not encoded.exact:
-            return [match[0] for match in self.finditer(text, pos)]
-        at, engine, anchor, data, end = (
-            encoded.byte_at(pos),
-            self._engine,
-            _anchors()[0],
-            encoded.data,
-            len(encoded.data),
-        )
-        source = text if encoded.plain else data
-        found: list[Any] = []
-        while 0 <= at <= end:
-            start, at = engine(anchor, data, at, end)[0]
-            if start < 0:
-                break
-            found.append(source[start:at])
-            if start == at:
-                at = encoded.behind(at)
-        return found if encoded.plain else [piece.decode() for piece in found]
+        encoded = _encoded(text, pos, endpos)
+        found, piece = self._each(text, encoded, encoded.byte_at(pos)), encoded.piece
+        if self.groups > 1:
+            return [tuple(piece(*span) for span in spans[1:]) for spans in found]
+        group = self.groups
+        return [piece(*spans[group]) for spans in found]
 
     def sub(self, replacement: AnyStr | Callable[[Match[AnyStr]], AnyStr], text: AnyStr, count: int = 0) -> AnyStr:
         """The text with its matches replaced. A replacement is taken as it is, or is made of the match."""
@@ -241,29 +234,44 @@ class Pattern(Generic[AnyStr]):
         self, replacement: AnyStr | Callable[[Match[AnyStr]], AnyStr], text: AnyStr, count: int = 0
     ) -> tuple[AnyStr, int]:
         """As `sub`, and how many were replaced."""
-        found: Match[AnyStr]
         pieces: list[AnyStr] = []
         end = done = 0
-        for found in self.finditer(text):
-            pieces += text[end : found.start()], replacement(found) if callable(replacement) else replacement
-            end, done = found.end(), done + 1
+        encoded = _encoded(text)
+        for spans in self._each(text, encoded):
+            made = replacement(Match(self, text, encoded, spans)) if callable(replacement) else replacement
+            pieces += encoded.piece(end, spans[0][0]), made
+            end, done = spans[0][1], done + 1
             if done == count:
                 break
-        pieces.append(text[end:])
+        pieces.append(encoded.piece(end, len(encoded.data)))
         return (text[:0].join(pieces), done) if done else (text, 0)
 
     def split(self, text: AnyStr, maxsplit: int = 0) -> list[AnyStr]:
         """What stands between the matches, and between each two the groups of what parts them."""
-        found: Match[AnyStr]
-        pieces: list[AnyStr] = []
+        pieces: list[Any] = []
         end = done = 0
-        for found in self.finditer(text):
-            pieces += text[end : found.start()], *found.groups()
-            end, done = found.end(), done + 1
+        encoded = _encoded(text)
+        for spans in self._each(text, encoded):
+            pieces.append(encoded.piece(end, spans[0][0]))
+            pieces += (None if start < 0 else encoded.piece(start, behind) for start, behind in spans[1:])
+            end, done = spans[0][1], done + 1
             if done == maxsplit:
                 break
-        pieces.append(text[end:])
+        pieces.append(encoded.piece(end, len(encoded.data)))
         return pieces
+
+
+def _engines_of(program: Any) -> tuple[Engine, Engine, Engine]:
+    from re2 import _re2  # type: ignore[attr-defined]
+
+    anchor, looks = _re2.RE2.Anchor, program.Match
+    return partial(looks, anchor.UNANCHORED), partial(looks, anchor.ANCHOR_START), partial(looks, anchor.ANCHOR_BOTH)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _remembered(pattern: Pattern[Any], place: int, text: Any) -> Match[Any] | None:
+    """The match in a short text, as it was found when it was last asked for."""
+    return pattern._find(place, text)
 
 
 class Match(Generic[AnyStr]):
@@ -274,19 +282,11 @@ class Match(Generic[AnyStr]):
     re: Pattern[AnyStr]
     string: AnyStr
 
-    def __init__(self, pattern: Pattern[AnyStr], text: AnyStr, encoded: _Encoded, spans: list[tuple[int, int]]) -> None:
+    def __init__(self, pattern: Pattern[AnyStr], text: AnyStr, encoded: _Encoded, spans: Spans) -> None:
         self.re = pattern
         self.string = text
         self._encoded = encoded
         self._spans = spans
-
-    @property
-    def byte_start(self) -> int:
-        return self._spans[0][0]
-
-    @property
-    def byte_end(self) -> int:
-        return self._spans[0][1]
 
     def span(self, group: int | str = 0) -> tuple[int, int]:
         """Where a group begins and ends, (-1, -1) where it took no part."""
@@ -303,14 +303,7 @@ class Match(Generic[AnyStr]):
 
     def __getitem__(self, group: int | str) -> AnyStr | Any:
         start, end = self._spans[group if isinstance(group, int) else self.re.groupindex[group]]
-        if start < 0:
-            return None
-        encoded = self._encoded
-        if encoded.plain:
-            return encoded.text[start:end]
-        if encoded.exact:
-            return encoded.data[start:end].decode()
-        return self.string[encoded.character_at(start) : encoded.character_at(end)]
+        return None if start < 0 else self._encoded.piece(start, end)
 
     def group(self, *groups: int | str) -> AnyStr | Any:
         """The text of a group, the whole match where none is given, or a tuple of several; None: it took no part."""
@@ -437,50 +430,44 @@ class _LookAround:
         self._begin = named["_begin"] if translation.begins else 0
         self._markers = frozenset(number for name, number in named.items() if name.startswith("_"))
 
-    def anchored(
-        self, pattern: Pattern[AnyStr], text: AnyStr, pos: int, endpos: int | None, full: bool = False
-    ) -> Match[AnyStr] | None:
-        """The match that begins at `pos`, where `full` is asked for the one that ends with the text too."""
-        encoded = _encoded(text, pos, endpos)
-        at = encoded.byte_at(pos)
-        if at < 0:
+    def anchored(self, pattern: Pattern[Any], text: Any, encoded: _Encoded, at: int, full: bool) -> Spans | None:
+        """The match that begins at that byte, where `full` is asked for the one that ends with the text too."""
+        place = _MATCH if self._begin or self._ends or not full else _FULL
+        found = self._checked(text, encoded, self._found(pattern, place, encoded, at))
+        if found is None or found[0][0] != at or (full and found[0][1] < len(encoded.data)):
             return None
-        anchor = _anchors()[1 if self._begin or self._ends or not full else 2]
-        found = self._checked(pattern, text, encoded, self._found(pattern, anchor, encoded, at))
-        if found is None or found.byte_start != at:
-            return None
-        return None if full and found.byte_end < len(encoded.data) else found
+        return found
 
-    def each(self, pattern: Pattern[AnyStr], text: AnyStr, encoded: _Encoded, at: int) -> Iterator[Match[AnyStr]]:
+    def each(self, pattern: Pattern[Any], text: Any, encoded: _Encoded, at: int) -> Iterator[Spans]:
         """All matches from that byte on that do not overlap."""
-        anchor, end = _anchors()[0], len(encoded.data)
+        end = len(encoded.data)
         while 0 <= at <= end:
-            spans = self._found(pattern, anchor, encoded, at)
+            spans = self._found(pattern, _SEARCH, encoded, at)
             if spans[0][0] < 0:
                 return
-            found = self._checked(pattern, text, encoded, spans)
+            found = self._checked(text, encoded, spans)
             if found is None:
                 at = encoded.behind(self._start(spans))
                 continue
             yield found
-            at = found.byte_end if found.byte_end > found.byte_start else encoded.behind(found.byte_end)
+            start, at = found[0]
+            if start == at:
+                at = encoded.behind(at)
 
-    def _found(self, pattern: Pattern[Any], anchor: Any, encoded: _Encoded, at: int) -> list[tuple[int, int]]:
+    def _found(self, pattern: Pattern[Any], place: int, encoded: _Encoded, at: int) -> Spans:
         """The spans that RE2 finds from that byte on, what they stand behind matched with them."""
         if self._begin and at:
-            spans = pattern._later(anchor, encoded.data, encoded.before(at), len(encoded.data))
+            spans = pattern._later[place](encoded.data, encoded.before(at), len(encoded.data))
             if spans[0][0] < 0 or self._start(spans) >= at:
                 return spans
-        return pattern._engine(anchor, encoded.data, at, len(encoded.data))
+        return pattern._engines[place](encoded.data, at, len(encoded.data))
 
-    def _start(self, spans: list[tuple[int, int]]) -> int:
+    def _start(self, spans: Spans) -> int:
         """The byte at which a match begins, what it stands behind left out."""
         return max(spans[self._begin][0], spans[0][0])
 
-    def _checked(
-        self, pattern: Pattern[AnyStr], text: AnyStr, encoded: _Encoded, spans: list[tuple[int, int]]
-    ) -> Match[AnyStr] | None:
-        """The match of these spans, None where there is none or a look-around refuses it."""
+    def _checked(self, text: Any, encoded: _Encoded, spans: Spans) -> Spans | None:
+        """The spans of the match, None where there is none or a look-around refuses it."""
         if spans[0][0] < 0:
             return None
         end = next((spans[number][0] for number in self._ends if spans[number][0] >= 0), spans[0][1])
@@ -495,10 +482,8 @@ class _LookAround:
                 holds = guard.pattern.match(encoded.text[start : start + _GUARDED])
             if (holds is not None) != guard.wanted:
                 return None
-        kept: list[tuple[int, int]] = [
-            span for number, span in enumerate(spans) if number and number not in self._markers
-        ]
-        return Match(pattern, text, encoded, [(self._start(spans), end), *kept])
+        kept = [span for number, span in enumerate(spans) if number and number not in self._markers]
+        return [(self._start(spans), end), *kept]
 
 
 def _edge(source: str, at: int, inside: bool, grouped: bool) -> str:
@@ -631,8 +616,8 @@ def _escape(source: str, at: int, flags: int, inside: bool = False) -> tuple[str
     return source[at : at + 2], at + 2
 
 
-def occurring(of: Sequence[Pattern[bytes]]) -> Callable[[bytes], set[int]]:
-    """A search for the indices of the patterns that occur in some bytes, led by the words that each must hold.
+def occurring(of: Sequence[Pattern[AnyStr]]) -> Callable[[AnyStr], set[int]]:
+    """A search for the indices of the patterns that occur in a text, led by the words that each must hold.
 
     It takes a twentieth of the time of a search for each. A pattern whose look-around would refuse is among them.
     """
@@ -644,7 +629,7 @@ def occurring(of: Sequence[Pattern[bytes]]) -> Callable[[bytes], set[int]]:
             raise BadPattern(f"the pattern {pattern.pattern!r} is not of RE2's dialect")
     if of:
         found.Compile()
-    return lambda data: set(found.Match(data, False)) if of else set()
+    return lambda text: set(found.Match(_encoded(text).data, False)) if of else set()
 
 
 # --- texts ---
@@ -674,6 +659,14 @@ class _Encoded:
                 self.data, self.exact = text.encode("utf-8", "replace"), False
         self.plain = len(self.data) == len(text)
         self.offsets = None
+
+    def piece(self, start: int, end: int) -> Any:
+        """The text from one byte up to another; an empty one where there is none."""
+        if self.plain:
+            return self.text[start:end]
+        if self.exact:
+            return self.data[start:end].decode()
+        return self.text[self.character_at(start) - self.base : self.character_at(end) - self.base]
 
     def before(self, byte: int) -> int:
         """Where the character before begins."""
@@ -738,17 +731,3 @@ def _encoded(text: Any, pos: int = 0, endpos: int | None = None) -> _Encoded:
     if latest.text is not text:
         latest = _latest.encoded = _Encoded(text)
     return latest
-
-
-_ANCHORS: tuple[Any, Any, Any] | None = None
-
-
-def _anchors() -> tuple[Any, Any, Any]:
-    """How RE2 calls search, match and full match."""
-    global _ANCHORS
-    if _ANCHORS is None:
-        from re2 import _re2  # type: ignore[attr-defined]
-
-        anchor = _re2.RE2.Anchor
-        _ANCHORS = anchor.UNANCHORED, anchor.ANCHOR_START, anchor.ANCHOR_BOTH
-    return _ANCHORS

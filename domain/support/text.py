@@ -44,6 +44,18 @@ def known(text: str) -> str:
     return text if text.isascii() else _LATER_LETTER.sub(" ", text)
 
 
+class Blanked(dict[int, int]):
+    """A table for `str.translate`: all but some characters, and those between two, becomes a blank."""
+
+    def __init__(self, but: str, first: str = "", last: str = "") -> None:
+        super().__init__((ord(character), ord(character)) for character in but)
+        self._between = range(ord(first), ord(last) + 1) if first else range(0)
+
+    def __missing__(self, code: int) -> int:
+        self[code] = kept = code if code in self._between else 0x20
+        return kept
+
+
 class _Keeping(dict[int, str | int]):
     """A table for `str.translate`: letters, marks, digits and the characters given stay, all else becomes a space."""
 
@@ -75,9 +87,9 @@ def _canonical_word(word: str) -> str:
     if not core.strip("_"):
         return word if _OPERATOR.fullmatch(word) else ""
     before, after = word.split(core, 1) if not word.startswith(core) else ("", word[len(core) :])
-    if _LEADING.fullmatch(before):
+    if before and _LEADING.fullmatch(before):
         core = before + core
-    if trailing := _TRAILING.match(after):
+    if after and (trailing := _TRAILING.match(after)):
         core += trailing[0]
     if after.startswith(">") and ("<" in core or before == "<"):
         core = (before if before == "<" else "") + core + ">"  # List<T>, <div>

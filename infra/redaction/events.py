@@ -135,7 +135,7 @@ def _within_limits(payload: Observation, length: int, *, injected: bool) -> Obse
         name = getattr(payload, field, "")
         if len(name) > _SHORT_NAME and (kept := bounded_name(name)) != name:
             changes[field] = kept
-    own = _OWN_TOOL.match(getattr(payload, "tool", ""))
+    own = "memctl" in (tool := getattr(payload, "tool", "")) and _OWN_TOOL.match(tool)
     if (injected or own) and not payload.injected:
         changes["injected"] = True
     if own and isinstance(payload, ToolOutcome) and payload.text != _CUT:

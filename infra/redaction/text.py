@@ -26,16 +26,7 @@ _MARKER = patterns.compile(rb"\[redacted:[a-z0-9-]+\]")
 # its assignment. Any number of backslashes counts as one, for JSON inside of JSON.
 _ESCAPE = patterns.compile(rb"""\\+(?:([nrtbf"'/])|u00([0-7][0-9A-Fa-f]))|\\{2,}""")
 _CODE = patterns.compile(rb"\\u00([0-7][0-9A-Fa-f])")
-_ESCAPED = (
-    (rb"\n", b"\n"),
-    (rb"\r", b"\r"),
-    (rb"\t", b"\t"),
-    (rb"\b", b"\b"),
-    (rb"\f", b"\f"),
-    (rb"\"", b'"'),
-    (rb"\'", b"'"),
-    (rb"\/", b"/"),
-)
+_ESCAPED = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"f": b"\f", b'"': b'"', b"'": b"'", b"/": b"/"}
 
 _REST = patterns.compile(rb"[A-Za-z0-9+/_.~%=:!@#^*-]*")
 """What belongs to a secret that was found by its first characters."""
@@ -269,11 +260,13 @@ def _bytes_of(text: str) -> int:
 
 
 def _unescaped(data: bytes) -> bytes:
-    """What `_ESCAPE` matches, each as the one byte it stands for. (Replacing by hand is 20 times faster.)"""
-    while b"\\\\" in data:
-        data = data.replace(b"\\\\", b"\\")
-    for escape, byte in _ESCAPED:
-        data = data.replace(escape, byte)
+    """What `_ESCAPE` matches, each as the one byte it stands for. Splitting is much faster than the pattern."""
+    first, *between, last = data.split(b"\\")
+    pieces = [first]
+    for piece in (*filter(None, between), last):  # nothing is between two backslashes of one run
+        byte = _ESCAPED.get(piece[:1])
+        pieces += (b"\\", piece) if byte is None else (byte, piece[1:])
+    data = b"".join(pieces)
     return _CODE.sub(lambda code: bytes((int(code[1], 16),)), data) if b"\\u00" in data else data
 
 

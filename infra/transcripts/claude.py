@@ -31,6 +31,8 @@ from memctl.infra.transcripts.formats import Session, Unreadable, exit_code_of
 from memctl.infra.transcripts.patches import structured_hunks
 
 _EXIT_CODE = patterns.compile(r"(?:Error: )?Exit code (\d{1,10})\b")
+_EXIT_SHOWN = 32
+"""Characters that such a line has at most, and one more."""
 
 # Texts in the user's place that the client wrote: outputs of what the user ran, and messages of its own.
 _CLIENT_TEXT = (
@@ -223,7 +225,7 @@ class _Line:
             duration = integer(extra.get("totalDurationMs"))
         if duration is None and (seconds := extra.get("durationSeconds")) is not None:
             duration = integer(seconds * 1000) if isinstance(seconds, (int, float)) else None
-        code = _EXIT_CODE.match(text) or _EXIT_CODE.match(string(details))
+        code = _EXIT_CODE.match(text[:_EXIT_SHOWN]) or _EXIT_CODE.match(string(details)[:_EXIT_SHOWN])
         outcome = ToolFailed if block.get("is_error") is True else ToolReturned
         self.add(
             outcome(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from string import ascii_letters, digits
 from typing import Any
 
 from memctl.domain.events.event import Micros
@@ -12,7 +13,8 @@ from memctl.domain.support import patterns
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_PLAIN_ID = patterns.compile(r"[A-Za-z0-9][A-Za-z0-9._:@#+-]{0,127}")
+_LONGEST_ID, _IN_IDS = 128, f"{ascii_letters}{digits}._:@#+-".encode()
+"""Characters of an id that is kept as it is, and those that it may hold. A letter or digit begins it."""
 _KIND = patterns.compile(r"[^A-Za-z0-9._:@+-]+")
 _LARGEST = 2**53
 """The whole numbers that every reader of JSON holds exactly."""
@@ -69,7 +71,8 @@ def identifier(value: Any) -> str:
     """
     if not isinstance(value, str) or not value:
         return ""
-    if _PLAIN_ID.fullmatch(value):
+    plain = value.isascii() and value[0].isalnum() and not value.encode().translate(None, _IN_IDS)
+    if plain and len(value) <= _LONGEST_ID:
         return value
     return "x" + hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 

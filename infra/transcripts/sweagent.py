@@ -49,6 +49,10 @@ _REFUSED = patterns.compile(
 _PROMPT = patterns.compile(r"\(Open file: (?P<file>[^\n]*)\)\n\(Current directory: (?P<folder>[^\n]*)\)\nbash-\$\s*\Z")
 """Where the shell stands, at the end of an observation of the history."""
 
+LONGEST_SPLIT = 32_000
+"""Characters of an action that is split into words: `shlex` takes four times as long for twice the text. A longer one
+is kept as it is."""
+
 _LINES = patterns.compile(r"edit \d+:\d+\n")
 
 
@@ -169,7 +173,7 @@ def _call(action: str) -> tuple[str, dict[str, Any]]:
     if edit := _LINES.match(action):
         return tool, given | {"new_string": action[edit.end() :].removesuffix("end_of_edit").removesuffix("\n")}
     try:
-        words = shlex.split(action)[1:]
+        words = shlex.split(action)[1:] if len(action) <= LONGEST_SPLIT else []
     except ValueError:
         return tool, given
     if tool == "str_replace_editor" and len(words) >= 2:

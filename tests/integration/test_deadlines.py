@@ -19,10 +19,10 @@ DEADLINE_S = 2.0
 
 LOOPS = f"""
 import re, time
-from memctl.api.reading import question as questions
+from memctl.api.reading import deadline
 from memctl.api.server import deadlines
 from memctl.api.search.engine import Engine
-questions.QUESTION_S, deadlines.UNENDED_S, deadlines.SILENT_S = {DEADLINE_S}, 2.0, 4.0
+deadline.QUESTION_S, deadlines.UNENDED_S, deadlines.SILENT_S = {DEADLINE_S}, 2.0, 4.0
 found = Engine.search
 def search(self, reader, question, *more, **others):
     while "for ever" in question.query:

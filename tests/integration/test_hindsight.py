@@ -69,7 +69,8 @@ def test_a_known_command_is_found_with_where_it_was_held_and_what_it_cost(door: 
     explained = queries.explained(door.known(), EVERYWHERE, record.id[:8])
     assert explained is not None
     assert explained.why.startswith("`rtk bun` had failed so before")
-    assert queries.explained(door.known(), EVERYWHERE, "zzzz") is None
+    with pytest.raises(queries.NoSuchRecord):
+        queries.explained(door.known(), EVERYWHERE, "zzzz")
 
 
 def test_what_was_imported_after_the_need_was_not_held(door: Door) -> None:

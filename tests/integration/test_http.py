@@ -19,6 +19,8 @@ from typing import Any
 from urllib.parse import quote
 
 import click
+import jsonschema
+import msgspec
 import pytest
 from apis import RUN, TOKEN, Api, free_port, problem_of, serving
 from asked import ATLAS, LEDGER, Remembered, remembered
@@ -27,6 +29,7 @@ from events import observed
 from waiting import until
 
 from memctl.api.client import BadlyAsked, Client, NotThere, Refused, Unreachable
+from memctl.api.reading.questions import Question, questions
 from memctl.cli.erase.undo import NotUndone
 from memctl.cli.main import memctl as program
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN, PromptSubmitted, SessionStarted
@@ -51,6 +54,18 @@ def api(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         with found.client() as client:
             until(lambda: client.health().json["degraded"] == [], "the embedder")
         yield found
+
+
+# --- questions ---
+
+
+@pytest.mark.parametrize("question", [each for each in questions() if "{" not in each.path], ids=lambda each: each.path)
+def test_every_question_answers_by_its_own_schema(api: Api, question: Question) -> None:
+    asked = {"/search": "?q=rounding", "/guidance": "?task=rounding", "/project": f"?project={LEDGER}"}
+    status, _, body = api.ask(f"/v1{question.path}{asked.get(question.path, '')}")
+    assert status == 200
+    (schema,), parts = msgspec.json.schema_components([question.answer])
+    jsonschema.validate(json.loads(body), {**schema, "$defs": parts})
 
 
 # --- who may ask ---

@@ -13,12 +13,16 @@ from asked import Remembered
 from click.testing import CliRunner
 from data_dirs import used
 from events import AGENT, prompt
+from waiting import until
 
 from memctl.api.checks.health import LATE_S
 from memctl.cli.main import memctl
 from memctl.domain.events.observations import event_id_of, session_stream
 from memctl.infra import queue
+from memctl.infra.data_dir import Places
 from memctl.infra.database import Connection
+from memctl.infra.embedded import supervisor
+from memctl.infra.embedded.programs import Instance
 from memctl.infra.log.append import append
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels.dead_letters import Fault, Target
@@ -121,6 +125,24 @@ def test_what_is_set_aside_is_named_alike_by_all(log: Connection, api: Api, data
         assert "memctl dlq retry" in said[who], who
     assert json.loads(said["readyz"])["troubles"][0]["position"] == 1
     assert 'memctl_troubles{kind="dead letter",needs="yes"} 1' in said["metrics"]
+
+
+def test_a_program_that_does_not_run_is_said_alike_by_all(log: Connection, api: Api, tmp_path: Path) -> None:
+    places = Places(tmp_path / "data")
+    for each in (places.run, places.log, places.sockets):
+        each.mkdir(exist_ok=True)
+    ended = "\n[program:worker]\ncommand = /bin/false\nautostart = true\nstartretries = 0\n"
+    supervisor.start(places, supervisor.configuration(Instance(places, {}, {}), ()) + ended)
+    try:
+        until(lambda: supervisor.states(places)["worker"].state == "FATAL")
+        said = said_by_all(api)
+    finally:
+        supervisor.shut_down(places)
+        until(lambda: supervisor.running(places) is None)
+    for who in ("status", "status --json", "doctor", "viewer"):
+        assert "worker does not run" in said[who], who
+    assert json.loads(said["readyz"])["troubles"][0]["kind"] == "program"
+    assert 'memctl_troubles{kind="program",needs="yes"} 1' in said["metrics"]
 
 
 def test_a_redis_that_refuses_connections_is_said(

@@ -11,8 +11,7 @@ from events import observed
 from pydantic import BaseModel, ValidationError
 
 from memctl.api.http.forget import Prune
-from memctl.api.http.guidance import Asked
-from memctl.api.server.application import ErrorText, SearchText
+from memctl.api.http.long_texts import Asked, ErrorText, SearchText
 from memctl.api.write.remote_ingest import BadDelivery, NoSuchEvent, received, sent
 from memctl.domain.events.command import MalformedCommand, commands, read_command
 from memctl.domain.events.observations import PromptSubmitted

@@ -146,10 +146,22 @@ BOUNDED = {"domain/events/core_memory.py"}
 @pytest.mark.parametrize("room", ROOMS)
 def test_patterns_are_compiled_in_one_place_by_an_engine_that_cannot_go_back(room: str) -> None:
     for path in sources(room):
-        outside = {module.split(".")[0] for module in imports(path)} & NO_PATTERNS
+        outside = {module.split(".")[0] for module in (*imports(path), *named_to_import(path))} & NO_PATTERNS
         assert not outside, f"{path.relative_to(ROOT)} imports {outside}: use memctl.domain.support.patterns"
         if str(path.relative_to(ROOT)) not in BOUNDED:
             assert not patterns_for_msgspec(path), f"{path.relative_to(ROOT)} has msgspec match a pattern"
+
+
+def named_to_import(path: Path) -> list[str]:
+    """What a file imports by a name that it gives to a function."""
+    return [
+        str(node.args[0].value)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and (getattr(node.func, "attr", "") or getattr(node.func, "id", "")) in ("import_module", "__import__")
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+    ]
 
 
 def patterns_for_msgspec(path: Path) -> list[int]:

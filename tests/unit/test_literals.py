@@ -68,5 +68,5 @@ def test_every_shape_has_hints_to_look_for() -> None:
 )  # fmt: skip
 def test_decisions_looked_for_on_hinted_lines_are_those_of_the_whole_text(parts: list[str]) -> None:
     text = "".join(parts)
-    by_lines = [found.span() for found in decisions._found(decisions._AGENT, text, decisions._LINE_HINTS)]
+    by_lines = [found.span() for found in decisions._by_agent(text)]
     assert by_lines == [found.span() for found in decisions._AGENT.finditer(text)]

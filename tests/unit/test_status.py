@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from memctl.api.checks.dead_letters import Halted, LettersStatus
-from memctl.api.checks.health import Health, Shard
+from memctl.api.checks.health import Health, Servers, Shard
 from memctl.cli.main import memctl
 from memctl.cli.operate.status import Look, frame, screen, troubles_of
 from memctl.cli.output import width_of
@@ -86,7 +86,8 @@ def test_what_nobody_knows_has_no_line() -> None:
     ("look", "named"),
     [
         (Look(InstanceStatus(PLACES, False, [], {})), "memctl is not running"),
-        (Look(InstanceStatus(PLACES, True, [ProgramStatus("door", "FATAL")], {}), WELL), "door does not run"),
+        (Look(InstanceStatus(PLACES, True, [ProgramStatus("door", "FATAL")], {})), "door does not run"),
+        (with_health(servers=Servers(stopped=("door",))), "door does not run"),
         (Look(RUNNING), "the database does not answer"),
         (
             with_health(standing=LettersStatus([], [Halted(1, 0, 7, "UnknownEventType", "a newer memctl", "", 1)], [])),

@@ -24,6 +24,18 @@ def written_on(signum: signal.Signals, to: int, *, ends: bool = False) -> None:
     faulthandler.register(signum, file=to, all_threads=True, chain=ends)
 
 
+def written_at_a_crash(to: int) -> None:
+    """Have this process write the frames of all its threads where code in C ends it."""
+    faulthandler.enable(file=to, all_threads=True)
+
+
+def crashed_thread(frames: str) -> tuple[int, list[str]]:
+    """The thread in which a process crashed, and its frames, innermost first; 0 where nothing says so."""
+    _, found, ident = frames.partition("Current thread 0x")
+    number = ident[:16]
+    return (int(number, 16), of_thread(frames, int(number, 16))) if found else (0, [])
+
+
 def asked(pid: int, signum: signal.Signals, to: int) -> str:
     """The frames of a process that `written_on` was called in; empty where it writes none."""
     os.truncate(to, 0)

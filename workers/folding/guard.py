@@ -43,17 +43,28 @@ END_WITHIN_S = 20.0
 LONGEST_PAUSE_S = 30.0
 """Before another process is forked, where none of them could say what it was at; the pause doubles."""
 
+CRASHES = frozenset((signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE))
+"""Signals by which code in C ends a process: what a thread was at when one came is likely to bring it again."""
+
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
 class Stuck(msgspec.Struct, frozen=True):
     """What a process was at that had to be ended: the number of the piece, and where in memctl's code. `seconds` are of
-    processor time since it had begun that piece."""
+    processor time since it had begun that piece; `crash` names the signal where the process ended by one itself."""
 
     work: Work
     piece: int
     place: str
     seconds: float
+    crash: str = ""
+
+    @property
+    def why(self) -> str:
+        what = " ".join(part for part in (self.work.kind, self.work.name) if part)
+        slow = f"no progress for {self.seconds:.1f} s of processor time"
+        how = f"{self.crash} ended the process" if self.crash else slow
+        return f"{how} in {what}, at {self.place}"
 
 
 class Before(msgspec.Struct, frozen=True):
@@ -126,6 +137,7 @@ class _Guard:
         guard = os.getpid()
         sys.stdout.flush()
         sys.stderr.flush()
+        os.truncate(self._frames, 0)
         if child := os.fork():
             return child
         self._child = self._tries = 0
@@ -136,13 +148,15 @@ class _Guard:
 
     def _be_watched(self) -> None:
         frames.written_on(signal.SIGUSR2, self._frames)
+        frames.written_at_a_crash(self._frames)
         progress.watched_on(self._board)
         threading.Thread(target=self._board.pulse, name="pulse", daemon=True).start()
 
     # --- watching ---
 
     def _watch(self) -> int | Stuck | None:
-        """Until the process ends: its exit code, or what it was at where it had to be ended (None: nobody knows)."""
+        """Until the process ends: its exit code, or what it was at where it crashed or had to be ended (None: nobody
+        knows)."""
         ended = os.pidfd_open(self._child)
         began: dict[int, tuple[At, float, float]] = {}
         beats, pulse_at, pulse_cpu = -1, time.monotonic(), 0.0
@@ -170,7 +184,21 @@ class _Guard:
         finally:
             os.close(ended)
         code = os.waitstatus_to_exitcode(os.waitpid(self._child, 0)[1])
-        return 0 if self._asked is not None else code
+        if self._asked is not None:
+            return 0
+        crashed = self._crashed(-code) if -code in CRASHES else None
+        return code if crashed is None else crashed
+
+    def _crashed(self, signum: int) -> Stuck | None:
+        """What the thread was at in which the process crashed; None where it was at nothing that is known."""
+        found = frames.read(self._frames)
+        ident, stack = frames.crashed_thread(found)
+        log.error("%s ended the process; its frames were\n%s", signal.Signals(signum).name, found or "(none)")
+        at = next((each for each in self._board.at() if each.ident == ident), None)
+        work = self._board.work(at) if at is not None else None
+        if at is None or work is None:
+            return None
+        return Stuck(work, at.piece, frames.place(stack), 0.0, signal.Signals(signum).name)
 
     def _taken(self, at: At, now: float, began: dict[int, tuple[At, float, float]]) -> tuple[float, float]:
         """Since when a slot is at its piece of work, as far as was seen (`began`, kept up here), and the seconds of
@@ -210,8 +238,7 @@ class _Guard:
                 time.sleep(min(left, LOOK_EVERY_S))
             return
         self._pause = 0.0
-        what = " ".join(part for part in (stuck.work.kind, stuck.work.name) if part)
-        log.error("no progress in %s for %.1f s of processor time, at %s", what, stuck.seconds, stuck.place)
+        log.error("%s", stuck.why)
         self._before = Before((*self._before.stuck, stuck), (*fresh, stuck), self._before.pid)
         self._due = True
 

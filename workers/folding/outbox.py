@@ -126,7 +126,9 @@ class Outbox:
         cached = self._cached(model, [row.dense_hash for row in rows.values()])
         missing = {row.dense_hash: row.dense_text for row in rows.values() if row.dense_hash not in cached}
         if missing:
-            vectors = _embedded(embedder, list(missing.values()), model.dimensions)
+            pieces = [key for key, row in rows.items() if row.dense_hash in missing]
+            with progress.step("texts", model.name, pieces=pieces):
+                vectors = _embedded(embedder, list(missing.values()), model.dimensions)
             fresh = {
                 key: b"" if vector is None else _bytes(vector) for key, vector in zip(missing, vectors, strict=True)
             }
@@ -424,10 +426,6 @@ class OutboxLoop:
         for problem in failed.values():
             raise problem
 
-    def _embedded(self, points: Outbox, embedder: Embedder) -> int:
-        with progress.step("texts", "embedded"):
-            return points.embed(embedder)
-
     def _ask_for_chosen(self, connection: Connection) -> dict[str, MemctlError]:
         """Have the model that the settings ask for filled, where it does not serve; once, when it is known what it is.
         Of several workers with other settings, the one that was started last is heard."""
@@ -457,7 +455,7 @@ class OutboxLoop:
                 if model.embeds and model.name not in failed:
                     try:
                         embedder = self._embedders.load(model.recipe)
-                        if embedder is not None and (count := self._embedded(points, embedder)):
+                        if embedder is not None and (count := points.embed(embedder)):
                             made += count
                             break
                     except (EmbedderFailed, OverBudget) as problem:

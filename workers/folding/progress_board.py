@@ -234,10 +234,10 @@ def dealt_with() -> None:
 
 
 @contextlib.contextmanager
-def step(kind: str, name: str = "", cpu_s: float = STEP_CPU_S) -> Iterator[None]:
+def step(kind: str, name: str = "", cpu_s: float = STEP_CPU_S, pieces: Sequence[Any] = ()) -> Iterator[None]:
     """A step that is no fold, for as long as the block lasts."""
     own = slot()
-    own.over(Work(kind, name), cpu_s)
+    own.over(Work(kind, name, pieces), cpu_s)
     try:
         yield
     finally:

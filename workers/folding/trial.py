@@ -78,6 +78,7 @@ def _alone(fold: Callable[[], object], cpu_s: int, written: int) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         frames.written_on(signal.SIGXCPU, written, ends=True)
         frames.written_on(signal.SIGUSR2, written)
+        frames.written_at_a_crash(written)
         resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
         fold()
         code = 0

@@ -11,6 +11,7 @@ import logging
 import os
 import time
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from typing import Any, get_args
 from uuid import UUID
@@ -18,12 +19,16 @@ from uuid import UUID
 from memctl.domain.events.event import Position
 from memctl.domain.events.skipping import remaining
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
+from memctl.infra.embedders import EmbedderFailed, Embedders
 from memctl.infra.log.read import read_streams
 from memctl.infra.readmodels import dead_letters, generations, rebuilds
 from memctl.infra.readmodels import processor_work as processing
+from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.dead_letters import Fault, NoProgress, Target
 from memctl.infra.readmodels.generations import LeaseHeld
 from memctl.infra.readmodels.rebuilds import Purpose
+from memctl.infra.vectors import models as vector_models
+from memctl.infra.vectors import outbox
 from memctl.projections.kernel import projections
 from memctl.workers.folding import guard
 from memctl.workers.folding import progress_board as progress
@@ -31,7 +36,7 @@ from memctl.workers.folding.drain import OtherRules, owner_of
 from memctl.workers.folding.guard import Before, Stuck
 from memctl.workers.folding.poison import CannotFold, fault_of, message_of
 from memctl.workers.folding.refold import refold
-from memctl.workers.folding.trial import endless_event
+from memctl.workers.folding.trial import TRIAL_CPU_S, endless_event, tried
 from memctl.workers.rebuild.build import RebuildStopped, Worker
 
 log = logging.getLogger("memctl.worker")
@@ -72,7 +77,7 @@ def set_aside(connection: Connection, before: Before) -> None:
         fault = _fault(connection, each)
         if each.work.kind == "processor":
             processor, _, subject = each.work.name.partition(" ")
-            processing.never_ended(connection, processor, subject, f"no progress at {each.place}")
+            processing.never_ended(connection, processor, subject, each.why)
         elif each.work.kind == "task":
             _end_task(connection, each)
         elif fault is not None and each.work.generation not in (live.stage1, live.stage2):
@@ -83,6 +88,27 @@ def set_aside(connection: Connection, before: Before) -> None:
             why = f"no progress at {each.place}, and no stream or row is known to be at fault"
             dead_letters.halt(connection, each.work.generation, int(each.work.name), NoProgress.__name__, why)
     progress.dealt_with()
+
+
+def leave_to_words(connection: Connection, before: Before, embedders: Embedders) -> None:
+    """Try each text apart with which the embedder ended the process before this one. One that ends its process again
+    gets no vector: it is found by its words. To be called before there are threads, for it forks."""
+    models = {each.name: each for each in vector_models.models(connection).written}
+    for each in before.fresh:
+        model = models.get(each.work.name) if each.work.kind == "texts" else None
+        embedder = embedders.load(model.recipe) if model is not None else None
+        if embedder is None:
+            continue
+        generation = generations.live(connection).stage2
+        keys = [(int(space_id), str(key)) for space_id, key in each.work.pieces]
+        for key, row in readmodels.load(connection, outbox.points(), generation, keys).items():
+            try:
+                tried(partial(embedder.embed_passages, [row.dense_text]), TRIAL_CPU_S)
+            except NoProgress:
+                outbox.remember(connection, generation, [key], embedder.name, {row.dense_hash: b""})
+                log.error("memory %s is found by its words alone: its text ends the embedder's process", key[1])
+            except EmbedderFailed as problem:
+                log.warning("a text could not be tried: %s", problem)
 
 
 def _park(connection: Connection, generation: int, fault: Fault) -> None:

@@ -91,6 +91,7 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     here = installation(drainer.connection)
     embedders = embedders_of(settings)
     vector_models.begin(drainer.connection, embedders, load=False)
+    stuck.leave_to_words(drainer.connection, before, embedders)
 
     def embeds(per_s: float) -> None:
         with suppress(RedisError):

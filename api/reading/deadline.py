@@ -25,7 +25,7 @@ class Overdue(BaseException):
     """The question that this thread works for has passed its deadline. No `except Exception` may keep it."""
 
 
-class Question:
+class TimedQuestion:
     """One request under its deadline: the thread at work for it, if any, and whether it is late."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Question:
             threading.Thread(target=_cancel, args=[self._connection], name="cancel", daemon=True).start()
 
 
-AT_HAND: ContextVar[Question | None] = ContextVar("question at hand", default=None)
+AT_HAND: ContextVar[TimedQuestion | None] = ContextVar("question at hand", default=None)
 
 
 def work(connection: Connection) -> contextlib.AbstractContextManager[None]:

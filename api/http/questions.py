@@ -1,0 +1,97 @@
+"""The routes of all declared questions (`memctl.api.reading.questions`)."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from inspect import Parameter, Signature
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from memctl.api.http import openapi
+from memctl.api.http.answers import Answers, now
+from memctl.api.http.parameters import IN_DIGITS, Here, Moment, Project
+from memctl.api.reading.places import Places, places_of, project_asked
+from memctl.api.reading.questions import Question, questions
+from memctl.api.reading.reader import Reader
+from memctl.domain.events.event import Micros
+from memctl.domain.projects import identity
+
+Given = Mapping[type, Callable[[Reader, str | None, str | None], Any]]
+"""What a parameter of a type is given, for the project that is named and the directory of the caller."""
+
+_PLACES: Given = {
+    Reader: lambda reader, project, here: reader,
+    Places: places_of,
+    identity.Project: project_asked,
+    datetime: lambda reader, project, here: now(),
+}
+_OF_A_PLACE = (Places, identity.Project)
+_REQUEST = Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)
+_PROJECT = Parameter("project", Parameter.KEYWORD_ONLY, default=None, annotation=Project)
+_HERE = Parameter("here", Parameter.KEYWORD_ONLY, default=None, annotation=Here)
+
+
+def routes(answers: Answers, given: Mapping[type, Any]) -> APIRouter:
+    """The routes. `given` are the values of types that no request names: the search engine, settings."""
+    router = APIRouter()
+    known: Given = {**_PLACES, **{of: _always(value) for of, value in given.items()}}
+    for each in questions():
+        router.add_api_route(
+            each.path, _endpoint(each, answers, known), tags=[each.tag], name=each.name, description=each.description,
+            responses=openapi.answer_of(each),
+        )  # fmt: skip
+    return router
+
+
+def _always(value: Any) -> Callable[[Reader, str | None, str | None], Any]:
+    return lambda reader, project, here: value
+
+
+def _endpoint(question: Question, answers: Answers, known: Given) -> Callable[..., Response]:
+    parameters = question.parameters
+    given = {each.name: known[each.annotation] for each in parameters if _is_type(each.annotation, known)}
+    placed = any(each.annotation in _OF_A_PLACE for each in parameters if each.name in given)
+
+    def endpoint(request: Request, **asked: Any) -> Response:
+        project, here = asked.pop("project", None), asked.pop("here", None)
+
+        def ask(reader: Reader) -> Any:
+            found = {name: value(reader, project, here) for name, value in given.items()}
+            return question.ask(found.pop(parameters[0].name), **found, **asked)
+
+        return (answers.fresh if question.live else answers.found)(request, ask)
+
+    asked = [_of_request(each, f"{{{each.name}" in question.path) for each in parameters if each.name not in given]
+    endpoint.__signature__ = Signature([_REQUEST, *([_PROJECT, _HERE] if placed else ()), *asked])  # type: ignore[attr-defined]
+    return endpoint
+
+
+def _is_type(annotation: Any, known: Given) -> bool:
+    return isinstance(annotation, type) and annotation in known
+
+
+def _of_request(parameter: Parameter, in_path: bool) -> Parameter:
+    """The parameter as FastAPI reads it out of the path or the query."""
+    annotation = parameter.annotation
+    bounds = msgspec.Meta()
+    if typing.get_origin(annotation) is Annotated:
+        annotation, bounds = typing.get_args(annotation)
+    if annotation in (Micros, Micros | None):
+        return parameter.replace(annotation=Moment, kind=Parameter.KEYWORD_ONLY)
+    said = {
+        name: value
+        for name in ("ge", "le", "min_length", "max_length", "description", "examples")
+        if (value := getattr(bounds, name)) is not None
+    }
+    where = (Path if in_path else Query)(**said)
+    digits = (IN_DIGITS,) if annotation is int else ()
+    default = Parameter.empty if in_path else parameter.default
+    return parameter.replace(
+        annotation=Annotated[annotation, where, *digits],
+        default=default,
+        kind=Parameter.KEYWORD_ONLY,
+    )

