@@ -63,10 +63,11 @@ Id = Annotated[str, Field(min_length=4, max_length=300, description="An id that 
 Location = Annotated[
     str, Field(max_length=4096, description="Where you work: an absolute path. Needed where this server is remote.")
 ]
-Section = Annotated[str, Field(min_length=1, max_length=40, description="`human`, `persona`, or one of your own.")]
+Section = Annotated[
+    str, Field(min_length=1, max_length=40, description="`persona`, or one of your own; `human` is read.")
+]
 
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-_ERASES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False)
 _ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 
 
@@ -181,7 +182,9 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
     def core_memory() -> str:
         """The sections of core memory: what is always to be known of this user and of yourself."""
         with connect() as client:
-            sections = client.listing("/v1/core", CoreSectionItem).value.items
+            sections = client.listing("/v1/core", CoreSectionItem, **where(None)).value.items
+        if not at:  # nobody says which project this is: what agents wrote in one is none of its business
+            sections = [each for each in sections if not each.location]
         return _listed([_section(each) for each in sections], "core memory is empty")
 
     def searched(query: str, project: str | None, limit: int, wanted: Callable[[str], bool]) -> str:
@@ -213,7 +216,7 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
         files: Annotated[list[str], Field(max_length=16)] = [],  # noqa: B006  # the schema's default; nobody changes it
     ) -> str:
         """Remember something about this project: one plain sentence that will still be true next month. `files` are
-        those it is about. It counts as your word, not as the user's, until something proves it."""
+        those it is about. It counts as your word, holds in this project alone, and waits for the user's approval."""
         state("note", placed(location), text=text, kind=kind, files=files)
         return "noted"
 
@@ -235,7 +238,8 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
         return "rated"
 
     def core_memory_append(section: Section, content: Annotated[str, Field(min_length=1, max_length=2000)]) -> str:
-        """Add to a section of core memory, which is always before you: what is worth knowing at every start."""
+        """Add to a section of core memory. It stays in this project and is given at no start until the user approves
+        it. `human` is the user's to write."""
         done = state("core-append", section=section, content=content)
         return f"{section} is at version {done['version']}"
 
@@ -254,21 +258,13 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
     for each in adding:
         adds(each)
 
-    def forget(
-        id: Id,
-        confirmed: Annotated[bool, Field(description="Only where the user saw the preview and agreed.")] = False,
-        reason: Annotated[str, Field(max_length=500)] = "",
-    ) -> str:
-        """Erase something for good, with all that rests on it. Without `confirmed` it only shows what would go: show
-        that to the user, and ask."""
-        with connect() as client:
-            if confirmed:
-                answer = client.post("/v1/forget", {"id": id, "reason": reason}, key=uuid.uuid4().hex)
-            else:
-                answer = client.post("/v1/forget/preview", {"id": id})
-        return _json(answer)
+    def forget(id: Id, reason: Annotated[str, Field(max_length=500)] = "", location: Location = "") -> str:
+        """Ask the user to have something forgotten, with all that rests on it. Nothing goes until they grant it: they
+        see what waits with `memctl waiting`."""
+        state("request-forget", placed(location), thing=id, why=reason)
+        return "asked: it is forgotten once the user grants it (`memctl waiting`)"
 
-    mcp.tool(annotations=_ERASES, structured_output=False)(_guarded(forget))
+    adds(forget)
     return mcp
 
 
@@ -385,7 +381,7 @@ def _listed(items: list[str], otherwise: str) -> str:
 
 
 def _found(found: Found) -> str:
-    details = ", ".join(filter(None, (found.kind, _day(found.occurred_at), found.project, found.outcome)))
+    details = ", ".join(filter(None, (found.kind, found.origin, _day(found.occurred_at), found.project, found.outcome)))
     return f"[{found.class_} {found.score:.2f}] {_quoted(found.text)} ({details}; id {found.id})"
 
 
@@ -427,7 +423,7 @@ def _advice(found: TaskGuidance) -> str:
 
 
 def _strategy(row: StrategyItem) -> str:
-    sessions = len(row.sessions)
+    sessions = row.sources
     parts = (
         row.domain,
         f"{sessions} session{'s' if sessions != 1 else ''}",
@@ -437,7 +433,7 @@ def _strategy(row: StrategyItem) -> str:
 
 
 def _claim(row: KnowledgeItem) -> str:
-    details = ", ".join(filter(None, (row.kind, row.status, _day(row.last_seen))))
+    details = ", ".join(filter(None, (row.kind, row.origin, row.status, _day(row.last_seen))))
     return f"{_quoted(row.text)} ({details}; id {row.id})"
 
 
@@ -446,7 +442,7 @@ def _quoted(text: str) -> str:
 
 
 def _section(row: CoreSectionItem) -> str:
-    return f"{row.section} (version {row.version}): {quoted(row.text, WHOLE)}"
+    return f"{row.section} (version {row.version}, {row.origin}): {quoted(row.text, WHOLE)}"
 
 
 def _day(at: datetime | str | None) -> str:

@@ -59,6 +59,7 @@ SECTIONS = {
     },
     "Record": {
         "note": "memctl.cli.ask.record:note",
+        "waiting": "memctl.cli.erase.waiting:waiting",
         "verify-knowledge": "memctl.cli.ask.claims:verify_knowledge",
         "reject": "memctl.cli.ask.claims:reject",
         "rate": "memctl.cli.ask.claims:rate",

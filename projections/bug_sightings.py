@@ -191,7 +191,8 @@ def _occurred(row: BugSightings, fact: ErrorOccurred, at: int) -> BugSightings:
 def _resolved(row: BugSightings, fact: ErrorResolved, at: int) -> BugSightings:
     fact_id = str(fact.id)
     paths = tuple(dict.fromkeys(clipped(e.path, 70, NARROW) for e in fact.edits[:8]))
-    attempt = Attempt(at, fact_id, one_line(fact.approach, 120), paths[:2], hunks_of(fact.edits, fact.ran))
+    hunks = hunks_of(fact.edits, fact.ran)
+    attempt = Attempt(at, fact_id, one_line(fact.approach, 120), paths[:2], hunks, clipped(fact.lineage, 16))
     detail = Detail(
         at,
         fact_id,

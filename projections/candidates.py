@@ -6,8 +6,10 @@ import msgspec
 
 from memctl.domain.events.facts import InsightKind
 from memctl.domain.events.feedback import KnowledgeRejected, KnowledgeVerified
-from memctl.domain.knowledge.graduation import Check, ClaimSupport, checks_of, missing_of, warrant_of
+from memctl.domain.knowledge.acting import acts
+from memctl.domain.knowledge.graduation import Check, ClaimSupport, checks_of, missing_of, needs_person, warrant_of
 from memctl.domain.support.bounded import clipped, newest
+from memctl.domain.support.provenance import Provenance
 from memctl.projections.insights import Insight, Saying
 from memctl.projections.kernel import Changed, Recorded, projection
 
@@ -37,17 +39,21 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     polarity: int
     location: str
     everywhere: bool
-    said_by: str
-    tier: int
+    said_by: Provenance
+    proved: bool
     confidence: float
     sessions: int
-    """Distinct sessions, counted up to 32."""
+    """Sources that count, up to 32."""
     first_seen: int
     last_seen: int
     checks: tuple[Check, ...]
     missing: tuple[str, ...]
     ready: bool
     warrant: str
+    confirmed: bool = False
+    """A person confirmed it."""
+    waits: bool = False
+    """Only a person can let it through, and none has spoken of it yet."""
     evidence: tuple[Saying, ...]
     verdicts: tuple[Verdict, ...] = ()
     """Newest first, at most 8 of people and 8 of agents."""
@@ -61,7 +67,9 @@ def _key(item: Input) -> str:
     return item.key if isinstance(item, Changed) else clipped(item.payload.claim, 64)
 
 
-@projection(row=Candidate, key=_key, indexes=(("location", "ready", "last_seen"), ("last_seen",)))
+@projection(
+    row=Candidate, key=_key, indexes=(("location", "ready", "last_seen"), ("waits", "last_seen"), ("last_seen",))
+)
 def candidates(
     row: Candidate | None, item: Changed[Insight] | Recorded[KnowledgeVerified] | Recorded[KnowledgeRejected]
 ) -> Candidate | None:
@@ -92,6 +100,14 @@ def _verdict(item: Recorded[KnowledgeVerified] | Recorded[KnowledgeRejected]) ->
     )
 
 
+def _waits(insight: Insight | None, standing: ClaimSupport, last: Verdict | None) -> bool:
+    """Whether only a person can let it through, and none spoke of it: what acts, and what an agent asked to be kept."""
+    if insight is None or insight.best is None or last is not None or not needs_person(standing):
+        return False
+    asked = insight.best.rule == "note" or acts(insight.text, insight.polarity)
+    return asked and all(check.passed for check in checks_of(standing))
+
+
 def _made(key: str, insight: Insight | None, verdicts: tuple[Verdict, ...]) -> Candidate:
     # Only people settle what holds; an agent's word is kept, and counts for nothing here.
     last = next((verdict for verdict in verdicts if verdict.by == "user"), None)
@@ -99,8 +115,9 @@ def _made(key: str, insight: Insight | None, verdicts: tuple[Verdict, ...]) -> C
     standing = ClaimSupport(
         kind=found.kind,
         text=found.text,
-        tier=found.tier,
-        sessions=len(found.sessions),
+        said_by=found.said_by,
+        proved=found.proved,
+        sessions=len(found.sources),
         denials=len(found.denials),
         has_quote=any(s.span is not None and bool(s.span.quote_hash) for s in found.evidence),
         polarity=found.polarity,
@@ -118,15 +135,17 @@ def _made(key: str, insight: Insight | None, verdicts: tuple[Verdict, ...]) -> C
         location=found.location,
         everywhere=found.everywhere,
         said_by=found.said_by,
-        tier=found.tier,
+        proved=found.proved,
         confidence=found.confidence,
-        sessions=len(found.sessions),
+        sessions=len(found.sources),
         first_seen=found.first_seen,
         last_seen=found.last_seen,
         checks=checks_of(standing),
         missing=missing,
         ready=insight is not None and not missing,
         warrant=warrant_of(standing),
+        confirmed=standing.confirmed,
+        waits=_waits(insight, standing, last),
         evidence=found.evidence[:4],
         verdicts=verdicts,
         insight=insight,

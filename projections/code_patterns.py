@@ -42,6 +42,8 @@ class CodePattern(msgspec.Struct, frozen=True, kw_only=True):
     examples: tuple[Application, ...] = ()
     files: tuple[Seen, ...] = ()
     sessions: tuple[Seen, ...] = ()
+    sources: tuple[Seen, ...] = ()
+    """The sessions that count: a copy, fork or resumed one is none of its own."""
     undone: tuple[Seen, ...] = ()
     retired: Retirement | None = None
 
@@ -58,7 +60,7 @@ class CodePattern(msgspec.Struct, frozen=True, kw_only=True):
     def shown(self) -> bool:
         """Whether it was seen in two files or sessions, and nobody retired it."""
         retired = self.retired is not None and not self.retired.back
-        return not retired and max(len(self.files), len(self.sessions)) >= RECURS
+        return not retired and max(len(self.files), len(self.sources)) >= RECURS
 
 
 Input = CodeTransformed | Recorded[PatternRetired] | Recorded[ChangeUndone]
@@ -116,4 +118,5 @@ def _applied(row: CodePattern, fact: CodeTransformed) -> CodePattern:
         examples=newest(row.examples, application, 16),
         files=seen(row.files, fact.path, at, 16),
         sessions=seen(row.sessions, fact.stream, at, 16),
+        sources=seen(row.sources, fact.origin, at, 16),
     )

@@ -88,6 +88,8 @@ class CodeRule(msgspec.Struct, frozen=True, kw_only=True):
     retired: Retirement | None = None
     files: tuple[Seen, ...] = ()
     sessions: tuple[Seen, ...] = ()
+    sources: tuple[Seen, ...] = ()
+    """The sessions that count: a copy, fork or resumed one is none of its own."""
     locations: tuple[Seen, ...] = ()
 
     @property
@@ -135,7 +137,7 @@ class CodeRule(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def recurs(self) -> int:
         """Files or sessions it was seen in, whichever are more."""
-        return max(len(self.files), len(self.sessions))
+        return max(len(self.files), len(self.sources))
 
     @property
     def state(self) -> RuleState:
@@ -222,5 +224,6 @@ def _sighted(row: CodeRule, fact: CodeReplaced) -> CodeRule:
         sightings=newest(row.sightings, sighting, 32),
         files=seen(row.files, fact.path, at, 16),
         sessions=seen(row.sessions, fact.stream, at, 16),
+        sources=seen(row.sources, fact.origin, at, 16),
         locations=seen(row.locations, fact.location, at, LOCATIONS),
     )

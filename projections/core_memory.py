@@ -6,11 +6,12 @@ import msgspec
 
 from memctl.domain.events.core_memory import LONGEST_SECTION, CoreMemoryAppended, CoreMemoryReplaced
 from memctl.domain.support.bounded import clipped
+from memctl.domain.support.provenance import Provenance
 from memctl.projections.kernel import Recorded, projection
 
 
 class CoreSection(msgspec.Struct, frozen=True, kw_only=True):
-    """A section as its last edit left it. `changed_at` in microseconds; `by` is user or agent."""
+    """A section as its last edit left it. `changed_at` in microseconds; `by` is who edited it last."""
 
     section: str
     text: str
@@ -18,6 +19,10 @@ class CoreSection(msgspec.Struct, frozen=True, kw_only=True):
     changed_at: int
     event: str
     by: str
+    said_by: Provenance = Provenance.USER_TYPED
+    """An agent's, as long as words of one stand in it that no person approved."""
+    location: str = ""
+    """Where an agent wrote them: what is a person's is of no project."""
 
 
 Edit = Recorded[CoreMemoryAppended] | Recorded[CoreMemoryReplaced]
@@ -29,6 +34,7 @@ def core_memory(
 ) -> CoreSection:
     """Sections of core memory: each edit holds the whole text, and the one of the highest version counts."""
     payload, event = edit.payload, edit.event
+    waits = payload.agents or event.actor != "user"
     made = CoreSection(
         section=clipped(payload.section, 40),
         text=clipped(payload.text, LONGEST_SECTION),
@@ -36,5 +42,7 @@ def core_memory(
         changed_at=int(event.occurred_at),
         event=str(event.delivery_id),
         by=clipped(event.actor, 20),
+        said_by=Provenance.AGENT if waits else Provenance.USER_TYPED,
+        location=event.location if waits else "",
     )
     return made if row is None else max(row, made, key=lambda r: (r.version, r.changed_at, r.event))

@@ -6,31 +6,36 @@ import msgspec
 
 from memctl.domain.events.event import derived_of
 from memctl.domain.events.facts import InsightFound, InsightKind, Span
-from memctl.domain.knowledge.graduation import strengthened, tier_of
+from memctl.domain.knowledge.graduation import strengthened
 from memctl.domain.language.notes import MemoryNoted, claim_of
 from memctl.domain.support.bounded import LOCATIONS, Seen, clipped, newest, seen
+from memctl.domain.support.provenance import MAY, Provenance, trust_of
 from memctl.projections.kernel import Recorded, projection
 
 
 class Saying(msgspec.Struct, frozen=True):
-    """Once when the claim was made: by whom, with which trust (tier), in which words."""
+    """Once when the claim was made: by whom, in which words, and whether a run proved it."""
 
     at: int
     id: str
-    tier: int
-    said_by: str
+    said_by: Provenance
     text: str
     subject: str
     confidence: float
     span: Span | None = None
     rule: str = ""
     stream: str = ""
+    proved: bool = False
+
+    @property
+    def trust(self) -> int:
+        return trust_of(self.said_by, proved=self.proved)
 
 
 class Insight(msgspec.Struct, frozen=True, kw_only=True):
     """One claim, however often it was made. Times in microseconds.
 
-    `confidence` grows with the sessions it was made in (`domain.knowledge.graduation.strengthened`); `sessions` are the
+    `confidence` grows with the sources of it (`domain.knowledge.graduation.strengthened`); `sessions` are the
     newest 32 streams; `evidence` the newest 8 sayings; `best` the one most to be trusted, whose words are shown.
     """
 
@@ -43,8 +48,8 @@ class Insight(msgspec.Struct, frozen=True, kw_only=True):
     """Empty for what holds everywhere."""
     text: str = ""
     subject: str = ""
-    said_by: str = ""
-    tier: int = 0
+    said_by: Provenance = Provenance.TOOL
+    proved: bool = False
     confidence: float = 0.0
     sayings: int = 0
     first_seen: int = 0
@@ -52,12 +57,14 @@ class Insight(msgspec.Struct, frozen=True, kw_only=True):
     best: Saying | None = None
     strongest: float = 0.0
     sessions: tuple[Seen, ...] = ()
+    sources: tuple[Seen, ...] = ()
+    """The newest 32 that count: a copy, fork or resumed session is none of its own, nor is what an agent says."""
     locations: tuple[Seen, ...] = ()
     evidence: tuple[Saying, ...] = ()
     files: tuple[Seen, ...] = ()
     """Files that it is about, at most 8."""
     denials: tuple[Seen, ...] = ()
-    """The newest 32 streams that showed the contrary."""
+    """The newest 32 sources that showed the contrary."""
 
 
 def insight_id(kind: str, canonical: str, polarity: int, location: str | None) -> str:
@@ -93,7 +100,6 @@ def insights(row: Insight | None, item: InsightFound | Recorded[MemoryNoted]) ->
     saying = Saying(
         at=at,
         id=str(fact.id),
-        tier=tier_of(fact.said_by, proved=fact.proved),
         said_by=fact.said_by,
         text=clipped(fact.text, 600),
         subject=clipped(fact.subject, 200),
@@ -101,6 +107,7 @@ def insights(row: Insight | None, item: InsightFound | Recorded[MemoryNoted]) ->
         span=fact.evidence[0] if fact.evidence else None,
         rule=clipped(fact.rule, 60),
         stream=clipped(fact.stream, 160),
+        proved=fact.proved,
     )
     row = row or Insight(
         id=_key(fact),
@@ -119,24 +126,25 @@ def insights(row: Insight | None, item: InsightFound | Recorded[MemoryNoted]) ->
             subject=row.subject if row.best else max(row.subject, saying.subject),
             first_seen=min(row.first_seen, at),
             last_seen=max(row.last_seen, at),
-            denials=seen(row.denials, fact.stream, at, 32),
+            denials=seen(row.denials, fact.origin, at, 32),
         )
-    best = max(row.best or saying, saying, key=lambda s: (s.tier, s.at, s.id))
-    sessions = seen(row.sessions, fact.stream, at, 32)
+    best = max(row.best or saying, saying, key=lambda s: (s.trust, s.at, s.id))
+    sources = seen(row.sources, fact.origin, at, 32) if MAY[fact.said_by].counts else row.sources
     strongest = max(row.strongest, saying.confidence)
     return msgspec.structs.replace(
         row,
         text=best.text,
         subject=best.subject,
         said_by=best.said_by,
-        tier=best.tier,
-        confidence=strengthened(strongest, len(sessions)),
+        proved=best.proved,
+        confidence=strengthened(strongest, len(sources)),
         sayings=row.sayings + 1,
         first_seen=min(row.first_seen, at),
         last_seen=max(row.last_seen, at),
         best=best,
         strongest=strongest,
-        sessions=sessions,
+        sessions=seen(row.sessions, fact.stream, at, 32),
+        sources=sources,
         locations=seen(row.locations, fact.location, at, LOCATIONS),
         evidence=newest(row.evidence, saying, 8),
         files=_files(row.files, fact),

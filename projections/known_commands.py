@@ -27,6 +27,8 @@ class FailedCall(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str = ""
     directory: str = ""
     event: str = ""
+    lineage: str = ""
+    """What its session shares with copies and forks of it: they count once."""
 
 
 class WorkingForm(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -69,7 +71,7 @@ class KnownCommand(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         if not failed:
             return 0.0
         since = sum(each.at > failed[0].at for each in self.worked)
-        return odds(failed[0].reason, len({each.stream for each in failed}), since)
+        return odds(failed[0].reason, len({each.lineage or each.stream for each in failed}), since)
 
     def works_now(self, stream: str) -> WorkingForm | None:
         """The newest form that went well instead, in another session."""
@@ -149,7 +151,7 @@ def known_commands(row: KnownCommand | None, fact: CommandTried) -> KnownCommand
                 row,
                 successes=row.successes + 1,
                 last_worked_at=max(row.last_worked_at, at),
-                worked=seen(row.worked, fact.stream, at, SESSIONS),
+                worked=seen(row.worked, fact.origin, at, SESSIONS),
             )
         case "failed":
             return msgspec.structs.replace(
@@ -180,6 +182,7 @@ def _failed(fact: CommandTried) -> FailedCall:
         reason=clipped(fact.reason, 40),
         directory=clipped(fact.directory, 100),
         event=_event(fact, 0),
+        lineage=clipped(fact.lineage, 16),
     )
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from memctl.domain.events.facts import Episode, SectionWritten, Turn
 from memctl.domain.failures.solutions import Solution
 from memctl.domain.knowledge import memory as rules
-from memctl.domain.knowledge.graduation import TIER_NAMES, USER_SAID
 from memctl.domain.knowledge.memory import (
     MemoryKind,
     day_of,
@@ -17,6 +16,7 @@ from memctl.domain.knowledge.memory import (
     search_text,
 )
 from memctl.domain.support.bounded import clipped, names, one_line
+from memctl.domain.support.provenance import MAY, Provenance, words_of
 from memctl.projections.bug_patterns import BugPattern
 from memctl.projections.code_rules import CodeRule
 from memctl.projections.entities import Entity
@@ -162,6 +162,7 @@ def of_turn(turn: Turn) -> Memory:
         first_at=at,
         last_at=at,
         source=Source("facts", str(turn.id)),
+        said_by=Provenance.AGENT,
         evidence=turn.evidence[:4],
         files=paths(turn.files),
         task=clipped(turn.task, 160),
@@ -218,6 +219,7 @@ def _of_episode(episode: Episode) -> Memory:
         first_at=at,
         last_at=end,
         source=Source("episodes", str(episode.id)),
+        said_by=Provenance.AGENT,
         evidence=episode.evidence[:8],
         files=paths(episode.files),
         error_types=tuple(clipped(t, 80) for t in episode.error_types[:8]),
@@ -246,6 +248,7 @@ def _of_section(section: SectionWritten) -> Memory:
         sessions=(clipped(section.stream, 160),),
         evidence=section.evidence,
         files=(section.path, *section.names),
+        said_by=Provenance.AGENT,
     )
 
 
@@ -301,7 +304,7 @@ def _of_knowledge(knowledge: VerifiedKnowledge) -> Memory:
     replaced = [c for c in knowledge.claims if c.superseded_by][:5]
     head = standing[0]
     lines = [c.text for c in standing]
-    lines += [f"Before: {c.text} ({_dates(c)}; {TIER_NAMES.get(c.tier, c.said_by)})" for c in replaced]
+    lines += [f"Before: {c.text} ({_dates(c)}; {words_of(c.said_by, confirmed=c.confirmed)})" for c in replaced]
     text = clipped("\n".join(dict.fromkeys(lines)), rules.TEXT)
     return Memory(
         id=memory_id("knowledge", knowledge.id),
@@ -316,13 +319,15 @@ def _of_knowledge(knowledge: VerifiedKnowledge) -> Memory:
         location=knowledge.location,
         locations=places((knowledge.location,)),
         sessions=(),
-        importance=rules.knowledge_importance(head.kind, head.confidence, head.tier >= USER_SAID),
+        importance=rules.knowledge_importance(head.kind, head.confidence, MAY[head.said_by].as_users),
         confidence=head.confidence,
         status="conflicted" if replaced else "verified",
         occurred_at=head.last_seen,
         first_at=knowledge.first_seen,
         last_at=knowledge.last_seen,
         source=Source("verified_knowledge", knowledge.id),
+        said_by=head.said_by,
+        confirmed=head.confirmed,
         evidence=tuple(s for c in (*standing, *replaced) for s in c.evidence)[:8],
         files=paths(dict.fromkeys(f for c in standing for f in c.files)),
     )

@@ -16,6 +16,7 @@ from memctl.domain.language.mood import averaged, label_of
 from memctl.domain.projects.stack import language_of
 from memctl.domain.support.bounded import names, one_line
 from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.provenance import Provenance
 from memctl.projections.code_rules import CodeRule
 from memctl.projections.entities import Entity
 from memctl.projections.memory_rows import Memory, listed, memory_of
@@ -47,7 +48,7 @@ def of_code_rule(key: str, rule: CodeRule) -> Memory | None:
     asked = any(each.asked for each in shown)
     language = "/".join(rule.languages) or "code"
     said = f"In {language}, write `{after}` instead of `{before}`" if after else f"In {language}, leave out `{before}`"
-    seen_in = f"{len(rule.files)} files, {len(rule.sessions)} sessions"
+    seen_in = f"{len(rule.files)} files, {len(rule.sources)} sessions"
     lines = [f"{said} ({rule.state}: {seen_in}{', asked for by the user' if asked else ''})"]
     for each in shown[:2]:
         if each.line_before or each.line_after:
@@ -79,7 +80,8 @@ def of_strategy(key: str, strategy: Strategy) -> Memory | None:
         return None
     taught = names(strategy.sessions)
     by = f", distilled by {strategy.made_by}" if strategy.made_by else ""
-    sessions = f"{len(taught)} session{'s' if len(taught) > 1 else ''}"
+    sources = len(strategy.sources)
+    sessions = f"{sources} session{'s' if sources > 1 else ''}"
     lines = [strategy.title, strategy.description, f"{strategy.content} ({sessions}{by})"]
     return memory_of(
         "strategy",
@@ -93,7 +95,8 @@ def of_strategy(key: str, strategy: Strategy) -> Memory | None:
         where=(strategy.location,),
         first_at=strategy.first_seen,
         at=strategy.last_seen,
-        importance=rules.strategy_importance(strategy.confidence, len(taught)),
+        importance=rules.strategy_importance(strategy.confidence, sources),
+        said_by=Provenance.AGENT if strategy.made_by else Provenance.TOOL,
         confidence=strategy.confidence,
         sessions=taught,
         evidence=tuple(span for shown in strategy.tellings for span in shown.evidence)[:8],

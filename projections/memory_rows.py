@@ -10,6 +10,7 @@ from memctl.domain.events.facts import Span
 from memctl.domain.knowledge import memory as rules
 from memctl.domain.knowledge.memory import Bucket, MemoryKind, Status, day_of, memory_id, place_of, search_text
 from memctl.domain.support.bounded import clipped, one_line
+from memctl.domain.support.provenance import Provenance
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -45,6 +46,10 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     first_at: int
     last_at: int
     source: Source
+    said_by: Provenance = Provenance.TOOL
+    """Whose words it is in; of several the least trusted."""
+    confirmed: bool = False
+    """A person confirmed it."""
     evidence: tuple[Span, ...] = ()
     files: tuple[str, ...] = ()
     error_types: tuple[str, ...] = ()
@@ -69,6 +74,7 @@ def memory_of(
     first_at: int,
     at: int,
     importance: float,
+    said_by: Provenance = Provenance.TOOL,
     confidence: float = 1.0,
     sessions: tuple[str, ...] = (),
     evidence: tuple[Span, ...] = (),
@@ -101,6 +107,7 @@ def memory_of(
         first_at=first_at,
         last_at=at,
         source=Source(source, key),
+        said_by=said_by,
         evidence=evidence,
         files=paths(files),
         error_types=error_types,

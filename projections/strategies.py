@@ -47,6 +47,8 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     last_seen: int = 0
     sessions: tuple[Seen, ...] = ()
     """The newest 32 streams that taught it."""
+    sources: tuple[Seen, ...] = ()
+    """Those of them that count: a copy, fork or resumed session is none of its own."""
     tellings: tuple[RecordedLesson, ...] = ()
     """The newest 4."""
 
@@ -63,7 +65,7 @@ def strategies(row: Strategy | None, fact: StrategyShown) -> Strategy:
     lesson_shown = RecordedLesson(at, str(fact.id), clipped(fact.stream, 160), lesson, made_by, fact.evidence[:4])
     row = row or Strategy(id=_key(fact), location=fact.location, first_seen=at)
     tellings = newest(row.tellings, lesson_shown, 4)
-    shown, sessions = tellings[0], seen(row.sessions, fact.stream, at, 32)
+    shown, sources = tellings[0], seen(row.sources, fact.origin, at, 32)
     strongest = max(row.strongest, lesson.confidence)
     asked = min(row.asked or lesson.sessions, lesson.sessions)
     return msgspec.structs.replace(
@@ -74,12 +76,13 @@ def strategies(row: Strategy | None, fact: StrategyShown) -> Strategy:
         domain=shown.lesson.domain,
         from_failure=shown.lesson.from_failure,
         made_by=shown.made_by,
-        confidence=strengthened(strongest, len(sessions)),
+        confidence=strengthened(strongest, len(sources)),
         strongest=strongest,
         asked=asked,
-        enough=len(sessions) >= asked,
+        enough=len(sources) >= asked,
         first_seen=min(row.first_seen, at),
         last_seen=max(row.last_seen, at),
-        sessions=sessions,
+        sessions=seen(row.sessions, fact.stream, at, 32),
+        sources=sources,
         tellings=tellings,
     )

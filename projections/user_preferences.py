@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from memctl.domain.knowledge.acting import acts
-from memctl.domain.knowledge.graduation import USER_SAID, enough_sessions
+from memctl.domain.knowledge.graduation import VERIFIED, enough_sessions
 from memctl.domain.language.preferences import Group, Leaning, leaning_of
+from memctl.domain.support.provenance import MAY
 from memctl.projections.insights import Insight
 from memctl.projections.kernel import Changed, projection
 
@@ -61,8 +62,8 @@ def _leaning(insight: Insight | None) -> Leaning | None:
     done otherwise as well, is none, nor is what a person would have to confirm first."""
     if insight is None or acts(insight.text, insight.polarity):
         return None
-    enough = enough_sessions(insight.kind, insight.tier, len(insight.denials))
-    if insight.tier < USER_SAID and len(insight.sessions) < enough:
+    may, enough = MAY[insight.said_by], enough_sessions(insight.kind, insight.said_by, len(insight.denials))
+    if not may.as_users and (may.level < VERIFIED or len(insight.sources) < enough):
         return None
     return leaning_of(insight.kind, insight.text, insight.polarity)
 
@@ -77,8 +78,8 @@ def user_preferences(row: Preference | None, change: Changed[Insight]) -> Prefer
             insight=change.key,
             value=leaning.value,
             text=insight.text,
-            said=insight.tier >= USER_SAID,
-            sessions=len(insight.sessions),
+            said=MAY[insight.said_by].as_users,
+            sessions=len(insight.sources),
             last_seen=insight.last_seen,
             confidence=insight.confidence,
         )

@@ -8,6 +8,7 @@ from memctl.domain.events.event import derived_of
 from memctl.domain.events.facts import InsightKind, Span
 from memctl.domain.knowledge.graduation import Side, superseded
 from memctl.domain.support.bounded import names
+from memctl.domain.support.provenance import Provenance, trust_of
 from memctl.projections.candidates import Candidate
 from memctl.projections.kernel import Changed, projection
 
@@ -24,8 +25,8 @@ class VerifiedClaim(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     canonical: str
     polarity: int
-    tier: int
-    said_by: str
+    said_by: Provenance
+    proved: bool
     confidence: float
     warrant: str
     sessions: int
@@ -33,6 +34,8 @@ class VerifiedClaim(msgspec.Struct, frozen=True, kw_only=True):
     last_seen: int
     valid_until: int | None = None
     superseded_by: str = ""
+    confirmed: bool = False
+    """A person confirmed it."""
     evidence: tuple[Span, ...] = ()
     files: tuple[str, ...] = ()
 
@@ -50,7 +53,8 @@ class VerifiedKnowledge(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     kind: InsightKind
     text: str
-    tier: int
+    said_by: Provenance
+    confirmed: bool
     confidence: float
     first_seen: int
     last_seen: int
@@ -98,8 +102,9 @@ def _claim(candidate: Candidate) -> VerifiedClaim:
         text=candidate.text,
         canonical=candidate.canonical,
         polarity=candidate.polarity,
-        tier=candidate.tier,
         said_by=candidate.said_by,
+        proved=candidate.proved,
+        confirmed=candidate.confirmed,
         confidence=candidate.confidence,
         warrant=candidate.warrant,
         sessions=candidate.sessions,
@@ -135,7 +140,8 @@ def _settled(home: tuple[str, str, bool], claims: list[VerifiedClaim]) -> Verifi
         status="conflicted" if gone else "verified",
         kind=head.kind,
         text=head.text,
-        tier=head.tier,
+        said_by=head.said_by,
+        confirmed=head.confirmed,
         confidence=head.confidence,
         first_seen=min(c.valid_from for c in settled),
         last_seen=max(c.last_seen for c in settled),
@@ -148,6 +154,6 @@ def _side(claim: VerifiedClaim) -> Side:
         key=claim.id,
         canonical=claim.canonical,
         polarity=claim.polarity,
-        tier=claim.tier,
+        trust=trust_of(claim.said_by, proved=claim.proved),
         last_seen=claim.last_seen,
     )

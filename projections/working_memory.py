@@ -34,6 +34,7 @@ from memctl.domain.events.open_threads import Thread
 from memctl.domain.language.hypotheses import CONFIRMED, OPEN
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import LOCATIONS, clipped, one_line
+from memctl.domain.support.provenance import Provenance
 from memctl.domain.support.text import canonical
 from memctl.projections.kernel import projection
 
@@ -118,7 +119,7 @@ class Held(msgspec.Struct, frozen=True, omit_defaults=True):
     text: str
     status: str
     confidence: float
-    said_by: str = ""
+    said_by: Provenance = Provenance.AGENT
     told: int = 1
     stated: bool = False
 
@@ -139,7 +140,7 @@ class Decided(msgspec.Struct, frozen=True, omit_defaults=True):
     at: int
     text: str
     rationale: str = ""
-    said_by: str = ""
+    said_by: Provenance = Provenance.AGENT
     kind: str = "choice"
     stated: bool = False
     alternatives: tuple[str, ...] = ()

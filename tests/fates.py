@@ -76,6 +76,7 @@ from memctl.domain.knowledge.consolidation import (
     MemoryPruned,
     MemorySuperseded,
 )
+from memctl.domain.knowledge.forget_requests import ForgetRefused, ForgetRequested
 from memctl.domain.knowledge.reflections import ReflectionMade
 from memctl.domain.language.hypotheses import key_of
 from memctl.domain.language.notes import NOTES, MemoryNoted
@@ -425,7 +426,7 @@ def words(luck: random.Random, known: Known, count: int) -> list[NewEvent]:
     nodes = (*sorted(known.nodes)[:4], "library:npm/zod", "person:Dana")
     anchors = (*sorted(known.locations)[:5], *REMOTES)
     found = []
-    kinds = luck.sample(range(29), 7)  # few at once, so that what is said meets
+    kinds = luck.sample(range(30), 7)  # few at once, so that what is said meets
     for _ in range(count):
         claim, memory = one(known.claims, "a-claim"), one(known.memories, "a-memory")
         rule, pattern = one(known.rules, "a-rule"), one(known.patterns, "a-pattern")
@@ -442,6 +443,7 @@ def words(luck: random.Random, known: Known, count: int) -> list[NewEvent]:
             (f"knowledge/{memory}", MemoryPinned(memory=memory, pinned=good)),
             (f"knowledge/{memory}", MemoryRated(memory=memory, value=luck.choice((0.0, 0.3, 1.0)), why=text[:300])),
             (f"knowledge/{claim}", ConditionResolved(condition=claim, resolution="confirmed", resolved_to=memory)),
+            (f"forget/{claim}", luck.choice((ForgetRequested(thing=claim, why="wrong"), ForgetRefused(thing=claim)))),
             (f"knowledge/{claim}", ConditionResolved(condition=claim, resolution=luck.choice(("pending", "rejected")))),
             ("core/memory", CoreMemoryAppended(section="human", text=text[:2_000], version=version)),
             ("core/memory", CoreMemoryReplaced(section="human", text=text[:2_000], version=version, old="a", new="b")),

@@ -42,6 +42,7 @@ from memctl.domain.knowledge.consolidation import (
     MemoryPruned,
     MemorySuperseded,
 )
+from memctl.domain.knowledge.forget_requests import ForgetRequested
 from memctl.domain.knowledge.reflections import ReflectionMade
 from memctl.domain.language.notes import MemoryNoted
 from memctl.domain.projects.identity import ProjectIdentified, ProjectMerged, ProjectSplit
@@ -125,6 +126,7 @@ def statements() -> list[NewEvent]:
         ("knowledge/verdicts", KnowledgeRejected(claim="another-claim", why="it did not")),
         ("knowledge/verdicts", MemoryPinned(memory="a-memory")),
         ("knowledge/verdicts", MemoryRated(memory="a-memory", value=1.0)),
+        ("forget/a-1", ForgetRequested(thing="a-1", why="it is wrong")),
         ("knowledge/verdicts", ConditionResolved(condition="a-question", resolution="confirmed", resolved_to="a-1")),
         ("core/1", CoreMemoryAppended(section="human", text="Dana likes short answers.", version=1)),
         ("core/1", CoreMemoryReplaced(section="human", text="Dana likes answers.", version=2, old="short", new="")),

@@ -10,6 +10,7 @@ import functools
 import random
 import typing
 from collections.abc import Callable, Collection, Iterator
+from enum import Enum
 from typing import Any, Literal, Union
 from uuid import UUID
 
@@ -94,6 +95,8 @@ class Values:
             return tuple(self.made(each) for each in of)
         if origin is dict:
             return {self.name(): self.text(100) for _ in range(3)}
+        if isinstance(hint, type) and issubclass(hint, Enum):
+            return rng.choice(list(hint))
         if hint is type(None):
             return None
         if hint is bool:

@@ -24,6 +24,7 @@ from memctl.domain.knowledge.memory import day_of, memory_id
 from memctl.domain.session.tools import command_of, directory_of, family_of
 from memctl.domain.support.location import normalise
 from memctl.domain.support.mentions import path_within
+from memctl.domain.support.provenance import Provenance, words_of
 from memctl.projections.known_commands import row_id, together, warning
 from memctl.projections.verified_knowledge import VerifiedKnowledge
 
@@ -83,7 +84,7 @@ def _of_command(reader: Reader, command: str, began: str, places: Places, stream
         f"{day_of(found.failed.at)[:10]} in {times} {quoted(found.failed.command, 160)} failed here with"
         f" {quoted(found.failed.message, 200)}; what went well instead{where}: {quoted(found.works.command, 160)}"
     )
-    return [line(text, found.id, found.odds)]
+    return [line(text, found.id, found.odds, origin=words_of(Provenance.TOOL))]
 
 
 def _of_file(reader: Reader, path: str, places: Places) -> Iterator[Line]:
@@ -96,7 +97,8 @@ def _of_file(reader: Reader, path: str, places: Places) -> Iterator[Line]:
     found = [keyed for keyed in rows if _names(keyed, path, name)]
     for keyed in found[:MOST_OF_A_FILE]:
         text = f"{day_of(keyed.row.last_seen)[:10]} of this file: {quoted(keyed.row.text, 300)}"
-        yield line(text, memory_id("knowledge", keyed.key), keyed.row.confidence)
+        said = words_of(keyed.row.said_by, confirmed=keyed.row.confirmed)
+        yield line(text, memory_id("knowledge", keyed.key), keyed.row.confidence, origin=said)
 
 
 def _names(keyed: Keyed[VerifiedKnowledge], path: str, name: str) -> bool:

@@ -18,9 +18,11 @@ from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Found, Json
 from memctl.api.search.engine import Engine, Question
 from memctl.domain.events.recalls import quoted
+from memctl.domain.failures.solutions import is_risky
 from memctl.domain.knowledge.acting import acts
 from memctl.domain.knowledge.memory import day_of, distinctive_words, is_chore, key_sentences
 from memctl.domain.language.documents import files_named, named
+from memctl.domain.support.provenance import MAY, Provenance, words_of
 from memctl.projections.working_memory import WorkingMemory
 
 MOST_MEMORIES, MOST_CONVERSATIONS = 3, 2
@@ -68,17 +70,31 @@ def for_prompt(
     if not sure:
         return [], found
     lines = [
-        line(f"{each.occurred_at:%Y-%m-%d} {quoted(each.passage, PASSAGE)}", each.id, each.score, each.class_)
+        line(
+            f"{each.occurred_at:%Y-%m-%d} {quoted(each.passage, PASSAGE)}", each.id, each.score, each.class_,
+            origin=each.origin,
+        )
         for each in sure.values()
-        if each.kind not in ("turn", "episode") and not (each.kind == "document" and acts(each.text))
-    ][:MOST_MEMORIES]
+        if each.kind not in ("turn", "episode") and _volunteered(each)
+    ][:MOST_MEMORIES]  # fmt: skip
     every = conversations(reader, found)
     kept = [each for each in every if each.id in sure][:MOST_CONVERSATIONS]
     others = [each for each in every if each not in kept and each.id not in said]
     for each in latest_first(kept, others)[: MOST_CONVERSATIONS + 1]:
         came_to = quoted(each.came_to(query, CONVERSATION), CONVERSATION + 100)
-        lines.append(line(f"{day_of(each.at)[:10]} {came_to}", each.id, each.score, each.class_))
+        origin = words_of(Provenance.AGENT)
+        lines.append(line(f"{day_of(each.at)[:10]} {came_to}", each.id, each.score, each.class_, origin=origin))
     return lines, found
+
+
+def _volunteered(each: Found) -> bool:
+    """Whether a lesson may be given unasked: no fix that installs, downloads or widens rights, no document that asks
+    for an action, and no agent's claim that nobody confirmed."""
+    if each.kind == "document":
+        return not acts(each.text)
+    if each.kind in ("bug_pattern", "strategy", "code_rule") and is_risky(each.text):
+        return False
+    return each.kind == "knowledge" or not each.said_by or MAY[Provenance(each.said_by)].unasked != "never"
 
 
 def query_of(prompt: str, session: WorkingMemory | None) -> str:

@@ -23,15 +23,16 @@ from memctl.api.reading.feedback import pinned
 from memctl.api.reading.pages import one
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
-from memctl.api.reading.records import CoreSectionItem
+from memctl.api.reading.records import CoreSectionItem, KnowledgeItem
 from memctl.api.reading.views import BugHit, Found, Json
 from memctl.api.search.engine import Engine
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
 from memctl.domain.events.recalls import MOST_PASSED_OVER, PassedOver, PassedOverFor, RecalledMemory, quoted
 from memctl.domain.failures.signatures import says_little
-from memctl.domain.knowledge.graduation import USER_SAID
+from memctl.domain.failures.solutions import is_risky
 from memctl.domain.knowledge.memory import day_of, memory_id
 from memctl.domain.shell.commands import head_of
+from memctl.domain.support.provenance import MAY, Provenance, words_of
 from memctl.domain.support.text import estimate_tokens, tokens
 from memctl.projections.working_memory import WorkingMemory
 
@@ -122,7 +123,7 @@ def _for_error(reader: Reader, payload: dict[str, Json], places: Places) -> list
         if not hit.lesson or hit.score < LIKE_ENOUGH or says_little(hit.message) or not _held(hit, command):
             continue
         message = f"{hit.last_seen:%Y-%m-%d} {quoted(hit.message, 200)}. What fixed it: {quoted(hit.lesson, TEXT)}"
-        return [line(message, hit.id, hit.score)]
+        return [line(message, hit.id, hit.score, origin=words_of(Provenance.TOOL))]
     return []
 
 
@@ -149,12 +150,22 @@ def _failing(hit: BugHit) -> list[str]:
 def _always(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
     """Core memory and what is pinned, with the keys of what that was made of."""
     lines = [
-        line(f"{(row.changed_at or '')[:10]} {row.section}: {quoted(row.text, TEXT)}", f"core/{row.section}")
+        line(
+            f"{(row.changed_at or '')[:10]} {row.section}: {quoted(row.text, TEXT)}",
+            f"core/{row.section}",
+            origin=row.origin,
+        )
         for row in _by_people(claims.core_memory(reader))[:MOST_SECTIONS]
     ]
     wanted = pinned(reader, places)[:MOST_PINNED]
     lines += [
-        line(f"{day_of(each.last_at)[:10]} {quoted(each.text, TEXT)}", each.id, class_="pinned") for each in wanted
+        line(
+            f"{day_of(each.last_at)[:10]} {quoted(each.text, TEXT)}",
+            each.id,
+            class_="pinned",
+            origin=words_of(each.said_by, confirmed=each.confirmed),
+        )
+        for each in wanted
     ]
     return lines, {each.source.key for each in wanted}
 
@@ -167,22 +178,29 @@ def _known(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
     kept = []
     for row in known:
         said = frozenset(tokens(row.text))
-        # A habit that sessions of other projects show is no habit here, and not the user's word.
-        borrowed = row.everywhere and row.tier < USER_SAID
-        if row.id in sources or borrowed or any(_says_no_more(said, each) for each in words):
+        if row.id in sources or not given_unasked(row) or any(_says_no_more(said, each) for each in words):
             continue
         words.append(said)
         kept.append(row)
     for row in kept[:MOST_CLAIMS]:
         text = f"{(row.last_seen or '')[:10]} {quoted(row.text, 300)}"
-        lines.append(line(text, row.id, memory=row.memory_id))
+        lines.append(line(text, row.id, origin=row.origin, memory=row.memory_id))
     return lines, {row.text for row in kept[:MOST_CLAIMS]}
 
 
 def _by_people(sections: Sequence[CoreSectionItem]) -> list[CoreSectionItem]:
-    """Those that a person wrote last. An agent may write core memory for any reason that it read somewhere, and a start
-    would give it to every project as settled."""
-    return [each for each in sections if each.by == "user"]
+    """Those that only people wrote, or approved. An agent may write core memory for any reason that it read somewhere,
+    and a start would give it to every project as settled."""
+    return [each for each in sections if MAY[Provenance(each.said_by)].unasked == "everywhere"]
+
+
+def given_unasked(row: KnowledgeItem) -> bool:
+    """Whether what is held true may be given here though nobody asked. A habit that sessions of other projects show is
+    no habit here."""
+    if row.confirmed:
+        return True
+    reach = MAY[Provenance(row.said_by)].unasked
+    return reach == "everywhere" or (reach == "in its project" and not row.everywhere)
 
 
 def _says_no_more(words: frozenset[str], other: frozenset[str]) -> bool:
@@ -194,15 +212,19 @@ def _for_start(reader: Reader, stream: str, places: Places) -> list[Line]:
     lines, texts = _known(reader, places)
     lines += _overview(reader, places, texts)
     lines += [
-        line(f"{(row.last_seen or '')[:10]} {quoted(row.content, TEXT)}", row.id, memory=row.memory_id)
+        line(
+            f"{(row.last_seen or '')[:10]} {quoted(row.content, TEXT)}", row.id, origin=row.origin, memory=row.memory_id
+        )
         for row in strategies(reader, places, limit=MOST_STRATEGIES).items
+        if not row.made_by and not is_risky(row.content)
     ]
     # A session that is taken up again has its own work before its eyes. What older sessions left open was mostly done.
     for row in [each for each in open_threads(reader, places, of_last_session=True) if each.stream != stream][:1]:
         left = quoted("; ".join(each.text for each in row.threads if each.kind not in _OFFERS), TEXT)
         if left.strip('"'):
             said = f"{(row.ended_at or '')[:10]} left open in {quoted(row.description, 120)}: {left}"
-            lines.append(line(said, row.id, memory=memory_id("episode", row.id)))
+            origin = words_of(Provenance.AGENT)
+            lines.append(line(said, row.id, origin=origin, memory=memory_id("episode", row.id)))
     return lines
 
 
@@ -211,7 +233,7 @@ def _overview(reader: Reader, places: Places, shown: set[str]) -> list[Line]:
     lines = []
     for row in queries.memories(reader, places, kind="project", limit=1).items:
         kept = "; ".join(line for line in row.text.split("\n") if line not in shown)
-        lines.append(line(f"{(row.last_at or '')[:10]} {quoted(kept, TEXT)}", row.id))
+        lines.append(line(f"{(row.last_at or '')[:10]} {quoted(kept, TEXT)}", row.id, origin=row.origin))
     return lines
 
 

@@ -44,6 +44,7 @@ from memctl.domain.events.core_memory import CORE, CoreMemoryAppended, CoreMemor
 from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.language.preferences import Group
 from memctl.domain.projects.identity import Projects
+from memctl.domain.support.provenance import words_of
 from memctl.infra.log.read import read_stream
 from memctl.projections.candidates import Candidate
 from memctl.projections.insights import Insight
@@ -214,10 +215,12 @@ def known(reader: Reader, rows: Sequence[Keyed[VerifiedKnowledge]]) -> list[Know
             keyed.row,
             KnowledgeItem,
             id=keyed.key,
+            origin=words_of(keyed.row.said_by, confirmed=keyed.row.confirmed),
             claims=[
                 shown_as(
                     claim,
                     ClaimItem,
+                    origin=words_of(claim.said_by, confirmed=claim.confirmed),
                     evidence=evidence_of(claim.evidence, events),
                     stale=any(changed.get(path, 0) > claim.last_seen for path in claim.files),
                 )
@@ -273,16 +276,20 @@ def effective_id(reader: Reader, id: str) -> tuple[str, str]:
 
 
 @question("/core", "claims", whole=True)
-def core_sections(reader: Reader) -> Listing[CoreSectionItem]:
-    """The sections of core memory."""
-    return Listing(core_memory(reader))
+def core_sections(reader: Reader, places: Places) -> Listing[CoreSectionItem]:
+    """The sections of core memory; with a project, without what agents wrote in others."""
+    return Listing(core_memory(reader, places))
 
 
-def core_memory(reader: Reader) -> list[CoreSectionItem]:
-    """The sections of core memory, by name."""
+def core_memory(reader: Reader, places: Places | None = None) -> list[CoreSectionItem]:
+    """The sections of core memory, by name. What agents wrote and nobody approved is of their project: with `places`
+    only of those."""
     rows, _ = page(reader, models.core_memory, "changed_at", [], limit=MOST_SECTIONS, cursor=None)
+    there = None if places is None else places.locations
     return [
-        shown_as(keyed.row, CoreSectionItem) for keyed in sorted(rows, key=lambda keyed: keyed.key) if keyed.row.text
+        shown_as(keyed.row, CoreSectionItem, origin=words_of(keyed.row.said_by))
+        for keyed in sorted(rows, key=lambda keyed: keyed.key)
+        if keyed.row.text and (there is None or not keyed.row.location or keyed.row.location in there)
     ]
 
 

@@ -21,9 +21,10 @@ from memctl.api.reading.staleness import changed_since
 from memctl.api.reading.views import Evidence, Json, iso, moment, shown
 from memctl.domain.events.event import Event
 from memctl.domain.events.facts import Span, quote_hash
-from memctl.domain.knowledge.graduation import TIER_NAMES
 from memctl.domain.knowledge.memory import memory_id
+from memctl.domain.language.typed import origin_of
 from memctl.domain.support import patterns
+from memctl.domain.support.provenance import words_of
 from memctl.projections.candidates import Candidate
 from memctl.projections.insights import Insight
 from memctl.projections.verified_knowledge import VerifiedClaim, VerifiedKnowledge, knowledge_id
@@ -79,7 +80,7 @@ def _claim(reader: Reader, kind: str, id: str, claim: str) -> Explanation:
     ]
     sayings = [saying for saying in insight.evidence if saying.span is not None]
     events = events_of(reader, [saying.span for saying in sayings if saying.span is not None])
-    found = [(evidence_of([s.span], events)[0], s.said_by, s.rule) for s in sayings if s.span is not None]
+    found = [(evidence_of([s.span], events)[0], words_of(s.said_by), s.rule) for s in sayings if s.span is not None]
     quoted = _in_place(found, events)
     levels.append(_events(quoted, insight))
     reached = next((level.level for level in levels if level.reached), 0)
@@ -109,7 +110,7 @@ def _active(memory: str, *, active: bool, verified: VerifiedClaim | None) -> Lev
 def _verified(home: str, known: VerifiedKnowledge | None, verified: VerifiedClaim | None) -> Level:
     if known is None or verified is None:
         return Level(level=3, name="verified", reached=False, why="it is not verified")
-    why = f"{verified.warrant}; trusted as {TIER_NAMES.get(verified.tier, verified.said_by)}"
+    why = f"{verified.warrant}; {words_of(verified.said_by, confirmed=verified.confirmed)}"
     if verified.superseded_by:
         why += "; a later or more trusted claim stands in its place"
     row = shown(verified) | {"subject": known.subject, "status": known.status}
@@ -128,7 +129,7 @@ def _candidate(candidate: Candidate | None) -> Level:
 
 def _insight(insight: Insight) -> Level:
     rule = insight.best.rule if insight.best is not None else ""
-    count, places = insight.sayings, len(insight.sessions)
+    count, places = insight.sayings, len(insight.sources)
     why = f"rule {rule!r} read it {_times(count, 'time')} in {_times(places, 'session')}"
     why += f"; confidence {insight.confidence:.2f}"
     row = shown(insight)
@@ -161,7 +162,7 @@ def _conflicts(known: VerifiedKnowledge | None, claim: str) -> list[Rival]:
             id=c.id,
             text=c.text,
             stands=not c.superseded_by,
-            trust=TIER_NAMES.get(c.tier, c.said_by),
+            trust=words_of(c.said_by, confirmed=c.confirmed),
             valid_from=iso(moment(c.valid_from)),
             valid_until=iso(moment(c.valid_until)) if c.valid_until is not None else None,
         )
@@ -223,11 +224,17 @@ def _in_place(cited: Sequence[tuple[Evidence, str, str]], events: Mapping[UUID, 
                 occurred_at=iso(moment(event.occurred_at)) if event is not None else "",
                 before=before,
                 after=after,
-                said_by=said_by,
+                said_by=said_by or _said(event, evidence),
                 rule=rule,
             )
         )
     return found
+
+
+def _said(event: Event | None, evidence: Evidence) -> str:
+    if event is None or evidence.field != "text":
+        return ""
+    return words_of(origin_of(event.payload, evidence.start, evidence.end))
 
 
 def _around(event: Event | None, evidence: Evidence) -> tuple[str, str]:

@@ -18,6 +18,7 @@ from memctl.api.reading.views import Page, iso, moment
 from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.projects.identity import Projects
 from memctl.domain.support.bounded import names
+from memctl.domain.support.provenance import Provenance, words_of
 from memctl.projections.strategies import Strategy
 
 
@@ -68,8 +69,10 @@ def strategy_item(keyed: Keyed[Strategy], known: Projects) -> StrategyItem:
         from_failure=row.from_failure,
         confidence=row.confidence,
         made_by=row.made_by,
+        origin=words_of(Provenance.AGENT if row.made_by else Provenance.TOOL),
         project=known.name_of(row.location) if row.location else None,
         sessions=list(names(row.sessions)),
+        sources=len(row.sources),
         first_seen=iso(moment(row.first_seen)),
         last_seen=iso(moment(row.last_seen)),
     )

@@ -123,8 +123,10 @@ class StrategyItem(Record, frozen=True, kw_only=True):
     from_failure: bool
     confidence: float
     made_by: str
+    origin: str
     project: str | None
     sessions: list[str]
+    sources: int
     first_seen: str
     last_seen: str
 

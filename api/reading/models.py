@@ -9,6 +9,7 @@ from memctl.projections.consolidated import consolidated, consolidation_log
 from memctl.projections.core_memory import core_memory
 from memctl.projections.entities import entities
 from memctl.projections.episodes import episodes
+from memctl.projections.forget_requests import forget_requests
 from memctl.projections.hindsight import hindsight
 from memctl.projections.injections import injections
 from memctl.projections.insights import insights
@@ -46,6 +47,7 @@ __all__ = [
     "core_memory",
     "entities",
     "episodes",
+    "forget_requests",
     "hindsight",
     "injections",
     "insights",

@@ -56,6 +56,9 @@ class MemoryItem(Record, frozen=True, kw_only=True):
     first_at: str | None
     last_at: str | None
     source: SourceRow
+    said_by: str
+    origin: str
+    confirmed: bool
     evidence: list[Evidence]
     files: list[str]
     error_types: list[str]
@@ -437,7 +440,6 @@ class Saying(Record, frozen=True, kw_only=True):
 
     at: str | None
     id: str
-    tier: int
     said_by: str
     text: str
     subject: str
@@ -445,6 +447,7 @@ class Saying(Record, frozen=True, kw_only=True):
     span: Quote | None
     rule: str
     stream: str
+    proved: bool
 
 
 class InsightItem(Record, frozen=True, kw_only=True):
@@ -459,7 +462,8 @@ class InsightItem(Record, frozen=True, kw_only=True):
     text: str
     subject: str
     said_by: str
-    tier: int
+    origin: str
+    proved: bool
     confidence: float
     sayings: int
     first_seen: str | None
@@ -467,6 +471,7 @@ class InsightItem(Record, frozen=True, kw_only=True):
     best: Saying | None
     strongest: float
     sessions: list[Seen]
+    sources: list[Seen]
     locations: list[Seen]
     evidence: list[Evidence]
     files: list[Seen]
@@ -485,8 +490,9 @@ class ClaimItem(Record, frozen=True, kw_only=True):
     text: str
     canonical: str
     polarity: int
-    tier: int
     said_by: str
+    origin: str
+    proved: bool
     confidence: float
     warrant: str
     sessions: int
@@ -494,6 +500,7 @@ class ClaimItem(Record, frozen=True, kw_only=True):
     last_seen: str | None
     valid_until: str | None
     superseded_by: str
+    confirmed: bool
     evidence: list[Evidence]
     files: list[str]
     stale: bool
@@ -509,7 +516,9 @@ class KnowledgeItem(Record, frozen=True, kw_only=True):
     status: str
     kind: str
     text: str
-    tier: int
+    said_by: str
+    origin: str
+    confirmed: bool
     confidence: float
     first_seen: str | None
     last_seen: str | None
@@ -543,6 +552,29 @@ class CoreSectionItem(Record, frozen=True, kw_only=True):
     changed_at: str | None
     event: str
     by: str
+    said_by: str
+    origin: str
+    location: str
+
+
+class ForgetRequestItem(Record, frozen=True, kw_only=True):
+    """What an agent asks to have forgotten. `text` is what the thing says."""
+
+    thing: str
+    text: str
+    why: str
+    by: str
+    location: str
+    asked_at: str | None
+
+
+class Waiting(Record, frozen=True, kw_only=True):
+    """What waits for a person: claims that act or that agents wrote, what agents wrote into core memory, and what they
+    ask to have forgotten."""
+
+    claims: list[InsightItem]
+    sections: list[CoreSectionItem]
+    requests: list[ForgetRequestItem]
 
 
 class CoreVersion(Record, frozen=True, kw_only=True):

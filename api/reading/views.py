@@ -84,6 +84,9 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     status: str = ""
     outcome: str = ""
     confidence: float = 0.0
+    said_by: str = ""
+    origin: str = ""
+    """Whose words it is in, as people are shown it."""
     passage: str = ""
     explain: dict[str, Json] | msgspec.UnsetType = msgspec.UNSET
 

@@ -31,7 +31,6 @@ from memctl.api.reading.views import Found, SearchAnswer, SourceRow, moment
 from memctl.api.search import candidates
 from memctl.api.search.candidates import ALL_ON, CANDIDATES, Gathered, Sources, Switches, Wanted
 from memctl.domain.failures.signatures import errors_in
-from memctl.domain.knowledge.graduation import TIER_NAMES, USER_SAID
 from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.language.documents import named
 from memctl.domain.language.speakers import said_by_named
@@ -53,6 +52,7 @@ from memctl.domain.retrieval.ranking import (
 from memctl.domain.retrieval.speaking import sort_of
 from memctl.domain.support.certainty import Class
 from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.provenance import words_of
 from memctl.domain.support.text import tokens
 from memctl.infra.embedders import Embedders, Recipe
 from memctl.infra.vectors import models as vector_models
@@ -424,6 +424,8 @@ def _results(reader: Reader, asked: Question, ranking: Ranking) -> list[Found]:
                 status=row.status,
                 outcome=row.outcome,
                 confidence=row.confidence,
+                said_by=row.said_by,
+                origin=words_of(row.said_by, confirmed=row.confirmed),
                 passage=passage_of(row.text, asked.query[:_LONGEST], PASSAGE),
                 explain=_explained(each) if asked.explain else msgspec.UNSET,
             )
@@ -490,7 +492,7 @@ def _why(scored: Scored, row: Memory, meant: Understood) -> str:
     if meant.period is not None and scored.known.standing.in_period:
         how.append(f"from {meant.period.words}")
     if row.status == "verified" and not scored.known.standing.conflicted:
-        how.append("verified" if row.confidence < 1 else TIER_NAMES[USER_SAID])
+        how.append(words_of(row.said_by, confirmed=row.confirmed))
     elif row.status == "conflicted":
         how.append("contradicted")
     how += _said_of(scored.known.standing)

@@ -45,6 +45,7 @@ from memctl.api.search.engine import Engine, Question
 from memctl.api.viewer import plots, render
 from memctl.api.viewer.forgetting import Answer, Forgetting
 from memctl.api.viewer.sign_in import COOKIE, SIGNED_IN_S, Browsers
+from memctl.api.viewer.waiting import Waits
 from memctl.api.write.command_handler import CommandHandler
 from memctl.domain.projects.identity import Projects
 from memctl.domain.support.errors import MemctlError
@@ -89,6 +90,7 @@ def site(
 ) -> list[Route]:
     """The viewer's routes, for an application beside the API's, whose answers `timings` measures."""
     pages, forgetting = _Pages(readers, engine, timings, handler), Forgetting(handler.settings)
+    waits = Waits(readers, handler)
     shown: dict[str, Show] = {
         "/": pages.home,
         "/search": pages.search,
@@ -104,12 +106,14 @@ def site(
         "/graph": pages.entities,
         "/graph/{name:path}": pages.graph,
         "/engine": pages.engine,
+        "/waiting": waits.ask,
         "/forget": forgetting.ask,
     }
     doors = _Doors(browsers)
     return [
         *(Page(path, _page(show)) for path, show in shown.items()),
         Page("/bugs", _form(pages.like_an_error), methods=["POST"]),
+        Page("/waiting", _form(waits.do), methods=["POST"]),
         Page("/forget", _form(forgetting.do), methods=["POST"]),
         Page("/projects", _form(pages.said_of_project), methods=["POST"]),
         Page("/static/{name}", _static),

@@ -47,10 +47,17 @@ def insights(
 
     def row(item: InsightItem) -> list[Cell | str]:
         level = Cell(f"L{item.level}", "green" if item.level and item.level >= 3 else "")
-        seen = f"{len(item.sessions)}×"
-        return [Cell(item.id[:SHORT_ID], "cyan"), level, item.kind, seen, item.text]
+        seen = f"{len(item.sources)}×"
+        return [Cell(item.id[:SHORT_ID], "cyan"), level, item.kind, seen, item.origin, item.text]
 
-    columns = [Column("id"), Column("level"), Column("kind"), Column("seen", "right"), Column("claim", give=True)]
+    columns = [
+        Column("id"),
+        Column("level"),
+        Column("kind"),
+        Column("seen", "right"),
+        Column("from"),
+        Column("claim", give=True),
+    ]
     print_page(context, "insights", InsightItem, columns, row, project, limit, as_json, kind=kind, waiting=waiting)
 
 

@@ -7,6 +7,7 @@ import click
 from memctl.api.reading.records import ActiveFile, Context, Decision, PlanStep, RecentError, ToolResult, WorkCounts
 from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed, running
 from memctl.cli.output import cut, line, notice, print_json, when
+from memctl.domain.support.provenance import Provenance
 
 WIDTH = 100
 """Columns that a line takes at most."""
@@ -125,7 +126,7 @@ def _error(error: RecentError) -> str:
 
 
 def _decision(decided: Decision) -> str:
-    who = {"user": "the user: ", "agent": ""}[decided.said_by] if decided.said_by in ("user", "agent") else ""
+    who = "the user: " if decided.said_by == Provenance.USER_TYPED else ""
     cause = "cause: " if decided.kind == "cause" else ""
     why = f" ({decided.rationale})" if decided.rationale and decided.rationale not in decided.text else ""
     return f"{who}{cause}{decided.text}{why}"

@@ -101,6 +101,16 @@ def forget(
         _print_receipt(each)
 
 
+def forget_thing(id: str) -> None:
+    """Forget one thing, once its user has seen what would go and agreed. Raises: click.Abort."""
+    from memctl.api.erasure import scope as forgetting
+
+    with _opened() as (settings, reader, qdrant):
+        plan = forgetting.plan(reader, id=id)
+        _confirm(forgetting.preview(reader.connection, reader.space_id, plan), yes=False)
+        _print_receipt(forgetting.forget(settings, reader.connection, reader.space_id, plan, qdrant, ""))
+
+
 def _check_named(named: int, *, resume: bool, scrub: bool, dry_run: bool) -> None:
     """Raises: click.UsageError where not one thing is named; with --resume or --scrub none has to be."""
     needed = 0 if resume or (scrub and not dry_run) else 1

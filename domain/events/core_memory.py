@@ -13,6 +13,7 @@ from memctl.domain.events.command import BadCommand, Command, command
 from memctl.domain.events.event import Event, Payload, event
 from memctl.domain.events.event_order import preferred
 from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.location import inside
 
 LONGEST_SECTION = 2_000
 """Characters."""
@@ -44,12 +45,34 @@ class NotInSection(MemctlError):
     hint = "The text to be replaced has to stand there exactly so, and once."
 
 
+HUMAN = "human"
+"""The section about the user: theirs to write."""
+
+
+class NotYours(MemctlError):
+    """Section {section!r} is for its user to write."""
+
+    exit_code = 2
+    hint = "Note what you found out: the user may approve it."
+    section: str
+
+
+class OfAnotherProject(MemctlError):
+    """Section {section!r} holds what an agent wrote in another project, which nobody has approved."""
+
+    exit_code = 2
+    hint = "Take another name for the section."
+    section: str
+
+
 class _Edited(Payload, frozen=True, kw_only=True, omit_defaults=True):
     """`text` is the section's whole text after the edit, its `version`-th. So the last edit holds the full text."""
 
     section: str
     text: str
     version: int
+    agents: bool = False
+    """Words of an agent stand in it that no person has approved."""
 
 
 @event("core_memory.appended")
@@ -70,6 +93,11 @@ class CoreMemoryReplaced(_Edited, frozen=True, kw_only=True, omit_defaults=True)
 Edited = CoreMemoryAppended | CoreMemoryReplaced
 
 
+def unapproved(edit: Event) -> bool:
+    """Whether words of an agent that no person approved stand in a section after this edit."""
+    return edit.actor != "user" or (isinstance(edit.payload, Edited) and edit.payload.agents)
+
+
 class _Edit(Command, frozen=True, kw_only=True):
     reads: ClassVar[bool] = True
 
@@ -83,6 +111,10 @@ class _Edit(Command, frozen=True, kw_only=True):
 
     def repeats(self, history: Sequence[Event]) -> Sequence[Event]:
         """The section's last edit, which repeats the one before, and so on; other sections are none of its business."""
+        return self.edits(history)[-1:]
+
+    def edits(self, history: Sequence[Event]) -> list[Event]:
+        """The section's edits in order of their versions."""
         versions: dict[UUID, list[Event]] = defaultdict(list)
         for e in history:
             versions[e.delivery_id].append(e)
@@ -92,7 +124,20 @@ class _Edit(Command, frozen=True, kw_only=True):
             for e in map(preferred, versions.values())
             if isinstance(e.payload, Edited) and e.payload.section == self.section
         ]
-        return [max(edits)[-1]] if edits else []
+        return [edit[-1] for edit in sorted(edits)]
+
+    def of_agents(self, history: Sequence[Event], text: str) -> bool:
+        """Whether words of an agent that nobody approved stand in the section after this edit. An agent's edit stays
+        in its project. Raises: NotYours, OfAnotherProject."""
+        edits = self.repeats(history)
+        before = bool(edits and text) and unapproved(edits[-1])
+        if self.by == "user":
+            return before
+        if self.section.strip().casefold() == HUMAN:
+            raise NotYours(section=self.section)
+        if before and not (inside(self.location, edits[-1].location) or inside(edits[-1].location, self.location)):
+            raise OfAnotherProject(section=self.section)
+        return True
 
     def found(self, history: Sequence[Event]) -> tuple[str, int]:
         """The section's text and version. Raises: SectionChanged where it is not the version that was meant."""
@@ -121,7 +166,9 @@ class AppendCoreMemory(_Edit, frozen=True, kw_only=True):
         if not content:
             raise BadCommand(why="there is nothing to append")
         whole = self.fitting(f"{text}\n{content}" if text else content)
-        return CoreMemoryAppended(section=self.section, text=whole, version=version + 1, content=content)
+        return CoreMemoryAppended(
+            section=self.section, text=whole, version=version + 1, content=content, agents=self.of_agents(history, text)
+        )
 
 
 @command("core-replace")
@@ -136,4 +183,49 @@ class ReplaceCoreMemory(_Edit, frozen=True, kw_only=True):
         if text.count(self.old) != 1:
             raise NotInSection(section=self.section, text=self.old)
         whole = self.fitting(text.replace(self.old, self.new).strip("\n"))
-        return CoreMemoryReplaced(section=self.section, text=whole, version=version + 1, old=self.old, new=self.new)
+        return CoreMemoryReplaced(
+            section=self.section,
+            text=whole,
+            version=version + 1,
+            old=self.old,
+            new=self.new,
+            agents=self.of_agents(history, text),
+        )
+
+
+class NothingWaits(MemctlError):
+    """Nothing of an agent's waits in section {section!r}."""
+
+    exit_code = 3
+    section: str
+
+
+class _Judged(_Edit, frozen=True, kw_only=True):
+    def waiting(self, history: Sequence[Event]) -> tuple[str, int]:
+        """The section as it waits for a person. Raises: NothingWaits, NotYours, SectionChanged."""
+        if self.by != "user":
+            raise NotYours(section=self.section)
+        text, version = self.found(history)
+        if not text or not unapproved(self.repeats(history)[-1]):
+            raise NothingWaits(section=self.section)
+        return text, version
+
+
+@command("core-approve")
+class ApproveCoreMemory(_Judged, frozen=True, kw_only=True):
+    """Take what agents wrote into a section as your own: starts give it from then on."""
+
+    def decide(self, history: Sequence[Event]) -> CoreMemoryReplaced:
+        text, version = self.waiting(history)
+        return CoreMemoryReplaced(section=self.section, text=text, version=version + 1)
+
+
+@command("core-reject")
+class RejectCoreMemory(_Judged, frozen=True, kw_only=True):
+    """Put a section back to what it was before agents wrote into it."""
+
+    def decide(self, history: Sequence[Event]) -> CoreMemoryReplaced:
+        text, version = self.waiting(history)
+        edits = [e for e in self.edits(history) if not unapproved(e)]
+        kept = edits[-1].payload.text if edits and isinstance(edits[-1].payload, Edited) else ""
+        return CoreMemoryReplaced(section=self.section, text=kept, version=version + 1, old=text[:LONGEST_SECTION])

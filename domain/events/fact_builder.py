@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+import msgspec
+
 from memctl.domain.events.event_order import OrderedEvent
-from memctl.domain.events.facts import TAGS, Fact, Identified, Span, fact_id, quote
+from memctl.domain.events.facts import TAGS, Fact, Identified, Span, fact_id, quote, quote_hash
 from memctl.domain.support.location import home_of, inside
 
 F = TypeVar("F", bound=Fact)
@@ -21,6 +23,8 @@ class FactBuilder:
 
     def __init__(self, stream: str) -> None:
         self.stream = stream
+        self.lineage = ""
+        """Digest of its first line's id: a copy, a fork and a resumed session begin with the same."""
         self.location = ""
         """The last working directory that an event named: some events name none."""
         self.base = ""
@@ -57,11 +61,13 @@ class FactBuilder:
         return drained
 
     def add(self, fact: Fact) -> None:
+        if self.lineage and isinstance(fact, Identified) and not fact.lineage:
+            fact = msgspec.structs.replace(fact, lineage=self.lineage)
         self._facts.append(fact)
 
     def make(self, cls: type[N], placed: OrderedEvent, about: str, *spans: Span, **fields: Any) -> N:
         """Assert a fact about `about` at an event's place, on the evidence of these spans or the whole event."""
-        return self.note(cls, placed, *spans, id=fact_id(self.stream, TAGS[cls], about), **fields)
+        return self.note(cls, placed, *spans, id=fact_id(self.stream, TAGS[cls], about), lineage=self.lineage, **fields)
 
     def note(self, cls: type[F], placed: OrderedEvent, *spans: Span, **fields: Any) -> F:
         """Assert a fact that nothing will name, so it needs no id. `fields` may name its location, else it is
@@ -81,6 +87,14 @@ class FactBuilder:
         """`what` with how often it has come: the k-th of equal things keeps its name, whoever reports it."""
         count = self._counts[what] = self._counts.get(what, 0) + 1
         return f"{what}:{count}"
+
+
+_ORDINAL = "#"
+
+
+def lineage_of(line: str) -> str:
+    """What the sessions share that begin with this line; empty where its id is only its place in a file."""
+    return quote_hash(line) if line and not line.startswith(_ORDINAL) else ""
 
 
 def span_of(placed: OrderedEvent, text: str, start: int = 0, end: int | None = None) -> Span:

@@ -14,6 +14,7 @@ import msgspec
 
 from memctl.domain.events.event import Micros, derived_id
 from memctl.domain.events.open_threads import Thread
+from memctl.domain.support.provenance import Provenance
 
 
 class Span(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -65,6 +66,13 @@ class Identified(Fact, frozen=True, kw_only=True, omit_defaults=True):
     """A fact with an id: rows and other facts may name it, it may be revised, and stage 2 may fold it."""
 
     id: UUID
+    lineage: str = ""
+    """What the session shares with those that begin with the same line: copies, forks and resumed ones."""
+
+    @property
+    def origin(self) -> str:
+        """The source that this counts for, where sources are counted."""
+        return self.lineage or self.stream
 
 
 def fact_id(stream: str, fact_type: str, about: str) -> UUID:
@@ -513,7 +521,7 @@ class DecisionTaken(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="de
 
     text: str
     rationale: str = ""
-    said_by: Literal["user", "agent"] = "agent"
+    said_by: Provenance = Provenance.AGENT
     kind: Literal["choice", "cause"] = "choice"
     alternatives: tuple[str, ...] = ()
     stated: bool = False
@@ -530,7 +538,7 @@ class HypothesisMoved(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="
     text: str
     status: Literal["proposed", "supported", "confirmed", "rejected"]
     confidence: float
-    said_by: Literal["user", "agent"] = "agent"
+    said_by: Provenance = Provenance.AGENT
     told: int = 1
     """How often it was spoken of."""
     stated: bool = False
@@ -542,7 +550,7 @@ class Discovered(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="disco
 
     text: str
     kind: str = "fact"
-    said_by: Literal["user", "agent"] = "agent"
+    said_by: Provenance = Provenance.AGENT
     task: str = ""
 
 
@@ -568,7 +576,7 @@ class InsightFound(Identified, frozen=True, kw_only=True, omit_defaults=True, ta
     canonical: str
     subject: str
     confidence: float
-    said_by: Literal["user", "agent", "tool"]
+    said_by: Provenance
     polarity: int = 0
     rule: str = ""
     """Which rule found it."""

@@ -35,6 +35,8 @@ class Attempt(msgspec.Struct, frozen=True):
     approach: str
     files: tuple[str, ...] = ()
     hunks: tuple[str, ...] = ()
+    lineage: str = ""
+    """What its session shares with copies and forks of it."""
 
 
 HUNKS = 6
@@ -99,7 +101,7 @@ def solutions_of(
     failed = {r.name for r in refuted}
     by_id = {d.id: d for d in details}
     groups: list[list[Attempt]] = []
-    for attempt in sorted(attempts, key=lambda a: (a.at, a.id)):
+    for attempt in _each_once(attempts, failed):
         home = next((g for g in groups if alike(g[0], attempt)), None)
         if home is None:
             groups.append([attempt])
@@ -108,6 +110,17 @@ def solutions_of(
     found = [_solution(g, by_id, failed, conditions) for g in groups]
     found.sort(key=lambda s: (-s.success_rate, -s.uses, -s.last_used, s.attempts))
     return tuple(found)
+
+
+def _each_once(attempts: tuple[Attempt, ...], failed: set[str]) -> list[Attempt]:
+    """The attempts in order of time. One that copies and forks of a session repeat is one, refuted where one of them
+    was."""
+    kept: dict[tuple[str, int], Attempt] = {}
+    for attempt in sorted(attempts, key=lambda a: (a.at, a.id)):
+        same = (attempt.lineage or attempt.id, attempt.at)
+        if same not in kept or attempt.id in failed:
+            kept[same] = attempt
+    return sorted(kept.values(), key=lambda a: (a.at, a.id))
 
 
 MOST_CHANGES, CHANGED = 2, 160

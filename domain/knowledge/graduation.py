@@ -1,4 +1,4 @@
-"""Graduation of claims from L1 to L3: trust tiers, checks, what is missing, and which side of a conflict stands.
+"""Graduation of claims from L1 to L3: checks, what is missing, and which side of a conflict stands.
 
 docs/explanation/graduation.md states the rules. A claim is an insight; an L2 candidate carries the checks it passed; L3
 keeps the claims about one subject together, so that a conflict lives in one row.
@@ -6,18 +6,12 @@ keeps the claims about one subject together, so that a conflict lives in one row
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
 from memctl.domain.events.facts import InsightKind
 from memctl.domain.knowledge.acting import acts
 from memctl.domain.support import patterns
-
-USER_SAID, PROVED, TOOL_SAID, INFERRED = 4, 3, 2, 1
-"""Trust tiers: the user said it > a run proved it > a tool's output > inferred by a model."""
-
-TIER_NAMES = {USER_SAID: "user said", PROVED: "proved by a run", TOOL_SAID: "tool output", INFERRED: "inferred"}
+from memctl.domain.support.provenance import MAY, Provenance
 
 ENOUGH_SESSIONS, ENOUGH_FOR_FACTS = 3, 2
 """Sessions that show a habit or preference which nobody stated, and a fact (a command that ran, a name that fell)."""
@@ -25,7 +19,9 @@ ENOUGH_SESSIONS, ENOUGH_FOR_FACTS = 3, 2
 _MAJORITY = 4
 """Sessions that show a claim for each that shows the contrary, at least."""
 
-SURE_JUDGE = 0.8
+VERIFIED = 3
+"""The level of what is held true."""
+
 CERTAIN = 0.99
 _DAMPING = 0.8
 
@@ -46,13 +42,6 @@ _NOISE = patterns.compile(
 _HANGUL = patterns.compile(r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]")
 
 
-def tier_of(said_by: Literal["user", "agent", "tool"] | str, *, proved: bool = False) -> int:
-    """Trust tier of whoever said a thing, or of a run that proved it."""
-    if said_by == "user":
-        return USER_SAID
-    return PROVED if proved else TOOL_SAID if said_by == "tool" else INFERRED
-
-
 def strengthened(strongest: float, sessions: int) -> float:
     """Confidence of a claim made in that many sessions: 1 - (1 - strongest)·0.8^(sessions - 1), at most 0.99.
 
@@ -67,17 +56,18 @@ class ClaimSupport(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: InsightKind
     text: str
-    tier: int
+    said_by: Provenance
     sessions: int
+    """Sources of their own, as `MAY` counts them: a fork of a session is none."""
     has_quote: bool
+    proved: bool = False
+    """A run that passed shows it."""
     denials: int = 0
     """Sessions that show the contrary."""
     confirmed: bool = False
     """A person confirmed it."""
     rejected: bool = False
     """A person rejected it."""
-    judged: float = 0.0
-    """Confidence of a recorded judge that it is true."""
     polarity: int = 1
 
 
@@ -108,17 +98,16 @@ def checks_of(claim: ClaimSupport) -> tuple[Check, ...]:
 
 def warrant_of(claim: ClaimSupport) -> str:
     """What lets a claim into L3, in words; empty where nothing does yet."""
-    if claim.confirmed and (claim.tier < USER_SAID or _acts(claim)):
+    may = MAY[claim.said_by]
+    if claim.confirmed and (not may.as_users or _acts(claim)):
         return "confirmed by a person"
-    if _acts(claim):
+    if _acts(claim) or may.level < VERIFIED:
         return ""
-    if claim.tier >= USER_SAID:
+    if may.as_users:
         return "said by the user"
-    if claim.sessions >= enough_sessions(claim.kind, claim.tier, claim.denials):
-        proof = ", proved by a run that passed" if claim.tier == PROVED else ""
+    if claim.sessions >= enough_sessions(claim.kind, claim.said_by, claim.denials):
+        proof = ", proved by a run that passed" if claim.proved else ""
         return f"seen in {claim.sessions} sessions{proof}"
-    if claim.judged >= SURE_JUDGE:
-        return f"judged true at {claim.judged:.2f}"
     return ""
 
 
@@ -129,21 +118,27 @@ def missing_of(claim: ClaimSupport) -> tuple[str, ...]:
         return missing
     if _acts(claim):
         return (*missing, "a person confirms it: whoever follows it fetches, runs, sends or takes away something")
-    more = enough_sessions(claim.kind, claim.tier, claim.denials) - claim.sessions
+    if MAY[claim.said_by].level < VERIFIED:
+        return (*missing, f"one of: the user says so, a person confirms it: it is {MAY[claim.said_by].words}")
+    more = enough_sessions(claim.kind, claim.said_by, claim.denials) - claim.sessions
     return (
         *missing,
-        f"one of: the user says so, {more} more session{'s' if more > 1 else ''}, "
-        f"a person confirms it, a judge at {SURE_JUDGE} or more",
+        f"one of: the user says so, {more} more session{'s' if more > 1 else ''}, a person confirms it",
     )
+
+
+def needs_person(claim: ClaimSupport) -> bool:
+    """Whether nothing but a person's word lets it into L3."""
+    return _acts(claim) or 0 < MAY[claim.said_by].level < VERIFIED
 
 
 def _acts(claim: ClaimSupport) -> bool:
     return acts(claim.text, claim.polarity)
 
 
-def enough_sessions(kind: InsightKind, tier: int, denials: int) -> int:
+def enough_sessions(kind: InsightKind, said_by: Provenance, denials: int) -> int:
     """Sessions that let a claim into L3 which nobody stated outright, where so many show the contrary."""
-    shown = ENOUGH_FOR_FACTS if kind == "fact" and tier >= TOOL_SAID else ENOUGH_SESSIONS
+    shown = ENOUGH_FOR_FACTS if kind == "fact" and MAY[said_by].counts else ENOUGH_SESSIONS
     return max(shown, _MAJORITY * denials)
 
 
@@ -153,12 +148,12 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     canonical: str
     polarity: int
-    tier: int
+    trust: int
     last_seen: int
 
     @property
     def rank(self) -> tuple[int, int, str]:
-        return self.tier, self.last_seen, self.key
+        return self.trust, self.last_seen, self.key
 
 
 def contradict(subject: str, a: Side, b: Side) -> bool:
@@ -170,7 +165,7 @@ def contradict(subject: str, a: Side, b: Side) -> bool:
 
 
 def superseded(subject: str, sides: list[Side]) -> dict[str, str]:
-    """For each claim that gives way, the key of the one that stands: the higher tier, then the newer, wins."""
+    """For each claim that gives way, the key of the one that stands: the more trusted, then the newer, wins."""
     standing: list[Side] = []
     gone: dict[str, str] = {}
     for side in sorted(sides, key=lambda s: s.rank, reverse=True):

@@ -16,6 +16,7 @@ import msgspec
 from memctl.domain.events.facts import InsightKind
 from memctl.domain.knowledge.graduation import DENIED, ONE_ANSWER
 from memctl.domain.language.claim_rules import RULES, Rule
+from memctl.domain.language.prompts import words_in
 from memctl.domain.support import patterns
 from memctl.domain.support.literals import mentions
 from memctl.domain.support.text import canonical
@@ -141,16 +142,14 @@ _TAIL = 12
 _ENDS_OPEN = patterns.compile(r"(?:[:,(]|\b(?:and|or|but|because|so|the|a|to|of|with|for|in))\s*$", patterns.I)
 
 
-def claims_in(text: str, *, said_by: Literal["user", "agent"], lasting: bool = False) -> list[Claim]:
+def claims_in(text: str, *, lasting: bool = False) -> list[Claim]:
     """Claims stated in a message, in order, each once; with `lasting` only those that say so in words of their own
     (always, never, from now on), as of what is said against one use of a tool.
 
     Nothing is read out of pasted documents (from 1,500 characters on, and plans handed over), code, quotations, logs,
-    tagged blocks, questions, or what is tied to the task at hand. An agent's words are read for the causes it found and
-    for nothing else: its promises are not the user's wishes.
+    tagged blocks, questions, or what is tied to the task at hand. Only what a user typed is given to it: an agent's
+    promises are not the user's wishes.
     """
-    if said_by == "agent":
-        return _causes(text)
     if len(text) >= PASTED_FROM or _is_document(text):
         return []
     found: list[Claim] = []
@@ -167,6 +166,23 @@ def claims_in(text: str, *, said_by: Literal["user", "agent"], lasting: bool = F
             known.add(claim.canonical)
             found.append(claim)
     return found
+
+
+_MOSTLY = 0.5
+"""Share of a claim's content words that its quote has to hold."""
+
+_OWN = patterns.compile(r"[^\W\d_]*[A-Z0-9_]\w*|\w+(?:[./:@-]\w+)+")
+"""Names and numbers, as they stand in a claim."""
+
+
+def says_no_more(text: str, quoted: str) -> bool:
+    """Whether a claim rests on a quote: most of its words stand there, and every name and number but the first word."""
+    given = quoted.casefold()
+    said, held = words_in(text), words_in(quoted)
+    if said and len(said & held) < _MOSTLY * len(said):
+        return False
+    names = [match[0] for match in _OWN.finditer(text) if match.start()]
+    return all(name.casefold() in given for name in names)
 
 
 _CAUSE = patterns.compile(
@@ -189,7 +205,7 @@ _MENDED = patterns.compile(
 _FIRST_SENTENCE = patterns.compile(r"[^\n]{30,}?[.!](?=\s|$)")
 
 
-def _causes(text: str) -> list[Claim]:
+def causes_in(text: str) -> list[Claim]:
     """Causes that an agent states outright, with a name of something in them: no guesses, no tables."""
     if not mentions(text, _CAUSE_HINTS):
         return []
@@ -218,7 +234,7 @@ def stated(text: str, kind: InsightKind | Literal[""] = "") -> Claim:
     Without a kind, the rule's, else a fact.
     """
     words = " ".join(text.split())
-    read = claims_in(words, said_by="user")
+    read = claims_in(words)
     if len(read) == 1 and read[0].end - read[0].start >= len(words) * 0.8:
         claim = read[0]
         return msgspec.structs.replace(claim, kind=kind or claim.kind, text=words, start=0, end=len(text))

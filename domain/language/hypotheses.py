@@ -10,6 +10,7 @@ import hashlib
 from typing import Literal, NamedTuple
 
 from memctl.domain.support import patterns
+from memctl.domain.support.provenance import Provenance
 from memctl.domain.support.text import canonical
 
 Status = Literal["proposed", "supported", "confirmed", "rejected"]
@@ -47,7 +48,7 @@ class Hypothesis(NamedTuple):
     text: str
     status: Status
     confidence: float
-    said_by: str
+    said_by: Provenance
     mentions: int = 1
     """How often it was mentioned."""
     stated: bool = False
@@ -212,7 +213,14 @@ class Hypotheses:
         self._open.clear()
 
     def move(
-        self, key: str, text: str, status: Status, confidence: float | None, said_by: str, *, stated: bool = False
+        self,
+        key: str,
+        text: str,
+        status: Status,
+        confidence: float | None,
+        said_by: Provenance,
+        *,
+        stated: bool = False,
     ) -> Hypothesis | None:
         """The hypothesis after another word on it; None where the word changes nothing.
 

@@ -12,6 +12,7 @@ from memctl.domain.events.event import Event, Payload, event
 from memctl.domain.events.facts import InsightFound, InsightKind, quote
 from memctl.domain.knowledge.graduation import SHORTEST, length_of
 from memctl.domain.language.claims import stated
+from memctl.domain.support.provenance import MAY, Provenance, by_actor
 
 NOTES = "knowledge/notes"
 """Stream of what is noted: it spans sessions."""
@@ -25,7 +26,7 @@ class MemoryNoted(Payload, frozen=True, kw_only=True, omit_defaults=True):
     """Somebody asked for something to be remembered. Who, is the event's actor; where it holds, its location.
 
     `kind` is empty where the rules are to say; `confidence` 0 to 1. `origin` names the store that a note was imported
-    from: its word counts as a tool's output, not as the user's.
+    from: its word is not the user's.
     """
 
     text: str
@@ -76,6 +77,7 @@ class NoteMemory(Command, frozen=True, kw_only=True):
 def claim_of(noted: Event, payload: MemoryNoted) -> InsightFound:
     """A note as the claim that it makes, on the evidence of its own words."""
     claim = stated(payload.text, payload.kind)
+    said_by = Provenance.IMPORT if payload.origin else by_actor(noted.actor)
     return InsightFound(
         id=noted.delivery_id,
         stream=noted.stream,
@@ -87,9 +89,11 @@ def claim_of(noted: Event, payload: MemoryNoted) -> InsightFound:
         canonical=claim.canonical,
         subject=claim.subject,
         confidence=payload.confidence,
-        said_by="tool" if payload.origin else "user" if noted.actor == "user" else "agent",
+        said_by=said_by,
         polarity=claim.polarity,
         rule="note",
         files=payload.files,
-        everywhere=not payload.confined and (payload.everywhere or claim.everywhere or not noted.location),
+        everywhere=MAY[said_by].crosses
+        and not payload.confined
+        and (payload.everywhere or claim.everywhere or not noted.location),
     )

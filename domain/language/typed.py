@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from memctl.domain.language.prompts import BLANK
+from memctl.domain.events.event import Payload
+from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolOutcome
+from memctl.domain.language.prompts import BLANK, said_in
 from memctl.domain.support import patterns
-
-Origin = Literal["typed", "pasted", "client"]
-"""Who a passage of a prompt is from. Only what is typed is the user's word; the rest is material."""
+from memctl.domain.support.provenance import Provenance
 
 
 class Passage(NamedTuple):
+    """Characters `start` to `end` of a prompt, of one origin. Only what is typed is the user's word."""
+
     start: int
     end: int
-    origin: Origin
+    origin: Provenance
 
 
 _CLIENT = patterns.compile(
     r"\s*(?:Implement the following plan|Please implement this plan|Execute the following plan|"
     r"\[Request interrupted|Caveat: The messages below|This session is being continued|"
-    r"# (?:AGENTS\.md|Context from my IDE|Files mentioned)|"
+    r"# (?:AGENTS\.md|Context from my IDE|Files mentioned)|\[\[ ## \w+ ## \]\]|"
     r"<(?:ide_|system-reminder|environment_context|user_instructions)|"
     r"The user opened the file|The user selected the lines|The following is the (?:plan|conversation))",
     patterns.I,
@@ -42,6 +44,8 @@ _FROM_HERE = patterns.compile(
         |\[{1,2}\ ?\#{2}|@?\[(?:system|user|assistant)\]:
         |\S{1,40}(?:\[bot\]|\ commented|\ wrote|\ said|\ replied|\ left\ a\ comment|\ reviewed)\b
         |(?:coderabbit\S*|copilot|gemini-code-assist|sourcery|dependabot|renovate|cursor\ bugbot|github-actions)\b
+        |[^\n]{0,100}\b(?:feedback|review|comments?|findings?)\b[^\n]{0,100}:\s*$
+        |summary\s*$|description\s*$
         |(?:issue|pr|pull\ request)\ ?\#\d+
         |\#{1,6}\s\S
         |(?:commit|diff\ --git|index)\ [0-9a-f]{7,}|diff\ --git\ |@@\ -
@@ -68,6 +72,25 @@ _LINE = patterns.compile(
 _REVIEW = patterns.compile(r"^[ \t*_]*(?:critical|high|medium|low)[ -]severity\b", patterns.I | patterns.M)
 """A line of a bot's review, below its title."""
 
+_ADVISES = patterns.compile(
+    r"\b[Cc]onsider (?:\w+ )?\w+ing\b|\b[Cc]onsider either\b|\bThe \S+ (?:function|method|comment|test|class|type)\b|"
+    r"\bThe (?:function|method|comment|test) (?:on|should|is|silently|states)\b|"
+    r"\bReplace lines? \d+|\bMinor suggestions?:"
+)
+_SPEAKS = patterns.compile(
+    r"(?:^|[^\w'])(?:i|i'm|i've|i'd|me|my|we|you|your|please|let's|lets)(?:[^\w']|$)|\?\s*$", patterns.I
+)
+_IN_CODE = patterns.compile(r"\b[a-z]+[A-Z]\w+|\b[A-Z][a-z]+[A-Z]\w+|\b\w+\(\)|\blines? \d+|\w\.\w+\(")
+
+
+def _is_review(prompt: str) -> bool:
+    """Whether it reads like a remark on code that nobody addresses to anybody: it advises, names code, and speaks to
+    none."""
+    if not (_ADVISES.search(prompt) and _IN_CODE.search(prompt)):
+        return False
+    return _SPEAKS.search(prompt) is None
+
+
 _LONG = 1_500
 """Characters from which a prompt without any such mark counts as a document that was pasted whole."""
 
@@ -81,9 +104,9 @@ def passages_of(prompt: str) -> tuple[Passage, ...]:
     if not prompt:
         return ()
     if _CLIENT.match(prompt):
-        return (Passage(0, len(prompt), "client"),)
-    if len(prompt) >= _LONG or _REVIEW.search(prompt):
-        return (Passage(0, len(prompt), "pasted"),)
+        return (Passage(0, len(prompt), Provenance.CLIENT),)
+    if len(prompt) >= _LONG or _REVIEW.search(prompt) or _is_review(prompt):
+        return (Passage(0, len(prompt), Provenance.USER_PASTED),)
     tail = _FROM_HERE.search(prompt)
     end = tail.start() if tail else len(prompt)
     blocks = [match.span() for pattern in (_BLOCK, _TAGGED, _LINE) for match in pattern.finditer(prompt[:end])]
@@ -93,13 +116,13 @@ def passages_of(prompt: str) -> tuple[Passage, ...]:
         if stop <= at:
             continue
         if start > at:
-            found.append(Passage(at, start, "typed"))
-        found.append(Passage(max(start, at), stop, "pasted"))
+            found.append(Passage(at, start, Provenance.USER_TYPED))
+        found.append(Passage(max(start, at), stop, Provenance.USER_PASTED))
         at = stop
     if at < end:
-        found.append(Passage(at, end, "typed"))
+        found.append(Passage(at, end, Provenance.USER_TYPED))
     if end < len(prompt):
-        found.append(Passage(end, len(prompt), "pasted"))
+        found.append(Passage(end, len(prompt), Provenance.USER_PASTED))
     return tuple(found)
 
 
@@ -107,7 +130,36 @@ def typed_of(prompt: str) -> str:
     """The prompt with blanks for all that was not typed, line breaks and offsets kept."""
     return "".join(
         prompt[start:end]
-        if origin == "typed"
+        if origin is Provenance.USER_TYPED
         else "".join(char if char == "\n" else BLANK for char in prompt[start:end])
         for start, end, origin in passages_of(prompt)
     )
+
+
+def user_typed(prompt: str) -> str:
+    """What of a whole prompt of a client is the user's own word, offsets kept; blank where it is none."""
+    said = said_in(prompt)
+    return typed_of(said.text) if said.by == "user" else ""
+
+
+_OF_THE_WEB = ("web", "fetch", "browse")
+"""Parts of the names of tools that read pages."""
+
+
+def origin_of(payload: Payload, start: int, end: int) -> Provenance:
+    """Whose words characters `start` to `end` of an observation's text are."""
+    match payload:
+        case PromptSubmitted(subagent=subagent, meta=meta, text=text):
+            if subagent or meta or said_in(text).by == "client":
+                return Provenance.AGENT if subagent else Provenance.CLIENT
+            if user_typed(text)[start:end].strip() == text[start:end].strip():
+                return Provenance.USER_TYPED
+            return passages_of(text)[0].origin if _CLIENT.match(text) else Provenance.USER_PASTED
+        case ResponseReceived(subagent=subagent):
+            return Provenance.SUBAGENT if subagent else Provenance.AGENT
+        case ToolOutcome(tool=tool, file=file):
+            if any(part in tool.lower() for part in _OF_THE_WEB):
+                return Provenance.WEB
+            return Provenance.FILE if file else Provenance.TOOL
+        case _:
+            return Provenance.TOOL

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 from uuid import UUID
 
@@ -26,7 +27,7 @@ from memctl.domain.events.observations import PromptSubmitted, ResponseReceived
 from memctl.domain.events.recalls import MemoryRecalled, Recalls
 from memctl.domain.events.statements import TaskCompleted, TaskStarted
 from memctl.domain.failures.signatures import errors_in
-from memctl.domain.language.claims import claims_in
+from memctl.domain.language.claims import Claim, causes_in, claims_in
 from memctl.domain.language.decisions import LONGEST_PROMPT, Decision, decisions_by_user
 from memctl.domain.language.mood import mood_of
 from memctl.domain.language.prompts import (
@@ -48,6 +49,7 @@ from memctl.domain.session.outcome_rules import SAID, Verdict
 from memctl.domain.session.turns import OpenTurn
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line
+from memctl.domain.support.provenance import Provenance
 
 RESTED = 4 * 3_600_000_000
 """After this many microseconds without a word, a request is more likely a new task."""
@@ -136,7 +138,8 @@ class Conversation:
         about = self._about_prompt(words)
         self._say(placed, text, words, kind, start, end, about)
         self._about |= words_in(words)
-        self._claimed(placed, text, typed_of(text[start:end]), start, about, "user", lasting=True)
+        claims = claims_in(typed_of(text[start:end]), lasting=True)
+        self._claimed(placed, text, start, about, Provenance.USER_TYPED, claims)
 
     def refused_change(self) -> None:
         """The user refused a change to a file."""
@@ -179,8 +182,8 @@ class Conversation:
             self._assert.make(MoodShown, placed, about_prompt, span, score=mood.score, words=spoken)
         typed = typed_of(said.text)
         for decision in decisions_by_user(typed):
-            self.decided(placed, span_of(placed, text, decision.start, decision.end), decision, "user")
-        self._claimed(placed, text, typed, 0, about_prompt, "user")
+            self.decided(placed, span_of(placed, text, decision.start, decision.end), decision, Provenance.USER_TYPED)
+        self._claimed(placed, text, 0, about_prompt, Provenance.USER_TYPED, claims_in(typed))
 
     def _sayings(self, placed: OrderedEvent, prompt: Prompted, turn: UUID) -> None:
         """What the user says, sentence by sentence: it may have been said in an earlier session."""
@@ -252,7 +255,7 @@ class Conversation:
         placed: OrderedEvent,
         span: Span,
         decision: Decision,
-        said_by: str,
+        said_by: Provenance,
         *,
         kind: Literal["choice", "cause"] = "choice",
         stated: bool = False,
@@ -277,15 +280,13 @@ class Conversation:
         self,
         placed: OrderedEvent,
         text: str,
-        words: str,
         offset: int,
         about: str,
-        said_by: Literal["user", "agent"],
-        *,
-        lasting: bool = False,
+        said_by: Provenance,
+        claims: Iterable[Claim],
     ) -> None:
-        """Assert the claims in `words`, which stand in `text` from `offset` on."""
-        for claim in claims_in(words, said_by=said_by, lasting=lasting):
+        """Assert claims that somebody's words make, which stand in `text` from `offset` on."""
+        for claim in claims:
             span = span_of(placed, text, offset + claim.start, offset + claim.end)
             self._assert.make(
                 InsightFound,
@@ -448,7 +449,9 @@ class Conversation:
                 self._assert.add(turn.fact())
             if turn.answer_place is not None:
                 about = f"answer:{turn.prompt.id}"
-                self._claimed(turn.answer_place, turn.whole_answer, turn.whole_answer, 0, about, "agent")
+                self._claimed(
+                    turn.answer_place, turn.whole_answer, 0, about, Provenance.AGENT, causes_in(turn.whole_answer)
+                )
 
 
 def _error_in(words: str) -> str:

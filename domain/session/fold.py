@@ -13,7 +13,7 @@ import msgspec
 
 from memctl.domain.events.event import Event, Micros
 from memctl.domain.events.event_order import EventOrder, Observed, OrderedEvent, is_aside
-from memctl.domain.events.fact_builder import FactBuilder
+from memctl.domain.events.fact_builder import FactBuilder, lineage_of
 from memctl.domain.events.facts import Fact, SessionClosed, SessionOpened, SessionTitled, TokensSpent
 from memctl.domain.events.observations import (
     NoticeReceived,
@@ -89,6 +89,10 @@ class StreamFacts:
         }
         if not all(self._outcomes.recorded(outcome, self._talk.episode) for outcome in latest.values()):
             return False
+        if not self._assert.lineage:
+            self._assert.lineage = next(filter(None, (lineage_of(each.payload.line) for each in placed)), "")
+            if self._assert.lineage and self._began[0]:
+                return False  # facts were asserted without it
         for each in placed:
             self._fold(each)
         return True

@@ -29,6 +29,7 @@ from memctl.domain.shell.directories import parts_where
 from memctl.domain.shell.project_commands import PROGRAMS, ProjectCommand, is_there, way_of
 from memctl.domain.support import patterns
 from memctl.domain.support.location import inside
+from memctl.domain.support.provenance import Provenance
 from memctl.domain.support.text import canonical
 
 _MAY_SHOW = patterns.compile(
@@ -313,7 +314,7 @@ class ProjectPractices:
                 canonical=form,
                 subject=subject or form,
                 confidence=confidence,
-                said_by="tool",
+                said_by=Provenance.TOOL,
                 polarity=polarity,
                 rule="shown",
                 everywhere=everywhere and not self._assert.confined,

@@ -19,15 +19,20 @@ from memctl.domain.events.statements import (
     TaskCompleted,
     TaskStarted,
 )
-from memctl.domain.language.claims import stated
+from memctl.domain.language.claims import says_no_more, stated
 from memctl.domain.language.decisions import AGENT_HINTS, Decision, decisions_by_agent
 from memctl.domain.language.hypotheses import CONFIRMED, HINTS, Hypotheses, Status, findings_in, key_of
 from memctl.domain.session.conversation import Conversation
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.support.literals import Literals
+from memctl.domain.support.provenance import MAY, Provenance, by_actor
 
 _HINTS = Literals((*HINTS, *AGENT_HINTS))
 """One pass finds whether there is anything to read: there is in one text of ten."""
+
+
+_SAID_BY = {"user": Provenance.USER_TYPED, "agent": Provenance.AGENT, "tool": Provenance.TOOL}
+"""Whose words a processor's claim is in, by the names in its event."""
 
 
 class Reasoning:
@@ -55,15 +60,15 @@ class Reasoning:
                         continue
                     text = latest.text
                 span = span_of(placed, seen.text, finding.start, finding.end)
-                self._move(placed, span, key_of(text), text, finding.status, finding.confidence, "agent")
+                self._move(placed, span, key_of(text), text, finding.status, finding.confidence, Provenance.AGENT)
         if not hints.isdisjoint(AGENT_HINTS):
             for decision in decisions_by_agent(seen.text, thought=thought):
                 span = span_of(placed, seen.text, decision.start, decision.end)
-                self._talk.decided(placed, span, decision, "agent")
+                self._talk.decided(placed, span, decision, Provenance.AGENT)
 
     def stated(self, placed: OrderedEvent, seen: Statement) -> None:
         """A person or an agent recorded something of the session's work."""
-        by = "user" if placed.event.actor == "user" else "agent"
+        by = by_actor(placed.event.actor)
         match seen:
             case TaskStarted():
                 self._talk.task_started(placed, seen)
@@ -99,23 +104,27 @@ class Reasoning:
                 raise AssertionError(f"nothing folds {type(seen).__name__}")
 
     def _extracted(self, placed: OrderedEvent, seen: InsightExtracted) -> None:
-        """A processor read claims out of somebody's words. One whose quote stands nowhere rests on no words."""
+        """A processor read claims out of somebody's words. One whose quote stands nowhere, or says something else,
+        rests on no words: it stays a guess."""
         for number, claim in enumerate(seen.claims):
-            read = stated(claim.text, claim.kind)
+            read, span = stated(claim.text, claim.kind), claim.span
+            said_by = _SAID_BY[claim.said_by]
+            if not says_no_more(claim.text, claim.quote):
+                span = None
             self._assert.make(
                 InsightFound,
                 placed,
                 f"extracted:{placed.cite}:{number}",
-                *((claim.span,) if claim.span is not None else ()),
+                *((span,) if span is not None else ()),
                 kind=claim.kind,
                 text=read.text,
                 canonical=read.canonical,
                 subject=read.subject,
                 confidence=claim.confidence,
-                said_by=claim.said_by,
+                said_by=said_by,
                 polarity=read.polarity,
                 rule="extracted",
-                everywhere=(claim.everywhere or read.everywhere) and not self._assert.confined,
+                everywhere=(claim.everywhere or read.everywhere) and MAY[said_by].crosses and not self._assert.confined,
                 files=claim.files,
                 location=self._assert.home_of(placed.event.location),
             )
@@ -135,7 +144,7 @@ class Reasoning:
         text: str,
         status: Status,
         confidence: float | None,
-        by: str,
+        by: Provenance,
         *,
         stated: bool = False,
     ) -> None:

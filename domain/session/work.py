@@ -74,6 +74,7 @@ from memctl.domain.shell.test_runners import run_of_tests
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line
 from memctl.domain.support.location import belongs, joined
+from memctl.domain.support.provenance import Provenance
 
 REFUTED_STEPS, REFUTED_WITHIN = 60, 2 * 3_600_000_000
 """An error that comes back within so many uses of tools and microseconds was not resolved after all."""
@@ -146,7 +147,7 @@ class Work:
         if asked := seen.asked or (seen.call if seen.call in self._subagents else ""):
             self._asked(placed, asked, given, seen)
         if noise:
-            self._refused(placed, family, seen.text)
+            self._refused(placed, family, seen)
             return
         changes = [] if failed else changes_of_use(family, tool, given, seen.patch, seen.file)
         if not failed:
@@ -213,8 +214,12 @@ class Work:
             episode.used(tool, ok=ok or noise)
             episode.touch(placed.when)
 
-    def _refused(self, placed: OrderedEvent, family: str, text: str) -> None:
-        """What the user said, or showed, by refusing a use of a tool."""
+    def _refused(self, placed: OrderedEvent, family: str, seen: ToolOutcome) -> None:
+        """What the user said, or showed, by refusing a use of a tool. What ran, or a server of others answered, is no
+        word of the user's, whatever it says."""
+        text = seen.text
+        if seen.exit_code is not None or seen.tool.startswith("mcp"):
+            return
         if family == "edit" and any(words in text[:200] for words in _REFUSED):
             self._talk.refused_change()
         if refusal := _USER_SAID.search(text):
@@ -317,7 +322,9 @@ class Work:
                 self._talk.episode.plan = steps
         if tool.lower() == "askuserquestion":
             for decision in decisions_in_answers(seen.text):
-                self._talk.decided(placed, span_of(placed, seen.text, decision.start, decision.end), decision, "user")
+                self._talk.decided(
+                    placed, span_of(placed, seen.text, decision.start, decision.end), decision, Provenance.USER_TYPED
+                )
 
     # --- commands, errors, fixes ---
 

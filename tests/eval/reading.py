@@ -1,7 +1,7 @@
 """Write the sheet of a reading: what memory says at moments of sessions that it has not read, to be judged by a reader.
 
-    python tests/eval/needed.py split SESSIONS TO                  # the first 70 % of each project, and the rest
-    MEMCTL_DATA_DIR=… python tests/eval/reading.py TO/rest SHEET   # a memctl that has read TO/memory is asked by the rest
+    python tests/eval/needed.py split SESSIONS TO                 # the first 70 % of each project, and the rest
+    MEMCTL_DATA_DIR=… python tests/eval/reading.py TO/rest SHEET  # asked is a memctl that has read TO/memory
 
 Moments are drawn by a hash of their event: prompts, failed tools, starts of sessions and of subagents. Each stands with
 the transcript and line where it happened, so that the reader can look at what came before and after it, and with what
@@ -97,7 +97,8 @@ def sheet(reader: Reader, engine: Engine, rest: Path) -> Iterator[str]:
             reader, engine, moment.hook, moment.payload, event.stream, places_of(reader, None, event.location),
             datetime.fromtimestamp(at / 1e6, UTC), before(data.facts[event.stream], at),
         )  # fmt: skip
-        yield f"## {number}. {moment.hook}\n\n{file}, line {line}, {datetime.fromtimestamp(at / 1e6, UTC):%Y-%m-%d %H:%M}\n"
+        when = f"{datetime.fromtimestamp(at / 1e6, UTC):%Y-%m-%d %H:%M}"
+        yield f"## {number}. {moment.hook}\n\n{file}, line {line}, {when}\n"
         about = {name: value for name, value in moment.payload.items() if name not in ("session_id", "cwd")}
         yield "```json\n" + json.dumps(about, ensure_ascii=False, indent=1)[:2_500] + "\n```\n"
         yield f"Injected ({said.tokens} tokens):\n\n```\n{said.text}\n```\n" if said.text else "Injected: nothing.\n"

@@ -104,7 +104,7 @@ def test_a_claim_whose_quote_stands_nowhere_never_passes(desk: ProcessorContext,
     prompt = next(e.payload.text for e in example() if e.payload.__class__.__name__ == "PromptSubmitted")
     claim = {"kind": "fact", "said_by": "user", "confidence": 0.9}
     made_up = {**claim, "text": "The cart is mended by robots", "quote": "words that nobody said"}
-    quoted = {**claim, "text": "The cart is mended by hand", "quote": prompt[:40]}
+    quoted = {**claim, "text": "Invoice totals are off by a cent for some customers", "quote": prompt[:40]}
     server.then(answers({"claims": [made_up, quoted]}))
     process(desk, Extractor())
     (event,) = recorded(desk.connection, InsightExtracted)

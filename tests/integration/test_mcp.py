@@ -105,16 +105,48 @@ def test_over_stdio_every_tool_is_there_and_answers_in_words(api: Api, memory: R
     assert 'memctl_learnt{what="strategies",state="told"} 2' in figures
 
 
-def test_what_an_agent_says_is_kept_as_its_word(api: Api) -> None:
+def test_what_an_agent_says_is_kept_as_its_word(api: Api, memory: Remembered) -> None:
     async def talk(client: Client) -> None:
         assert said(await client.call_tool("note", {"text": "The totals are rounded half to even."})) == "noted"
         assert said(await client.call_tool("archival_memory_insert", {"content": "Tests need LEDGER_DB."})) == "stored"
-        given = {"section": "human", "content": "Dana likes short answers."}
-        assert said(await client.call_tool("core_memory_append", given)) == "human is at version 1"
-        replaced = {"section": "human", "old": "short", "new": "very short"}
-        assert said(await client.call_tool("core_memory_replace", replaced)) == "human is at version 2"
+        given = {"section": "work", "content": "Dana likes short answers."}
+        assert said(await client.call_tool("core_memory_append", given)) == "work is at version 1"
+        replaced = {"section": "work", "old": "short", "new": "very short"}
+        assert said(await client.call_tool("core_memory_replace", replaced)) == "work is at version 2"
+        refused = await client.call_tool("core_memory_append", {**given, "section": "human"})
+        assert refused.is_error
+        assert "for its user to write" in said(refused)
 
     over_stdio(api, talk)
+    drained(memory.database_url)
+    waiting = json.loads(api.ask("/v1/waiting")[2])
+    assert {each["text"] for each in waiting["claims"]} >= {"The totals are rounded half to even."}
+    assert {each["origin"] for each in waiting["claims"] if "half to even" in each["text"]} == {"written by an agent"}
+    assert [(each["section"], each["version"], each["origin"]) for each in waiting["sections"]] == [
+        ("work", 2, "written by an agent")
+    ]
+    known = json.loads(api.ask("/v1/knowledge?project=*&limit=200")[2])["items"]
+    assert not [each for each in known if "half to even" in each["text"]]
+
+
+def test_an_agent_asks_to_have_a_thing_forgotten_and_a_person_decides(api: Api, memory: Remembered) -> None:
+    known = json.loads(api.ask("/v1/knowledge?project=*&limit=1")[2])["items"][0]
+
+    async def talk(client: Client) -> None:
+        asked = said(await client.call_tool("forget", {"id": known["id"], "reason": "it is wrong"}))
+        assert asked.startswith("asked:")
+        assert not (await client.call_tool("get", {"id": known["id"]})).is_error
+
+    over_stdio(api, talk)
+    drained(memory.database_url)
+    (request,) = json.loads(api.ask("/v1/waiting")[2])["requests"]
+    assert (request["thing"], request["why"], request["by"]) == (known["id"], "it is wrong", "agent")
+    for by, status in (("agent", 422), ("user", 200)):
+        body = json.dumps({"thing": known["id"], "by": by}).encode()
+        headers = {"Idempotency-Key": f"keep-{by}", "Content-Type": "application/json"}
+        assert api.ask("/v1/commands/refuse-forget", method="POST", body=body, headers=headers)[0] == status
+    drained(memory.database_url)
+    assert json.loads(api.ask("/v1/waiting")[2])["requests"] == []
 
 
 def test_what_goes_wrong_is_said_with_what_to_do(api: Api) -> None:

@@ -55,6 +55,7 @@ PAGES = (
     "/graph",
     "/engine",
     "/engine?part=live",
+    "/waiting",
     "/forget",
     "/forget?how=session&what=hostile",
 )

@@ -88,8 +88,8 @@ def held(api: Api, location: str) -> dict[str, str]:
         answers[route] = body.decode()
     # The list says of each section who wrote it; what it says is a person's has to be one.
     sections = json.loads(answers["core"])["items"]
-    assert {each["by"] for each in sections} <= {"user", "agent"}
-    answers["core"] = json.dumps([each for each in sections if each["by"] == "user"])
+    assert {each["said_by"] for each in sections} <= {"user_typed", "agent"}
+    answers["core"] = json.dumps([each for each in sections if each["said_by"] == "user_typed"])
     return answers
 
 

@@ -433,7 +433,7 @@ def test_claims_and_decisions_are_quoted_from_the_prompt() -> None:
         assert span.event == said.delivery_id
         assert quote_hash(text[span.start : span.end]) == span.quote_hash
     assert "pnpm" in insight.canonical
-    assert (decision.said_by, decision.text) == ("user", "let's go with option 2 for the cart layout")
+    assert (decision.said_by, decision.text) == ("user_typed", "let's go with option 2 for the cart layout")
 
 
 # --- one telling in several events ---
@@ -444,7 +444,7 @@ def bare(facts: Sequence[Fact]) -> list[dict[str, Any]]:
     said = []
     for fact in facts:
         fields = msgspec.structs.asdict(fact) | {"kind_of_fact": type(fact).__name__}
-        for name in ("evidence", "occurred_at", "ended_at", "duration_ms", "duration_us"):
+        for name in ("evidence", "lineage", "occurred_at", "ended_at", "duration_ms", "duration_us"):
             fields.pop(name, None)
         said.append(fields)
     return said

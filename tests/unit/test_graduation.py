@@ -8,10 +8,6 @@ import msgspec
 import pytest
 
 from memctl.domain.knowledge.graduation import (
-    INFERRED,
-    PROVED,
-    TOOL_SAID,
-    USER_SAID,
     ClaimSupport,
     Side,
     checks_of,
@@ -19,28 +15,30 @@ from memctl.domain.knowledge.graduation import (
     missing_of,
     strengthened,
     superseded,
-    tier_of,
     warrant_of,
 )
+from memctl.domain.support.provenance import MAY, Provenance, trust_of
 
-INFERENCE = ClaimSupport(kind="fact", text="The tests run with pytest", tier=INFERRED, sessions=1, has_quote=True)
+TYPED, TOOL, AGENT = Provenance.USER_TYPED, Provenance.TOOL, Provenance.AGENT
+SHOWN = ClaimSupport(kind="pattern", text="The tests run with pytest", said_by=TOOL, sessions=1, has_quote=True)
 
 
 def but(**changes: object) -> ClaimSupport:
-    return msgspec.structs.replace(INFERENCE, **changes)
+    return msgspec.structs.replace(SHOWN, **changes)
 
 
 @pytest.mark.parametrize(
     ("claim", "warrant"),
     [
-        (but(tier=USER_SAID), "said by the user"),
-        (but(tier=PROVED, sessions=2), "seen in 2 sessions, proved by a run that passed"),
-        (but(tier=TOOL_SAID, sessions=2), "seen in 2 sessions"),
+        (but(said_by=TYPED), "said by the user"),
+        (but(kind="fact", proved=True, sessions=2), "seen in 2 sessions, proved by a run that passed"),
+        (but(kind="fact", sessions=2), "seen in 2 sessions"),
         (but(sessions=3), "seen in 3 sessions"),
         (but(kind="pattern", sessions=3), "seen in 3 sessions"),
         (but(kind="pattern", sessions=8, denials=2), "seen in 8 sessions"),
         (but(confirmed=True), "confirmed by a person"),
-        (but(judged=0.8), "judged true at 0.80"),
+        (but(said_by=AGENT, confirmed=True), "confirmed by a person"),
+        (but(said_by=Provenance.IMPORT, confirmed=True), "confirmed by a person"),
     ],
 )
 def test_each_warrant_lets_a_claim_pass(claim: ClaimSupport, warrant: str) -> None:
@@ -51,12 +49,10 @@ def test_each_warrant_lets_a_claim_pass(claim: ClaimSupport, warrant: str) -> No
 @pytest.mark.parametrize(
     ("claim", "more"),
     [
-        (INFERENCE, "2 more sessions,"),
-        (but(tier=PROVED), "1 more session,"),
-        (but(tier=TOOL_SAID, kind="pattern"), "2 more sessions,"),
+        (SHOWN, "2 more sessions,"),
+        (but(kind="fact", proved=True), "1 more session,"),
         (but(kind="pattern", sessions=2), "1 more session,"),
         (but(sessions=7, denials=2), "1 more session,"),
-        (but(judged=0.79), "2 more sessions,"),
     ],
 )
 def test_without_a_warrant_it_says_what_would_do(claim: ClaimSupport, more: str) -> None:
@@ -68,10 +64,10 @@ def test_without_a_warrant_it_says_what_would_do(claim: ClaimSupport, more: str)
 @pytest.mark.parametrize(
     ("claim", "failed"),
     [
-        (but(tier=USER_SAID, has_quote=False), "evidence"),
-        (but(tier=USER_SAID, text="use it"), "length"),
-        (but(tier=USER_SAID, text="[Request interrupted by user]"), "noise"),
-        (but(tier=USER_SAID, rejected=True), "standing"),
+        (but(said_by=TYPED, has_quote=False), "evidence"),
+        (but(said_by=TYPED, text="use it"), "length"),
+        (but(said_by=TYPED, text="[Request interrupted by user]"), "noise"),
+        (but(said_by=TYPED, rejected=True), "standing"),
     ],
 )
 def test_a_failed_check_keeps_even_the_users_word_out(claim: ClaimSupport, failed: str) -> None:
@@ -80,8 +76,8 @@ def test_a_failed_check_keeps_even_the_users_word_out(claim: ClaimSupport, faile
 
 
 def test_five_syllables_of_hangul_are_as_long_as_ten_letters() -> None:
-    assert missing_of(but(tier=USER_SAID, text="주석을 달아")) == ()
-    assert missing_of(but(tier=USER_SAID, text="주석")) != ()
+    assert missing_of(but(said_by=TYPED, text="주석을 달아")) == ()
+    assert missing_of(but(said_by=TYPED, text="주석")) != ()
 
 
 def test_confidence_grows_with_sessions_and_never_reaches_certainty() -> None:
@@ -92,12 +88,19 @@ def test_confidence_grows_with_sessions_and_never_reaches_certainty() -> None:
     assert strengthened(1.0, 5) == 1.0
 
 
+@pytest.mark.parametrize("said_by", [each for each in Provenance if MAY[each].level < 3])
+def test_no_number_of_sessions_lifts_what_only_a_person_may(said_by: Provenance) -> None:
+    claim = but(said_by=said_by, sessions=32, kind="fact")
+    assert warrant_of(claim) == ""
+    assert "a person confirms it" in missing_of(claim)[0]
+
+
 def test_the_user_outranks_a_run_a_tool_and_a_model() -> None:
-    assert tier_of("user") > PROVED > tier_of("tool") > tier_of("agent")
+    assert trust_of(TYPED) > trust_of(TOOL, proved=True) > trust_of(TOOL) > trust_of(AGENT)
 
 
-def side(key: str, canonical: str, polarity: int, tier: int = USER_SAID, last_seen: int = 1) -> Side:
-    return Side(key=key, canonical=canonical, polarity=polarity, tier=tier, last_seen=last_seen)
+def side(key: str, canonical: str, polarity: int, trust: int = MAY[TYPED].trust, last_seen: int = 1) -> Side:
+    return Side(key=key, canonical=canonical, polarity=polarity, trust=trust, last_seen=last_seen)
 
 
 def test_do_and_do_not_contradict_and_so_do_two_answers_to_one_question() -> None:
@@ -114,7 +117,7 @@ def test_the_higher_tier_then_the_newer_stands_in_any_order() -> None:
     sides = [
         side("old", "npm", 1, last_seen=1),
         side("new", "pnpm", 1, last_seen=2),
-        side("guess", "yarn", 1, tier=INFERRED, last_seen=3),
+        side("guess", "yarn", 1, trust=MAY[AGENT].trust, last_seen=3),
     ]
     for order in permutations(sides):
         assert superseded("one/package manager", list(order)) == {"old": "new", "guess": "new"}

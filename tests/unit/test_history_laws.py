@@ -243,7 +243,7 @@ def test_the_histories_have_something_for_every_read_model_and_every_way_to_fold
     wanted = {"extended", "rewound", "anew", *(p.name for p in (*STAGE_1, *STAGE_2))}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stage1, "POINT_EVERY", 3)
-        for seed in range(30):
+        for seed in range(80):
             luck = random.Random(seed)
             live, _ = lived(luck, fates.arriving(luck, history(luck, 40)))
             wanted -= live.ways.keys() | {of[0] for _, of in live.rows} | {name for name, t in live.tables.items() if t}

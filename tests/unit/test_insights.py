@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.language.claims import Claim, claims_in
+from memctl.domain.language.claims import Claim, causes_in, claims_in
 from memctl.domain.language.prompts import said_in
 
 
 def only_claim(text: str) -> Claim:
-    found = claims_in(text, said_by="user")
+    found = claims_in(text)
     assert len(found) == 1, found
     return found[0]
 
@@ -139,17 +139,17 @@ def test_a_stated_claim_is_read(text: str, kind: str, polarity: int, canonical: 
     ],
 )
 def test_what_is_asked_quoted_pasted_or_meant_for_now_is_no_claim(text: str) -> None:
-    assert claims_in(text, said_by="user") == []
+    assert claims_in(text) == []
 
 
 def test_what_is_said_against_one_use_of_a_tool_lasts_only_by_its_own_words() -> None:
     text = "we use pnpm for installs. never push to main"
-    assert [claim.text for claim in claims_in(text, said_by="user", lasting=True)] == ["never push to main"]
+    assert [claim.text for claim in claims_in(text, lasting=True)] == ["never push to main"]
 
 
 def test_an_agents_words_are_no_claims() -> None:
-    assert claims_in("We use pnpm for installing packages.", said_by="agent") == []
-    assert claims_in("From now on, never push to main. I'll always run the tests.", said_by="agent") == []
+    assert causes_in("We use pnpm for installing packages.") == []
+    assert causes_in("From now on, never push to main. I'll always run the tests.") == []
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_an_agents_words_are_no_claims() -> None:
     ],
 )
 def test_a_cause_that_an_agent_found_is_its_inference(text: str) -> None:
-    (claim,) = claims_in(text, said_by="agent")
+    (claim,) = causes_in(text)
     assert (claim.kind, claim.rule) == ("fact", "cause")
     assert text[claim.start : claim.end].replace("**", "").endswith(claim.text[-20:])
 
@@ -180,7 +180,7 @@ def test_a_cause_that_an_agent_found_is_its_inference(text: str) -> None:
     ],
 )
 def test_a_guess_or_a_table_is_no_cause(text: str) -> None:
-    assert claims_in(text, said_by="agent") == []
+    assert causes_in(text) == []
 
 
 def test_package_managers_answer_one_question() -> None:
@@ -197,7 +197,7 @@ def test_doing_and_not_doing_the_same_have_one_subject() -> None:
 
 def test_the_quote_is_found_where_the_claim_says() -> None:
     text = "Thanks, that works.\n- Never force push to main.\n\n```\nnever use tabs\n```\nalso always use pnpm please"
-    claims = claims_in(text, said_by="user")
+    claims = claims_in(text)
     assert [text[c.start : c.end] for c in claims] == ["Never force push to main.", "always use pnpm please"]
 
 
@@ -226,7 +226,7 @@ def test_the_quote_holds_the_claim_and_little_else(text: str, quote: str) -> Non
 
 @given(st.text(alphabet=st.sampled_from(list("always never use pnpm. \n>`<한국어로 해줘?!-#'\"")), max_size=300))
 def test_any_text_is_read_without_failing_and_quotes_stay_inside_it(text: str) -> None:
-    for claim in claims_in(text, said_by="user"):
+    for claim in claims_in(text):
         assert 0 <= claim.start < claim.end <= len(text)
         assert " ".join(text[claim.start : claim.end].split()) == claim.text
 
@@ -234,16 +234,16 @@ def test_any_text_is_read_without_failing_and_quotes_stay_inside_it(text: str) -
 @pytest.mark.parametrize("lead", ["그리고 앞으로 ", "아 그리고 ", "참고로 ", "그럼 "])
 def test_a_word_that_leads_in_is_no_part_of_a_claim(lead: str) -> None:
     text = f"합계가 틀렸어. {lead}항상 pnpm을 써줘."
-    (claim,) = claims_in(text, said_by="user")
+    (claim,) = claims_in(text)
     assert claim.text == f"{'앞으로 ' if '앞으로' in lead else ''}항상 pnpm을 써줘."
     assert text[claim.start : claim.end] == claim.text
 
 
 def test_words_in_quotes_belong_to_their_sentence() -> None:
-    claims = claims_in("don't ever use 'any'. always use \"unknown\"", said_by="user")
+    claims = claims_in("don't ever use 'any'. always use \"unknown\"")
     assert [claim.text for claim in claims] == ["don't ever use 'any'.", 'always use "unknown"']
 
 
 def test_what_a_client_lays_in_front_makes_no_code_of_what_was_said() -> None:
     said = said_in("<ide_opened_file>cart.py</ide_opened_file>Always use pnpm for installs")
-    assert [claim.text for claim in claims_in(said.text, said_by="user")] == ["Always use pnpm for installs"]
+    assert [claim.text for claim in claims_in(said.text)] == ["Always use pnpm for installs"]

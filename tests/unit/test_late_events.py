@@ -162,7 +162,7 @@ def test_a_late_prompt_takes_back_what_was_told_of_the_turn_it_ends() -> None:
 def test_what_was_recalled_stands_when_what_told_it_again_is_taken_back() -> None:
     """A prompt of a hook goes on with the work, until its transcript says that nobody wrote it."""
     session = Session()
-    session.tell(PromptSubmitted(text="Fix the flaky login test in auth.py"), "user", hook="first")
+    session.tell(PromptSubmitted(text="Fix the flaky login test in auth.py"), "user")
     memories = (RecalledMemory("a"), RecalledMemory("b"))
     recalled = MemoryRecalled(hook="UserPromptSubmit", memories=memories)
     session.events.append(event(recalled, "recalled:1", START + SECOND // 2, 2))

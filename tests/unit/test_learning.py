@@ -149,5 +149,5 @@ def test_an_extracted_claim_rests_on_its_quote_and_one_without_a_place_on_none()
     aligned = Claim(kind="fact", text="The export crashes on empty ledgers.", quote=ASKED, said_by="user", span=span)
     loose = Claim(kind="fact", text="The export is written in Rust today.", quote="not there", said_by="agent")
     first, second = claims(aligned, loose)
-    assert (first.evidence, first.said_by, first.text) == ((span,), "user", aligned.text)
+    assert (first.evidence, first.said_by, first.text) == ((span,), "user_typed", aligned.text)
     assert second.evidence == (Span(second.evidence[0].event),), "no quote, so no check of evidence passes"

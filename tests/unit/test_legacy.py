@@ -94,7 +94,7 @@ def test_what_a_store_claims_is_a_note_and_counts_less_than_the_users_word(table
     assert isinstance(event.payload, MemoryNoted)
     assert event.payload.origin == ("code-memory" if table == "insights" else table)
     assert event.payload.text == row["content"]
-    assert claim_of(recorded(event), event.payload).said_by == "tool"
+    assert claim_of(recorded(event), event.payload).said_by == "import"
 
 
 def test_what_code_memory_saw_is_a_session() -> None:

@@ -50,7 +50,7 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "account_of": lambda text: account_of(text, 1_000),
     "asks_for_work": asks_for_work,
     "canonical": canonical,
-    "claims_in": lambda text: claims_in(text, said_by="user"),
+    "claims_in": lambda text: claims_in(text),
     "decisions_by_agent": lambda text: decisions_by_agent(text, thought=False),
     "decisions_by_user": decisions_by_user,
     "description_of": description_of,

@@ -176,11 +176,13 @@ def test_a_reflection_is_a_memory_of_its_files() -> None:
 
 def known(id: str, text: str, sessions: int = 2) -> VerifiedKnowledge:
     claim = VerifiedClaim(
-        id=f"i-{id}", kind="pattern", text=text, canonical=text, polarity=1, tier=3, said_by="tool", confidence=0.7,
-        warrant="proved", sessions=sessions, valid_from=NOON, last_seen=NOON, evidence=(quote(UUID(int=77), "make"),),
+        id=f"i-{id}", kind="pattern", text=text, canonical=text, polarity=1, proved=True, said_by="tool",
+        confidence=0.7, warrant="proved", sessions=sessions, valid_from=NOON, last_seen=NOON,
+        evidence=(quote(UUID(int=77), "make"),),
     )  # fmt: skip
     return VerifiedKnowledge(
-        id=id, subject=text, location=SHOP, everywhere=False, status="verified", kind="pattern", text=text, tier=3,
+        id=id, subject=text, location=SHOP, everywhere=False, status="verified", kind="pattern", text=text,
+        said_by="tool", confirmed=False,
         confidence=0.7, first_seen=NOON, last_seen=NOON, claims=(claim,),
     )  # fmt: skip
 

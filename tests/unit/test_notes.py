@@ -74,9 +74,9 @@ def test_what_no_rule_reads_is_a_fact_and_a_denial_is_one() -> None:
 
 def test_who_speaks_decides_how_far_a_note_is_trusted() -> None:
     text = "Deploys go out on Tuesdays"
-    assert claim_of(noted(text), MemoryNoted(text=text)).said_by == "user"
+    assert claim_of(noted(text), MemoryNoted(text=text)).said_by == "user_typed"
     assert claim_of(noted(text, actor="agent"), MemoryNoted(text=text)).said_by == "agent"
-    assert claim_of(noted(text), MemoryNoted(text=text, origin="bot_memory")).said_by == "tool"
+    assert claim_of(noted(text), MemoryNoted(text=text, origin="bot_memory")).said_by == "import"
 
 
 def test_a_note_without_a_place_holds_everywhere() -> None:

@@ -9,6 +9,7 @@ import random
 import types
 import typing
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any, Literal, Union
 from uuid import UUID
 
@@ -52,6 +53,8 @@ def made(hint: Any, rng: random.Random, name: str = "") -> Any:
         if args[-1] is Ellipsis:
             return tuple(made(args[0], rng) for _ in range(rng.randint(0, 3)))
         return tuple(made(arg, rng) for arg in args)
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return rng.choice(list(hint))
     if hint is type(None):
         return None
     if hint is bool:

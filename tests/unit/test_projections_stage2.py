@@ -62,7 +62,7 @@ def said(hours: float, text: str, canonical: str, polarity: int = 1, **more: Any
         "kind": "preference",
         "subject": "one/package manager",
         "confidence": 0.8,
-        "said_by": "user",
+        "said_by": "user_typed",
         "evidence": (quote(UUID(int=int(hours * 60)), text),),
     }
     place = at(hours, str(more.pop("session", "s1")), about=text)
@@ -140,16 +140,25 @@ def test_a_claim_repeated_in_other_sessions_grows_surer_and_one_repeated_in_a_br
 
 def test_the_users_words_are_shown_even_where_an_agents_are_newer() -> None:
     row = history(insights, said(0, "always use pnpm", "pnpm"), said(4, "pnpm is used", "pnpm", said_by="agent"))
-    assert (row.text, row.said_by) == ("always use pnpm", "user")
+    assert (row.text, row.said_by) == ("always use pnpm", "user_typed")
 
 
-def test_an_agents_claim_waits_for_a_third_session() -> None:
-    facts = [said(n, "tests run with pytest", "pytest", said_by="agent", session=f"s{n}") for n in range(3)]
-    waiting, ready = candidate_of(*facts[:2]), candidate_of(*facts)
-    assert not waiting.ready
-    assert "1 more session" in waiting.missing[0]
-    assert (ready.ready, ready.warrant) == (True, "seen in 3 sessions")
-    assert knowledge_of(ready) is not None
+def test_an_agents_claim_waits_for_a_person_however_often_it_is_made() -> None:
+    facts = [said(n, "tests run with pytest", "pytest", said_by="agent", session=f"s{n}") for n in range(8)]
+    waiting = candidate_of(*facts)
+    assert (waiting.ready, waiting.sessions) == (False, 0)
+    assert "a person confirms it: it is written by an agent" in waiting.missing[0]
+    assert knowledge_of(waiting) is None
+
+
+def test_forks_and_copies_of_one_session_count_once() -> None:
+    facts = [
+        said(n, "tests run with pytest", "pytest", kind="pattern", said_by="tool", session=f"s{n}") for n in range(3)
+    ]
+    forks = [msgspec.structs.replace(fact, lineage="one") for fact in facts]
+    assert candidate_of(*facts).ready
+    assert (candidate_of(*forks).ready, candidate_of(*forks).sessions) == (False, 1)
+    assert len(history(insights, *forks).sessions) == 3
 
 
 def test_sessions_that_show_the_contrary_hold_a_habit_back_whenever_they_come() -> None:
@@ -203,7 +212,7 @@ def test_a_preference_becomes_a_memory_that_tells_what_it_replaced() -> None:
     memory = memories(None, Changed(row.id, row))
     assert memory is not None
     assert (memory.bucket, memory.status, memory.location) == ("PREFERENCE", "conflicted", SHOP)
-    assert memory.text == ("always use pnpm\nBefore: always use npm (2026-01-22 to 2026-01-23; user said)")
+    assert memory.text == ("always use pnpm\nBefore: always use npm (2026-01-22 to 2026-01-23; said by you)")
     assert memories(memory, Changed(row.id, None)) is None
 
 

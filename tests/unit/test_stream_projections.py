@@ -175,10 +175,10 @@ def test_a_decision_keeps_what_was_at_hand() -> None:
     row = memory_after(
         told(FileChanged, path="a.py"),
         told(ToolUsed, tool="Bash", family="run", ok=True),
-        told(DecisionTaken, text="use tabs", rationale="because", said_by="user"),
+        told(DecisionTaken, text="use tabs", rationale="because", said_by="user_typed"),
     )
     [decided] = row.decisions
-    assert (decided.text, decided.said_by) == ("use tabs", "user")
+    assert (decided.text, decided.said_by) == ("use tabs", "user_typed")
     assert (decided.context.step, decided.context.files, decided.context.decisions) == (1, ("a.py",), 0)
 
 

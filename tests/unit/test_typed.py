@@ -26,7 +26,7 @@ def test_what_stands_in_something_pasted_is_not_typed(pasted: str) -> None:
     typed = typed_of(f"{ABOVE}\n\n{pasted}\n")
     assert ABOVE in typed
     assert "quillmark" not in typed
-    assert claims_in(typed, said_by="user") == []
+    assert claims_in(typed) == []
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_clients_own_text_is_the_clients(text: str) -> None:
 )
 def test_what_somebody_types_is_theirs(text: str) -> None:
     assert text.splitlines()[-1] in typed_of(text)
-    assert claims_in(typed_of(text), said_by="user")
+    assert claims_in(typed_of(text))
 
 
 @given(st.lists(st.sampled_from([*PASTED, RULE, ABOVE, "\n", "```", "<a>", "</a>", "\u200b", "값"]) | st.text()))

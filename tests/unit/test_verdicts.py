@@ -124,7 +124,7 @@ def test_a_verdict_on_what_is_not_known_waits_for_it() -> None:
 def test_what_a_run_proved_in_two_sessions_needs_no_person() -> None:
     once = insight(proved=True)
     assert not judged(Changed(CLAIM, once)).ready
-    twice = msgspec.structs.replace(once, sessions=(*once.sessions, Seen("session/claude-code/s2", 2)))
+    twice = msgspec.structs.replace(once, sources=(*once.sources, Seen("session/claude-code/s2", 2)))
     assert judged(Changed(CLAIM, twice)).warrant == "seen in 2 sessions, proved by a run that passed"
 
 
@@ -267,7 +267,7 @@ def leaning(text: str, **fields: Any) -> Any:
 
 def test_what_was_said_of_an_aspect_beats_what_is_shown_and_the_later_word_wins() -> None:
     shown = leaning("Asks for tests along with a change")
-    early = leaning("tests first always", said_by="user")
+    early = leaning("tests first always", said_by="user_typed")
     for order in permutations([shown, early]):
         row = None
         for change in order:
@@ -310,9 +310,9 @@ def test_an_aspect_is_told_only_by_words_that_speak_of_it(text: str, polarity: i
 def test_what_sessions_showed_the_contrary_of_is_no_preference() -> None:
     denied = leaning("Asks for tests along with a change", denied=True)
     assert user_preferences(None, denied) is None
-    told = msgspec.structs.replace(denied.row, sayings=1, sessions=(Seen("session/codex/s1", 1),))
+    told = msgspec.structs.replace(denied.row, sayings=1, sources=(Seen("session/codex/s1", 1),))
     assert user_preferences(None, Changed(told.id, told)) is None  # one for and one against
-    several = msgspec.structs.replace(told, sessions=tuple(Seen(f"session/codex/s{n}", n) for n in range(4)))
+    several = msgspec.structs.replace(told, sources=tuple(Seen(f"session/codex/s{n}", n) for n in range(4)))
     assert user_preferences(None, Changed(several.id, several)) is not None
 
 

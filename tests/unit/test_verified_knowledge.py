@@ -14,7 +14,7 @@ HOME = ("package manager", "/home/dana/ledger", False)
 def claim(number: int) -> VerifiedClaim:
     return VerifiedClaim(
         id=f"{number:04d}", kind="preference", text=f"always use tool {number}", canonical=f"use tool {number}",
-        polarity=1 if number % 3 else -1, tier=number % 2 + 2, said_by="user", confidence=0.8, warrant="said",
+        polarity=1 if number % 3 else -1, proved=bool(number % 2), said_by="user_typed", confidence=0.8, warrant="said",
         sessions=1, valid_from=900 + number, last_seen=1000 + number,
     )  # fmt: skip
 

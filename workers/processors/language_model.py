@@ -28,6 +28,7 @@ from memctl.domain.events.processor_events import (
     TrajectoryJudged,
 )
 from memctl.domain.events.statements import SessionSummarized
+from memctl.domain.language.typed import user_typed
 from memctl.domain.support.alignment import align
 from memctl.domain.support.bounded import one_line
 from memctl.infra.llm.client import Answer, Client, Unanswered
@@ -128,7 +129,9 @@ class Material(msgspec.Struct, frozen=True):
         """Where those words stand; None where they stand nowhere, or in somebody else's."""
         for event in self.events:
             text = getattr(event.payload, "text", "")
-            if text and said_by in ("", _speaker(event)) and (found := align(words, text)) is not None:
+            # What was pasted into a prompt, and what its client put there, is not the user's word.
+            own = user_typed(text) if said_by == "user" else text
+            if own and said_by in ("", _speaker(event)) and (found := align(words, own)) is not None:
                 return quote(event.delivery_id, text, found.start, found.end)
         return None
 

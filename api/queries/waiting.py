@@ -1,0 +1,48 @@
+"""What waits for a person: nothing else lets it through."""
+
+from __future__ import annotations
+
+from memctl.api.queries import claims
+from memctl.api.queries import memories as queries
+from memctl.api.reading import models
+from memctl.api.reading.evidence import with_evidence
+from memctl.api.reading.pages import Keyed, equal, page, within
+from memctl.api.reading.places import Places
+from memctl.api.reading.questions import Limit, question
+from memctl.api.reading.reader import Reader
+from memctl.api.reading.records import ForgetRequestItem, InsightItem, Waiting
+from memctl.api.reading.views import shown_as
+from memctl.domain.support.provenance import MAY, Provenance
+
+TEXT = 300
+
+_TEXTS = ("text", "title", "description", "message", "name")
+"""Fields that say what a thing is, the most informative first."""
+
+
+@question("/waiting", "claims", whole=True)
+def waiting(reader: Reader, places: Places, *, limit: Limit = 50) -> Waiting:
+    """Claims that act or that agents wrote, what agents wrote into core memory, and what they ask to have forgotten,
+    the newest first."""
+    p = models.candidates
+    conditions = [*within(p, places, or_everywhere=True), *equal(p, "waits", True)]
+    found, _ = page(reader, p, "last_seen", conditions, limit=limit, cursor=None)
+    rows = [Keyed(keyed.key, keyed.row.insight) for keyed in found if keyed.row.insight is not None]
+    sections = [each for each in claims.core_memory(reader, places) if not MAY[Provenance(each.said_by)].as_users]
+    return Waiting(
+        claims=with_evidence(reader, rows, InsightItem), sections=sections, requests=_requests(reader, limit)
+    )
+
+
+def _requests(reader: Reader, limit: int) -> list[ForgetRequestItem]:
+    p = models.forget_requests
+    found, _ = page(reader, p, "asked_at", equal(p, "waits", True), limit=limit, cursor=None)
+    items = []
+    for keyed in found:
+        try:
+            thing = queries.thing(reader, keyed.key).item
+        except queries.NotFound:
+            continue  # it is gone
+        text = next((str(thing[name]) for name in _TEXTS if thing.get(name)), "")
+        items.append(shown_as(keyed.row, ForgetRequestItem, text=text[:TEXT]))
+    return items

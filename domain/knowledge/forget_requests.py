@@ -1,0 +1,58 @@
+"""What an agent asks to have forgotten: a request, which a person grants or refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from memctl.domain.events.command import BadCommand, Command, Kind, command
+from memctl.domain.events.event import Event, Payload, event
+from memctl.domain.events.feedback import Id, Why
+
+
+@event("forget.requested")
+class ForgetRequested(Payload, frozen=True, kw_only=True, omit_defaults=True):
+    """An agent asked to have a thing forgotten, and why. Nothing is forgotten by that."""
+
+    thing: str
+    why: str = ""
+
+
+@event("forget.refused")
+class ForgetRefused(Payload, frozen=True, kw_only=True, omit_defaults=True):
+    """A person kept a thing that was asked to be forgotten until then."""
+
+    thing: str
+
+
+class _OfThing(Command, frozen=True, kw_only=True):
+    of_place: ClassVar[bool] = True
+
+    thing: Id
+
+    @property
+    def stream(self) -> str:
+        return f"forget/{self.thing}"
+
+
+@command("request-forget")
+class RequestForget(_OfThing, frozen=True, kw_only=True):
+    """Ask a person to have a thing forgotten."""
+
+    refers: ClassVar[dict[str, Kind]] = {"thing": "thing"}
+    why: Why = ""
+
+    def decide(self, history: Sequence[Event]) -> ForgetRequested:
+        return ForgetRequested(thing=self.thing, why=self.why)
+
+
+@command("refuse-forget")
+class RefuseForget(_OfThing, frozen=True, kw_only=True):
+    """Keep a thing that an agent asked to have forgotten. To grant it, forget the thing."""
+
+    refers: ClassVar[dict[str, Kind]] = {"thing": "thing"}
+
+    def decide(self, history: Sequence[Event]) -> ForgetRefused:
+        if self.by != "user":
+            raise BadCommand(why="a person decides what is forgotten")
+        return ForgetRefused(thing=self.thing)

@@ -1,0 +1,93 @@
+"""Who said a thing, and what it may become for that: one type, from the event to the line that an agent is given."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal, NamedTuple
+
+
+class Provenance(StrEnum):
+    """Where words come from."""
+
+    USER_TYPED = "user_typed"
+    USER_PASTED = "user_pasted"
+    CLIENT = "client"
+    AGENT = "agent"
+    SUBAGENT = "subagent"
+    TOOL = "tool"
+    WEB = "web"
+    FILE = "file"
+    IMPORT = "import"
+
+
+Unasked = Literal["everywhere", "in its project", "never"]
+
+
+class May(NamedTuple):
+    """What words of one origin may become."""
+
+    words: str
+    """How people and agents are shown the origin."""
+    level: Literal[0, 2, 3]
+    """The highest level of a claim that no person has confirmed; 0: it makes no claim."""
+    trust: int
+    """Which of two claims that contradict each other stands; `PROVED` is that of a run that passed."""
+    as_users: bool
+    """May be worded as the user's."""
+    unasked: Unasked
+    """Where a hook may give it to an agent, before a person has confirmed it."""
+    crosses: bool
+    """May hold in every project."""
+    counts: bool
+    """A session that says it is a source of its own."""
+
+
+PROVED = 3
+"""Trust in what a run that passed shows."""
+
+MAY: dict[Provenance, May] = {
+    Provenance.USER_TYPED: May("said by you", 3, 4, True, "everywhere", True, True),
+    Provenance.USER_PASTED: May("pasted by you", 0, 0, False, "never", False, False),
+    Provenance.CLIENT: May("put into a prompt by the client", 0, 0, False, "never", False, False),
+    Provenance.AGENT: May("written by an agent", 2, 1, False, "never", False, False),
+    Provenance.SUBAGENT: May("written by a subagent", 2, 1, False, "never", False, False),
+    Provenance.TOOL: May("shown by the work", 3, 2, False, "in its project", True, True),
+    Provenance.WEB: May("from a web page", 2, 1, False, "never", False, False),
+    Provenance.FILE: May("from a file", 2, 1, False, "never", False, False),
+    Provenance.IMPORT: May("imported from another memory", 2, 2, False, "never", True, False),
+}
+"""The one place that says what each origin may become. docs/security.md has this table; a test compares them."""
+
+
+def trust_of(said_by: Provenance, *, proved: bool = False) -> int:
+    """Trust in an origin, or in a run that proved what it said."""
+    return PROVED if proved else MAY[said_by].trust
+
+
+def words_of(said_by: Provenance, *, confirmed: bool = False) -> str:
+    """An origin as it is shown; `confirmed` by a person."""
+    words = MAY[said_by].words
+    return f"{words}, confirmed by you" if confirmed and not MAY[said_by].as_users else words
+
+
+def by_actor(actor: str) -> Provenance:
+    """Who made a statement or a note: a person, where the door knows one for the actor; else an agent."""
+    return Provenance.USER_TYPED if actor == "user" else Provenance.AGENT
+
+
+def table() -> str:
+    """The table in Markdown."""
+    head = (
+        "origin", "shown as", "highest level unconfirmed", "worded as the user's", "given unasked",
+        "may hold in every project", "its sessions count",
+    )  # fmt: skip
+    lines = [f"| {' | '.join(head)} |", f"| {' | '.join('---' for _ in head)} |"]
+    for origin, may in MAY.items():
+        level = f"L{may.level}" if may.level else "a record, no claim"
+        cells = (f"`{origin}`", may.words, level, _yes(may.as_users), may.unasked, _yes(may.crosses), _yes(may.counts))
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _yes(given: bool) -> str:
+    return "yes" if given else "no"
