@@ -202,7 +202,8 @@ def plan(context: ProcessorContext) -> Plan:
 
 def _injected_in_sessions(context: ProcessorContext, memories: list[str]) -> frozenset[str]:
     """Those of some memories that were ever injected for an agent. `memory_feedback` learns of it only when the work in
-    which they were injected is over, and so does not know yet what was injected today. (An index holds the recalls alone.)"""
+    which they were injected is over, and so does not know yet what was injected today. (An index has
+    the recalls alone.)"""
     if not memories:
         return frozenset()
     rows = context.connection.execute(
