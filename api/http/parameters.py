@@ -58,6 +58,16 @@ def _in_digits(given: object) -> object:
 IN_DIGITS = BeforeValidator(_in_digits)
 """Of a whole number of a query or a path: `5.0` and `1_000` are none. It stands last, behind the bounds."""
 
+
+def _without_nul(given: object) -> object:
+    if isinstance(given, str) and "\0" in given:
+        raise ValueError("a text has no NUL")
+    return given
+
+
+WITHOUT_NUL = BeforeValidator(_without_nul)
+"""Of a text of a query or a path: Postgres takes none with a NUL."""
+
 Project = Annotated[
     str | None,
     Query(

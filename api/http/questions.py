@@ -13,7 +13,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from memctl.api.http import openapi
 from memctl.api.http.answers import Answers, now
-from memctl.api.http.parameters import IN_DIGITS, Here, Moment, Project
+from memctl.api.http.parameters import IN_DIGITS, WITHOUT_NUL, Here, Moment, Project
 from memctl.api.reading.places import Places, places_of, project_asked
 from memctl.api.reading.questions import Question, questions
 from memctl.api.reading.reader import Reader
@@ -88,10 +88,10 @@ def _of_request(parameter: Parameter, in_path: bool) -> Parameter:
         if (value := getattr(bounds, name)) is not None
     }
     where = (Path if in_path else Query)(**said)
-    digits = (IN_DIGITS,) if annotation is int else ()
+    more = (IN_DIGITS,) if annotation is int else (WITHOUT_NUL,) if annotation in (str, str | None) else ()
     default = Parameter.empty if in_path else parameter.default
     return parameter.replace(
-        annotation=Annotated[annotation, where, *digits],
+        annotation=Annotated[annotation, where, *more],
         default=default,
         kind=Parameter.KEYWORD_ONLY,
     )

@@ -299,6 +299,10 @@ def _checked(error_types: Sequence[str]) -> tuple[str, str]:
     return (found[1], found[2]) if found is not None else ("", "")
 
 
+LONGEST_BARED = 1_000
+"""Characters of a command that is bared."""
+
+
 def _names_what_to_drop(message: str, failed: str, works: str) -> bool:
     """Whether a call works once it lacks some words, all of which the error named."""
     tried, kept_words = failed.split(), works.split()
@@ -307,8 +311,10 @@ def _names_what_to_drop(message: str, failed: str, works: str) -> bool:
 
 
 def _bare(command: str) -> str:
+    """A command without what stands around it. A long one stays as it is: no lesson names it, and each cut looks it
+    through once more."""
     line = command.strip()
-    while (cut := _AROUND.sub("", line).strip()) != line:
+    while len(line) <= LONGEST_BARED and (cut := _AROUND.sub("", line).strip()) != line:
         line = cut
     return line
 

@@ -179,6 +179,7 @@ def _prompt(text: str, common: LineFields) -> Observation:
 
 def _said(lines: list[str], chat: _Chat, common: LineFields) -> Iterator[Observation]:
     """What aider reports, a block for each line that is understood."""
+    proposed: dict[str, list[dict[str, str]]] | None = None
     for block, line in enumerate(lines):
         if version := _VERSION.fullmatch(line):
             chat.session.agent_version = version[1]
@@ -192,9 +193,12 @@ def _said(lines: list[str], chat: _Chat, common: LineFields) -> Iterator[Observa
             # No id of its own: a call is named by the place of the line that reports it.
             path = applied[1].strip()
             call = f"{common['line']}.{block}"
-            edits = [
-                {"old_string": before, "new_string": after} for of, before, after in _edits(chat.answer) if of == path
-            ]
+            if proposed is None:
+                proposed = {}
+                for of, before, after in _edits(chat.answer):
+                    proposed.setdefault(of, []).append({"old_string": before, "new_string": after})
+            # Applied once: a report of the same path again is of an edit that this answer did not propose.
+            edits = proposed.pop(path, [])
             given: dict[str, Any] = {"file_path": path, **({"edits": edits} if edits else {})}
             yield ToolCalled(tool="edit", call=call, input=given, block=2 * block, **common)
             yield ToolReturned(text=line, tool="edit", call=call, file=path, block=2 * block + 1, **common)

@@ -237,9 +237,10 @@ def _given(type: str, quoted: list[str], blocks: list[Fence]) -> tuple[dict[str,
 def _listed(lines: list[tuple[int, str]], blocks: Sequence[Fence]) -> dict[str, Any]:
     """Arguments in a list of `- name: value`; one of several lines stands in a code block below."""
     given: dict[str, Any] = {}
+    by_start = {block.start: block.text for block in blocks}
     for number, line in lines:
         if found := _ARGUMENT.fullmatch(line):
-            below = next((block.text for block in blocks if number < block.start <= number + 2), "")
+            below = by_start.get(number + 1, by_start.get(number + 2, ""))
             given[found["name"]] = below if found["value"] is None else found["value"]
     return given
 

@@ -16,6 +16,7 @@ from memctl.domain.failures.explanations import sentences
 from memctl.domain.failures.signatures import errors_in
 from memctl.domain.failures.templates import plain, template_of
 from memctl.domain.knowledge.acting import acts
+from memctl.domain.knowledge.strategies import of_call
 from memctl.domain.language.claims import _sentences, claims_in, own_prose
 from memctl.domain.language.decisions import decisions_by_agent, decisions_by_user
 from memctl.domain.language.hypotheses import findings_in
@@ -61,6 +62,7 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "is_complaint": is_complaint,
     "libraries_declared": lambda text: libraries_declared("go.mod", text, "/work"),
     "libraries_installed": lambda text: libraries_installed(text, "/work"),
+    "lessons_of_calls": lambda text: of_call(f"x {text}", f"y {text}", "an error"),
     "manifest_in": lambda text: manifest_in("go.mod", text),
     "manifest_in_toml": lambda text: manifest_in("pyproject.toml", text),
     "sentences_of_claims": lambda text: list(_sentences(text)),
@@ -116,7 +118,7 @@ JOINTS = st.sampled_from(("", " ", "\n", "\n  ", "\t", ": ", "\x1b[0m", "é", "\
 def test_a_text_of_eight_times_the_length_takes_some_eight_times_as_long(name: str) -> None:
     function = FUNCTIONS[name]
     function("what is made at the first call")
-    for unit in (NINE_LINES, NINE_LINES.strip().splitlines()[0].strip() + "\n", "a.", "a. ", "’"):
+    for unit in (NINE_LINES, NINE_LINES.strip().splitlines()[0].strip() + "\n", "a.", "a. ", "’", " | cat", "cd a; "):
         expect_linear(function, unit)
 
     @settings(max_examples=15, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))

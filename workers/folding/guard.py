@@ -185,21 +185,26 @@ class _Guard:
             os.close(ended)
         return self._ended()
 
-    def _ended(self) -> int | Stuck:
-        """The exit code of the process that has ended by itself, or what it was at where it crashed."""
+    def _ended(self) -> int | Stuck | None:
+        """The exit code of the process that has ended by itself, or what it was at where it crashed (None: nobody
+        knows)."""
         code = os.waitstatus_to_exitcode(os.waitpid(self._child, 0)[1])
         if self._asked is not None:
             return 0
-        crashed = self._crashed(-code) if -code in CRASHES else None
-        return code if crashed is None else crashed
+        return self._crashed(-code) if -code in CRASHES else code
 
     def _crashed(self, signum: int) -> Stuck | None:
-        """What the thread was at in which the process crashed; None where it was at nothing that is known."""
+        """What the thread was at in which the process crashed; None where it was at nothing that is known.
+
+        Threads that code in C made for itself are unknown to Python. Texts are embedded by such, so they are suspected.
+        """
         found = frames.read(self._frames)
         ident, stack = frames.crashed_thread(found)
         log.error("%s ended the process; its frames were\n%s", signal.Signals(signum).name, found or "(none)")
-        at = next((each for each in self._board.at() if each.ident == ident), None)
-        work = self._board.work(at) if at is not None else None
+        every = [(each, self._board.work(each)) for each in self._board.at()]
+        at, work = next(((each, work) for each, work in every if each.ident == ident), (None, None))
+        if at is None:
+            at, work = next(((each, work) for each, work in every if work and work.kind == "texts"), (None, None))
         if at is None or work is None:
             return None
         return Stuck(work, at.piece, frames.place(stack), 0.0, signal.Signals(signum).name)

@@ -327,9 +327,10 @@ class OutboxLoop:
         self._embed = threading.Event()
         self._threads: list[threading.Thread] = []
 
-    def start(self) -> None:
+    def start(self, after_s: float = 0.0) -> None:
+        """Start both threads; points are written from so many seconds on."""
         self._threads = [
-            threading.Thread(target=self._write_loop, name="outbox", daemon=True),
+            threading.Thread(target=self._write_loop, args=[after_s], name="outbox", daemon=True),
             threading.Thread(target=self._embed_loop, name="embedder", daemon=True),
         ]
         for thread in self._threads:
@@ -352,7 +353,10 @@ class OutboxLoop:
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
 
-    def _write_loop(self) -> None:
+    def _write_loop(self, after_s: float) -> None:
+        if after_s:
+            log.error("points are written in %.0f s: the process ended as it wrote some", after_s)
+            self._stop.wait(after_s)
         self._until_stopped(self._write, self._moved)
 
     def _embed_loop(self) -> None:

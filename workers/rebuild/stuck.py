@@ -47,6 +47,9 @@ UNKNOWN = UUID(int=0)
 _LEASE_S = 5.0
 """How long to wait for the lease of what is set aside: whoever holds it will find it out by itself."""
 
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 600.0
+"""How long points wait after a crash at first (twice that), and at most."""
+
 TRY_FOR_S, LOOK_EVERY_S = 60.0, 0.5
 """How long those that were set aside are waited for, until all that came with them has been read."""
 
@@ -109,6 +112,13 @@ def leave_to_words(connection: Connection, before: Before, embedders: Embedders)
                 log.error("memory %s is found by its words alone: its text ends the embedder's process", key[1])
             except EmbedderFailed as problem:
                 log.warning("a text could not be tried: %s", problem)
+
+
+def pause_of_points(before: Before) -> float:
+    """Seconds for which no point is written to the vector store, where processes before this one crashed as they wrote
+    some: folds go on meanwhile, and searches by the rows that there are."""
+    crashed = sum(bool(each.crash) and each.work.kind == "points" for each in before.stuck)
+    return min(FIRST_PAUSE_S * 2**crashed, LONGEST_PAUSE_S) if crashed else 0.0
 
 
 def _park(connection: Connection, generation: int, fault: Fault) -> None:

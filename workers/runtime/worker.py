@@ -104,7 +104,7 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     sweeper = Sweeper(Drainer(database_url, settings.read_batch), queue.connect(redis_url), here, outbox.moved)
     sweeping = threading.Thread(target=sweeper.run, args=[stop], name="sweeper", daemon=True)
     sweeping.start()
-    outbox.start()
+    outbox.start(after_s=stuck.pause_of_points(before))
     endless = Counter(each.work.name.split()[0] for each in before.stuck if each.work.kind == "processor")
     # Apart, for an answer of a model may take minutes.
     processors = [ProcessorLoop(settings, each, stop, endless) for each in (by_rule(), by_model(settings)) if each]
