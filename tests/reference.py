@@ -213,8 +213,8 @@ FACING = ("domain.events.", "api.", "cli.", "infra.hook.", "infra.hooks.", "infr
 def _limits() -> Iterator[str]:
     yield "# Limits\n"
     yield "What is bounded where input comes in and answers go out, by module: so many characters, rows, seconds. Names"
-    yield "that end in `_S` are seconds. The code has the reason beside each. The code alone has the limits of folds and"
-    yield "loops, and those whose names begin with `_`.\n"
+    yield "that end in `_S` are seconds. The code has the reason beside each. Limits of folds and loops, and"
+    yield "names that begin with `_`, stand in the code alone.\n"
     met = [each for each in every_limit() if not each.name.startswith("_") and f"{each.module}.".startswith(FACING)]
     for module, found in groupby(met, key=lambda limit: limit.module):
         yield f"- `{module}`: {'; '.join(_limits_of_one_reason(list(each)) for _, each in groupby(found, _reason))}"
@@ -276,9 +276,9 @@ def _api() -> Iterator[str]:
     shared["limit"] += f" {usual} where no other default is named."
     shared["here"] += " Every route that takes `project` takes it."
     yield "# API\n"
-    yield "Under the API's address (`memctl config`), with `Authorization: Bearer TOKEN`. A line has the first sentence of"
-    yield "a route's description. The rest, schemas and examples are at `/v1/openapi.json`. Errors are problem documents"
-    yield "(RFC 9457).\n"
+    yield "Under the API's address (`memctl config`), with `Authorization: Bearer TOKEN`. A line has the first sentence"
+    yield "of a route's description. All of it, schemas and examples are at `/v1/openapi.json`. Errors are problem"
+    yield "documents (RFC 9457).\n"
     yield f"The header `{SPACE}` may name the space that is meant, as verbs do where `space` is set; an API that"
     yield "answers for another refuses it with 421.\n"
     yield "## Parameters of several routes\n"
