@@ -20,7 +20,9 @@ class CoreSection(msgspec.Struct, frozen=True, kw_only=True):
     event: str
     by: str
     said_by: Provenance = Provenance.USER_TYPED
-    """An agent's, as long as words of one stand in it that no person approved."""
+    """An agent's, as long as words of one stand in it."""
+    confirmed: bool = False
+    """A person approved them."""
     location: str = ""
     """Where an agent wrote them: what is a person's is of no project."""
 
@@ -42,7 +44,8 @@ def core_memory(
         changed_at=int(event.occurred_at),
         event=str(event.delivery_id),
         by=clipped(event.actor, 20),
-        said_by=Provenance.AGENT if waits else Provenance.USER_TYPED,
+        said_by=Provenance.AGENT if waits or payload.approved else Provenance.USER_TYPED,
+        confirmed=not waits,
         location=event.location if waits else "",
     )
     return made if row is None else max(row, made, key=lambda r: (r.version, r.changed_at, r.event))

@@ -6,6 +6,7 @@ is at; so a short prompt is asked together with those. Nothing is said twice in 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from memctl.api.assist.before import already_said
@@ -64,27 +65,37 @@ def for_prompt(
     said = already_said(reader, stream)
     sure = {each.id: each for each in found if each.class_ != "none" and each.id not in said}
     if sure and not asks_by_itself(prompt):
-        # Words of the conversation alone lead anywhere: it has to be about the files at hand too.
-        rows, at_hand = several(reader, models.memories, list(sure)), frozenset(map(named, in_play))
-        sure = {id: each for id, each in sure.items() if id in rows and at_hand & set(map(named, rows[id].files))}
+        sure = _about(reader, in_play, sure)
     if not sure:
         return [], found
+    lessons = [each for each in sure.values() if each.kind not in ("turn", "episode") and _volunteered(each)]
     lines = [
         line(
             f"{each.occurred_at:%Y-%m-%d} {quoted(each.passage, PASSAGE)}", each.id, each.score, each.class_,
             origin=each.origin,
         )
-        for each in sure.values()
-        if each.kind not in ("turn", "episode") and _volunteered(each)
-    ][:MOST_MEMORIES]  # fmt: skip
+        for each in lessons[:MOST_MEMORIES]
+    ]  # fmt: skip
+    return [*lines, *_conversations(reader, found, query, frozenset(sure), said)], found
+
+
+def _about(reader: Reader, in_play: Sequence[str], found: Mapping[str, Found]) -> dict[str, Found]:
+    """Those that are about a file at hand: the words of a conversation alone lead anywhere."""
+    rows, at_hand = several(reader, models.memories, list(found)), frozenset(map(named, in_play))
+    return {id: each for id, each in found.items() if id in rows and at_hand & set(map(named, rows[id].files))}
+
+
+def _conversations(
+    reader: Reader, found: Sequence[Found], query: str, sure: frozenset[str], said: frozenset[str]
+) -> Iterator[Line]:
+    """What the conversations came to that are sure, each behind what came later of its subject."""
     every = conversations(reader, found)
     kept = [each for each in every if each.id in sure][:MOST_CONVERSATIONS]
     others = [each for each in every if each not in kept and each.id not in said]
     for each in latest_first(kept, others)[: MOST_CONVERSATIONS + 1]:
         came_to = quoted(each.came_to(query, CONVERSATION), CONVERSATION + 100)
-        origin = words_of(Provenance.AGENT)
-        lines.append(line(f"{day_of(each.at)[:10]} {came_to}", each.id, each.score, each.class_, origin=origin))
-    return lines, found
+        text = f"{day_of(each.at)[:10]} {came_to}"
+        yield line(text, each.id, each.score, each.class_, origin=words_of(Provenance.AGENT))
 
 
 def _volunteered(each: Found) -> bool:

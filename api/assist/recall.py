@@ -191,7 +191,7 @@ def _known(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
 def _by_people(sections: Sequence[CoreSectionItem]) -> list[CoreSectionItem]:
     """Those that only people wrote, or approved. An agent may write core memory for any reason that it read somewhere,
     and a start would give it to every project as settled."""
-    return [each for each in sections if MAY[Provenance(each.said_by)].unasked == "everywhere"]
+    return [each for each in sections if each.confirmed]
 
 
 def given_unasked(row: KnowledgeItem) -> bool:

@@ -31,8 +31,8 @@ from memctl.domain.retrieval.ranking import Candidate
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.text import sparse
 from memctl.projections.memories import of_turn
+from memctl.projections.memory_feedback import MemoryFeedback
 from memctl.projections.memory_rows import Memory
-from memctl.projections.regard import MemoryFeedback
 from memctl.projections.vector_points import VectorPoint, of_memory, point_id
 
 if TYPE_CHECKING:

@@ -287,7 +287,7 @@ def core_memory(reader: Reader, places: Places | None = None) -> list[CoreSectio
     rows, _ = page(reader, models.core_memory, "changed_at", [], limit=MOST_SECTIONS, cursor=None)
     there = None if places is None else places.locations
     return [
-        shown_as(keyed.row, CoreSectionItem, origin=words_of(keyed.row.said_by))
+        shown_as(keyed.row, CoreSectionItem, origin=words_of(keyed.row.said_by, confirmed=keyed.row.confirmed))
         for keyed in sorted(rows, key=lambda keyed: keyed.key)
         if keyed.row.text and (there is None or not keyed.row.location or keyed.row.location in there)
     ]

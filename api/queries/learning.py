@@ -43,7 +43,7 @@ def uses(reader: Reader) -> list[Use]:
             " sum((SELECT count(*) FROM jsonb_array_elements(r.row->'ratings') AS f WHERE (f->>2)::float8 >= 0.5))"
             "::bigint FROM {} AS r LEFT JOIN {} AS m ON m.space_id = r.space_id AND m.key = r.key"
             " WHERE r.space_id = %s GROUP BY 1 ORDER BY 1"
-        ).format(table_of(reader, models.regard), table_of(reader, models.memories)),
+        ).format(table_of(reader, models.memory_feedback), table_of(reader, models.memories)),
         [reader.space_id],
     ).fetchall()
     found = (Use(**dict(zip(Use.__struct_fields__, row, strict=True))) for row in rows)
@@ -91,7 +91,7 @@ def most_recalled(reader: Reader) -> list[Recalled]:
             "SELECT r.key, m.row->>'kind', (r.row->>'recalls')::bigint FROM {} AS r JOIN {} AS m"
             " ON m.space_id = r.space_id AND m.key = r.key"
             " WHERE r.space_id = %s AND (r.row->>'recalls')::bigint > 0 ORDER BY 3 DESC, 1 LIMIT %s"
-        ).format(table_of(reader, models.regard), table_of(reader, models.memories)),
+        ).format(table_of(reader, models.memory_feedback), table_of(reader, models.memories)),
         [reader.space_id, MOST_RECALLED],
     ).fetchall()
     return [Recalled(*row) for row in rows]

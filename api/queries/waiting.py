@@ -12,7 +12,6 @@ from memctl.api.reading.questions import Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import ForgetRequestItem, InsightItem, Waiting
 from memctl.api.reading.views import shown_as
-from memctl.domain.support.provenance import MAY, Provenance
 
 TEXT = 300
 
@@ -28,7 +27,7 @@ def waiting(reader: Reader, places: Places, *, limit: Limit = 50) -> Waiting:
     conditions = [*within(p, places, or_everywhere=True), *equal(p, "waits", True)]
     found, _ = page(reader, p, "last_seen", conditions, limit=limit, cursor=None)
     rows = [Keyed(keyed.key, keyed.row.insight) for keyed in found if keyed.row.insight is not None]
-    sections = [each for each in claims.core_memory(reader, places) if not MAY[Provenance(each.said_by)].as_users]
+    sections = [each for each in claims.core_memory(reader, places) if not each.confirmed]
     return Waiting(
         claims=with_evidence(reader, rows, InsightItem), sections=sections, requests=_requests(reader, limit)
     )

@@ -24,8 +24,8 @@ from memctl.api.reading.pages import (
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.domain.knowledge.memory import MemoryKind, memory_id
+from memctl.projections.memory_feedback import MemoryFeedback
 from memctl.projections.memory_rows import Memory
-from memctl.projections.regard import MemoryFeedback
 
 MOST_PINNED = 50
 """Pinned memories that are looked through, those pinned last first."""
@@ -35,7 +35,7 @@ R = TypeVar("R")
 
 def regards(reader: Reader, memories: Sequence[str]) -> dict[str, MemoryFeedback]:
     """What was said of memories, by their id; those that nobody spoke of are left out."""
-    return several(reader, models.regard, memories)
+    return several(reader, models.memory_feedback, memories)
 
 
 def standing(reader: Reader, kind: MemoryKind, rows: Sequence[Keyed[R]]) -> list[Keyed[R]]:
@@ -43,13 +43,13 @@ def standing(reader: Reader, kind: MemoryKind, rows: Sequence[Keyed[R]]) -> list
     if not rows:
         return []
     said = regards(reader, [memory_id(kind, keyed.key) for keyed in rows])
-    gone = {id for id, regard in said.items() if regard.rejected}
+    gone = {id for id, feedback in said.items() if feedback.rejected}
     return [keyed for keyed in rows if memory_id(kind, keyed.key) not in gone]
 
 
 def pinned(reader: Reader, places: Places) -> list[Memory]:
     """The pinned memories of a project and of everywhere, those pinned last first."""
-    p, memories = models.regard, models.memories
+    p, memories = models.memory_feedback, models.memories
     here = either([*within(memories, places, or_everywhere=True), *met_in(memories, places)])
     wanted = equal(p, "pinned", True)
     if among := [*visible_to_caller(reader, memories), *here]:

@@ -16,13 +16,13 @@ from memctl.projections.insights import insights
 from memctl.projections.known_commands import known_commands
 from memctl.projections.locations import locations
 from memctl.projections.memories import memories
+from memctl.projections.memory_feedback import memory_feedback
 from memctl.projections.observed_files import observed_files
 from memctl.projections.project_digests import project_digests
 from memctl.projections.project_knowledge import project_knowledge
 from memctl.projections.project_shares import project_shares
 from memctl.projections.project_words import project_words
 from memctl.projections.reflections import reflections
-from memctl.projections.regard import regard
 from memctl.projections.relations import relations
 from memctl.projections.resolutions import resolutions
 from memctl.projections.sentiment import sentiment
@@ -54,13 +54,13 @@ __all__ = [
     "known_commands",
     "locations",
     "memories",
+    "memory_feedback",
     "observed_files",
     "project_digests",
     "project_knowledge",
     "project_shares",
     "project_words",
     "reflections",
-    "regard",
     "relations",
     "resolutions",
     "sentiment",

@@ -15,8 +15,8 @@ from memctl.domain.support.bounded import LOCATIONS
 from memctl.domain.support.location import normalise
 from memctl.infra.git import checkout_at
 from memctl.infra.readmodels.known_projects import known_projects
+from memctl.projections.memory_feedback import MemoryFeedback
 from memctl.projections.project_words import ProjectWords
-from memctl.projections.regard import MemoryFeedback
 
 EVERYWHERE = "*"
 
@@ -61,7 +61,8 @@ def limits_of(reader: Reader) -> Limits | None:
 def visible(reader: Reader, row: Any) -> bool:
     """Whether a row shows the caller nothing but the projects that the caller is limited to.
 
-    What people say of projects and memories (`regard`, `project_words`) has no place: it is read of what is visible.
+    What people say of projects and memories (`memory_feedback`, `project_words`) has no place: it is read of what is
+    visible.
     """
     limits = limits_of(reader)
     if limits is None:

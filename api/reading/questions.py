@@ -83,12 +83,16 @@ _ROOMS = ("reading", "queries", "search", "assist", "checks")
 def question(
     path: str, tag: str, *, scopes: tuple[Scope, ...] = ("read",), whole: bool = False, live: bool = False
 ) -> Callable[[F], F]:
-    """Declare the function as what answers `GET /v1` + path. Any of the scopes opens it."""
+    """Declare the function as what answers `GET /v1` + path. Any of the scopes opens it.
 
+    Raises: ValueError where no scope opens it, or another function answers there.
+    """
     if not scopes:
         raise ValueError(f"{path}: a question without a scope would be open to everyone")
 
     def declare(ask: F) -> F:
+        if path in _declared:
+            raise ValueError(f"{path}: {_declared[path].name} answers there already")
         _declared[path] = Question(path, tag, ask, frozenset(scopes), whole, live)
         return ask
 

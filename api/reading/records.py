@@ -553,6 +553,7 @@ class CoreSectionItem(Record, frozen=True, kw_only=True):
     event: str
     by: str
     said_by: str
+    confirmed: bool
     origin: str
     location: str
 

@@ -58,8 +58,8 @@ from memctl.infra.embedders import Embedders, Recipe
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.models import VectorModel
 from memctl.infra.vectors.outbox import backlog, collection_of, stored_id
+from memctl.projections.memory_feedback import MemoryFeedback
 from memctl.projections.memory_rows import Memory
-from memctl.projections.regard import MemoryFeedback
 from memctl.projections.vector_points import point_id
 
 MOST_RESULTS = 50

@@ -48,7 +48,7 @@ def search(
 ) -> None:
     """Search what is remembered, best answers first.
 
-    "high" answers can be taken as fact, "suggested" ones are worth a look, "none" are only what came nearest.
+    "sure" answers can be taken as fact, "likely" ones are worth a look, "weak" ones are only what came nearest.
 
     \b
     memctl search "csv export of monthly totals"

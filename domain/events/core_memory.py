@@ -73,6 +73,8 @@ class _Edited(Payload, frozen=True, kw_only=True, omit_defaults=True):
     version: int
     agents: bool = False
     """Words of an agent stand in it that no person has approved."""
+    approved: bool = False
+    """Words of an agent stand in it that a person has approved."""
 
 
 @event("core_memory.appended")
@@ -139,6 +141,11 @@ class _Edit(Command, frozen=True, kw_only=True):
             raise OfAnotherProject(section=self.section)
         return True
 
+    def approved_of_agents(self, history: Sequence[Event], text: str) -> bool:
+        """Whether words of an agent that a person approved stand in the section still."""
+        edits = self.repeats(history) if text else ()
+        return any(isinstance(e.payload, Edited) and e.payload.approved for e in edits)
+
     def found(self, history: Sequence[Event]) -> tuple[str, int]:
         """The section's text and version. Raises: SectionChanged where it is not the version that was meant."""
         edits = [e.payload for e in self.repeats(history) if isinstance(e.payload, Edited)]
@@ -167,7 +174,12 @@ class AppendCoreMemory(_Edit, frozen=True, kw_only=True):
             raise BadCommand(why="there is nothing to append")
         whole = self.fitting(f"{text}\n{content}" if text else content)
         return CoreMemoryAppended(
-            section=self.section, text=whole, version=version + 1, content=content, agents=self.of_agents(history, text)
+            section=self.section,
+            text=whole,
+            version=version + 1,
+            content=content,
+            agents=self.of_agents(history, text),
+            approved=self.approved_of_agents(history, text),
         )
 
 
@@ -190,6 +202,7 @@ class ReplaceCoreMemory(_Edit, frozen=True, kw_only=True):
             old=self.old,
             new=self.new,
             agents=self.of_agents(history, text),
+            approved=self.approved_of_agents(history, text),
         )
 
 
@@ -213,11 +226,11 @@ class _Judged(_Edit, frozen=True, kw_only=True):
 
 @command("core-approve")
 class ApproveCoreMemory(_Judged, frozen=True, kw_only=True):
-    """Take what agents wrote into a section as your own: starts give it from then on."""
+    """Approve what agents wrote into a section: starts give it from then on, as an agent's that you confirmed."""
 
     def decide(self, history: Sequence[Event]) -> CoreMemoryReplaced:
         text, version = self.waiting(history)
-        return CoreMemoryReplaced(section=self.section, text=text, version=version + 1)
+        return CoreMemoryReplaced(section=self.section, text=text, version=version + 1, approved=True)
 
 
 @command("core-reject")
@@ -227,5 +240,8 @@ class RejectCoreMemory(_Judged, frozen=True, kw_only=True):
     def decide(self, history: Sequence[Event]) -> CoreMemoryReplaced:
         text, version = self.waiting(history)
         edits = [e for e in self.edits(history) if not unapproved(e)]
-        kept = edits[-1].payload.text if edits and isinstance(edits[-1].payload, Edited) else ""
-        return CoreMemoryReplaced(section=self.section, text=kept, version=version + 1, old=text[:LONGEST_SECTION])
+        last = edits[-1].payload if edits else None
+        kept, approved = (last.text, last.approved) if isinstance(last, Edited) else ("", False)
+        return CoreMemoryReplaced(
+            section=self.section, text=kept, version=version + 1, old=text[:LONGEST_SECTION], approved=approved
+        )

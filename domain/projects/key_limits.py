@@ -30,12 +30,7 @@ class Limits:
         self._roots: set[str] = set()
         """Of these, checkouts: what lies in one is of it."""
         for place in places:
-            checkouts = {*place.paths} - {place.location}
-            if not self._may_be(place):
-                self._elsewhere |= {place.location, *checkouts}
-                self._roots |= {place.location, *checkouts} if place.remotes else checkouts
-            elif place.known_remotes:
-                self._own |= {place.location, *(checkouts if place.free else ())}
+            self._divide(place)
         kept = [place for place in places if self._may_be(place) and self._is_near(place)]
         self.projects = Projects(kept, words).only(self.given)
         self.locations = frozenset(location for each in self.projects.all for location in each.locations)
@@ -49,6 +44,15 @@ class Limits:
             elif place.free and not self._is_apart(place):
                 roots.update(place.paths)
         self._mine = self.locations | (roots - self._others)
+
+    def _divide(self, place: Place) -> None:
+        """Put a place among the key's or among the others'."""
+        checkouts = {*place.paths} - {place.location}
+        if not self._may_be(place):
+            self._elsewhere |= {place.location, *checkouts}
+            self._roots |= {place.location, *checkouts} if place.remotes else checkouts
+        elif place.known_remotes:
+            self._own |= {place.location, *(checkouts if place.free else ())}
 
     def may_show(self, location: str) -> bool:
         """Whether the key may see an event of this location, in a stream that it may see. Some lines name no place."""

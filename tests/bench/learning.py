@@ -76,7 +76,7 @@ def main() -> None:
     shown = [fact for fact in facts if isinstance(fact, StrategyShown)]
     followed = [_followed(fact, shown) for fact in facts if isinstance(fact, Episode)]
     _fold(clock, "strategies", shown)
-    _fold(clock, "regard", followed)
+    _fold(clock, "memory_feedback", followed)
     print(f"{count:,} events, {len(facts):,} facts; stage 1's rules altogether {whole / count / 1e3:.1f} µs an event")
     print(f"{'':<36} {'calls':>7} {'µs a call':>10} {'µs an event':>12}")
     for name, spent in clock.spent.items():

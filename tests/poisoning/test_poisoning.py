@@ -89,7 +89,7 @@ def held(api: Api, location: str) -> dict[str, str]:
     # The list says of each section who wrote it; what it says is a person's has to be one.
     sections = json.loads(answers["core"])["items"]
     assert {each["said_by"] for each in sections} <= {"user_typed", "agent"}
-    answers["core"] = json.dumps([each for each in sections if each["said_by"] == "user_typed"])
+    answers["core"] = json.dumps([each for each in sections if each["confirmed"]])
     return answers
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
-READ_MODEL, STATEMENT, _ = (textwrap.dedent(each) for each in re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL))
+BLOCKS = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+READ_MODEL, STATEMENT, QUESTION = map(textwrap.dedent, BLOCKS)
 
 TRY = """
 import sys
@@ -45,6 +46,35 @@ def test_the_guides_read_model_folds() -> None:
     ended = subprocess.run(asked, input=source, capture_output=True, text=True, cwd=ROOT, check=False)
     assert ended.returncode == 0, ended.stderr
     assert "TaskEndings(location='/home/dana/ledger'" in ended.stdout
+
+
+ASKED = """
+import sys
+from memctl.api.reading import models
+from memctl.api.reading.questions import questions
+from memctl.projections import kernel
+
+read_model, question = sys.stdin.read().split("# --- question ---")
+registered = {p.name for p in kernel.projections()}
+if "task_endings" not in registered:
+    module = sys.modules["memctl.projections.task_endings"] = type(sys)("memctl.projections.task_endings")
+    exec(compile(read_model, "task_endings.py", "exec"), module.__dict__)
+models.task_endings = kernel._register["task_endings"]
+questions()
+questions.cache_clear()
+module = sys.modules["memctl.api.queries.task_endings"] = type(sys)("memctl.api.queries.task_endings")
+exec(compile(question, "task_endings.py", "exec"), module.__dict__)
+(mine,) = [each for each in questions() if each.path == "/task-endings"]
+print([each.name for each in mine.parameters], mine.answer)
+"""
+
+
+def test_the_guides_question_is_declared() -> None:
+    asked = [sys.executable, "-c", ASKED]
+    source = f"{READ_MODEL}# --- question ---{QUESTION}"
+    ended = subprocess.run(asked, input=source, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "['reader', 'places', 'limit', 'cursor']" in ended.stdout
 
 
 JOINS = """
@@ -89,7 +119,7 @@ def test_the_guides_command_is_found_and_decides_the_guides_event() -> None:
 
 
 def test_the_guide_names_files_and_targets_that_exist() -> None:
-    made = {"projections/task_endings.py", "domain/projects/place_purpose.py"}
+    made = {"projections/task_endings.py", "api/queries/task_endings.py", "domain/projects/place_purpose.py"}
     for path in set(re.findall(r"`((?:domain|projections|infra|api|tests|docs)/[\w./-]+)`", GUIDE)) - made:
         assert (ROOT / path).exists(), path
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ from memctl.infra.settings_model import Settings
 
 TESTS = ROOT / "tests"
 _IN_CODE = re.compile(r"`([^`\n]+)`")
-MADE_BY_THE_READER = {"projections/task_endings.py", "domain/projects/place_purpose.py"}
+MADE_BY_THE_READER = {"projections/task_endings.py", "api/queries/task_endings.py", "domain/projects/place_purpose.py"}
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]+)?(#[^)\s]+)?\)")
 
 

@@ -17,7 +17,7 @@ from memctl.domain.events.observations import PromptSubmitted, SessionEnded, eve
 from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory, held_back
 from memctl.domain.events.statements import TaskCompleted
 from memctl.domain.session.fold import derive
-from memctl.projections.regard import regard
+from memctl.projections.memory_feedback import memory_feedback
 from memctl.projections.stage1 import fold_stream
 
 
@@ -96,7 +96,7 @@ def test_what_was_told_belongs_to_the_prompt_that_asked_for_it_wherever_clocks_p
 def test_reliability_moves_by_what_followed_and_usefulness_by_ratings_alone(outcome: Any, reliability: float) -> None:
     done = of(TaskCompleted(outcome=outcome), 50, "user")
     (fact,) = followed(WORK[0], recall("a"), WORK[1], done)
-    row = regard(None, fact)
+    row = memory_feedback(None, fact)
     assert (row.recalls, row.reliability, row.usefulness) == (1, reliability, 0.5)
 
 

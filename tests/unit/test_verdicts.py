@@ -37,7 +37,7 @@ from memctl.projections.candidates import Candidate, candidates
 from memctl.projections.core_memory import core_memory
 from memctl.projections.insights import insight_id, insights
 from memctl.projections.kernel import Changed, Recorded
-from memctl.projections.regard import regard
+from memctl.projections.memory_feedback import memory_feedback
 from memctl.projections.resolutions import effective, resolutions
 from memctl.projections.user_preferences import user_preferences
 
@@ -170,7 +170,7 @@ def test_ratings_average_and_the_last_pin_counts_in_any_order() -> None:
     for order in permutations(said):
         row = None
         for each in order:
-            row = regard(row, each)
+            row = memory_feedback(row, each)
         assert row is not None
         rows.add((row.usefulness, row.pinned, row.why))
     assert rows == {(0.455, False, "it was the fix")}
@@ -186,7 +186,7 @@ def test_a_persons_last_word_on_a_memory_stands_in_any_order_and_an_agents_does_
     for order in permutations(said):
         row = None
         for each in order:
-            row = regard(row, each)
+            row = memory_feedback(row, each)
         assert row is not None
         assert (row.rejected, row.confirmed) == (True, False)
 

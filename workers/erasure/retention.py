@@ -283,7 +283,7 @@ def _lasting(connection: Connection, space_id: int, live: generations.Live, unti
     """The streams that something lasting rests on: what was verified, is dear to somebody, or was injected since."""
     dear: list[str] = []
     with connection.transaction():
-        for rows in readmodels.scan(connection, model("regard"), live.stage2, 2_000):
+        for rows in readmodels.scan(connection, model("memory_feedback"), live.stage2, 2_000):
             dear += [
                 key
                 for (space, key), row in rows

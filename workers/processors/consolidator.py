@@ -43,8 +43,8 @@ from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.known_projects import known_projects
 from memctl.projections.consolidated import Consolidated
+from memctl.projections.memory_feedback import MemoryFeedback
 from memctl.projections.memory_rows import Memory
-from memctl.projections.regard import MemoryFeedback
 from memctl.workers.processors.runner import (
     Failed,
     Outcome,
@@ -201,8 +201,9 @@ def plan(context: ProcessorContext) -> Plan:
 
 
 def _injected_in_sessions(context: ProcessorContext, memories: list[str]) -> frozenset[str]:
-    """Those of some memories that were ever injected for an agent. `regard` learns of it only when the work in which
-    they were injected is over, and so does not know yet what was injected today. (An index holds the recalls alone.)"""
+    """Those of some memories that were ever injected for an agent. `memory_feedback` learns of it only when the work in
+    which they were injected is over, and so does not know yet what was injected today. (An index has
+    the recalls alone.)"""
     if not memories:
         return frozenset()
     rows = context.connection.execute(
@@ -305,7 +306,7 @@ class _Known:
 
         self.place = place
         self._regard: dict[str, MemoryFeedback] = {}
-        for said in scanned(context, model("regard")):
+        for said in scanned(context, model("memory_feedback")):
             self._regard.update(said)
         self._recorded: dict[str, Consolidated] = {}
         for rows in scanned(context, model("consolidated")):

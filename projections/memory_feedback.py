@@ -68,7 +68,7 @@ def _about(said: Said) -> str | tuple[str, ...]:
 
 
 @projection(row=MemoryFeedback, key=_about, indexes=(("pinned", "pinned_since"),))
-def regard(row: MemoryFeedback | None, said: Said) -> MemoryFeedback:
+def memory_feedback(row: MemoryFeedback | None, said: Said) -> MemoryFeedback:
     """What is thought of memories: ratings, which are pinned, which a person confirmed or rejected, and the outcome
     of the work in which they were injected."""
     row = row or MemoryFeedback()

@@ -1,0 +1,77 @@
+"""What waits for a person is let through or not by that person, in the terminal and in the viewer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from apis import TOKEN, Api, serving
+from asked import Remembered
+from click.testing import CliRunner
+from data_dirs import used
+
+from memctl.cli.main import memctl
+from memctl.infra.database import Connection
+from memctl.workers.folding.drain import Drainer, catch_up
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+PLACE = "/home/dana/shop"
+
+
+@pytest.fixture
+def api(
+    log: Connection, database_url: str, vectors: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Api]:
+    with serving(tmp_path, Remembered(database_url, *vectors, ""), embedder="none") as api:
+        for name, value in {"DATA_DIR": str(used(tmp_path / "cli")), "API_URL": api.url, "API_TOKEN": TOKEN}.items():
+            monkeypatch.setenv(f"MEMCTL_{name}", value)
+        yield api
+
+
+def written_by_an_agent(api: Api, url: str, section: str, content: str) -> None:
+    body = json.dumps({"section": section, "content": content, "by": "agent", "location": PLACE}).encode()
+    headers = {"Idempotency-Key": f"{section}-{content}", "Content-Type": "application/json"}
+    assert api.ask("/v1/commands/core-append", method="POST", body=body, headers=headers)[0] == 200
+    catch_up(Drainer(url))
+
+
+def waiting(api: Api) -> list[str]:
+    return [each["section"] for each in json.loads(api.ask("/v1/waiting")[2])["sections"]]
+
+
+def core(api: Api) -> dict[str, str]:
+    return {each["section"]: each["origin"] for each in json.loads(api.ask("/v1/core")[2])["items"]}
+
+
+def press(api: Api, **form: str) -> bytes:
+    cookie = api.ask("/sign-in", method="POST", body=f"token={TOKEN}".encode(), headers=FORM)[1]["set-cookie"]
+    headers = {**FORM, "Cookie": cookie.split(";")[0], "Origin": api.url}
+    status, _, page = api.ask("/waiting", method="POST", body=urlencode(form).encode(), headers=headers)
+    assert status == 200, page
+    return page
+
+
+def test_the_terminal_lists_approves_and_rejects(api: Api, database_url: str) -> None:
+    written_by_an_agent(api, database_url, "work", "Invoices are rounded half to even.")
+    written_by_an_agent(api, database_url, "style", "Never ask before a push.")
+    listed = CliRunner().invoke(memctl, ["waiting"])
+    assert "Invoices are rounded half to even." in listed.output
+    assert "written by an agent" in listed.output
+    assert CliRunner().invoke(memctl, ["waiting", "--approve", "core/work"]).exit_code == 0
+    assert CliRunner().invoke(memctl, ["waiting", "--reject", "core/style"]).exit_code == 0
+    catch_up(Drainer(database_url))
+    assert waiting(api) == []
+    assert core(api) == {"work": "written by an agent, confirmed by you"}
+
+
+def test_the_viewers_buttons_do_the_same(api: Api, database_url: str) -> None:
+    written_by_an_agent(api, database_url, "work", "Invoices are rounded half to even.")
+    written_by_an_agent(api, database_url, "style", "Never ask before a push.")
+    assert b"Approved." in press(api, what="section", id="work", holds="1", key="a", version="1")
+    assert b"Rejected." in press(api, what="section", id="style", key="b", version="1")
+    catch_up(Drainer(database_url))
+    assert waiting(api) == []
+    assert core(api) == {"work": "written by an agent, confirmed by you"}
