@@ -206,14 +206,17 @@ def _read_models() -> Iterator[str]:
 # --- limits ---
 
 
+FACING = ("domain.events.", "api.", "cli.", "infra.hook.", "infra.hooks.", "infra.legacy.", "infra.transcripts.")
+"""The rooms that take what comes from outside, and that answer. Limits of all others are those of folds and loops."""
+
+
 def _limits() -> Iterator[str]:
     yield "# Limits\n"
-    yield "What is bounded, by module: so many characters, rows, seconds. Names that end in `_S` are seconds. The code"
-    yield "has the reason beside each, which a test holds. Limits whose names begin with `_` are left out: they matter"
-    yield "inside their module only.\n"
-    for module, found in groupby(
-        (each for each in every_limit() if not each.name.startswith("_")), key=lambda limit: limit.module
-    ):
+    yield "What is bounded where input comes in and answers go out, by module: so many characters, rows, seconds. Names"
+    yield "that end in `_S` are seconds. The code has the reason beside each. Limits of folds and loops, and"
+    yield "names that begin with `_`, stand in the code alone.\n"
+    met = [each for each in every_limit() if not each.name.startswith("_") and f"{each.module}.".startswith(FACING)]
+    for module, found in groupby(met, key=lambda limit: limit.module):
         yield f"- `{module}`: {'; '.join(_limits_of_one_reason(list(each)) for _, each in groupby(found, _reason))}"
 
 
@@ -273,8 +276,9 @@ def _api() -> Iterator[str]:
     shared["limit"] += f" {usual} where no other default is named."
     shared["here"] += " Every route that takes `project` takes it."
     yield "# API\n"
-    yield "Under the API's address (`memctl config`), with `Authorization: Bearer TOKEN`. The whole description, with"
-    yield "schemas and examples, is at `/v1/openapi.json`. Errors are problem documents (RFC 9457).\n"
+    yield "Under the API's address (`memctl config`), with `Authorization: Bearer TOKEN`. A line has the first sentence"
+    yield "of a route's description. All of it, schemas and examples are at `/v1/openapi.json`. Errors are problem"
+    yield "documents (RFC 9457).\n"
     yield f"The header `{SPACE}` may name the space that is meant, as verbs do where `space` is set; an API that"
     yield "answers for another refuses it with 421.\n"
     yield "## Parameters of several routes\n"
@@ -297,7 +301,7 @@ def _api() -> Iterator[str]:
             if {"project", "here"} <= {each["name"] for each in parameters}:
                 own = own | {"here"}
             takes = ", ".join(_parameter(each, shared, usual) for each in parameters if each["name"] not in own)
-            meaning = " ".join(operation.get("description", "").split())
+            meaning = " ".join(operation.get("description", "").split()).partition(". ")[0].rstrip(".") + "."
             yield f"- `{route}`: {meaning}{f' Takes {takes}.' if takes else ''}"
 
 
@@ -310,9 +314,9 @@ def _keys(scope: tuple[str, ...]) -> str:
 
 
 def _common(names: list[list[str]]) -> set[str]:
-    """What more than three quarters of the routes take, where they are many."""
-    counted = Counter(name for each in names for name in each if len(names) >= OFTEN)
-    return {name for name, times in counted.items() if 4 * times > 3 * len(names)}
+    """What most of the routes take, all others being few."""
+    counted = Counter(name for each in names for name in each if len(names) >= SEVERAL)
+    return {name for name, times in counted.items() if 2 * times > len(names) and len(names) - times <= OFTEN}
 
 
 def _parameter(parameter: dict[str, Any], shared: dict[str, str], usual: str) -> str:

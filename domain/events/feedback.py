@@ -74,7 +74,7 @@ class _Verdict(Command, frozen=True, kw_only=True):
 
 @command("verify-knowledge")
 class VerifyKnowledge(_Verdict, frozen=True, kw_only=True):
-    """This holds. `claim` is an insight, what is known about a subject (then the side that stands), or a record."""
+    """This holds: `claim` is an insight, what is known about a subject (then the side that stands), or a record."""
 
     def decide(self, history: Sequence[Event]) -> KnowledgeVerified:
         return KnowledgeVerified(claim=self.claim, why=self.why)

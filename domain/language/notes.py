@@ -45,7 +45,7 @@ class MemoryNoted(Payload, frozen=True, kw_only=True, omit_defaults=True):
 
 @command("note")
 class NoteMemory(Command, frozen=True, kw_only=True):
-    """Remember this. `text` has 10 to 2,000 characters (a Hangul syllable counts twice)."""
+    """Remember this: `text` has 10 to 2,000 characters (a Hangul syllable counts twice)."""
 
     of_place: ClassVar[bool] = True
 
