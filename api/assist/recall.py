@@ -6,7 +6,7 @@ never learns from it. Each text is quoted, because it is a record of what was sa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -15,12 +15,10 @@ from memctl.api.assist.before import before_tool
 from memctl.api.assist.lines import Line, line
 from memctl.api.assist.prompts import for_prompt
 from memctl.api.queries import bugs, claims
-from memctl.api.queries import memories as queries
-from memctl.api.queries.strategies import strategies
 from memctl.api.queries.threads import open_threads
 from memctl.api.reading import models
 from memctl.api.reading.feedback import pinned
-from memctl.api.reading.pages import one
+from memctl.api.reading.pages import above, one, page, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import CoreSectionItem, KnowledgeItem
@@ -34,6 +32,7 @@ from memctl.domain.knowledge.memory import day_of, memory_id
 from memctl.domain.shell.commands import head_of
 from memctl.domain.support.provenance import MAY, Provenance, words_of
 from memctl.domain.support.text import estimate_tokens, tokens
+from memctl.projections.known_commands import warning
 from memctl.projections.working_memory import WorkingMemory
 
 MOST_TOKENS = 2_000
@@ -46,11 +45,14 @@ MOST_CHARACTERS = 8_000
 MOST_SECTIONS = 4
 """Of core memory, at a session's start."""
 
-MOST_PINNED, MOST_CLAIMS, MOST_STRATEGIES = 5, 8, 3
+MOST_PINNED, MOST_CLAIMS, MOST_TRAPS = 5, 8, 3
 """Of each kind at a session's start: together they are to fit into `MOST_TOKENS`."""
 
-LOOKED_AT, REPEATED = 24, 0.7
+LOOKED_AT, REPEATED = 100, 0.7
 """Verified claims that a start chooses from, and the share of words from which on two say the same."""
+
+MOST_LOOKED_AT, TRAPPED = 200, 2
+"""Commands that failed last, which a start looks at, and the sessions in which one has to have failed."""
 
 _OFFERS = ("asked", "promised")
 """Kinds of open threads that end with the session: an offer that nobody took up is no work that is left."""
@@ -178,7 +180,7 @@ def _known(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
     kept = []
     for row in known:
         said = frozenset(tokens(row.text))
-        if row.id in sources or not given_unasked(row) or any(_says_no_more(said, each) for each in words):
+        if row.id in sources or not given_at_start(row) or any(_says_no_more(said, each) for each in words):
             continue
         words.append(said)
         kept.append(row)
@@ -194,13 +196,10 @@ def _by_people(sections: Sequence[CoreSectionItem]) -> list[CoreSectionItem]:
     return [each for each in sections if each.confirmed]
 
 
-def given_unasked(row: KnowledgeItem) -> bool:
-    """Whether what is held true may be given here though nobody asked. A habit that sessions of other projects show is
-    no habit here."""
-    if row.confirmed:
-        return True
-    reach = MAY[Provenance(row.said_by)].unasked
-    return reach == "everywhere" or (reach == "in its project" and not row.everywhere)
+def given_at_start(row: KnowledgeItem) -> bool:
+    """Whether what is held true is given at a start: what the user said, or a person confirmed. What the work shows
+    (which language, which linter, how commits are worded) the agent reads in the project itself."""
+    return row.confirmed or MAY[Provenance(row.said_by)].as_users
 
 
 def _says_no_more(words: frozenset[str], other: frozenset[str]) -> bool:
@@ -209,15 +208,8 @@ def _says_no_more(words: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _for_start(reader: Reader, stream: str, places: Places) -> list[Line]:
-    lines, texts = _known(reader, places)
-    lines += _overview(reader, places, texts)
-    lines += [
-        line(
-            f"{(row.last_seen or '')[:10]} {quoted(row.content, TEXT)}", row.id, origin=row.origin, memory=row.memory_id
-        )
-        for row in strategies(reader, places, limit=MOST_STRATEGIES).items
-        if not row.made_by and not is_risky(row.content)
-    ]
+    lines, _ = _known(reader, places)
+    lines += _traps(reader, places, stream)
     # A session that is taken up again has its own work before its eyes. What older sessions left open was mostly done.
     for row in [each for each in open_threads(reader, places, of_last_session=True) if each.stream != stream][:1]:
         left = quoted("; ".join(each.text for each in row.threads if each.kind not in _OFFERS), TEXT)
@@ -228,13 +220,27 @@ def _for_start(reader: Reader, stream: str, places: Places) -> list[Line]:
     return lines
 
 
-def _overview(reader: Reader, places: Places, shown: set[str]) -> list[Line]:
-    """What is sure of the project, without the claims that are shown already."""
-    lines = []
-    for row in queries.memories(reader, places, kind="project", limit=1).items:
-        kept = "; ".join(line for line in row.text.split("\n") if line not in shown)
-        lines.append(line(f"{(row.last_at or '')[:10]} {quoted(kept, TEXT)}", row.id, origin=row.origin))
-    return lines
+def _traps(reader: Reader, places: Places, stream: str) -> Iterator[Line]:
+    """Calls that were wrong in more than one session, each with the form that works: said before the call, for after it
+    the agent finds that form by itself."""
+    p = models.known_commands
+    wanted = [*within(p, places), *above(p, "last_failed_at", 0)]
+    rows, _ = page(reader, p, "last_failed_at", wanted, limit=MOST_LOOKED_AT)
+    said: set[str] = set()
+    for keyed in rows:
+        found = warning([(keyed.key, keyed.row)], stream)
+        if found is None or found.works.command in said or is_risky(found.works.command):
+            continue
+        if len({each.lineage or each.stream for each in found.row.before(stream)}) < TRAPPED:
+            continue
+        said.add(found.works.command)
+        text = (
+            f"{day_of(found.failed.at)[:10]} {quoted(found.failed.command, 160)} fails here with"
+            f" {quoted(found.failed.message, 200)}; what works: {quoted(found.works.command, 160)}"
+        )
+        yield line(text, found.id, found.odds, origin=words_of(Provenance.TOOL))
+        if len(said) == MOST_TRAPS:
+            return
 
 
 def _for_the_rest(reader: Reader, stream: str) -> list[Line]:

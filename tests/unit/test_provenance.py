@@ -137,7 +137,8 @@ def test_what_an_agent_writes_into_core_memory_stays_its_word_until_it_is_approv
     mixed = sections.do(AppendCoreMemory(section="work", content="answer briefly", location="/work/b"))
     assert (mixed.said_by, mixed.by) == (Provenance.AGENT, "user")
     approved = sections.do(ApproveCoreMemory(section="work", version=2))
-    assert (approved.said_by, approved.text) == (Provenance.USER_TYPED, "use quartz\nanswer briefly")
+    assert (approved.said_by, approved.confirmed) == (Provenance.AGENT, True)
+    assert approved.text == "use quartz\nanswer briefly"
     with pytest.raises(NothingWaits):
         sections.do(ApproveCoreMemory(section="work"))
 
