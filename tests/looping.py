@@ -3,8 +3,8 @@
 HOW is `python` (a loop), `c` (a match that backtracks for ever, which holds the interpreter), `crash` (code in C that
 ends the process), `texts` (the same in the embedder), `thread` (the same there, in a thread that Python does not know),
 `points` (the same as points are written), `sleeps` (it waits for what never comes), `rows` or `routes` (the same as
-`c`, in stage 2), or `not` (all of it ends). Folds of sessions do so over prompts, those of stage 2 over notes, that end in
-`ENDLESS`; the embedder and the points over texts that hold it.
+`c`, in stage 2), or `not` (all of it ends). Folds of sessions do so over prompts, those of stage 2 over notes,
+that end in `ENDLESS`; the embedder and the points over texts that hold it.
 """
 
 from __future__ import annotations

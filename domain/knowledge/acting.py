@@ -10,7 +10,7 @@ from memctl.domain.support import patterns
 _REACHES_OUT = patterns.compile(
     r"\b(?:https?|ftp|ssh|git|file|data)://|\bgit@|\bwww\.|\b(?:\d{1,3}\.){3}\d{1,3}\b|"
     r"\|\s*(?:sudo\s+)?(?:ba|z|da|k|fi)?sh\b|\|\s*(?:python|perl|ruby|node|iex|pwsh|powershell)|\$\(|"
-    r"\b(?:ba|z|da)?sh -c\b|\beval\b|\biwr\b|\bbase64\b|"
+    r"\b(?:ba|z|da)?sh -c\b|\biwr\b|\bbase64\b|"
     r"\b(?:registry|registries|package index|index[- ]url|mirror|tarball)\b|"
     r"\b(?:credentials?|passwords?|passphrase|secrets?|tokens?|api[- ]?keys?|private key|ssh key|keychain|id_rsa|"
     r"\.netrc|\.npmrc|\.pypirc|kubeconfig)\b|"
@@ -23,7 +23,7 @@ _CHANGES = patterns.compile(
     r"\b(?:permissions?|allow-?list|white-?list|dangerously|skip-permissions|no-verify|insecure|auto-?approve|"
     r"always (?:allow|approve|accept|trust|run|execute|start|call|invoke|install|download|fetch|send|upload|post)|"
     r"(?:allowed|permitted|free|okay|ok) to|without (?:asking|confirm\w*|approval|review)|"
-    r"rm -\w+|git clean|reset --hard|drop (?:table|database|schema)|truncate|"
+    r"eval|rm -\w+|git clean|reset --hard|drop (?:table|database|schema)|truncate|"
     r"delet(?:e|es|ed|ing)|remov(?:e|es|ed|ing)|wipe|erase|purge|unlink|shred|overwrite|"
     r"push(?:es|ed|ing)?|disabl(?:e|es|ed|ing)|turn off|bypass|ignore (?:all|any|previous|the))\b|"
     r"푸시|삭제|지워|권한|설치|무시|(?:항상|반드시|꼭) .{0,60}실행",

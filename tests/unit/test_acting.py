@@ -60,3 +60,9 @@ def test_a_prohibition_that_asks_for_an_act_acts(text: str) -> None:
 )
 def test_what_is_only_known_does_not_act(text: str) -> None:
     assert not acts(text)
+
+
+@pytest.mark.parametrize("text", ["the parser must never use eval", "never push to main"])
+def test_a_plain_prohibition_may_name_what_it_forbids(text: str) -> None:
+    assert acts(text)
+    assert not acts(text, polarity=-1)
