@@ -68,6 +68,11 @@ def test_every_question_answers_by_its_own_schema(api: Api, question: Question) 
     jsonschema.validate(json.loads(body), {**schema, "$defs": parts})
 
 
+@pytest.mark.parametrize("path", ["/v1/episodes?file=%00", "/v1/episodes?error=a%00b", "/v1/strategies?domain=%00"])
+def test_a_text_with_nul_is_badly_asked(api: Api, path: str) -> None:
+    assert problem_of(api.ask(path))["status"] == 422
+
+
 # --- who may ask ---
 
 
