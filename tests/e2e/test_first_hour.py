@@ -337,7 +337,8 @@ def test_an_agent_asks_over_mcp(memctl: Memctl) -> None:
     assert "fix, worked" in answers["find_fix"]
     assert "success (tests passed after the last change)" in answers["timeline"]
     assert (
-        '"In this project we always use Decimal for money, never float." (fact, verified, 2026' in answers["knowledge"]
+        '"In this project we always use Decimal for money, never float." (fact, said by you, verified, 2026'
+        in answers["knowledge"]
     )
     assert answers["note"] == "noted"
     assert "Memory holds nothing under '00000000-nothing'" in answers["get failed"]
