@@ -88,7 +88,9 @@ def _of_request(parameter: Parameter, in_path: bool) -> Parameter:
         if (value := getattr(bounds, name)) is not None
     }
     where = (Path if in_path else Query)(**said)
-    more = (IN_DIGITS,) if annotation is int else (WITHOUT_NUL,) if annotation in (str, str | None) else ()
+    more = (
+        (IN_DIGITS,) if annotation is int else (WITHOUT_NUL,) if annotation in (str, str | None) and not in_path else ()
+    )
     default = Parameter.empty if in_path else parameter.default
     return parameter.replace(
         annotation=Annotated[annotation, where, *more],
