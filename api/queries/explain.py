@@ -24,7 +24,7 @@ from memctl.domain.events.facts import Span, quote_hash
 from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.language.typed import origin_of
 from memctl.domain.support import patterns
-from memctl.domain.support.provenance import words_of
+from memctl.domain.support.provenance import MAY, words_of
 from memctl.projections.candidates import Candidate
 from memctl.projections.insights import Insight
 from memctl.projections.verified_knowledge import VerifiedClaim, VerifiedKnowledge, knowledge_id
@@ -110,7 +110,8 @@ def _active(memory: str, *, active: bool, verified: VerifiedClaim | None) -> Lev
 def _verified(home: str, known: VerifiedKnowledge | None, verified: VerifiedClaim | None) -> Level:
     if known is None or verified is None:
         return Level(level=3, name="verified", reached=False, why="it is not verified")
-    why = f"{verified.warrant}; {words_of(verified.said_by, confirmed=verified.confirmed)}"
+    said = words_of(verified.said_by, confirmed=verified.confirmed)
+    why = said if MAY[verified.said_by].as_users else f"{verified.warrant}; {said}"
     if verified.superseded_by:
         why += "; a later or more trusted claim stands in its place"
     row = shown(verified) | {"subject": known.subject, "status": known.status}
