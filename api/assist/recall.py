@@ -95,7 +95,7 @@ def recall(
             f"{what} this session was at before its context was shortened:", [*always, *_for_the_rest(reader, stream)]
         )
     if hook == "SessionStart" and places.project is None:
-        return block("What memory holds whatever the project:", _known(reader, places)[0])
+        return block("What memory holds whatever the project:", _known(reader, places))
     if places.project is None:
         return Injection()
     if hook == "UserPromptSubmit":
@@ -172,8 +172,8 @@ def _always(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
     return lines, {each.source.key for each in wanted}
 
 
-def _known(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
-    """The same and what is verified, with the texts of that."""
+def _known(reader: Reader, places: Places) -> list[Line]:
+    """The same, and what is verified by the user's word or a person's."""
     lines, sources = _always(reader, places)
     known = claims.knowledge(reader, places, status="verified", limit=LOOKED_AT).items
     words: list[frozenset[str]] = []
@@ -187,7 +187,7 @@ def _known(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
     for row in kept[:MOST_CLAIMS]:
         text = f"{(row.last_seen or '')[:10]} {quoted(row.text, 300)}"
         lines.append(line(text, row.id, origin=row.origin, memory=row.memory_id))
-    return lines, {row.text for row in kept[:MOST_CLAIMS]}
+    return lines
 
 
 def _by_people(sections: Sequence[CoreSectionItem]) -> list[CoreSectionItem]:
@@ -208,8 +208,7 @@ def _says_no_more(words: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _for_start(reader: Reader, stream: str, places: Places) -> list[Line]:
-    lines, _ = _known(reader, places)
-    lines += _traps(reader, places, stream)
+    lines = [*_known(reader, places), *_traps(reader, places, stream)]
     # A session that is taken up again has its own work before its eyes. What older sessions left open was mostly done.
     for row in [each for each in open_threads(reader, places, of_last_session=True) if each.stream != stream][:1]:
         left = quoted("; ".join(each.text for each in row.threads if each.kind not in _OFFERS), TEXT)

@@ -11,6 +11,7 @@ from doors import Door, door_to
 from events import observed, stated
 
 from memctl.api.assist.before import before_tool
+from memctl.api.assist.recall import _traps
 from memctl.api.reading.places import Places
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import PromptSubmitted, ToolCalled, ToolFailed, ToolReturned
@@ -38,7 +39,7 @@ def session(
     name: str, *uses: tuple[str, str], at: int = 0, works: str = "bun run test", location: str = SHOP
 ) -> list[NewEvent]:
     """A command that fails, and the form of it that works, by default."""
-    told: list[Any] = [PromptSubmitted(line="1", text="Run the tests of the shop and say what fails")]
+    told: list[Any] = [PromptSubmitted(line=f"{name}-1", text="Run the tests of the shop and say what fails")]
     for number, (command, output) in enumerate(uses or (("rtk bun run test", USAGE), (works, "")), 1):
         told.append(ToolCalled(line=f"{number}a", tool="Bash", call=str(number), input={"command": command}))
         ended = ToolFailed if output else ToolReturned
@@ -62,6 +63,26 @@ def test_a_call_that_was_wrong_before_is_met_with_the_form_that_works(door: Door
     assert text.partition("instead")[2].startswith(' in the directory "shop": "bun run test"')
     assert before(door, command="bun run test") == []
     assert before(door, tool="Read", file_path="/work/shop/a.py") == []
+
+
+def at_a_start(door: Door) -> list[str]:
+    return [text for text, _ in _traps(door.known(), HERE, NOW)]
+
+
+def test_a_start_names_a_call_that_failed_in_two_sessions_with_the_form_that_works(door: Door) -> None:
+    append(door.connection, 1, session("one"))
+    assert at_a_start(door) == [], "once is chance"
+    append(door.connection, 1, session("two", at=100))
+    [text] = at_a_start(door)
+    assert '"rtk bun run test" fails here' in text
+    assert text.partition("what works: ")[2].startswith('"bun run test"')
+
+
+def test_a_start_names_no_call_whose_working_form_installs(door: Door) -> None:
+    for number, name in enumerate(("one", "two")):
+        uses = (("rtk bun run test", USAGE), ("pip install bun", ""))
+        append(door.connection, 1, session(name, *uses, at=100 * number))
+    assert at_a_start(door) == []
 
 
 def test_nothing_is_said_where_no_form_is_known_or_the_call_went_well_since(door: Door) -> None:
