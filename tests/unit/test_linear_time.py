@@ -123,7 +123,7 @@ JOINTS = st.sampled_from(("", " ", "\n", "\n  ", "\t", ": ", "\x1b[0m", "é", "\
 def test_a_text_of_eight_times_the_length_takes_some_eight_times_as_long(name: str) -> None:
     function = FUNCTIONS[name]
     function("what is made at the first call")
-    for unit in (NINE_LINES, NINE_LINES.strip().splitlines()[0].strip() + "\n", "a.", "a. ", "’", " | cat", "cd a; "):
+    for unit in (NINE_LINES, NINE_LINES.strip().splitlines()[0].strip() + "\n", "a.", '"\\"".', "a. ", "’", " | cat", "cd a; "):
         expect_linear(function, unit)
 
     @settings(max_examples=15, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
