@@ -123,7 +123,8 @@ JOINTS = st.sampled_from(("", " ", "\n", "\n  ", "\t", ": ", "\x1b[0m", "é", "\
 def test_a_text_of_eight_times_the_length_takes_some_eight_times_as_long(name: str) -> None:
     function = FUNCTIONS[name]
     function("what is made at the first call")
-    for unit in (NINE_LINES, NINE_LINES.strip().splitlines()[0].strip() + "\n", "a.", '"\\"".', "a. ", "’", " | cat", "cd a; "):
+    first = NINE_LINES.strip().splitlines()[0].strip() + "\n"
+    for unit in (NINE_LINES, first, "a.", "a. ", "’", " | cat", "cd a; "):
         expect_linear(function, unit)
 
     @settings(max_examples=15, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -132,6 +133,10 @@ def test_a_text_of_eight_times_the_length_takes_some_eight_times_as_long(name: s
         expect_linear(function, "".join(piece + joint for piece, joint in pieces))
 
     drawn()
+
+
+def test_a_deep_key_of_quoted_names_is_no_manifest_s() -> None:
+    assert seconds(lambda text: manifest_in("pyproject.toml", text), '"\\"".' * 3_190 + "b = 1\n") < 0.1
 
 
 def aider(size: int) -> str:
