@@ -142,6 +142,10 @@ def expect_linear_of_all(functions: Sequence[Callable[[str], object]]) -> None:
     drawn()
 
 
+def test_a_deep_key_of_quoted_names_is_no_manifest_s() -> None:
+    assert seconds(lambda text: manifest_in("pyproject.toml", text), '"\\"".' * 3_190 + "b = 1\n") < 0.1
+
+
 def aider(size: int) -> str:
     answered = "a\n" * (size // 4) + "\n" + "> Applied edit to a.py  \n" * (size // 50)
     return f"# aider chat started at 2026-01-01 10:00:00\n\n#### please  \n\n{answered}"
