@@ -6,7 +6,6 @@ Nodes of the graph, and the statements about them. What a session names by itsel
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Annotated, Literal, cast, get_args
 
 import msgspec
@@ -15,6 +14,7 @@ from memctl.domain.events.command import BadCommand, Command, command
 from memctl.domain.events.event import Event, Payload, derived_of, event
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.remembered import remembered
 
 EntityKind = Literal["library", "service", "person", "agent", "file"]
 Relation = Literal[
@@ -97,7 +97,7 @@ _PLATFORMS = frozenset(("npm", "go", "pypi", "crates", "rubygems"))
 _IN_TOOLS = patterns.compile(r"/(?:\.[A-Za-z0-9_-]+/worktrees|\.worktrees|\.conductor)/[^/]+(?=/)")
 
 
-@lru_cache(maxsize=512)
+@remembered(512)
 def file_of(path: str, location: str) -> str:
     """The one name of a file, whichever worktree and directory it was named from."""
     if not path.startswith("/") and path[1:2] != ":" and location:
