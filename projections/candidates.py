@@ -78,11 +78,11 @@ def candidates(
     if isinstance(item, Changed):
         insight = item.row
     else:
-        verdicts = _heard(verdicts, _verdict(item))
+        verdicts = _with_verdict(verdicts, _verdict(item))
     return _made(_key(item), insight, verdicts) if insight or verdicts else None
 
 
-def _heard(verdicts: tuple[Verdict, ...], verdict: Verdict) -> tuple[Verdict, ...]:
+def _with_verdict(verdicts: tuple[Verdict, ...], verdict: Verdict) -> tuple[Verdict, ...]:
     """The verdicts with one more. However much agents say, it pushes out no word of a person."""
     alike = [(v.by == "user") is (verdict.by == "user") for v in verdicts]
     same = tuple(v for v, one in zip(verdicts, alike, strict=True) if one)

@@ -38,7 +38,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memctl.domain.support.errors import MemctlError
 from memctl.infra import logs
-from memctl.infra.heap import give_back
+from memctl.infra.heap import return_freed_memory
 from memctl.infra.listening import tcp_listener
 from memctl.infra.vectors import calls, indexing, wire
 from memctl.infra.vectors.shards import NAME, Collection, Collections
@@ -269,7 +269,7 @@ async def _flush_when_quiet(collections: Collections) -> None:
                         collection.unflushed += 1
                         log.exception("collection %s was not flushed", collection.name)
         if flushed:
-            await asyncio.to_thread(give_back)
+            await asyncio.to_thread(return_freed_memory)
 
 
 def serve(folder: Path, token: str, *, port: int = 0, uds: Path | None = None) -> None:

@@ -164,7 +164,9 @@ def test_what_another_log_learnt_from_what_lies_under_a_tombstone_here_stays_awa
 ) -> None:
     """None of it was ever told here, so nothing but what it rests on says that it is not to come."""
     erase.begin(log, 1, receipt := uuid4(), Scope(kind="session"), "")
-    erase.lay(log, 1, receipt, [Tombstone(kind="session", value=prompt(1).stream, until=Micros(NOON + 5_000_000))])
+    erase.lay_tombstones(
+        log, 1, receipt, [Tombstone(kind="session", value=prompt(1).stream, until=Micros(NOON + 5_000_000))]
+    )
 
     def learnt(number: int, *rests_on: NewEvent) -> NewEvent:
         sources = tuple(event_id_of(1, each.dedupe_key) for each in rests_on)
@@ -203,7 +205,9 @@ def test_an_import_looks_twice_at_what_the_file_cites_alone(
             return super().prepare(events)
 
     erase.begin(log, 1, receipt := uuid4(), Scope(kind="session"), "")
-    erase.lay(log, 1, receipt, [Tombstone(kind="session", value="session/claude-code/gone", until=Micros(NOON))])
+    erase.lay_tombstones(
+        log, 1, receipt, [Tombstone(kind="session", value="session/claude-code/gone", until=Micros(NOON))]
+    )
     events = [prompt(number) for number in range(20)]
     learnt = msgspec.structs.replace(prompt(20), sources=(event_id_of(1, events[7].dedupe_key),))
     append(elsewhere, 1, [*events, learnt])
