@@ -116,19 +116,19 @@ def ingest(
     again: bool = False,
     account: Account | None = None,
     progress: Progress = lambda path, size: None,
-    silence: CapturePolicy | None = None,
+    policy: CapturePolicy | None = None,
 ) -> Account:
     """Read transcripts and append their events; returns the account.
 
     A file is read on from where it was left, unless `again`, which reads it from its start (what is known already is
     a duplicate). Each batch is committed whole, together with how far its files were read: stopping at any moment
-    loses nothing. What was said where and while saving was off, as `silence` knows, is passed over. What cannot be
+    loses nothing. What was said where and while saving was off, as `policy` knows, is passed over. What cannot be
     read, and what Postgres does not take, is listed among the bad. Raises: DatabaseUnavailable, and whatever `progress`
     raises, once what was read is written.
     """
     account = account if account is not None else Account()
     began = time.monotonic()
-    reading = _Reading(account, {} if again else intake.known(), silence=silence)
+    reading = _Reading(account, {} if again else intake.known(), policy=policy)
     try:
         _read_all(intake, paths, reading, progress)
     finally:
@@ -146,7 +146,7 @@ def follow(
     stop: threading.Event,
     *,
     agent: str = "",
-    silence: CapturePolicy | None = None,
+    policy: CapturePolicy | None = None,
 ) -> None:
     """Ingest again and again as the files grow and new ones come, until asked to stop: then what was begun is written
     and counted. `on_change` is called after every change; with `agent`, only that client's files are read.
@@ -167,7 +167,7 @@ def follow(
                             changed.append(path)
         before = account.new
         if changed:
-            _read_all(intake, changed, _Reading(account, intake.known(), silence=silence), lambda path, size: None)
+            _read_all(intake, changed, _Reading(account, intake.known(), policy=policy), lambda path, size: None)
         if account.new != before:
             on_change(account)
         stop.wait(FOLLOW_EVERY_S)
@@ -182,7 +182,7 @@ class _Reading:
     files: set[tuple[int, int]] = field(default_factory=set)
     """Device and inode of those read: under another name a file is not read again."""
     unchanged: int = 0
-    silence: CapturePolicy | None = None
+    policy: CapturePolicy | None = None
 
 
 def _read_all(intake: Recording, paths: Iterable[Path], reading: _Reading, progress: Progress) -> None:
@@ -281,8 +281,8 @@ def _read(reading: _Reading, path: Path, batches: Batches, progress: Progress) -
     off = _Off()
 
     def note() -> None:
-        if reading.silence is not None:
-            reading.silence.passed_over(checkpoints.name_of(path), off.taken())
+        if reading.policy is not None:
+            reading.policy.passed_over(checkpoints.name_of(path), off.taken())
         if last is not None:
             transcript, parsed = last
             batches.reached(path, transcript.checkpoint(parsed))
@@ -291,10 +291,10 @@ def _read(reading: _Reading, path: Path, batches: Batches, progress: Progress) -
         try:
             for transcript, parsed in lines:
                 progress(path, parsed.end - parsed.offset)
-                if reading.silence is not None:
-                    heard = _heard(parsed, reading.silence)
-                    off.add(parsed, passed_over=heard is not parsed)
-                    parsed = heard
+                if reading.policy is not None:
+                    saved = _without_unsaved(parsed, reading.policy)
+                    off.add(parsed, passed_over=saved is not parsed)
+                    parsed = saved
                 count(reading.account, path, parsed)
                 full = batches.add(path, parsed)
                 if not parsed.whole:  # its newline will come: until then it is read again each time
@@ -348,10 +348,12 @@ class _Off:
         return taken
 
 
-def _heard(parsed: Parsed, silence: CapturePolicy) -> Parsed:
+def _without_unsaved(parsed: Parsed, policy: CapturePolicy) -> Parsed:
     """A line without what was said where and while saving was off."""
     kept = tuple(
-        event for event in parsed.events if not silence.unheard(event.session_id, event.location, event.occurred_at)
+        event
+        for event in parsed.events
+        if not policy.saving_was_off(event.session_id, event.location, event.occurred_at)
     )
     if len(kept) == len(parsed.events):
         return parsed

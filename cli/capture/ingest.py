@@ -70,9 +70,9 @@ def ingest(
     files = _files_to_read(sources, paths, agent, follow=follow)
     account = Account()
     with IngestWriter(load_settings()) as intake:
-        silence = None if again else CapturePolicy(intake.settings)
+        policy = None if again else CapturePolicy(intake.settings)
         try:
-            _with_progress(intake, files, again, account, silence)
+            _with_progress(intake, files, again, account, policy)
             if wait:
                 wait_until_folded(intake)
             if follow:
@@ -85,7 +85,7 @@ def ingest(
                     lambda so_far: click.echo(f"{so_far.new} new events", err=True),
                     stop,
                     agent=agent,
-                    silence=silence,
+                    policy=policy,
                 )
         except KeyboardInterrupt:
             if not follow:
@@ -169,9 +169,7 @@ def wait_until_folded(intake: Any) -> None:
         click.echo(f"something cannot be folded (dead letters: {parked}): see `memctl dlq list`", err=True)
 
 
-def _with_progress(
-    intake: Any, files: list[Path], again: bool, account: Account, silence: CapturePolicy | None
-) -> None:
+def _with_progress(intake: Any, files: list[Path], again: bool, account: Account, policy: CapturePolicy | None) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
@@ -188,7 +186,7 @@ def _with_progress(
             again=again,
             account=account,
             progress=lambda path, size: bar.advance(task, size),
-            silence=silence,
+            policy=policy,
         )
 
 

@@ -88,7 +88,7 @@ def decode_header(line: bytes) -> tuple[Delivery, int]:
 
 def spool(folder: Path, delivery: Delivery) -> Path | None:
     """Put a delivery on disk. None where it is too long or the spool is full. Raises: OSError."""
-    left = hook.leave(str(folder), delivery.id, delivery.at, delivery.encode())
+    left = hook.spool_delivery(str(folder), delivery.id, delivery.at, delivery.encode())
     return None if left is None else Path(left)
 
 
