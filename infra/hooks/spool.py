@@ -99,7 +99,7 @@ def refusals(folder: Path) -> Refusals | None:
             fcntl.flock(file.fileno(), fcntl.LOCK_SH)
             found = Refusals(*hook.read_counter(file.read(256)))
             return found if found.deliveries else None
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError):
         return None
 
 
