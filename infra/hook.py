@@ -399,15 +399,24 @@ def _write(folder: str, unfinished: str, final: str, data: bytes) -> str:
     return final
 
 
+def make_counter(folder: str) -> None:
+    """Take the room that counting needs while there is some: a disk that is full has none for a new file."""
+    _counted(folder, 0)
+
+
 def _count_refusal(folder: str) -> None:
+    _counted(folder, 1)
+
+
+def _counted(folder: str, more: int) -> None:
     import fcntl
 
     handle = os.open(f"{folder}/{COUNTER}", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        refused, _ = read_counter(os.read(handle, 256))
+        refused, last_at = read_counter(os.read(handle, 256))
         # Padded to one length, so that rewriting it in place needs no room on a disk that has none.
-        text = f'{{"count": {refused + 1}, "last_at": {time.time_ns() // 1000}}}'
+        text = f'{{"count": {refused + more}, "last_at": {time.time_ns() // 1000 if more else last_at}}}'
         os.pwrite(handle, f"{text:<79}\n".encode(), 0)
     finally:
         os.close(handle)

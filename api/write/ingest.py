@@ -35,6 +35,10 @@ BATCH_BYTES = 8 * 1024 * 1024
 
 FOLLOW_EVERY_S = 1.0
 
+MOST_BAD, MOST_KINDS = 1_000, 1_000
+"""Lines that an account lists as bad, the first ones, and kinds of lines that it counts apart: a file may hold millions
+of either."""
+
 
 class BadLine(msgspec.Struct, frozen=True):
     """A line, or a part of one, that could not be read or kept, and why. Line 0: the file, from some line on."""
@@ -66,6 +70,8 @@ class Account(msgspec.Struct):
     """Secrets and private parts that were replaced by markers, by kind."""
     ignored: Counter[str] = msgspec.field(default_factory=Counter)
     bad: list[BadLine] = msgspec.field(default_factory=list)
+    """The first of them."""
+    bad_lines: int = 0
     seconds: float = 0.0
 
     def take(self, kind: str, done: Appended) -> None:
@@ -80,6 +86,16 @@ class Account(msgspec.Struct):
                 self.forgotten += 1
             case _:
                 self.duplicate += 1
+
+    def refuse(self, file: Path, line: int, why: str) -> None:
+        """Count what could not be read or kept."""
+        self.bad_lines += 1
+        if len(self.bad) < MOST_BAD:
+            self.bad.append(BadLine(str(file), line, why))
+
+    def ignore(self, kind: str) -> None:
+        """Count a line that gives no events."""
+        self.ignored[kind if kind in self.ignored or len(self.ignored) < MOST_KINDS else "of other kinds"] += 1
 
     def as_json(self) -> dict[str, Any]:
         """The account as `memctl ingest --json` prints it."""
@@ -100,6 +116,7 @@ class Account(msgspec.Struct):
             "incomplete": self.incomplete,
             "redacted": dict(self.redacted.most_common()),
             "ignored": dict(self.ignored.most_common()),
+            "bad_lines": self.bad_lines,
             "bad": [msgspec.to_builtins(line) for line in self.bad],
             "seconds": round(self.seconds, 3),
         }
@@ -196,7 +213,7 @@ def _found(sources: Iterable[Path], account: Account) -> Generator[Path]:
         try:
             yield from discover([source])
         except OSError as problem:
-            account.bad.append(BadLine(str(source), 0, _reason(problem)))
+            account.refuse(source, 0, _reason(problem))
 
 
 @dataclass(slots=True)
@@ -254,7 +271,7 @@ class Batches:
         appended = iter(recorded.appended)
         for index, (event, path, line) in enumerate(batch.events):
             if why := recorded.refused.get(index):
-                account.bad.append(BadLine(str(path), line, f"not kept: {why}"))
+                account.refuse(path, line, f"not kept: {why}")
                 continue
             account.take(event.type, next(appended))
 
@@ -326,7 +343,7 @@ def _lines(reading: _Reading, path: Path) -> Generator[tuple[Transcript, Parsed]
             for parsed in transcript.parse(format, start):
                 yield transcript, parsed
     except OSError as problem:
-        reading.account.bad.append(BadLine(str(path), 0, _reason(problem)))
+        reading.account.refuse(path, 0, _reason(problem))
 
 
 class _Off:
@@ -376,8 +393,8 @@ def count(account: Account, path: Path, parsed: Parsed) -> None:
     if parsed.outcome == "events":
         account.with_events += 1
     elif parsed.outcome == "ignored":
-        account.ignored[parsed.kind] += 1
+        account.ignore(parsed.kind)
     elif parsed.outcome == "blank":
         account.blank += 1
     if parsed.why:
-        account.bad.append(BadLine(str(path), parsed.number, parsed.why))
+        account.refuse(path, parsed.number, parsed.why)

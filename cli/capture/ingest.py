@@ -216,7 +216,7 @@ def print_account(account: Account, as_json: bool) -> None:
         click.echo("redacted: " + ", ".join(f"{n} {kind}" for kind, n in account.redacted.most_common()))
     ignored = sum(account.ignored.values())
     click.echo(f"lines: {account.with_events} with events, {ignored} ignored, {account.blank} blank,"
-               f" {account.incomplete} incomplete, {len(account.bad)} bad")  # fmt: skip
+               f" {account.incomplete} incomplete, {account.bad_lines} bad")  # fmt: skip
     for name, number in account.ignored.most_common(KINDS_SHOWN):
         click.echo(f"  {number:>8}  ignored  {name}")
     if len(account.ignored) > KINDS_SHOWN:
@@ -224,3 +224,5 @@ def print_account(account: Account, as_json: bool) -> None:
         click.echo(f"  {rest:>8}  ignored  of {len(account.ignored) - KINDS_SHOWN} other kinds; --json shows each")
     for line in account.bad:
         click.echo(f"  bad  {line.file}:{line.line}  {line.why}")
+    if account.bad_lines > len(account.bad):
+        click.echo(f"  bad  {account.bad_lines - len(account.bad)} more")
