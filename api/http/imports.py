@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -27,6 +28,11 @@ Table = Annotated[
         examples=["collected_info"],
     ),
 ]
+
+
+def remove_left(settings: Settings) -> None:
+    """Remove what an API that was killed left of the stores that were sent to it."""
+    shutil.rmtree(Places(settings.data_dir).imports, ignore_errors=True)
 
 
 def routes(settings: Settings) -> APIRouter:

@@ -137,6 +137,7 @@ _EVERYWHERE = {
     "421": described("Another space is meant than this API answers for."),
     "422": described("Badly asked."),
     "503": described("The database does not answer, or there is too much to do; try again."),
+    "507": described("The disk has no room for what was sent."),
 }
 """What any request may be answered with."""
 

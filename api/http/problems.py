@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -59,6 +60,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _badly_asked)
     app.add_exception_handler(HTTPException, of_http)
     app.add_exception_handler(ClientDisconnect, _hung_up)
+    app.add_exception_handler(OSError, _of_the_system)
     app.add_exception_handler(Exception, _unexpected)
 
 
@@ -115,6 +117,16 @@ def _allowed(request: Request) -> list[str]:
 async def _hung_up(_: Request, __: Exception) -> Response:
     """Who asked went away before all of it was said: no error of ours, and nobody reads the answer."""
     return problem(400, _BADLY_ASKED, "the request ended before its body did")
+
+
+async def _of_the_system(request: Request, why: Exception) -> Response:
+    """A disk without room is no fault of memctl's, and says so."""
+    if isinstance(why, OSError) and why.errno in (errno.ENOSPC, errno.EDQUOT):
+        log.error("a request failed: %s", why.strerror)
+        return problem(
+            507, "Insufficient Storage", "the disk has no room for what was sent", hint="see `memctl status`"
+        )
+    return await _unexpected(request, why)
 
 
 async def _unexpected(_: Request, why: Exception) -> Response:

@@ -10,6 +10,7 @@ import secrets
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -113,11 +114,14 @@ def _answers(program: str) -> Callable[[Instance, Process], bool]:
     """Whether its HTTP server says that it is alive."""
 
     def ready(instance: Instance, _: Process) -> bool:
+        port = instance.ports.get(program)
+        if port is None:  # nobody knows it any more: what knew it was damaged
+            return False
         try:
-            with socket.create_connection(("127.0.0.1", instance.ports[program]), timeout=5.0) as client:
+            with socket.create_connection(("127.0.0.1", port), timeout=5.0) as client:
                 client.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
                 return client.recv(64).split(b" ")[1:2] == [b"200"]
-        except OSError:
+        except (OSError, OverflowError):
             return False
 
     return ready
@@ -226,7 +230,8 @@ def recalled(places: Places) -> Instance:
         pass
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, IsADirectoryError):
         # Nothing but clients that run right now depends on the old tokens. Set aside, so that someone can look.
-        places.keys.replace(places.keys.with_suffix(".damaged"))
+        aside = places.keys.with_suffix(".damaged")
+        places.keys.replace(aside if not aside.exists() else places.keys.with_suffix(f".{time.time_ns()}.damaged"))
     return Instance(places, {}, {})
 
 

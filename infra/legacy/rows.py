@@ -102,13 +102,14 @@ def _of_database(path: Path) -> Iterator[Row]:
                 raise NotALegacyStore(path=str(path), why="a database without any of the tables that memctl knows")
             left = 2 * path.stat().st_size + _OVERHEAD
             for table in known:
-                columns = ", ".join('"' + name.replace('"', '""') + '"' for name in _stored_columns(database, table))
+                names = _stored_columns(database, table)
+                columns = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
                 for found in database.execute(f'SELECT {columns} FROM "{table}"'):  # noqa: S608 - names, quoted
                     number += 1
                     left -= _ROW + sum(len(value) for value in found if isinstance(value, str | bytes))
                     if left < 0:
                         raise NotALegacyStore(path=str(path), why="its rows hold more than the file has bytes")
-                    fields = dict(found)
+                    fields = dict(zip(names, found, strict=True))  # a row looks each name up from its first on
                     if table == "sentiment_history":  # whose feeling it was, another table says
                         fields = {**profiles.get(fields.get("entity_profile_id"), {}), **fields}
                     yield Row(number, table, fields)

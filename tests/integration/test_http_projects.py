@@ -7,7 +7,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from apis import TOKEN, Api, problem_of
+from apis import TOKEN, Api, problem_of, serving
 from asked import Remembered
 from waiting import until
 
@@ -130,6 +130,18 @@ def test_a_store_that_is_being_sent_lies_in_the_data_directory_and_goes_with_its
         until(lambda: any(imports.glob("*/store")))
         assert imports.stat().st_mode & 0o777 == 0o700
     until(lambda: not any(imports.iterdir()))
+
+
+def test_what_an_api_that_was_killed_left_of_a_store_is_gone_once_one_serves_again(
+    memory: Remembered, tmp_path: Path
+) -> None:
+    leaves = (
+        "import os, pathlib\nleft = pathlib.Path(os.environ['MEMCTL_DATA_DIR']) / 'imports' / 'tmp1'\n"
+        "left.mkdir(parents=True)\n(left / 'store').write_text('not redacted yet')\n"
+    )
+    with serving(tmp_path, memory, first=leaves) as served:
+        imports = Path(served.environment["MEMCTL_DATA_DIR"]) / "imports"
+        assert not imports.exists()
 
 
 def test_what_a_person_rejects_is_gone_from_every_list_and_what_is_pinned_says_so(api: Api, memory: Remembered) -> None:

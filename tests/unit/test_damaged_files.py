@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from memctl.infra.data_dir import Places
-from memctl.infra.embedded.programs import recalled
+from memctl.infra.embedded.instance import set_aside
+from memctl.infra.embedded.programs import PROGRAMS, recalled
 from memctl.infra.endpoints import read_endpoints
 from memctl.infra.hooks.spool import refusals
 from memctl.infra.process import Process
@@ -40,6 +41,10 @@ def test_what_is_damaged_counts_as_not_there(places: Places, content: bytes | No
     assert set(read_endpoints(places)) <= {"tokens", "ports"}
     damage(places.spool / "refused", content)
     assert refusals(places.spool) is None
-    damage(places.keys, content)
-    assert recalled(places).tokens == {}
-    assert not places.keys.exists()
+    for times in (1, 2):  # what was set aside before stays
+        damage(places.keys, content)
+        known = recalled(places)
+        assert (known.tokens, known.ports) == ({}, {})
+        assert not places.keys.exists()
+        assert len(set_aside(places)) == times
+    assert not any(program.ready(known, this) for program in PROGRAMS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -262,3 +263,17 @@ def test_an_account_counts_kinds_beyond_its_most_together() -> None:
         account.ignore(f"kind{number}")
     assert len(account.ignored) == MOST_KINDS + 1
     assert sum(account.ignored.values()) == 2 * MOST_KINDS
+
+
+def test_a_row_of_many_columns_takes_time_linear_in_them(tmp_path: Path) -> None:
+    def seconds(columns: int) -> float:
+        store = tmp_path / f"{columns}.db"
+        with sqlite3.connect(store) as made:
+            made.execute(f"CREATE TABLE bot_memory ({', '.join(f'column_{n}' for n in range(columns))})")
+            made.executemany("INSERT INTO bot_memory (column_0) VALUES (?)", ((n,) for n in range(40_000 // columns)))
+        made.close()
+        began = time.process_time()
+        assert len(list(rows_of(store))) == 40_000 // columns
+        return time.process_time() - began
+
+    assert seconds(2_000) < 4 * seconds(100) + 0.1
