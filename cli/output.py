@@ -73,8 +73,14 @@ def notice(message: str) -> None:
 
 def print_json(answer: object, indent: int | None = 2) -> None:
     """JSON for programs; on one line without indent. Equal to the answer when it is read, and safe to look at."""
-    text = json.dumps(answer, indent=indent, ensure_ascii=False, default=str)
+    text = json.dumps(answer, indent=indent, ensure_ascii=False, default=_plain)
     click.echo(text.translate(_STEERING_IN_JSON))
+
+
+def _plain(value: object) -> object:
+    import msgspec
+
+    return msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else str(value)
 
 
 def print_lines(*lines: str) -> None:
@@ -117,9 +123,9 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
         def progress(what: str, done: int, of: int) -> None:
             task = tasks.get(what)
             if task is None:
-                task = tasks[what] = bar.add_task(what, total=of, rate="")
+                task = tasks[what] = bar.add_task(what, total=of or None, rate="")
             speed = bar.tasks[task].speed
-            bar.update(bar.tasks[task].id, completed=done, total=of, rate=f"{speed:,.0f}/s" if speed else "")
+            bar.update(bar.tasks[task].id, completed=done, total=of or None, rate=f"{speed:,.0f}/s" if speed else "")
 
         yield progress
 

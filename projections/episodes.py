@@ -90,8 +90,6 @@ def episodes(row: EpisodeRow | None, fact: Episode) -> EpisodeRow:
         fact,
         EpisodeRow,
         id=str(fact.id),
-        agent=fact.agent,
-        session_id=fact.session_id,
         canonical=clipped(fact.canonical, 300),
         description=clipped(fact.description, 300),
         started_at=fact.occurred_at,

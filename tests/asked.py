@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import servers
+from draining import catch_up
 from histories import example
 
 from memctl.domain.events.event import NewEvent
@@ -17,7 +18,7 @@ from memctl.infra.log.append import append
 from memctl.infra.readmodels import generations
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors import store
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 from memctl.workers.folding.outbox import Outbox
 
 LEDGER = "/home/dana/ledger"

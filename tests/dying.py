@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from draining import catch_up
 from embedding import OTHERS, Signs
 from events import prompt
 from vector_server import die_with_parent
@@ -31,7 +32,7 @@ from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors import store
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 from memctl.workers.folding.outbox import DriftScan, Outbox, drop_leftovers, switched
 from memctl.workers.rebuild import replay as replaying
 

@@ -13,6 +13,7 @@ import msgspec
 import published
 import pytest
 import servers
+from draining import catch_up
 from events import NOON, observed
 from transcript_files import format_of, parse_file
 
@@ -56,7 +57,7 @@ from memctl.infra.transcripts.claude import Claude
 from memctl.infra.transcripts.files import discover
 from memctl.infra.transcripts.reading import parse_lines, raw_lines
 from memctl.projections.kernel import projections
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "infra" / "example" / "session.jsonl"

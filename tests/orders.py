@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import servers
+from draining import catch_up
 from histories import digests
 from hypothesis import HealthCheck, Phase
 from hypothesis import settings as limits
@@ -13,7 +14,7 @@ from soak import examples
 from memctl.domain.events.event import NewEvent
 from memctl.infra.database import connect
 from memctl.infra.log.append import append
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 
 Server = tuple[str, servers.Templates]
 

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import msgspec
 import servers
+from draining import catch_up
 from histories import example
 
 from memctl.domain.events.erasure import Scope
@@ -24,7 +25,7 @@ from memctl.infra.log.append import append
 from memctl.infra.log.migrate import migrate, revisions
 from memctl.infra.readmodels import generations
 from memctl.workers.erasure.erase import erase_round, with_counterparts
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 
 DATA = Path(__file__).parent / "data"
 FOLDED = 20

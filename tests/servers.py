@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
@@ -19,8 +22,31 @@ import psycopg
 import redis
 from psycopg import sql
 
+from memctl.infra.data_dir import make_private, make_socket_folder
 from memctl.infra.embedded.postgres import start_postgres
-from memctl.infra.embedded.valkey import start_valkey
+from memctl.infra.embedded.run import running
+from memctl.infra.embedded.valkey import Queue
+from memctl.infra.process import Process
+
+
+@dataclass(frozen=True)
+class RunningValkey:
+    url: str
+    server: Process
+
+
+@contextlib.contextmanager
+def start_valkey(folder: Path, patience: float = 15.0) -> Iterator[RunningValkey]:
+    """A Valkey in `folder` (absolute; created if missing), stopped on leaving, and when we die."""
+    make_private(folder)
+    sockets = make_socket_folder(folder)
+    queue = Queue(folder, sockets)
+    argv = [sys.executable, "-P", "-m", "memctl.infra.embedded.valkey", str(folder), str(sockets)]
+    try:
+        with running("Valkey", argv, queue.ready, log=folder / "log", patience=patience) as server:
+            yield RunningValkey(queue.url, server)
+    finally:
+        shutil.rmtree(sockets, ignore_errors=True)
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ import psycopg
 from apis import free_port
 from data_dirs import used
 from forking import Forked, source
+from servers import start_valkey
 from vector_server import ServerProcess
 from waiting import until
 
@@ -32,7 +33,6 @@ from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import event_id_of, hook_key
 from memctl.infra import api_keys as keys
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
-from memctl.infra.embedded.valkey import start_valkey
 from memctl.infra.hooks.spool import Delivery
 from memctl.infra.log.append import append
 from memctl.infra.log.spaces import space_id

@@ -195,7 +195,7 @@ def pattern_item(group: Sequence[Keyed[CodePattern]], project: str) -> PatternIt
         sessions=sessions,
         first_seen=_iso(min(row.first_seen for row in rows)),
         last_seen=_iso(max(row.last_seen for row in rows)),
-        examples=[_applied(e) for e in examples[:_EXAMPLES]],
+        examples=[_example(e) for e in examples[:_EXAMPLES]],
     )
 
 
@@ -204,26 +204,10 @@ def _shorter(examples: Sequence[Application]) -> float:
     return round(sum(shares) / len(shares), 4) + 0.0 if shares else 0.0
 
 
-def _example(sighting: Sighting) -> CodeExample:
-    return CodeExample(
-        before=sighting.line_before,
-        after=sighting.line_after,
-        path=sighting.path,
-        session=sighting.stream,
-        at=_iso(sighting.at),
-        event_id=str(sighting.span.event) if sighting.span is not None else None,
-    )
-
-
-def _applied(application: Application) -> CodeExample:
-    return CodeExample(
-        before=application.before,
-        after=application.after,
-        path=application.path,
-        session=application.stream,
-        at=_iso(application.at),
-        event_id=str(application.span.event) if application.span is not None else None,
-    )
+def _example(of: Sighting | Application) -> CodeExample:
+    before, after = (of.before, of.after) if isinstance(of, Application) else (of.line_before, of.line_after)
+    event = str(of.span.event) if of.span is not None else None
+    return CodeExample(before=before, after=after, path=of.path, session=of.stream, at=_iso(of.at), event_id=event)
 
 
 def _iso(at: int) -> str | None:

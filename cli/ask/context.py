@@ -7,6 +7,7 @@ import click
 from memctl.api.reading.records import ActiveFile, Context, Decision, PlanStep, RecentError, ToolResult, WorkCounts
 from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed, running
 from memctl.cli.output import cut, line, notice, print_json, when
+from memctl.cli.pages import in_json
 from memctl.domain.support.provenance import Provenance
 
 WIDTH = 100
@@ -18,7 +19,7 @@ _MARKS = {"completed": "✓", "in_progress": "▶", "pending": "·"}
 @click.command()
 @click.argument("session", required=False)
 @looking_back
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@in_json
 @click.option("--project", metavar="NAME|PATH|*", help="The latest session of this project; '*' for all.")
 @click.pass_context
 def context(context: click.Context, session: str | None, as_json: bool, project: str | None) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memctl.cli.output import notice, print_json
+from memctl.cli.pages import in_json
 
 if TYPE_CHECKING:
     from memctl.api.client import Received
@@ -46,7 +47,7 @@ def print_result(done: Received[Done], as_json: bool, message: str) -> None:
 @click.option("--everywhere", is_flag=True, help="It holds in every project, not only in this one.")
 @click.option("--file", "files", multiple=True, metavar="PATH", help="A file that it is about; may be given again.")
 @click.option("--importance", type=click.FloatRange(0, 1), help="How much it matters, 0 to 1.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@in_json
 def note(
     text: tuple[str, ...],
     kind: str | None,

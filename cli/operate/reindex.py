@@ -6,10 +6,12 @@ from functools import partial
 
 import click
 
+from memctl.cli.pages import in_json
+
 
 @click.command()
 @click.option("--wait", is_flag=True, help="Wait until all of it is written; embedding goes on behind it.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@in_json
 def reindex(wait: bool, as_json: bool) -> None:
     """Write every memory into the vector store again; the worker does it, and embeds what has no vector.
 

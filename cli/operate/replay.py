@@ -140,15 +140,13 @@ def _roll_back(settings: Settings, as_json: bool) -> None:
 
 
 def _status(settings: Settings, as_json: bool) -> None:
-    import msgspec
-
     from memctl.cli.output import print_json, when
     from memctl.domain.support.wording import span
     from memctl.workers.rebuild.replay import latest
 
     found = latest(settings.require("database_url"), 10)
     if as_json:
-        print_json([msgspec.to_builtins(p) for p in found])
+        print_json(found)
         return
     if not found:
         click.echo("no replay yet")

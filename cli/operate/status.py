@@ -18,6 +18,7 @@ import click
 
 from memctl.cli.operate.up import data_dir_option
 from memctl.cli.output import Cell, Column, line, notice, print_json, table_lines, when
+from memctl.cli.pages import in_json
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.wording import size, span
 
@@ -87,7 +88,7 @@ def look_at(settings: Settings) -> Look:
 
 @click.command()
 @data_dir_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@in_json
 @click.pass_context
 def status(context: click.Context, data_dir: Path | None, as_json: bool) -> None:
     """Show how everything is, at a glance; exit code 1 where something needs a person.

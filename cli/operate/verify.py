@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from memctl.cli.output import print_json, safe
+from memctl.cli.output import print_json, progress_bar, safe
+from memctl.cli.pages import in_json
 
 if TYPE_CHECKING:
     from memctl.api.checks.check import Check
@@ -26,7 +26,7 @@ WIDTH = 80
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path, exists=True))
 @click.option("--repair", is_flag=True, help="Have vectors that drifted written again, and look once more.")
 @click.option("--replay", "rebuilt", is_flag=True, help="Also rebuild every read model beside, and compare the rows.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@in_json
 @click.pass_context
 def verify(context: click.Context, paths: tuple[Path, ...], repair: bool, rebuilt: bool, as_json: bool) -> None:
     """Prove that nothing that was recorded is missing; exit code 1 where anything is.
@@ -48,7 +48,7 @@ def verify(context: click.Context, paths: tuple[Path, ...], repair: bool, rebuil
 
         watched(settings)
     began = time.monotonic()
-    with _progress() as progress:
+    with progress_bar() as progress:
         verification = Verification(settings, paths, repair, progress)
         found = list(_shown(_all(verification, settings, rebuilt, progress), quiet=as_json))
     gaps = sum(one.result == "gap" for one in found)
@@ -66,7 +66,7 @@ def verify(context: click.Context, paths: tuple[Path, ...], repair: bool, rebuil
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@in_json
 @click.pass_context
 def doctor(context: click.Context, as_json: bool) -> None:
     """Look at the installation: folders, servers, settings, schema, clocks; exit code 1 where something is to be done.
@@ -156,20 +156,3 @@ def _conclude(what: str, seconds: float) -> None:
 
 def _gaps(count: int) -> str:
     return "1 gap" if count == 1 else f"{count} gaps"
-
-
-@contextmanager
-def _progress() -> Iterator[Progress]:
-    """A bar on a terminal, and nothing elsewhere."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task("", total=None, visible=False)
-
-        def show(what: str, done: int, of: int) -> None:
-            bar.update(task, description=what, completed=done, total=of or None, visible=True)
-
-        yield show

@@ -5,13 +5,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import platform
-import shutil
 import socket
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,9 +16,8 @@ from typing import NoReturn
 from urllib.parse import quote
 
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.data_dir import make_private, make_socket_folder
+from memctl.infra.data_dir import make_private
 from memctl.infra.embedded import launch
-from memctl.infra.embedded.run import running
 from memctl.infra.process import Process
 
 
@@ -70,29 +66,6 @@ class Queue:
                 return client.recv(16).startswith(b"+PONG")
             except OSError:
                 return False
-
-
-@dataclass(frozen=True)
-class RunningValkey:
-    url: str
-    server: Process
-
-
-@contextlib.contextmanager
-def start_valkey(folder: Path, patience: float = 15.0) -> Iterator[RunningValkey]:
-    """A Valkey of our own in `folder` (absolute; created if missing), stopped on leaving, and when we die.
-
-    Raises ServerDidNotStart.
-    """
-    make_private(folder)
-    sockets = make_socket_folder(folder)
-    queue = Queue(folder, sockets)
-    argv = [sys.executable, "-P", "-m", "memctl.infra.embedded.valkey", str(folder), str(sockets)]
-    try:
-        with running("Valkey", argv, queue.ready, log=folder / "log", patience=patience) as server:
-            yield RunningValkey(queue.url, server)
-    finally:
-        shutil.rmtree(sockets, ignore_errors=True)
 
 
 def binary() -> Path:

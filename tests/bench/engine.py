@@ -26,12 +26,12 @@ from typing import Any
 
 import peers
 from generated import Cut, generate, read_sessions
+from servers import start_valkey
 
 from memctl.api.write.event_writer import IngestWriter
 from memctl.domain.events.event import NewEvent
 from memctl.infra.database import connect
 from memctl.infra.embedded.postgres import start_postgres
-from memctl.infra.embedded.valkey import start_valkey
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import migrate
 from memctl.infra.readmodels import generations

@@ -8,6 +8,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 import servers
+from draining import catch_up
 from events import prompt
 from histories import digests, example
 from psycopg import sql
@@ -21,7 +22,7 @@ from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position, mark, move_mark
 from memctl.infra.log.migrate import WrongEncoding, migrate
 from memctl.infra.readmodels import generations
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 
 
 @pytest.fixture

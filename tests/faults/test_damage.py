@@ -13,8 +13,10 @@ from pathlib import Path
 import psycopg
 import pytest
 import redis
+from draining import catch_up
 from embedding import SIGNS, Signs
 from histories import example
+from servers import start_valkey
 from vector_server import ServerProcess, vector_server_process
 
 from memctl.api.checks.verify import Verification
@@ -26,7 +28,6 @@ from memctl.infra.embedded.instance import ProgramFailed, down, status, up
 from memctl.infra.embedded.postgres import start_postgres
 from memctl.infra.embedded.programs import PROGRAMS
 from memctl.infra.embedded.run import ServerDidNotStart
-from memctl.infra.embedded.valkey import start_valkey
 from memctl.infra.hooks import spool
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import migrate
@@ -34,7 +35,7 @@ from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors import outbox, store
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 from memctl.workers.folding.outbox import Outbox
 
 POSTGRES = tuple(program for program in PROGRAMS if program.name == "postgres")

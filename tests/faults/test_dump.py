@@ -9,6 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 import servers
+from draining import catch_up
 from events import prompt
 from histories import digests, example
 
@@ -18,7 +19,7 @@ from memctl.infra.embedded.postgres import binaries
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position, mark
 from memctl.infra.readmodels import generations
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 
 HISTORY = [event for number in range(4) for event in example(number, day=number + 2)]
 

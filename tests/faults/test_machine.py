@@ -16,6 +16,7 @@ import msgspec
 import psycopg
 import pytest
 import servers
+from draining import catch_up
 from histories import digests, example
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -30,7 +31,7 @@ from memctl.infra.log.append import Appended, append, encode_payload
 from memctl.infra.log.mark import last_position, mark, move_mark
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels.generations import Lease, LeaseLost
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 from memctl.workers.folding.stage1 import Stage1
 from memctl.workers.folding.stage2 import Stage2
 from memctl.workers.rebuild.replay import replay

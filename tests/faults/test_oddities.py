@@ -9,6 +9,7 @@ import random
 import fates
 import pytest
 import servers
+from draining import catch_up
 from histories import digests, events_of, everything, real_sessions
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +22,7 @@ from memctl.infra.database import connect
 from memctl.infra.log.append import append
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.redaction import prepare_all
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 from memctl.workers.rebuild.replay import replay
 
 

@@ -13,6 +13,7 @@ import fates
 import msgspec
 import pytest
 import servers
+from draining import catch_up
 from events import NOON, prompt
 from histories import digests, drained, events_of, example, real_sessions
 from hypothesis import given
@@ -41,7 +42,7 @@ from memctl.workers.erasure.erase import erase_round, nothing_rebuilt, with_coun
 from memctl.workers.erasure.forgetting import rounds
 from memctl.workers.folding import stage1 as folding1
 from memctl.workers.folding import stage2 as folding2
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 from memctl.workers.folding.refold import refold
 from memctl.workers.rebuild.as_of import as_of
 from memctl.workers.rebuild.replay import NothingToRollBackTo, replay, rollback

@@ -15,8 +15,10 @@ import psycopg
 import pytest
 import redis
 import servers
+from draining import catch_up
 from histories import digests, drained, example
 from processes import memctl
+from servers import start_valkey
 from vector_server import vector_server_process
 from waiting import until
 from working import caught_up, progress, prove
@@ -24,13 +26,12 @@ from working import caught_up, progress, prove
 from memctl.domain.events.observations import event_id_of
 from memctl.infra import queue
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
-from memctl.infra.embedded.valkey import start_valkey
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position
 from memctl.infra.log.migrate import migrate
 from memctl.infra.log.spaces import installation
 from memctl.infra.readmodels import generations
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 
 HISTORY = [event for number in range(7) for event in example(number, day=number + 2)]
 

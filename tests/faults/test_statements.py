@@ -9,6 +9,7 @@ from typing import TypeVar
 import dying
 import pytest
 import servers
+from draining import catch_up
 from histories import EXAMPLE, digests, example
 from soak import FACTOR
 from waiting import until
@@ -21,7 +22,7 @@ from memctl.infra.log.append import append
 from memctl.infra.readmodels import generations
 from memctl.infra.transcripts.claude import Claude
 from memctl.infra.transcripts.reading import parse_lines, raw_lines
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 
 S = TypeVar("S")
 

@@ -9,6 +9,7 @@ from uuid import UUID
 import psycopg
 import pytest
 import servers
+from draining import catch_up
 from events import prompt
 from histories import digests, example
 from psycopg import sql
@@ -22,7 +23,7 @@ from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
 from memctl.infra.readmodels import generations
 from memctl.workers.erasure.erase import erase_round, with_counterparts
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 from memctl.workers.folding.refold import refold
 from memctl.workers.folding.stage1 import Stage1
 from memctl.workers.rebuild.replay import replay

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import pytest
 import servers
 from data_dirs import used
+from draining import catch_up
 from histories import digests, drained, example
 from processes import memctl
 from qdrant_client import QdrantClient
@@ -38,7 +39,7 @@ from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
 from memctl.infra.vectors import drift, outbox, store
 from memctl.infra.vectors import models as vector_models
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 from memctl.workers.folding.outbox import Outbox, drop_collections, drop_leftovers
 from memctl.workers.folding.refold import refold
 from memctl.workers.rebuild.replay import replay, rollback

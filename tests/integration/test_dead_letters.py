@@ -11,6 +11,7 @@ import msgspec
 import psycopg
 import pytest
 import servers
+from draining import catch_up
 from events import AGENT, observed, prompt
 from histories import digests, example, statements
 from waiting import until
@@ -31,7 +32,7 @@ from memctl.projections import kernel, stage1
 from memctl.projections.kernel import Changed, Recorded, projection, projections
 from memctl.workers.erasure.erase import erase_round
 from memctl.workers.folding import drain
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 from memctl.workers.folding.poison import CannotFold
 from memctl.workers.folding.refold import refold
 from memctl.workers.rebuild.as_of import as_of

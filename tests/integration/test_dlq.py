@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
+from draining import catch_up
 from events import id_of, prompt
 from waiting import until
 
@@ -23,7 +24,7 @@ from memctl.infra.log import mark
 from memctl.infra.log.append import append
 from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 from memctl.workers.rebuild.as_of import as_of
 from memctl.workers.rebuild.build import RebuildStopped
 from memctl.workers.rebuild.replay import replay

@@ -25,6 +25,7 @@ import pytest
 from apis import RUN, TOKEN, Api, free_port, problem_of, serving
 from asked import ATLAS, LEDGER, Remembered, remembered
 from click.testing import CliRunner
+from draining import catch_up
 from events import observed
 from waiting import until
 
@@ -39,7 +40,7 @@ from memctl.infra.database import connect
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import mark
 from memctl.infra.readmodels import generations, rebuilds
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 
 
 @pytest.fixture(scope="module")

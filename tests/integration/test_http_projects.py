@@ -9,9 +9,10 @@ from typing import Any
 
 from apis import TOKEN, Api, problem_of, serving
 from asked import Remembered
+from draining import catch_up
 from waiting import until
 
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 
 
 def got(api: Api, path: str) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from client_sessions import OPENCODE_MESSAGES, SAMPLES, opencode
+from draining import catch_up
 from histories import EXAMPLE, digests, real_sessions
 
 from memctl.api.checks.accounting import account as account_of_log
@@ -27,7 +28,7 @@ from memctl.infra.database import Connection, connect
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.read import read_range
 from memctl.infra.settings import Settings, load_settings
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 from memctl.workers.rebuild.replay import replay
 
 

@@ -16,6 +16,7 @@ import msgspec
 import numpy
 import pytest
 from click.testing import CliRunner
+from draining import catch_up
 from embedding import SIGNS, Signs, all_written
 from histories import drained, example
 from qdrant_client import QdrantClient
@@ -31,7 +32,7 @@ from memctl.infra.vectors import VectorStoreUnavailable, drift, outbox, store
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.store import Scope, point_digests
 from memctl.projections.vector_points import VectorPoint
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 from memctl.workers.folding.outbox import WRITING, Outbox, drop_leftovers, only_one
 
 

@@ -10,6 +10,7 @@ from typing import Any, Self
 import psycopg
 import pytest
 import servers
+from draining import catch_up
 from events import NOON, observed, prompt
 from histories import digests, everything, example
 from waiting import until
@@ -23,7 +24,7 @@ from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
 from memctl.infra.readmodels import generations, rebuilds
 from memctl.infra.readmodels.generations import LeaseLost, Live
-from memctl.workers.folding.drain import Drainer, Heartbeat, OtherRules, catch_up
+from memctl.workers.folding.drain import Drainer, Heartbeat, OtherRules
 from memctl.workers.folding.stage1 import Stage1
 from memctl.workers.folding.stage2 import Stage2
 from memctl.workers.rebuild.replay import ReplayRunning, replay

@@ -12,6 +12,7 @@ import numpy
 import pytest
 import servers
 from asked import ATLAS, LEDGER, Remembered, remembered
+from draining import catch_up
 from embedding import Loading, Signs
 from events import prompt
 from histories import drained, example
@@ -40,7 +41,7 @@ from memctl.infra.log.spaces import space_id
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.vectors import store
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 
 T = TypeVar("T")
 

@@ -9,12 +9,13 @@ from uuid import UUID, uuid4
 
 import msgspec
 import pytest
+from draining import catch_up
 from events import id_of, prompt
 
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
 from memctl.infra.readmodels import generations
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 from memctl.workers.processors.traces import MOST_LINKS, STEPS, Follower
 
 pytest.importorskip("opentelemetry.sdk", reason="the extra otel is not installed")

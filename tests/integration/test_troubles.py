@@ -12,6 +12,7 @@ from apis import TOKEN, Api, serving
 from asked import Remembered
 from click.testing import CliRunner
 from data_dirs import used
+from draining import catch_up
 from events import AGENT, prompt
 from waiting import until
 
@@ -26,7 +27,7 @@ from memctl.infra.embedded.programs import Instance
 from memctl.infra.log.append import append
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels.dead_letters import Fault, Target
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 
 FIRST = prompt(1)
 

@@ -15,6 +15,7 @@ import msgspec
 import pytest
 import servers
 from data_dirs import used
+from draining import catch_up
 from histories import EXAMPLE, example
 from psycopg import Rollback
 from qdrant_client import QdrantClient
@@ -37,7 +38,7 @@ from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import Settings, load_settings
 from memctl.infra.vectors import drift, outbox, store
 from memctl.infra.vectors import models as vector_models
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 from memctl.workers.folding.outbox import DriftScan, Outbox, OutboxLoop, drop_collections
 from memctl.workers.rebuild.replay import replay
 

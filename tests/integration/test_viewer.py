@@ -19,6 +19,7 @@ import pytest
 import uvicorn
 from asked import Remembered, remembered
 from data_dirs import used
+from draining import catch_up
 from events import observed
 from histories import workshop
 from waiting import until
@@ -38,7 +39,7 @@ from memctl.infra.embedders import NONE, Embedders
 from memctl.infra.log.append import append
 from memctl.infra.settings import load_settings
 from memctl.workers.erasure import forgetting
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 
 TOKEN = "the-viewers-token"
 HOSTILE = "<script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\"> please always keep it"

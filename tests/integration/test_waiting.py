@@ -12,10 +12,11 @@ from apis import TOKEN, Api, serving
 from asked import Remembered
 from click.testing import CliRunner
 from data_dirs import used
+from draining import catch_up
 
 from memctl.cli.main import memctl
 from memctl.infra.database import Connection
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 PLACE = "/home/dana/shop"

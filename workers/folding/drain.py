@@ -194,15 +194,3 @@ class Drainer:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-
-
-def catch_up(drainer: Drainer) -> None:
-    """Drain everything, in this process, until no shard is behind. Raises whatever a fold raises.
-
-    Meant for one process by itself: it waits for as long as another holds a lease.
-    """
-    while behind := drainer.behind():
-        if generations.stale(drainer.connection):
-            raise OtherRules
-        for stage, shard in behind:
-            drainer.drain(stage, shard)

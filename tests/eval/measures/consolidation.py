@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import servers
+from draining import catch_up
 from figures import Figure, Missing, share
 from sessions import Data
 
@@ -31,7 +32,7 @@ from memctl.infra.log.migrate import migrate
 from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
 from memctl.projections.memory_rows import Memory
-from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer
 from memctl.workers.processors.consolidator import consolidate
 from memctl.workers.processors.runner import ProcessorContext, memories
 
