@@ -19,16 +19,13 @@ from memctl.domain.failures.templates import plain
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import NARROW, one_line
 from memctl.domain.support.location import normalise
-from memctl.domain.support.mentions import path_within
+from memctl.domain.support.mentions import names_in, path_within
 
 MOST_LINES, MOST_PLACES = 24, 16
 """Distinctive lines of one output, and directories that its lines lie in, that are keys."""
 
 LONGEST_LINE, SHORTEST_LINE = 300, 14
 """Characters of a line that are looked at, and below which it says nothing."""
-
-SHORTEST_NAME = 5
-"""Characters of a name that a line and a sentence share."""
 
 LONGEST_SAID = 400
 """Characters of what is kept of a conclusion."""
@@ -70,11 +67,6 @@ failures, or say what to do by themselves."""
 
 _RUNNER = patterns.compile(r"^\[[\w:.@/-]{2,40}\] +")
 _PATH = patterns.compile(r"(?:[A-Za-z]:)?[\w.@+~-]*(?:[/\\][\w.@+-]+)+[/\\]?|\b[\w-]{2,}\.[a-z]{1,5}\b")
-_NAME = patterns.compile(
-    r"@?[A-Za-z_][\w.@-]*(?:/[\w.@-]+)+|[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*|"
-    r"[\w-]{2,}\.[a-z]{1,5}\b|\b[A-Z]{2,}\d{2,}\b"
-)
-_QUOTED = patterns.compile(r"[`'\"“‘]([^`'\"”’\s]{4,80})[`'\"”’]")
 _VARYING = patterns.compile(
     r"\b\d{4}[-/]\d\d[-/]\d\d[T ]?(?:\d\d:\d\d:\d\d\S*)?|\b\d\d:\d\d:\d\d\S*|\b[0-9a-f]*\d[0-9a-f]*[a-f][0-9a-f]{5,}\b|"
     r"[\[(]?\b\d+(?:\.\d+)?(?:ms|s|µs)\b[\])]?|:\d+(?::\d+)?|\d+"
@@ -122,14 +114,6 @@ def is_verdict(line: ErrorLine) -> bool:
 def says_why(line: ErrorLine) -> bool:
     """Whether a line says what is wrong: what a test that is named alone failed of differs from change to change."""
     return _OF_A_TEST.search(line.text) is None
-
-
-@lru_cache(maxsize=4096)
-def names_in(text: str) -> frozenset[str]:
-    """The files, tests, packages and names of code that a text names, without the folders they lie in."""
-    found = {match[0].strip("./-").rpartition("/")[2] for match in _NAME.finditer(text)}
-    found |= {match[1].rstrip("./").rpartition("/")[2] for match in _QUOTED.finditer(text)}
-    return frozenset(name for name in found if len(name) >= SHORTEST_NAME)
 
 
 def _tail(path: str) -> str:
