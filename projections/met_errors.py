@@ -101,7 +101,7 @@ def met_errors(row: MetError | None, fact: ErrorMet) -> MetError:
     known = next((each for each in row.failures if each.id == id), None)
     if known is None:
         known = MetFailure(
-            at=int(fact.failed_at), id=id, stream=clipped(fact.stream, 160), lineage=clipped(fact.lineage, 16)
+            at=at - fact.duration_us, id=id, stream=clipped(fact.stream, 160), lineage=clipped(fact.lineage, 16)
         )
     return msgspec.structs.replace(
         row,

@@ -66,8 +66,10 @@ class Conversation(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys(filter(None, found)))
 
     def came_to(self, query: str, most: int) -> str:
-        """What was asked first, and the sentences that say what came of it; at most about `most` characters. Empty where
-        nothing came of it."""
+        """What was asked first, and the sentences that say what came of it; at most about `most` characters.
+
+        Empty where nothing came of it.
+        """
         exchanges = [exchange_of(turn.text) for turn in self.turns]
         begun = one_line(exchanges[0].prompt, 160)
         rest = [Exchange("", exchanges[0].answer), *exchanges[1:]] if len(begun) < 160 else exchanges

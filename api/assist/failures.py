@@ -16,7 +16,7 @@ from memctl.domain.events.recalls import quoted
 from memctl.domain.failures.known_commands import wrong_call
 from memctl.domain.failures.met_errors import ErrorLine, error_lines, is_verdict, places_of, says_why
 from memctl.domain.failures.signatures import errors_in, is_noise
-from memctl.domain.failures.solutions import is_risky
+from memctl.domain.knowledge.acting import acts
 from memctl.domain.knowledge.memory import day_of
 from memctl.domain.session.tools import command_of, directory_of
 from memctl.domain.shell.commands import only_reads
@@ -120,7 +120,7 @@ def _cured(foreign: Sequence[ErrorLine], rows: Mapping[str, MetError], stream: s
     for each in foreign:
         row = rows.get(each.key)
         failure = row.cured(stream) if row is not None and says_why(each) else None
-        if row is None or failure is None or is_risky(f"{failure.cause}\n{failure.change}"):
+        if row is None or failure is None or acts(f"{failure.cause}\n{failure.change}"):
             continue
         if len({other.origin for other in row.before(stream) if other.mended_at}) <= MOST_CURED:
             return Met(each.key, each.text, failure, 1, 1, "cured")

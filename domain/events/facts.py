@@ -252,13 +252,14 @@ class ErrorMet(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="e
 
     `met`: it came. `judged`: the agent said (`text`) that it was there before, or nobody's. `mended`: it came of what
     `text` says, `change` is the edit after which what had failed passed. `passed`: after it was judged, `command` went
-    well instead. `failure` names the failure that all are of, `failed_at` is when it came, `line` one of its lines.
+    well instead. `failure` names the failure that all are of, `line` one of its lines.
     """
 
     outcome: Literal["met", "judged", "mended", "passed"]
     keys: tuple[str, ...]
     failure: UUID
-    failed_at: Micros
+    duration_us: int = 0
+    """From the failure to this."""
     command: str = ""
     line: str = ""
     text: str = ""

@@ -1,8 +1,8 @@
 """Errors that a project has met before, known again by every distinctive line of an output.
 
-The first error line of an output is often the least telling: a suite prints what it provokes on purpose, a runner that
-a task failed. So each line that reads like an error and names something (a file, a test, a package) is a key. What an
-agent concludes of a failure is kept for the lines that it names: that they were there before, or what they come of.
+The first error line of an output often says least: a suite prints what it provokes on purpose, a runner that a task
+failed. So each line that reads like an error and names something (a file, a test, a package) is a key. What an agent
+concludes of a failure is kept for the lines that it names: that they were there before, or what they come of.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def says_why(line: ErrorLine) -> bool:
 
 def _tail(path: str) -> str:
     """The last folders of a path: what lies before them differs from checkout to checkout."""
-    return "/".join(path.replace("\\", "/").rstrip("/").split("/")[-3:])
+    return "/".join(path.replace("\\", "/").rstrip("/").split("/")[-2:])
 
 
 def _within(location: str, path: str) -> str:
@@ -162,11 +162,11 @@ def _folders(path: str) -> list[str]:
 
 _STANDING = patterns.compile(
     r"\bpre-?existing\b|\balready (?:failing|failed|fails|broken|there|present)\b|\bunrelated\b|"
-    r"\b(?:not|n't|nothing) (?:directly )?(?:related|caused|due|to do with|because)\b|\bflak(?:y|ey|iness|es?)\b|"
+    r"(?:\bnot|n't|\bnothing) (?:directly )?(?:related|caused|due|to do with|because)\b|\bflak(?:y|ey|iness|es?)\b|"
     r"\bintermittent\b|\benvironment(?:al)? (?:issue|problem|failure|limitation|error)s?\b|"
     r"\bknown (?:issue|failure|limitation|problem)s?\b|\b(?:in|from) files? (?:that )?I (?:didn't|did not|haven't)\b|"
     r"\b(?:fail|fails|failing|broken|there|present)\b.{0,40}\b(?:on|before|without) (?:main|master|my|our|the) |"
-    r"\b(?:not|n't) (?:a )?(?:part of|in|from|introduced by|something) (?:my|our|this|the|I) |\bpicked up by\b|"
+    r"(?:\bnot|n't) (?:a )?(?:part of|in|from|introduced by|something) (?:my|our|this|the|I) |\bpicked up by\b|"
     r"\b(?:leftover|someone else'?s?|expected failures?|intentional(?:ly)?)\b|"
     r"기존(?:부터|에)|무관",
     patterns.I,
@@ -176,7 +176,7 @@ _OF_FAILURE = patterns.compile(
 )
 _UNSURE = patterns.compile(
     r"\?$|\b(?:if|whether|might|maybe|perhaps|could be|may be|let me|let's|I'll|I will|I should|need to|want to|verify|"
-    r"check)\b|\b(?:not|n't|never|no longer) (?:a |an )?(?:pre-?existing|flak\w+|unrelated|known|environment\w*)\b",
+    r"check)\b|(?:\bnot|n't|\bnever|\bno longer) (?:a |an )?(?:pre-?existing|flak\w+|unrelated|known|environment\w*)\b",
     patterns.I,
 )
 _FOREIGN = patterns.compile(

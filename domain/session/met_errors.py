@@ -123,5 +123,5 @@ class MetErrors:
     ) -> None:  # fmt: skip
         self._assert.make(
             ErrorMet, placed, about, *spans, location=self._assert.home, outcome=outcome, keys=keys, failure=failure,
-            failed_at=failed_at, **fields,
+            duration_us=placed.when - failed_at, **fields,
         )  # fmt: skip
