@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from memctl.api.assist.before import already_said
 from memctl.api.assist.lines import Line, line
 from memctl.api.reading import models
@@ -34,7 +36,7 @@ MOST_LOOKED_AT, MOST_STANDING = 100, 2
 """Lines that were last said to be nobody's, which a start looks at, and those of them that it gives."""
 
 MOST_CURED = 2
-"""Earlier sessions above which an error that each of them mended is the project's daily bread."""
+"""Ways out of an error above which it comes of something else each time."""
 
 
 class Met(NamedTuple):
@@ -105,14 +107,22 @@ def _standing(
 ) -> Met | None:
     """What was said to be nobody's: by its place, or by the lines themselves, at least half of them."""
     for key, place in places_of(verdicts).items():
-        if key in rows and (failure := rows[key].standing(stream)):
+        if key in rows and (failure := _unasked(rows[key].standing(stream))):
             within = sum(any(path.startswith(f"{place}/") for path in each.paths) for each in verdicts)
             return Met(key, f"{place}/", failure, within, len(verdicts), "standing")
-    found = [(each, failure) for each in foreign if each.key in rows and (failure := rows[each.key].standing(stream))]
+    known = [(each, _unasked(rows[each.key].standing(stream))) for each in foreign if each.key in rows]
+    found = [(each, failure) for each, failure in known if failure is not None]
     if not found or len(found) * 2 < len(verdicts):
         return None
     first, failure = max(found, key=lambda each: each[1].said_at)
     return Met(first.key, first.text, failure, len(found), len(verdicts), "standing")
+
+
+def _unasked(failure: MetFailure | None) -> MetFailure | None:
+    """The failure, where its conclusion may be given unasked: it asks for nothing, and names no address."""
+    if failure is None or acts(failure.said, -1):
+        return None
+    return msgspec.structs.replace(failure, passed="") if acts(failure.passed) else failure
 
 
 def _cured(foreign: Sequence[ErrorLine], rows: Mapping[str, MetError], stream: str) -> Met | None:
@@ -122,7 +132,7 @@ def _cured(foreign: Sequence[ErrorLine], rows: Mapping[str, MetError], stream: s
         failure = row.cured(stream) if row is not None and says_why(each) else None
         if row is None or failure is None or acts(f"{failure.cause}\n{failure.change}"):
             continue
-        if len({other.origin for other in row.before(stream) if other.mended_at}) <= MOST_CURED:
+        if len({other.change or other.cause for other in row.before(stream) if other.mended_at}) <= MOST_CURED:
             return Met(each.key, each.text, failure, 1, 1, "cured")
     return None
 
@@ -164,7 +174,7 @@ def standing(reader: Reader, places: Places, stream: str) -> Iterator[Line]:
     rows, _ = page(reader, p, "judged_at", [*within(p, places), *above(p, "judged_at", 0)], limit=MOST_LOOKED_AT)
     given: set[str] = set()
     for keyed in rows:
-        failure = keyed.row.standing(stream)
+        failure = _unasked(keyed.row.standing(stream))
         sessions = {each.origin for each in keyed.row.before(stream) if each.said}
         if failure is None or len(sessions) < AGAIN or failure.id in given:
             continue

@@ -48,7 +48,7 @@ class Conclusion(NamedTuple):
 
 
 _VERDICT = patterns.compile(
-    r"\(fail\) |--- FAIL: |\bFAIL(?:ED)?\b|✗|✘|❌|✖|× |(?:^|[ :])error(?:\[|:| TS\d)|^E  |\bpanic: |"
+    r"\(fail\) |--- FAIL: |\bFAIL(?:ED)?\b|✗|✘|❌|✖|× |(?:^|[ :])error(?:\[|:| TS\d)|^E |\bpanic: |"
     r"^(?:at )?[^\s:]+\.\w{1,5}(?::\d+:\d+:? |(?::\d+)* .*━━)"
 )
 """How lines begin that say which test, check or file failed."""
@@ -66,6 +66,7 @@ _WRAPPERS = patterns.compile(
 failures, or say what to do by themselves."""
 
 _RUNNER = patterns.compile(r"^\[[\w:.@/-]{2,40}\] +")
+_WORD = patterns.compile(r"[A-Za-z_]\w{4,}")
 _PATH = patterns.compile(r"(?:[A-Za-z]:)?[\w.@+~-]*(?:[/\\][\w.@+-]+)+[/\\]?|\b[\w-]{2,}\.[a-z]{1,5}\b")
 _VARYING = patterns.compile(
     r"\b\d{4}[-/]\d\d[-/]\d\d[T ]?(?:\d\d:\d\d:\d\d\S*)?|\b\d\d:\d\d:\d\d\S*|\b[0-9a-f]*\d[0-9a-f]*[a-f][0-9a-f]{5,}\b|"
@@ -103,7 +104,9 @@ def _line(text: str, location: str) -> ErrorLine | None:
         return None
     paths = tuple(dict.fromkeys(_within(location, match[0]) for match in _PATH.finditer(text)))[:4]
     short = _PATH.sub(lambda match: _tail(match[0]), text)
-    return ErrorLine(digest(f"line:{_VARYING.sub('0', short)}"), text, names, tuple(filter(None, paths)))
+    return ErrorLine(
+        digest(f"line:{_VARYING.sub('0', short.removeprefix('E '))}"), text, names, tuple(filter(None, paths))
+    )
 
 
 def is_verdict(line: ErrorLine) -> bool:
@@ -218,10 +221,17 @@ def _lies_in(line: ErrorLine, place: str) -> bool:
     return any(path.startswith(f"{place}/") for path in line.paths)
 
 
+def showing(message: str, excerpt: str, lines: Iterable[ErrorLine]) -> tuple[ErrorLine, ...]:
+    """Those lines of an output that show an error: they hold its message, or stand in its excerpt."""
+    first = " ".join(message.partition("\n")[0].split())
+    within = frozenset(line.key for line in error_lines(excerpt))
+    return tuple(line for line in lines if line.key in within or (len(first) >= SHORTEST_LINE and first in line.text))
+
+
 def of_these(explanation: str, lines: Sequence[ErrorLine]) -> str:
     """The first sentence of an explanation that names something of an error's lines; empty where none does."""
-    wanted = frozenset(name for line in lines for name in line.names)
-    found = (each for each in sentences(explanation) if wanted & names_in(each))
+    wanted = frozenset(word for line in lines for name in line.names for word in _WORD.findall(name))
+    found = (each for each in sentences(explanation) if not wanted.isdisjoint(_WORD.findall(each)))
     return one_line(next(found, ""), LONGEST_SAID)
 
 

@@ -17,6 +17,7 @@ from memctl.domain.failures.met_errors import (
     is_verdict,
     of_these,
     quoted_command,
+    showing,
 )
 from memctl.domain.failures.solutions import Change, changed_lines
 from memctl.domain.session.error_resolution import Resolved
@@ -42,6 +43,14 @@ class _Open(NamedTuple):
     span: Span
 
 
+class _Shown(NamedTuple):
+    """The output that showed an error, and its lines there."""
+
+    id: UUID
+    failed_at: Micros
+    lines: tuple[ErrorLine, ...]
+
+
 class _Judged(NamedTuple):
     open: _Open
     keys: tuple[str, ...]
@@ -54,8 +63,7 @@ class MetErrors:
         self._assert = assertions
         self._open: list[_Open] = []
         self._judged: list[_Judged] = []
-        self._outputs: dict[UUID, tuple[UUID, Micros]] = {}
-        """Of each error the output that showed it."""
+        self._outputs: dict[UUID, _Shown] = {}
 
     def failed(
         self, at: int, placed: OrderedEvent, about: str, command: str, output: str, errors: Sequence[ErrorOccurred]
@@ -68,7 +76,9 @@ class MetErrors:
         failed = _Open(at, id, placed.when, command, lines, Span(placed.cite))
         self._open = [*self._open, failed][-MOST_OPEN:]
         for error in errors:
-            self._outputs[error.id] = id, placed.when
+            shown = showing(error.message, error.text, lines)
+            if shown:
+                self._outputs[error.id] = _Shown(id, placed.when, shown)
             if len(self._outputs) > MOST_KNOWN:
                 self._outputs.pop(next(iter(self._outputs)))
         verdicts = tuple(line.key for line in lines if is_verdict(line))
@@ -106,13 +116,14 @@ class MetErrors:
     def mended(self, placed: OrderedEvent, error: ErrorOccurred, resolved: Resolved) -> None:
         """What had failed passed after a change."""
         known = self._outputs.pop(error.id, None)
-        lines = error_lines(error.text, error.location)
-        if known is None or not lines:
+        if known is None:
             return
+        lines = known.lines
         found = (changed_lines(Change(edit.path, edit.before, edit.after)) for edit in resolved.edits)
         changes = [line for line in found if line] or [f"ran `{quoted_command(ran)}`" for ran in resolved.ran]
         self._note(
-            placed, f"{error.id}:mended", "mended", tuple(line.key for line in lines), *known, *error.evidence,
+            placed, f"{error.id}:mended", "mended", tuple(line.key for line in lines), known.id,
+            known.failed_at, *error.evidence,
             Span(placed.cite), command=quoted_command(error.command), line=one_line(lines[0].text, 200),
             text=of_these(resolved.explanation, lines), change=one_line("; ".join(changes[:MOST_CHANGES]), 300),
         )  # fmt: skip
