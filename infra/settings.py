@@ -8,10 +8,12 @@ Importing this module is cheap; loading settings costs a quarter of a second of 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memctl.domain.support.errors import MemctlError
+from memctl.infra.project_file import PROJECT_FILE, read_project_file
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
     from memctl.infra.settings_model import Settings
 
 __all__ = ["Settings", "SettingsInvalid", "load_settings"]
-
-PROJECT_FILE = ".memctl.toml"
 
 _FLAG, _INSTANCE = "flag", "running instance"
 
@@ -120,7 +120,7 @@ def _project() -> list[Layer]:
     file = project_file()
     if file is None:
         return []
-    values = _read(file)
+    values = _readable(file, read_project_file)
     # The file comes with a checkout, and a stranger's checkout must not decide where the user's words are sent.
     if refused := sorted(set(values) - PROJECT_MAY_SET):
         raise SettingsInvalid(
@@ -132,14 +132,20 @@ def _project() -> list[Layer]:
 
 def _user() -> list[Layer]:
     file = user_file()
-    return [(str(file), _read(file))] if file.is_file() else []
+    return [(str(file), _readable(file, _own))] if file.is_file() else []
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _own(file: Path) -> dict[str, Any]:
     import tomllib
 
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+def _readable(file: Path, read: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return read(file)
+    except RecursionError:
+        raise SettingsInvalid([f"{file} cannot be read: it is nested too deeply"]) from None
     except (OSError, ValueError) as failure:
         why = failure.strerror if isinstance(failure, OSError) else failure
         raise SettingsInvalid([f"{file} cannot be read: {why}"]) from None

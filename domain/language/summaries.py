@@ -236,7 +236,7 @@ def _point(line: str) -> str:
     said = ""
     for sentence in sentences(line):
         said = f"{said.rstrip('.:')}: {sentence}" if said else sentence
-        if _says_words(said):
+        if _says_words(said) or len(said) > LONGEST_POINT:
             break
     return said.replace("**", "")
 

@@ -170,7 +170,7 @@ _GO_REQUIRES = patterns.compile(r"^(?:require )?\t?([a-z0-9.-]+\.[a-z]+/\S+) v\S
 _REQUIREMENT = patterns.compile(r"^([A-Za-z][\w.-]*)", patterns.M)
 
 
-_DEEP_KEY = patterns.compile(r"""(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){33}""")
+_DEEP_KEY = patterns.compile(r"""(?:(?:[\w-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')[ \t]*\.[ \t]*){33}""")
 """Names within one another by more than 32 dots. No manifest has such a key. `tomllib` looks each name up again from
 the outermost for each key below it: 16,000 characters of them took a second."""
 

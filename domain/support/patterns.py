@@ -587,11 +587,13 @@ _MOST_COUNTED = 1_000
 
 
 def _class_end(source: str, at: int) -> int:
-    """Where the class that begins there ends."""
+    """Where the class that begins there ends. Raises: BadPattern where it does not."""
     at += 2 if source[at + 1 : at + 2] == "^" else 1
     at += source[at : at + 1] == "]"
     while at < len(source) and source[at] != "]":
         at += 2 if source[at] == "\\" else 1
+    if at >= len(source):
+        raise BadPattern(f"a class is not closed in {source!r}")
     return at + 1
 
 

@@ -45,7 +45,7 @@ chmod = 0700
 supervisor.rpcinterface_factory = supervisor.rpcinterface:make_main_rpcinterface
 """
 
-# A crash is answered after 1 s, 2 s, 3 s, …: what mends itself within an hour (a full disk) needs nobody.
+# A crash is answered after 1 s, 2 s, 3 s, …: what mends itself within five days (a full disk) needs nobody.
 _PROGRAM = """
 [program:{name}]
 command = {command}
@@ -53,7 +53,7 @@ priority = {priority}
 autostart = false
 autorestart = true
 startsecs = 1
-startretries = 80
+startretries = 1000
 stopsignal = {stop}
 stopwaitsecs = {patience}
 killasgroup = true
@@ -107,7 +107,7 @@ def start(places: Places, text: str) -> None:
     log.unlink(missing_ok=True)
     python = [sys.executable, "-P", "-W", "ignore", "-m"]
     argv = [*python, "memctl.infra.embedded.launch", "--leads", "--record", "run/supervisor.pid", "--"]
-    argv += [*python, "supervisor.supervisord", "-n", "-c", "run/supervisord.conf"]
+    argv += [*python, "memctl.infra.embedded.supervise", "-n", "-c", "run/supervisord.conf"]
     with open_log(log) as output:
         subprocess.run(  # noqa: S603
             argv,

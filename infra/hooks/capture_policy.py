@@ -12,19 +12,18 @@ import contextlib
 import hashlib
 import json
 import os
-import stat
 import tempfile
 import time
-import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import above, normalise
 from memctl.infra.hook import OFF_FILE
+from memctl.infra.project_file import PROJECT_FILE, read_project_file
 
 if TYPE_CHECKING:
     from memctl.infra.settings_model import Settings
@@ -33,13 +32,17 @@ What = Literal["save", "recall"]
 BOTH: tuple[What, ...] = ("save", "recall")
 
 FILE = OFF_FILE
-PROJECT_FILE = ".memctl.toml"
-LONGEST_PROJECT_FILE = 1 << 16
 MOST_PAST = 200
 """Times for which it is known that saving was off, the latest; what was said in earlier ones is read like anything."""
 
 FRESH_S = 2.0
 """For how long what a file said is believed."""
+
+MOST_PROJECTS = 4096
+"""Project's files that are known as they were read."""
+
+Stamp = tuple[int, int, int, int, int]
+"""What changes with a file's content."""
 
 PASSED_FILE = "passed-over.jsonl"
 """In the data directory: which bytes of which transcripts were read while saving was off there, so that nobody looks
@@ -162,6 +165,8 @@ class CapturePolicy:
         self._read_at = float("-inf")
         self._projects: dict[str, frozenset[str]] = {}
         """By folder, what its `.memctl.toml` switches off."""
+        self._read: dict[str, tuple[Stamp, frozenset[str]]] = {}
+        """The same as it was read, and of which file: one that is as it was is not read again."""
 
     def off(self, what: What, session: str, location: str) -> bool:
         """Whether saving or recall is off for that session at that place (an absolute path)."""
@@ -206,8 +211,24 @@ class CapturePolicy:
     def _said_by(self, folder: str) -> frozenset[str]:
         known = self._projects.get(folder)
         if known is None:
-            known = self._projects[folder] = _project_off(Path(folder) / PROJECT_FILE)
+            known = self._projects[folder] = self._now_said_by(folder)
         return known
+
+    def _now_said_by(self, folder: str) -> frozenset[str]:
+        file = Path(folder) / PROJECT_FILE
+        try:
+            found = file.stat()
+        except (OSError, ValueError):
+            return frozenset()
+        stamp = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        before = self._read.get(folder)
+        if before is not None and before[0] == stamp:
+            return before[1]
+        if len(self._read) >= MOST_PROJECTS:
+            self._read.clear()
+        said = _project_off(file)
+        self._read[folder] = stamp, said
+        return said
 
 
 class PassedOver:
@@ -232,11 +253,8 @@ def _digest(name: str) -> str:
 
 def _project_off(file: Path) -> frozenset[str]:
     try:
-        found = file.stat()
-        if not stat.S_ISREG(found.st_mode) or found.st_size > LONGEST_PROJECT_FILE:
-            return frozenset()
-        said: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):  # whoever runs memctl there is shown that it cannot be read
+        said = read_project_file(file)
+    except (OSError, ValueError):  # whoever runs memctl there is shown that it cannot be read
         return frozenset()
     return frozenset(what for what in BOTH if said.get(what) is False)
 

@@ -36,7 +36,8 @@ DISK = 220 * 1024 * 1024
 
 
 @pytest.mark.skipif(INSIDE in os.environ, reason="this is the inside")
-def test_a_full_disk_loses_nothing_and_once_there_is_room_work_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("inside", ["test_inside", "test_supervisor_inside"])
+def test_a_full_disk_loses_nothing_and_once_there_is_room_work_goes_on(tmp_path: Path, inside: str) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     unshare = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "--map-root-user"]
@@ -44,7 +45,7 @@ def test_a_full_disk_loses_nothing_and_once_there_is_room_work_goes_on(tmp_path:
     tried = subprocess.run([*unshare, *mount], capture_output=True, text=True, check=False)
     if tried.returncode != 0:
         pytest.skip(f"no disk can be mounted here: {tried.stderr.strip()}")
-    within = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", __file__]
+    within = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", f"{__file__}::{inside}"]
     script = f'{" ".join(mount)} && exec "$@"'
     done = subprocess.run(
         [*unshare, "sh", "-c", script, "sh", *within],
@@ -135,3 +136,50 @@ def test_inside(environment_for: Callable[[str], dict[str, str]], tmp_path: Path
         with connect(postgres.url) as log:
             assert (generations.live(log), digests(log)) == (live, rows)
             prove(log, environment)
+
+
+SAYS = "import itertools, sys, time\nfor n in itertools.count(): print('words', n, flush=True); time.sleep(0.001)\n"
+SUPERVISED = """
+[supervisord]
+nodaemon = true
+silent = true
+logfile = {disk}/supervisor.log
+logfile_maxbytes = 1MB
+[program:says]
+command = {python} {program}
+redirect_stderr = true
+stdout_logfile = {disk}/says.log
+stdout_logfile_maxbytes = 20KB
+stdout_logfile_backups = 2
+"""
+
+
+@pytest.mark.skipif(INSIDE not in os.environ, reason="run by the test above, where a small disk is mounted")
+def test_supervisor_inside(tmp_path: Path) -> None:
+    disk = Path(os.environ[INSIDE])
+    ballast, said, source = disk / "ballast", disk / "says.log", tmp_path / "says.py"
+    source.write_text(SAYS)
+    (disk / "conf").write_text(SUPERVISED.format(disk=disk, python=sys.executable, program=source))
+    argv = [sys.executable, "-m", "memctl.infra.embedded.supervise", "-n", "-c", str(disk / "conf")]
+
+    def last() -> str:
+        return said.read_text().rpartition("words ")[2] if said.exists() else ""
+
+    def written(pid: str) -> int:
+        """Bytes that a process wrote: it is the same one throughout."""
+        return int(Path(f"/proc/{pid}/io").read_text().split()[3])
+
+    with (disk / "err").open("wb") as errors, subprocess.Popen(argv, stdout=errors, stderr=errors) as supervisor:
+        until(lambda: last() != "")
+        with (disk / "err").open("ab") as padding:  # up to the end of its page, so that it needs room as well
+            padding.write(b"." * (4096 - os.fstat(padding.fileno()).st_size % 4096))
+        fill(ballast, but=0)
+        (program,) = Path(f"/proc/{supervisor.pid}/task/{supervisor.pid}/children").read_text().split()
+        before = written(program)
+        until(lambda: written(program) > before + 100_000)
+        ballast.unlink()
+        seen = last()
+        until(lambda: last() not in ("", seen))
+        assert written(program) > before
+        assert supervisor.poll() is None
+        supervisor.terminate()

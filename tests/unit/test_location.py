@@ -1,3 +1,5 @@
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,6 +25,17 @@ from memctl.domain.support.location import normalise, project_name, project_of
 )
 def test_a_working_directory_is_brought_to_one_spelling(cwd: str, location: str) -> None:
     assert normalise(cwd) == location
+
+
+def test_directories_longer_than_any_are_not_held_in_memory() -> None:
+    tracemalloc.start()
+    try:
+        for number in range(20):
+            normalise(f"/{number}/" + "a" * 1_000_000)
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 1_000_000
 
 
 @given(st.text() | st.lists(st.sampled_from([" ", "a ", "..", ".", "c:", "", "/", "\\"])).map("/".join))

@@ -133,6 +133,13 @@ def test_every_pattern_of_memctl_is_of_the_dialect() -> None:
         each.search("" if isinstance(each.pattern, str) else b"")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("source", ["[a", "[^", "[a\\", "(a", "\\", "a(?=b", "(?<!["])
+def test_a_pattern_that_breaks_off_is_refused_in_words(source: str) -> None:
+    """Users write patterns too, of what is to be cut."""
+    with pytest.raises(patterns.BadPattern):
+        patterns.Pattern(source).search("a")
+
+
 @pytest.mark.parametrize("unit", ["  x\n", "a ", "1", "é", "((", "/a", "https://a.b/c?", "Error: ", "\\"])
 def test_no_pattern_takes_longer_than_its_text(unit: str) -> None:
     """All matches in eight times the text take some eight times as long."""

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from memctl.domain.support.location import normalise
 from memctl.infra import hook
 from memctl.infra.hooks.capture_policy import BOTH, FRESH_S, CapturePolicy, OffUnreadable, What, read_off, switch
+from memctl.infra.settings import SettingsInvalid, load_settings
 from memctl.infra.settings_model import Settings
 
 
@@ -70,6 +71,53 @@ def test_a_projects_file_that_says_nothing_of_sense_switches_nothing_off(
 ) -> None:
     (tmp_path / ".memctl.toml").write_text(text)
     assert not CapturePolicy(settings).off("save", "s", str(tmp_path))
+
+
+HOSTILE = {
+    "one key of many names": "a." * 32_000 + "b = 1\n",
+    "names in a list": "x = [" + "{" + "a." * 16_000 + "b = 1}]\n",
+    "quoted names": '"\\"".' * 10_000 + "b = 1\n",
+    "lists in lists": "x = " + "[" * 30_000,
+    "tables in tables": "x = " + "{y=" * 20_000,
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_a_projects_file_that_somebody_else_wrote_holds_nobody_up(
+    text: str, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".memctl.toml").write_text(f"save = false\n{text}")
+    began = time.process_time()
+    assert not CapturePolicy(settings).off("save", "s", str(tmp_path))
+    assert time.process_time() - began < 0.2
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SettingsInvalid, match="cannot be read"):
+        load_settings()
+
+
+def test_a_projects_file_is_read_again_only_where_it_changed(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [time.monotonic()]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    folder = tmp_path
+    for level in range(60):
+        folder /= f"d{level}"
+        folder.mkdir()
+        (folder / ".memctl.toml").write_text("x = [" + "1," * 4_000 + "]\n")
+
+    def seconds(silence: CapturePolicy) -> float:
+        began = time.process_time()
+        assert not silence.off("save", "s", str(folder))
+        return time.process_time() - began
+
+    silence = CapturePolicy(settings)
+    first = seconds(silence)
+    now[0] += FRESH_S + 1
+    assert seconds(silence) < first / 4
+    (folder / ".memctl.toml").write_text("save = false\n")
+    now[0] += FRESH_S + 1
+    assert silence.off("save", "s", str(folder))
 
 
 def test_the_file_of_a_project_in_which_the_service_was_started_is_not_everybodys(tmp_path: Path) -> None:
