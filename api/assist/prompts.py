@@ -79,19 +79,6 @@ def for_prompt(
     sure = {each.id: each for each in found if each.id not in said and each.class_ != "none"}
     if sure and not asks_by_itself(prompt):
         sure = _about(reader, in_play, sure)
-    every = conversations(reader, found)
-    wanted = [name for name in names_in(prompt) if name.lower() not in EVERYWHERE]
-    anchors = anchored(wanted, every, found)
-    at_hand = frozenset(named(path) for path in in_play if basename(path).lower() not in EVERYWHERE)
-    described = len(wanted) <= FEW_NAMES and distinctive_words(prompt) >= DESCRIBED
-    few = max(FEW_ANCHORS, len(wanted) * SHARE)
-    near = {each.id for each in every if each.id not in said}
-    meant = {
-        each.id
-        for each in (every if asks_by_itself(prompt) else ())
-        if each.id not in said
-        and bears(each.class_, anchors[each.id], few, at_hand & set(map(named, each.edited)), described)
-    }
     lessons = [each for each in sure.values() if each.kind not in ("turn", "episode") and _volunteered(each)]
     lines = [
         line(
@@ -100,7 +87,8 @@ def for_prompt(
         )
         for each in lessons[:MOST_MEMORIES]
     ]  # fmt: skip
-    return [*lines, *_conversations(every, query, prompt, meant, near)], found
+    asks = asks_by_itself(prompt)
+    return [*lines, *(_conversations(reader, prompt, in_play, found, sure, said) if asks else ())], found
 
 
 def _about(reader: Reader, in_play: Sequence[str], found: Mapping[str, Found]) -> dict[str, Found]:
@@ -110,13 +98,18 @@ def _about(reader: Reader, in_play: Sequence[str], found: Mapping[str, Found]) -
 
 
 def _conversations(
-    every: Sequence[Conversation], query: str, prompt: str, meant: Collection[str], near: Collection[str]
-) -> Iterator[Line]:
+    reader: Reader, prompt: str, in_play: Sequence[str], found: Sequence[Found], sure: Mapping[str, Found],
+    said: Collection[str],
+) -> Iterator[Line]:  # fmt: skip
     """What the conversations came to that are meant, each behind what came later of its subject."""
-    kept = [each for each in every if each.id in meant][:MOST_CONVERSATIONS]
-    others = [each for each in every if each not in kept and each.id in near]
+    wanted = frozenset(name for name in names_in(prompt) if name.lower() not in EVERYWHERE)
+    if not sure and not any(len(wanted & names_in(each.text)) >= FEW_ANCHORS for each in found):
+        return
+    every = [each for each in conversations(reader, found) if each.id not in said]
+    kept = _meant(prompt, in_play, wanted, found, every)[:MOST_CONVERSATIONS]
+    others = [each for each in every if each not in kept]
     for each in latest_first(kept, others)[: MOST_CONVERSATIONS + 1]:
-        came_to = each.came_to(query, CONVERSATION)
+        came_to = each.came_to(prompt, CONVERSATION)
         if not came_to:
             continue
         files = [path for path in each.edited if basename(path) not in prompt][:MOST_FILES]
@@ -125,9 +118,22 @@ def _conversations(
         yield line(text, each.id, each.score, each.class_, origin=words_of(Provenance.AGENT))
 
 
-def anchored(asked: Collection[str], every: Sequence[Conversation], found: Sequence[Found]) -> dict[str, int]:
-    """How many names of a question each conversation holds that hardly any other does, of these and of all found."""
-    wanted = frozenset(asked)
+def _meant(
+    prompt: str, in_play: Sequence[str], wanted: frozenset[str], found: Sequence[Found], every: Sequence[Conversation]
+) -> list[Conversation]:
+    anchors = anchored(wanted, every, found)
+    at_hand = frozenset(named(path) for path in in_play if basename(path).lower() not in EVERYWHERE)
+    described = len(wanted) <= FEW_NAMES and distinctive_words(prompt) >= DESCRIBED
+    few = max(FEW_ANCHORS, len(wanted) * SHARE)
+    return [
+        each
+        for each in every
+        if bears(each.class_, anchors[each.id], few, at_hand & set(map(named, each.edited)), described)
+    ]
+
+
+def anchored(wanted: frozenset[str], every: Sequence[Conversation], found: Sequence[Found]) -> dict[str, int]:
+    """How many of a question's names each conversation holds that hardly any other does, of these and of all found."""
     ids = frozenset(each.id for each in found)
     held = {each.id: wanted & each.names_in(ids) for each in every}
     counts = Counter(name for names in held.values() for name in names)
