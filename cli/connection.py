@@ -1,11 +1,10 @@
-"""What every verb that reads has: its options, the running memctl to ask, and the place it asks about."""
+"""What a verb asks: the running memctl, as it is or was, about a place."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
@@ -24,8 +23,6 @@ SHORT_ID = 8
 LOOK_AGAIN_S = 0.5
 PATIENCE_S = 600.0
 """How long a verb waits for memory as it was."""
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 class NotBuilt(MemctlError):
@@ -49,28 +46,6 @@ looking_back = click.option(
     help="As memory was then (2026-03-01T14:30, UTC where no zone is given) or at a position of the log.",
 )
 """The option of verbs that read; `running` knows what it was given."""
-
-
-def reading(*, limit: int) -> Callable[[F], F]:
-    """The options that every reading verb has."""
-
-    def decorate(command: F) -> F:
-        for option in (
-            looking_back,
-            click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-            click.option(
-                "--limit", type=click.IntRange(1, 200), default=limit, show_default=True, help="Most items to print."
-            ),
-            click.option(
-                "--project",
-                metavar="NAME|PATH|*",
-                help="Which project; '*' for all. Without it, the one this directory belongs to, if memory knows it.",
-            ),
-        ):
-            command = option(command)
-        return command
-
-    return decorate
 
 
 def running() -> Client:

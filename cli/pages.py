@@ -1,55 +1,117 @@
-"""Lists as a command prints them: a table, or that nothing was found."""
+"""Verbs that read: what each is given, and how it prints the items that came, or that none did."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 import click
 
-from memctl.cli.connection import NOTHING_FOUND, placed, running
+from memctl.cli.connection import NOTHING_FOUND, looking_back, placed, running
 from memctl.cli.output import Cell, Column, notice, print_json, print_table
 
 if TYPE_CHECKING:
-    from memctl.api.client import Asked
-    from memctl.api.reading.views import Json, Scope
+    from memctl.api.client import Asked, Received
+    from memctl.api.reading.views import Json, Listing, Page, Scope
 
 T = TypeVar("T")
 
+in_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+"""The option of verbs that print JSON for programs."""
 
-def print_page(
-    context: click.Context,
-    what: str,
-    of: type[T],
-    columns: list[Column],
-    row: Callable[[T], list[Cell | str]],
-    project: str | None,
-    limit: int,
+
+class Reading(NamedTuple):
+    """What a reading verb was given: the project that is asked about, the most items to print, and whether as JSON."""
+
+    project: str | None
+    limit: int
+    as_json: bool
+
+    def page(self, what: str, of: type[T], **asked: Asked) -> Received[Page[T]]:
+        """One page of that list."""
+        with running() as client:
+            return client.page(what, of, **placed(self.project), limit=self.limit, **asked)
+
+    def read(self, path: str, of: type[T], **asked: Asked) -> Received[T]:
+        """What a path answers with."""
+        with running() as client:
+            return client.read(path, of, **placed(self.project), **asked)
+
+
+def reading(*, limit: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a verb the options that every reading verb has; it takes them as one `Reading`."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def verb(project: str | None, limit: int, as_json: bool, **given: object) -> None:
+            command(Reading(project, limit, as_json), **given)
+
+        most = click.IntRange(1, 200)
+        for option in (
+            looking_back,
+            in_json,
+            click.option("--limit", type=most, default=limit, show_default=True, help="Most items to print."),
+            click.option(
+                "--project",
+                metavar="NAME|PATH|*",
+                help="Which project; '*' for all. Without it, the one this directory belongs to, if memory knows it.",
+            ),
+        ):
+            verb = option(verb)
+        return verb
+
+    return decorate
+
+
+def print_items(
+    answer: Received[Page[T]] | Received[Listing[T]],
     as_json: bool,
-    **asked: Asked,
+    print_them: Callable[[list[T]], object],
+    empty: str,
+    *,
+    whole: bool = False,
 ) -> None:
-    with running() as client:
-        answer = client.page(what, of, **placed(project), limit=limit, **asked)
+    """Print the items of a page or list; where there are none, say so and exit. JSON is of the items, or the `whole`
+    answer."""
     found = answer.value
+    scope = getattr(found, "scope", None)
     if as_json:
-        print_items(answer.json)
+        print_json(answer.json if whole else items_of(answer.json))
     elif found.items:
-        print_scope(found.scope)
-        print_table(columns, [row(item) for item in found.items])
+        print_scope(scope)
+        print_them(found.items)
     if not found.items:
-        nothing(context, found.scope, f"no {what} found")
+        nothing(scope, empty)
 
 
-def print_items(answer: Json) -> None:
-    """The items of a page or list, as JSON."""
-    print_json(answer["items"] if isinstance(answer, dict) else answer)
+def table(row: Callable[[T], list[Cell | str]], *columns: Column | str) -> Callable[[list[T]], None]:
+    """Prints items as a table. A column that is named only is one of plain text."""
+    named = [Column(each) if isinstance(each, str) else each for each in columns]
+    return lambda items: print_table(named, [row(item) for item in items])
 
 
-def nothing(context: click.Context, scope: Scope | None, message: str) -> None:
+def each(print_one: Callable[[T], object]) -> Callable[[list[T]], None]:
+    """Prints items one after the other."""
+
+    def print_all(items: list[T]) -> None:
+        for item in items:
+            print_one(item)
+
+    return print_all
+
+
+def items_of(answer: Json) -> Any:
+    """The items of a page or list, as it was sent."""
+    return answer["items"] if isinstance(answer, dict) else answer
+
+
+def nothing(scope: Scope | None, message: str) -> NoReturn:
+    """Say that nothing is there, and exit."""
     if scope is not None and scope.project is not None:
         message += f" in project {scope.project}; --project '*' asks all"
     notice(message)
-    context.exit(NOTHING_FOUND)
+    raise click.exceptions.Exit(NOTHING_FOUND)
 
 
 def print_scope(scope: Scope | None) -> None:

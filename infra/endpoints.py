@@ -27,9 +27,10 @@ def read_endpoints(places: Places) -> Endpoints:
     if supervisor is None or not supervisor.lives():
         return {}
     try:
-        return {str(name): str(value) for name, value in json.loads(places.endpoints.read_bytes()).items()}
-    except (FileNotFoundError, ValueError):
+        known = json.loads(places.endpoints.read_bytes())
+    except (OSError, ValueError, RecursionError):
         return {}
+    return {str(name): str(value) for name, value in known.items()} if isinstance(known, dict) else {}
 
 
 def write_endpoints(places: Places, endpoints: Endpoints) -> None:

@@ -7,7 +7,7 @@ import ctypes
 _trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # only glibc has it
 
 
-def give_back() -> None:
+def return_freed_memory() -> None:
     """Return freed memory to the system now; where the C library is not glibc, it decides by itself.
 
     After a burst of work a heap stays as large as it was at most: what lives on lies scattered in it. This takes some

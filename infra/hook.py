@@ -132,7 +132,7 @@ def _deliver(asked: dict[str, str]) -> None:
     waits = off != "save" and (len(payload) > MAX_PAYLOAD or not _through_door(door, delivery))
     if waits and _is_off(data_dir, payload):  # the door would drop it; by the time that it is drained it may be on
         off, waits = "save", False
-    lost = waits and not _left(data_dir + "/spool", identifier, at, delivery)
+    lost = waits and not _spooled(data_dir + "/spool", identifier, at, delivery)
     if off != "save" and not lost:
         _has_room_again(data_dir)
     if asks:
@@ -333,15 +333,15 @@ def _has_room_again(data_dir: str) -> None:
         pass
 
 
-def _left(folder: str, identifier: str, at: int, delivery: bytes) -> bool:
+def _spooled(folder: str, identifier: str, at: int, delivery: bytes) -> bool:
     """Whether the spool took it."""
     try:
-        return leave(folder, identifier, at, delivery) is not None
+        return spool_delivery(folder, identifier, at, delivery) is not None
     except OSError:
         return False
 
 
-def leave(folder: str, identifier: str, at: int, delivery: bytes) -> str | None:
+def spool_delivery(folder: str, identifier: str, at: int, delivery: bytes) -> str | None:
     """Put a delivery into the spool: written whole, synced, then named. Returns the file's path.
 
     None where it is longer than any may be or the spool is full: then only the refusal is counted. Hooks that come at
@@ -399,15 +399,24 @@ def _write(folder: str, unfinished: str, final: str, data: bytes) -> str:
     return final
 
 
+def make_counter(folder: str) -> None:
+    """Take the room that counting needs while there is some: a disk that is full has none for a new file."""
+    _counted(folder, 0)
+
+
 def _count_refusal(folder: str) -> None:
+    _counted(folder, 1)
+
+
+def _counted(folder: str, more: int) -> None:
     import fcntl
 
     handle = os.open(f"{folder}/{COUNTER}", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        refused, _ = read_counter(os.read(handle, 256))
+        refused, last_at = read_counter(os.read(handle, 256))
         # Padded to one length, so that rewriting it in place needs no room on a disk that has none.
-        text = f'{{"count": {refused + 1}, "last_at": {time.time_ns() // 1000}}}'
+        text = f'{{"count": {refused + more}, "last_at": {time.time_ns() // 1000 if more else last_at}}}'
         os.pwrite(handle, f"{text:<79}\n".encode(), 0)
     finally:
         os.close(handle)

@@ -30,11 +30,11 @@ class Process:
 
     @classmethod
     def recorded(cls, record: Path) -> Process | None:
-        """What `record` wrote to this file; None where the file is missing or torn."""
+        """What `record` wrote to this file; None where the file is missing or cannot be read as that."""
         try:
             pid, started, boot = record.read_text().split()
             return cls(int(pid), int(started), boot)
-        except (FileNotFoundError, ValueError):
+        except (OSError, ValueError):
             return None
 
     def record(self, record: Path) -> None:

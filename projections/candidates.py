@@ -10,6 +10,7 @@ from memctl.domain.knowledge.acting import acts
 from memctl.domain.knowledge.graduation import Check, ClaimSupport, checks_of, missing_of, needs_person, warrant_of
 from memctl.domain.support.bounded import clipped, newest
 from memctl.domain.support.provenance import Provenance
+from memctl.domain.support.structs import carried_over
 from memctl.projections.insights import Insight, Saying
 from memctl.projections.kernel import Changed, Recorded, projection
 
@@ -78,11 +79,11 @@ def candidates(
     if isinstance(item, Changed):
         insight = item.row
     else:
-        verdicts = _heard(verdicts, _verdict(item))
+        verdicts = _with_verdict(verdicts, _verdict(item))
     return _made(_key(item), insight, verdicts) if insight or verdicts else None
 
 
-def _heard(verdicts: tuple[Verdict, ...], verdict: Verdict) -> tuple[Verdict, ...]:
+def _with_verdict(verdicts: tuple[Verdict, ...], verdict: Verdict) -> tuple[Verdict, ...]:
     """The verdicts with one more. However much agents say, it pushes out no word of a person."""
     alike = [(v.by == "user") is (verdict.by == "user") for v in verdicts]
     same = tuple(v for v, one in zip(verdicts, alike, strict=True) if one)
@@ -125,21 +126,11 @@ def _made(key: str, insight: Insight | None, verdicts: tuple[Verdict, ...]) -> C
         rejected=last is not None and not last.holds,
     )
     missing = missing_of(standing)
-    return Candidate(
+    return carried_over(
+        found,
+        Candidate,
         id=key,
-        kind=found.kind,
-        text=found.text,
-        canonical=found.canonical,
-        subject=found.subject,
-        polarity=found.polarity,
-        location=found.location,
-        everywhere=found.everywhere,
-        said_by=found.said_by,
-        proved=found.proved,
-        confidence=found.confidence,
         sessions=len(found.sources),
-        first_seen=found.first_seen,
-        last_seen=found.last_seen,
         checks=checks_of(standing),
         missing=missing,
         ready=insight is not None and not missing,

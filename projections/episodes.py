@@ -7,6 +7,7 @@ import msgspec
 from memctl.domain.events.facts import Episode, FilePatch, Pivot, ToolTally
 from memctl.domain.events.open_threads import Thread
 from memctl.domain.support.bounded import clipped
+from memctl.domain.support.structs import carried_over
 from memctl.projections.kernel import projection
 
 
@@ -85,48 +86,20 @@ def _id(fact: Episode) -> str:
 )
 def episodes(row: EpisodeRow | None, fact: Episode) -> EpisodeRow:
     """One task's work in one session: context, course, outcome, and what was learnt."""
-    return EpisodeRow(
+    return carried_over(
+        fact,
+        EpisodeRow,
         id=str(fact.id),
-        stream=fact.stream,
         agent=fact.agent,
         session_id=fact.session_id,
-        location=fact.location,
-        task=fact.task,
         canonical=clipped(fact.canonical, 300),
-        closed=fact.closed,
         description=clipped(fact.description, 300),
-        task_type=fact.task_type,
         started_at=fact.occurred_at,
-        ended_at=fact.ended_at,
         duration_us=max(0, fact.ended_at - fact.occurred_at),
-        outcome=fact.outcome,
         why=clipped(fact.why, 400),
-        confidence=fact.confidence,
-        feedback=fact.feedback,
-        complexity=fact.complexity,
-        steps=fact.steps,
-        files=fact.files,
-        symbols=fact.symbols,
-        error_types=fact.error_types,
-        signatures=fact.signatures,
         stack_signature=fact.signatures[0] if fact.signatures else "",
-        resolved=fact.resolved,
-        tools=fact.tools,
-        plan=fact.plan,
         plan_summary=clipped(fact.plan_summary, 400),
-        decisions=fact.decisions,
-        pivots=fact.pivots,
-        patches=fact.patches,
-        lines_added=fact.lines_added,
-        lines_removed=fact.lines_removed,
-        tests_passed=fact.tests_passed,
         problem=clipped(fact.problem, 400),
         solution=clipped(fact.solution, 1_500),
-        gotchas=fact.gotchas,
-        tips=fact.tips,
         answer=clipped(fact.answer, 2_000),
-        tokens=fact.tokens,
-        ended_by=fact.ended_by,
-        recalled=fact.recalled,
-        threads=fact.threads,
     )

@@ -166,7 +166,7 @@ def projection(
             name, stage, row, key, fold, facts, recorded, upstream, indexes, doc, fold.__module__, at_once, one_to_one,
             tuple(dict.fromkeys(fields for fields in texts if fields)),
         )  # fmt: skip
-        handed_on.cache_clear()
+        stored_facts.cache_clear()
         folded_as_recorded.cache_clear()
         return made
 
@@ -215,7 +215,7 @@ def _load_all() -> None:
 
 
 @functools.cache
-def handed_on() -> frozenset[type[Fact]]:
+def stored_facts() -> frozenset[type[Fact]]:
     """The facts that stage 2 folds, all `Identified`. Only these are stored: the others live on in the rows of
     stage 1."""
     return frozenset(fact for p in projections(2) for fact in p.facts)

@@ -19,7 +19,7 @@ HOT = 2
 """Sessions in which a file must have been changed, or a library or service named, to be listed for a project."""
 
 
-class Held(msgspec.Struct, frozen=True, omit_defaults=True):
+class StandingClaim(msgspec.Struct, frozen=True, omit_defaults=True):
     """A claim about the place that stands; `at` is when it was last seen."""
 
     at: int
@@ -42,7 +42,7 @@ class Often(msgspec.Struct, frozen=True):
 class ProjectDigest(Shown, frozen=True, kw_only=True):
     """What is sure of a place. Times in microseconds."""
 
-    claims: tuple[Held, ...] = ()
+    claims: tuple[StandingClaim, ...] = ()
 
     @property
     def hot_files(self) -> tuple[Often, ...]:
@@ -98,7 +98,7 @@ def project_digests(row: ProjectDigest | None, change: Input) -> ProjectDigest |
     if isinstance(changed, ProjectShare):
         return msgspec.structs.replace(row, **together(row, changed))
     claim = changed.claims[0]
-    held = Held(
+    held = StandingClaim(
         at=claim.last_seen,
         id=changed.id,
         text=clipped(claim.text, 240),

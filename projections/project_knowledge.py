@@ -6,7 +6,6 @@ session, so that a correction refolds no other, and because a page can then say 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import assert_never
 from uuid import UUID
@@ -16,6 +15,7 @@ import msgspec
 from memctl.domain.events.event import derived_of
 from memctl.domain.events.facts import CommandRan, ErrorResolved, Fact, FileChanged, StackShown, TestsRan, ToolUsed
 from memctl.domain.projects.stack import commit_style_of, subject_of
+from memctl.domain.support.remembered import remembered
 from memctl.domain.support.tallies import Tallies, count
 from memctl.projections.kernel import projection
 
@@ -66,7 +66,7 @@ def row_id(fact: Fact) -> str:
     return _id(fact.stream, fact.location)
 
 
-@functools.lru_cache(maxsize=256)
+@remembered(256)
 def _id(stream: str, location: str) -> str:
     return str(derived_of("project_knowledge", stream, location))
 

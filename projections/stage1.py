@@ -23,7 +23,7 @@ from memctl.domain.events.event import Event, Position
 from memctl.domain.events.facts import Fact, Identified
 from memctl.domain.events.skipping import foldable
 from memctl.domain.session.fold import StreamFacts, derive
-from memctl.projections.kernel import ROW_LIMIT, Projection, handed_on, projections
+from memctl.projections.kernel import ROW_LIMIT, Projection, projections, stored_facts
 
 RowOf = tuple[str, str]
 """Name of a projection, and key of a row."""
@@ -164,7 +164,7 @@ class StreamState:
     def drain(self, events: int) -> Delta:
         self.events += events
         facts = self._facts.drain()
-        wanted = handed_on()
+        wanted = stored_facts()
         delta = Delta({fact.id: fact for fact in facts if type(fact) in wanted and isinstance(fact, Identified)}, {})
         for p in _stage1():
             rows = self._rows[p.name]

@@ -5,7 +5,6 @@ They are kept by stream, so that a correction refolds no other session, however 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from copy import copy
 from typing import assert_never
@@ -25,6 +24,7 @@ from memctl.domain.events.facts import (
     TokensSpent,
     ToolUsed,
 )
+from memctl.domain.support.remembered import remembered
 from memctl.projections.kernel import projection
 
 DAY = 86_400_000_000
@@ -80,7 +80,7 @@ def stats_id(fact: Counted) -> str:
     return _id(fact.occurred_at // DAY, fact.stream, fact.location)
 
 
-@functools.lru_cache(maxsize=256)
+@remembered(256)
 def _id(day: int, stream: str, location: str) -> str:
     return str(derived_of("stats", f"{day}:{stream}", location))
 

@@ -5,7 +5,6 @@ One row for each session, location and kind of task; who asks adds them up by pr
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 
 import msgspec
@@ -13,6 +12,7 @@ import msgspec
 from memctl.domain.events.event import derived_of
 from memctl.domain.events.facts import ToolUsed
 from memctl.domain.support.bounded import clipped
+from memctl.domain.support.remembered import remembered
 from memctl.domain.support.tallies import LONGEST_NAME, Tallies, count
 from memctl.projections.kernel import projection
 
@@ -49,7 +49,7 @@ def row_id(fact: ToolUsed) -> str:
     return _id(fact.stream, fact.location, fact.task_type)
 
 
-@functools.lru_cache(maxsize=256)
+@remembered(256)
 def _id(stream: str, location: str, task_type: str) -> str:
     return str(derived_of("tool_patterns", stream, location, task_type))
 

@@ -7,6 +7,7 @@ import hashlib
 import msgspec
 
 from memctl.domain.events.event import derived_id
+from memctl.domain.support.structs import carried_over
 from memctl.projections.kernel import Changed, projection
 from memctl.projections.memory_rows import Memory
 
@@ -52,7 +53,9 @@ def vector_points(row: VectorPoint | None, change: Changed[Memory]) -> VectorPoi
 
 def of_memory(memory: Memory) -> VectorPoint:
     """The point that stands for a memory."""
-    return VectorPoint(
+    return carried_over(
+        memory,
+        VectorPoint,
         id=point_id(memory.id),
         memory_id=memory.id,
         chunk=0,
@@ -60,12 +63,6 @@ def of_memory(memory: Memory) -> VectorPoint:
         sparse_text=memory.search_text,
         text_hash=_hash(f"{memory.gist}\0{memory.search_text}"),
         dense_hash=_hash(memory.gist),
-        location=memory.location,
-        locations=memory.locations,
-        bucket=memory.bucket,
-        kind=memory.kind,
-        occurred_at=memory.occurred_at,
-        before=memory.before,
     )
 
 

@@ -9,6 +9,7 @@ from memctl.domain.events.facts import InsightKind, Span
 from memctl.domain.knowledge.graduation import Side, superseded
 from memctl.domain.support.bounded import names
 from memctl.domain.support.provenance import Provenance, trust_of
+from memctl.domain.support.structs import carried_over
 from memctl.projections.candidates import Candidate
 from memctl.projections.kernel import Changed, projection
 
@@ -96,20 +97,10 @@ def verified_knowledge(row: VerifiedKnowledge | None, change: Changed[Candidate]
 
 
 def _claim(candidate: Candidate) -> VerifiedClaim:
-    return VerifiedClaim(
-        id=candidate.id,
-        kind=candidate.kind,
-        text=candidate.text,
-        canonical=candidate.canonical,
-        polarity=candidate.polarity,
-        said_by=candidate.said_by,
-        proved=candidate.proved,
-        confirmed=candidate.confirmed,
-        confidence=candidate.confidence,
-        warrant=candidate.warrant,
-        sessions=candidate.sessions,
+    return carried_over(
+        candidate,
+        VerifiedClaim,
         valid_from=candidate.first_seen,
-        last_seen=candidate.last_seen,
         evidence=tuple(s.span for s in candidate.evidence if s.span is not None)[:2],
         files=names(candidate.insight.files)[:4] if candidate.insight else (),
     )
@@ -132,17 +123,14 @@ def _settled(home: tuple[str, str, bool], claims: list[VerifiedClaim]) -> Verifi
     ]
     settled.sort(key=lambda c: (not c.superseded_by, _side(c).rank), reverse=True)
     head = settled[0]
-    return VerifiedKnowledge(
+    return carried_over(
+        head,
+        VerifiedKnowledge,
         id=knowledge_id(subject, None if everywhere else location),
         subject=subject,
         location=location,
         everywhere=everywhere,
         status="conflicted" if gone else "verified",
-        kind=head.kind,
-        text=head.text,
-        said_by=head.said_by,
-        confirmed=head.confirmed,
-        confidence=head.confidence,
         first_seen=min(c.valid_from for c in settled),
         last_seen=max(c.last_seen for c in settled),
         claims=tuple(settled),

@@ -111,7 +111,7 @@ class Noted(msgspec.Struct, frozen=True, omit_defaults=True):
     text: str
 
 
-class Held(msgspec.Struct, frozen=True, omit_defaults=True):
+class OpenHypothesis(msgspec.Struct, frozen=True, omit_defaults=True):
     """A hypothesis that is open: proposed or supported, with its confidence (0 to 1) and how often it was mentioned."""
 
     at: int
@@ -194,7 +194,7 @@ class WorkingMemory(msgspec.Struct, kw_only=True, omit_defaults=True):
     pending: tuple[str, ...] = ()
     files: tuple[ActiveFile, ...] = ()
     symbols: tuple[ActiveSymbol, ...] = ()
-    hypotheses: tuple[Held, ...] = ()
+    hypotheses: tuple[OpenHypothesis, ...] = ()
     decisions: tuple[Decided, ...] = ()
     pivots: tuple[Pivot, ...] = ()
     threads: tuple[Thread, ...] = ()
@@ -340,7 +340,7 @@ def _take(row: WorkingMemory, fact: Other) -> None:
             )
             row.discoveries = _found(row, at, "resolution", fact.approach)
         case HypothesisMoved():
-            row.hypotheses = _held(row.hypotheses, fact)
+            row.hypotheses = _with_hypothesis(row.hypotheses, fact)
         case DecisionTaken():
             row.decisions = _decided(row, fact)
         case InsightFound(denied=True):
@@ -370,12 +370,12 @@ def _begin(row: WorkingMemory, fact: TaskOpened) -> None:
     row.current_step = row.outcome = row.why = ""
 
 
-def _held(hypotheses: tuple[Held, ...], fact: HypothesisMoved) -> tuple[Held, ...]:
+def _with_hypothesis(hypotheses: tuple[OpenHypothesis, ...], fact: HypothesisMoved) -> tuple[OpenHypothesis, ...]:
     """The open hypotheses after a word on one; confirmed and rejected ones leave."""
     others = tuple(held for held in hypotheses if held.key != fact.hypothesis)
     if fact.status == "rejected" or (fact.status == "confirmed" and fact.confidence >= CONFIRMED):
         return others
-    held = Held(
+    held = OpenHypothesis(
         fact.occurred_at,
         fact.hypothesis,
         one_line(fact.text, 240),

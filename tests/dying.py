@@ -32,7 +32,7 @@ from memctl.infra.settings import load_settings
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors import store
 from memctl.workers.folding.drain import Drainer, catch_up
-from memctl.workers.folding.outbox import Outbox, Scrub, drop_leftovers, switched
+from memctl.workers.folding.outbox import DriftScan, Outbox, drop_leftovers, switched
 from memctl.workers.rebuild import replay as replaying
 
 Act = Callable[[str], None]
@@ -73,7 +73,7 @@ def change_model(url: str) -> None:
     with connect(url) as connection, closing(store.connect(*os.environ["TEST_VECTORS"].split())) as client:
         vector_models.want(connection, OTHERS, 32)
         generation = generations.live(connection).stage2
-        points, scrub = Outbox(connection, client, generation), Scrub(connection, client)
+        points, scrub = Outbox(connection, client, generation), DriftScan(connection, client)
         while vector_models.models(connection).filling is not None:
             while points.sync() or any(points.embed(each) for each in embedders):
                 pass

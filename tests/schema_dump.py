@@ -23,7 +23,7 @@ from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import migrate, revisions
 from memctl.infra.readmodels import generations
-from memctl.workers.erasure.erase import erase_round, with_twins
+from memctl.workers.erasure.erase import erase_round, with_counterparts
 from memctl.workers.folding.drain import Drainer, catch_up
 
 DATA = Path(__file__).parent / "data"
@@ -63,9 +63,9 @@ def forgotten() -> list[NewEvent]:
 
 def forget(connection: Connection) -> None:
     receipt = UUID(int=7)
-    found, stones = with_twins(connection, 1, {event_id_of(1, event.dedupe_key) for event in forgotten()})
+    found, stones = with_counterparts(connection, 1, {event_id_of(1, event.dedupe_key) for event in forgotten()})
     erase.begin(connection, 1, receipt, Scope(kind="id"), "", found)
-    erase.lay(connection, 1, receipt, stones)
+    erase.lay_tombstones(connection, 1, receipt, stones)
     erase_round(connection, 1, receipt, found)
     erase.finish(connection, receipt, {})
 

@@ -36,6 +36,9 @@ class TextFunction:
     """A function, and which of its arguments is the text."""
 
     function: Callable[..., Any]
+    """Without what keeps its answers."""
+    keeping: Callable[..., Any]
+    """As others call it."""
     others: dict[str, Any]
     """The other arguments by name."""
     text: str
@@ -93,7 +96,7 @@ def _functions_of(module: ModuleType) -> Iterator[TextFunction]:
             except LookupError:
                 continue
             if made is not None:
-                yield TextFunction(bare, others, name, made)
+                yield TextFunction(bare, function, others, name, made)
 
 
 def _made_of(hint: Any) -> Callable[[str], Any] | None:

@@ -149,7 +149,7 @@ def _begin_again(connection: Connection, each: Recalled) -> int:
     erase.begin(connection, space, each.id, each.scope, each.reason)
     erase.to_come(connection, each.id, each.erased)
     stones = [Tombstone(kind="event", value=str(id)) for id in each.erased]
-    erase.lay(connection, space, each.id, [*scope_tombstones(each.scope), *each.stones, *stones])
+    erase.lay_tombstones(connection, space, each.id, [*scope_tombstones(each.scope), *each.stones, *stones])
     return space
 
 
@@ -161,6 +161,6 @@ def _forget_again(connection: Connection, each: Recalled) -> int:
         ids |= erase.found_by(connection, space, each.scope)
     ids |= erase.citing(connection, space, ids)
     emptied = erase.empty(connection, space, each.id, ids)
-    erase.lay(connection, space, each.id, [Tombstone(kind="event", value=str(id)) for id in ids])
+    erase.lay_tombstones(connection, space, each.id, [Tombstone(kind="event", value=str(id)) for id in ids])
     erase.finish(connection, each.id, each.outcome)
     return len(emptied)

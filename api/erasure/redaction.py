@@ -22,7 +22,7 @@ from memctl.infra.event_writer import EventWriter
 from memctl.infra.log import erase
 from memctl.infra.log.erase import Receipt
 from memctl.infra.log.mark import move_mark
-from memctl.infra.log.read import read_stretch
+from memctl.infra.log.read import read_range
 from memctl.infra.settings import Settings
 from memctl.infra.vectors import outbox
 from memctl.workers.erasure.erase import erase_round, nothing_rebuilt
@@ -125,7 +125,7 @@ def open_redactions(connection: Connection, space: str) -> list[Receipt]:
 def _pages(connection: Connection, upto: Position, space_id: int) -> Iterator[list[Event]]:
     after = Position(0)
     while after < upto:
-        events, after = read_stretch(connection, after, upto, limit=PAGE)
+        events, after = read_range(connection, after, upto, limit=PAGE)
         yield [
             e
             for e in events

@@ -16,7 +16,7 @@ from memctl.domain.events.erasure import SHORTEST_MATCH, NothingToForget, Scope,
 from memctl.domain.events.event import Micros
 from memctl.infra.database import Connection
 from memctl.infra.log import erase
-from memctl.workers.erasure.erase import with_twins
+from memctl.workers.erasure.erase import with_counterparts
 from memctl.workers.erasure.forgetting import (
     Forgotten,
     Plan,
@@ -72,8 +72,8 @@ def plan(
 def _of_ids(connection: Connection, space_id: int, ids: set[UUID], scope: Scope, what: str, *, text: str = "") -> Plan:
     if not ids:
         raise NothingToForget(what=what)
-    whole, stones = with_twins(connection, space_id, ids)
-    return Plan(scope=scope, what=what, ids=frozenset(whole), stones=tuple(stones), text=text)
+    whole, tombstones = with_counterparts(connection, space_id, ids)
+    return Plan(scope=scope, what=what, ids=frozenset(whole), tombstones=tuple(tombstones), text=text)
 
 
 def _streams(reader: Reader, wanted: str) -> tuple[str, ...]:

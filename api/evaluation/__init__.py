@@ -1,4 +1,4 @@
-"""Evaluation: questions whose answers are known, asked of memctl's own pipeline and of peers."""
+"""Evaluation: questions whose answers are known, asked of memctl's own pipeline."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class UnknownDataset(MemctlError):
     """{path} is no file of questions that memctl knows."""
 
     exit_code = 2
-    hint = "LoCoMo and LongMemEval files, longmemeval-lite and tldr-ko-en can be read; see `memctl eval --help`."
+    hint = "LoCoMo and LongMemEval files can be read; see `memctl eval --help`."
     path: str
 
 
@@ -44,9 +44,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Dataset(msgspec.Struct, frozen=True, kw_only=True):
-    """Passages and questions. `tuned` says whether memctl's numbers were fitted on its tuning half."""
+    """Passages and questions."""
 
     name: str
     passages: list[Passage]
     questions: list[Asked]
-    tuned: bool = False

@@ -19,8 +19,7 @@ from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import connect, outages
 from memctl.infra.log.mark import mark, position_at
-from memctl.infra.readmodels import as_of_snapshots as glances
-from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import as_of_snapshots, generations
 from memctl.infra.readmodels.as_of_snapshots import AsOfSnapshot
 from memctl.infra.settings import Settings
 
@@ -50,9 +49,9 @@ class NotBuilt(MemctlError):
 
     position: int
 
-    def __init__(self, glance: AsOfSnapshot) -> None:
-        super().__init__(position=glance.position)
-        self.glance = glance
+    def __init__(self, snapshot: AsOfSnapshot) -> None:
+        super().__init__(position=snapshot.position)
+        self.snapshot = snapshot
 
 
 def _read_moment(given: str) -> Position | datetime:
@@ -118,7 +117,7 @@ def jobs(settings: Settings) -> APIRouter:
     def job(id: Annotated[int, Path(ge=1, le=_LATEST), IN_DIGITS]) -> Response:
         """A job that a read with `as_of` was answered with: asked, building, ready (ask again now), failed, dropped."""
         with outages(), connect(settings.require("database_url"), name="memctl as of") as connection:
-            found = glances.read(connection, id)
+            found = as_of_snapshots.read(connection, id)
         if found is None:
             raise NoJob(id=id)
         return Response(_body_of(found), media_type="application/json")
@@ -129,13 +128,13 @@ def jobs(settings: Settings) -> APIRouter:
 async def not_built(_: Request, why: Exception) -> Response:
     """The answer while it is being built."""
     assert isinstance(why, NotBuilt)
-    headers = {"Location": f"/v1/jobs/{why.glance.id}", "Retry-After": "1"}
-    return Response(_body_of(why.glance), 202, headers, media_type="application/json")
+    headers = {"Location": f"/v1/jobs/{why.snapshot.id}", "Retry-After": "1"}
+    return Response(_body_of(why.snapshot), 202, headers, media_type="application/json")
 
 
-def _body_of(glance: AsOfSnapshot) -> bytes:
+def _body_of(snapshot: AsOfSnapshot) -> bytes:
     return orjson.dumps(
-        {"id": glance.id, "status": glance.status, "position": glance.position, "message": glance.message}
+        {"id": snapshot.id, "status": snapshot.status, "position": snapshot.position, "message": snapshot.message}
     )
 
 
@@ -145,10 +144,10 @@ def _then(settings: Settings, moment: Position | datetime, caller: Caller) -> Th
         reached = mark(connection)
         if position > reached:
             raise NotReached(position=position, mark=reached)
-        glance = glances.ask(connection, position, generations.live(connection), caller.name)
-        if glance.then is None:
-            raise NotBuilt(glance)
+        snapshot = as_of_snapshots.ask(connection, position, generations.live(connection), caller.name)
+        if snapshot.then is None:
+            raise NotBuilt(snapshot)
         row = connection.execute(
             "SELECT recorded_at FROM memctl.events WHERE position <= %s ORDER BY position DESC LIMIT 1", [position]
         ).fetchone()
-    return Then(glance.then, row[0] if row is not None else datetime(1970, 1, 1, tzinfo=UTC))
+    return Then(snapshot.then, row[0] if row is not None else datetime(1970, 1, 1, tzinfo=UTC))

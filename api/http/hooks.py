@@ -43,7 +43,7 @@ from memctl.infra.transcripts.hook_dialects import answer, place_of, read_asked
 log = logging.getLogger("memctl.api")
 
 
-def routes(readers: Readers, engine: Engine, doors: CommandHandler, silence: CapturePolicy) -> APIRouter:
+def routes(readers: Readers, engine: Engine, doors: CommandHandler, policy: CapturePolicy) -> APIRouter:
     """One route. It answers 204 if there is nothing to inject, which is most of the time."""
     router = APIRouter(tags=["hooks"])
     delegations = Delegations()
@@ -69,7 +69,7 @@ def routes(readers: Readers, engine: Engine, doors: CommandHandler, silence: Cap
             payload = {**payload, "prompt": delegations.started(session, string(payload.get("agent_type")))}
         caller = caller_of(request)
         # Whoever has a key is on another machine: a path of theirs says nothing of what lies here.
-        if silence.off("recall", session, here if caller == OWNER else ""):
+        if policy.off("recall", session, here if caller == OWNER else ""):
             return Response(status_code=204)
 
         def look(reader: Reader) -> tuple[Injection, int, bool]:

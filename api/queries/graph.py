@@ -36,6 +36,7 @@ from memctl.domain.language.mood import averaged, label_of
 from memctl.domain.projects.identity import Projects
 from memctl.domain.support.bounded import names
 from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.structs import carried_over
 from memctl.projections.entities import Entity
 from memctl.projections.relations import Relation
 from memctl.projections.sentiment import Feeling, Sentiment
@@ -289,18 +290,12 @@ def _label(node: str) -> str:
 
 def _entity(keyed: Keyed[Entity], known: Projects) -> EntityItem:
     row: Entity = keyed.row
-    return EntityItem(
+    return carried_over(
+        row,
+        EntityItem,
         id=keyed.key,
         node=node_of(row.kind, row.platform, row.name),
-        kind=row.kind,
-        platform=row.platform,
-        name=row.name,
-        display_name=row.display_name,
-        summary=row.summary,
         interests=list(row.interests),
-        notes=row.notes,
-        trust=row.trust,
-        interactions=row.interactions,
         versions=list(names(row.versions)),
         projects=sorted({known.name_of(place) for place in names(row.locations) if place}),
         files=list(names(row.files)),

@@ -73,6 +73,7 @@ _HEADERS = {"Content-Security-Policy": render.POLICY, "Referrer-Policy": "same-o
 
 Show = Callable[[Request], str | Answer]
 Draw = Callable[[], str]
+Look = Callable[[Reader, Request], Draw]
 
 P = ParamSpec("P")
 
@@ -92,19 +93,19 @@ def site(
     pages, forgetting = _Pages(readers, engine, timings, handler), Forgetting(handler.settings)
     waits = Waits(readers, handler)
     shown: dict[str, Show] = {
-        "/": pages.home,
+        "/": pages.read(pages.home),
         "/search": pages.search,
-        "/sessions": pages.sessions,
-        "/sessions/{id:path}": pages.session,
-        "/things/{id:path}": pages.thing,
-        "/events/{id}": pages.event,
+        "/sessions": pages.read(pages.sessions),
+        "/sessions/{id:path}": pages.read(pages.session),
+        "/things/{id:path}": pages.read(pages.thing),
+        "/events/{id}": pages.read(pages.event),
         "/bugs": pages.bugs,
-        "/knowledge": pages.knowledge,
-        "/hindsight": pages.hindsight,
-        "/projects": pages.projects,
-        "/projects/{name:path}": pages.project,
-        "/graph": pages.entities,
-        "/graph/{name:path}": pages.graph,
+        "/knowledge": pages.read(pages.knowledge),
+        "/hindsight": pages.read(pages.hindsight),
+        "/projects": pages.read(pages.projects),
+        "/projects/{name:path}": pages.read(pages.project),
+        "/graph": pages.read(pages.entities),
+        "/graph/{name:path}": pages.read(pages.graph),
         "/engine": pages.engine,
         "/waiting": waits.ask,
         "/forget": forgetting.ask,
@@ -216,21 +217,22 @@ class _Pages:
         self._timings = timings
         self._counted = Counted()
 
-    def home(self, request: Request) -> str:
-        def look(reader: Reader) -> Draw:
-            places = _places(reader, request)
-            counted = self._counts(reader, places)
-            return self._page(
-                request,
-                "home.html",
-                sessions=queries.sessions(reader, places, limit=6).items,
-                claims=claims.insights(reader, places, limit=6).items,
-                bugs=bugs.known(reader, places, limit=4).hits,
-                stats=_all_of(counted.counts, stats.state(reader)),
-                days=counted.days,
-            )
+    def read(self, page: Look) -> Show:
+        """A page that is made of what one reader says. It is drawn once the reader is given back."""
+        return lambda request: self._readers.read(lambda reader: page(reader, request), caller_of(request))()
 
-        return self._readers.read(look, caller_of(request))()
+    def home(self, reader: Reader, request: Request) -> Draw:
+        places = _places(reader, request)
+        counted = self._counts(reader, places)
+        return self._page(
+            request,
+            "home.html",
+            sessions=queries.sessions(reader, places, limit=6).items,
+            claims=claims.insights(reader, places, limit=6).items,
+            bugs=bugs.known(reader, places, limit=4).hits,
+            stats=_all_of(counted.counts, stats.state(reader)),
+            days=counted.days,
+        )
 
     def search(self, request: Request) -> str:
         text = request.query_params.get("q", "").strip()[:8_000]
@@ -246,60 +248,48 @@ class _Pages:
         name = "results.html" if request.query_params.get("part") == "results" else "search.html"
         return render.page(name, q=text, answer=answer, at="search", project=_project(request))
 
-    def sessions(self, request: Request) -> str:
-        def look(reader: Reader) -> Draw:
-            cursor = request.query_params.get("cursor")
-            page = queries.sessions(reader, _places(reader, request), limit=40, cursor=cursor)
-            return self._page(request, "sessions.html", page=page)
+    def sessions(self, reader: Reader, request: Request) -> Draw:
+        cursor = request.query_params.get("cursor")
+        page = queries.sessions(reader, _places(reader, request), limit=40, cursor=cursor)
+        return self._page(request, "sessions.html", page=page)
 
-        return self._readers.read(look, caller_of(request))()
+    def session(self, reader: Reader, request: Request) -> Draw:
+        found = queries.session(reader, request.path_params["id"])
+        after, at = _number(request, "after"), request.query_params.get("event")
+        if at:
+            after = max(position_of(reader, at) - 1, 0)
+        of_it = [
+            *within(_EPISODES, Places(None, "asked", tuple(found.locations))),
+            *equal(_EPISODES, "stream", found.stream),
+        ]
+        rows, _ = rows_of(reader, _EPISODES, "started_at", of_it, limit=50)
+        return self._page(
+            request,
+            "session.html",
+            session=found,
+            episodes=with_evidence(reader, rows, EpisodeItem),
+            page=timeline(reader, found.stream, after=after, limit=60),
+            after=after,
+        )
 
-    def session(self, request: Request) -> str:
-        def look(reader: Reader) -> Draw:
-            found = queries.session(reader, request.path_params["id"])
-            after, at = _number(request, "after"), request.query_params.get("event")
-            if at:
-                after = max(position_of(reader, at) - 1, 0)
-            of_it = [
-                *within(_EPISODES, Places(None, "asked", tuple(found.locations))),
-                *equal(_EPISODES, "stream", found.stream),
-            ]
-            rows, _ = rows_of(reader, _EPISODES, "started_at", of_it, limit=50)
-            return self._page(
-                request,
-                "session.html",
-                session=found,
-                episodes=with_evidence(reader, rows, EpisodeItem),
-                page=timeline(reader, found.stream, after=after, limit=60),
-                after=after,
-            )
+    def thing(self, reader: Reader, request: Request) -> Draw:
+        found = queries.thing(reader, request.path_params["id"])
+        id = str(found.item["id"])
+        bug = _bug_of(reader, found.kind, id)
+        return self._page(request, "thing.html", kind=found.kind, item=found.item, why=explain(reader, id), bug=bug)
 
-        return self._readers.read(look, caller_of(request))()
-
-    def thing(self, request: Request) -> str:
-        def look(reader: Reader) -> Draw:
-            found = queries.thing(reader, request.path_params["id"])
-            id = str(found.item["id"])
-            bug = _bug_of(reader, found.kind, id)
-            return self._page(request, "thing.html", kind=found.kind, item=found.item, why=explain(reader, id), bug=bug)
-
-        return self._readers.read(look, caller_of(request))()
-
-    def event(self, request: Request) -> str:
-        def look(reader: Reader) -> Draw:
-            found = queries.event(reader, request.path_params["id"])
-            field = request.query_params.get("field", "text")
-            return self._page(
-                request,
-                "event.html",
-                event=found,
-                field=field,
-                text=field_text(found.payload, field) or "",
-                start=_number(request, "start"),
-                end=_number(request, "end"),
-            )
-
-        return self._readers.read(look, caller_of(request))()
+    def event(self, reader: Reader, request: Request) -> Draw:
+        found = queries.event(reader, request.path_params["id"])
+        field = request.query_params.get("field", "text")
+        return self._page(
+            request,
+            "event.html",
+            event=found,
+            field=field,
+            text=field_text(found.payload, field) or "",
+            start=_number(request, "start"),
+            end=_number(request, "end"),
+        )
 
     def bugs(self, request: Request) -> str:
         return self.like_an_error(request.query_params, caller_of(request))
@@ -318,37 +308,28 @@ class _Pages:
 
         return render.page("bugs.html", q=text, answer=self._readers.read(look, caller), at="bugs", project=project)
 
-    def knowledge(self, request: Request) -> str:
-        def look(reader: Reader) -> Draw:
-            cursor = request.query_params.get("cursor")
-            page = claims.insights(reader, _places(reader, request), limit=60, cursor=cursor)
-            return self._page(request, "knowledge.html", page=page)
+    def knowledge(self, reader: Reader, request: Request) -> Draw:
+        cursor = request.query_params.get("cursor")
+        page = claims.insights(reader, _places(reader, request), limit=60, cursor=cursor)
+        return self._page(request, "knowledge.html", page=page)
 
-        return self._readers.read(look, caller_of(request))()
+    def hindsight(self, reader: Reader, request: Request) -> Draw:
+        report = hindsights.hindsight(reader, _places(reader, request), limit=60)
+        weeks = {each.week: (each.count, each.recalled) for each in report.weeks}
+        return self._page(request, "hindsight.html", report=report, weeks=plots.by_week(weeks))
 
-    def hindsight(self, request: Request) -> str:
-        def look(reader: Reader) -> Draw:
-            report = hindsights.hindsight(reader, _places(reader, request), limit=60)
-            weeks = {each.week: (each.count, each.recalled) for each in report.weeks}
-            return self._page(request, "hindsight.html", report=report, weeks=plots.by_week(weeks))
-
-        return self._readers.read(look, caller_of(request))()
-
-    def projects(self, request: Request) -> str:
-        def look(reader: Reader) -> Draw:
-            known, after = projects_of(reader).all, _number(request, "after")
-            shown = known[after : after + MOST_PROJECTS]
-            return self._page(
-                request,
-                "projects.html",
-                projects=project.listed(shown),
-                waiting=_asked(projects_of(reader)),
-                count=len(known),
-                after=after,
-                next=after + len(shown),
-            )
-
-        return self._readers.read(look, caller_of(request))()
+    def projects(self, reader: Reader, request: Request) -> Draw:
+        known, after = projects_of(reader).all, _number(request, "after")
+        shown = known[after : after + MOST_PROJECTS]
+        return self._page(
+            request,
+            "projects.html",
+            projects=project.listed(shown),
+            waiting=_asked(projects_of(reader)),
+            count=len(known),
+            after=after,
+            next=after + len(shown),
+        )
 
     def said_of_project(self, given: Mapping[str, Any], caller: Caller) -> str:
         """A person said whether the checkout at `root` is of `project`."""
@@ -368,29 +349,20 @@ class _Pages:
 
         return self._readers.read(look, caller)
 
-    def project(self, request: Request) -> str:
-        def look(reader: Reader) -> Draw:
-            asked = project_asked(reader, request.path_params["name"], None)
-            page = project.shown(reader, asked, time.time_ns() // 1000)
-            return self._page(request, "project.html", page=page, sections=project.sections(page))
+    def project(self, reader: Reader, request: Request) -> Draw:
+        asked = project_asked(reader, request.path_params["name"], None)
+        page = project.shown(reader, asked, time.time_ns() // 1000)
+        return self._page(request, "project.html", page=page, sections=project.sections(page))
 
-        return self._readers.read(look, caller_of(request))()
+    def entities(self, reader: Reader, request: Request) -> Draw:
+        cursor = request.query_params.get("cursor")
+        page = graph.entities(reader, _places(reader, request), limit=60, cursor=cursor)
+        return self._page(request, "entities.html", page=page)
 
-    def entities(self, request: Request) -> str:
-        def look(reader: Reader) -> Draw:
-            cursor = request.query_params.get("cursor")
-            page = graph.entities(reader, _places(reader, request), limit=60, cursor=cursor)
-            return self._page(request, "entities.html", page=page)
-
-        return self._readers.read(look, caller_of(request))()
-
-    def graph(self, request: Request) -> str:
-        def look(reader: Reader) -> Draw:
-            found = graph.graph(reader, _places(reader, request), request.path_params["name"])
-            nodes, lines = plots.around(found.nodes, found.edges)
-            return self._page(request, "graph.html", found=found, nodes=nodes, lines=lines)
-
-        return self._readers.read(look, caller_of(request))()
+    def graph(self, reader: Reader, request: Request) -> Draw:
+        found = graph.graph(reader, _places(reader, request), request.path_params["name"])
+        nodes, lines = plots.around(found.nodes, found.edges)
+        return self._page(request, "graph.html", found=found, nodes=nodes, lines=lines)
 
     def engine(self, request: Request) -> str:
         asked = servers(self._settings)

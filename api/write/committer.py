@@ -64,7 +64,7 @@ class Committer(threading.Thread):
         self._reader = reader
         self.ended = asyncio.Event()
         self._settings = settings
-        self._silence = CapturePolicy(settings)
+        self._policy = CapturePolicy(settings)
         self._loop = loop
         self._waiting: deque[Waiting] = deque()
         self._changed = threading.Condition()
@@ -172,7 +172,7 @@ class Committer(threading.Thread):
         answers: list[Answer] = []
         named: list[tuple[str, bool]] = []
         for delivery in deliveries:
-            parsed = heard(parse(delivery), self._silence)
+            parsed = without_unsaved(parse(delivery), self._policy)
             named += [(file, parsed.begins) for file in parsed.transcripts]
             answer: Answer = {"ok": True, "new": 0, "duplicate": 0}
             if parsed.why:
@@ -213,13 +213,13 @@ def parse(delivery: Delivery) -> ParsedHook:
     return parse_hook(delivery.payload, delivery.id, Micros(delivery.at), agent, delivery.event)
 
 
-def heard(parsed: ParsedHook, silence: CapturePolicy) -> ParsedHook:
+def without_unsaved(parsed: ParsedHook, policy: CapturePolicy) -> ParsedHook:
     """The delivery without what was recorded where, and while, saving was off.
 
     A transcript that it names is read all the same. That reading passes over what was said while saving was off
     (`memctl.api.write.ingest`). Otherwise a later reading would start from where the file was left before.
     """
-    if not any(silence.unheard(event.session_id, event.location, event.occurred_at) for event in parsed.events):
+    if not any(policy.saving_was_off(event.session_id, event.location, event.occurred_at) for event in parsed.events):
         return parsed
     return msgspec.structs.replace(parsed, events=(), kind="off")
 

@@ -30,6 +30,7 @@ from memctl.infra.hooks.spool import (
     Delivery,
     NewerDelivery,
     decode_header,
+    make_counter,
     read_spooled,
     set_aside,
     spooled,
@@ -190,7 +191,9 @@ def _own_place(places: Places) -> Path:
 
 
 def listens_again(data_dir: Path) -> None:
-    """Remove the mark of an outage, so that the next time that nobody listens is reported again."""
+    """Remove the mark of an outage, so that the next time that nobody listens is reported again; and make what counts
+    deliveries for which there is no room."""
+    make_counter(Places(data_dir).spool)
     (Places(data_dir).run / DOWN_FILE).unlink(missing_ok=True)
 
 

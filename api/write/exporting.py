@@ -20,7 +20,7 @@ from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import places_of
 from memctl.api.reading.reader import reader_of
 from memctl.api.write.event_writer import IngestWriter
-from memctl.api.write.ingest import Account, BadLine
+from memctl.api.write.ingest import Account
 from memctl.domain.events.event import Micros, NewEvent, decode_payload
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection, connect, outages, snapshot
@@ -262,7 +262,7 @@ def _batches(
             batch.append((number, delivery, _event(entry, links.delivery_of)))
             account.with_events += 1
         except (MemctlError, msgspec.MsgspecError, ValueError, KeyError) as problem:
-            account.bad.append(BadLine(str(file), number, str(problem)))
+            account.refuse(file, number, str(problem))
         account.lines += 1
         if len(batch) >= BATCH:
             yield batch

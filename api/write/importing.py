@@ -17,6 +17,9 @@ from memctl.infra.transcripts.reading import Parsed
 EXAMPLES = 3
 """Rows of each type of event that a dry run shows."""
 
+MOST_COMPARED = 1_000_000
+"""Events that a dry run compares with each other; what comes behind them counts as new unless it is one of them."""
+
 
 def stores(paths: Iterable[Path]) -> list[Path]:
     """The files that are to be read. Raises: NotALegacyStore."""
@@ -49,7 +52,8 @@ def account_of(paths: Sequence[Path]) -> tuple[Account, list[str]]:
         count(account, path, parsed)
         for event in parsed.events:
             known = event.dedupe_key in keys
-            keys.add(event.dedupe_key)
+            if len(keys) < MOST_COMPARED:
+                keys.add(event.dedupe_key)
             account.new += not known
             account.duplicate += known
             account.types[event.type] += not known

@@ -35,6 +35,10 @@ BATCH_BYTES = 8 * 1024 * 1024
 
 FOLLOW_EVERY_S = 1.0
 
+MOST_BAD, MOST_KINDS = 1_000, 1_000
+"""Lines that an account lists as bad, the first ones, and kinds of lines that it counts apart: a file may hold millions
+of either."""
+
 
 class BadLine(msgspec.Struct, frozen=True):
     """A line, or a part of one, that could not be read or kept, and why. Line 0: the file, from some line on."""
@@ -66,6 +70,8 @@ class Account(msgspec.Struct):
     """Secrets and private parts that were replaced by markers, by kind."""
     ignored: Counter[str] = msgspec.field(default_factory=Counter)
     bad: list[BadLine] = msgspec.field(default_factory=list)
+    """The first of them."""
+    bad_lines: int = 0
     seconds: float = 0.0
 
     def take(self, kind: str, done: Appended) -> None:
@@ -80,6 +86,16 @@ class Account(msgspec.Struct):
                 self.forgotten += 1
             case _:
                 self.duplicate += 1
+
+    def refuse(self, file: Path, line: int, why: str) -> None:
+        """Count what could not be read or kept."""
+        self.bad_lines += 1
+        if len(self.bad) < MOST_BAD:
+            self.bad.append(BadLine(str(file), line, why))
+
+    def ignore(self, kind: str) -> None:
+        """Count a line that gives no events."""
+        self.ignored[kind if kind in self.ignored or len(self.ignored) < MOST_KINDS else "of other kinds"] += 1
 
     def as_json(self) -> dict[str, Any]:
         """The account as `memctl ingest --json` prints it."""
@@ -100,6 +116,7 @@ class Account(msgspec.Struct):
             "incomplete": self.incomplete,
             "redacted": dict(self.redacted.most_common()),
             "ignored": dict(self.ignored.most_common()),
+            "bad_lines": self.bad_lines,
             "bad": [msgspec.to_builtins(line) for line in self.bad],
             "seconds": round(self.seconds, 3),
         }
@@ -116,19 +133,19 @@ def ingest(
     again: bool = False,
     account: Account | None = None,
     progress: Progress = lambda path, size: None,
-    silence: CapturePolicy | None = None,
+    policy: CapturePolicy | None = None,
 ) -> Account:
     """Read transcripts and append their events; returns the account.
 
     A file is read on from where it was left, unless `again`, which reads it from its start (what is known already is
     a duplicate). Each batch is committed whole, together with how far its files were read: stopping at any moment
-    loses nothing. What was said where and while saving was off, as `silence` knows, is passed over. What cannot be
+    loses nothing. What was said where and while saving was off, as `policy` knows, is passed over. What cannot be
     read, and what Postgres does not take, is listed among the bad. Raises: DatabaseUnavailable, and whatever `progress`
     raises, once what was read is written.
     """
     account = account if account is not None else Account()
     began = time.monotonic()
-    reading = _Reading(account, {} if again else intake.known(), silence=silence)
+    reading = _Reading(account, {} if again else intake.known(), policy=policy)
     try:
         _read_all(intake, paths, reading, progress)
     finally:
@@ -146,7 +163,7 @@ def follow(
     stop: threading.Event,
     *,
     agent: str = "",
-    silence: CapturePolicy | None = None,
+    policy: CapturePolicy | None = None,
 ) -> None:
     """Ingest again and again as the files grow and new ones come, until asked to stop: then what was begun is written
     and counted. `on_change` is called after every change; with `agent`, only that client's files are read.
@@ -167,7 +184,7 @@ def follow(
                             changed.append(path)
         before = account.new
         if changed:
-            _read_all(intake, changed, _Reading(account, intake.known(), silence=silence), lambda path, size: None)
+            _read_all(intake, changed, _Reading(account, intake.known(), policy=policy), lambda path, size: None)
         if account.new != before:
             on_change(account)
         stop.wait(FOLLOW_EVERY_S)
@@ -182,7 +199,7 @@ class _Reading:
     files: set[tuple[int, int]] = field(default_factory=set)
     """Device and inode of those read: under another name a file is not read again."""
     unchanged: int = 0
-    silence: CapturePolicy | None = None
+    policy: CapturePolicy | None = None
 
 
 def _read_all(intake: Recording, paths: Iterable[Path], reading: _Reading, progress: Progress) -> None:
@@ -196,7 +213,7 @@ def _found(sources: Iterable[Path], account: Account) -> Generator[Path]:
         try:
             yield from discover([source])
         except OSError as problem:
-            account.bad.append(BadLine(str(source), 0, _reason(problem)))
+            account.refuse(source, 0, _reason(problem))
 
 
 @dataclass(slots=True)
@@ -254,7 +271,7 @@ class Batches:
         appended = iter(recorded.appended)
         for index, (event, path, line) in enumerate(batch.events):
             if why := recorded.refused.get(index):
-                account.bad.append(BadLine(str(path), line, f"not kept: {why}"))
+                account.refuse(path, line, f"not kept: {why}")
                 continue
             account.take(event.type, next(appended))
 
@@ -281,8 +298,8 @@ def _read(reading: _Reading, path: Path, batches: Batches, progress: Progress) -
     off = _Off()
 
     def note() -> None:
-        if reading.silence is not None:
-            reading.silence.passed_over(checkpoints.name_of(path), off.taken())
+        if reading.policy is not None:
+            reading.policy.passed_over(checkpoints.name_of(path), off.taken())
         if last is not None:
             transcript, parsed = last
             batches.reached(path, transcript.checkpoint(parsed))
@@ -291,10 +308,10 @@ def _read(reading: _Reading, path: Path, batches: Batches, progress: Progress) -
         try:
             for transcript, parsed in lines:
                 progress(path, parsed.end - parsed.offset)
-                if reading.silence is not None:
-                    heard = _heard(parsed, reading.silence)
-                    off.add(parsed, passed_over=heard is not parsed)
-                    parsed = heard
+                if reading.policy is not None:
+                    saved = _without_unsaved(parsed, reading.policy)
+                    off.add(parsed, passed_over=saved is not parsed)
+                    parsed = saved
                 count(reading.account, path, parsed)
                 full = batches.add(path, parsed)
                 if not parsed.whole:  # its newline will come: until then it is read again each time
@@ -326,7 +343,7 @@ def _lines(reading: _Reading, path: Path) -> Generator[tuple[Transcript, Parsed]
             for parsed in transcript.parse(format, start):
                 yield transcript, parsed
     except OSError as problem:
-        reading.account.bad.append(BadLine(str(path), 0, _reason(problem)))
+        reading.account.refuse(path, 0, _reason(problem))
 
 
 class _Off:
@@ -348,10 +365,12 @@ class _Off:
         return taken
 
 
-def _heard(parsed: Parsed, silence: CapturePolicy) -> Parsed:
+def _without_unsaved(parsed: Parsed, policy: CapturePolicy) -> Parsed:
     """A line without what was said where and while saving was off."""
     kept = tuple(
-        event for event in parsed.events if not silence.unheard(event.session_id, event.location, event.occurred_at)
+        event
+        for event in parsed.events
+        if not policy.saving_was_off(event.session_id, event.location, event.occurred_at)
     )
     if len(kept) == len(parsed.events):
         return parsed
@@ -374,8 +393,8 @@ def count(account: Account, path: Path, parsed: Parsed) -> None:
     if parsed.outcome == "events":
         account.with_events += 1
     elif parsed.outcome == "ignored":
-        account.ignored[parsed.kind] += 1
+        account.ignore(parsed.kind)
     elif parsed.outcome == "blank":
         account.blank += 1
     if parsed.why:
-        account.bad.append(BadLine(str(path), parsed.number, parsed.why))
+        account.refuse(path, parsed.number, parsed.why)

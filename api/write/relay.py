@@ -22,7 +22,7 @@ from urllib.parse import parse_qs, urlsplit
 import orjson
 
 from memctl.api.client import answered, connection_to, headers_of
-from memctl.api.write.committer import BUSY, Answer, Committer, heard, parse
+from memctl.api.write.committer import BUSY, Answer, Committer, parse, without_unsaved
 from memctl.api.write.door import SPOOL_EVERY_S, Door, alone, drain, ended, listens_again, serve
 from memctl.api.write.remote_writer import RemoteWriter
 from memctl.api.write.transcripts import TranscriptReader
@@ -102,7 +102,7 @@ class Spooling:
     def __init__(self, settings: Settings, folder: Path, wake: asyncio.Event, reader: TranscriptReader) -> None:
         self._folder = folder
         self._wake = wake
-        self._silence = CapturePolicy(settings)
+        self._policy = CapturePolicy(settings)
         self._reader = reader
         self._writing = ThreadPoolExecutor(2, thread_name_prefix="spool")
 
@@ -121,7 +121,7 @@ class Spooling:
         return False
 
     def _keep(self, delivery: Delivery) -> Answer:
-        observed = heard(parse(delivery), self._silence)
+        observed = without_unsaved(parse(delivery), self._policy)
         if observed.kind == "off":
             for file in observed.transcripts:
                 self._reader.read(file)
@@ -200,7 +200,7 @@ class Asking:
         self._notes = notes
         self._token = f"Bearer {token}".encode()
         self._url = urlsplit(settings.require("api_url"))
-        self._silence = CapturePolicy(settings)
+        self._policy = CapturePolicy(settings)
         self._idle: list[HTTPConnection] = []
         self._passing = ThreadPoolExecutor(ASKED_AT_ONCE, thread_name_prefix="ask")
 
@@ -236,7 +236,7 @@ class Asking:
     def _ask(self, target: str, body: bytes, delivery: str) -> tuple[int, bytes]:
         parts = urlsplit(target)
         _, payload = read_asked(parts.path.removeprefix(HOOKS), body, parse_qs(parts.query).get("event", [""])[0])
-        if self._silence.off("recall", *place_of(payload)):  # where it is off is known on this machine alone
+        if self._policy.off("recall", *place_of(payload)):  # where it is off is known on this machine alone
             return 204, b""
         file = self._settings.api_token_file
         try:

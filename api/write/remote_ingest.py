@@ -37,6 +37,7 @@ from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.json_bodies import read_body
 from memctl.domain.support.location import around, normalise
+from memctl.domain.support.structs import carried_over
 from memctl.infra.database import DatabaseUnavailable
 from memctl.infra.redaction import Prepared
 from memctl.infra.settings import Settings
@@ -103,18 +104,8 @@ class Delivery(msgspec.Struct, frozen=True):
 def sent(event: NewEvent) -> Sent:
     """An event as it goes over the wire."""
     kind = type_of(event.payload)
-    return Sent(
-        type=kind.name,
-        version=kind.version,
-        stream=event.stream,
-        payload=msgspec.Raw(msgspec.json.encode(event.payload)),
-        occurred_at=event.occurred_at,
-        dedupe_key=event.dedupe_key,
-        actor=event.actor,
-        location=event.location,
-        session_id=event.session_id,
-        causation_id=event.causation_id,
-        correlation_id=event.correlation_id,
+    return carried_over(
+        event, Sent, type=kind.name, version=kind.version, payload=msgspec.Raw(msgspec.json.encode(event.payload))
     )
 
 
@@ -142,16 +133,11 @@ def _event(each: Sent) -> NewEvent:
     of_project = kind is not None and kind.payload is ProjectIdentified
     if of_project is each.stream.startswith("session/"):
         raise NoSuchEvent(why=f"{each.type[:80]!r} in the stream {each.stream[:80]!r}")
-    return NewEvent(
-        stream=each.stream,
+    return carried_over(
+        each,
+        NewEvent,
         payload=decode_payload(each.type, each.version, bytes(each.payload)),
         occurred_at=Micros(each.occurred_at),
-        dedupe_key=each.dedupe_key,
-        actor=each.actor,
-        location=each.location,
-        session_id=each.session_id,
-        causation_id=each.causation_id,
-        correlation_id=each.correlation_id,
     )
 
 

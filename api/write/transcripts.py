@@ -123,10 +123,10 @@ class TranscriptReader(threading.Thread):
             known = self._intake.known()
             paths += [other for other in _beside(path) if _grown(other, known)]
         # As it is now: what is passed over is not read again.
-        silence = CapturePolicy(self._settings)
+        policy = CapturePolicy(self._settings)
         # `Path.is_file` raises over a name that is too long, or a folder that is not ours to look into.
         files = [each for each in paths if os.path.isfile(each)]
-        account = ingest(self._intake, files, progress=self._go_on, silence=silence)
+        account = ingest(self._intake, files, progress=self._go_on, policy=policy)
         for bad in account.bad:
             log.warning("line %d of transcript %s: %s", bad.line, Path(bad.file).name, bad.why)
 

@@ -19,21 +19,16 @@ from memctl.api.reading.records import (
     ResolutionItem,
 )
 from memctl.cli.ask.record import KINDS, print_result, say
-from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed, reading, running
-from memctl.cli.output import Cell, Column, broken, line, notice, print_json, print_lines, print_table, when
-from memctl.cli.pages import nothing, print_items, print_page, print_scope
-
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+from memctl.cli.connection import SHORT_ID, looking_back, running
+from memctl.cli.output import Cell, Column, broken, line, print_json, print_lines, print_table, when
+from memctl.cli.pages import Reading, each, in_json, print_items, reading, table
 
 
 @click.command()
 @reading(limit=20)
 @click.option("--kind", type=click.Choice(KINDS), help="Only claims of this kind.")
 @click.option("--waiting", is_flag=True, help="Those that wait for more sessions, or for your word.")
-@click.pass_context
-def insights(
-    context: click.Context, project: str | None, limit: int, as_json: bool, kind: str | None, waiting: bool
-) -> None:
+def insights(ask: Reading, kind: str | None, waiting: bool) -> None:
     """List claims that hold, as words and work showed them; each with the level that it has reached.
 
     L4: active, found by search. L3: verified. L2: passed its checks, and waits to be said by you or seen in more
@@ -50,43 +45,24 @@ def insights(
         seen = f"{len(item.sources)}×"
         return [Cell(item.id[:SHORT_ID], "cyan"), level, item.kind, seen, item.origin, item.text]
 
-    columns = [
-        Column("id"),
-        Column("level"),
-        Column("kind"),
-        Column("seen", "right"),
-        Column("from"),
-        Column("claim", give=True),
-    ]
-    print_page(context, "insights", InsightItem, columns, row, project, limit, as_json, kind=kind, waiting=waiting)
+    shown = table(row, "id", "level", "kind", Column("seen", "right"), "from", Column("claim", give=True))
+    answer = ask.page("insights", InsightItem, kind=kind, waiting=waiting)
+    print_items(answer, ask.as_json, shown, "no insights found")
 
 
 @click.command()
 @reading(limit=20)
 @click.option("--kind", type=click.Choice(KINDS), help="Only claims of this kind.")
 @click.option("--status", type=click.Choice(["verified", "conflicted"]), help="Only subjects that stand so.")
-@click.pass_context
-def knowledge(
-    context: click.Context, project: str | None, limit: int, as_json: bool, kind: str | None, status: str | None
-) -> None:
+def knowledge(ask: Reading, kind: str | None, status: str | None) -> None:
     """List what is held true, by subject: what stands, and beneath it what it replaced and until when.
 
     \b
     memctl knowledge
     memctl knowledge --project '*' --json
     """
-    with running() as client:
-        answer = client.page("knowledge", KnowledgeItem, **placed(project), limit=limit, kind=kind, status=status)
-    found = answer.value
-    items = found.items
-    if as_json:
-        print_items(answer.json)
-    elif items:
-        print_scope(found.scope)
-        for item in items:
-            _print_subject(item)
-    if not items:
-        nothing(context, found.scope, "nothing is verified yet")
+    answer = ask.page("knowledge", KnowledgeItem, kind=kind, status=status)
+    print_items(answer, ask.as_json, each(_print_subject), "nothing is verified yet")
 
 
 def _print_subject(item: KnowledgeItem) -> None:
@@ -106,27 +82,20 @@ def _print_subject(item: KnowledgeItem) -> None:
 
 @click.command()
 @reading(limit=40)
-@click.pass_context
-def prefs(context: click.Context, project: str | None, limit: int, as_json: bool) -> None:
+def prefs(ask: Reading) -> None:
     """Show how you like to work, as you said and as your sessions show it.
 
     \b
     memctl prefs
     """
-    with running() as client:
-        answer = client.page("preferences", PreferenceItem, **placed(project), limit=limit)
-    found = answer.value
-    items = found.items
-    if as_json:
-        print_items(answer.json)
-    elif items:
-        print_scope(found.scope)
-        for group in dict.fromkeys(item.group for item in items):
-            click.echo(click.style(group.replace("_", " "), bold=True))
-            rows = [_preference(item) for item in items if item.group == group]
-            print_table([Column(""), Column(""), Column("", give=True)], rows, headings=False)
-    if not items:
-        nothing(context, found.scope, "no preference was seen yet")
+    print_items(ask.page("preferences", PreferenceItem), ask.as_json, _print_preferences, "no preference was seen yet")
+
+
+def _print_preferences(items: list[PreferenceItem]) -> None:
+    for group in dict.fromkeys(item.group for item in items):
+        click.echo(click.style(group.replace("_", " "), bold=True))
+        rows = [_preference(item) for item in items if item.group == group]
+        print_table([Column(""), Column(""), Column("", give=True)], rows, headings=False)
 
 
 def _preference(item: PreferenceItem) -> list[Cell | str]:
@@ -138,7 +107,7 @@ def _preference(item: PreferenceItem) -> list[Cell | str]:
 @click.command()
 @click.argument("id")
 @looking_back
-@_JSON
+@in_json
 def explain(id: str, as_json: bool) -> None:
     """Say why memory holds the thing of this ID: level by level, down to the words that it rests on.
 
@@ -194,7 +163,7 @@ def _print_quoted(quoted: Quoted) -> None:
 @click.command("verify-knowledge")
 @click.argument("id")
 @click.option("--why", default="", help="What shows it.")
-@_JSON
+@in_json
 def verify_knowledge(id: str, why: str, as_json: bool) -> None:
     """Say that the claim of this ID holds: it graduates by your word.
 
@@ -207,7 +176,7 @@ def verify_knowledge(id: str, why: str, as_json: bool) -> None:
 @click.command()
 @click.argument("id")
 @click.option("--why", default="", help="What is wrong with it.")
-@_JSON
+@in_json
 def reject(id: str, why: str, as_json: bool) -> None:
     """Say that the claim of this ID does not hold: it leaves what is known, and does not come back by itself.
 
@@ -221,7 +190,7 @@ def reject(id: str, why: str, as_json: bool) -> None:
 @click.argument("id")
 @click.argument("value", type=click.FloatRange(0, 1))
 @click.option("--why", default="", help="What it helped with, or how it misled.")
-@_JSON
+@in_json
 def rate(id: str, value: float, why: str, as_json: bool) -> None:
     """Say how useful the memory of this ID was, from 0 (it misled) to 1 (just what was needed).
 
@@ -235,7 +204,7 @@ def rate(id: str, value: float, why: str, as_json: bool) -> None:
 @click.command()
 @click.argument("id")
 @click.option("--off", is_flag=True, help="Pin it no longer.")
-@_JSON
+@in_json
 def pin(id: str, off: bool, as_json: bool) -> None:
     """Keep the memory of this ID, and put it first.
 
@@ -251,9 +220,8 @@ def pin(id: str, off: bool, as_json: bool) -> None:
 @click.option("--to", "target", metavar="ID", help="What it turned out to be.")
 @click.option("--pending", "resolution", flag_value="pending", help="It is being looked into.")
 @click.option("--reject", "resolution", flag_value="rejected", help="There was nothing in it.")
-@_JSON
-@click.pass_context
-def resolve(context: click.Context, id: str | None, target: str | None, resolution: str | None, as_json: bool) -> None:
+@in_json
+def resolve(id: str | None, target: str | None, resolution: str | None, as_json: bool) -> None:
     """Say what became of something that a memory left open. Without an ID, list what was said so far.
 
     \b
@@ -269,20 +237,16 @@ def resolve(context: click.Context, id: str | None, target: str | None, resoluti
         return
     with running() as client:
         answer = client.page("resolutions", ResolutionItem)
-    items = answer.value.items
-    if as_json:
-        print_items(answer.json)
-    elif items:
-        rows = [[i.condition[:SHORT_ID], i.resolution, i.resolved_to[:SHORT_ID], when(i.resolved_at)]
-                for i in items]  # fmt: skip
-        print_table([Column("id"), Column("is"), Column("to"), Column("since")], rows)
-    if not items:
-        notice("nothing was resolved yet")
-        context.exit(NOTHING_FOUND)
+
+    def row(item: ResolutionItem) -> list[Cell | str]:
+        return [item.condition[:SHORT_ID], item.resolution, item.resolved_to[:SHORT_ID], when(item.resolved_at)]
+
+    shown = table(row, "id", "is", "to", "since")
+    print_items(answer, as_json, shown, "nothing was resolved yet")
 
 
 @click.group(invoke_without_command=True)
-@_JSON
+@in_json
 @click.pass_context
 def core(context: click.Context, as_json: bool) -> None:
     """Show core memory: the short sections that are always in context. Subcommands edit it.
@@ -294,22 +258,21 @@ def core(context: click.Context, as_json: bool) -> None:
         return
     with running() as client:
         answer = client.listing("/v1/core", CoreSectionItem)
-    items = answer.value.items
-    if as_json:
-        print_items(answer.json)
-    for item in items if not as_json else ():
-        click.echo(click.style(f"{item.section} (version {item.version})", bold=True))
-        print_lines(*(f"  {each}" for each in item.text.splitlines()))
-    if not items:
-        notice("core memory is empty; `memctl core append SECTION TEXT` begins it")
-        context.exit(NOTHING_FOUND)
+    empty = "core memory is empty; `memctl core append SECTION TEXT` begins it"
+    print_items(answer, as_json, each(_print_section), empty)
+
+
+def _print_section(item: CoreSectionItem | CoreVersion) -> None:
+    at = f"version {item.version}, {when(item.changed_at)}, by {item.by}"
+    heading = at if isinstance(item, CoreVersion) else f"{item.section} (version {item.version})"
+    click.echo(click.style(heading, bold=True))
+    print_lines(*(f"  {each}" for each in item.text.splitlines()))
 
 
 @core.command("history")
 @click.argument("section")
-@_JSON
-@click.pass_context
-def core_history(context: click.Context, section: str, as_json: bool) -> None:
+@in_json
+def core_history(section: str, as_json: bool) -> None:
     """Show what SECTION was, version by version, newest first.
 
     \b
@@ -317,15 +280,8 @@ def core_history(context: click.Context, section: str, as_json: bool) -> None:
     """
     with running() as client:
         answer = client.listing(f"/v1/core/{quote(section, safe='')}/history", CoreVersion)
-    items = answer.value.items
-    if as_json:
-        print_items(answer.json)
-    for item in items if not as_json else ():
-        click.echo(click.style(f"version {item.version}, {when(item.changed_at)}, by {item.by}", bold=True))
-        print_lines(*(f"  {each}" for each in item.text.splitlines()))
-    if not items:
-        notice(f"core memory never had a section {section!r}; `memctl core` lists those that it has")
-        context.exit(NOTHING_FOUND)
+    empty = f"core memory never had a section {section!r}; `memctl core` lists those that it has"
+    print_items(answer, as_json, each(_print_section), empty)
 
 
 _VERSION: Callable[[Any], Any] = click.option(
@@ -337,7 +293,7 @@ _VERSION: Callable[[Any], Any] = click.option(
 @click.argument("section")
 @click.argument("text", nargs=-1, required=True)
 @_VERSION
-@_JSON
+@in_json
 def core_append(section: str, text: tuple[str, ...], version: int | None, as_json: bool) -> None:
     """Add TEXT as a line to SECTION; a new name begins a section.
 
@@ -353,7 +309,7 @@ def core_append(section: str, text: tuple[str, ...], version: int | None, as_jso
 @click.argument("old")
 @click.argument("new", default="")
 @_VERSION
-@_JSON
+@in_json
 def core_replace(section: str, old: str, new: str, version: int | None, as_json: bool) -> None:
     """Put NEW where OLD stands in SECTION, or leave OLD out.
 

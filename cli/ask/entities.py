@@ -9,48 +9,33 @@ import click
 from msgspec import UNSET
 
 from memctl.api.reading.learnt import EntityItem, GraphAnswer
-from memctl.cli.connection import NOTHING_FOUND, looking_back, placed, reading, running
-from memctl.cli.output import Cell, Column, line, notice, print_json, print_lines, print_table, when
+from memctl.cli.connection import NOTHING_FOUND, looking_back, placed, running
+from memctl.cli.output import Cell, Column, line, notice, print_json, print_lines, when
+from memctl.cli.pages import Reading, in_json, print_items, reading, table
 
 
 @click.command()
 @click.argument("name", required=False)
 @reading(limit=40)
 @click.option("--kind", type=click.Choice(["library", "service", "person", "file"]))
-@click.pass_context
-def entities(
-    context: click.Context, name: str | None, project: str | None, limit: int, as_json: bool, kind: str | None
-) -> None:
+def entities(ask: Reading, name: str | None, kind: str | None) -> None:
     """List libraries, services and people that the work met; with NAME, show one whole.
 
     \b
     memctl entities --kind library
     memctl entities pytest
     """
-    with running() as client:
-        if name is not None:
-            item = client.read(f"/v1/entities/{quote(name, safe='')}", EntityItem, **placed(project))
-            if as_json:
-                print_json(item.json)
-            else:
-                _print_entity(item.value)
-            return
-        answer = client.page("entities", EntityItem, **placed(project), limit=limit, kind=kind)
-    items = answer.value.items
-    if as_json:
-        print_json(answer.json)
-    elif items:
-        columns = [
-            Column("kind"),
-            Column("name"),
-            Column("version"),
-            Column("sessions", "right"),
-            Column("in", give=True),
-        ]
-        print_table(columns, [_row(item) for item in items])
-    if not items:
-        notice("no library, service or person was met here yet")
-        context.exit(NOTHING_FOUND)
+    if name is not None:
+        item = ask.read(f"/v1/entities/{quote(name, safe='')}", EntityItem)
+        if ask.as_json:
+            print_json(item.json)
+        else:
+            _print_entity(item.value)
+        return
+    shown = table(_row, "kind", "name", "version", Column("sessions", "right"), Column("in", give=True))
+    answer = ask.page("entities", EntityItem, kind=kind)
+    empty = "no library, service or person was met here yet"
+    print_items(answer, ask.as_json, shown, empty, whole=True)
 
 
 def _row(item: EntityItem) -> list[Cell | str]:
@@ -79,7 +64,7 @@ def _print_entity(item: EntityItem) -> None:
 @click.option("--hops", type=click.IntRange(1, 2), default=1, show_default=True, help="How far to look.")
 @click.option("--project", metavar="NAME|PATH|*", help="Which project; '*' for all.")
 @looking_back
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@in_json
 @click.pass_context
 def graph(context: click.Context, entity: str, hops: int, project: str | None, as_json: bool) -> None:
     """Show what ENTITY is tied to: who uses a library, which files change together, which errors a file's edits fixed.

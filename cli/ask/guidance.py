@@ -8,9 +8,9 @@ import click
 
 from memctl.api.reading.advice import TaskGuidance
 from memctl.cli.ask.read import print_bug, print_found
-from memctl.cli.connection import NOTHING_FOUND, looking_back, placed, reading, running
+from memctl.cli.connection import NOTHING_FOUND, looking_back, placed, running
 from memctl.cli.output import notice, print_json, print_lines
-from memctl.cli.pages import print_scope
+from memctl.cli.pages import Reading, in_json, print_scope, reading
 from memctl.domain.retrieval.guidance import Guidance
 
 KINDS = ("similar_error", "how_to", "convention", "past_approach")
@@ -21,16 +21,7 @@ KINDS = ("similar_error", "how_to", "convention", "past_approach")
 @click.argument("text", nargs=-1, required=True)
 @click.option("--session", default="", help="The session that asks: an error that it has met before counts first.")
 @reading(limit=3)
-@click.pass_context
-def ask(
-    context: click.Context,
-    kind: str,
-    text: tuple[str, ...],
-    session: str,
-    project: str | None,
-    limit: int,
-    as_json: bool,
-) -> None:
+def ask(ask: Reading, kind: str, text: tuple[str, ...], session: str) -> None:
     """Ask one kind of question; learn which tier of memory answered.
 
     similar_error: was an error like this met before, and what resolved it; how_to: how is this done; convention: what
@@ -47,9 +38,9 @@ def ask(
     if not words.strip():
         raise click.UsageError("the text is empty")
     with running() as client:
-        received = client.ask(kind, words, session=session, **placed(project), limit=min(limit, 20))
+        received = client.ask(kind, words, session=session, **placed(ask.project), limit=min(ask.limit, 20))
     answer = received.value
-    if as_json:
+    if ask.as_json:
         print_json(received.json)
     else:
         print_scope(answer.scope)
@@ -65,14 +56,14 @@ def ask(
         for found in answer.results:
             print_found(found)
     if answer.source == "none":
-        context.exit(NOTHING_FOUND)
+        raise click.exceptions.Exit(NOTHING_FOUND)
 
 
 @click.command()
 @click.argument("task", nargs=-1, required=True)
 @click.option("--project", metavar="NAME|PATH|*", help="Which project; without it, the one this directory belongs to.")
 @looking_back
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@in_json
 @click.pass_context
 def guidance(context: click.Context, task: tuple[str, ...], project: str | None, as_json: bool) -> None:
     """Advice for a TASK: what went well in tasks like it, what did not, what is avoided here, and how sure that is.

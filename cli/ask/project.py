@@ -9,9 +9,9 @@ import click
 
 from memctl.api.reading.projects import Line, ProjectItem, ProjectPage, ToolPair, ToolsAnswer, ToolUse, WaitingItem
 from memctl.cli.ask.record import print_result, say
-from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed, reading, running
+from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed, running
 from memctl.cli.output import Cell, Column, line, notice, print_json, print_lines, print_table, safe, when
-from memctl.cli.pages import print_items
+from memctl.cli.pages import Reading, in_json, nothing, print_items, reading, table
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import inside
 from memctl.domain.support.wording import span
@@ -110,9 +110,8 @@ def _sections(page: ProjectPage) -> list[tuple[str, list[Line]]]:
 @project.command("list")
 @looking_back
 @click.option("--waiting", is_flag=True, help="Only checkouts that say they are of a known project: see `join`.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.pass_context
-def list_(context: click.Context, waiting: bool, as_json: bool) -> None:
+@in_json
+def list_(waiting: bool, as_json: bool) -> None:
     """List the projects that memory knows, newest first.
 
     \b
@@ -120,48 +119,30 @@ def list_(context: click.Context, waiting: bool, as_json: bool) -> None:
     memctl project list --waiting
     """
     if waiting:
-        _list_waiting(context, as_json)
+        with running() as client:
+            checkouts = client.listing("/v1/projects/waiting", WaitingItem)
+        shown = table(_waiting_row, Column("checkout", give=True), "says it is of", Column("known from", give=True))
+        print_items(checkouts, as_json, shown, "no checkout waits for your word")
         return
+
+    def row(item: ProjectItem) -> list[Cell | str]:
+        id = Cell(item.id[:SHORT_ID], "cyan")
+        return [id, item.name, str(len(item.locations)), when(item.last_seen), item.anchor]
+
     with running() as client:
         answer = client.listing("/v1/projects", ProjectItem)
-    items = answer.value.items
-    if as_json:
-        print_items(answer.json)
-    elif items:
-        columns = [
-            Column("id"),
-            Column("project"),
-            Column("places", "right"),
-            Column("last"),
-            Column("where", give=True),
-        ]
-        rows: list[list[Cell | str]] = [
-            [Cell(p.id[:SHORT_ID], "cyan"), p.name, str(len(p.locations)), when(p.last_seen), p.anchor] for p in items
-        ]
-        print_table(columns, rows)
-    if not items:
-        notice("no project is known yet")
-        context.exit(NOTHING_FOUND)
+    listed = table(row, "id", "project", Column("places", "right"), "last", Column("where", give=True))
+    print_items(answer, as_json, listed, "no project is known yet")
 
 
-def _list_waiting(context: click.Context, as_json: bool) -> None:
-    with running() as client:
-        answer = client.listing("/v1/projects/waiting", WaitingItem)
-    items = answer.value.items
-    if as_json:
-        print_items(answer.json)
-    elif items:
-        columns = [Column("checkout", give=True), Column("says it is of"), Column("known from", give=True)]
-        print_table(columns, [[each.root, each.claims, each.known_from] for each in items])
-    if not items:
-        notice("no checkout waits for your word")
-        context.exit(NOTHING_FOUND)
+def _waiting_row(item: WaitingItem) -> list[Cell | str]:
+    return [item.root, item.claims, item.known_from]
 
 
 @project.command()
 @click.argument("path", required=False)
 @click.option("--no", is_flag=True, help="It is a project of its own, and is not asked about again.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@in_json
 def join(path: str | None, no: bool, as_json: bool) -> None:
     """Say that the checkout at PATH (or here) is of the project that it names, so that they share one memory.
 
@@ -199,7 +180,7 @@ def _asked(place: str, claims: str) -> None:
 @project.command()
 @click.argument("into")
 @click.argument("names", nargs=-1, required=True, metavar="PROJECT...")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@in_json
 def merge(into: str, names: tuple[str, ...], as_json: bool) -> None:
     """Say that each PROJECT is part of INTO: what is known of them is answered together.
 
@@ -220,7 +201,7 @@ def merge(into: str, names: tuple[str, ...], as_json: bool) -> None:
 
 @project.command()
 @click.argument("name", metavar="PROJECT")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@in_json
 def split(name: str, as_json: bool) -> None:
     """Say that PROJECT is one of its own: what was merged with it is taken away, a location's path is set apart.
 
@@ -238,26 +219,19 @@ def split(name: str, as_json: bool) -> None:
 @click.command()
 @reading(limit=12)
 @click.option("--type", "task_type", help="Only for this kind of task: bugfix, feature, refactor, test, docs, …")
-@click.pass_context
-def tools(context: click.Context, project: str | None, limit: int, as_json: bool, task_type: str | None) -> None:
+def tools(ask: Reading, task_type: str | None) -> None:
     """Show which tools the work takes, in which order, how they fare, and what follows a failure.
 
     \b
     memctl tools
     memctl tools --type bugfix --project '*'
     """
-    with running() as client:
-        answer = client.read("/v1/tools", ToolsAnswer, **placed(project), type=task_type, limit=limit)
+    answer = ask.read("/v1/tools", ToolsAnswer, type=task_type, limit=ask.limit)
     found = answer.value
-    if as_json:
+    if ask.as_json:
         print_json(answer.json)
     elif found.tools:
-        columns = [
-            Column("tool", give=True),
-            Column("uses", "right"),
-            Column("well", "right"),
-            Column("takes", "right"),
-        ]
+        columns = [Column("tool", give=True), *(Column(name, "right") for name in ("uses", "well", "takes"))]
         print_table(columns, [[t.tool, str(t.uses), _rate(t), _time(t.mean_ms)] for t in found.tools])
         for heading, pairs, second in (
             ("order", found.order, "then"),
@@ -265,15 +239,12 @@ def tools(context: click.Context, project: str | None, limit: int, as_json: bool
         ):
             click.echo()
             columns = [
-                Column(heading, give=True),
-                Column(second, give=True),
-                Column("times", "right"),
-                Column("well", "right"),
+                *(Column(name, give=True) for name in (heading, second)),
+                *(Column(name, "right") for name in ("times", "well")),
             ]
             print_table(columns, [[p.tool, p.then or p.next or "", str(p.count), _rate(p)] for p in pairs])
     if not found.tools:
-        notice("no use of a tool is known there")
-        context.exit(NOTHING_FOUND)
+        nothing(None, "no use of a tool is known there")
 
 
 def _rate(of: ToolUse | ToolPair) -> str:

@@ -10,9 +10,9 @@ import msgspec
 
 from memctl.api.reading.records import EpisodeItem, MemoryItem, SessionItem, TaskItem
 from memctl.api.reading.views import BugHit, Evidence, Found, ShownSolution, Thing
-from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed, reading, running
+from memctl.cli.connection import SHORT_ID, looking_back, placed, running
 from memctl.cli.output import Cell, Column, broken, line, notice, print_json, print_lines, print_table, safe, when
-from memctl.cli.pages import nothing, print_page, print_scope
+from memctl.cli.pages import Reading, in_json, nothing, print_items, print_scope, reading, table
 from memctl.domain.support.wording import fix_and_why, span
 
 if TYPE_CHECKING:
@@ -33,13 +33,9 @@ if TYPE_CHECKING:
 )
 @click.option("--since", metavar="DATE", help="Only what happened from this day on (2026-03-01).")
 @click.option("--before", metavar="DATE", help="Only what happened before this day.")
-@click.pass_context
 def search(
-    context: click.Context,
+    ask: Reading,
     query: tuple[str, ...],
-    project: str | None,
-    limit: int,
-    as_json: bool,
     profile: str,
     explain: bool,
     kinds: tuple[str, ...],
@@ -57,26 +53,26 @@ def search(
     """
     with running() as client:
         received = client.search(
-            " ".join(query), **placed(project), limit=min(limit, 50), profile=profile, explain=explain, kinds=kinds,
-            since=since, before=before,
+            " ".join(query), **placed(ask.project), limit=min(ask.limit, 50), profile=profile, explain=explain,
+            kinds=kinds, since=since, before=before,
         )  # fmt: skip
     answer = received.value
     for missing in answer.degraded:
         notice(f"note: {missing}")
-    if as_json:
+    if ask.as_json:
         print_json(received.json["results"] if isinstance(received.json, dict) else [])
     elif answer.results:
         print_scope(answer.scope)
         for found in answer.results:
             print_found(found)
     if not answer.results:
-        nothing(context, answer.scope, "nothing was found")
+        nothing(answer.scope, "nothing was found")
 
 
 @click.command()
 @click.argument("id")
 @looking_back
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@in_json
 def show(id: str, as_json: bool) -> None:
     """Show one thing whole: a memory, session, episode, bug pattern, claim, task or event.
 
@@ -96,8 +92,7 @@ def show(id: str, as_json: bool) -> None:
 
 @click.command()
 @reading(limit=20)
-@click.pass_context
-def history(context: click.Context, project: str | None, limit: int, as_json: bool) -> None:
+def history(ask: Reading) -> None:
     """List the latest turns: what was asked, and where.
 
     \b
@@ -108,15 +103,14 @@ def history(context: click.Context, project: str | None, limit: int, as_json: bo
     def row(item: MemoryItem) -> list[Cell | str]:
         return [Cell(item.id[:SHORT_ID], "cyan"), when(item.occurred_at), item.project, item.title]
 
-    columns = [Column("id"), Column("when"), Column("project"), Column("asked", give=True)]
-    print_page(context, "history", MemoryItem, columns, row, project, limit, as_json)
+    shown = table(row, "id", "when", "project", Column("asked", give=True))
+    print_items(ask.page("history", MemoryItem), ask.as_json, shown, "no history found")
 
 
 @click.command()
 @reading(limit=20)
 @click.option("--since", metavar="DATE", help="Only those heard of from this day on (2026-03-01).")
-@click.pass_context
-def sessions(context: click.Context, project: str | None, limit: int, as_json: bool, since: str | None) -> None:
+def sessions(ask: Reading, since: str | None) -> None:
     """List sessions, newest first, each with what it came to in short; `memctl show ID` shows one.
 
     \b
@@ -129,20 +123,16 @@ def sessions(context: click.Context, project: str | None, limit: int, as_json: b
         id = Cell(item.session_id[:SHORT_ID], "cyan")
         return [id, when(item.last_at), item.agent, item.project, title]
 
-    columns = [
-        Column("id"), Column("last"), Column("agent"), Column("project"), Column("in short", give=True),
-    ]  # fmt: skip
-    print_page(context, "sessions", SessionItem, columns, row, project, limit, as_json, since=since)
+    shown = table(row, "id", "last", "agent", "project", Column("in short", give=True))
+    answer = ask.page("sessions", SessionItem, since=since)
+    print_items(answer, ask.as_json, shown, "no sessions found")
 
 
 @click.command()
 @click.argument("error", nargs=-1)
 @reading(limit=5)
 @click.option("--command", default="", help="What printed the error.")
-@click.pass_context
-def bugs(
-    context: click.Context, error: tuple[str, ...], project: str | None, limit: int, as_json: bool, command: str
-) -> None:
+def bugs(ask: Reading, error: tuple[str, ...], command: str) -> None:
     """Look an ERROR up: was it seen before, and what resolved it? `-` reads the error from stdin.
 
     Without an ERROR, the known ones that were resolved most often.
@@ -158,27 +148,26 @@ def bugs(
         text = sys.stdin.buffer.read(200_000).decode("utf-8", "replace")
     if error and not text.strip():
         raise click.UsageError("the error is empty")
+    about, most = placed(ask.project), min(ask.limit, 50)
     with running() as client:
         if error:
-            received = client.bugs(text, command=command, **placed(project), limit=min(limit, 50))
+            received = client.bugs(text, command=command, **about, limit=most)
         else:
-            received = client.known_bugs(**placed(project), limit=min(limit, 50))
+            received = client.known_bugs(**about, limit=most)
     answer = received.value
-    if as_json:
+    if ask.as_json:
         print_json(received.json)
     else:
         for hit in answer.hits:
             print_bug(hit)
+    if not answer.hits and not error:
+        nothing(None, "no error was seen so far")
     if not answer.hits:
-        if not error:
-            notice("no error was seen so far")
-        else:
-            notice("this error was not seen before" if answer.errors else "no error was recognised in that text")
-        context.exit(NOTHING_FOUND)
+        nothing(None, "this error was not seen before" if answer.errors else "no error was recognised in that text")
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@in_json
 def events(as_json: bool) -> None:
     """List the types of event that may stand in the log. (This needs no running memctl.)
 

@@ -8,12 +8,16 @@ import click
 
 from memctl.api.reading.learnt import PatternItem, RuleItem
 from memctl.cli.ask.record import print_result, say
-from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, placed, reading, running
-from memctl.cli.output import Cell, Column, line, notice, print_json, print_lines, print_table, when
+from memctl.cli.connection import SHORT_ID
+from memctl.cli.output import Cell, Column, line, print_lines, when
+from memctl.cli.pages import Reading, each, in_json, print_items, reading, table
 
 _STYLES: dict[str, Literal["green", "yellow", "red", "dim"]] = {
     "trusted": "green", "active": "yellow", "weak": "red", "retired": "dim", "seen": "dim",
 }  # fmt: skip
+
+
+_NONE_LEARNT = "no {} were learnt here yet: one is shown once it was seen in two files or sessions"
 
 
 class _WithDefault(click.Group):
@@ -42,16 +46,7 @@ def rules() -> None:
 @click.option("--language", help="Only rules of this language: go, typescript, python, …")
 @click.option("--state", type=click.Choice(["trusted", "active", "weak", "seen", "retired"]))
 @click.option("--patterns", is_flag=True, help="The transformations that recur, in place of the single rules.")
-@click.pass_context
-def list_rules(
-    context: click.Context,
-    project: str | None,
-    limit: int,
-    as_json: bool,
-    language: str | None,
-    state: str | None,
-    patterns: bool,
-) -> None:
+def list_rules(ask: Reading, language: str | None, state: str | None, patterns: bool) -> None:
     """List rules of replacement (trusted from 0.8 on, weak below 0.3), or patterns of transformation.
 
     \b
@@ -59,43 +54,12 @@ def list_rules(
     memctl rules list --patterns --project '*'
     """
     if patterns:
-        _list_patterns(context, project, limit, as_json, language)
+        found = ask.page("patterns", PatternItem, language=language)
+        print_items(found, ask.as_json, each(_print_pattern), _NONE_LEARNT.format("patterns"), whole=True)
         return
-    with running() as client:
-        answer = client.page("rules", RuleItem, **placed(project), limit=limit, language=language, state=state)
-    items = answer.value.items
-    if as_json:
-        print_json(answer.json)
-    elif items:
-        columns = [
-            Column("id"),
-            Column("state"),
-            Column("sure", "right"),
-            Column("seen", "right"),
-            Column("rule", give=True),
-        ]
-        print_table(columns, [_row(item) for item in items])
-    if not items:
-        _none_learnt(context, "rules")
-
-
-def _list_patterns(
-    context: click.Context, project: str | None, limit: int, as_json: bool, language: str | None
-) -> None:
-    with running() as client:
-        answer = client.page("patterns", PatternItem, **placed(project), limit=limit, language=language)
-    items = answer.value.items
-    if as_json:
-        print_json(answer.json)
-    for item in items if not as_json else ():
-        _print_pattern(item)
-    if not items:
-        _none_learnt(context, "patterns")
-
-
-def _none_learnt(context: click.Context, what: str) -> None:
-    notice(f"no {what} were learnt here yet: one is shown once it was seen in two files or sessions")
-    context.exit(NOTHING_FOUND)
+    shown = table(_row, "id", "state", Column("sure", "right"), Column("seen", "right"), Column("rule", give=True))
+    answer = ask.page("rules", RuleItem, language=language, state=state)
+    print_items(answer, ask.as_json, shown, _NONE_LEARNT.format("rules"), whole=True)
 
 
 def _row(item: RuleItem) -> list[Cell | str]:
@@ -124,14 +88,13 @@ def _print_pattern(item: PatternItem) -> None:
     click.echo()
 
 
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _WHY = click.option("--why", default="", help="The reason, kept with the statement.")
 
 
 @rules.command()
 @click.argument("id")
 @_WHY
-@_JSON
+@in_json
 def good(id: str, why: str, as_json: bool) -> None:
     """Say that rule ID held: it gets surer.
 
@@ -144,7 +107,7 @@ def good(id: str, why: str, as_json: bool) -> None:
 @rules.command()
 @click.argument("id")
 @_WHY
-@_JSON
+@in_json
 def bad(id: str, why: str, as_json: bool) -> None:
     """Say that rule ID did not hold: it gets less sure, and is not applied below 0.3.
 
@@ -159,7 +122,7 @@ def bad(id: str, why: str, as_json: bool) -> None:
 @click.option("--into", default="", metavar="ID", help="The rule that says the same.")
 @click.option("--pattern", is_flag=True, help="ID is a pattern of transformation.")
 @_WHY
-@_JSON
+@in_json
 def retire(id: str, into: str, pattern: bool, why: str, as_json: bool) -> None:
     """Stop showing rule ID. Nothing is deleted: `restore` shows it again.
 
@@ -175,7 +138,7 @@ def retire(id: str, into: str, pattern: bool, why: str, as_json: bool) -> None:
 @click.argument("id")
 @click.option("--pattern", is_flag=True, help="ID is a pattern of transformation.")
 @_WHY
-@_JSON
+@in_json
 def restore(id: str, pattern: bool, why: str, as_json: bool) -> None:
     """Show rule ID again.
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 import click
 
 from memctl.api.reading.counts import Learning
-from memctl.cli.connection import SHORT_ID, placed, reading, running
+from memctl.cli.connection import SHORT_ID, placed, running
 from memctl.cli.output import Cell, Column, notice, print_json, print_lines, print_table
-from memctl.cli.pages import print_scope
+from memctl.cli.pages import Reading, print_scope, reading
 from memctl.domain.support.wording import size, span
 
 
 @click.command()
 @reading(limit=50)
-def stats(project: str | None, limit: int, as_json: bool) -> None:
+def stats(ask: Reading) -> None:
     """Count what is remembered, how far it is read, and what it takes on disk.
 
     \b
     memctl stats --project '*'
     """
     with running() as client:
-        received = client.stats(**placed(project))
-    if as_json:
+        received = client.stats(**placed(ask.project))
+    if ask.as_json:
         print_json(received.json)
         return
     answer = received.value
@@ -29,7 +29,7 @@ def stats(project: str | None, limit: int, as_json: bool) -> None:
     number = [Column("what"), Column("count", "right")]
     totals = answer.totals
     figures = [(name.replace("_", " "), value) for name, value in totals.items() if not name.endswith("_us_total")]
-    print_table(number, [[name, f"{value:,}"] for name, value in figures][:limit])
+    print_table(number, [[name, f"{value:,}"] for name, value in figures][: ask.limit])
     if resolved := totals["errors_resolved"]:
         mean = totals["resolve_us_total"] / 1e6 / resolved
         notice(f"mean time to resolve an error: {span(mean)}")

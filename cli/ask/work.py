@@ -8,9 +8,9 @@ import click
 
 from memctl.api.reading.records import EpisodeItem, TaskItem
 from memctl.cli.ask.record import print_result, say
-from memctl.cli.connection import SHORT_ID, reading
+from memctl.cli.connection import SHORT_ID
 from memctl.cli.output import Cell, Column, line, print_lines, when
-from memctl.cli.pages import print_page
+from memctl.cli.pages import Reading, in_json, print_items, reading, table
 from memctl.domain.support.wording import span
 
 OUTCOMES: dict[str, Literal["green", "red", "yellow"]] = {"success": "green", "failure": "red", "partial": "yellow"}
@@ -19,7 +19,6 @@ _ENDS = click.Choice(["success", "failure", "partial", "unknown"])
 _session = click.option(
     "--session", default="", metavar="ID", help="Which session; without it, the one that is going on here."
 )
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 # --- episodes and tasks ---
@@ -34,12 +33,8 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--error", help="Only work that met this error: a part of its type, or its text. Successes first.")
 @click.option("--since", metavar="DATE", help="Only from this day on (2026-03-01).")
 @click.option("--similar", metavar="TEXT", help="Those most like this text, best first.")
-@click.pass_context
 def episodes(
-    context: click.Context,
-    project: str | None,
-    limit: int,
-    as_json: bool,
+    ask: Reading,
     task_type: str | None,
     outcome: str | None,
     file: str | None,
@@ -64,10 +59,10 @@ def episodes(
             item.description,
         ]
 
-    columns = [Column("id"), Column("when"), Column("type"), Column("outcome"), Column("work", give=True)]
+    shown = table(row, "id", "when", "type", "outcome", Column("work", give=True))
     asked = {"type": task_type, "outcome": outcome, "file": file, "symbol": symbol, "error": error}
-    narrowed = {**asked, "since": since, "similar": similar}
-    print_page(context, "episodes", EpisodeItem, columns, row, project, limit, as_json, **narrowed)
+    answer = ask.page("episodes", EpisodeItem, **asked, since=since, similar=similar)
+    print_items(answer, ask.as_json, shown, "no episodes found")
 
 
 @click.command()
@@ -75,16 +70,7 @@ def episodes(
 @click.option("--status", type=click.Choice(["open", "done"]), help="Open ones are loose threads.")
 @click.option("--type", "task_type", type=_TYPES, help="Type of task.")
 @click.option("--since", metavar="DATE", help="Only those heard of from this day on (2026-03-01).")
-@click.pass_context
-def tasks(
-    context: click.Context,
-    project: str | None,
-    limit: int,
-    as_json: bool,
-    status: str | None,
-    task_type: str | None,
-    since: str | None,
-) -> None:
+def tasks(ask: Reading, status: str | None, task_type: str | None, since: str | None) -> None:
     """List pieces of work across sessions: open or done, in how many sessions, and how they ended.
 
     \b
@@ -104,11 +90,9 @@ def tasks(
             item.description,
         ]
 
-    columns = [
-        Column("id"), Column("last"), Column("type"), Column("state"), Column("in", "right"), Column("work", give=True),
-    ]  # fmt: skip
-    narrowed = {"status": status, "type": task_type, "since": since}
-    print_page(context, "tasks", TaskItem, columns, row, project, limit, as_json, **narrowed)
+    shown = table(row, "id", "last", "type", "state", Column("in", "right"), Column("work", give=True))
+    answer = ask.page("tasks", TaskItem, status=status, type=task_type, since=since)
+    print_items(answer, ask.as_json, shown, "no tasks found")
 
 
 def print_episode(item: EpisodeItem) -> None:
@@ -192,7 +176,7 @@ def task() -> None:
 @click.argument("description", nargs=-1, required=True)
 @click.option("--type", "task_type", type=_TYPES, help="Type of task; the rules say where you do not.")
 @_session
-@_json
+@in_json
 def start(description: tuple[str, ...], task_type: str | None, session: str, as_json: bool) -> None:
     """Begin the piece of work DESCRIPTION in a session.
 
@@ -210,7 +194,7 @@ def start(description: tuple[str, ...], task_type: str | None, session: str, as_
 @click.argument("id", required=False, default="")
 @click.option("--outcome", type=_ENDS, default="success", show_default=True)
 @click.option("--note", default="", help="How it went, in your words.")
-@_json
+@in_json
 def done(id: str, outcome: str, note: str, as_json: bool) -> None:
     """End a session's open piece of work. ID is a task's or a session's; without it, the session here is meant.
 
@@ -229,7 +213,7 @@ def done(id: str, outcome: str, note: str, as_json: bool) -> None:
 @click.option("--confidence", type=click.FloatRange(0, 1), help="How sure, 0 to 1.")
 @click.option("--evidence", multiple=True, metavar="TEXT", help="What speaks for or against it; may be given again.")
 @_session
-@_json
+@in_json
 def hypothesis(
     text: tuple[str, ...],
     status: str | None,
@@ -259,7 +243,7 @@ def hypothesis(
 @click.option("--because", default="", help="Why.")
 @click.option("--over", multiple=True, metavar="TEXT", help="What else there had been to choose; may be given again.")
 @_session
-@_json
+@in_json
 def decide(text: tuple[str, ...], because: str, over: tuple[str, ...], session: str, as_json: bool) -> None:
     """Record that TEXT was settled on.
 
@@ -274,7 +258,7 @@ def decide(text: tuple[str, ...], because: str, over: tuple[str, ...], session: 
 @click.argument("text", nargs=-1, required=True)
 @click.option("--kind", default="fact", show_default=True, help="What sort of thing it is.")
 @_session
-@_json
+@in_json
 def discovery(text: tuple[str, ...], kind: str, session: str, as_json: bool) -> None:
     """Note that TEXT was found out, for the rest of the session.
 

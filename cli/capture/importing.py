@@ -70,7 +70,17 @@ def _exports(paths: list[Path], wait: bool) -> Account:
     with IngestWriter(load_settings(), identify=False) as intake:
         for path in paths:
             account = import_export(intake, path)
-            for name in ("files", "lines", "read_bytes", "with_events", "new", "duplicate", "variant", "forgotten"):
+            for name in (
+                "files",
+                "lines",
+                "read_bytes",
+                "with_events",
+                "new",
+                "duplicate",
+                "variant",
+                "forgotten",
+                "bad_lines",
+            ):
                 setattr(whole, name, getattr(whole, name) + getattr(account, name))
             whole.types.update(account.types)
             whole.ignored.update(account.ignored)
@@ -83,7 +93,7 @@ def _exports(paths: list[Path], wait: bool) -> Account:
 def _print(account: Account, examples: list[str], new: str) -> None:
     ignored = sum(account.ignored.values())
     click.echo(f"{account.files} files, {account.lines} rows: {account.with_events} with events, {ignored} ignored,"
-               f" {account.blank} blank, {len(account.bad)} bad")  # fmt: skip
+               f" {account.blank} blank, {account.bad_lines} bad")  # fmt: skip
     click.echo(f"events: {account.new} {new}, {account.duplicate} duplicate, {account.variant} variant")
     for name, number in account.types.most_common():
         click.echo(f"  {number:>8}  {name}")
@@ -91,5 +101,7 @@ def _print(account: Account, examples: list[str], new: str) -> None:
         click.echo(f"  {number:>8}  ignored  {name}")
     for line in account.bad:
         click.echo(f"  bad  {line.file}:{line.line}  {line.why}")
+    if account.bad_lines > len(account.bad):
+        click.echo(f"  bad  {account.bad_lines - len(account.bad)} more")
     for example in examples:
         click.echo(f"  {example}")

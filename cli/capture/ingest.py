@@ -70,9 +70,9 @@ def ingest(
     files = _files_to_read(sources, paths, agent, follow=follow)
     account = Account()
     with IngestWriter(load_settings()) as intake:
-        silence = None if again else CapturePolicy(intake.settings)
+        policy = None if again else CapturePolicy(intake.settings)
         try:
-            _with_progress(intake, files, again, account, silence)
+            _with_progress(intake, files, again, account, policy)
             if wait:
                 wait_until_folded(intake)
             if follow:
@@ -85,7 +85,7 @@ def ingest(
                     lambda so_far: click.echo(f"{so_far.new} new events", err=True),
                     stop,
                     agent=agent,
-                    silence=silence,
+                    policy=policy,
                 )
         except KeyboardInterrupt:
             if not follow:
@@ -169,9 +169,7 @@ def wait_until_folded(intake: Any) -> None:
         click.echo(f"something cannot be folded (dead letters: {parked}): see `memctl dlq list`", err=True)
 
 
-def _with_progress(
-    intake: Any, files: list[Path], again: bool, account: Account, silence: CapturePolicy | None
-) -> None:
+def _with_progress(intake: Any, files: list[Path], again: bool, account: Account, policy: CapturePolicy | None) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
@@ -188,7 +186,7 @@ def _with_progress(
             again=again,
             account=account,
             progress=lambda path, size: bar.advance(task, size),
-            silence=silence,
+            policy=policy,
         )
 
 
@@ -218,7 +216,7 @@ def print_account(account: Account, as_json: bool) -> None:
         click.echo("redacted: " + ", ".join(f"{n} {kind}" for kind, n in account.redacted.most_common()))
     ignored = sum(account.ignored.values())
     click.echo(f"lines: {account.with_events} with events, {ignored} ignored, {account.blank} blank,"
-               f" {account.incomplete} incomplete, {len(account.bad)} bad")  # fmt: skip
+               f" {account.incomplete} incomplete, {account.bad_lines} bad")  # fmt: skip
     for name, number in account.ignored.most_common(KINDS_SHOWN):
         click.echo(f"  {number:>8}  ignored  {name}")
     if len(account.ignored) > KINDS_SHOWN:
@@ -226,3 +224,5 @@ def print_account(account: Account, as_json: bool) -> None:
         click.echo(f"  {rest:>8}  ignored  of {len(account.ignored) - KINDS_SHOWN} other kinds; --json shows each")
     for line in account.bad:
         click.echo(f"  bad  {line.file}:{line.line}  {line.why}")
+    if account.bad_lines > len(account.bad):
+        click.echo(f"  bad  {account.bad_lines - len(account.bad)} more")

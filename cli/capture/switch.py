@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def _switch(on: bool, save: bool, recall: bool, session: str, project: str | None, as_json: bool) -> None:
-    from memctl.infra.hooks import capture_policy as silence
+    from memctl.infra.hooks.capture_policy import BOTH, switch
     from memctl.infra.settings import load_settings
 
-    what = tuple(each for each, named in zip(silence.BOTH, (save, recall), strict=True) if named) or silence.BOTH
+    what = tuple(each for each, named in zip(BOTH, (save, recall), strict=True) if named) or BOTH
     place = os.path.abspath(os.path.expanduser(project)) if project else ""
-    off = silence.switch(load_settings().data_dir, on, what, session=session, project=place)
+    off = switch(load_settings().data_dir, on, what, session=session, project=place)
     _show(off, as_json)
 
 

@@ -6,8 +6,9 @@ import click
 
 from memctl.api.reading.records import Waiting
 from memctl.cli.ask.record import say
-from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, placed, reading, running
+from memctl.cli.connection import SHORT_ID
 from memctl.cli.output import Column, notice, print_json, print_table
+from memctl.cli.pages import Reading, nothing, reading
 from memctl.domain.support.errors import MemctlError
 
 
@@ -23,10 +24,7 @@ class WaitsNot(MemctlError):
 @reading(limit=50)
 @click.option("--approve", metavar="ID", help="Let it through: it holds, or is forgotten where that was asked.")
 @click.option("--reject", metavar="ID", help="Do not: it is not shown again, or is kept.")
-@click.pass_context
-def waiting(
-    context: click.Context, project: str | None, limit: int, as_json: bool, approve: str | None, reject: str | None
-) -> None:
+def waiting(ask: Reading, approve: str | None, reject: str | None) -> None:
     """List what waits for you: claims that act, what agents wrote, and what they ask to have forgotten.
 
     Whoever follows a claim that acts fetches, runs, sends or takes away something. What an agent wrote is given to no
@@ -39,23 +37,21 @@ def waiting(
     """
     if approve is not None and reject is not None:
         raise click.UsageError("say one of --approve and --reject")
-    with running() as client:
-        answer = client.read("/v1/waiting", Waiting, limit=limit, **placed(project))
+    answer = ask.read("/v1/waiting", Waiting, limit=ask.limit)
     found = answer.value
     if (id := approve or reject) is not None:
         _settle(found, id, holds=approve is not None)
         notice("approved" if approve else "rejected")
         return
-    if as_json:
+    if ask.as_json:
         print_json(answer.json)
     rows = [[each.id[:SHORT_ID], "claim", each.origin, each.text] for each in found.claims]
     rows += [[f"core/{each.section}", "core memory", each.origin, each.text] for each in found.sections]
     rows += [[each.thing[:SHORT_ID], "to forget", each.why, each.text] for each in found.requests]
-    if rows and not as_json:
+    if rows and not ask.as_json:
         print_table([Column("id"), Column("what"), Column("from"), Column("text", give=True)], rows)
     if not rows:
-        notice("nothing waits for you")
-        context.exit(NOTHING_FOUND)
+        nothing(None, "nothing waits for you")
 
 
 def _settle(found: Waiting, id: str, *, holds: bool) -> None:

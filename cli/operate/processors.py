@@ -9,13 +9,13 @@ import click
 
 from memctl.cli.connection import NOTHING_FOUND
 from memctl.cli.output import line, notice, print_json, print_lines, when
+from memctl.cli.pages import each, in_json, print_items
 
 if TYPE_CHECKING:
+    from memctl.api.reading.records import ConsolidationChange
     from memctl.api.reading.views import Json
     from memctl.workers.processors.consolidator import Change
     from memctl.workers.processors.runner import Processor, ProcessorContext
-
-_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.command()
@@ -24,7 +24,7 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--undo", metavar="ID", help="Take a change back; its memories stand as they did before.")
 @click.option("--log", "log_", is_flag=True, help="What was changed so far, newest first.")
 @click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True, help="With --log: most items.")
-@_as_json
+@in_json
 def consolidate(preview: bool, force: bool, undo: str | None, log_: bool, limit: int, as_json: bool) -> None:
     """Look for memories that say the same, contradict each other, or were never needed.
 
@@ -82,24 +82,21 @@ def _verb(change: Change) -> str:
 def _log(limit: int, as_json: bool) -> None:
     from memctl.api.reading.records import ConsolidationChange
     from memctl.cli.connection import running
-    from memctl.cli.pages import print_items
 
     with running() as client:
         answer = client.page("consolidation", ConsolidationChange, limit=limit)
-    items = answer.value.items
-    if as_json:
-        print_items(answer.json)
-    for item in [] if as_json else items:
-        undone = "  (taken back)" if item.undone_at else ""
-        titles = " | ".join(line(each.title)[:40] for each in item.memories)
-        print_lines(f"{item.id[:8]}  {when(item.occurred_at)}  {item.kind}: {titles}{undone}")
-    if not items:
-        raise click.exceptions.Exit(NOTHING_FOUND)
+    print_items(answer, as_json, each(_print_change), "nothing was changed so far")
+
+
+def _print_change(item: ConsolidationChange) -> None:
+    undone = "  (taken back)" if item.undone_at else ""
+    titles = " | ".join(line(each.title)[:40] for each in item.memories)
+    print_lines(f"{item.id[:8]}  {when(item.occurred_at)}  {item.kind}: {titles}{undone}")
 
 
 @click.command()
 @click.option("--project", metavar="NAME|PATH", help="Only this project.")
-@_as_json
+@in_json
 def reflect(project: str | None, as_json: bool) -> None:
     """Look at what many memories show together, and record it; each insight cites its memories.
 
@@ -122,7 +119,7 @@ def reflect(project: str | None, as_json: bool) -> None:
 
 
 @click.command()
-@_as_json
+@in_json
 def maintain(as_json: bool) -> None:
     """Let every processor look for work now: reflect, consolidate, look whether files have changed.
 
@@ -145,7 +142,7 @@ def maintain(as_json: bool) -> None:
 
 
 @click.command()
-@_as_json
+@in_json
 def judge(as_json: bool) -> None:
     """Have the language model judge how finished work went, newest first, as far as its budget goes.
 
@@ -168,7 +165,7 @@ def judge(as_json: bool) -> None:
 
 @click.command()
 @click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True, help="Most items to print.")
-@_as_json
+@in_json
 def costs(limit: int, as_json: bool) -> None:
     """Show what a language model cost this month, by what it worked on, and how much of the budget is left.
 

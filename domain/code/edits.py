@@ -8,12 +8,12 @@ extract_constant, restructure), not key words and line counts: docs/internals/ev
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from memctl.domain.events.observations import Hunk
 from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
+from memctl.domain.support.remembered import remembered
 
 Category = Literal["extract_method", "rename", "simplify", "type_hints", "extract_constant", "restructure"]
 
@@ -94,7 +94,7 @@ class Replacement(NamedTuple):
         return all((line.split(None, 1) or [""])[0] in _DECLARING for line in self.line)
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def language_of(path: str) -> str:
     """The language of a file by its name; empty for what is not code."""
     name = path.rpartition("/")[2]

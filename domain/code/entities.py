@@ -6,8 +6,7 @@ Nodes of the graph, and the statements about them. What a session names by itsel
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Annotated, Literal, cast, get_args
+from typing import Annotated, ClassVar, Literal, cast, get_args
 
 import msgspec
 
@@ -15,6 +14,7 @@ from memctl.domain.events.command import BadCommand, Command, command
 from memctl.domain.events.event import Event, Payload, derived_of, event
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.remembered import remembered
 
 EntityKind = Literal["library", "service", "person", "agent", "file"]
 Relation = Literal[
@@ -97,7 +97,7 @@ _PLATFORMS = frozenset(("npm", "go", "pypi", "crates", "rubygems"))
 _IN_TOOLS = patterns.compile(r"/(?:\.[A-Za-z0-9_-]+/worktrees|\.worktrees|\.conductor)/[^/]+(?=/)")
 
 
-@lru_cache(maxsize=512)
+@remembered(512)
 def file_of(path: str, location: str) -> str:
     """The one name of a file, whichever worktree and directory it was named from."""
     if not path.startswith("/") and path[1:2] != ":" and location:
@@ -113,16 +113,13 @@ GRAPH = "knowledge/graph"
 class DescribeEntity(Command, frozen=True, kw_only=True):
     """Say what an entity is: `node` as `library:npm/react`, `service:github.com`, `person:Dana`."""
 
+    to: ClassVar[str] = GRAPH
     node: str
     display_name: str = ""
     summary: str = ""
     interests: tuple[str, ...] = ()
     notes: str = ""
     trust: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
-
-    @property
-    def stream(self) -> str:
-        return GRAPH
 
     def decide(self, history: Sequence[Event]) -> EntityDescribed:
         kind, platform, name = parts_of(self.node)
@@ -145,15 +142,12 @@ class DescribeEntity(Command, frozen=True, kw_only=True):
 class RelateEntities(Command, frozen=True, kw_only=True):
     """Say that one entity has to do with another; a weight of 0 takes it back."""
 
+    to: ClassVar[str] = GRAPH
     source: str
     relation: Relation
     target: str
     weight: Annotated[float, msgspec.Meta(ge=0, le=100)] = 1.0
     why: str = ""
-
-    @property
-    def stream(self) -> str:
-        return GRAPH
 
     def decide(self, history: Sequence[Event]) -> RelationAsserted:
         parts_of(self.source)
@@ -174,13 +168,10 @@ class RelateEntities(Command, frozen=True, kw_only=True):
 class NoteSentiment(Command, frozen=True, kw_only=True):
     """Say how somebody feels towards an entity, -1 to 1."""
 
+    to: ClassVar[str] = GRAPH
     node: str
     score: Annotated[float, msgspec.Meta(ge=-1, le=1)]
     context: str = ""
-
-    @property
-    def stream(self) -> str:
-        return GRAPH
 
     def decide(self, history: Sequence[Event]) -> SentimentNoted:
         parts_of(self.node)

@@ -7,12 +7,12 @@ that speaks to one service, the author of a commit. Names that belong to the pro
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from memctl.domain.code.entities import EntityKind
 from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
+from memctl.domain.support.remembered import remembered
 
 How = Literal["import", "manifest", "install", "command", "commit"]
 
@@ -137,7 +137,7 @@ def _module(path: str) -> str:
     return "/".join(parts[:2])
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _own(location: str) -> frozenset[str]:
     """The project's name, and those of the folders it lies in: a package that has one of them is its own."""
     return frozenset(_plain(part) for part in location.split("/")[-4:] if part) - _FOLDERS
@@ -148,7 +148,7 @@ def _is_own(name: str, own: frozenset[str]) -> bool:
     return any(part in own for part in parts) or (name[:1] == "@" and parts[0] in _ALIASES)
 
 
-@lru_cache(maxsize=512)
+@remembered(512)
 def _plain(name: str) -> str:
     return "".join(filter(str.isalnum, name)).lower()
 

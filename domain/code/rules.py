@@ -70,15 +70,12 @@ RULES = "knowledge/code-rules"
 class ReinforceRule(Command, frozen=True, kw_only=True):
     """Say that a rule of replacement held, or that it did not."""
 
+    to: ClassVar[str] = RULES
     of_place: ClassVar[bool] = True
     refers: ClassVar[dict[str, Kind]] = {"rule": "thing"}
     rule: str
     success: bool
     why: str = ""
-
-    @property
-    def stream(self) -> str:
-        return RULES
 
     def decide(self, history: Sequence[Event]) -> RuleReinforced:
         return RuleReinforced(rule=self.rule, success=self.success, why=self.why[:300], by=self.by)
@@ -88,6 +85,7 @@ class ReinforceRule(Command, frozen=True, kw_only=True):
 class RetirePattern(Command, frozen=True, kw_only=True):
     """Stop showing a rule or code pattern, perhaps because another (`into`) says the same; `back` shows it again."""
 
+    to: ClassVar[str] = RULES
     of_place: ClassVar[bool] = True
     refers: ClassVar[dict[str, Kind]] = {"pattern": "thing", "into": "thing"}
     pattern: str
@@ -95,10 +93,6 @@ class RetirePattern(Command, frozen=True, kw_only=True):
     reason: str = ""
     into: str = ""
     back: bool = False
-
-    @property
-    def stream(self) -> str:
-        return RULES
 
     def decide(self, history: Sequence[Event]) -> PatternRetired:
         if self.into == self.pattern:
@@ -112,6 +106,7 @@ class RetirePattern(Command, frozen=True, kw_only=True):
 class UndoChange(Command, frozen=True, kw_only=True):
     """Say that an edit was taken back: it speaks against the rules and patterns that it showed."""
 
+    to: ClassVar[str] = RULES
     of_place: ClassVar[bool] = True
 
     refers: ClassVar[dict[str, Kind]] = {"change": "thing", "rules": "thing", "patterns": "thing"}
@@ -119,10 +114,6 @@ class UndoChange(Command, frozen=True, kw_only=True):
     rules: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
     why: str = ""
-
-    @property
-    def stream(self) -> str:
-        return RULES
 
     def decide(self, history: Sequence[Event]) -> ChangeUndone:
         if not self.rules and not self.patterns:

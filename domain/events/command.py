@@ -30,6 +30,10 @@ Of a session it puts the stream, and where none is named that of the session at 
 class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of commands. `by` is who speaks; `location` where, as an absolute path."""
 
+    to: ClassVar[str]
+    """The stream that the event is appended to: a template over the fields."""
+    records: ClassVar[type[Payload]]
+    """What is recorded, where the class has no rule of its own."""
     refers: ClassVar[dict[str, Kind]] = {}
     """Fields that name something memory holds; one that holds several names has them all looked up."""
     reads: ClassVar[bool] = False
@@ -46,14 +50,15 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     @property
     def stream(self) -> str:
         """The stream that the event is appended to."""
-        raise NotImplementedError
+        return self.to.format_map(msgspec.structs.asdict(self))
 
     def decide(self, history: Sequence[Event]) -> Payload:
         """What is recorded, given the stream's events in order (if the class `reads`) or the event it `cites`. Pure.
 
-        Raises: MemctlError where the command is refused; then nothing is recorded.
+        Without a rule of its own a class says what is recorded, whose fields it all has. Raises: MemctlError where the
+        command is refused; then nothing is recorded.
         """
-        raise NotImplementedError
+        return self.records(**{name: getattr(self, name) for name in self.records.__struct_fields__})
 
     def repeats(self, history: Sequence[Event]) -> Sequence[Event]:
         """The events, of those it was decided from, of which the outcome may repeat parts: it is erased with them."""

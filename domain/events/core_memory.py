@@ -101,15 +101,12 @@ def unapproved(edit: Event) -> bool:
 
 
 class _Edit(Command, frozen=True, kw_only=True):
+    to: ClassVar[str] = CORE
     reads: ClassVar[bool] = True
 
     section: Section
     version: int | None = None
     """The version that the edit is meant for; any where it is None."""
-
-    @property
-    def stream(self) -> str:
-        return CORE
 
     def repeats(self, history: Sequence[Event]) -> Sequence[Event]:
         """The section's last edit, which repeats the one before, and so on; other sections are none of its business."""

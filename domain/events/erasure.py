@@ -96,10 +96,10 @@ def scope_tombstones(scope: Scope) -> list[Tombstone]:
             return []
 
 
-def event_tombstones(stream: str, kind: str, at: Micros, payload: Payload, *, has_twin: bool) -> list[Tombstone]:
+def event_tombstones(stream: str, kind: str, at: Micros, payload: Payload, *, has_counterpart: bool) -> list[Tombstone]:
     """What keeps a single event from being recorded again in other words: its line, its tool use, or its moment.
 
-    `has_twin`: the other source has delivered it too, so no further delivery of it is expected.
+    `has_counterpart`: the other source has delivered it too, so no further delivery of it is expected.
     """
     found = []
     # An old log holds longer names, from before names were bounded. When recorded again, they are bounded.
@@ -111,7 +111,7 @@ def event_tombstones(stream: str, kind: str, at: Micros, payload: Payload, *, ha
         found += [Tombstone(kind="call", stream=stream, value=f"{each} {call}") for each in kinds]
     elif via := getattr(payload, "via", ""):
         other = "hook" if via == "transcript" else "transcript"
-        if not has_twin:
+        if not has_counterpart:
             since, until = Micros(at - AROUND_US), Micros(at + AROUND_US)
             found.append(Tombstone(kind="moment", stream=stream, value=f"{kind} {other}", since=since, until=until))
     return found

@@ -61,37 +61,34 @@ class ConditionResolved(Payload, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class _Verdict(Command, frozen=True, kw_only=True):
+    to: ClassVar[str] = "knowledge/{claim}"
     of_place: ClassVar[bool] = True
     refers: ClassVar[dict[str, Kind]] = {"claim": "claim"}
 
     claim: Id
     why: Why = ""
 
-    @property
-    def stream(self) -> str:
-        return f"knowledge/{self.claim}"
-
 
 @command("verify-knowledge")
 class VerifyKnowledge(_Verdict, frozen=True, kw_only=True):
     """This holds: `claim` is an insight, what is known about a subject (then the side that stands), or a record."""
 
-    def decide(self, history: Sequence[Event]) -> KnowledgeVerified:
-        return KnowledgeVerified(claim=self.claim, why=self.why)
+    records: ClassVar[type[Payload]] = KnowledgeVerified
 
 
 @command("reject")
 class RejectKnowledge(_Verdict, frozen=True, kw_only=True):
     """This does not hold: it leaves what is known and found, and does not come back by being seen again."""
 
-    def decide(self, history: Sequence[Event]) -> KnowledgeRejected:
-        return KnowledgeRejected(claim=self.claim, why=self.why)
+    records: ClassVar[type[Payload]] = KnowledgeRejected
 
 
 @command("rate")
 class RateMemory(Command, frozen=True, kw_only=True):
     """How useful a memory was: `value` from 0 (it misled) to 1 (it was what was needed)."""
 
+    records: ClassVar[type[Payload]] = MemoryRated
+    to: ClassVar[str] = "knowledge/{memory}"
     of_place: ClassVar[bool] = True
     refers: ClassVar[dict[str, Kind]] = {"memory": "memory"}
 
@@ -99,36 +96,25 @@ class RateMemory(Command, frozen=True, kw_only=True):
     value: Annotated[float, msgspec.Meta(ge=0, le=1)]
     why: Why = ""
 
-    @property
-    def stream(self) -> str:
-        return f"knowledge/{self.memory}"
-
-    def decide(self, history: Sequence[Event]) -> MemoryRated:
-        return MemoryRated(memory=self.memory, value=self.value, why=self.why)
-
 
 @command("pin")
 class PinMemory(Command, frozen=True, kw_only=True):
     """Keep a memory and put it first; with `pinned` false, no longer."""
 
+    records: ClassVar[type[Payload]] = MemoryPinned
+    to: ClassVar[str] = "knowledge/{memory}"
     of_place: ClassVar[bool] = True
     refers: ClassVar[dict[str, Kind]] = {"memory": "memory"}
 
     memory: Id
     pinned: bool = True
 
-    @property
-    def stream(self) -> str:
-        return f"knowledge/{self.memory}"
-
-    def decide(self, history: Sequence[Event]) -> MemoryPinned:
-        return MemoryPinned(memory=self.memory, pinned=self.pinned)
-
 
 @command("resolve")
 class ResolveCondition(Command, frozen=True, kw_only=True):
     """Say what became of something left open: `confirmed` needs `resolved_to`, the others keep their own id."""
 
+    to: ClassVar[str] = "knowledge/{condition}"
     of_place: ClassVar[bool] = True
     refers: ClassVar[dict[str, Kind]] = {"condition": "thing", "resolved_to": "thing"}
 
@@ -136,10 +122,6 @@ class ResolveCondition(Command, frozen=True, kw_only=True):
     resolution: Resolution
     resolved_to: Annotated[str, msgspec.Meta(max_length=512)] = ""
     confidence: Annotated[float, msgspec.Meta(ge=0, le=1)] = 1.0
-
-    @property
-    def stream(self) -> str:
-        return f"knowledge/{self.condition}"
 
     def decide(self, history: Sequence[Event]) -> ConditionResolved:
         if (self.resolution == "confirmed") != bool(self.resolved_to):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from functools import lru_cache
 from typing import NamedTuple
 
 from memctl.domain.events.facts import ErrorOccurred
 from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
+from memctl.domain.support.remembered import remembered
 
 LONGEST, MOST = 1_400, 6
 """Characters and sentences of an explanation."""
@@ -66,7 +66,7 @@ def _names_any(sentence: str, names: AbstractSet[str]) -> bool:
     return not names.isdisjoint(_NAME.findall(sentence.lower()))
 
 
-@lru_cache(maxsize=256)
+@remembered(256, longest=16_384)
 def _explaining(text: str) -> tuple[str, ...]:
     """Those sentences of a text that explain something."""
     return tuple(s for s in sentences(text) if _EXPLAINS.search(s) and not _says_nothing(s))
@@ -93,7 +93,7 @@ def _names_in(error: ErrorOccurred) -> frozenset[str]:
     return _named(" ".join((error.message, *error.error_types, *error.frames, *files)))
 
 
-@lru_cache(maxsize=256)
+@remembered(256, longest=16_384)
 def _named(text: str) -> frozenset[str]:
     return frozenset(_NAME.findall(text.lower())) - _EVERYBODYS
 

@@ -9,7 +9,6 @@ one of them, its subject; a success counts for all of them, and so takes back wh
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import Literal, NamedTuple, Protocol
 
 from memctl.domain.shell.commands import Part, without_documents
@@ -17,6 +16,7 @@ from memctl.domain.shell.directories import bare, parts_where
 from memctl.domain.shell.programs import READERS, SETTING, SYNONYMS
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import NARROW, clipped
+from memctl.domain.support.remembered import remembered
 
 Reason = Literal["missing program", "unknown option", "missing script", "missing path", "wrong directory"]
 """Why a call fails that is wrong in itself."""
@@ -88,7 +88,7 @@ def forms_of(command: str, directory: str = "") -> tuple[str, ...]:
     ]
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _calls(command: str, directory: str) -> tuple[_Call, ...]:
     found: list[_Call] = []
     for at, part in _parts(command, directory):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
-from functools import lru_cache
 
 from memctl.domain.support import patterns
+from memctl.domain.support.remembered import remembered
 from memctl.domain.support.text import known
 
 ANSI = patterns.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
@@ -41,7 +41,7 @@ _VARYING = patterns.compile(
 )
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def template_of(message: str) -> str:
     """The message in lower case with what varies from run to run replaced: `<path>`, `<q>`, `<n>`, `<hash>`, …"""
     text = _VARYING.sub(lambda found: f"<{found.lastgroup}>", unicodedata.normalize("NFKC", known(message[:1_000])))

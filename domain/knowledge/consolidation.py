@@ -133,15 +133,12 @@ def touched(payload: Consolidating) -> tuple[str, ...]:
 class UndoConsolidation(Command, frozen=True, kw_only=True):
     """Take a merge, a prune, a supersession or a contradiction back: its memories stand as they did before."""
 
+    to: ClassVar[str] = STREAM
     refers: ClassVar[dict[str, Kind]] = {"change": "thing"}
     cites: ClassVar[str] = "change"
 
     change: Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
     why: Annotated[str, msgspec.Meta(max_length=300)] = ""
-
-    @property
-    def stream(self) -> str:
-        return STREAM
 
     def decide(self, history: Sequence[Event]) -> ConsolidationUndone:
         for found in history:
@@ -154,16 +151,13 @@ class UndoConsolidation(Command, frozen=True, kw_only=True):
 class Supersede(Command, frozen=True, kw_only=True):
     """Say that a memory no longer holds, and which one holds in its place."""
 
+    to: ClassVar[str] = STREAM
     of_place: ClassVar[bool] = True
     refers: ClassVar[dict[str, Kind]] = {"memory": "memory", "by_memory": "memory"}
 
     memory: Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
     by_memory: Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
     why: Annotated[str, msgspec.Meta(max_length=300)] = ""
-
-    @property
-    def stream(self) -> str:
-        return STREAM
 
     def decide(self, history: Sequence[Event]) -> MemorySuperseded:
         if self.memory == self.by_memory:

@@ -26,24 +26,19 @@ class ForgetRefused(Payload, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class _OfThing(Command, frozen=True, kw_only=True):
+    to: ClassVar[str] = "forget/{thing}"
     of_place: ClassVar[bool] = True
 
     thing: Id
-
-    @property
-    def stream(self) -> str:
-        return f"forget/{self.thing}"
 
 
 @command("request-forget")
 class RequestForget(_OfThing, frozen=True, kw_only=True):
     """Ask a person to have a thing forgotten."""
 
+    records: ClassVar[type[Payload]] = ForgetRequested
     refers: ClassVar[dict[str, Kind]] = {"thing": "thing"}
     why: Why = ""
-
-    def decide(self, history: Sequence[Event]) -> ForgetRequested:
-        return ForgetRequested(thing=self.thing, why=self.why)
 
 
 @command("refuse-forget")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from typing import Literal
 
 from memctl.domain.events.event import derived_id
@@ -16,6 +15,7 @@ from memctl.domain.knowledge.graduation import length_of
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import clipped, one_line
 from memctl.domain.support.location import project_name
+from memctl.domain.support.remembered import remembered
 from memctl.domain.support.text import tokens
 
 Bucket = Literal["PROFILE", "PREFERENCE", "EPISODIC", "SEMANTIC", "FACT"]
@@ -244,7 +244,7 @@ def day_of(micros: int) -> str:
     return _day(micros // 86_400_000_000)
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def _day(days: int) -> str:
     try:
         day = _EPOCH + timedelta(days=days)

@@ -10,7 +10,6 @@ what every agent knows.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import lru_cache
 
 from memctl.domain.events.event import derived_of
 from memctl.domain.events.facts import Edit, Lesson
@@ -18,6 +17,7 @@ from memctl.domain.shell.commands import heads_of, parts_of, proves, runner_of
 from memctl.domain.shell.project_commands import ProjectCommand, way_of
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import clipped, one_line
+from memctl.domain.support.remembered import remembered
 from memctl.domain.support.text import canonical
 
 MOST = 3
@@ -270,7 +270,7 @@ def steps_of(command: str) -> tuple[str, ...]:
     return tuple(way.command for _, way in _own_checks(command))
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _own_checks(command: str) -> tuple[tuple[str, ProjectCommand], ...]:
     """Parts of a command that test, check or build by a script of the project: their heads, and what they are."""
     return tuple(

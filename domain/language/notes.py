@@ -47,6 +47,7 @@ class MemoryNoted(Payload, frozen=True, kw_only=True, omit_defaults=True):
 class NoteMemory(Command, frozen=True, kw_only=True):
     """Remember this: `text` has 10 to 2,000 characters (a Hangul syllable counts twice)."""
 
+    to: ClassVar[str] = NOTES
     of_place: ClassVar[bool] = True
 
     text: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_NOTE)]
@@ -55,10 +56,6 @@ class NoteMemory(Command, frozen=True, kw_only=True):
     importance: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
     files: Annotated[tuple[str, ...], msgspec.Meta(max_length=16)] = ()
     tags: Annotated[tuple[str, ...], msgspec.Meta(max_length=16)] = ()
-
-    @property
-    def stream(self) -> str:
-        return NOTES
 
     def decide(self, history: Sequence[Event]) -> MemoryNoted:
         text = self.text.strip()

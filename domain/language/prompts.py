@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from functools import lru_cache
 from string import ascii_letters, digits
 from typing import Literal, NamedTuple
 
 from memctl.domain.events.facts import PromptKind
 from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
+from memctl.domain.support.remembered import remembered
 from memctl.domain.support.text import Blanked
 
 _CLIENT_TAGS = (
@@ -63,7 +63,7 @@ class Said(NamedTuple):
     command: str = ""
 
 
-@lru_cache(maxsize=8)
+@remembered(8, longest=1 << 16)
 def said_in(prompt: str) -> Said:
     """Separate a user's own words from what the client put in their place."""
     if _ADDED_IN_FRONT.match(prompt) and (request := _REQUEST.search(prompt)):
@@ -193,7 +193,7 @@ _COMMON = words_of(
 )
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def words_in(text: str) -> frozenset[str]:
     """The words of a text that say what it is about."""
     found: set[str] = set()

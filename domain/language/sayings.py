@@ -26,7 +26,7 @@ _RULE = patterns.compile(
 _IN_WORDS = Blanked(but=f"{digits}{ascii_letters}'/._+-", first="가", last="힣")
 
 
-def sayings_in(prompt: str) -> tuple[tuple[str, str], ...]:
+def keyed_sentences(prompt: str) -> tuple[tuple[str, str], ...]:
     """The sentences of a prompt, each with its key: the words it has, in order of the alphabet, and whether it denies.
 
     Pasted plans and long prompts are somebody else's words, or a program's; they have none.

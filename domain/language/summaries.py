@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import islice
 
 from memctl.domain.failures.explanations import sentences
 from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line
+from memctl.domain.support.remembered import remembered
 
 LONGEST_POINT = 140
 """Characters of one point of a list."""
@@ -113,7 +113,7 @@ def gist_of(text: str, limit: int) -> str:
     return found
 
 
-@lru_cache(maxsize=64)
+@remembered(64, longest=16_384)
 def account_of(text: str, limit: int, *, sure: bool = False) -> str:
     """What an agent's words say of what it did, as many sentences as fit in `limit` characters; empty where nothing.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -12,6 +11,7 @@ import msgspec
 from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
 from memctl.domain.support.literals import mentions
+from memctl.domain.support.remembered import remembered
 
 _LANGUAGES = {
     "Go": "go", "Python": "py pyi", "TypeScript": "ts tsx mts cts", "JavaScript": "js jsx mjs cjs", "Rust": "rs",
@@ -66,7 +66,7 @@ DEEPEST = 50
 than in a rebuild, and their rows would differ."""
 
 
-@lru_cache(maxsize=512)
+@remembered(512)
 def language_of(path: str) -> str:
     """The language of a file by its name; empty for what is no code."""
     name = path.rpartition("/")[2]
@@ -126,7 +126,7 @@ def imports_in(path: str, text: str) -> tuple[str, ...]:
     return _imported(language, head) if mentions(head, _SAYS_IMPORT[language]) else ()
 
 
-@lru_cache(maxsize=512)
+@remembered(512)
 def _imported(language: str, head: str) -> tuple[str, ...]:
     """Cached, because the same files are read again and again."""
     if language == "Go":
@@ -181,7 +181,7 @@ def manifest_in(path: str, text: str) -> Manifest | None:
     return _read(path, text) if path.rpartition("/")[2] in MANIFESTS else None
 
 
-@lru_cache(maxsize=64)
+@remembered(64, longest=16_384)
 def _read(path: str, text: str) -> Manifest | None:
     name = path.rpartition("/")[2]
     if _LINE_NUMBER.match(text):

@@ -40,7 +40,7 @@ from memctl.domain.language.prompts import (
     says_no,
     words_in,
 )
-from memctl.domain.language.sayings import is_rule, sayings_in
+from memctl.domain.language.sayings import is_rule, keyed_sentences
 from memctl.domain.language.tasks import canonical_of, description_of, task_key, task_type_of
 from memctl.domain.language.typed import typed_of
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
@@ -189,7 +189,7 @@ class Conversation:
         """What the user says, sentence by sentence: it may have been said in an earlier session."""
         if prompt.kind == "thanks" or self._sentences >= SENTENCES:
             return
-        for subject, sentence in sayings_in(prompt.text):
+        for subject, sentence in keyed_sentences(prompt.text):
             if prompt.kind != "correction" and not is_rule(sentence):
                 continue
             self._sentences += 1
@@ -226,9 +226,9 @@ class Conversation:
     def _feel(self, words: str) -> None:
         if self.episode is not None:
             if is_complaint(words) and not (self.episode.answer.rstrip().endswith("?") and says_no(words)):
-                self.episode.heard("negative", words)
+                self.episode.take_feedback("negative", words)
             elif is_thanks(words):
-                self.episode.heard("positive", words)
+                self.episode.take_feedback("positive", words)
 
     def _about_prompt(self, text: str) -> str:
         return self._assert.nth(prompt_about(text))

@@ -226,7 +226,7 @@ class EpisodeSoFar(Signs, kw_only=True):
         if len(self.pivots) < LINES:
             self.pivots.append(Pivot(self.steps, one_line(description, 50), one_line(reason, 100)))
 
-    def heard(self, feedback: Literal["positive", "negative"], words: str) -> None:
+    def take_feedback(self, feedback: Literal["positive", "negative"], words: str) -> None:
         self.feedback = feedback
         self.feedback_at = self.steps
         if feedback == "negative" and self.steps:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -28,6 +27,7 @@ from memctl.domain.shell.commands import (
 )
 from memctl.domain.shell.directories import parts_where
 from memctl.domain.support import patterns
+from memctl.domain.support.remembered import remembered
 
 OPEN = 64
 """Errors that stay open at most; of more, the oldest are given up."""
@@ -258,7 +258,7 @@ _SKIPS = patterns.compile(r"(?:^|\s)(?:--no-verify|HUSKY=0|SKIP=\S+|git commit -
 """What leaves out the checks that failed."""
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _skips(command: str) -> bool:
     return _SKIPS.search(command) is not None
 
@@ -309,7 +309,7 @@ _SHELLS_OWN = patterns.compile(r"(?:\(eval\)|(?:/\S*/)?(?:ba|z|da|k)?sh): ?(?:li
 _AROUND = patterns.compile(r"^cd \S+ *(?:&&|;) *| 2>&1| *\|\| true| *\| *(?:head|tail|cat)\b[^|;&]*$")
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _bare(command: str) -> str:
     return _AROUND.sub("", command.strip()).strip()
 
@@ -320,7 +320,7 @@ _FILTER = patterns.compile(
 )
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def filters_of(command: str) -> tuple[str, ...]:
     """The names of tests that a run was narrowed to."""
     found: list[str] = []

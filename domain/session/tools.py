@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from memctl.domain.events.observations import Hunk
 from memctl.domain.shell.commands import written_by
 from memctl.domain.support import patterns
 from memctl.domain.support.location import is_absolute, joined, normalise
+from memctl.domain.support.remembered import remembered
 
 EXCERPT = 600
 """Characters of before and after that are kept of an edit."""
@@ -49,7 +49,7 @@ class Change(NamedTuple):
     after: str = ""
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def family_of(tool: str) -> str:
     """What a tool does: run, edit, read, search, plan, delegate, web or other."""
     family = _FAMILY.get(tool.lower())

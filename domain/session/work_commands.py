@@ -54,14 +54,11 @@ class AboutSession(Command, frozen=True, kw_only=True):
     Without one, it is the latest session here, if it was heard of lately; else what is kept of this place by hand.
     """
 
+    to: ClassVar[str] = "{session}"
     of_place: ClassVar[bool] = True
     refers: ClassVar[dict[str, Kind]] = {"session": "session"}
 
     session: str = ""
-
-    @property
-    def stream(self) -> str:
-        return self.session
 
 
 @command("task-start")

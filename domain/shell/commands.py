@@ -7,7 +7,6 @@ A head is program and subcommand without paths and options: `go test`, `npm run 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from memctl.domain.shell.programs import (
@@ -30,6 +29,7 @@ from memctl.domain.shell.programs import (
 )
 from memctl.domain.support import patterns
 from memctl.domain.support.literals import mentions
+from memctl.domain.support.remembered import remembered
 
 _LONGEST = 6_000
 """Characters of a command that are looked at: what follows is the body of a document or script."""
@@ -80,7 +80,7 @@ def _document_end(command: str, at: int, word: str) -> int:
     return len(command)
 
 
-@lru_cache(maxsize=2048)
+@remembered(2048)
 def parts_of(command: str) -> tuple[Part, ...]:
     """The simple commands of a command line, in order. Bodies of here-documents are left out."""
     text = without_documents(command[:_LONGEST])
@@ -192,7 +192,7 @@ def _word_at(words: list[str], at: int) -> str:
     return _bare(words[at]) if at < len(words) else ""
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def heads_of(command: str) -> tuple[str, ...]:
     """Heads of what a command does, in order: settings left out, and filters behind a pipe."""
     return tuple(
@@ -204,7 +204,7 @@ def heads_of(command: str) -> tuple[str, ...]:
     )
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def head_of(command: str) -> str:
     """The canonical head: of the first part that does something, else of the first."""
     heads = heads_of(command)
@@ -225,7 +225,7 @@ def only_reads(command: str) -> bool:
     return all(is_reading(head) for head in heads_of(command))
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def changes_of(command: str) -> tuple[str, ...]:
     """The parts of a command that change files, settings or what is installed, as they were written."""
     found = []
@@ -267,14 +267,14 @@ def written_by(command: str) -> tuple[str, ...]:
     return tuple(path for path in found if not path.startswith("/dev/"))
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def runner_of(head: str) -> str:
     """Which test runner a head is: pytest, go, cargo, js, script and so on; empty where it runs no tests."""
     match = TESTING.match(head)
     return (match.lastgroup or "") if match else ""
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def proves(head: str) -> Literal["test", "check", "build", ""]:
     """What a passing run of this head shows to be in order: test, check, build, or empty."""
     if runner_of(head):
@@ -293,7 +293,7 @@ _PASSING_BY = patterns.compile(
 )
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def proofs_of(command: str) -> tuple[tuple[Literal["test", "check", "build"], str], ...]:
     """`proofs_in` of all parts of a command."""
     return proofs_in(parts_of(command))

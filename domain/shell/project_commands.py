@@ -6,11 +6,11 @@ made up for the occasion says how somebody looked at something, and not how it i
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 from memctl.domain.shell.programs import WRAPPERS, words_of
 from memctl.domain.support import patterns
+from memctl.domain.support.remembered import remembered
 
 
 class ProjectCommand(NamedTuple):
@@ -124,7 +124,7 @@ _QUIET = patterns.compile(
 """Options that change what is printed, or how soon a run ends, and not what is run."""
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def way_of(words: tuple[str, ...]) -> ProjectCommand | None:
     """What the words of a simple command say of how its project is worked on; None where they say nothing."""
     at = _program_at(words)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from functools import lru_cache
 
 from memctl.domain.support import patterns
+from memctl.domain.support.remembered import remembered
 
 LONGEST = 1000
 """Bytes of the longest location that is kept whole, as JSON: rows hold some of them."""
@@ -45,7 +45,7 @@ def normalise(cwd: str) -> str:
     return _normalised(cwd if len(cwd) <= _CACHED else _folded(cwd))
 
 
-@lru_cache(maxsize=16_384)
+@remembered(16_384)
 def _normalised(cwd: str) -> str:
     # What folding leaves may read otherwise: `x/../c:/a` is on a drive, `a /` ends in a blank.
     while (once := _folded(cwd)) != cwd:
@@ -90,7 +90,7 @@ def bounded(path: str) -> str:
     return f"{plain[: LONGEST - 20].decode('utf-8', 'ignore')}~{digest}"
 
 
-@lru_cache(maxsize=16_384)
+@remembered(16_384)
 def project_of(location: str) -> str:
     """The root path of the project that a normalised location lies in, as far as its text shows it.
 
@@ -102,7 +102,7 @@ def project_of(location: str) -> str:
     return min(home_of(location), beside[1] if beside else location, key=len)
 
 
-@lru_cache(maxsize=16_384)
+@remembered(16_384)
 def home_of(location: str) -> str:
     """The same, by nothing that a folder of any name beside the project could claim: what is said of a project is kept
     there, before anyone looks at git's files."""
@@ -159,7 +159,7 @@ def joined(location: str, path: str) -> str:
     return normalise(path if path.startswith("/") or _has_drive(path) else f"{location}/{path}")
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def project_name(location: str) -> str:
     """A short name for people: the last element of the project's path, or the path where it has none."""
     project = project_of(location)

@@ -5,10 +5,9 @@ Values are addresses, names of environment variables, long options, and names of
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from memctl.domain.support import patterns
 from memctl.domain.support.location import inside, joined, project_of
+from memctl.domain.support.remembered import remembered
 
 LONGEST_VALUE, SHORTEST_NAME = 120, 10
 """Characters of a value, and of a name of code."""
@@ -41,7 +40,7 @@ _PART = patterns.compile(r"[A-Z]+[a-z0-9]*|[a-z0-9]+")
 _WORKTREE = patterns.compile(r"(?:\.[A-Za-z0-9_-]+/worktrees|\.worktrees|\.conductor)/[^/]+/")
 
 
-@lru_cache(maxsize=512)
+@remembered(512, longest=16_384)
 def values_in(text: str) -> tuple[str, ...]:
     """The values that a text names, each once, in order."""
     found: dict[str, None] = {}
@@ -75,7 +74,7 @@ def is_distinctive(value: str) -> bool:
     return len(value) >= LONG_NAME and len(_PART.findall(value)) >= PARTS
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def path_within(location: str, path: str) -> str:
     """A file's path within the project that a location lies in, the same in each of its worktrees; empty outside."""
     if _REDACTED in path:

@@ -104,6 +104,8 @@ BM25_B = 0.75
 BM25_AVERAGE_LENGTH = 64.0  # tokens of a memory; a fixed number, so that a document's vector never depends on others
 
 _LONGEST_TOKEN = 64  # characters; longer ones are encoded data, which nobody types into a search
+_COMMON = 256
+"""Characters of the longest word whose tokens are kept: 65,536 words of a megabyte would fill any memory."""
 _WORDS = _Keeping("_.-/:+#")
 _JOINTS = "_.-/:+#"
 _JOINT = patterns.compile(r"[_.\-/:+#]+")
@@ -134,7 +136,8 @@ def tokens(text: str) -> list[str]:
     and given whole as well; Hangul, Kana and Han are cut into pairs of characters; numbers stay.
     """
     composed = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", known(text)))
-    return [token for word in composed.translate(_WORDS).split() for token in _word_tokens(word)]
+    words = composed.translate(_WORDS).split()
+    return [token for word in words for token in (_known_tokens if len(word) <= _COMMON else _word_tokens)(word)]
 
 
 def sparse(text: str) -> tuple[list[int], list[float]]:
@@ -189,7 +192,6 @@ def _index(token: str) -> int:
     return zlib.crc32(token.encode("utf-8", "surrogatepass"))
 
 
-@lru_cache(maxsize=1 << 16)
 def _word_tokens(word: str) -> tuple[str, ...]:
     found: list[str] = []
     runs = _RUN.findall(word)
@@ -199,6 +201,9 @@ def _word_tokens(word: str) -> tuple[str, ...]:
         else:
             found += _name_tokens(run)
     return tuple(token for token in found if len(token) <= _LONGEST_TOKEN)
+
+
+_known_tokens = lru_cache(maxsize=1 << 16)(_word_tokens)
 
 
 def _pairs(run: str, alone: bool) -> Iterator[str]:

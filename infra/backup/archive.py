@@ -36,7 +36,7 @@ TABLES = (
 )  # fmt: skip
 """In the order in which they can be restored."""
 
-_SINCE = {"api_keys": "0011", "processing": "0011", "llm_calls": "0011", "vector_models": "0015"}
+_SINCE = {"vector_models": "0015"}
 """The schema from which on backups hold these. A memctl of before refuses tables that it does not expect, and it is to
 read the backup that is made before its database is upgraded."""
 

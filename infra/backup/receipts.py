@@ -52,7 +52,7 @@ def write_receipts(connection: Connection, *folders: Path) -> None:
     """
     with _alone(connection):
         with snapshot(connection):
-            stones = erase.stones(connection)
+            stones = erase.tombstones_by_receipt(connection)
             receipts = erase.receipts(connection)
         lines = [
             msgspec.json.encode(

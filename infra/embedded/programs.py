@@ -224,7 +224,7 @@ def recalled(places: Places) -> Instance:
         return Instance(places, dict(known["tokens"]), {name: int(port) for name, port in known["ports"].items()})
     except FileNotFoundError:
         pass
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, IsADirectoryError):
         # Nothing but clients that run right now depends on the old tokens. Set aside, so that someone can look.
         places.keys.replace(places.keys.with_suffix(".damaged"))
     return Instance(places, {}, {})

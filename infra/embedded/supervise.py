@@ -12,10 +12,11 @@ import io
 import os
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
-from supervisor import supervisord
-from supervisor.loggers import RotatingFileHandler
+supervisord: Any = import_module("supervisor.supervisord")
+RotatingFileHandler: Any = import_module("supervisor.loggers").RotatingFileHandler
 
 
 class _WhatFits(io.TextIOBase):

@@ -175,7 +175,7 @@ class CapturePolicy:
         self._look()
         return self._off.has(what, session, location) or self._said_at(what, location)
 
-    def unheard(self, session: str, location: str, at: int) -> bool:
+    def saving_was_off(self, session: str, location: str, at: int) -> bool:
         """Whether what was said then (microseconds since 1970) in that session at that place is not to be kept: saving
         was off by `memctl off`, or is by what bears no time, as a project's own file."""
         if "save" in self._everywhere:

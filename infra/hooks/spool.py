@@ -88,7 +88,7 @@ def decode_header(line: bytes) -> tuple[Delivery, int]:
 
 def spool(folder: Path, delivery: Delivery) -> Path | None:
     """Put a delivery on disk. None where it is too long or the spool is full. Raises: OSError."""
-    left = hook.leave(str(folder), delivery.id, delivery.at, delivery.encode())
+    left = hook.spool_delivery(str(folder), delivery.id, delivery.at, delivery.encode())
     return None if left is None else Path(left)
 
 
@@ -97,9 +97,17 @@ def refusals(folder: Path) -> Refusals | None:
     try:
         with open(folder / hook.COUNTER, "rb") as file:
             fcntl.flock(file.fileno(), fcntl.LOCK_SH)
-            return Refusals(*hook.read_counter(file.read()))
-    except FileNotFoundError:
+            found = Refusals(*hook.read_counter(file.read(256)))
+            return found if found.deliveries else None
+    except (FileNotFoundError, IsADirectoryError):
         return None
+
+
+def make_counter(folder: Path) -> None:
+    """Have the file that counts refusals, whatever becomes of the disk. What cannot be made now may be later."""
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        hook.make_counter(str(folder))
 
 
 def spooled(folder: Path) -> list[Path]:

@@ -31,8 +31,11 @@ _COLUMNS = {
 }  # fmt: skip
 """What the server's functions take of an event, in their order."""
 
-_NEW, _OTHER, _FORGOTTEN = "n", "o", "f"
-_STATUS: dict[str, Status] = {_NEW: "new", "s": "duplicate", _OTHER: "variant", "e": "forgotten"}
+_NEW, _SAME, _OTHER, _EMPTIED, _REFUSED = "n", "s", "o", "e", "f"
+"""What the server says of each event: it was put; the same stands under its key, or something else, or something whose
+words were erased; it lies under a tombstone, and then no event of the batch was put."""
+
+_STATUS: dict[str, Status] = {_NEW: "new", _SAME: "duplicate", _OTHER: "variant", _EMPTIED: "forgotten"}
 
 _OIDS = {"uuid": 2950, "text": 25, "int2": 21, "int8": 20, "bytea": 17}
 _CALL_ONE = "SELECT memctl.append_event(%b, " + ", ".join(f"%b::{kind}" for kind in _COLUMNS.values()) + ")"
@@ -111,10 +114,10 @@ def _append(
         return [only]
     with connection.transaction() if alone else contextlib.nullcontext():
         positions, statuses = _put(connection, space_id, columns)
-        if _FORGOTTEN in statuses:
-            kept = [event for event, status in zip(events, statuses, strict=True) if status != _FORGOTTEN]
+        if _REFUSED in statuses:
+            kept = [event for event, status in zip(events, statuses, strict=True) if status != _REFUSED]
             rest = iter(_append(connection, space_id, kept, again, alone=False) if kept else ())
-            return [_NOT_KEPT if status == _FORGOTTEN else next(rest) for status in statuses]
+            return [_NOT_KEPT if status == _REFUSED else next(rest) for status in statuses]
         appended = [Appended(Position(at), _STATUS[s]) for at, s in zip(positions, statuses, strict=True)]
         others = [n for n, status in enumerate(statuses) if status == _OTHER]
         if others and again is not None:
@@ -125,7 +128,7 @@ def _append(
                 break
             variants = _variants(space_id, events, columns, others, of_whom=of_whom)
             positions, statuses = _put(connection, space_id, variants)
-            if _FORGOTTEN in statuses:  # by somebody else, since the look above
+            if _REFUSED in statuses:  # by somebody else, since the look above
                 once_more = _append(connection, space_id, events, again, alone=False)
                 return [a if a.status == "new" else b for a, b in zip(appended, once_more, strict=True)]
             for n, at, status in zip(others, positions, statuses, strict=True):
@@ -243,7 +246,7 @@ def _put(connection: Connection, space_id: int, columns: Sequence[_Column]) -> t
     found = connection.execute(_CALL, [space_id, *arrays], binary=True, prepare=True).fetchone()
     assert found is not None
     positions, statuses = found
-    if _FORGOTTEN in statuses:  # then nothing was put
+    if _REFUSED in statuses:  # then nothing was put
         return [], statuses
     if len(positions) != len(columns[_IDS]) or len(statuses) != len(positions):
         raise AssertionError(f"append of {len(columns[_IDS])} events answered for {len(positions)}")

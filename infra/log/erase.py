@@ -145,7 +145,7 @@ def now(connection: Connection) -> datetime:
     return cast(datetime, moment)
 
 
-def at_work_since(
+def erasing_since(
     connection: Connection, moment: datetime, space_id: int | None = None, among: Iterable[UUID] | None = None
 ) -> bool:
     """Whether something is being forgotten, or was at any time since a moment: what was read then may hold it.
@@ -162,9 +162,9 @@ def at_work_since(
     return bool(found and found[0])
 
 
-def lay(connection: Connection, space_id: int, receipt: UUID, stones: Iterable[Tombstone]) -> None:
+def lay_tombstones(connection: Connection, space_id: int, receipt: UUID, tombstones: Iterable[Tombstone]) -> None:
     """Lay tombstones, in the caller's transaction. Appends that begin once it is committed see them."""
-    laid = list(dict.fromkeys(stones))
+    laid = list(dict.fromkeys(tombstones))
     if not laid:
         return
     connection.execute(
@@ -180,7 +180,7 @@ def lay(connection: Connection, space_id: int, receipt: UUID, stones: Iterable[T
     )
 
 
-def stones(connection: Connection) -> dict[UUID, list[Tombstone]]:
+def tombstones_by_receipt(connection: Connection) -> dict[UUID, list[Tombstone]]:
     """Every tombstone, by the receipt that it was laid under."""
     found: dict[UUID, list[Tombstone]] = {}
     for kind, stream, value, since, until, receipt in connection.execute(

@@ -15,6 +15,14 @@ class NewerSchema(MemctlError):
     """The database was migrated by a newer version of memctl."""
 
 
+class OlderSchema(MemctlError):
+    """The database is at schema {found}, of a memctl from before the first release; this one starts from {first}."""
+
+    hint = "export with the memctl that wrote it, and import the file with this one into an empty database"
+    found: str
+    first: str
+
+
 class WrongEncoding(MemctlError):
     """The database keeps text in {encoding}; memctl needs one that takes every letter."""
 
@@ -39,15 +47,21 @@ def revisions(connection: Connection) -> tuple[str, str]:
 def refuse_newer(connection: Connection) -> None:
     """Work on no database that a newer memctl has migrated: what it means by its tables is not known here.
 
-    Raises: NewerSchema, DatabaseUnavailable.
+    Raises: NewerSchema, OlderSchema, DatabaseUnavailable.
     """
     with outages():
         row = connection.execute("SELECT version_num FROM memctl.schema_version").fetchone()
     if row is not None and row[0] not in _known():
+        _refuse_older(row[0])
         raise NewerSchema(
             f"the database was migrated by a newer version of memctl: its schema is {row[0]}",
             hint="upgrade memctl, then start it again",
         )
+
+
+def _refuse_older(found: str) -> None:
+    if found < (first := min(_known())):
+        raise OlderSchema(found=found, first=first)
 
 
 @functools.cache
@@ -60,7 +74,7 @@ def _known() -> frozenset[str]:
 def migrate(database_url: str) -> str:
     """Bring the schema up to this version's; returns the revision. Safe to call at once from several processes.
 
-    Raises: NewerSchema when the database is ahead of this code, WrongEncoding, DatabaseUnavailable.
+    Raises: NewerSchema when the database is ahead of this code, OlderSchema, WrongEncoding, DatabaseUnavailable.
     """
     from alembic import command
     from alembic.config import Config
@@ -78,6 +92,8 @@ def migrate(database_url: str) -> str:
             raise WrongEncoding(encoding=encoding)
         guard.execute("SET lock_timeout = 0")  # another's migration takes as long as it takes
         guard.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
+        if found := revisions(guard)[0]:
+            _refuse_older(found)
         url = plain_url(database_url).replace("postgres://", "postgresql://", 1)
         engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1))
         try:

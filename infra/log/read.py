@@ -73,7 +73,7 @@ class Stretch(NamedTuple):
     end: Position
 
 
-def read_stretch(
+def read_range(
     connection: Connection,
     after: Position,
     upto: Position,

@@ -16,10 +16,10 @@ from memctl.infra.database import Connection
 from memctl.infra.readmodels.generations import Live
 
 LOCK = 0x676C616E
-"""First half of the advisory locks of glances ("glan"); the second is the glance."""
+"""First half of the advisory locks of snapshots ("glan"); the second is the snapshot."""
 
 KEPT_S = 300.0
-"""A glance that nobody looked at for so long is dropped, built or not."""
+"""A snapshot that nobody looked at for so long is dropped, built or not."""
 
 ENDED_S = 3600.0
 """How long it is still reported how one ended."""
@@ -38,7 +38,7 @@ class TooManySnapshots(MemctlError):
 
 
 class AsOfSnapshot(msgspec.Struct, frozen=True):
-    """One glance; `then` are the generations to be read, once it is ready."""
+    """One snapshot; `then` are the generations to be read, once it is ready."""
 
     id: int
     position: Position
@@ -48,7 +48,7 @@ class AsOfSnapshot(msgspec.Struct, frozen=True):
 
 
 def ask(connection: Connection, position: Position, live: Live, asked_by: str = "owner") -> AsOfSnapshot:
-    """The glance at a position under the rules of the live generations; one that has to be built where there is none.
+    """The snapshot at a position under the rules of the live generations; one that has to be built where there is none.
 
     Says that it is being looked at. Raises: TooManyGlances where one more would have to be built.
     """
@@ -70,7 +70,7 @@ def ask(connection: Connection, position: Position, live: Live, asked_by: str = 
                 [position, live.stage1, live.stage2, asked_by],
             ).fetchone()
         assert row is not None
-        return _glance(row)
+        return _snapshot(row)
 
 
 def _tidy(connection: Connection, live: Live) -> None:
@@ -104,7 +104,7 @@ def _refuse_more(connection: Connection, asked_by: str) -> None:
 
 
 def read(connection: Connection, id: int) -> AsOfSnapshot | None:
-    """A glance by its number. Says that somebody asks after it."""
+    """A snapshot by its number. Says that somebody asks after it."""
     connection.execute(
         "UPDATE memctl.glances SET used_at = clock_timestamp() WHERE glance = %s"
         " AND status IN ('asked', 'building', 'ready')",
@@ -113,11 +113,11 @@ def read(connection: Connection, id: int) -> AsOfSnapshot | None:
     row = connection.execute(
         "SELECT glance, position, status, scratch1, scratch2, message FROM memctl.glances WHERE glance = %s", [id]
     ).fetchone()
-    return None if row is None else _glance(row)
+    return None if row is None else _snapshot(row)
 
 
 def wanted(connection: Connection) -> int | None:
-    """The number of the glance that waits longest and is still asked after; locked where this is in a transaction."""
+    """The number of the snapshot that waits longest and is still asked after; locked where this is in a transaction."""
     row = connection.execute(
         "SELECT glance FROM memctl.glances WHERE status = 'asked'"
         " AND used_at >= clock_timestamp() - make_interval(secs => %s)"
@@ -129,7 +129,7 @@ def wanted(connection: Connection) -> int | None:
 
 
 def claim(connection: Connection) -> AsOfSnapshot | None:
-    """The glance that is wanted, to be built by whoever holds this connection."""
+    """The snapshot that is wanted, to be built by whoever holds this connection."""
     with connection.transaction():
         id = wanted(connection)
         if id is None:
@@ -141,7 +141,7 @@ def claim(connection: Connection) -> AsOfSnapshot | None:
         ).fetchone()
         assert row is not None
         connection.execute("SELECT pg_advisory_lock(%s, %s)", [LOCK, id])
-        return _glance(row)
+        return _snapshot(row)
 
 
 def built(connection: Connection, id: int, then: Live) -> bool:
@@ -176,7 +176,7 @@ def end(connection: Connection, id: int, status: Literal["failed", "dropped"], m
     connection.execute("SELECT pg_advisory_unlock(%s, %s)", [LOCK, id])
 
 
-def _glance(row: tuple[int, int, Status, int | None, int | None, str]) -> AsOfSnapshot:
+def _snapshot(row: tuple[int, int, Status, int | None, int | None, str]) -> AsOfSnapshot:
     id, position, status, one, two, message = row
     then = Live(one, two) if status == "ready" and one is not None and two is not None else None
     return AsOfSnapshot(id, Position(position), status, then, message)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from string import ascii_letters, digits
 from typing import Any
 
 from memctl.domain.events.event import Micros
 from memctl.domain.support import patterns
+from memctl.domain.support.remembered import remembered
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -82,7 +82,7 @@ def kind(*parts: Any) -> str:
     return _kind(tuple(part[:60] for part in parts if isinstance(part, str) and part))
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def _kind(words: tuple[str, ...]) -> str:
     return ":".join(_KIND.sub("_", word) for word in words) or "unknown"
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -25,6 +26,9 @@ from memctl.infra.transcripts.formats import BOM, Document, Format, Unfinished, 
 
 MAX_LINE = 64 * 1024 * 1024
 """Bytes of the longest line that is parsed. Longer ones are passed over without being loaded, and count as bad."""
+
+MAX_PASSED_OVER = 1024 * 1024 * 1024
+"""Bytes of a line that is passed over. What lies behind a longer one, as behind a hole of a terabyte, is not read."""
 
 _MAX_TORN = 8 * 1024 * 1024
 _MAX_RECOVERIES = 32
@@ -126,6 +130,8 @@ class Transcript:
         self._trail = Trail()
         self._data: bytes | None = None
         """All of it, where it is a document."""
+        self._until = self.size
+        """How far it is read: one that grows faster than it is read would hold its reader for good."""
 
     @property
     def size(self) -> int:
@@ -160,9 +166,9 @@ class Transcript:
             return self._parse_whole(format)
         if format.context:
             self._trail = Trail()
-            return parse_lines(raw_lines(self.file, trail=self._trail), format, start.offset)
+            return parse_lines(raw_lines(self.file, trail=self._trail, until=self._until), format, start.offset)
         self._trail = Trail(*self._edges(start.offset), start.offset)
-        return parse_lines(raw_lines(self.file, start, trail=self._trail), format)
+        return parse_lines(raw_lines(self.file, start, trail=self._trail, until=self._until), format)
 
     def checkpoint(self, last: Parsed) -> Checkpoint:
         """The checkpoint behind a whole line that `parse` gave just now. Reads nothing."""
@@ -201,13 +207,17 @@ class Transcript:
 
 
 def raw_lines(
-    file: BinaryIO, start: Checkpoint = START, limit: int = MAX_LINE, trail: Trail | None = None
+    file: BinaryIO,
+    start: Checkpoint = START,
+    limit: int = MAX_LINE,
+    trail: Trail | None = None,
+    until: int = sys.maxsize,
 ) -> Iterator[RawLine]:
-    """The lines of a file from a checkpoint on. `trail` is shown every byte."""
+    """The lines of a file from a checkpoint on, as far as byte `until`. `trail` is shown every byte."""
     trail = trail or Trail()
     file.seek(start.offset)
     offset, number = start.offset, start.lines
-    while data := file.readline(limit + 2):
+    while data := file.readline(max(0, min(limit + 2, until - offset))):
         number += 1
         end = offset + len(data)
         trail.add(data, end)
@@ -215,11 +225,14 @@ def raw_lines(
         kept: bytes | None = data[:-1] if whole else data
         if len(data) > limit + 1 and not whole:
             kept = None
-            while not whole and (data := file.readline(1 << 20)):
+            last = min(until, offset + MAX_PASSED_OVER)
+            while not whole and (data := file.readline(max(0, min(1 << 20, last - end)))):
                 end += len(data)
                 trail.add(data, end)
                 whole = data.endswith(b"\n")
         yield RawLine(number, offset, end, kept, whole)
+        if end - offset >= MAX_PASSED_OVER and not whole:
+            return
         offset = end
 
 
@@ -273,7 +286,7 @@ def _parse(line: RawLine, format: Format) -> Parsed:
     at = (line.number, line.offset, line.end, line.whole)
     data = line.data.removeprefix(BOM) if line.data is not None and line.number == 1 else line.data
     if data is None:
-        if not line.whole:
+        if not line.whole and line.end - line.offset < MAX_PASSED_OVER:
             return Parsed(*at, "incomplete")
         return Parsed(*at, "bad", why=f"line of {line.end - line.offset} bytes is longer than {MAX_LINE}")
     if not data or data.isspace():

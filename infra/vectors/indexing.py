@@ -23,7 +23,7 @@ from pathlib import Path
 
 import qdrant_edge as edge
 
-from memctl.infra.heap import give_back
+from memctl.infra.heap import return_freed_memory
 from memctl.infra.vectors import wire
 from memctl.infra.vectors.shards import SHARD, Collection, Collections, described
 
@@ -138,7 +138,7 @@ async def build(collections: Collections, collection: Collection) -> Outcome:
     finally:
         collection.since = None
         await asyncio.to_thread(shutil.rmtree, copy, ignore_errors=True)
-        await asyncio.to_thread(give_back)  # what was written meanwhile, and the shard whose place was taken
+        await asyncio.to_thread(return_freed_memory)  # what was written meanwhile, and the shard whose place was taken
 
 
 def _copied(source: str, target: str) -> None:

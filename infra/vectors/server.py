@@ -28,7 +28,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import qdrant_edge as edge
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -39,13 +38,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memctl.domain.support.errors import MemctlError
 from memctl.infra import logs
-from memctl.infra.heap import give_back
+from memctl.infra.heap import return_freed_memory
 from memctl.infra.listening import tcp_listener
 from memctl.infra.vectors import calls, indexing, wire
 from memctl.infra.vectors.shards import NAME, Collection, Collections
 
 log = logging.getLogger("memctl.vectors")
-Call = Callable[[Collection, Any], Awaitable[Any]]  # with the parsed body
+Call = Callable[[Collection, Any], Awaitable[Any]]  # with the parsed body, of the type that it is given with
 
 # The release of Qdrant whose REST API is spoken here; clients warn when theirs is further than one minor away.
 API_VERSION = "1.18.0"
@@ -102,7 +101,8 @@ def application(collections: Collections, token: str, hosts: frozenset[str]) -> 
         began, name = time.perf_counter(), request.path_params["name"]
         if not NAME.fullmatch(name):
             raise wire.BadRequest(f"Wrong input: `{name}` is not a collection name: it must match {NAME.pattern}")
-        described = wire.description(await _json(request))
+        asked = wire.parsed(await _body(request), wire.Create)
+        described = wire.Description(asked.vectors, asked.sparse_vectors)
         if collections.get(name) is not None:
             raise _AlreadyExists(f"Wrong input: Collection `{name}` already exists!")
         collections.create(name, described, wire.shard_config(described))
@@ -119,10 +119,10 @@ def application(collections: Collections, token: str, hosts: frozenset[str]) -> 
         await asyncio.to_thread(shutil.rmtree, gone, ignore_errors=True)
         return answer(True, began)
 
-    def on_collection(call: Call, writes: bool = False) -> Callable[[Request], Awaitable[Response]]:
+    def on_collection(call: Call, of: type[wire.Body], writes: bool) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             began = time.perf_counter()
-            body = await _json(request) if request.method != "GET" else None
+            body = wire.parsed(await _body(request), of)
             name = request.path_params["name"]
             collection = collections.get(name)
             if collection is None:
@@ -144,19 +144,11 @@ def application(collections: Collections, token: str, hosts: frozenset[str]) -> 
 
         return endpoint
 
-    async def drop_index(request: Request) -> Response:
-        field = request.path_params["field"]
+    def reads(path: str, call: Call, of: type[wire.Body], method: str = "POST") -> Route:
+        return Route("/collections/{name}" + path, on_collection(call, of, writes=False), methods=[method])
 
-        async def call(collection: Collection, _: Any) -> None:
-            collection.apply(edge.UpdateOperation.delete_field_index(field))
-
-        return await on_collection(call, writes=True)(request)
-
-    def reads(path: str, call: Call, method: str = "POST") -> Route:
-        return Route("/collections/{name}" + path, on_collection(call), methods=[method])
-
-    def writes(path: str, call: Call, method: str = "POST") -> Route:
-        return Route("/collections/{name}" + path, on_collection(call, writes=True), methods=[method])
+    def writes(path: str, call: Call, of: type[wire.Body], method: str = "POST") -> Route:
+        return Route("/collections/{name}" + path, on_collection(call, of, writes=True), methods=[method])
 
     routes = [
         Route("/", root, methods=["GET"]),
@@ -166,19 +158,16 @@ def application(collections: Collections, token: str, hosts: frozenset[str]) -> 
         Route("/collections/{name}/exists", exists, methods=["GET"]),
         Route("/collections/{name}", create, methods=["PUT"]),
         Route("/collections/{name}", remove, methods=["DELETE"]),
-        reads("", calls.info, "GET"),
-        reads("/points", calls.retrieve),
-        reads("/points/scroll", calls.scroll),
-        reads("/points/count", calls.count),
-        reads("/points/query", calls.query),
-        reads("/points/query/batch", calls.query_batch),
-        writes("/points", calls.upsert, "PUT"),
-        writes("/points/delete", calls.delete),
-        writes("/points/vectors", calls.update_vectors, "PUT"),
-        writes("/points/payload", calls.set_payload),
-        writes("/points/payload", calls.overwrite_payload, "PUT"),
-        writes("/index", calls.create_index, "PUT"),
-        Route("/collections/{name}/index/{field}", drop_index, methods=["DELETE"]),
+        reads("", calls.info, wire.Nothing, "GET"),
+        reads("/points", calls.retrieve, wire.Retrieve),
+        reads("/points/scroll", calls.scroll, wire.Scroll),
+        reads("/points/count", calls.count, wire.Count),
+        reads("/points/query/batch", calls.query_batch, wire.Queries),
+        writes("/points", calls.upsert, wire.Points, "PUT"),
+        writes("/points/delete", calls.delete, wire.Ids),
+        writes("/points/vectors", calls.update_vectors, wire.Vectors, "PUT"),
+        writes("/points/payload", calls.set_payload, wire.SetPayload),
+        writes("/index", calls.create_index, wire.Index, "PUT"),
     ]
     app = Starlette(
         routes=routes,
@@ -195,18 +184,13 @@ def application(collections: Collections, token: str, hosts: frozenset[str]) -> 
 # --- requests in, errors out ---
 
 
-async def _json(request: Request) -> Any:
+async def _body(request: Request) -> bytearray:
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
         if len(body) > MAX_BODY_BYTES:
             raise _TooLarge(f"Wrong input: a body may hold at most {MAX_BODY_BYTES} bytes")
-    if not body:
-        return {}
-    try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError as why:
-        raise wire.BadRequest(f"Format error in JSON body: {why}") from why
+    return body
 
 
 def _error(status: int, message: str) -> Response:
@@ -285,7 +269,7 @@ async def _flush_when_quiet(collections: Collections) -> None:
                         collection.unflushed += 1
                         log.exception("collection %s was not flushed", collection.name)
         if flushed:
-            await asyncio.to_thread(give_back)
+            await asyncio.to_thread(return_freed_memory)
 
 
 def serve(folder: Path, token: str, *, port: int = 0, uds: Path | None = None) -> None:

@@ -24,13 +24,14 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import orjson
 import qdrant_edge as edge
 
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
+from memctl.infra.vectors.wire import Description
 
 log = logging.getLogger("memctl.vectors")
 
@@ -81,7 +82,7 @@ class Collection:
 
     name: str
     folder: Path
-    description: dict[str, Any]
+    description: Description
     dense: dict[str, int]
     sparse: frozenset[str]
     shard: edge.EdgeShard
@@ -147,14 +148,14 @@ class Collections:
         """Names of the folders that were set aside, `NAME.TIME`, oldest first by name."""
         return sorted(path.name for path in self._damaged.iterdir())
 
-    def create(self, name: str, description: dict[str, Any], config: edge.EdgeConfig) -> Collection:
+    def create(self, name: str, description: Description, config: edge.EdgeConfig) -> Collection:
         """Make a collection; `description` is what was asked for, kept so that it can be returned."""
         made = self._tmp / f"{name}.{uuid.uuid4().hex}"
         (made / SHARD).mkdir(mode=0o700, parents=True)
         shard = edge.EdgeShard.create(str(made / SHARD), config)
         shard.flush()
         shard.close()
-        (made / _DESCRIPTION).write_bytes(orjson.dumps({"format": _FORMAT, **description}))
+        (made / _DESCRIPTION).write_bytes(msgspec.json.encode({"format": _FORMAT, **msgspec.to_builtins(description)}))
         _sync_tree(made)
         path = self._live / name
         made.rename(path)
@@ -241,8 +242,8 @@ def _load(path: Path) -> Collection:
     try:
         _finish_replacing(path)
         description = described(path)
-        dense = {name: int(params["size"]) for name, params in description["dense"].items()}
-        sparse = frozenset(description["sparse"])
+        dense = {name: params.size for name, params in description.dense.items()}
+        sparse = frozenset(description.sparse)
         unindexed = _checked(path)
         shard = edge.EdgeShard.load(str(path / SHARD))
     except (KeyError, TypeError, ValueError, AttributeError, FileNotFoundError, NotADirectoryError) as why:
@@ -262,10 +263,9 @@ def _load(path: Path) -> Collection:
     return found
 
 
-def described(folder: Path) -> dict[str, Any]:
+def described(folder: Path) -> Description:
     """What a collection's folder says it was created by."""
-    description: dict[str, Any] = orjson.loads((folder / _DESCRIPTION).read_bytes())
-    return description
+    return msgspec.json.decode((folder / _DESCRIPTION).read_bytes(), type=Description)
 
 
 def _finish_replacing(path: Path) -> None:

@@ -1,26 +1,23 @@
 """Qdrant's REST bodies, translated to the engine's objects and back.
 
-Only what memctl and its tests use of the API is translated. A field that is not known here is refused by name, never
-ignored: a filter that silently lost a condition would show one project's memory to another.
+Only what memctl uses of the API is translated. A field that is not known here is refused by name, never ignored: a
+filter that silently lost a condition would show one project's memory to another.
 """
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, TypeVar
+from uuid import UUID
 
+import msgspec
 import qdrant_edge as edge
+from msgspec import Meta, Struct
 
-from memctl.domain.support import patterns
-
-JsonObject = dict[str, Any]
+T = TypeVar("T")
 
 _F32_MAX = 3.4028234663852886e38
-_U32_MAX = 0xFFFF_FFFF
 _MAX_LIMIT = 100_000  # points of an answer, so that it fits into memory
-_MAX_DEPTH = 16  # of filters within filters, far within what the interpreter can follow
-_CANONICAL = patterns.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # a UUID, as it is written
 _INDEXED_FROM_KB = 5_000  # vectors of a segment that has a graph; those of a smaller one are looked through one by one
 # Vectors of what a filter leaves that are looked through one by one (26,000 of 384 dimensions, 2 ms). Of fewer a graph
 # loses more the fewer they are: of 10,000 in 100,000, as of two worktrees, four in ten of the best were not found.
@@ -29,16 +26,12 @@ _FULL_SCAN_KB = 20_000
 # of each field, the engine's other remedy, took two thirds of a build and found less.
 _ACORN_UP_TO = 0.5
 _OVERSAMPLED = 1.5  # so many times the points that are asked for are scored by the vectors themselves
-_DISTANCES = {kind: getattr(edge.Distance, kind) for kind in ("Cosine", "Euclid", "Dot", "Manhattan")}
-_DATATYPES = {"float32": "Float32", "float16": "Float16", "uint8": "Uint8"}
-_INDEXES: dict[str, Callable[..., Any]] = {
-    "keyword": edge.KeywordIndexParams,
-    "integer": edge.IntegerIndexParams,
-    "float": edge.FloatIndexParams,
-    "bool": edge.BoolIndexParams,
-    "datetime": edge.DatetimeIndexParams,
-    "uuid": edge.UuidIndexParams,
-}
+
+Float32 = Annotated[float, Meta(ge=-_F32_MAX, le=_F32_MAX)]
+Limit = Annotated[int, Meta(ge=1, le=_MAX_LIMIT)]
+Json = dict[str, Any]
+OfEngine = Any
+"""A condition as the engine takes it: of its many classes this server makes three."""
 
 
 class Refused(Exception):
@@ -57,80 +50,72 @@ class BadRequest(Refused):
     """A body that Qdrant would refuse, or that uses a part of its API that this server does not have."""
 
 
-def take(body: object, where: str, required: Iterable[str] = (), optional: Iterable[str] = ()) -> JsonObject:
-    """The fields of a JSON object, absent and null ones as None. Any other field is refused."""
-    if not isinstance(body, dict):
-        raise BadRequest(f"{where} must be an object")
-    fields = dict.fromkeys([*required, *optional]) | {key: value for key, value in body.items() if value is not None}
-    if unknown := fields.keys() - {*required, *optional}:
-        raise BadRequest(f"{where}: not supported by this server: {', '.join(sorted(unknown))}")
-    for name in required:
-        if fields[name] is None:
-            raise BadRequest(f"{where}: missing field `{name}`")
-    return fields
+class Body(Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of what is sent."""
 
 
-def items(value: object, where: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise BadRequest(f"{where} must be a list")
-    return value
+class Nothing(Body, frozen=True):
+    """What is sent where nothing is."""
 
 
-def integer(value: object, where: str, default: int, low: int = 0, high: int = _MAX_LIMIT) -> int:
-    if value is None:
-        return default
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise BadRequest(f"{where} must be an integer from {low} to {high}")
-    return value
-
-
-def _number(value: object, where: str) -> float:
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
-        raise BadRequest(f"{where} must be a number")
-    return float(value)
-
-
-def _text(value: object, where: str) -> str:
-    if not isinstance(value, str):
-        raise BadRequest(f"{where} must be a string")
-    return value
+def parsed(content: bytes | bytearray, of: type[T]) -> T:
+    """What was sent, as that body. Raises: BadRequest."""
+    try:
+        return msgspec.json.decode(content or b"{}", type=of)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as why:
+        raise BadRequest(f"Format error in JSON body, or not supported by this server: {why}") from why
 
 
 # --- collections ---
 
 
-def description(body: object) -> JsonObject:
-    """What a collection is to hold, from the body of its creation: `{"dense": {name: params}, "sparse": {name: ...}}`.
+class VectorParams(Body, frozen=True):
+    """A dense vector of each point."""
 
-    The unnamed vector of Qdrant has the name "".
-    """
-    fields = take(body, "collection", optional=("vectors", "sparse_vectors", "on_disk_payload"))
-    vectors = fields["vectors"] or {}
-    if isinstance(vectors, dict) and "size" in vectors:
-        vectors = {"": vectors}
-    dense, sparse = {}, {}
-    for name, params in take(vectors, "vectors", optional=vectors).items():
-        given = take(params, f"vector `{name}`", ("size", "distance"), ("datatype", "on_disk"))
-        size = integer(given["size"], "size", 0, low=1, high=65_536)
-        if given["distance"] not in _DISTANCES:
-            raise BadRequest(f"distance must be one of {', '.join(_DISTANCES)}")
-        datatype = given["datatype"] or "float32"
-        if datatype not in _DATATYPES:
-            raise BadRequest(f"datatype must be one of {', '.join(_DATATYPES)}")
-        dense[name] = {"size": size, "distance": given["distance"], "datatype": datatype}
-    given_sparse = fields["sparse_vectors"] or {}
-    for name, params in take(given_sparse, "sparse_vectors", optional=given_sparse).items():
-        given = take(params, f"sparse vector `{name}`", optional=("modifier", "index"))
-        take(given["index"] or {}, "index", optional=("on_disk",))
-        if given["modifier"] not in (None, "none", "idf"):
-            raise BadRequest("modifier must be none or idf")
-        sparse[name] = {"modifier": given["modifier"] or "none"}
-    if not dense and not sparse:
-        raise BadRequest("a collection needs at least one vector")
-    return {"dense": dense, "sparse": sparse}
+    size: Annotated[int, Meta(ge=1, le=65_536)]
+    distance: Literal["Cosine", "Euclid", "Dot", "Manhattan"]
+    datatype: Literal["float32", "float16", "uint8"] = "float32"
+    on_disk: bool = True
 
 
-def shard_config(described: JsonObject, *, indexed: bool = False) -> edge.EdgeConfig:
+class SparseParams(Body, frozen=True):
+    """A sparse vector of each point."""
+
+    modifier: Literal["none", "idf"] = "none"
+
+
+class Description(Struct, frozen=True):
+    """What a collection is to hold, by names of vectors."""
+
+    dense: dict[str, VectorParams]
+    sparse: dict[str, SparseParams]
+
+
+class Create(Body, frozen=True):
+    """A collection to be made."""
+
+    vectors: dict[str, VectorParams] = {}
+    sparse_vectors: dict[str, SparseParams] = {}
+
+
+class KeywordSchema(Body, frozen=True):
+    """An index over words."""
+
+    type: Literal["keyword"]
+    is_tenant: bool = False
+
+
+class Index(Body, frozen=True):
+    """An index over a field of payloads."""
+
+    field_name: str
+    field_schema: Literal["keyword", "integer"] | KeywordSchema
+
+
+_DATATYPES = {"float32": "Float32", "float16": "Float16", "uint8": "Uint8"}
+
+
+def shard_config(described: Description, *, indexed: bool = False) -> edge.EdgeConfig:
     """How the engine is to hold a collection; `indexed` as a process that builds indexes wants it."""
     # One thread: a build has all the time it needs, and others want the machine.
     graph = edge.HnswIndexConfig(16, 100, _FULL_SCAN_KB, max_indexing_threads=1, payload_m=0, memory=edge.Memory.Cold)
@@ -141,20 +126,20 @@ def shard_config(described: JsonObject, *, indexed: bool = False) -> edge.EdgeCo
     return edge.EdgeConfig(
         vectors={
             name: edge.EdgeVectorParams(
-                params["size"],
-                _DISTANCES[params["distance"]],
-                datatype=getattr(edge.VectorStorageDatatype, _DATATYPES[params["datatype"]]),
+                params.size,
+                getattr(edge.Distance, params.distance),
+                datatype=getattr(edge.VectorStorageDatatype, _DATATYPES[params.datatype]),
                 memory=edge.Memory.Cold,
                 hnsw_config=graph if indexed else None,
-                quantization_config=bytewise if indexed and params["datatype"] != "uint8" else None,
+                quantization_config=bytewise if indexed and params.datatype != "uint8" else None,
             )
-            for name, params in described["dense"].items()
+            for name, params in described.dense.items()
         },
         sparse_vectors={
             name: edge.EdgeSparseVectorParams(
-                modifier=edge.Modifier.Idf if params["modifier"] == "idf" else None, memory=edge.Memory.Cold
+                modifier=edge.Modifier.Idf if params.modifier == "idf" else None, memory=edge.Memory.Cold
             )
-            for name, params in described["sparse"].items()
+            for name, params in described.sparse.items()
         },
         hnsw_config=graph if indexed else None,
         optimizers=edge.EdgeOptimizersConfig(indexing_threshold=_INDEXED_FROM_KB) if indexed else None,
@@ -164,8 +149,9 @@ def shard_config(described: JsonObject, *, indexed: bool = False) -> edge.EdgeCo
     )
 
 
-def collection_info(described: JsonObject, info: edge.ShardInfo) -> JsonObject:
-    dense = described["dense"]
+def collection_info(described: Description, info: edge.ShardInfo) -> Json:
+    """A collection as the official client reads it."""
+    vectors = msgspec.to_builtins(described)
     return {
         "status": "green",
         "optimizer_status": "ok",
@@ -173,7 +159,7 @@ def collection_info(described: JsonObject, info: edge.ShardInfo) -> JsonObject:
         "points_count": info.points_count,
         "segments_count": info.segments_count,
         "config": {
-            "params": {"vectors": dense.get("", dense), "sparse_vectors": described["sparse"], "on_disk_payload": True},
+            "params": {"vectors": vectors["dense"], "sparse_vectors": vectors["sparse"], "on_disk_payload": True},
             # Required by the client's model; graph indexes are built by another process (`indexing`).
             "hnsw_config": {"m": 0, "ef_construct": 0, "full_scan_threshold": 0},
             "optimizer_config": {"default_segment_number": 1, "flush_interval_sec": 0},
@@ -185,138 +171,89 @@ def collection_info(described: JsonObject, info: edge.ShardInfo) -> JsonObject:
     }
 
 
-def field_index(body: object) -> edge.UpdateOperation:
-    fields = take(body, "index", ("field_name", "field_schema"))
-    schema = fields["field_schema"]
-    params = {"type": schema} if isinstance(schema, str) else take(schema, "field_schema", ("type",), _INDEX_OPTIONS)
-    kind = params.pop("type")
-    if kind not in _INDEXES:
-        raise BadRequest(f"field_schema must be one of {', '.join(_INDEXES)}")
-    given = {name: value for name, value in params.items() if value is not None}
-    try:
-        index = _INDEXES[kind](**given, memory=edge.Memory.Cold)
-    except TypeError as why:
-        raise BadRequest(f"field_schema: {why}") from why
-    return edge.UpdateOperation.create_field_index(_text(fields["field_name"], "field_name"), index)
-
-
-_INDEX_OPTIONS = ("is_tenant", "is_principal", "lookup", "range")
+def field_index(body: Index) -> edge.UpdateOperation:
+    """The index that is to be made."""
+    name, schema = body.field_name, body.field_schema
+    if schema == "integer":
+        return edge.UpdateOperation.create_field_index(name, edge.IntegerIndexParams(memory=edge.Memory.Cold))
+    tenant = isinstance(schema, KeywordSchema) and schema.is_tenant
+    params = edge.KeywordIndexParams(is_tenant=tenant, memory=edge.Memory.Cold)
+    return edge.UpdateOperation.create_field_index(name, params)
 
 
 # --- points ---
 
 
-def point_id(value: object) -> int | str:
-    """An unsigned integer or a UUID in its canonical form."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 64:
-        return value
-    if isinstance(value, str):
-        if _CANONICAL.fullmatch(value):  # as memctl writes them: a hundred in a search, which parsing takes a while for
-            return value
-        try:
-            return str(uuid.UUID(value))
-        except ValueError:
-            pass
-    raise BadRequest(f"{value!r} is not a point id: an unsigned integer or a UUID is")
+class Sparse(Body, frozen=True):
+    """A sparse vector."""
+
+    indices: list[Annotated[int, Meta(ge=0, le=0xFFFF_FFFF)]]
+    values: list[Float32]
 
 
-def point_ids(value: object, where: str = "points") -> list[int | str]:
-    return [point_id(item) for item in items(value, where)]
+class PointVectors(Body, frozen=True):
+    """A point's id and vectors, by name."""
+
+    id: UUID
+    vector: dict[str, list[Float32] | Sparse]
 
 
-def dense_vector(value: object, dimensions: int | None, where: str) -> list[float]:
-    vector = items(value, where)
-    if dimensions is not None and len(vector) != dimensions:
+class Point(PointVectors, frozen=True):
+    """A whole point."""
+
+    payload: Json = {}
+
+
+class Points(Body, frozen=True):
+    """Points to be put in place whole."""
+
+    points: list[Point]
+
+
+class Vectors(Body, frozen=True):
+    """Vectors to be added to points that are there."""
+
+    points: list[PointVectors]
+
+
+class Ids(Body, frozen=True):
+    """Points to be deleted."""
+
+    points: list[UUID]
+
+
+class SetPayload(Ids, frozen=True):
+    """Fields of the payload of points."""
+
+    payload: Json
+
+
+def points(body: Points, dense: Mapping[str, int], sparse: frozenset[str]) -> list[edge.Point]:
+    """The points of an upsert."""
+    return [refusing(edge.Point, point.id, vectors(point, dense, sparse), point.payload) for point in body.points]
+
+
+def vectors(point: PointVectors, dense: Mapping[str, int], sparse: frozenset[str]) -> Json:
+    """The vectors of one point, checked whole, because the engine applies a batch up to the first point it refuses."""
+    for name, vector in point.vector.items():
+        if name not in (sparse if isinstance(vector, Sparse) else dense):
+            raise BadRequest(f"Wrong input: Not existing vector name error: {name}")
+    return {name: vector_of(vector, dense.get(name)) for name, vector in point.vector.items()}
+
+
+def vector_of(vector: list[float] | Sparse, dimensions: int | None) -> list[float] | edge.SparseVector:
+    """A vector as the engine takes it."""
+    if isinstance(vector, Sparse):
+        if not len(set(vector.indices)) == len(vector.indices) == len(vector.values):
+            raise BadRequest("a sparse vector has unique indices, and as many values")
+        return edge.SparseVector(vector.indices, vector.values)
+    if len(vector) != dimensions:
         raise BadRequest(f"Wrong input: Vector dimension error: expected dim: {dimensions}, got {len(vector)}")
-    _check_numbers(vector, where)
     return vector
 
 
-def sparse_vector(value: object, where: str) -> edge.SparseVector:
-    fields = take(value, where, ("indices", "values"))
-    indices, values = items(fields["indices"], where), items(fields["values"], where)
-    if len(indices) != len(values):
-        raise BadRequest(f"{where}: indices and values must be of one length")
-    if not all(type(index) is int and 0 <= index <= _U32_MAX for index in indices):
-        raise BadRequest(f"{where}: indices must be unsigned 32-bit integers")
-    if len(set(indices)) != len(indices):
-        raise BadRequest(f"{where}: indices must be unique")
-    _check_numbers(values, where)
-    return edge.SparseVector(indices, values)
-
-
-def _check_numbers(values: list[Any], where: str) -> None:
-    try:
-        if values and max(map(abs, values)) <= _F32_MAX:
-            return
-    except TypeError:
-        pass
-    if values:
-        raise BadRequest(f"{where} must hold finite 32-bit numbers only")
-
-
-def vectors(value: object, dense: Mapping[str, int], sparse: frozenset[str]) -> Any:
-    """The vectors of one point, checked whole, because the engine applies a batch up to the first point it refuses."""
-    if isinstance(value, list):
-        value = {"": value}
-    if not isinstance(value, dict):
-        raise BadRequest("vector must be a list, or an object of named vectors")
-    checked: dict[str, Any] = {}
-    for name, vector in value.items():
-        if name in dense:
-            checked[name] = dense_vector(vector, dense[name], f"vector `{name}`")
-        elif name in sparse:
-            checked[name] = sparse_vector(vector, f"vector `{name}`")
-        else:
-            raise BadRequest(f"Wrong input: Not existing vector name error: {name}")
-    return checked[""] if checked.keys() == {""} else checked
-
-
-def payload(value: object) -> JsonObject:
-    if not isinstance(value, dict):
-        raise BadRequest("payload must be an object")
-    return value
-
-
-def points(body: object, dense: Mapping[str, int], sparse: frozenset[str]) -> list[edge.Point]:
-    """The points of an upsert, given as `points` (records) or as `batch` (columns)."""
-    fields = take(body, "upsert", optional=("points", "batch"))
-    if fields["batch"] is not None:
-        rows = _rows(fields["batch"])
-    else:
-        listed = items(fields["points"], "points")
-        rows = [take(point, "point", ("id", "vector"), ("payload",)) for point in listed]
-    return [
-        _refusing(edge.Point, point_id(row["id"]), vectors(row["vector"], dense, sparse), payload(row["payload"] or {}))
-        for row in rows
-    ]
-
-
-def _rows(batch: object) -> list[JsonObject]:
-    fields = take(batch, "batch", ("ids", "vectors"), ("payloads",))
-    ids = items(fields["ids"], "ids")
-    columns = fields["vectors"]
-    if isinstance(columns, list):
-        columns = {"": columns}
-    columns = {
-        name: items(column, f"vectors `{name}`") for name, column in take(columns, "vectors", (), columns).items()
-    }
-    payloads = items(fields["payloads"] or [None] * len(ids), "payloads")
-    if any(len(column) != len(ids) for column in [*columns.values(), payloads]):
-        raise BadRequest("batch: ids, vectors and payloads must be of one length")
-    return [
-        {"id": ids[k], "vector": {name: column[k] for name, column in columns.items()}, "payload": payloads[k]}
-        for k in range(len(ids))
-    ]
-
-
-def point_vectors(body: object, dense: Mapping[str, int], sparse: frozenset[str]) -> list[edge.PointVectors]:
-    listed = items(take(body, "update", ("points",))["points"], "points")
-    rows = [take(point, "point", ("id", "vector")) for point in listed]
-    return [edge.PointVectors(point_id(row["id"]), vectors(row["vector"], dense, sparse)) for row in rows]
-
-
-def _refusing(make: Callable[..., Any], *args: Any, **named: Any) -> Any:
+def refusing(make: Callable[..., T], *args: object, **named: object) -> T:
+    """An object of the engine's. Raises: BadRequest where it is none."""
     try:
         return make(*args, **named)
     except (TypeError, ValueError, OverflowError) as why:
@@ -326,117 +263,122 @@ def _refusing(make: Callable[..., Any], *args: Any, **named: Any) -> Any:
 # --- filters and queries ---
 
 
-def condition_filter(value: object, depth: int = 0) -> edge.Filter | None:
-    if value is None:
+class Match(Body, frozen=True):
+    """One value, or any of several."""
+
+    value: str | int | bool | None = None
+    any: list[str | int] | None = None
+
+
+class Range(Body, frozen=True):
+    """The first value, and the first one beyond."""
+
+    gte: float | None = None
+    lt: float | None = None
+
+
+class Condition(Body, frozen=True):
+    """What must hold of a point: exactly one of a field's value or range, its id, or that it has a vector."""
+
+    key: str = ""
+    match: Match | None = None
+    range: Range | None = None
+    has_id: list[UUID] | None = None
+    has_vector: str | None = None
+
+
+class Filter(Body, frozen=True):
+    """Which points are meant."""
+
+    must: list[Condition] | None = None
+    should: list[Condition] | None = None
+    must_not: list[Condition] | None = None
+
+
+class Shown(Body, frozen=True, kw_only=True):
+    """What is to be shown of points."""
+
+    with_payload: bool | list[str] = True
+    with_vector: bool | list[str] = False
+
+    @property
+    def payload(self) -> Any:
+        shown = self.with_payload
+        return edge.PayloadSelector.Include(shown) if isinstance(shown, list) else shown
+
+
+class Retrieve(Shown, frozen=True, kw_only=True):
+    """Points by id."""
+
+    ids: list[UUID]
+
+
+class Scroll(Shown, frozen=True, kw_only=True):
+    """A page of points, in order of id."""
+
+    offset: UUID | None = None
+    limit: Limit = 10
+    filter: Filter | None = None
+
+
+class Count(Body, frozen=True):
+    """How many points there are."""
+
+    filter: Filter | None = None
+    exact: bool = True
+
+
+class SearchParams(Body, frozen=True):
+    """How a search is done."""
+
+    exact: bool = False
+
+
+class Query(Shown, frozen=True, kw_only=True):
+    """The points nearest to a vector."""
+
+    query: list[Float32] | Sparse
+    using: str
+    filter: Filter | None = None
+    limit: Limit = 10
+    params: SearchParams = SearchParams()
+
+
+class Queries(Body, frozen=True):
+    """Several searches at once."""
+
+    searches: list[Query]
+
+
+def condition_filter(given: Filter | None) -> edge.Filter | None:
+    """A filter as the engine takes it."""
+    if given is None:
         return None
-    if depth > _MAX_DEPTH:
-        raise BadRequest(f"filters nest at most {_MAX_DEPTH} deep")
-    fields = take(value, "filter", optional=("must", "should", "must_not", "min_should"))
-    clauses = {}
-    for clause in ("must", "should", "must_not"):
-        listed = fields[clause]
-        if listed is not None:
-            listed = listed if isinstance(listed, list) else [listed]
-            clauses[clause] = [_condition(item, depth) for item in listed]
-    least = None
-    if fields["min_should"] is not None:
-        given = take(fields["min_should"], "min_should", ("conditions", "min_count"))
-        conditions = [_condition(item, depth) for item in items(given["conditions"], "conditions")]
-        least = edge.MinShould(conditions, integer(given["min_count"], "min_count", 0))
-    return edge.Filter(**clauses, min_should=least)
+    return edge.Filter(_conditions(given.must), _conditions(given.should), _conditions(given.must_not))
 
 
-def _condition(value: object, depth: int) -> Any:
-    if not isinstance(value, dict):
-        raise BadRequest("a condition must be an object")
-    if "key" in value:
-        return _field_condition(value)
-    if "has_id" in value:
-        return edge.HasIdCondition(set(point_ids(take(value, "condition", ("has_id",))["has_id"], "has_id")))
-    if "has_vector" in value:
-        return edge.HasVectorCondition(_text(take(value, "condition", ("has_vector",))["has_vector"], "has_vector"))
-    for name, kind in (("is_empty", edge.IsEmptyCondition), ("is_null", edge.IsNullCondition)):
-        if name in value:
-            key = take(take(value, "condition", (name,))[name], name, ("key",))["key"]
-            return _refusing(kind, _text(key, "key"))
-    return condition_filter(value, depth + 1)
+def _conditions(given: list[Condition] | None) -> list[OfEngine] | None:
+    return None if given is None else list(map(_condition, given))
 
 
-def _field_condition(value: JsonObject) -> edge.FieldCondition:
-    fields = take(value, "condition", ("key",), ("match", "range"))
-    if (fields["match"] is None) == (fields["range"] is None):
-        raise BadRequest("a field condition has either `match` or `range`")
-    named: dict[str, Any] = {}
-    if fields["match"] is not None:
-        match = take(fields["match"], "match", optional=("value", "any", "except"))
-        given = [(name, wanted) for name, wanted in match.items() if wanted is not None]
-        if len(given) != 1:
-            raise BadRequest("match has exactly one of `value`, `any`, `except`")
-        name, wanted = given[0]
-        kinds: dict[str, Any] = {"value": edge.MatchValue, "any": edge.MatchAny, "except": edge.MatchExcept}
-        named["match"] = _refusing(kinds[name], wanted)
-    else:
-        bounds = take(fields["range"], "range", optional=("lt", "gt", "lte", "gte"))
-        named["range"] = edge.RangeFloat(
-            **{name: _number(bound, name) for name, bound in bounds.items() if bound is not None}
-        )
-    return _refusing(edge.FieldCondition, _text(fields["key"], "key"), **named)  # type: ignore[no-any-return]
-
-
-def selector(value: object) -> Any:
-    """`with_payload` as the engine takes it."""
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, list):
-        return edge.PayloadSelector.Include([_text(key, "with_payload") for key in value])
-    fields = take(value, "with_payload", optional=("include", "exclude"))
-    if fields["include"] is not None and fields["exclude"] is None:
-        return selector(fields["include"])
-    if fields["exclude"] is not None and fields["include"] is None:
-        return edge.PayloadSelector.Exclude([_text(key, "exclude") for key in items(fields["exclude"], "exclude")])
-    raise BadRequest("with_payload has either `include` or `exclude`")
-
-
-def vector_selector(value: object) -> bool | list[str]:
-    if value is None or isinstance(value, bool):
-        return bool(value)
-    return [_text(name, "with_vector") for name in items(value, "with_vector")]
-
-
-_OF_QUERY = (
-    "query", "using", "filter", "params", "score_threshold", "limit", "offset", "with_vector", "with_payload",
-)  # fmt: skip
-
-
-def query_request(body: object, dense: Mapping[str, int]) -> edge.QueryRequest:
-    fields = take(body, "query", optional=_OF_QUERY)
-    threshold = fields["score_threshold"]
-    return _refusing(  # type: ignore[no-any-return]
-        edge.QueryRequest,
-        limit=integer(fields["limit"], "limit", 10),
-        offset=integer(fields["offset"], "offset", 0),
-        with_vector=vector_selector(fields["with_vector"]),
-        with_payload=selector(fields["with_payload"]) or False,
-        query=_scoring(fields["query"], fields["using"], dense),
-        filter=condition_filter(fields["filter"]),
-        score_threshold=None if threshold is None else _number(threshold, "score_threshold"),
-        params=_search_params(fields["params"]),
-    )
-
-
-def _scoring(value: object, using: object, dense: Mapping[str, int]) -> Any:
-    if value is None:
-        return None
-    name = "" if using is None else _text(using, "using")
-    if isinstance(value, list):
-        return edge.Query.Nearest(dense_vector(value, dense.get(name), "query"), using=name or None)
-    if not isinstance(value, dict):
-        raise BadRequest("a query by point id is not supported by this server")
-    if "nearest" in value:
-        return _scoring(take(value, "query", ("nearest",))["nearest"], using, dense)
-    if "indices" in value:
-        return edge.Query.Nearest(sparse_vector(value, "query"), using=name or None)
-    raise BadRequest(f"this kind of query is not supported by this server: {', '.join(sorted(value))}")
+def _condition(given: Condition) -> OfEngine:
+    of_field = [each for each in (given.match, given.range) if each is not None]
+    if len([*of_field, *(each for each in (given.has_id, given.has_vector) if each is not None)]) != 1:
+        raise BadRequest("a condition has exactly one of `match`, `range`, `has_id`, `has_vector`")
+    if bool(given.key) != bool(of_field):
+        raise BadRequest("`match` and `range` are of a `key`")
+    if given.has_id is not None:
+        return edge.HasIdCondition(set(given.has_id))
+    if given.has_vector is not None:
+        return edge.HasVectorCondition(given.has_vector)
+    if given.range is not None:
+        return edge.FieldCondition(given.key, range=edge.RangeFloat(gte=given.range.gte, lt=given.range.lt))
+    assert given.match is not None
+    value, any_of = given.match.value, given.match.any
+    if (value is None) == (any_of is None):
+        raise BadRequest("match has exactly one of `value`, `any`")
+    wanted = refusing(edge.MatchAny, any_of) if any_of is not None else refusing(edge.MatchValue, value)
+    return edge.FieldCondition(given.key, match=wanted)
 
 
 _EXACT = edge.QuantizationSearchParams(ignore=True)
@@ -444,44 +386,35 @@ _RESCORED = edge.QuantizationSearchParams(rescore=True, oversampling=_OVERSAMPLE
 _ACORN = edge.AcornSearchParams(enable=True, max_selectivity=_ACORN_UP_TO)
 
 
-def _search_params(value: object) -> edge.SearchParams:
-    fields = take({} if value is None else value, "params", optional=("hnsw_ef", "exact", "indexed_only", "idf"))
-    idf = None
-    if fields["idf"] is not None:
-        idf = edge.IdfParams(condition_filter(take(fields["idf"], "idf", optional=("corpus",))["corpus"]))
-    return _refusing(  # type: ignore[no-any-return]
-        edge.SearchParams,
-        hnsw_ef=fields["hnsw_ef"],
-        exact=bool(fields["exact"]),
-        quantization=_EXACT if fields["exact"] else _RESCORED,
-        acorn=_ACORN,
-        indexed_only=bool(fields["indexed_only"]),
-        idf=idf,
+def query_request(asked: Query, dense: Mapping[str, int]) -> edge.QueryRequest:
+    """A search as the engine takes it."""
+    exact = asked.params.exact
+    return edge.QueryRequest(
+        limit=asked.limit,
+        with_vector=asked.with_vector,
+        with_payload=asked.payload,
+        query=edge.Query.Nearest(vector_of(asked.query, dense.get(asked.using)), using=asked.using),
+        filter=condition_filter(asked.filter),
+        params=edge.SearchParams(exact=exact, quantization=_EXACT if exact else _RESCORED, acorn=_ACORN),
     )
 
 
-# --- answers: ids are whole numbers and UUIDs, both of which orjson writes ---
+# --- answers: ids are UUIDs, which orjson writes ---
 
 
-def _vector_json(value: Any) -> Any:
-    if isinstance(value, edge.SparseVector):
-        return {"indices": value.indices, "values": value.values}
-    if isinstance(value, dict):
-        return {name: _vector_json(vector) for name, vector in value.items()}
-    return value
-
-
-def record(found: edge.Record) -> JsonObject:
-    response: JsonObject = {"id": found.id, "payload": found.payload}
-    if found.vector is not None:
-        response["vector"] = _vector_json(found.vector)
+def record(found: edge.Record | edge.ScoredPoint) -> Json:
+    """A point as it is listed."""
+    response: Json = {"id": found.id, "payload": found.payload}
+    if isinstance(found.vector, dict):
+        response["vector"] = {
+            name: {"indices": vector.indices, "values": vector.values}
+            if isinstance(vector, edge.SparseVector)
+            else vector
+            for name, vector in found.vector.items()
+        }
     return response
 
 
-def scored(found: edge.ScoredPoint) -> JsonObject:
-    response: JsonObject = {"id": found.id, "version": found.version, "score": found.score}
-    if found.payload is not None:
-        response["payload"] = found.payload
-    if found.vector is not None:
-        response["vector"] = _vector_json(found.vector)
-    return response
+def scored(found: edge.ScoredPoint) -> Json:
+    """A point as it was found."""
+    return {**record(found), "version": found.version, "score": found.score}

@@ -26,7 +26,7 @@ from memctl.domain.events.observations import ToolReturned, session_stream, tran
 from memctl.infra.database import connect
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
-from memctl.infra.log.read import read_streams, read_stretch
+from memctl.infra.log.read import read_range, read_streams
 
 SIZES = (100, 1500)
 """Characters of text in a payload."""
@@ -98,7 +98,7 @@ class _Ours(_Side):
     def read_all(self) -> int:
         at, read = Position(0), 0
         upto = move_mark(self.connection)
-        while found := read_stretch(self.connection, at, upto, limit=2000).events:
+        while found := read_range(self.connection, at, upto, limit=2000).events:
             at, read = found[-1].position, read + len(found)
         return read
 

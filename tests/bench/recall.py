@@ -1,4 +1,5 @@
-"""How often search finds what answers a question, and how often simple peers do in the same run: `memctl eval`.
+"""How often search finds what answers a question, and how often simple peers do in the same run:
+`tests/eval/retrieval.py`.
 
     python tests/bench/recall.py [--limit N] [--json FILE]
 
@@ -28,9 +29,9 @@ SHOWN = ("hit@1", "hit@5", "hit@10", "recall@10", "mrr")
 
 
 def asked(file: Path, limit: int | None) -> list[dict[str, Any]]:
-    """What `memctl eval` tells of each data set in a file."""
+    """What is reported of each data set in a file."""
     few = [] if limit is None else ["--limit", str(limit)]
-    line = [str(Path(sys.executable).with_name("memctl")), "eval", str(file), "--json", *few]
+    line = [sys.executable, str(Path(__file__).parents[1] / "eval" / "retrieval.py"), str(file), *few]
     found: list[dict[str, Any]] = json.loads(subprocess.run(line, check=True, stdout=subprocess.PIPE).stdout)
     return found
 

@@ -23,9 +23,11 @@ from processes import memctl, signal_all
 from waiting import until
 from working import caught_up, prove
 
+from memctl.api.write.door import listens_again
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import PromptSubmitted, event_id_of
 from memctl.infra.database import DatabaseUnavailable, connect, outage
+from memctl.infra.hooks.spool import Delivery, refusals, spool
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import migrate
 from memctl.infra.readmodels import generations
@@ -36,7 +38,7 @@ DISK = 220 * 1024 * 1024
 
 
 @pytest.mark.skipif(INSIDE in os.environ, reason="this is the inside")
-@pytest.mark.parametrize("inside", ["test_inside", "test_supervisor_inside"])
+@pytest.mark.parametrize("inside", ["test_inside", "test_supervisor_inside", "test_spool_inside"])
 def test_a_full_disk_loses_nothing_and_once_there_is_room_work_goes_on(tmp_path: Path, inside: str) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -183,3 +185,18 @@ def test_supervisor_inside(tmp_path: Path) -> None:
         assert written(program) > before
         assert supervisor.poll() is None
         supervisor.terminate()
+
+
+@pytest.mark.skipif(INSIDE not in os.environ, reason="run by the test above, where a small disk is mounted")
+def test_spool_inside() -> None:
+    disk = Path(os.environ[INSIDE])
+    listens_again(disk)  # as a door does that begins
+    ballast = disk / "ballast"
+    fill(ballast, but=0)
+    for number in range(3):
+        with pytest.raises(OSError, match="No space left"):
+            spool(disk / "spool", Delivery(f"{number:032x}", 1, "claude-code", "", b"x" * 20_000))
+    told = refusals(disk / "spool")
+    ballast.unlink()
+    assert told is not None
+    assert told.deliveries == 3

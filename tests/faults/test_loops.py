@@ -299,7 +299,7 @@ def test_a_processor_s_work_that_never_ended_failed_and_is_given_up_in_the_end(l
         claimed = processing.claim(log, 1, "consolidator", "memory 7", "digest")
         assert claimed is not None
         assert claimed.attempt == attempt
-        set_aside(log, guard.Before((stuck,), (stuck,), 1))
+        set_aside(log, guard.EarlierProcesses((stuck,), (stuck,), 1))
         assert processing.claim(log, 1, "consolidator", "memory 7", "digest") is None
         with pytest.raises(processing.WorkLost):
             processing.done(log, claimed, {})
@@ -310,7 +310,7 @@ def test_a_processor_s_work_that_never_ended_failed_and_is_given_up_in_the_end(l
 def test_a_step_that_never_ends_is_said_of_its_shard(log: Connection) -> None:
     live = generations.live(log)
     stuck = guard.Stuck(Work("stage 1", "0", generation=live.stage1), 0, "memctl.infra.log.read:5 read", 31.0)
-    set_aside(log, guard.Before((stuck,), (stuck,), 1))
+    set_aside(log, guard.EarlierProcesses((stuck,), (stuck,), 1))
     (halt,) = dead_letters.halts(log, live)
     assert (halt.stage, halt.error) == (1, "NoProgress")
     assert "memctl.infra.log.read:5 read" in halt.message

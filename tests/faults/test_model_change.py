@@ -36,7 +36,7 @@ from memctl.infra.settings import load_settings
 from memctl.infra.vectors import drift, outbox, store
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.store import point_digests
-from memctl.workers.folding.outbox import Outbox, OutboxLoop, Scrub, drop_collections, drop_leftovers, switched
+from memctl.workers.folding.outbox import DriftScan, Outbox, OutboxLoop, drop_collections, drop_leftovers, switched
 from memctl.workers.rebuild.replay import replay, rollback
 
 NOW = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
@@ -80,7 +80,7 @@ def complete(connection: Connection, client: QdrantClient, *embedders: Embedder)
 
 def settle(connection: Connection, client: QdrantClient) -> None:
     """Go on until the model that is filled serves."""
-    scrub = Scrub(connection, client)
+    scrub = DriftScan(connection, client)
     while vector_models.models(connection).filling is not None:
         complete(connection, client)
         scrub.step(live(connection))
@@ -157,7 +157,7 @@ def test_killed_at_any_statement_what_is_searched_is_whole_and_the_next_one_goes
 def test_points_are_embedded_newest_first_and_the_switch_waits_for_the_last_and_for_what_was_lost(
     memory: Connection, client: QdrantClient
 ) -> None:
-    points, scrub = begun(memory, client), Scrub(memory, client)
+    points, scrub = begun(memory, client), DriftScan(memory, client)
     of = outbox.collection_of(memory, live(memory), OTHERS.name)
     assert points.embed(NEW) == NEW.batch
     rows = [row for _, row in outbox.wanted(memory, live(memory), 1)]

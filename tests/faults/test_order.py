@@ -37,7 +37,7 @@ from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.redaction import prepare
 from memctl.projections import stage1
 from memctl.projections.kernel import projections
-from memctl.workers.erasure.erase import erase_round, nothing_rebuilt, with_twins, with_what_cites
+from memctl.workers.erasure.erase import erase_round, nothing_rebuilt, with_counterparts, with_what_cites
 from memctl.workers.erasure.forgetting import rounds
 from memctl.workers.folding import stage1 as folding1
 from memctl.workers.folding import stage2 as folding2
@@ -278,9 +278,11 @@ def forgotten(connection: Connection, ids: set[UUID], luck: random.Random) -> No
     with nothing_rebuilt(connection):
         begun = erase.receipt(connection, receipt)  # by whoever was stopped in between
         wanted = ids.union(begun.erased if begun else ())
-        found, stones = with_twins(connection, 1, with_what_cites(connection, 1, wanted))
+        found, stones = with_counterparts(connection, 1, with_what_cites(connection, 1, wanted))
         erase.begin(connection, 1, receipt, Scope(kind="id"), "", found)
-        erase.lay(connection, 1, receipt, [*stones, *(Tombstone(kind="event", value=str(id)) for id in found)])
+        erase.lay_tombstones(
+            connection, 1, receipt, [*stones, *(Tombstone(kind="event", value=str(id)) for id in found)]
+        )
         assert erase.settled(connection), "a writer that began before may tell it in another version"
         for _ in rounds(connection, 1, receipt, found):
             pass

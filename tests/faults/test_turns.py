@@ -21,7 +21,7 @@ from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
 from memctl.infra.readmodels import generations
-from memctl.workers.erasure.erase import erase_round, with_twins
+from memctl.workers.erasure.erase import erase_round, with_counterparts
 from memctl.workers.folding.drain import Drainer, catch_up
 from memctl.workers.folding.refold import refold
 from memctl.workers.folding.stage1 import Stage1
@@ -162,9 +162,9 @@ def test_a_state_is_kept_no_longer_where_events_that_it_was_made_of_were_changed
 
 def forget(log: Connection, event: NewEvent) -> None:
     receipt = UUID(int=7)
-    found, stones = with_twins(log, 1, {event_id_of(1, event.dedupe_key)})
+    found, stones = with_counterparts(log, 1, {event_id_of(1, event.dedupe_key)})
     erase.begin(log, 1, receipt, Scope(kind="id"), "", found)
-    erase.lay(log, 1, receipt, stones)
+    erase.lay_tombstones(log, 1, receipt, stones)
     erase_round(log, 1, receipt, found)
     erase.finish(log, receipt, {})
 

@@ -78,14 +78,14 @@ def test_missing_rows_are_named(memory: Connection) -> None:
 def test_a_changed_row_is_named(memory: Connection) -> None:
     (key,) = changed(
         memory,
-        "UPDATE memctl.bug_patterns_g2 SET row = row || '{\"unheard\": 1}'"
+        "UPDATE memctl.bug_patterns_g2 SET row = row || '{\"saving_was_off\": 1}'"
         " WHERE key = (SELECT min(key) FROM memctl.bug_patterns_g2) RETURNING key",
     )
     assert named(audit(memory)) == [f"bug_patterns:{key}: is not what its sources give"]
 
 
 DAMAGES = {
-    "changed": "UPDATE {table} SET row = row || '{{\"unheard\": 1}}' WHERE key = %(key)s",
+    "changed": "UPDATE {table} SET row = row || '{{\"saving_was_off\": 1}}' WHERE key = %(key)s",
     "gone": "DELETE FROM {table} WHERE key = %(key)s",
     "made up": "INSERT INTO {table} SELECT (jsonb_populate_record(t,"
     " jsonb_build_object('key', 'ghost-' || key, 'stream', 'ghost-' || %(stream)s::text))).* FROM {table} t"
@@ -208,7 +208,7 @@ def test_a_fact_that_is_gone_leaves_routes_that_are_named(memory: Connection) ->
 def test_what_is_parked_is_not_folded_again(memory: Connection) -> None:
     (key,) = changed(
         memory,
-        "UPDATE memctl.bug_patterns_g2 SET row = row || '{\"unheard\": 1}'"
+        "UPDATE memctl.bug_patterns_g2 SET row = row || '{\"saving_was_off\": 1}'"
         " WHERE key = (SELECT min(key) FROM memctl.bug_patterns_g2) RETURNING key",
     )
     live = generations.live(memory)

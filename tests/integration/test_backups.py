@@ -56,7 +56,7 @@ def settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
 def forgotten(connection: Connection) -> None:
     with connection.transaction():
         erase.begin(connection, 1, id := uuid4(), Scope(kind="id", id="x"), "")
-        erase.lay(connection, 1, id, [Tombstone(kind="event", value=str(uuid4()))])
+        erase.lay_tombstones(connection, 1, id, [Tombstone(kind="event", value=str(uuid4()))])
 
 
 def test_whoever_writes_receipts_last_has_read_what_was_forgotten_before(

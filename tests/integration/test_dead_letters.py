@@ -120,7 +120,7 @@ def faults() -> Iterator[set[str]]:
         text = fact.text + "\0" if poisoned("said nul", fact.text) else fact.text
         return Heard((*(row.texts if row is not None else ()), text))
 
-    kernel.handed_on.cache_clear()
+    kernel.stored_facts.cache_clear()
     stage1._stage1.cache_clear()
     yield found
     kernel._register.clear()
@@ -129,7 +129,7 @@ def faults() -> Iterator[set[str]]:
     event_module._by_name.update(by_name)
     event_module._by_class.clear()
     event_module._by_class.update(by_class)
-    kernel.handed_on.cache_clear()
+    kernel.stored_facts.cache_clear()
     stage1._stage1.cache_clear()
 
 

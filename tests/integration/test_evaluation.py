@@ -12,10 +12,12 @@ from embedding import Signs
 
 from memctl.api.evaluation import Asked, Dataset, Passage
 from memctl.api.evaluation.bench import indexed
-from memctl.api.evaluation.mem0 import lacking
-from memctl.api.evaluation.peers import left_out, peers
-from memctl.api.evaluation.running import Run, run
 from memctl.infra.embedders import NONE, Embedders
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "eval"))
+from mem0_peer import lacking
+from retrieval import run
+from search_peers import left_out, peers
 
 SAID = (
     "Shall we give the old boat a name?", "Marigold suits a boat.", *(f"The harbour opens at {n}." for n in range(30))
@@ -95,7 +97,7 @@ def test_mem0_answers_by_meaning_and_words_from_what_was_said_to_that_user_until
 
 
 def test_a_peer_that_cannot_be_asked_is_named_with_the_reason() -> None:
-    told = run(talk(), Run(embedders=Embedders(NONE)), lambda line: None)
+    told = run(talk(), Embedders(NONE))
     assert [system["name"] for system in told["systems"]] == ["memctl", "BM25, stemmed"]
     assert list(told["left_out"]) == ["mem0"]
     assert told["left_out"]["mem0"] == lacking(None)

@@ -383,14 +383,14 @@ def test_what_is_told_once_more_while_a_text_is_looked_up_goes_along(
     planned = forget.plan(reader_of(log, "default", OWNER), match=PHRASE)
     append(log, 1, [by_hook])
     log.execute("UPDATE memctl.spaces SET has_tombstones = true")  # else who lays the first one waits for another
-    stones = event_tombstones(by_hook.stream, by_hook.type, by_hook.occurred_at, by_hook.payload, has_twin=False)
+    stones = event_tombstones(by_hook.stream, by_hook.type, by_hook.occurred_at, by_hook.payload, has_counterpart=False)
     with (
         connect(database_url, name="forgetting") as mine,
         connect(database_url, autocommit=False) as laying,
         ThreadPoolExecutor(1) as pool,
     ):
         erase.begin(laying, 1, receipt := uuid4(), Scope(kind="id"), "")
-        erase.lay(laying, 1, receipt, stones)
+        erase.lay_tombstones(laying, 1, receipt, stones)
         forgetting = pool.submit(forget.forget, settings, mine, 1, planned, None)
         until(lambda: waits_for_a_lock(log, "forgetting"), "who lays a tombstone of what came since")
         assert append(log, 1, [by_line])[0].status == "new"
@@ -442,7 +442,7 @@ def test_an_append_that_began_before_the_tombstone_was_laid_is_waited_for(
         with connect(database_url) as other, other.transaction():
             erase.begin(other, 1, receipt := uuid4(), Scope(kind="session"), "")
             stone = Tombstone(kind="session", value=prompt(1).stream)
-            erase.lay(other, 1, receipt, [stone])
+            erase.lay_tombstones(other, 1, receipt, [stone])
         assert not erase.settled(log, patience_s=0.2)
         slow.commit()
         assert erase.settled(log)

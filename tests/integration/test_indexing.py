@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy
 import pytest
 import qdrant_edge as edge
@@ -20,10 +21,9 @@ from memctl.infra.vectors import indexing, shards, wire
 from memctl.infra.vectors.indexing import Outcome
 from memctl.infra.vectors.shards import SHARD, Collection, Collections
 
-DESCRIPTION = {
-    "dense": {"dense": {"size": 8, "distance": "Cosine", "datatype": "float16"}},
-    "sparse": {"sparse": {"modifier": "idf"}},
-}
+DESCRIPTION = wire.Description(
+    {"dense": wire.VectorParams(8, "Cosine", "float16")}, {"sparse": wire.SparseParams("idf")}
+)
 
 
 @contextmanager
@@ -267,7 +267,7 @@ def test_what_a_filter_leaves_is_found_in_an_index_and_scored_by_the_vectors_the
     chance = numpy.random.default_rng(3)
     centres = chance.normal(size=(40, 64))
     drawn = centres[chance.integers(0, 40, 6_000)] + 0.7 * chance.normal(size=(6_000, 64))
-    described = {"dense": {"dense": {"size": 64, "distance": "Cosine", "datatype": "float16"}}, "sparse": {}}
+    described = wire.Description({"dense": wire.VectorParams(64, "Cosine", "float16")}, {})
     shard = edge.EdgeShard.create(str(tmp_path), wire.shard_config(described, indexed=True))
     shard.update(edge.UpdateOperation.create_field_index("place", edge.KeywordIndexParams()))
     shard.update(
@@ -281,7 +281,8 @@ def test_what_a_filter_leaves_is_found_in_an_index_and_scored_by_the_vectors_the
     def ask(vector: list[float], **params: Any) -> dict[int, float]:
         body = {"query": vector, "using": "dense", "limit": 50, "params": params,
                 "filter": {"must": [{"key": "place", "match": {"value": "p3"}}]}}  # fmt: skip
-        return {point.id: point.score for point in shard.query(wire.query_request(body, {"dense": 64}))}
+        asked = msgspec.convert(body, wire.Query)
+        return {point.id: point.score for point in shard.query(wire.query_request(asked, {"dense": 64}))}
 
     shares = []
     for vector in drawn[:60].tolist():

@@ -25,7 +25,7 @@ from memctl.cli.capture.ingest import ingest as ingest_verb
 from memctl.domain.events.event import Position
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.mark import move_mark
-from memctl.infra.log.read import read_stretch
+from memctl.infra.log.read import read_range
 from memctl.infra.settings import Settings, load_settings
 from memctl.workers.folding.drain import Drainer, catch_up
 from memctl.workers.rebuild.replay import replay
@@ -68,8 +68,7 @@ def adds_up(account: Account) -> bool:
 
 def types(intake: IngestWriter) -> list[str]:
     return [
-        e.type
-        for e in read_stretch(intake.connection, Position(0), move_mark(intake.connection), limit=1_000_000).events
+        e.type for e in read_range(intake.connection, Position(0), move_mark(intake.connection), limit=1_000_000).events
     ]
 
 

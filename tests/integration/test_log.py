@@ -25,7 +25,7 @@ from memctl.infra.log.append import append
 from memctl.infra.log.audit import decoded
 from memctl.infra.log.mark import last_position, mark, mark_age, move_mark, position_at, slow_writers
 from memctl.infra.log.migrate import migrate
-from memctl.infra.log.read import read_events, read_stretch
+from memctl.infra.log.read import read_events, read_range
 from memctl.infra.log.spaces import space_id
 
 NUMBERS = itertools.count()
@@ -37,7 +37,7 @@ def log(database_url: str) -> Connection:
 
 
 def read_all(log: Connection) -> list[str]:
-    return [e.payload.text for e in read_stretch(log, Position(0), move_mark(log), limit=100_000).events]  # type: ignore[attr-defined]
+    return [e.payload.text for e in read_range(log, Position(0), move_mark(log), limit=100_000).events]  # type: ignore[attr-defined]
 
 
 def test_events_are_read_in_the_order_of_their_positions(log: Connection) -> None:
@@ -111,7 +111,7 @@ def test_another_payload_under_one_key_is_kept_beside_it_as_a_variant(log: Conne
     append(log, 1, [prompt(1, "one")])
     done = append(log, 1, [prompt(1, "one, grown"), prompt(1, "one, grown"), prompt(1, "one")])
     assert [entry.status for entry in done] == ["variant", "duplicate", "duplicate"]
-    first, variant = read_stretch(log, Position(0), move_mark(log), limit=10).events
+    first, variant = read_range(log, Position(0), move_mark(log), limit=10).events
     assert variant.variant_of == first.event_id
     assert variant.delivery_id == first.delivery_id
 
@@ -125,9 +125,7 @@ def test_whichever_variant_came_first_reading_by_id_gives_the_same_one(log: Conn
     texts = []
     for space in (1, team):
         ids = [
-            e.delivery_id
-            for e in read_stretch(log, Position(0), move_mark(log), limit=10).events
-            if e.space_id == space
+            e.delivery_id for e in read_range(log, Position(0), move_mark(log), limit=10).events if e.space_id == space
         ]
         texts += [e.payload.text for e in read_events(log, space, ids[:1]).values()]  # type: ignore[attr-defined]
     assert texts == ["the longer telling", "the longer telling"]
@@ -147,7 +145,7 @@ def test_who_told_it_where_and_on_what_grounds_is_told_with_it_and_each_is_kept_
     assert len({entry.position for entry in done}) == len(told)
     for again in (append(log, 1, told), [append(log, 1, [event])[0] for event in told]):
         assert [(entry.status, entry.position) for entry in again] == [("duplicate", e.position) for e in done]
-    read = read_stretch(log, Position(0), move_mark(log), limit=100).events
+    read = read_range(log, Position(0), move_mark(log), limit=100).events
     assert {e.delivery_id for e in read} == {UUID(id_of(told[0]))}
     assert Counter((e.actor, e.stream, e.session_id, e.sources) for e in read) == Counter(
         (e.actor, e.stream, e.session_id, e.sources) for e in told
@@ -362,7 +360,7 @@ def test_twelve_writers_with_rollbacks_leave_no_event_unread(database_url: str, 
             while True:
                 last_round = ended.is_set()
                 upto = move_mark(reader)
-                while found := read_stretch(reader, at, upto, limit=100).events:
+                while found := read_range(reader, at, upto, limit=100).events:
                     read.extend(e.payload.text for e in found)  # type: ignore[attr-defined]
                     at = found[-1].position
                 at = max(at, upto)
@@ -408,7 +406,7 @@ def test_a_text_is_kept_as_it_is_whatever_it_holds(log: Connection, tellings: li
         events.append(prompt(number, text, session=session))
     append(log, 1, events)
     stored: dict[str, set[str]] = {}
-    for event in read_stretch(log, Position(0), move_mark(log), limit=100_000).events:
+    for event in read_range(log, Position(0), move_mark(log), limit=100_000).events:
         if event.session_id == session:
             assert isinstance(event.payload, PromptSubmitted)
             stored.setdefault(event.payload.line, set()).add(event.payload.text)

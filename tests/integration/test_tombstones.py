@@ -25,7 +25,7 @@ RECEIPT = UUID(int=7)
 
 def lay(log: Connection, *stones: Tombstone) -> None:
     erase.begin(log, 1, RECEIPT, Scope(kind="id"), "")
-    erase.lay(log, 1, RECEIPT, stones)
+    erase.lay_tombstones(log, 1, RECEIPT, stones)
 
 
 def told(log: Connection, events: Sequence[NewEvent]) -> str:

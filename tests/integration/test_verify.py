@@ -38,7 +38,7 @@ from memctl.infra.settings import Settings, load_settings
 from memctl.infra.vectors import drift, outbox, store
 from memctl.infra.vectors import models as vector_models
 from memctl.workers.folding.drain import Drainer, catch_up
-from memctl.workers.folding.outbox import Outbox, OutboxLoop, Scrub, drop_collections
+from memctl.workers.folding.outbox import DriftScan, Outbox, OutboxLoop, drop_collections
 from memctl.workers.rebuild.replay import replay
 
 
@@ -356,7 +356,7 @@ def test_a_session_of_which_nothing_is_told_needs_no_row(settings: Settings, mem
 
     from memctl.domain.events.observations import NoticeReceived
 
-    append(memory, 1, [observed(NoticeReceived(line="n", kind="unheard of"), session="quiet")])
+    append(memory, 1, [observed(NoticeReceived(line="n", kind="saving_was_off of"), session="quiet")])
     catch_up(Drainer(settings.require("database_url")))
     found = verified(settings)["readers: streams"]
     assert found.result == "ok"
@@ -420,7 +420,7 @@ def test_what_was_told_while_saving_was_off_is_not_missed_and_whatever_else_is_g
         with hushed.open(mode, encoding="utf-8") as file:
             file.write(text)
         with IngestWriter(settings) as intake:
-            ingest(intake, [hushed], silence=CapturePolicy(settings))
+            ingest(intake, [hushed], policy=CapturePolicy(settings))
 
     switch(settings.data_dir, False, ["save"])
     read("".join(lines[:10]), "w")
@@ -451,7 +451,7 @@ def test_what_was_said_while_saving_was_off_and_nobody_read_it_is_not_kept_nor_m
     switch(settings.data_dir, True, session="down")
     said_in(file, "said once it was on")
     with IngestWriter(settings) as intake:
-        ingest(intake, [file], silence=CapturePolicy(settings))
+        ingest(intake, [file], policy=CapturePolicy(settings))
     rows = memory.execute("SELECT payload->>'text' FROM memctl.events WHERE session_id = 'down' ORDER BY position")
     assert [text for (text,) in rows] == ["said before it was off", "said once it was on"]
     assert verified(settings, file)["transcripts: lines"].result == "ok"
@@ -465,7 +465,7 @@ def test_what_was_said_before_saving_went_off_is_kept_though_it_is_read_while_it
     switch(settings.data_dir, False)
     said_in(file, "said while it was off")
     with IngestWriter(settings) as intake:
-        ingest(intake, [file], silence=CapturePolicy(settings))
+        ingest(intake, [file], policy=CapturePolicy(settings))
     rows = memory.execute("SELECT payload->>'text' FROM memctl.events WHERE session_id = 'behind' ORDER BY position")
     assert [text for (text,) in rows] == ["said before it was off"]
     assert verified(settings, file)["transcripts: lines"].result == "ok"
@@ -568,7 +568,7 @@ def test_what_is_queued_to_be_written_is_no_drift(settings: Settings, memory: Co
 def test_the_workers_scan_repairs_what_drifted(memory: Connection, client: QdrantClient) -> None:
     generation = generations.live(memory).stage2
     lost, changed, extra = drifted(memory, client)
-    scrub = Scrub(memory, client)
+    scrub = DriftScan(memory, client)
     while scrub.step(generation):
         pass
     assert outbox.backlog(memory, generation) == (3, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ import pytest
 
 from memctl.api.evaluation import UnknownDataset
 from memctl.api.evaluation.bench import memory_of
-from memctl.api.evaluation.loaders import load, split
 from memctl.api.evaluation.own import dataset
-from memctl.api.evaluation.peers import judged, peers
 from memctl.projections.episodes import EpisodeRow
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "eval"))
+from question_files import load, split
+from search_peers import judged, peers
 
 LOCOMO = [
     {

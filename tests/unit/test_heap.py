@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.infra.heap import give_back
+from memctl.infra.heap import return_freed_memory
 
 
 def resident_mb() -> float:
@@ -22,6 +22,6 @@ def test_what_lies_free_between_what_lives_on_is_given_back() -> None:
     lives_on = blocks[::100]
     blocks.clear()
     before = resident_mb()
-    give_back()
+    return_freed_memory()
     assert before - resident_mb() > 70
     assert len(lives_on) == 250

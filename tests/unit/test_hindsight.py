@@ -12,7 +12,7 @@ from telling import Session, facts_of
 
 from memctl.domain.events.event import Event, Micros
 from memctl.domain.events.facts import Edit, ErrorResolved, Fact, Identified, KnowledgeNeeded
-from memctl.domain.language.sayings import sayings_in
+from memctl.domain.language.sayings import keyed_sentences
 from memctl.domain.retrieval.hindsight import APART, HeldMemory, Need, Pair, nearness, pairs, same_way, way_of
 from memctl.domain.support.mentions import is_distinctive, path_within, values_in
 from memctl.projections.hindsight import Hindsight, hindsight
@@ -156,10 +156,10 @@ def test_what_was_found_at_once_was_no_search() -> None:
 
 
 def test_what_a_user_says_has_a_key_by_its_words_whatever_their_order() -> None:
-    [(one, _)] = sayings_in("Never commit generated protobuf files!")
-    [(other, sentence)] = sayings_in("generated protobuf files: never commit")
+    [(one, _)] = keyed_sentences("Never commit generated protobuf files!")
+    [(other, sentence)] = keyed_sentences("generated protobuf files: never commit")
     assert (one, sentence) == (other, "generated protobuf files: never commit")
-    [(allowed, _)] = sayings_in("Commit the generated protobuf files")
+    [(allowed, _)] = keyed_sentences("Commit the generated protobuf files")
     assert allowed != one
 
 
@@ -167,7 +167,7 @@ def test_what_a_user_says_has_a_key_by_its_words_whatever_their_order() -> None:
     "prompt", ["yes please", "Implement the following plan:\n\nuse pnpm for the tests", "word " * 400]
 )
 def test_assent_plans_and_long_pastes_are_no_sayings(prompt: str) -> None:
-    assert sayings_in(prompt) == ()
+    assert keyed_sentences(prompt) == ()
 
 
 def test_values_are_addresses_options_variables_and_long_names() -> None:

@@ -234,6 +234,21 @@ def test_the_packages_listed_are_the_packages_on_disk() -> None:
         assert settings["package-dir"][f"memctl.{top}"] == top
 
 
+def test_answers_for_texts_are_kept_by_what_bounds_their_length() -> None:
+    """`remembered` does. A cache of `functools` counts entries, whatever they hold."""
+    of_its_own = {"domain/support/patterns.py:_remembered"}
+    found = set()
+    for path in (path for room in ("domain", "projections", "infra") for path in sources(room)):
+        for each in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(each, ast.FunctionDef) or not each.args.args:
+                continue
+            kept = {ast.unparse(decorator).partition("(")[0] for decorator in each.decorator_list}
+            texts = any("str" in ast.unparse(arg.annotation) for arg in each.args.args if arg.annotation)
+            if texts and kept & {"cache", "lru_cache", "functools.cache", "functools.lru_cache"}:
+                found.add(f"{path.relative_to(ROOT)}:{each.name}")
+    assert found - of_its_own == {"infra/llm/prompts.py:prompt"}, "its names are memctl's own"
+
+
 def test_every_module_says_what_it_is_for() -> None:
     for room in ROOMS:
         for path in sources(room):

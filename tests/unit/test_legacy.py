@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memctl.api.write.importing import account_of, stores
+from memctl.api.write.ingest import MOST_BAD, MOST_KINDS, Account
 from memctl.domain.code.entities import EntityDescribed, SentimentNoted
 from memctl.domain.events.event import Event, Micros, NewEvent, Position
 from memctl.domain.events.observations import NoticeReceived, PromptSubmitted, ResponseReceived, event_id_of
@@ -241,3 +242,23 @@ def test_rows_of_more_than_the_file_end_the_reading(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(rows, "_OVERHEAD", 10_000 - 2 * path.stat().st_size)
     with pytest.raises(NotALegacyStore, match="more than the file has bytes"):
         list(rows_of(path))
+
+
+def test_an_account_holds_so_much_of_a_store_of_millions_of_bad_rows_and_counts_them_all(tmp_path: Path) -> None:
+    store = tmp_path / "store.jsonl"
+    kinds = b"".join(
+        b'{"event_type": "agent_response", "session_id": "s", "content": "", "k": %d}\n' % n for n in range(9)
+    )
+    store.write_bytes(b"1\n" * (MOST_BAD + 500) + kinds)
+    account, _ = account_of([store])
+    assert len(account.bad) == MOST_BAD
+    assert account.bad_lines == account.as_json()["bad_lines"] == MOST_BAD + 500
+    assert account.lines == account.with_events + sum(account.ignored.values()) + account.bad_lines
+
+
+def test_an_account_counts_kinds_beyond_its_most_together() -> None:
+    account = Account()
+    for number in range(2 * MOST_KINDS):
+        account.ignore(f"kind{number}")
+    assert len(account.ignored) == MOST_KINDS + 1
+    assert sum(account.ignored.values()) == 2 * MOST_KINDS

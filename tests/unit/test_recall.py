@@ -9,8 +9,8 @@ from memctl.domain.events.recalls import RecalledMemory
 from memctl.projections.working_memory import (
     ActiveFile,
     Decided,
-    Held,
     Noted,
+    OpenHypothesis,
     RecentError,
     WorkingMemory,
 )
@@ -29,7 +29,7 @@ def test_the_work_in_hand_what_is_settled_what_is_open_and_what_still_fails_surv
         current_step="Round half to even",
         pending=("Run the tests",),
         decisions=(Decided(at=NOON, text="Use Decimal"),),
-        hypotheses=(Held(at=NOON, key="k", text="The cache is stale", status="proposed", confidence=0.5),),
+        hypotheses=(OpenHypothesis(at=NOON, key="k", text="The cache is stale", status="proposed", confidence=0.5),),
         discoveries=(Noted(at=NOON, kind="fact", text="Totals are rounded twice"),),
         errors=(
             RecentError(at=NOON, id="1", signature="a", message="TypeError: float", command="pytest -q"),

@@ -156,9 +156,9 @@ def test_when_saving_was_off_is_known_once_it_is_on_again(settings: Settings, mo
     silence = CapturePolicy(settings)
     assert not silence.off("save", "s", "/w/shop")
     everywhere, session, project = ("x", "/y"), ("s", "/y"), ("x", "/w/shop/api")
-    assert [at for at in range(400) if silence.unheard(*everywhere, at)] == list(range(10, 20))
-    assert [at for at in range(20, 400) if silence.unheard(*session, at)] == list(range(110, 120))
-    assert [at for at in range(20, 400) if silence.unheard(*project, at)] == list(range(210, 220))
+    assert [at for at in range(400) if silence.saving_was_off(*everywhere, at)] == list(range(10, 20))
+    assert [at for at in range(20, 400) if silence.saving_was_off(*session, at)] == list(range(110, 120))
+    assert [at for at in range(20, 400) if silence.saving_was_off(*project, at)] == list(range(210, 220))
 
 
 def test_what_was_said_before_saving_went_off_is_heard(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,22 +170,22 @@ def test_what_was_said_before_saving_went_off_is_heard(settings: Settings, monke
         now[0] += 100
     silence = CapturePolicy(settings)
     for session, place, since in (("s", "/y", 100), ("x", "/w/shop/api", 200), ("x", "/y", 300), ("s", "/w/shop", 100)):
-        assert [at for at in range(1, 400) if not silence.unheard(session, place, at)] == list(range(1, since))
-        assert silence.unheard(session, place, 0), "of what bears no time nobody knows that it was before"
+        assert [at for at in range(1, 400) if not silence.saving_was_off(session, place, at)] == list(range(1, since))
+        assert silence.saving_was_off(session, place, 0), "of what bears no time nobody knows that it was before"
     switch(settings.data_dir, True, ["recall"])
-    assert CapturePolicy(settings).unheard("x", "/y", 300)
+    assert CapturePolicy(settings).saving_was_off("x", "/y", 300)
     switch(settings.data_dir, True)
-    assert not CapturePolicy(settings).unheard("x", "/y", 400)
+    assert not CapturePolicy(settings).saving_was_off("x", "/y", 400)
 
 
 def test_what_tells_no_time_since_when_holds_for_all_times(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / ".memctl.toml").write_text("save = false\n")
-    assert CapturePolicy(settings).unheard("s", str(tmp_path), 1)
-    assert CapturePolicy(Settings(data_dir=tmp_path / "other", save=False)).unheard("s", "/w", 1)
+    assert CapturePolicy(settings).saving_was_off("s", str(tmp_path), 1)
+    assert CapturePolicy(Settings(data_dir=tmp_path / "other", save=False)).saving_was_off("s", "/w", 1)
     settings.data_dir.mkdir()
     for said in ('{"everywhere": ["save"]}', "{"):
         (settings.data_dir / "off.json").write_text(said)
-        assert CapturePolicy(settings).unheard("s", "/w", 1)
+        assert CapturePolicy(settings).saving_was_off("s", "/w", 1)
 
 
 WHATS = st.sets(st.sampled_from(BOTH), min_size=1)
@@ -205,7 +205,7 @@ def test_a_hook_that_reaches_nobody_reads_the_list_as_the_door_does(
     payload = json.dumps({"session_id": session, "cwd": place}).encode()
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "off.json").write_bytes(msgspec.json.encode(off))
-        by_door = CapturePolicy(Settings(data_dir=Path(folder))).unheard(
+        by_door = CapturePolicy(Settings(data_dir=Path(folder))).saving_was_off(
             session, normalise(place), time.time_ns() // 1000
         )
         assert hook._is_off(folder, payload) == by_door

@@ -14,8 +14,8 @@ from memctl.infra import hook
 from memctl.infra.hooks.spool import (
     BadDelivery,
     Delivery,
-    Refusals,
     decode_header,
+    make_counter,
     read_spooled,
     refusals,
     set_aside,
@@ -117,9 +117,24 @@ def test_a_payload_that_the_door_would_not_take_is_not_spooled(tmp_path: Path) -
     assert os.listdir(tmp_path) == ["refused"]
 
 
+def test_counting_takes_its_room_before_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "spool"
+    make_counter(folder)
+    assert refusals(folder) is None
+    size = (folder / "refused").stat().st_size
+    monkeypatch.setattr(hook, "MAX_PAYLOAD", 1)
+    for _ in range(12):
+        assert spool(folder, delivery()) is None
+    make_counter(folder)
+    told = refusals(folder)
+    assert told is not None
+    assert told.deliveries == 12
+    assert (folder / "refused").stat().st_size == size
+
+
 def test_a_torn_count_begins_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "refused").write_bytes(b'{"count": 1')
-    assert refusals(tmp_path) == Refusals(0, 0)
+    assert refusals(tmp_path) is None
     monkeypatch.setattr(hook, "MAX_PAYLOAD", 1)
     assert spool(tmp_path, delivery()) is None
     told = refusals(tmp_path)

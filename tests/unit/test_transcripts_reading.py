@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import io
 import json
+import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +123,33 @@ def test_what_is_no_line_is_bad_and_says_why(data: bytes) -> None:
     (line,) = parse(data + b"\n")
     assert line.outcome == "bad"
     assert line.why
+
+
+def test_a_file_that_grows_faster_than_it_is_read_holds_nobody(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes((prompt("x") + b"\n") * 3)
+    read = 0
+    with Transcript(path) as transcript, path.open("ab", buffering=0) as writer:
+        for parsed in transcript.parse(Claude()):
+            writer.write((prompt("x") + b"\n") * 2)
+            read += parsed.whole
+            assert read <= 3
+        last = transcript.checkpoint(parsed)
+    with Transcript(path) as transcript:
+        assert transcript.resume(last, Claude()) == last
+        assert sum(parsed.whole for parsed in transcript.parse(Claude(), last)) == 6
+
+
+def test_a_hole_of_a_terabyte_is_not_read_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(prompt("x") + b"\n")
+    os.truncate(path, 1 << 40)
+    began = time.process_time()
+    with Transcript(path) as transcript:
+        first, hole = transcript.parse(Claude())
+        assert transcript.checkpoint(first).lines == 1
+    assert (first.outcome, hole.outcome, hole.whole) == ("events", "bad", False)
+    assert time.process_time() - began < 20
 
 
 def test_a_growing_file_gives_each_event_as_the_whole_does(tmp_path: Path) -> None:

@@ -24,8 +24,7 @@ from memctl.infra.database import Connection, past_deadlocks
 from memctl.infra.log import erase
 from memctl.infra.log.migrate import refuse_newer
 from memctl.infra.log.read import names_of
-from memctl.infra.readmodels import as_of_snapshots as glances
-from memctl.infra.readmodels import facts, generations, rebuilds
+from memctl.infra.readmodels import as_of_snapshots, facts, generations, rebuilds
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.rows import OUTBOX_OF
 from memctl.infra.vectors import outbox
@@ -123,7 +122,7 @@ def drop_all_but_live(connection: Connection) -> None:
     for status in ("scratch", "building", "previous"):
         for generation, _, _ in reversed(generations.generations(connection, status)):
             generations.drop_alone(connection, generation)
-    glances.drop_all(connection)
+    as_of_snapshots.drop_all(connection)
 
 
 def with_what_cites(connection: Connection, space_id: int, ids: Collection[UUID]) -> set[UUID]:
@@ -131,22 +130,26 @@ def with_what_cites(connection: Connection, space_id: int, ids: Collection[UUID]
     return {*ids, *erase.citing(connection, space_id, ids)}
 
 
-def with_twins(connection: Connection, space_id: int, ids: Collection[UUID]) -> tuple[set[UUID], list[Tombstone]]:
+def with_counterparts(
+    connection: Connection, space_id: int, ids: Collection[UUID]
+) -> tuple[set[UUID], list[Tombstone]]:
     """Single deliveries with the other deliveries of the same (by hook and by transcript), and the tombstones that keep
     each of them from being recorded again."""
     found = set(ids)
-    stones: list[Tombstone] = []
-    lookup = _Twins(connection, space_id)
+    tombstones: list[Tombstone] = []
+    lookup = _Counterparts(connection, space_id)
     for event in erase.read(connection, space_id, ids):
-        twins = lookup.twins(event)
-        found |= twins
-        stones += event_tombstones(event.stream, event.type, event.occurred_at, event.payload, has_twin=bool(twins))
+        counterparts = lookup.counterparts(event)
+        found |= counterparts
+        tombstones += event_tombstones(
+            event.stream, event.type, event.occurred_at, event.payload, has_counterpart=bool(counterparts)
+        )
     for event in erase.read(connection, space_id, found - set(ids)):
-        stones += event_tombstones(event.stream, event.type, event.occurred_at, event.payload, has_twin=True)
-    return found, stones
+        tombstones += event_tombstones(event.stream, event.type, event.occurred_at, event.payload, has_counterpart=True)
+    return found, tombstones
 
 
-class _Twins:
+class _Counterparts:
     """Which events of a stream say the same. Looked up once for each stream and type: by tool call, else by text."""
 
     def __init__(self, connection: Connection, space_id: int) -> None:
@@ -154,7 +157,7 @@ class _Twins:
         self._by_call: dict[tuple[str, str], dict[str, set[UUID]]] = {}
         self._texts: dict[tuple[str, str], list[Event]] = {}
 
-    def twins(self, event: Event) -> set[UUID]:
+    def counterparts(self, event: Event) -> set[UUID]:
         """The other deliveries that say the same as this one."""
         where = (event.stream, event.type)
         if where not in self._by_call:

@@ -47,7 +47,7 @@ from memctl.workers.erasure.erase import (
     lineage,
     nothing_rebuilt,
     said_about,
-    with_twins,
+    with_counterparts,
     with_what_cites,
 )
 from memctl.workers.erasure.erasure_check import Probe, StillThere
@@ -92,7 +92,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     scope: Scope
     what: str
     ids: frozenset[UUID] = frozenset()
-    stones: tuple[Tombstone, ...] = ()
+    tombstones: tuple[Tombstone, ...] = ()
     text: str = ""
     begun: bool = False
     so_far: SoFar = SoFar()
@@ -231,7 +231,7 @@ def _begin(settings: Settings, connection: Connection, space_id: int, receipt: U
         reason, _ = redact(reason, redactor_for(settings))
     with connection.transaction():
         erase.begin(connection, space_id, receipt, plan.scope, reason, ids)
-        erase.lay(connection, space_id, receipt, [*scope_tombstones(plan.scope), *plan.stones])
+        erase.lay_tombstones(connection, space_id, receipt, [*scope_tombstones(plan.scope), *plan.tombstones])
     # Should the database be lost before the end, who restores an older one learns of it.
     write_receipts(connection, settings.data_dir)
     return reason
@@ -390,9 +390,9 @@ def _with_what_came(
     known = set(ids)
     for _ in range(MOST_ROUNDS):
         more = erase.holding(connection, space_id, text) if text else set()
-        found, stones = with_twins(connection, space_id, known | more)
+        found, tombstones = with_counterparts(connection, space_id, known | more)
         with connection.transaction():
-            erase.lay(connection, space_id, receipt, stones)
+            erase.lay_tombstones(connection, space_id, receipt, tombstones)
             erase.to_come(connection, receipt, found)
         if found <= known:
             break

@@ -67,7 +67,7 @@ class Stuck(msgspec.Struct, frozen=True):
         return f"{how} in {what}, at {self.place}"
 
 
-class Before(msgspec.Struct, frozen=True):
+class EarlierProcesses(msgspec.Struct, frozen=True):
     """What the processes before this one could not end: all of it, and what nobody has dealt with yet. `pid` is that
     of the last; 0 where this is the first."""
 
@@ -76,14 +76,17 @@ class Before(msgspec.Struct, frozen=True):
     pid: int = 0
 
 
-def begin(trial: Callable[[], None] | None = None) -> Before:
+NONE_EARLIER = EarlierProcesses()
+
+
+def begin(trial: Callable[[], None] | None = None) -> EarlierProcesses:
     """From here on, this process is the guard of another, which returns from this: once, and then another does again
     wherever the one before made no progress. The guard itself ends with the exit code of the last.
 
     `trial` runs in a third process each time after one was ended. To be called before there are threads or connections.
     Signals that ask to end are passed on. Where this system has no /proc, nobody watches.
     """
-    return _Guard(trial).run() if os.path.isdir("/proc/self/task") else Before()
+    return _Guard(trial).run() if os.path.isdir("/proc/self/task") else NONE_EARLIER
 
 
 class _Guard:
@@ -91,17 +94,17 @@ class _Guard:
         self._trial = trial
         self._board = Board()
         self._frames = frames.file()
-        self._before = Before()
+        self._before = NONE_EARLIER
         self._child = 0
-        self._tries = 0
-        self._due = False
+        self._trial_pid = 0
+        self._trial_due = False
         """Whether something was ended that nobody has tried since."""
         self._asked: float | None = None
         """When the process was asked to end."""
         self._pass_on = False
         self._pause = 0.0
 
-    def run(self) -> Before:
+    def run(self) -> EarlierProcesses:
         gc.collect()
         gc.freeze()  # what is here already is the children's too, for as long as nobody writes to it
         for each in (signal.SIGTERM, signal.SIGINT):
@@ -140,7 +143,7 @@ class _Guard:
         os.truncate(self._frames, 0)
         if child := os.fork():
             return child
-        self._child = self._tries = 0
+        self._child = self._trial_pid = 0
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         die_with_parent(signal.SIGKILL, guard)
@@ -180,7 +183,7 @@ class _Guard:
                 frozen = _cpu(self._child) - pulse_cpu if now - pulse_at > FROZEN_S else 0.0
                 if frozen > FROZEN_S / 2 and most < frozen / 2:
                     return self._end(None, frozen)
-                self._try()
+                self._start_trial()
         finally:
             os.close(ended)
         return self._ended()
@@ -238,7 +241,7 @@ class _Guard:
 
     def _note(self, stuck: Stuck | None) -> None:
         fresh = () if self._board.dealt_with else self._before.fresh
-        self._before = Before(self._before.stuck, fresh, self._child)
+        self._before = EarlierProcesses(self._before.stuck, fresh, self._child)
         self._child = 0
         if stuck is None:
             self._pause = min(max(1.0, self._pause * 2), LONGEST_PAUSE_S)
@@ -248,17 +251,17 @@ class _Guard:
             return
         self._pause = 0.0
         log.error("%s", stuck.why)
-        self._before = Before((*self._before.stuck, stuck), (*fresh, stuck), self._before.pid)
-        self._due = True
+        self._before = EarlierProcesses((*self._before.stuck, stuck), (*fresh, stuck), self._before.pid)
+        self._trial_due = True
 
-    def _try(self) -> None:
+    def _start_trial(self) -> None:
         """Have what was set aside tried apart, once the process goes on without it."""
-        if self._tries and os.waitpid(self._tries, os.WNOHANG)[0]:
-            self._tries = 0
-        if self._due and not self._tries and self._trial is not None and self._board.dealt_with:
-            self._due = False
-            self._tries = self._fork()
-            if not self._tries:
+        if self._trial_pid and os.waitpid(self._trial_pid, os.WNOHANG)[0]:
+            self._trial_pid = 0
+        if self._trial_due and not self._trial_pid and self._trial is not None and self._board.dealt_with:
+            self._trial_due = False
+            self._trial_pid = self._fork()
+            if not self._trial_pid:
                 self._be_trial()
 
     def _be_trial(self) -> NoReturn:

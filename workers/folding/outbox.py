@@ -49,8 +49,8 @@ RATE_EVERY_S = 5.0
 
 SYNC_BATCH = 256
 
-SCRUB_EVERY_S = 3600.0
-SCRUB_PAUSE_S = 0.2
+DRIFT_SCAN_EVERY_S = 3600.0
+DRIFT_SCAN_PAUSE_S = 0.2
 """Between two stretches: a scan of 100,000 points takes about a minute, and leaves the vector server to its queries."""
 
 WRITING, EMBEDDING = 0x6F757462, 0x656D6264  # "outb", "embd"
@@ -226,10 +226,10 @@ def only_one(connection: Connection, what: int, generation: int) -> Iterator[boo
             connection.execute("SELECT pg_advisory_unlock(%s, %s)", [what, generation])
 
 
-class Scrub:
+class DriftScan:
     """Looks for points that drifted from what they should be, a stretch at a time, and queues them to be written again.
 
-    Begins at once, since a vector server that lost power may have lost writes, and again every `SCRUB_EVERY_S`.
+    Begins at once, since a vector server that lost power may have lost writes, and again every `DRIFT_SCAN_EVERY_S`.
     """
 
     def __init__(self, connection: Connection, client: QdrantClient) -> None:
@@ -279,7 +279,7 @@ class Scrub:
         return bool(self._scans)
 
     def _begin(self, generation: int) -> None:
-        self._generation, self._due, self._found = generation, time.monotonic() + SCRUB_EVERY_S, Drift()
+        self._generation, self._due, self._found = generation, time.monotonic() + DRIFT_SCAN_EVERY_S, Drift()
         self._scans = deque(
             (
                 outbox.collection_of(self._connection, generation, model.name),
@@ -289,14 +289,14 @@ class Scrub:
         )
 
 
-def switched(connection: Connection, generation: int, scrub: Scrub) -> bool:
+def switched(connection: Connection, generation: int, drift_scan: DriftScan) -> bool:
     """Let the model that is filled serve, if nothing of it is missing and all of it was looked through; whether it
-    does. To be asked again, with steps of the scrub in between, by who alone writes the generation's points."""
+    does. To be asked again, with steps of the scan in between, by who alone writes the generation's points."""
     model = vector_models.models(connection).filling
     return (
         model is not None
         and not vector_models.lacking(connection, generation)
-        and scrub.whole(generation, model)
+        and drift_scan.whole(generation, model)
         and vector_models.switch(connection, generation)
     )
 
@@ -387,7 +387,7 @@ class OutboxLoop:
         with connect(self._database_url, name="memctl outbox") as connection:
             vector_models.begin(connection, self._embedders)
             client = store.connect(*self._qdrant)
-            scrub = Scrub(connection, client)
+            drift_scan = DriftScan(connection, client)
             try:
                 tidied, unused = None, None
                 while not self._stop.is_set():
@@ -400,16 +400,16 @@ class OutboxLoop:
                     # What was forgotten may have had other words before, and a backup may bring back vectors of them.
                     if unused is not None and outbox.forget_unused(connection, unused):
                         unused = None
-                    scrubbing = False
+                    scanning = False
                     with only_one(connection, WRITING, generation) as mine:
                         if mine:
                             points = Outbox(connection, client, generation)
                             while not self._stop.is_set() and points.sync():
                                 self._embed.set()
                             with progress.step("points", "compared"):
-                                scrubbing = scrub.step(generation)
-                            switched(connection, generation, scrub)
-                    self._moved.wait(SCRUB_PAUSE_S if scrubbing else 1.0)
+                                scanning = drift_scan.step(generation)
+                            switched(connection, generation, drift_scan)
+                    self._moved.wait(DRIFT_SCAN_PAUSE_S if scanning else 1.0)
                     self._moved.clear()
             finally:
                 client.close()

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from memctl.domain.events.event import Event, Position
 from memctl.domain.events.skipping import EventSkipped, Undecodable, left_out, remaining
 from memctl.infra.database import Connection
-from memctl.infra.log.read import StreamKey, read_streams, read_stretch
+from memctl.infra.log.read import StreamKey, read_range, read_streams
 from memctl.infra.readmodels import dead_letters, facts, generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.dead_letters import Fault, NoProgress, Target
@@ -73,7 +73,7 @@ class Stage1:
         self._step = Work("stage 1", str(lease.shard), generation=lease.generation)
         progress.slot().over(self._step)
         limit = self._limit(self._last_refolded.get(shard, 0))
-        events, end = read_stretch(connection, lease.position, upto, limit=limit, hashes=lease.hashes)
+        events, end = read_range(connection, lease.position, upto, limit=limit, hashes=lease.hashes)
         streams: dict[StreamKey, list[Event]] = {}
         for event in events:
             if event.stream.startswith("session/") and event.stream.count("/") >= 2:

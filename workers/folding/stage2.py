@@ -27,9 +27,9 @@ from memctl.infra.readmodels.generations import Lease
 from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Changed, Projection, Recorded
 from memctl.workers.folding import progress_board as progress
-from memctl.workers.folding.members import Members, Rows
 from memctl.workers.folding.poison import Letters, Parking, fault_of, first_fault, keys_of, of_content
 from memctl.workers.folding.progress_board import Work
+from memctl.workers.folding.row_inputs import RowInputs, Rows
 from memctl.workers.folding.sources import (
     Item,
     Register,
@@ -164,8 +164,8 @@ class _Batch:
         self._careful = careful
         self._refolding = False
         """Rows that are parked are folded again, too: some of what they hold may be forgotten now."""
-        self._members = Members(connection, lease.generation, facts_of, end, register, rows)
-        self._routes = self._members.routes
+        self._inputs = RowInputs(connection, lease.generation, facts_of, end, register, rows)
+        self._routes = self._inputs.routes
         self._feeds: dict[str, dict[RowKey, list[Item]]] = defaultdict(lambda: defaultdict(list))
         self._refolds: dict[str, set[RowKey]] = defaultdict(set)
         self._changed: dict[str, dict[RowKey, Any]] = defaultdict(dict)
@@ -174,7 +174,7 @@ class _Batch:
         self._piece = 0
 
     def fold(self, sources: Sequence[Source]) -> None:
-        self._members.items = items = {source.key: source.item for source in sources}
+        self._inputs.items = items = {source.key: source.item for source in sources}
         self._try_again(items.keys())
         self._route(sources)
         self._leave_out()
@@ -197,14 +197,14 @@ class _Batch:
                 self._refolds[target.projection].add((target.space_id, target.key))
             elif fault.upstream is not None and fault.upstream_key is not None:
                 upstream, key = self._register.by_name[fault.upstream], (target.space_id, fault.upstream_key)
-                self._members.load(upstream, [key])
+                self._inputs.load(upstream, [key])
                 self._changed[upstream.name][key] = self._rows.get((upstream.name, key), (None, b""))[0]
             else:
                 unrouted.append((target.space_id, fault.source))
         for name, key in rows:
             self._parking.try_again(Target(name, *key))
             self._refolds[name].add(key)
-        found = self._members.sources({source: Route(()) for source in unrouted})
+        found = self._inputs.sources({source: Route(()) for source in unrouted})
         self.fold([*changes, *(Source(source, cast(Fact, found.get(source))) for source in unrouted)])
 
     def _try_again(self, sources: Collection[SourceKey], by: Projection[Any] | None = None) -> None:
@@ -326,20 +326,20 @@ class _Batch:
         touched = [*refolds, *(key for key in feeds if key not in refolds)]
         if not touched:
             return
-        self._members.load(p, touched)
-        members = self._members.of(p, refolds)
+        self._inputs.load(p, touched)
+        inputs = self._inputs.of(p, refolds)
         out: dict[RowKey, bytes | None] = {}
         self._begin("row", p.name, touched)
         for number, key in enumerate(touched):
             row, before = self._rows.get((p.name, key), (None, None))
             items = feeds.get(key, [])
             if key in refolds:
-                row, items = None, [item for _, item in members.get(key, [])]
+                row, items = None, [item for _, item in inputs.get(key, [])]
             self._slot.piece(number, len(items))
             endless = self._parking.endless.get(Target(p.name, *key))
             try:
-                if endless is not None and any(source[1] == endless.source for source, _ in members.get(key, ())):
-                    row, after = self._park_at(p, key, members[key], endless)
+                if endless is not None and any(source[1] == endless.source for source, _ in inputs.get(key, ())):
+                    row, after = self._park_at(p, key, inputs[key], endless)
                 else:
                     row, after = self._folded(p, key, row, items)
             except Exception as problem:
@@ -358,12 +358,12 @@ class _Batch:
         readmodels.save(self._connection, p, self._generation, out)
 
     def _park_at(
-        self, p: Projection[Any], key: RowKey, members: Sequence[tuple[SourceKey, Item]], fault: Fault
+        self, p: Projection[Any], key: RowKey, inputs: Sequence[tuple[SourceKey, Item]], fault: Fault
     ) -> tuple[Any, bytes | None]:
         """Park a row at the source that it is known not to end with; it stands as before that one."""
         self._parking.fail(fault, NoProgress(0, fault.place))
-        index = next(n for n, (source, _) in enumerate(members) if source[1] == fault.source)
-        return self._folded(p, key, None, (item for _, item in members[:index]))
+        index = next(n for n, (source, _) in enumerate(inputs) if source[1] == fault.source)
+        return self._folded(p, key, None, (item for _, item in inputs[:index]))
 
     def _wait(self, p: Projection[Any], feeds: dict[RowKey, list[Item]], refolds: set[RowKey]) -> None:
         """Set aside what came for rows that are parked: their routes are kept, and show it when they are refolded."""
@@ -389,14 +389,14 @@ class _Batch:
 
     def _park(self, p: Projection[Any], key: RowKey, problem: Exception) -> tuple[Any, bytes | None]:
         """Park a row that cannot be folded: it stands as before the first that is at fault, in order of time."""
-        members = self._members.of(p, {key}).get(key, [])
+        inputs = self._inputs.of(p, {key}).get(key, [])
 
         def folded(count: int) -> tuple[Any, bytes | None]:
-            return self._folded(p, key, None, (item for _, item in members[:count]))
+            return self._folded(p, key, None, (item for _, item in inputs[:count]))
 
-        index, cause = first_fault(len(members), folded)
-        source, item = members[index]
+        index, cause = first_fault(len(inputs), folded)
+        source, item = inputs[index]
         upstream = upstream_of(self._register, p, source, item)
-        fault = fault_of(Target(p.name, *key), source, self._end, cause, upstream, len(members) - index - 1)
+        fault = fault_of(Target(p.name, *key), source, self._end, cause, upstream, len(inputs) - index - 1)
         self._parking.fail(fault, problem)
         return folded(index)

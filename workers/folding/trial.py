@@ -23,8 +23,8 @@ from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, LeftOut, NoP
 from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.stage1 import fold_stream
 from memctl.workers.folding import frames
-from memctl.workers.folding.members import Members
 from memctl.workers.folding.poison import fault_of, first_fault, keys_of, of_content, stream_fault
+from memctl.workers.folding.row_inputs import RowInputs
 from memctl.workers.folding.sources import Register, upstream_of
 
 TRIAL_CPU_S = 20
@@ -133,11 +133,11 @@ def _of_row(connection: Connection, letter: DeadLetter) -> Fault | None:
     register, target = Register(), letter.target
     p = register.by_name[target.projection]
     facts_of, upto = generations.live(connection).stage1, generations.lowest_offset(connection, letter.generation)
-    members = Members(connection, letter.generation, facts_of, upto, register)
+    inputs = RowInputs(connection, letter.generation, facts_of, upto, register)
     if target.key is None:
         return _of_routing(connection, letter, upto)
     key: RowKey = (target.space_id, target.key)
-    sources = members.of(p, {key}).get(key, [])
+    sources = inputs.of(p, {key}).get(key, [])
 
     def trial(count: int, cpu_s: int = 0) -> None:
         def fold() -> None:
@@ -163,8 +163,8 @@ def _of_routing(connection: Connection, letter: DeadLetter, upto: Position) -> F
     register, fault, target = Register(), letter.fault, letter.target
     p, source = register.by_name[target.projection], (target.space_id, fault.source)
     facts_of = generations.live(connection).stage1
-    members = Members(connection, letter.generation, facts_of, upto, register)
-    item = members.source(source, fault.upstream, fault.upstream_key)
+    inputs = RowInputs(connection, letter.generation, facts_of, upto, register)
+    item = inputs.source(source, fault.upstream, fault.upstream_key)
     if item is None:
         return None
     try:

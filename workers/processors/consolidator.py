@@ -151,7 +151,7 @@ def consolidate(context: ProcessorContext, *, force: bool) -> tuple[Plan, list[A
     with context.connection.transaction():
         recorded = list(record(context, events(Consolidator(), context, found)))
         # Asked after the append, as of work that is found: whoever forgets waits for it.
-        if erase.at_work_since(context.connection, began, context.space_id):
+        if erase.erasing_since(context.connection, began, context.space_id):
             raise Overtaken
     return found, recorded
 

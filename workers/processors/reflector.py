@@ -9,6 +9,7 @@ import msgspec
 
 from memctl.domain.knowledge.consolidation import STREAM
 from memctl.domain.knowledge.reflections import Grown, Piece, ReflectionMade, Trigger, by_rule, clusters, due
+from memctl.domain.support.structs import carried_over
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels.known_projects import known_projects
 from memctl.projections.memory_rows import Memory
@@ -92,16 +93,4 @@ class Reflector:
 
 def piece_of(memory: Memory) -> Piece:
     """A memory as the rules of reflection look at it."""
-    return Piece(
-        id=memory.id,
-        kind=memory.kind,
-        title=memory.title,
-        text=memory.text,
-        session=memory.sessions[0] if memory.sessions else "",
-        outcome=memory.outcome,
-        importance=memory.importance,
-        at=memory.occurred_at,
-        files=memory.files,
-        signatures=memory.signatures,
-        error_types=memory.error_types,
-    )
+    return carried_over(memory, Piece, session=memory.sessions[0] if memory.sessions else "", at=memory.occurred_at)

@@ -189,7 +189,7 @@ def process(
     would find nothing.
     """
     began = erase.now(context.connection)
-    if rebuilds.running(context.connection, "replace") or erase.at_work_since(
+    if rebuilds.running(context.connection, "replace") or erase.erasing_since(
         context.connection, began, context.space_id
     ):
         return 0
@@ -198,7 +198,7 @@ def process(
     slot.over(looking)
     for work in processor.find(context):
         # What was found may hold what was forgotten since: the next look finds it without.
-        if stop() or erase.at_work_since(context.connection, began, context.space_id):
+        if stop() or erase.erasing_since(context.connection, began, context.space_id):
             break
         claimed = processing.claim(
             context.connection, context.space_id, processor.name, work.subject, work.digest, context.lease
@@ -250,7 +250,7 @@ def _do(context: ProcessorContext, processor: Processor, work: Work, claimed: Cl
             recorded = len(record(context, made.events))
             # Asked after the append: whoever forgets waits for appends, and then finds this one by what it rests on.
             named = [source for event in made.events for source in event.sources] if made.names_all else None
-            if erase.at_work_since(connection, began, context.space_id, named):
+            if erase.erasing_since(connection, began, context.space_id, named):
                 raise Failed("something was forgotten meanwhile", counts=False)
     except Failed as problem:
         processing.later(connection, claimed, problem.kind, timedelta(0))

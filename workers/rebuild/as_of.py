@@ -61,14 +61,14 @@ def as_of(
             rebuild = rebuilds.begin(connection, "as_of", 1, position, stage1, stage2, names)
             rebuilds.lock(connection, rebuild.id)
         try:
-            if erase.at_work_since(connection, began):  # whoever forgets would find it in what is built here
+            if erase.erasing_since(connection, began):  # whoever forgets would find it in what is built here
                 raise ForgottenMeanwhile
             try:
                 for step in Leader(database_url, connection, rebuild, processes).build():
                     rebuilds.report(connection, rebuild.id, step.what, step.done, step.of)
                     progress(step.what, step.done, step.of)
             finally:  # whoever forgets drops what is being built, too
-                if erase.at_work_since(connection, began) or rebuilds.read(connection, rebuild.id) is None:
+                if erase.erasing_since(connection, began) or rebuilds.read(connection, rebuild.id) is None:
                     raise ForgottenMeanwhile
             try:
                 yield connection, Live(stage1, stage2)

@@ -26,8 +26,8 @@ from memctl.infra.readmodels.facts import SourceKey
 from memctl.infra.readmodels.generations import Live
 from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Changed, Projection
-from memctl.workers.folding.members import Members
 from memctl.workers.folding.poison import keys_of, of_content
+from memctl.workers.folding.row_inputs import RowInputs
 from memctl.workers.folding.sources import Item, Register, recorded_sources, row_source
 
 SCAN = 1_000
@@ -88,7 +88,7 @@ class _Look:
         self._upto = generations.lowest_offset(connection, live.stage2)
         self.register = Register()
         self._left_out = LeftOut(dead_letters.skips(connection, self._upto))
-        self._members = Members(connection, live.stage2, live.stage1, self._upto, self.register)
+        self._inputs = RowInputs(connection, live.stage2, live.stage1, self._upto, self.register)
         self._parked = {letter.target for letter in dead_letters.parked(connection, live.stage2)}
         changing = self._rows(
             "SELECT DISTINCT r.space_id, r.target FROM {routes} r JOIN {facts} f"
@@ -193,11 +193,11 @@ class _Look:
     def _fold_again(self, p: Projection[Any], keys: Sequence[RowKey]) -> None:
         """Fold these rows from all that goes to them, and compare. Where that fails, each by itself."""
         try:
-            members = self._members.of(p, keys)
+            inputs = self._inputs.of(p, keys)
             rows: dict[RowKey, bytes | None] = {}
             for key in keys:
                 row = None
-                for _, item in members.get(key, []):
+                for _, item in inputs.get(key, []):
                     row = p.fold(row, item)
                 rows[key] = None if row is None else msgspec.json.encode(row)
         except psycopg.Error:
@@ -210,7 +210,7 @@ class _Look:
             self._found.differing.add(f"{p.name}:{keys[0][1]}: cannot be folded: {type(problem).__name__}")
             return
         finally:
-            self._members.forget()
+            self._inputs.forget()
         self._found.folded_again += len(keys)
         wrong = readmodels.differing(self._connection, p, self._live.stage2, rows)
         self._found.differing.add(

@@ -33,7 +33,7 @@ from memctl.projections.kernel import projections
 from memctl.workers.folding import guard
 from memctl.workers.folding import progress_board as progress
 from memctl.workers.folding.drain import OtherRules, owner_of
-from memctl.workers.folding.guard import Before, Stuck
+from memctl.workers.folding.guard import EarlierProcesses, Stuck
 from memctl.workers.folding.poison import CannotFold, fault_of, message_of
 from memctl.workers.folding.refold import refold
 from memctl.workers.folding.trial import TRIAL_CPU_S, endless_event, tried
@@ -70,7 +70,7 @@ def watched(database_url: str) -> None:
                 raise RebuildStopped(why=state.fault)
 
 
-def set_aside(connection: Connection, before: Before) -> None:
+def set_aside(connection: Connection, before: EarlierProcesses) -> None:
     """Park, in the live generations, what processes before this one could not end; a rebuild that was at it fails. The
     leases that the last of them held are free."""
     if before.pid:
@@ -93,7 +93,7 @@ def set_aside(connection: Connection, before: Before) -> None:
     progress.dealt_with()
 
 
-def leave_to_words(connection: Connection, before: Before, embedders: Embedders) -> None:
+def leave_to_words(connection: Connection, before: EarlierProcesses, embedders: Embedders) -> None:
     """Try each text apart with which the embedder ended the process before this one. One that ends its process again
     gets no vector: it is found by its words. To be called before there are threads, for it forks."""
     models = {each.name: each for each in vector_models.models(connection).written}
@@ -114,7 +114,7 @@ def leave_to_words(connection: Connection, before: Before, embedders: Embedders)
                 log.warning("a text could not be tried: %s", problem)
 
 
-def pause_of_points(before: Before) -> float:
+def pause_of_points(before: EarlierProcesses) -> float:
     """Seconds for which no point is written to the vector store, where processes before this one crashed as they wrote
     some: folds go on meanwhile, and searches by the rows that there are."""
     crashed = sum(bool(each.crash) and each.work.kind == "points" for each in before.stuck)

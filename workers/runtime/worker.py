@@ -30,6 +30,7 @@ from memctl.workers import jobs
 from memctl.workers.erasure import retention
 from memctl.workers.folding import guard
 from memctl.workers.folding.drain import Drainer
+from memctl.workers.folding.guard import NONE_EARLIER, EarlierProcesses
 from memctl.workers.folding.outbox import OutboxLoop
 from memctl.workers.folding.poison import CannotFold, message_of
 from memctl.workers.processors.registry import by_model, by_rule
@@ -114,8 +115,8 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     rebuilding.start()
     threading.Thread(target=backups.keep_making, args=[settings, stop], name="backups", daemon=True).start()
     threading.Thread(target=retention.keep_pruning, args=[settings, stop], name="retention", daemon=True).start()
-    glancing = threading.Thread(target=AsOfBuilder(database_url).run, args=[stop], name="glances", daemon=True)
-    glancing.start()
+    building = threading.Thread(target=AsOfBuilder(database_url).run, args=[stop], name="as of", daemon=True)
+    building.start()
     # A thread that computes keeps the interpreter for 5 ms from one whose answer has come, and a batch asks Postgres
     # some seventy times: with the outbox or the embedder at work that would be most of its time.
     sys.setswitchinterval(SWITCH_S)
@@ -131,7 +132,7 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
         outbox.ask_to_stop()
         deadline = time.monotonic() + STOP_WITHIN_S
         sweeping.join(_left(deadline))
-        glancing.join(_left(deadline))
+        building.join(_left(deadline))
         outbox.stop(_left(deadline))
         for each in processors:
             each.stop(_left(deadline))
@@ -174,7 +175,7 @@ class Attempts:
         return self._pause
 
 
-def _watch(settings: Settings, stop: threading.Event, before: guard.Before = guard.Before()) -> None:  # noqa: B008
+def _watch(settings: Settings, stop: threading.Event, before: EarlierProcesses = NONE_EARLIER) -> None:
     """Where the rules have changed since the live rows were folded, rebuild; the old rows are served meanwhile.
 
     Later changes are another process' doing: this one ends, so that its supervisor starts it with the code of today.

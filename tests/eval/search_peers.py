@@ -10,10 +10,10 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import Stemmer
+from mem0_peer import Mem0, lacking
 
 from memctl.api.evaluation import Asked, Dataset, Passage
 from memctl.api.evaluation.bench import embedded
-from memctl.api.evaluation.mem0 import Mem0, lacking
 from memctl.domain.retrieval.metrics import Judged
 from memctl.domain.support import patterns
 

@@ -23,7 +23,7 @@ Rows = OrderedDict[tuple[str, RowKey], tuple[Any, bytes]]
 """Rows at hand, and their JSON, by projection and key."""
 
 
-class Members:
+class RowInputs:
     """Reads what rows are folded from, in one generation and up to one position. Writes nothing.
 
     `items` and `routes` are what a batch knows better than the tables do, before it has written them.

@@ -1,0 +1,45 @@
+"""Files of an instance that a disk or a person damaged: what reads them goes on as if they were not there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from memctl.infra.data_dir import Places
+from memctl.infra.embedded.programs import recalled
+from memctl.infra.endpoints import read_endpoints
+from memctl.infra.hooks.spool import refusals
+from memctl.infra.process import Process
+
+CONTENTS = (b"", b"[]", b"null", b"5", b"\xff\xfe\0junk", b"[" * 100_000, b'{"tokens": 5, "ports": {"api": "x"}}', None)
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    found = Places(tmp_path)
+    found.make()
+    found.spool.mkdir()
+    return found
+
+
+def damage(file: Path, content: bytes | None) -> None:
+    """None makes it a folder."""
+    file.mkdir() if content is None else file.write_bytes(content)
+
+
+@pytest.mark.parametrize("content", CONTENTS, ids=range(len(CONTENTS)))
+def test_what_is_damaged_counts_as_not_there(places: Places, content: bytes | None) -> None:
+    this = Process.of(os.getpid())
+    assert this is not None
+    damage(places.record_of("api"), content)
+    assert Process.recorded(places.record_of("api")) is None
+    this.record(places.supervisor_record)
+    damage(places.endpoints, content)
+    assert set(read_endpoints(places)) <= {"tokens", "ports"}
+    damage(places.spool / "refused", content)
+    assert refusals(places.spool) is None
+    damage(places.keys, content)
+    assert recalled(places).tokens == {}
+    assert not places.keys.exists()
