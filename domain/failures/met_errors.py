@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from memctl.domain.failures.explanations import sentences
@@ -20,6 +19,7 @@ from memctl.domain.support import patterns
 from memctl.domain.support.bounded import NARROW, one_line
 from memctl.domain.support.location import normalise
 from memctl.domain.support.mentions import names_in, path_within
+from memctl.domain.support.remembered import remembered
 
 MOST_LINES, MOST_PLACES = 24, 16
 """Distinctive lines of one output, and directories that its lines lie in, that are keys."""
@@ -95,7 +95,7 @@ def _lines(output: str) -> Iterator[str]:
             yield folded
 
 
-@lru_cache(maxsize=4096)
+@remembered(4_096)
 def _line(text: str, location: str) -> ErrorLine | None:
     if not (_VERDICT.search(text) or ERROR_WORDS.search(text)) or _WRAPPERS.search(text):
         return None
@@ -189,7 +189,7 @@ _FOREIGN = patterns.compile(
 """What is said of a place whose files are not the project's own: only there all that fails is of no one's doing."""
 
 
-@lru_cache(maxsize=256)
+@remembered(256, longest=8_192)
 def standing_in(text: str) -> tuple[str, ...]:
     """The sentences of an answer that say a failure was there before, or is nobody's."""
     found = (each for each in sentences(text[:6_000]) if _STANDING.search(each) and _OF_FAILURE.search(each))

@@ -53,7 +53,7 @@ def values_in(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=4096)
+@remembered(1_024, longest=4_096)
 def names_in(text: str) -> frozenset[str]:
     """The files, tests, packages and names of code that a text names or quotes, without the folders they lie in."""
     text = text[:20_000]
