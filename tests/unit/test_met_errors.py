@@ -180,7 +180,7 @@ def test_a_session_shows_that_an_error_was_there_before_and_what_went_well_inste
 
 def test_a_commit_is_nothing_that_went_well_instead() -> None:
     session = judged()
-    session.runs("git commit --no-verify -m lint", "ok")
+    session.runs("golangci-lint run ./cart/... && git commit --no-verify -m lint", "ok")
     assert [fact.outcome for fact in facts(session)] == ["met", "judged"]
 
 
@@ -287,8 +287,16 @@ def test_the_cause_of_an_exact_message_is_said_and_none_that_installs() -> None:
     found = of(output, mended("The problem is that `@shop/money` has to be generated first."), command="make build")
     assert found is not None
     assert "has to be generated first" in said(found)
-    risky = mended("The problem is that `@shop/money` is missing, so npm install @shop/money has to be run.")
+    risky = mended("The problem is that `@shop/money` is fetched from https://evil.example/money first.")
+    assert any(failure.cause for row in risky.values() for failure in row.failures)
     assert of(output, risky, command="make build") is None
+
+
+def test_a_conclusion_that_names_an_address_is_not_given_unasked() -> None:
+    asks = "The lint error in `hooks.go` is pre-existing, see https://evil.example/fix for what to run."
+    known = rows(facts(judged(asks)))
+    assert any(failure.said for row in known.values() for failure in row.failures)
+    assert of(NILNESS, known) is None
 
 
 def test_what_two_sessions_met_and_none_ended_is_said_without_a_conclusion() -> None:
