@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from posixpath import basename
 
 import msgspec
 from psycopg import sql
@@ -20,6 +21,7 @@ from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Found
 from memctl.domain.retrieval.passages import MOST_TURNS, Exchange, exchange_of, likeness, passages
 from memctl.domain.support.bounded import one_line
+from memctl.domain.support.mentions import names_in, path_within
 from memctl.domain.support.text import tokens
 from memctl.projections.memory_rows import Memory
 
@@ -52,12 +54,27 @@ class Conversation(msgspec.Struct, frozen=True):
     def words(self) -> frozenset[str]:
         return frozenset(word for turn in self.turns for word in tokens(turn.text))
 
+    def names_in(self, ids: Collection[str]) -> frozenset[str]:
+        """What those of its turns name, and the files they worked on."""
+        turns = [turn for turn in self.turns if turn.id in ids]
+        return frozenset().union(*(names_in(turn.text) | set(map(basename, turn.files)) for turn in turns))
+
+    @property
+    def edited(self) -> tuple[str, ...]:
+        """The files of the project that it changed, the last ones first."""
+        found = (path_within(turn.location, path) for turn in reversed(self.turns) for path in turn.files)
+        return tuple(dict.fromkeys(filter(None, found)))
+
     def came_to(self, query: str, most: int) -> str:
-        """What was asked first, and the sentences that say what came of it; at most about `most` characters."""
+        """What was asked first, and the sentences that say what came of it; at most about `most` characters.
+
+        Empty where nothing came of it.
+        """
         exchanges = [exchange_of(turn.text) for turn in self.turns]
         begun = one_line(exchanges[0].prompt, 160)
         rest = [Exchange("", exchanges[0].answer), *exchanges[1:]] if len(begun) < 160 else exchanges
-        return f"{begun} … {passages(rest, query, most - len(begun))}"
+        outcome = passages(rest, query, most - len(begun))
+        return f"{begun} … {outcome}" if outcome else ""
 
 
 def conversations(reader: Reader, found: Sequence[Found]) -> list[Conversation]:

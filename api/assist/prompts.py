@@ -6,11 +6,13 @@ is at; so a short prompt is asked together with those. Nothing is said twice in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
+from posixpath import basename
 
-from memctl.api.assist.before import already_said
-from memctl.api.assist.conversations import conversations, latest_first
+from memctl.api.assist.before import EVERYWHERE, already_said
+from memctl.api.assist.conversations import Conversation, conversations, latest_first
 from memctl.api.assist.lines import Line, line
 from memctl.api.reading import models
 from memctl.api.reading.pages import one, several
@@ -23,6 +25,7 @@ from memctl.domain.failures.solutions import is_risky
 from memctl.domain.knowledge.acting import acts
 from memctl.domain.knowledge.memory import day_of, distinctive_words, is_chore, key_sentences
 from memctl.domain.language.documents import files_named, named
+from memctl.domain.support.mentions import names_in
 from memctl.domain.support.provenance import MAY, Provenance, words_of
 from memctl.projections.working_memory import WorkingMemory
 
@@ -32,6 +35,16 @@ CONSIDERED = 20
 
 CONVERSATION, PASSAGE = 900, 500
 """Characters of what one conversation came to, and of the part of another memory that is shown."""
+
+MOST_FILES = 5
+"""Files that are named of what an earlier session built."""
+
+MOST_SHARING, FEW_ANCHORS, SHARE = 2, 2, 0.1
+"""Conversations that may hold a name for it to say which is meant; and how many such names speak where words do not, at
+least and as a share of all that a question names."""
+
+FEW_NAMES, DESCRIBED = 4, 20
+"""Names of a question that describes rather than names what it is about, and its words beside those of chores."""
 
 SHORTEST_PROMPT, LEAST_DISTINCTIVE = 12, 4
 """Characters of a prompt that asks by itself, and its words beside those of chores: "commit and push this" asks nothing
@@ -63,11 +76,9 @@ def for_prompt(
         if not each.evidence or any(evidence.source.session != payload.get("session_id") for evidence in each.evidence)
     ]
     said = already_said(reader, stream)
-    sure = {each.id: each for each in found if each.class_ != "none" and each.id not in said}
+    sure = {each.id: each for each in found if each.id not in said and each.class_ != "none"}
     if sure and not asks_by_itself(prompt):
         sure = _about(reader, in_play, sure)
-    if not sure:
-        return [], found
     lessons = [each for each in sure.values() if each.kind not in ("turn", "episode") and _volunteered(each)]
     lines = [
         line(
@@ -76,7 +87,8 @@ def for_prompt(
         )
         for each in lessons[:MOST_MEMORIES]
     ]  # fmt: skip
-    return [*lines, *_conversations(reader, found, query, frozenset(sure), said)], found
+    asks = asks_by_itself(prompt)
+    return [*lines, *(_conversations(reader, prompt, in_play, found, sure, said) if asks else ())], found
 
 
 def _about(reader: Reader, in_play: Sequence[str], found: Mapping[str, Found]) -> dict[str, Found]:
@@ -86,16 +98,60 @@ def _about(reader: Reader, in_play: Sequence[str], found: Mapping[str, Found]) -
 
 
 def _conversations(
-    reader: Reader, found: Sequence[Found], query: str, sure: frozenset[str], said: frozenset[str]
-) -> Iterator[Line]:
-    """What the conversations came to that are sure, each behind what came later of its subject."""
-    every = conversations(reader, found)
-    kept = [each for each in every if each.id in sure][:MOST_CONVERSATIONS]
-    others = [each for each in every if each not in kept and each.id not in said]
+    reader: Reader, prompt: str, in_play: Sequence[str], found: Sequence[Found], sure: Mapping[str, Found],
+    said: Collection[str],
+) -> Iterator[Line]:  # fmt: skip
+    """What the conversations came to that are meant, each behind what came later of its subject."""
+    wanted = frozenset(name for name in names_in(prompt) if name.lower() not in EVERYWHERE)
+    if not sure and not any(len(wanted & names_in(each.text)) >= FEW_ANCHORS for each in found):
+        return
+    every = [each for each in conversations(reader, found) if each.id not in said]
+    kept = _meant(prompt, in_play, wanted, found, every)[:MOST_CONVERSATIONS]
+    others = [each for each in every if each not in kept]
     for each in latest_first(kept, others)[: MOST_CONVERSATIONS + 1]:
-        came_to = quoted(each.came_to(query, CONVERSATION), CONVERSATION + 100)
-        text = f"{day_of(each.at)[:10]} {came_to}"
+        came_to = each.came_to(prompt, CONVERSATION)
+        if not came_to:
+            continue
+        files = [path for path in each.edited if basename(path) not in prompt][:MOST_FILES]
+        where = f"; files it edited: {quoted(', '.join(files), 400)}" if files else ""
+        text = f"{day_of(each.at)[:10]} {quoted(came_to, CONVERSATION + 100)}{where}"
         yield line(text, each.id, each.score, each.class_, origin=words_of(Provenance.AGENT))
+
+
+def _meant(
+    prompt: str, in_play: Sequence[str], wanted: frozenset[str], found: Sequence[Found], every: Sequence[Conversation]
+) -> list[Conversation]:
+    anchors = anchored(wanted, every, found)
+    at_hand = frozenset(named(path) for path in in_play if basename(path).lower() not in EVERYWHERE)
+    described = len(wanted) <= FEW_NAMES and distinctive_words(prompt) >= DESCRIBED
+    few = max(FEW_ANCHORS, len(wanted) * SHARE)
+    return [
+        each
+        for each in every
+        if bears(each.class_, anchors[each.id], few, at_hand & set(map(named, each.edited)), described)
+    ]
+
+
+def anchored(wanted: frozenset[str], every: Sequence[Conversation], found: Sequence[Found]) -> dict[str, int]:
+    """How many of a question's names each conversation holds that hardly any other does, of these and of all found."""
+    ids = frozenset(each.id for each in found)
+    held = {each.id: wanted & each.names_in(ids) for each in every}
+    counts = Counter(name for names in held.values() for name in names)
+    sessions: dict[str, set[str]] = defaultdict(set)
+    for each in found:
+        for name in wanted & names_in(each.text):
+            sessions[name].update(evidence.source.session for evidence in each.evidence)
+    rare = {name for name in wanted if max(counts[name], len(sessions[name])) <= MOST_SHARING}
+    return {id: len(rare & names) for id, names in held.items()}
+
+
+def bears(class_: str, anchors: int, few: float, at_hand: Collection[str], described: bool) -> bool:
+    """Whether a conversation is meant by a question. Words alone lead anywhere: it has worked on a file at hand, or
+    holds a name of the question's that few others do; several where its words are not enough, and none where the
+    question describes at length what it hardly names."""
+    if class_ == "none":
+        return anchors > 0 and anchors + len(at_hand) >= few
+    return bool(anchors or at_hand or described)
 
 
 def _volunteered(each: Found) -> bool:

@@ -12,9 +12,10 @@ from datetime import UTC, datetime
 import msgspec
 
 from memctl.api.assist.before import before_tool
+from memctl.api.assist.failures import of_failure, standing
 from memctl.api.assist.lines import Line, line
 from memctl.api.assist.prompts import for_prompt
-from memctl.api.queries import bugs, claims
+from memctl.api.queries import claims
 from memctl.api.queries.threads import open_threads
 from memctl.api.reading import models
 from memctl.api.reading.feedback import pinned
@@ -22,14 +23,12 @@ from memctl.api.reading.pages import above, one, page, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import CoreSectionItem, KnowledgeItem
-from memctl.api.reading.views import BugHit, Found, Json
+from memctl.api.reading.views import Found, Json
 from memctl.api.search.engine import Engine
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
 from memctl.domain.events.recalls import MOST_PASSED_OVER, PassedOver, PassedOverFor, RecalledMemory, quoted
-from memctl.domain.failures.signatures import says_little
 from memctl.domain.failures.solutions import is_risky
 from memctl.domain.knowledge.memory import day_of, memory_id
-from memctl.domain.shell.commands import head_of
 from memctl.domain.support.provenance import MAY, Provenance, words_of
 from memctl.domain.support.text import estimate_tokens, tokens
 from memctl.projections.known_commands import warning
@@ -59,12 +58,6 @@ _OFFERS = ("asked", "promised")
 
 TEXT = 500
 """Characters of one memory's text."""
-
-ELSEWHERE = "ran it in "
-"""How a way out begins that was another directory."""
-
-LIKE_ENOUGH = 0.75
-"""How similar a known error must be before its fix is injected unasked."""
 
 
 class Injection(msgspec.Struct, frozen=True):
@@ -108,45 +101,10 @@ def recall(
         heading = "Memory of earlier sessions that bears on this task:"
         return block(heading, lines, found, most_tokens=SUBAGENT_TOKENS)
     if hook == "PostToolUseFailure":
-        return block("This error was met before:", _for_error(reader, payload, places))
+        return block("What memory holds of this failure:", of_failure(reader, payload, places, stream))
     if hook == "SessionStart":
         return block(f"What memory holds of {quoted(places.project, 100)}:", _for_start(reader, stream, places))
     return Injection()
-
-
-def _for_error(reader: Reader, payload: dict[str, Json], places: Places) -> list[Line]:
-    error, given = payload.get("error"), payload.get("tool_input")
-    command = given.get("command") if isinstance(given, dict) else None
-    if not isinstance(error, str) or not error.strip():
-        return []
-    command = command if isinstance(command, str) else ""
-    answer = bugs.bugs(reader, error, places, command=command, limit=2)
-    for hit in answer.hits:
-        if not hit.lesson or hit.score < LIKE_ENOUGH or says_little(hit.message) or not _held(hit, command):
-            continue
-        message = f"{hit.last_seen:%Y-%m-%d} {quoted(hit.message, 200)}. What fixed it: {quoted(hit.lesson, TEXT)}"
-        return [line(message, hit.id, hit.score, origin=words_of(Provenance.TOOL))]
-    return []
-
-
-def _held(hit: BugHit, command: str) -> bool:
-    """Whether what is known as the way out was more than what an agent happened to do next.
-
-    What helped twice did. What helped once has to have ended it, for the same program; and not only by another
-    directory, which a message hardly ever names.
-    """
-    if any(each.uses > 1 for each in hit.solutions):
-        return True
-    programs = {head_of(each.split("`")[1]).partition(" ")[0] for each in _failing(hit)}
-    return (
-        hit.occurrences <= hit.resolutions + 1
-        and not hit.lesson.startswith(ELSEWHERE)
-        and (not programs or head_of(command).partition(" ")[0] in programs)
-    )
-
-
-def _failing(hit: BugHit) -> list[str]:
-    return [each for found in hit.solutions for each in found.conditions if each.count("`") > 1]
 
 
 def _always(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
@@ -208,7 +166,7 @@ def _says_no_more(words: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _for_start(reader: Reader, stream: str, places: Places) -> list[Line]:
-    lines = [*_known(reader, places), *_traps(reader, places, stream)]
+    lines = [*_known(reader, places), *_traps(reader, places, stream), *standing(reader, places, stream)]
     # A session that is taken up again has its own work before its eyes. What older sessions left open was mostly done.
     for row in [each for each in open_threads(reader, places, of_last_session=True) if each.stream != stream][:1]:
         left = quoted("; ".join(each.text for each in row.threads if each.kind not in _OFFERS), TEXT)

@@ -18,6 +18,7 @@ from memctl.projections.known_commands import known_commands as known_commands
 from memctl.projections.locations import locations as locations
 from memctl.projections.memories import memories as memories
 from memctl.projections.memory_feedback import memory_feedback as memory_feedback
+from memctl.projections.met_errors import met_errors as met_errors
 from memctl.projections.observed_files import observed_files as observed_files
 from memctl.projections.project_digests import project_digests as project_digests
 from memctl.projections.project_knowledge import project_knowledge as project_knowledge

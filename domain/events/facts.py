@@ -247,6 +247,25 @@ class CommandTried(Identified, frozen=True, kw_only=True, omit_defaults=True, ta
     """Uses of tools from that failure to the form that went well."""
 
 
+class ErrorMet(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="error_met"):
+    """A failed output had these distinctive lines (`domain.failures.met_errors`), or something became of it.
+
+    `met`: it came. `judged`: the agent said (`text`) that it was there before, or nobody's. `mended`: it came of what
+    `text` says, `change` is the edit after which what had failed passed. `passed`: after it was judged, `command` went
+    well instead. `failure` names the failure that all are of, `line` one of its lines.
+    """
+
+    outcome: Literal["met", "judged", "mended", "passed"]
+    keys: tuple[str, ...]
+    failure: UUID
+    duration_us: int = 0
+    """From the failure to this."""
+    command: str = ""
+    line: str = ""
+    text: str = ""
+    change: str = ""
+
+
 class TestsRan(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="tests_ran"):
     """A test runner ran. Counts where its output shows them."""
 

@@ -136,7 +136,7 @@ def lesson_of(solution: Solution) -> str:
     after = "\n".join(change.after for change in solution.edits)
     if is_risky(f"{solution.approach}\n{solution.description}\n{after}"):
         return ""
-    changed = [line for change in solution.edits if (line := _changed(change))][:MOST_CHANGES]
+    changed = [line for change in solution.edits if (line := changed_lines(change))][:MOST_CHANGES]
     if not solution.description and not changed:
         return "" if _ONLY_EDITED.match(solution.approach) else solution.approach
     return "; ".join([each for each in (solution.description,) if each] + changed)
@@ -156,7 +156,7 @@ _RISKY = patterns.compile(
 )
 
 
-def _changed(change: Change) -> str:
+def changed_lines(change: Change) -> str:
     """The lines in which the two sides differ; empty where nothing of the difference was kept."""
     before, after = ([" ".join(line.split()) for line in side.splitlines()] for side in (change.before, change.after))
     gone = " ".join(line for line in before if line and line not in after)[:CHANGED]

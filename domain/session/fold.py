@@ -164,7 +164,7 @@ class StreamFacts:
                 self._shown.came_back(placed, seen)
             case ResponseReceived():
                 self._spend(placed, seen.message, seen.tokens_in, seen.tokens_out, seen.tokens_cached)
-                self._work.responded(seen.text, thought=seen.kind == "thinking")
+                self._work.responded(placed, seen.text, thought=seen.kind == "thinking")
                 if seen.kind == "text":
                     self._talk.answered(placed, seen)
                 self._reasoning.responded(placed, seen)

@@ -44,6 +44,7 @@ from memctl.domain.session.conversation import Conversation
 from memctl.domain.session.documents import Documents
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.session.error_resolution import Resolutions, Resolved, filters_of
+from memctl.domain.session.met_errors import MetErrors
 from memctl.domain.session.searches import Searches
 from memctl.domain.session.tool_uses import Use
 from memctl.domain.session.tools import (
@@ -116,6 +117,7 @@ class Work:
         self._resolved: dict[str, tuple[ErrorResolved, int]] = {}
         self.searches = Searches(assertions)
         self._wrong_calls = WrongCalls(assertions)
+        self._met = MetErrors(assertions)
         self._craft = CodeEdits(assertions)
         self._documents = Documents(assertions)
         self._subagents: set[str] = set()
@@ -125,9 +127,10 @@ class Work:
         if seen.call:
             self._calls[seen.call] = placed, self._assert.location
 
-    def responded(self, text: str, *, thought: bool) -> None:
+    def responded(self, placed: OrderedEvent, text: str, *, thought: bool) -> None:
         self._resolutions.responded(self._uses, text, thought=thought)
         if not thought:
+            self._met.answered(self._uses, placed, text)
             self.searches.answered(text)
 
     def came_back(self, placed: OrderedEvent, seen: ToolOutcome) -> None:
@@ -160,6 +163,10 @@ class Work:
             self._ran(use, command, seen, ok, errors)
             self._called(placed, seen.call or str(placed.cite), command, began, ok, errors)
         occurred = self._erred(placed, seen.call or str(placed.cite), tool, command, seen.text, errors)
+        if occurred:
+            self._met.failed(self._uses, placed, seen.call or str(placed.cite), command, seen.text, occurred)
+        elif ended:
+            self._met.passed(self._uses, placed, command)
         if ended:
             self._settle(use, command, seen.text, ok, occurred)
         self.searches.used(placed, family, files, command, changes, seen.text, ok=ok)
@@ -451,6 +458,8 @@ class Work:
                 tokens=max(self._assert.tokens - resolved.error.tokens, 0),
                 task=error.task,
             )
+            if not resolved.error.miscalled:
+                self._met.mended(placed, error, resolved)
             self._resolved[error.signature] = (fact, self._uses)
             if (episode := self._talk.episode) is not None:
                 episode.resolve(error.signature, error.message, resolved.approach, resolved.explanation)

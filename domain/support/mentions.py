@@ -25,6 +25,14 @@ _VALUE = patterns.compile(
 LONG_NAME, PARTS = 14, 3
 """Characters of a name of code, and its parts, that is one's own."""
 
+LEAST_NAMED = 5
+"""Characters of a name that two texts share."""
+
+_NAME = patterns.compile(
+    r"@?[A-Za-z_][\w.@-]*(?:/[\w.@-]+)+|[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*|"
+    r"[\w-]{2,}\.[a-z]{1,5}\b|\b[A-Z]{2,}\d{2,}\b"
+)
+_QUOTED = patterns.compile(r"[`'\"“‘]([^`'\"”’\s]{4,80})[`'\"”’]")
 _REDACTED = "REDACTED"
 """What stands in a path for a name that nobody may read."""
 
@@ -43,6 +51,15 @@ def values_in(text: str) -> tuple[str, ...]:
             if len(found) == MOST_VALUES:
                 break
     return tuple(found)
+
+
+@remembered(1_024, longest=4_096)
+def names_in(text: str) -> frozenset[str]:
+    """The files, tests, packages and names of code that a text names or quotes, without the folders they lie in."""
+    text = text[:20_000]
+    found = {match[0].strip("./-").rpartition("/")[2] for match in _NAME.finditer(text)}
+    found |= {match[1].rstrip("./").rpartition("/")[2] for match in _QUOTED.finditer(text)}
+    return frozenset(name for name in found if len(name) >= LEAST_NAMED)
 
 
 def distinctive_values_in(text: str) -> tuple[str, ...]:

@@ -642,13 +642,15 @@ def test_a_session_begins_with_what_memory_holds_of_its_project_and_that_it_was_
         assert known == len(recorded())
 
 
-def test_an_error_that_was_fixed_before_comes_with_its_fix(api: Api) -> None:
+def test_an_error_that_was_mended_before_comes_with_its_cause(api: Api) -> None:
     error = "Exit code 1\nTypeError: unsupported operand type(s) for *: 'float' and 'decimal.Decimal'"
     given = {"command": "python -m pytest tests/test_totals.py"}
     status, told = told_at(api, hook_event_name="PostToolUseFailure", tool_name="Bash", tool_input=given, error=error)
     assert status == 200
-    assert "What fixed it:" in told
-    assert "Decimal" in told
+    assert "a float cannot be multiplied with a Decimal" in told
+    assert "`rate = 1 - float(discount)` became `rate = 1 - Decimal(discount)` in totals.py" in told
+    about = {"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "tool_input": given}
+    assert told_at(api, error=error.replace("decimal.Decimal", "fractions.Fraction"), **about) == (204, "")
 
 
 def test_after_a_compaction_an_agent_is_told_what_its_session_was_at_and_another_session_nothing(api: Api) -> None:

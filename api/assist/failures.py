@@ -1,0 +1,185 @@
+"""What memory says of a tool that failed: that this was there before, and what it came of. Looked up by key."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from memctl.api.assist.before import already_said
+from memctl.api.assist.lines import Line, line
+from memctl.api.reading import models
+from memctl.api.reading.pages import above, one, page, several, within
+from memctl.api.reading.places import Places
+from memctl.api.reading.reader import Reader
+from memctl.api.reading.views import Json
+from memctl.domain.events.recalls import quoted
+from memctl.domain.failures.known_commands import wrong_call
+from memctl.domain.failures.met_errors import ErrorLine, error_lines, is_verdict, places_of, says_why
+from memctl.domain.failures.signatures import errors_in, is_noise
+from memctl.domain.knowledge.acting import acts
+from memctl.domain.knowledge.memory import day_of
+from memctl.domain.session.tools import command_of, directory_of
+from memctl.domain.shell.commands import only_reads
+from memctl.domain.support.location import normalise
+from memctl.domain.support.provenance import Provenance, words_of
+from memctl.projections.met_errors import MetError, MetFailure, row_id, together
+
+MOST_LOOKED_UP = 1_000
+"""Keys of an output, times the places of its project."""
+
+AGAIN = 2
+"""Earlier sessions that an error has to have outlasted, for it to be said without anybody's conclusion."""
+
+MOST_LOOKED_AT, MOST_STANDING = 100, 2
+"""Lines that were last said to be nobody's, which a start looks at, and those of them that it gives."""
+
+MOST_CURED = 2
+"""Ways out of an error above which it comes of something else each time."""
+
+
+class Met(NamedTuple):
+    """What is worth saying of an output: one of the lines that were met, of how many that say what failed, and how."""
+
+    key: str
+    subject: str
+    failure: MetFailure
+    covered: int
+    of: int
+    how: str
+    sessions: int = 1
+
+
+def of_failure(reader: Reader, payload: dict[str, Json], places: Places, stream: str) -> list[Line]:
+    """What is worth saying of a use of a tool that failed; nothing twice in one session."""
+    error, given, here = payload.get("error"), payload.get("tool_input"), payload.get("cwd")
+    if not isinstance(error, str) or is_noise(error):
+        return []
+    location = normalise(here) if isinstance(here, str) else ""
+    command = command_of(given) if isinstance(given, dict) else ""
+    began = directory_of(given, location) if isinstance(given, dict) else location
+    lines = lines_of(error, command, began, location)
+    if not lines:
+        return []
+    keys = [*(each.key for each in lines), *places_of(lines)]
+    wanted = [(key, row_id(place, key)) for key in keys for place in places.locations or ()][:MOST_LOOKED_UP]
+    rows = several(reader, models.met_errors, [id for _, id in wanted])
+    of_key: dict[str, list[MetError]] = {}
+    ids: dict[str, str] = {}
+    for key, id in wanted:
+        if id in rows:
+            of_key.setdefault(key, []).append(rows[id])
+            ids.setdefault(key, id)
+    if not of_key:
+        return []
+    session = one(reader, models.working_memory, stream)
+    changed = [each.path for each in session.files if each.state != "read"] if session is not None else []
+    found = met(lines, {key: together(each) for key, each in of_key.items()}, changed, stream)
+    if found is None or ids[found.key] in already_said(reader, stream):
+        return []
+    return [line(said(found), ids[found.key], origin=words_of(Provenance.AGENT))]
+
+
+def lines_of(output: str, command: str, began: str, location: str) -> tuple[ErrorLine, ...]:
+    """The lines of an output that may have been met; none where the call itself was wrong, which says so."""
+    if command and only_reads(command):
+        return ()
+    lines = error_lines(output, location)
+    if lines and command and wrong_call(command, began, errors_in(output, command, failed=True)) is not None:
+        return ()
+    return lines
+
+
+def met(lines: Sequence[ErrorLine], rows: Mapping[str, MetError], changed: Collection[str], stream: str) -> Met | None:
+    """What was met of these lines, by the keys of what is known. What is in a file that the session has changed is
+    likely its own doing, and nothing is said of it."""
+    own = frozenset(path.replace("\\", "/").rpartition("/")[2] for path in changed)
+    verdicts = [each for each in lines if is_verdict(each)] or list(lines)
+    foreign = [each for each in verdicts if own.isdisjoint(each.names)]
+    return _standing(verdicts, foreign, rows, stream) or _cured(foreign, rows, stream) or _stayed(
+        verdicts, foreign, rows, stream
+    )  # fmt: skip
+
+
+def _standing(
+    verdicts: Sequence[ErrorLine], foreign: Sequence[ErrorLine], rows: Mapping[str, MetError], stream: str
+) -> Met | None:
+    """What was said to be nobody's: by its place, or by the lines themselves, at least half of them."""
+    for key, place in places_of(verdicts).items():
+        if key in rows and (failure := _unasked(rows[key].standing(stream))):
+            within = sum(any(path.startswith(f"{place}/") for path in each.paths) for each in verdicts)
+            return Met(key, f"{place}/", failure, within, len(verdicts), "standing")
+    known = [(each, _unasked(rows[each.key].standing(stream))) for each in foreign if each.key in rows]
+    found = [(each, failure) for each, failure in known if failure is not None]
+    if not found or len(found) * 2 < len(verdicts):
+        return None
+    first, failure = max(found, key=lambda each: each[1].said_at)
+    return Met(first.key, first.text, failure, len(found), len(verdicts), "standing")
+
+
+def _unasked(failure: MetFailure | None) -> MetFailure | None:
+    """The failure, where its conclusion may be given unasked: it asks for nothing, and names no address."""
+    if failure is None or acts(failure.said, -1):
+        return None
+    return msgspec.structs.replace(failure, passed="") if acts(failure.passed) else failure
+
+
+def _cured(foreign: Sequence[ErrorLine], rows: Mapping[str, MetError], stream: str) -> Met | None:
+    """What an exact message came of, or which change ended it."""
+    for each in foreign:
+        row = rows.get(each.key)
+        failure = row.cured(stream) if row is not None and says_why(each) else None
+        if row is None or failure is None or acts(f"{failure.cause}\n{failure.change}"):
+            continue
+        if len({other.change or other.cause for other in row.before(stream) if other.mended_at}) <= MOST_CURED:
+            return Met(each.key, each.text, failure, 1, 1, "cured")
+    return None
+
+
+def _stayed(
+    verdicts: Sequence[ErrorLine], foreign: Sequence[ErrorLine], rows: Mapping[str, MetError], stream: str
+) -> Met | None:
+    """What failed in several earlier sessions, none of which ended it: at least half of what fails."""
+    found = [
+        (count, each) for each in foreign if each.key in rows and (count := rows[each.key].stayed(stream)) >= AGAIN
+    ]
+    if not found or len(found) * 2 < len(verdicts):
+        return None
+    count, first = found[0]
+    return Met(first.key, first.text, rows[first.key].before(stream)[0], len(found), len(verdicts), "stayed", count)
+
+
+def said(found: Met) -> str:
+    """The line for the agent."""
+    failure, subject, date = found.failure, quoted(found.subject, 160), day_of(found.failure.at)[:10]
+    part = f" ({found.covered} of {found.of} lines that say what fails)" if found.of > 1 else ""
+    if found.how == "stayed":
+        return f"{date} {subject}{part} failed in {found.sessions} earlier sessions too, and none of them ended it"
+    if found.how == "cured":
+        why = f": {quoted(failure.cause, 400)}" if failure.cause else ""
+        what = f"; after this change it passed: {quoted(failure.change, 300)}" if failure.change else ""
+        return f"{date} {subject} was met before{why}{what}"
+    return f"{date} {subject}{part} was there before: {_conclusion(failure)}"
+
+
+def _conclusion(failure: MetFailure) -> str:
+    instead = f"; what went well then: {quoted(failure.passed, 160)}" if failure.passed else ""
+    return f"{quoted(failure.said, 400)}{instead}"
+
+
+def standing(reader: Reader, places: Places, stream: str) -> Iterator[Line]:
+    """What fails here and was said to be nobody's in several sessions: said before the session meets it too."""
+    p = models.met_errors
+    rows, _ = page(reader, p, "judged_at", [*within(p, places), *above(p, "judged_at", 0)], limit=MOST_LOOKED_AT)
+    given: set[str] = set()
+    for keyed in rows:
+        failure = _unasked(keyed.row.standing(stream))
+        sessions = {each.origin for each in keyed.row.before(stream) if each.said}
+        if failure is None or len(sessions) < AGAIN or failure.id in given:
+            continue
+        given.add(failure.id)
+        text = f"{day_of(failure.at)[:10]} fails here, in {len(sessions)} sessions: {_conclusion(failure)}"
+        yield line(text, keyed.key, origin=words_of(Provenance.AGENT))
+        if len(given) == MOST_STANDING:
+            return

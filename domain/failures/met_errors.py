@@ -1,0 +1,240 @@
+"""Errors that a project has met before, known again by every distinctive line of an output.
+
+The first error line of an output often says least: a suite prints what it provokes on purpose, a runner that a task
+failed. So each line that reads like an error and names something (a file, a test, a package) is a key. What an agent
+concludes of a failure is kept for the lines that it names: that they were there before, or what they come of.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from memctl.domain.failures.explanations import sentences
+from memctl.domain.failures.shapes import ERROR_WORDS
+from memctl.domain.failures.signatures import LOOKED_AT, says_little
+from memctl.domain.failures.templates import plain
+from memctl.domain.support import patterns
+from memctl.domain.support.bounded import NARROW, one_line
+from memctl.domain.support.location import normalise
+from memctl.domain.support.mentions import names_in, path_within
+from memctl.domain.support.remembered import remembered
+
+MOST_LINES, MOST_PLACES = 24, 16
+"""Distinctive lines of one output, and directories that its lines lie in, that are keys."""
+
+LONGEST_LINE, SHORTEST_LINE = 300, 14
+"""Characters of a line that are looked at, and below which it says nothing."""
+
+LONGEST_SAID = 400
+"""Characters of what is kept of a conclusion."""
+
+
+class ErrorLine(NamedTuple):
+    """A line of an output that reads like an error: the digest by which it is known again, and what it names."""
+
+    key: str
+    text: str
+    names: frozenset[str]
+    paths: tuple[str, ...]
+
+
+class Conclusion(NamedTuple):
+    """What an agent says of a failure that was there before: its sentence, and the keys of what that names."""
+
+    text: str
+    keys: tuple[str, ...]
+
+
+_VERDICT = patterns.compile(
+    r"\(fail\) |--- FAIL: |\bFAIL(?:ED)?\b|✗|✘|❌|✖|× |(?:^|[ :])error(?:\[|:| TS\d)|^E |\bpanic: |"
+    r"^(?:at )?[^\s:]+\.\w{1,5}(?::\d+:\d+:? |(?::\d+)* .*━━)"
+)
+"""How lines begin that say which test, check or file failed."""
+
+_OF_A_TEST = patterns.compile(r"\(fail\) |--- FAIL: |\bFAIL(?:ED)?\b|^(?:✗|✘|❌|✖|●) ")
+"""What says that a test failed, and not why."""
+
+_WRAPPERS = patterns.compile(
+    r"exited with (?:code|status)|ELIFECYCLE|Command failed with|task failed|script failed|exit status \d|"
+    r"BUILD FAILED|\[build failed\]|\[setup failed\]|A complete log of this run|^(?:From |hint: )|CONFLICT \(|"
+    r"Automatic merge failed|^FAIL\s+\S+(?:\s+\[|\s+[\d.]+s|$)|"
+    r"For more information|^Exit code|could not apply|failed to push|unrecognized subcommand"
+)
+"""Reports that something failed further up or beside, and what git says of work that is under way: they come with many
+failures, or say what to do by themselves."""
+
+_RUNNER = patterns.compile(r"^\[[\w:.@/-]{2,40}\] +")
+_WORD = patterns.compile(r"[A-Za-z_]\w{4,}")
+_PATH = patterns.compile(r"(?:[A-Za-z]:)?[\w.@+~-]*(?:[/\\][\w.@+-]+)+[/\\]?|\b[\w-]{2,}\.[a-z]{1,5}\b")
+_VARYING = patterns.compile(
+    r"\b\d{4}[-/]\d\d[-/]\d\d[T ]?(?:\d\d:\d\d:\d\d\S*)?|\b\d\d:\d\d:\d\d\S*|\b[0-9a-f]*\d[0-9a-f]*[a-f][0-9a-f]{5,}\b|"
+    r"[\[(]?\b\d+(?:\.\d+)?(?:ms|s|µs)\b[\])]?|:\d+(?::\d+)?|\d+"
+)
+
+
+def error_lines(output: str, location: str = "") -> tuple[ErrorLine, ...]:
+    """The distinctive lines of an output, each once: first those that say what failed, then what else reads like an
+    error; each in order. Paths are taken from the location on."""
+    found: dict[str, ErrorLine] = {}
+    for text in _lines(output):
+        if line := _line(text, location):
+            found.setdefault(line.key, line)
+    ordered = sorted(found.values(), key=lambda line: not is_verdict(line))
+    return tuple(ordered[:MOST_LINES])
+
+
+def _lines(output: str) -> Iterator[str]:
+    half = LOOKED_AT // 2
+    text = output if len(output) <= LOOKED_AT else f"{output[:half]}\n{output[-half:]}"
+    for line in plain(text).split("\n"):
+        folded = " ".join(line[: LONGEST_LINE * 2].split())[:LONGEST_LINE]
+        folded = _RUNNER.sub("", folded)
+        if len(folded) >= SHORTEST_LINE:
+            yield folded
+
+
+@remembered(4_096)
+def _line(text: str, location: str) -> ErrorLine | None:
+    if not (_VERDICT.search(text) or ERROR_WORDS.search(text)) or _WRAPPERS.search(text):
+        return None
+    names = names_in(text)
+    if not names or says_little(text):
+        return None
+    paths = tuple(dict.fromkeys(_within(location, match[0]) for match in _PATH.finditer(text)))[:4]
+    short = _PATH.sub(lambda match: _tail(match[0]), text)
+    return ErrorLine(
+        digest(f"line:{_VARYING.sub('0', short.removeprefix('E '))}"), text, names, tuple(filter(None, paths))
+    )
+
+
+def is_verdict(line: ErrorLine) -> bool:
+    """Whether a line says which test, check or file failed, and is no log of what was tried."""
+    return _VERDICT.search(line.text) is not None
+
+
+def says_why(line: ErrorLine) -> bool:
+    """Whether a line says what is wrong: what a test that is named alone failed of differs from change to change."""
+    return _OF_A_TEST.search(line.text) is None
+
+
+def _tail(path: str) -> str:
+    """The last folders of a path: what lies before them differs from checkout to checkout."""
+    return "/".join(path.replace("\\", "/").rstrip("/").split("/")[-2:])
+
+
+def _within(location: str, path: str) -> str:
+    """A path as the project calls it; empty where it lies elsewhere, or names no folder."""
+    path = path.replace("\\", "/")
+    if path.startswith("/") or path[1:2] == ":":
+        path = path_within(normalise(location), path) if location else ""
+    return path.removeprefix("./") if "/" in path else ""
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def place_key(place: str) -> str:
+    """Key of a directory whose errors are no one's."""
+    return digest(f"place:{place}")
+
+
+def places_of(lines: Iterable[ErrorLine]) -> dict[str, str]:
+    """The directories that most lines with a path lie in, by key: where all errors are there, their place says more
+    than their words."""
+    counts: dict[str, int] = {}
+    placed = 0
+    for line in lines:
+        places = {place for path in line.paths for place in _folders(path)}
+        placed += bool(places)
+        for place in places:
+            counts[place] = counts.get(place, 0) + 1
+    most = sorted(place for place, count in counts.items() if count * 2 > placed)[:MOST_PLACES]
+    return {place_key(place): place for place in most}
+
+
+def _folders(path: str) -> list[str]:
+    """The directories that a path lies in, at most four, outermost first."""
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[:depth]) for depth in range(1, min(len(parts), 4) + 1)]
+
+
+# --- what an agent concludes ---
+
+_STANDING = patterns.compile(
+    r"\bpre-?existing\b|\balready (?:failing|failed|fails|broken|there|present)\b|\bunrelated\b|"
+    r"(?:\bnot|n't|\bnothing) (?:directly )?(?:related|caused|due|to do with|because)\b|\bflak(?:y|ey|iness|es?)\b|"
+    r"\bintermittent\b|\benvironment(?:al)? (?:issue|problem|failure|limitation|error)s?\b|"
+    r"\bknown (?:issue|failure|limitation|problem)s?\b|\b(?:in|from) files? (?:that )?I (?:didn't|did not|haven't)\b|"
+    r"\b(?:fail|fails|failing|broken|there|present)\b.{0,40}\b(?:on|before|without) (?:main|master|my|our|the) |"
+    r"(?:\bnot|n't) (?:a )?(?:part of|in|from|introduced by|something) (?:my|our|this|the|I) |\bpicked up by\b|"
+    r"\b(?:leftover|someone else'?s?|expected failures?|intentional(?:ly)?)\b|"
+    r"기존(?:부터|에)|무관",
+    patterns.I,
+)
+_OF_FAILURE = patterns.compile(
+    r"fail|error|\blint|warning|\bissue|broken|\btests?\b|violation|problem|실패|오류|에러", patterns.I
+)
+_UNSURE = patterns.compile(
+    r"\?$|\b(?:if|whether|might|maybe|perhaps|could be|may be|let me|let's|I'll|I will|I should|need to|want to|verify|"
+    r"check)\b|(?:\bnot|n't|\bnever|\bno longer) (?:a |an )?(?:pre-?existing|flak\w+|unrelated|known|environment\w*)\b",
+    patterns.I,
+)
+_FOREIGN = patterns.compile(
+    r"clone|vendor|third.party|extern|generated|untracked|node_modules|\btmp\b|\btemp\b|cache|\bbuild/|\bdist/",
+    patterns.I,
+)
+"""What is said of a place whose files are not the project's own: only there all that fails is of no one's doing."""
+
+
+@remembered(256, longest=8_192)
+def standing_in(text: str) -> tuple[str, ...]:
+    """The sentences of an answer that say a failure was there before, or is nobody's."""
+    found = (each for each in sentences(text[:6_000]) if _STANDING.search(each) and _OF_FAILURE.search(each))
+    return tuple(each for each in found if not _UNSURE.search(each))[:4]
+
+
+def concluded(text: str, lines: Sequence[ErrorLine]) -> Conclusion | None:
+    """What an answer concludes of the failure that printed these lines; None where it names nothing of them."""
+    for sentence in standing_in(text):
+        named = names_in(sentence)
+        keys = [line.key for line in lines if named & line.names]
+        keys += [place_key(place) for place in _places_named(sentence) if any(_lies_in(line, place) for line in lines)]
+        if not named and not keys:
+            keys = [line.key for line in lines if is_verdict(line)]
+        if keys:
+            return Conclusion(one_line(sentence, LONGEST_SAID), tuple(dict.fromkeys(keys)))
+    return None
+
+
+def _places_named(sentence: str) -> list[str]:
+    """The directories that a sentence names as not the project's own."""
+    if not _FOREIGN.search(sentence):
+        return []
+    found = (match[0].replace("\\", "/").removeprefix("./") for match in _PATH.finditer(sentence))
+    return [path.strip("/") for path in found if path.endswith("/") or "." not in path.rpartition("/")[2]]
+
+
+def _lies_in(line: ErrorLine, place: str) -> bool:
+    return any(path.startswith(f"{place}/") for path in line.paths)
+
+
+def showing(message: str, excerpt: str, lines: Iterable[ErrorLine]) -> tuple[ErrorLine, ...]:
+    """Those lines of an output that show an error: they hold its message, or stand in its excerpt."""
+    first = " ".join(message.partition("\n")[0].split())
+    within = frozenset(line.key for line in error_lines(excerpt))
+    return tuple(line for line in lines if line.key in within or (len(first) >= SHORTEST_LINE and first in line.text))
+
+
+def of_these(explanation: str, lines: Sequence[ErrorLine]) -> str:
+    """The first sentence of an explanation that names something of an error's lines; empty where none does."""
+    wanted = frozenset(word for line in lines for name in line.names for word in _WORD.findall(name))
+    found = (each for each in sentences(explanation) if not wanted.isdisjoint(_WORD.findall(each)))
+    return one_line(next(found, ""), LONGEST_SAID)
+
+
+def quoted_command(command: str, most: int = 160) -> str:
+    """A command as it is kept: on one line."""
+    return one_line(command, most, NARROW)

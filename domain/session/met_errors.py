@@ -1,0 +1,138 @@
+"""Failed outputs of a session by their distinctive lines, what the agent concluded of them, and what ended them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+from uuid import UUID
+
+from memctl.domain.events.event import Micros
+from memctl.domain.events.event_order import OrderedEvent
+from memctl.domain.events.fact_builder import FactBuilder
+from memctl.domain.events.facts import TAGS, ErrorMet, ErrorOccurred, Span, fact_id
+from memctl.domain.failures.met_errors import (
+    ErrorLine,
+    concluded,
+    error_lines,
+    is_verdict,
+    of_these,
+    quoted_command,
+    showing,
+)
+from memctl.domain.failures.solutions import Change, changed_lines
+from memctl.domain.session.error_resolution import Resolved
+from memctl.domain.shell.commands import heads_of, is_commit, proves
+from memctl.domain.support.bounded import one_line
+
+MOST_OPEN, REACH = 4, 20
+"""Failed outputs that an answer may be about, and uses of tools until it."""
+
+MOST_KNOWN = 256
+"""Errors of a session whose output is known until they are mended."""
+
+MOST_CHANGES = 2
+"""Edits that are kept of what mended an error."""
+
+
+class _Open(NamedTuple):
+    at: int
+    id: UUID
+    failed_at: Micros
+    command: str
+    lines: tuple[ErrorLine, ...]
+    span: Span
+
+
+class _Shown(NamedTuple):
+    """The output that showed an error, and its lines there."""
+
+    id: UUID
+    failed_at: Micros
+    lines: tuple[ErrorLine, ...]
+
+
+class _Judged(NamedTuple):
+    open: _Open
+    keys: tuple[str, ...]
+
+
+class MetErrors:
+    """The failed outputs of one stream."""
+
+    def __init__(self, assertions: FactBuilder) -> None:
+        self._assert = assertions
+        self._open: list[_Open] = []
+        self._judged: list[_Judged] = []
+        self._outputs: dict[UUID, _Shown] = {}
+
+    def failed(
+        self, at: int, placed: OrderedEvent, about: str, command: str, output: str, errors: Sequence[ErrorOccurred]
+    ) -> None:
+        """A use of a tool failed, as the `at`th, and showed these errors."""
+        lines = error_lines(output, self._assert.location)
+        if not lines:
+            return
+        id = fact_id(self._assert.stream, TAGS[ErrorMet], f"{about}:met")
+        failed = _Open(at, id, placed.when, command, lines, Span(placed.cite))
+        self._open = [*self._open, failed][-MOST_OPEN:]
+        for error in errors:
+            shown = showing(error.message, error.text, lines)
+            if shown:
+                self._outputs[error.id] = _Shown(id, placed.when, shown)
+            if len(self._outputs) > MOST_KNOWN:
+                self._outputs.pop(next(iter(self._outputs)))
+        verdicts = tuple(line.key for line in lines if is_verdict(line))
+        if verdicts:
+            self._note(placed, f"{about}:met", "met", verdicts, id, placed.when, command=quoted_command(command))
+
+    def answered(self, at: int, placed: OrderedEvent, text: str) -> None:
+        """The agent said something: perhaps that one of the latest failures was there before."""
+        for failed in reversed(self._open):
+            found = concluded(text, failed.lines) if at - failed.at <= REACH else None
+            if found is None:
+                continue
+            self._open.remove(failed)
+            self._judged = [*self._judged, _Judged(failed, found.keys)][-MOST_OPEN:]
+            line = next((line.text for line in failed.lines if line.key in found.keys), failed.lines[0].text)
+            self._note(
+                placed, f"{failed.id}:judged", "judged", found.keys, failed.id, failed.failed_at, failed.span,
+                Span(placed.cite), command=quoted_command(failed.command), line=one_line(line, 200), text=found.text,
+            )  # fmt: skip
+            return
+
+    def passed(self, at: int, placed: OrderedEvent, command: str) -> None:
+        """A command went well: what was run instead of one whose failure was nobody's."""
+        shown = {proof for head in heads_of(command) if (proof := proves(head))}
+        for each in self._judged if shown and not is_commit(command) else ():
+            same = any(proves(head) in shown for head in heads_of(each.open.command))
+            if same and at - each.open.at <= REACH:
+                self._judged.remove(each)
+                self._note(
+                    placed, f"{each.open.id}:passed", "passed", each.keys, each.open.id, each.open.failed_at,
+                    Span(placed.cite), command=quoted_command(command),
+                )  # fmt: skip
+                return
+
+    def mended(self, placed: OrderedEvent, error: ErrorOccurred, resolved: Resolved) -> None:
+        """What had failed passed after a change."""
+        known = self._outputs.pop(error.id, None)
+        if known is None:
+            return
+        lines = known.lines
+        found = (changed_lines(Change(edit.path, edit.before, edit.after)) for edit in resolved.edits)
+        changes = [line for line in found if line] or [f"ran `{quoted_command(ran)}`" for ran in resolved.ran]
+        self._note(
+            placed, f"{error.id}:mended", "mended", tuple(line.key for line in lines), known.id,
+            known.failed_at, *error.evidence,
+            Span(placed.cite), command=quoted_command(error.command), line=one_line(lines[0].text, 200),
+            text=of_these(resolved.explanation, lines), change=one_line("; ".join(changes[:MOST_CHANGES]), 300),
+        )  # fmt: skip
+
+    def _note(
+        self, placed: OrderedEvent, about: str, outcome: Literal["met", "judged", "mended", "passed"],
+        keys: tuple[str, ...], failure: UUID, failed_at: Micros, *spans: Span, **fields: Any,
+    ) -> None:  # fmt: skip
+        self._assert.make(
+            ErrorMet, placed, about, *spans, location=self._assert.home, outcome=outcome, keys=keys, failure=failure,
+            duration_us=placed.when - failed_at, **fields,
+        )  # fmt: skip

@@ -1,0 +1,128 @@
+"""Met errors: distinctive lines of failed outputs, what agents concluded of them, and what ended them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from memctl.domain.events.event import derived_of
+from memctl.domain.events.facts import ErrorMet
+from memctl.domain.failures.met_errors import LONGEST_SAID
+from memctl.domain.support.bounded import NARROW, clipped, newest, newest_of
+from memctl.projections.kernel import projection
+
+FAILURES = 8
+
+RAN = "ran `"
+"""How a change begins that was a command."""
+
+
+class MetFailure(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One failed output that had the line. Times in microseconds: when it came, when the agent said (`said`) that it
+    was there before, and when what had failed passed after a change. `passed` is the command that went well instead."""
+
+    at: int
+    id: str
+    stream: str
+    lineage: str = ""
+    command: str = ""
+    line: str = ""
+    said: str = ""
+    said_at: int = 0
+    cause: str = ""
+    change: str = ""
+    mended_at: int = 0
+    passed: str = ""
+
+    @property
+    def origin(self) -> str:
+        """The session that it counts for: copies and forks of one count once."""
+        return self.lineage or self.stream
+
+
+class MetError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the sessions of one location show of one distinctive line, or of one directory.
+
+    `failures` are the newest 8. `judged_at` and `mended_at` are when one was last said to be nobody's, and mended.
+    """
+
+    location: str
+    judged_at: int = 0
+    mended_at: int = 0
+    failures: tuple[MetFailure, ...] = ()
+
+    def before(self, stream: str) -> tuple[MetFailure, ...]:
+        """The failures of other sessions than that one, newest first."""
+        return tuple(each for each in self.failures if each.stream != stream)
+
+    def standing(self, stream: str) -> MetFailure | None:
+        """The newest failure of another session that was said to be nobody's; None where one was mended since."""
+        found = next((each for each in self.failures if each.said and each.stream != stream), None)
+        return found if found is not None and found.said_at > self.mended_at else None
+
+    def cured(self, stream: str) -> MetFailure | None:
+        """The newest failure of another session of which is known what it came of, or which command ended it. An edit
+        that nobody explained was of that session's own code."""
+        return next((each for each in self.before(stream) if each.cause or each.change.startswith(RAN)), None)
+
+    def stayed(self, stream: str) -> int:
+        """In how many other sessions it came, where none of them ended it."""
+        return 0 if self.mended_at else len({each.origin for each in self.before(stream)})
+
+
+def row_id(location: str, key: str) -> str:
+    """Key of what is known of a line, or of a directory, at a location."""
+    return str(derived_of("met_error", location, key))
+
+
+def together(rows: Iterable[MetError]) -> MetError:
+    """What the places of one project show of one key."""
+    every = list(rows)
+    if len(every) == 1:
+        return every[0]
+    return MetError(
+        location="",
+        judged_at=max(row.judged_at for row in every),
+        mended_at=max(row.mended_at for row in every),
+        failures=newest_of((each for row in every for each in row.failures), FAILURES),
+    )
+
+
+@projection(
+    row=MetError,
+    key=lambda fact: tuple(row_id(fact.location, key) for key in fact.keys),
+    indexes=(("location", "judged_at"), ("judged_at",)),
+)
+def met_errors(row: MetError | None, fact: ErrorMet) -> MetError:
+    """Distinctive lines of failed outputs, what agents concluded of them, and what ended them."""
+    row = row or MetError(location=fact.location)
+    id, at = str(fact.failure), int(fact.occurred_at)
+    known = next((each for each in row.failures if each.id == id), None)
+    if known is None:
+        known = MetFailure(
+            at=at - fact.duration_us, id=id, stream=clipped(fact.stream, 160), lineage=clipped(fact.lineage, 16)
+        )
+    return msgspec.structs.replace(
+        row,
+        judged_at=max(row.judged_at, at) if fact.outcome == "judged" else row.judged_at,
+        mended_at=max(row.mended_at, at) if fact.outcome == "mended" else row.mended_at,
+        failures=newest(row.failures, _with(known, fact, at), FAILURES),
+    )
+
+
+def _with(known: MetFailure, fact: ErrorMet, at: int) -> MetFailure:
+    """The failure with what one more fact says of it. Where two say one thing the greater stands, in any order."""
+    if fact.outcome == "passed":
+        return msgspec.structs.replace(known, passed=max(known.passed, clipped(fact.command, 160, NARROW)))
+    said = msgspec.structs.replace(known, command=max(known.command, clipped(fact.command, 160, NARROW)))
+    if fact.outcome == "met":
+        return said
+    said = msgspec.structs.replace(said, line=max(said.line, clipped(fact.line, 200)))
+    if fact.outcome == "judged":
+        text, said_at = max((known.said, known.said_at), (clipped(fact.text, LONGEST_SAID), at))
+        return msgspec.structs.replace(said, said=text, said_at=said_at)
+    cause, change, mended_at = max(
+        (known.cause, known.change, known.mended_at), (clipped(fact.text, LONGEST_SAID), clipped(fact.change, 300), at)
+    )
+    return msgspec.structs.replace(said, cause=cause, change=change, mended_at=mended_at)
