@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memctl.api.write.event_writer import IngestWriter
 from memctl.api.write.ingest import Account, Batches, count
-from memctl.infra.legacy.apart import rows_apart
+from memctl.infra.legacy.isolated import rows_in_isolation
 from memctl.infra.legacy.meaning import events_of
 from memctl.infra.legacy.rows import NotALegacyStore, Row, stores_in
 from memctl.infra.transcripts.reading import Parsed
@@ -67,7 +67,7 @@ def account_of(paths: Sequence[Path]) -> tuple[Account, list[str]]:
 def _rows(paths: Sequence[Path]) -> Iterator[tuple[Path, Parsed]]:
     for path in paths:
         try:
-            for row in rows_apart(path):
+            for row in rows_in_isolation(path):
                 yield path, _parsed(row)
         except NotALegacyStore:
             if len(paths) == 1:

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from waiting import until
 
-from memctl.infra.legacy import apart
-from memctl.infra.legacy.apart import rows_apart
+from memctl.infra.legacy import isolated
+from memctl.infra.legacy.isolated import rows_in_isolation
 from memctl.infra.legacy.rows import NotALegacyStore, rows_of
 
 ROW = {"content": "the parser must not use eval", "chat_platform": "cli", "memory_type": "note"}
@@ -31,7 +31,7 @@ def test_rows_come_as_they_are_read_here(tmp_path: Path) -> None:
         made.executemany("INSERT INTO bot_memory VALUES (?, ?, ?)", ((n, "x" * n, bytes([n])) for n in range(100)))
     made.close()
     for path, count in ((lines, 1001), (database, 100)):
-        found = list(rows_apart(path))
+        found = list(rows_in_isolation(path))
         assert found == list(rows_of(path))
         assert len(found) == count
 
@@ -40,9 +40,9 @@ def test_what_is_no_store_is_said_as_it_is_here(tmp_path: Path) -> None:
     duck = tmp_path / "duck.db"
     duck.write_bytes(b"\0" * 8 + b"DUCK" + b"\0" * 100)
     with pytest.raises(NotALegacyStore, match="DuckDB"):
-        list(rows_apart(duck))
+        list(rows_in_isolation(duck))
     with pytest.raises(FileNotFoundError):
-        list(rows_apart(tmp_path / "nowhere.db"))
+        list(rows_in_isolation(tmp_path / "nowhere.db"))
 
 
 def test_a_document_that_takes_more_memory_than_allowed_is_refused(tmp_path: Path) -> None:
@@ -50,9 +50,9 @@ def test_a_document_that_takes_more_memory_than_allowed_is_refused(tmp_path: Pat
     path.write_bytes(b"[" + b"[],[]," * (40 << 20) + b"[]]")  # 250 MB of JSON, 5 GB of lists
     before = _peak_of_children()
     with pytest.raises(NotALegacyStore, match="more than 3 GB of memory"):
-        list(rows_apart(path))
-    assert before < apart.MOST_MEMORY >> 10
-    assert _peak_of_children() < apart.MOST_MEMORY >> 10
+        list(rows_in_isolation(path))
+    assert before < isolated.MOST_MEMORY >> 10
+    assert _peak_of_children() < isolated.MOST_MEMORY >> 10
 
 
 @pytest.mark.parametrize("name", ["TEXT GENERATED ALWAYS AS (hex(zeroblob(8000000))) VIRTUAL", "TEXT"])
@@ -66,7 +66,7 @@ def test_what_a_history_s_rows_repeat_is_short_and_computed_by_nobody(tmp_path: 
         made.execute("CREATE TABLE sentiment_history (entity_profile_id INTEGER, sentiment_score REAL)")
         made.executemany("INSERT INTO sentiment_history VALUES (1, ?)", ((n / 500,) for n in range(500)))
     made.close()
-    rows = [row for row in rows_apart(path) if row.table == "sentiment_history"]
+    rows = [row for row in rows_in_isolation(path) if row.table == "sentiment_history"]
     assert len(rows) == 500
     assert {row.fields["entity_name"] for row in rows} == {"n" * 200}
     assert sum(len(str(row.fields)) for row in rows) < 200_000
@@ -77,7 +77,7 @@ def test_a_row_that_is_longer_than_any_is_named_and_the_others_are_read(tmp_path
     lists = b'{"content": [' + b"[]," * (5 << 20) + b'[]], "memory_type": "note"}\n'
     long = b'{"content": "' + b"x" * (17 << 20) + b'"}\n'
     path.write_bytes(lists + json.dumps(ROW).encode() + b"\n" + long)
-    rows = list(rows_apart(path))
+    rows = list(rows_in_isolation(path))
     assert [row.why for row in rows] == ["longer than 4 MB", "", "longer than 16 MB"]
     assert rows[1].fields == ROW
 
@@ -91,20 +91,20 @@ def test_a_reading_that_never_ends_is_ended(tmp_path: Path, monkeypatch: pytest.
     loops.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(loops))
     with pytest.raises(NotALegacyStore, match="more time than a store of its size"):
-        list(rows_apart(path))
+        list(rows_in_isolation(path))
 
 
 def test_a_reader_ends_with_who_reads_and_where_nobody_reads_on(tmp_path: Path) -> None:
     path = tmp_path / "bot_memory.jsonl"
     path.write_text((json.dumps({**ROW, "content": "x" * 10_000}) + "\n") * 5_000)
-    rows = rows_apart(path)
+    rows = rows_in_isolation(path)
     next(rows)
     (child,) = _children(os.getpid())
     rows.close()
     assert not Path(f"/proc/{child}").exists()
     code = (
-        "import time\nfrom pathlib import Path\nfrom memctl.infra.legacy.apart import rows_apart\n"
-        f"rows = rows_apart(Path({str(path)!r}))\nnext(rows)\nprint('reads', flush=True)\ntime.sleep(600)"
+        "import time\nfrom pathlib import Path\nfrom memctl.infra.legacy.isolated import rows_in_isolation\n"
+        f"rows = rows_in_isolation(Path({str(path)!r}))\nnext(rows)\nprint('reads', flush=True)\ntime.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None
@@ -119,7 +119,7 @@ def _children(pid: int) -> list[int]:
         int(child)
         for task in Path(f"/proc/{pid}/task").iterdir()
         for child in (task / "children").read_text().split()
-        if b"legacy.apart" in Path(f"/proc/{child}/cmdline").read_bytes()
+        if b"legacy.isolated" in Path(f"/proc/{child}/cmdline").read_bytes()
     ]
 
 

@@ -1,7 +1,7 @@
 """The rows of a store that anybody may have written, read in a process of its own that may take only so much.
 
-`python -m memctl.infra.legacy.apart FILE` writes batches of rows to its output: each a length of four bytes, and then
-plain values by pickle. The reader of it unpickles no objects.
+`python -m memctl.infra.legacy.isolated FILE` writes batches of rows to its output: each a length of four bytes, and
+then plain values by pickle. The reader of it unpickles no objects.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _ROWS, _LONG = 200, 1 << 20
 _LENGTH = struct.Struct(">I")
 
 
-def rows_apart(path: Path) -> Iterator[Row]:
+def rows_in_isolation(path: Path) -> Iterator[Row]:
     """A store's rows, in its own order, as `rows_of` reads them.
 
     Raises: NotALegacyStore, also where reading it takes more memory or time than a store's may; OSError.
     """
     with path.open("rb"):  # what keeps it from being read is this process's to say
         pass
-    command = [sys.executable, "-P", "-m", "memctl.infra.legacy.apart", str(path)]
+    command = [sys.executable, "-P", "-m", "memctl.infra.legacy.isolated", str(path)]
     environment = {**os.environ, PARENT: str(os.getpid())}
     with subprocess.Popen(  # noqa: S603 - our own module
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment
