@@ -452,7 +452,9 @@ def _days(reader: Reader, places: Places) -> dict[date, int]:
         ).format(table_of(reader, counted), inside),
         [reader.space_id, *(value for c in within(counted, places) for value in c.values)],
     ).fetchall()
-    return {date(1970, 1, 1) + timedelta(days=day): count for day, count in found}
+    began = date(1970, 1, 1)
+    last = (date.max - began).days
+    return {began + timedelta(days=day): count for day, count in found if day <= last}
 
 
 def _bug_of(reader: Reader, kind: str, id: str) -> BugHit | None:

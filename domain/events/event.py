@@ -24,6 +24,9 @@ Position = NewType("Position", int)
 Micros = NewType("Micros", int)
 """A moment: microseconds since 1970-01-01T00:00:00Z."""
 
+YEAR_9999 = Micros(253_370_764_800_000_000)
+"""Its beginning. No event is later: calendars end a year behind."""
+
 NAMESPACE = UUID("6d656d63-746c-5e76-8e74-6c6f67000001")
 """Namespace of every UUIDv5 that memctl derives."""
 

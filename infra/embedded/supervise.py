@@ -45,8 +45,9 @@ def _where_there_is_room(roll_over: Callable[[Any], None]) -> Callable[[Any], No
 def main() -> None:
     """Run supervisord with this process's arguments."""
     sys.stderr = _WhatFits()
-    RotatingFileHandler.doRollover = _where_there_is_room(RotatingFileHandler.doRollover)
-    supervisord.main(sys.argv[1:])
+    setattr(RotatingFileHandler, "doRollover", _where_there_is_room(RotatingFileHandler.doRollover))  # noqa: B010
+    run: Callable[[list[str]], None] = supervisord.main
+    run(sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from memctl.domain.events.event import YEAR_9999
 from memctl.domain.support.errors import MemctlError
 from memctl.infra import hook
 
@@ -26,8 +27,6 @@ MAX_HEADER = 4096
 
 UNFINISHED_S = 3600.0
 """A file that was not finished in this time never will be: its hook was killed."""
-
-_YEAR_9999 = 253_370_764_800_000_000
 
 
 class Delivery(NamedTuple):
@@ -81,7 +80,7 @@ def decode_header(line: bytes) -> tuple[Delivery, int]:
         raise BadDelivery(why=f"its size is not a number of bytes up to {hook.MAX_PAYLOAD}")
     if len(identifier) != 32 or not all(c in "0123456789abcdef" for c in identifier):
         raise BadDelivery(why="the id is not 32 hex digits")
-    if type(at) is not int or not 0 <= at < _YEAR_9999:
+    if type(at) is not int or not 0 <= at < YEAR_9999:
         raise BadDelivery(why="its time is not in microseconds between 1970 and the year 9999")
     return Delivery(identifier, at, agent, event, b""), size
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from memctl.domain.events.event import NewEvent
+from memctl.domain.events.event import YEAR_9999, Micros, NewEvent
 from memctl.domain.events.observations import (
     CONTEXT_BLOCK_CLOSE,
     CONTEXT_BLOCK_OPEN,
@@ -88,6 +88,8 @@ def prepare_all(events: Iterable[NewEvent], redactor: Redactor | None = None) ->
 
 
 def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewEvent:
+    if not 0 <= event.occurred_at < YEAR_9999:  # no calendar has it: what counts by day would fail over it
+        event = msgspec.structs.replace(event, occurred_at=Micros(0))
     payload, location = event.payload, event.location
     strings = [location, event.stream, event.session_id, event.dedupe_key, event.actor]
     odd = _collect(payload, strings)

@@ -89,6 +89,12 @@ def test_a_text_without_secrets_is_left_as_it_is(text: str) -> None:
     assert prepare(given) is given
 
 
+@pytest.mark.parametrize("at", [-1, 253_370_764_800_000_000, 2**53 * 1000, 2**70])
+def test_a_moment_that_no_calendar_has_is_none(at: int) -> None:
+    given = event(PromptSubmitted(text="hello", line="1"))
+    assert prepare(msgspec.structs.replace(given, occurred_at=Micros(at))).occurred_at == 0
+
+
 def test_the_rules_authors_examples_are_found_in_prompts_in_objects_and_in_escaped_json() -> None:
     missed: list[tuple[str, str, str]] = []
     for rule in load_rules():
