@@ -159,6 +159,28 @@ def test_batches_stay_as_they_are_while_many_sessions_go_on_that_are_no_longer_k
         generations.release(connection, lease)
 
 
+def test_what_a_worker_keeps_of_many_small_sessions_and_of_long_rows_is_bounded(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session of one event takes as much as forty events do; a row may hold as much as a thousand others."""
+    monkeypatch.setattr(folding1, "KEPT_EVENTS", 10 * folding1.OF_A_STREAM)
+    monkeypatch.setattr(folding2, "KEPT_BYTES", 20_000)
+    with servers.fresh_database(server[0], server[1].live(1)) as url, connect(url) as connection:
+        append(connection, 1, [prompt(1, "so " * 2_000, session=f"s{number}") for number in range(60)])
+        live, upto, first = generations.live(connection), move_mark(connection), folding1.Stage1(20)
+        lease = generations.take(connection, live.stage1, 0, "test", 5)
+        while lease.position < upto:
+            lease = first.drain_batch(connection, lease, upto)
+        generations.release(connection, lease)
+        second = folding2.Stage2()
+        lease = generations.take(connection, live.stage2, 0, "test", 5)
+        while lease.position < upto:
+            lease = second.drain_batch(connection, lease, live.stage1, upto)
+        generations.release(connection, lease)
+        assert 0 < len(first._states) < 10
+        assert 0 < sum(len(encoded) for _, encoded in second._rows.values()) <= 20_000
+
+
 def test_of_what_is_told_under_one_key_the_same_counts_whichever_came_first(server: Server) -> None:
     """By another actor, in another session, as something that the other stage folds: a relay may send all of it."""
     said = [event for event in example(0) if isinstance(event.payload, PromptSubmitted)]

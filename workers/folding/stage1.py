@@ -26,7 +26,11 @@ from memctl.workers.folding.poison import Letters, Parking, of_content, stream_f
 from memctl.workers.folding.progress_board import Work
 
 KEPT_EVENTS = 60_000
-"""About how many events' worth of stream states a worker keeps in memory; streams beyond it are read again."""
+"""About how many events' worth of stream states a worker keeps in memory, some 130 MB; streams beyond it are read
+again."""
+
+OF_A_STREAM = 40
+"""How many events' worth a state takes besides its events: 80 KB, where an event of a real session adds 2 KB."""
 
 DEAR = 10_000
 """How many events of one stream a batch may fold again before the next batch takes as many, up to `KEPT_EVENTS`."""
@@ -221,7 +225,7 @@ class Stage1:
             if not left_out(events):
                 state.remember(end)
                 self._states[key] = state
-                self._kept += state.events
+                self._kept += _size(state)
         slot.over(self._step)
         return deltas, refolds
 
@@ -269,7 +273,7 @@ class Stage1:
             state = self._states.get(key)
             if state is None or any(isinstance(e.payload, EventSkipped | Undecodable) for e in events):
                 continue
-            had = state.events
+            had = _size(state)
             slot.stream(number, events)
             try:
                 delta = fold(state, events)
@@ -279,7 +283,7 @@ class Stage1:
                 del self._states[key]
                 self._kept -= had
                 continue
-            self._kept += state.events - had
+            self._kept += _size(state) - had
             if delta is not None:
                 deltas[key] = delta
         slot.over(self._step)
@@ -316,12 +320,12 @@ class Stage1:
     def _drop(self, key: StreamKey) -> None:
         state = self._states.pop(key, None)
         if state is not None:
-            self._kept -= state.events
+            self._kept -= _size(state)
 
     def _shrink(self) -> None:
         while self._kept > KEPT_EVENTS and len(self._states) > 1:
             _, state = self._states.popitem(last=False)
-            self._kept -= state.events
+            self._kept -= _size(state)
 
     def _forget(self, lease: Lease) -> None:
         from memctl.domain.events.event import stream_hash
@@ -329,6 +333,11 @@ class Stage1:
         low, high = lease.hashes
         for key in [key for key in self._states if low <= stream_hash(key[1]) <= high]:
             self._drop(key)
+
+
+def _size(state: StreamState) -> int:
+    """In events."""
+    return OF_A_STREAM + state.events
 
 
 def _before(fault: Fault, events: Sequence[Event]) -> list[Event]:

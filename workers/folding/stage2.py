@@ -44,6 +44,9 @@ from memctl.workers.folding.sources import (
 KEPT_ROWS = 20_000
 """Rows a worker keeps in memory across batches, over all projections."""
 
+KEPT_BYTES = 32 << 20
+"""Bytes of their JSON: as objects they take some four times as much."""
+
 
 class Stage2:
     """Drains stage 2, keeping recent rows for as long as nobody else moves the offset."""
@@ -79,8 +82,7 @@ class Stage2:
         changes = [of_fact(c) for c in facts.read_changes(connection, facts_of, lease.position, end)]
         recorded = recorded_sources(connection, self._register.by_payload, lease.position, end)
         lease = self._commit(connection, lease, facts_of, end, lambda batch: batch.fold([*changes, *recorded]))
-        while len(self._rows) > KEPT_ROWS:
-            self._rows.popitem(last=False)
+        self._shrink()
         self._seen = (lease.generation, lease.position, lease.epoch)
         return lease
 
@@ -105,6 +107,12 @@ class Stage2:
         return self._commit(
             connection, lease, facts_of, lease.position, lambda batch: batch.refold(wanted, changed, parked)
         )
+
+    def _shrink(self) -> None:
+        held = sum(len(encoded) for _, encoded in self._rows.values())
+        while self._rows and (len(self._rows) > KEPT_ROWS or held > KEPT_BYTES):
+            _, (_, encoded) = self._rows.popitem(last=False)
+            held -= len(encoded)
 
     def _forget(self) -> None:
         self._rows.clear()
