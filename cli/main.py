@@ -4,123 +4,32 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 import click
 
+from memctl.cli.commands import COMMANDS, FIRST, GROUPS, MEANT, Places
 from memctl.domain.support.errors import MemctlError
 
-SECTIONS = {
-    "Run": {
-        "up": "memctl.cli.operate.up:up",
-        "down": "memctl.cli.operate.up:down",
-        "status": "memctl.cli.operate.status:status",
-        "top": "memctl.cli.operate.status:top",
-        "install": "memctl.cli.capture.install:install",
-        "off": "memctl.cli.capture.switch:off",
-        "on": "memctl.cli.capture.switch:on",
-        "mcp": "memctl.cli.operate.processes:mcp",
-        "init": "memctl.cli.operate.processes:init",
-        "keys": "memctl.cli.operate.keys:keys",
-    },
-    "Take in": {
-        "ingest": "memctl.cli.capture.ingest:ingest",
-        "import": "memctl.cli.capture.importing:import_legacy",
-        "session-start": "memctl.cli.capture.hooks:session_start",
-        "save": "memctl.cli.capture.hooks:save",
-        "session-end": "memctl.cli.capture.hooks:session_end",
-    },
-    "Ask": {
-        "search": "memctl.cli.ask.read:search",
-        "ask": "memctl.cli.ask.guidance:ask",
-        "guidance": "memctl.cli.ask.guidance:guidance",
-        "show": "memctl.cli.ask.read:show",
-        "history": "memctl.cli.ask.read:history",
-        "sessions": "memctl.cli.ask.read:sessions",
-        "bugs": "memctl.cli.ask.read:bugs",
-        "insights": "memctl.cli.ask.claims:insights",
-        "knowledge": "memctl.cli.ask.claims:knowledge",
-        "prefs": "memctl.cli.ask.claims:prefs",
-        "explain": "memctl.cli.ask.claims:explain",
-        "episodes": "memctl.cli.ask.work:episodes",
-        "tasks": "memctl.cli.ask.work:tasks",
-        "context": "memctl.cli.ask.context:context",
-        "rules": "memctl.cli.ask.rules:rules",
-        "strategies": "memctl.cli.ask.strategies:strategies",
-        "recalls": "memctl.cli.ask.hindsight:recalls",
-        "hindsight": "memctl.cli.ask.hindsight:hindsight",
-        "entities": "memctl.cli.ask.entities:entities",
-        "graph": "memctl.cli.ask.entities:graph",
-        "project": "memctl.cli.ask.project:project",
-        "view": "memctl.cli.ask.view:view",
-        "tools": "memctl.cli.ask.project:tools",
-        "stats": "memctl.cli.ask.stats:stats",
-        "events": "memctl.cli.ask.read:events",
-    },
-    "Record": {
-        "note": "memctl.cli.ask.record:note",
-        "waiting": "memctl.cli.erase.waiting:waiting",
-        "verify-knowledge": "memctl.cli.ask.claims:verify_knowledge",
-        "reject": "memctl.cli.ask.claims:reject",
-        "rate": "memctl.cli.ask.claims:rate",
-        "pin": "memctl.cli.ask.claims:pin",
-        "resolve": "memctl.cli.ask.claims:resolve",
-        "core": "memctl.cli.ask.claims:core",
-        "task": "memctl.cli.ask.work:task",
-        "hypothesis": "memctl.cli.ask.work:hypothesis",
-        "decide": "memctl.cli.ask.work:decide",
-        "discovery": "memctl.cli.ask.work:discovery",
-    },
-    "Erase and keep": {
-        "forget": "memctl.cli.erase.forget:forget",
-        "prune": "memctl.cli.erase.forget:prune",
-        "redact": "memctl.cli.operate.keeping:redact",
-        "backup": "memctl.cli.operate.keeping:backup",
-        "restore": "memctl.cli.operate.keeping:restore",
-        "export": "memctl.cli.operate.keeping:export",
-        "reset": "memctl.cli.operate.keeping:reset",
-        "undo": "memctl.cli.erase.undo:undo",
-    },
-    "Do by hand what the worker does by itself": {
-        "consolidate": "memctl.cli.operate.processors:consolidate",
-        "reflect": "memctl.cli.operate.processors:reflect",
-        "judge": "memctl.cli.operate.processors:judge",
-        "maintain": "memctl.cli.operate.processors:maintain",
-        "costs": "memctl.cli.operate.processors:costs",
-    },
-    "Rebuild and prove": {
-        "replay": "memctl.cli.operate.replay:replay",
-        "dlq": "memctl.cli.operate.dlq:dlq",
-        "eval": "memctl.cli.operate.evaluate:evaluate",
-        "reindex": "memctl.cli.operate.reindex:reindex",
-        "verify": "memctl.cli.operate.verify:verify",
-        "doctor": "memctl.cli.operate.verify:doctor",
-        "config": "memctl.cli.operate.processes:config",
-        "completion": "memctl.cli.operate.completion:completion",
-    },
-    "Parts, for a supervisor of your own": {
-        "worker": "memctl.cli.operate.processes:worker",
-        "serve": "memctl.cli.operate.processes:serve",
-        "door": "memctl.cli.operate.processes:door",
-        "relay": "memctl.cli.operate.processes:relay",
-        "traces": "memctl.cli.operate.processes:traces",
-    },
-}
-"""Where each command lives, under what help lists it, in that order."""
-
-COMMANDS = {name: place for section in SECTIONS.values() for name, place in section.items()}
+HELP = {"help_option_names": ["-h", "--help"]}
 
 
 class Commands(click.Group):
     """A group whose commands are modules that are imported on use."""
 
+    def __init__(self, *given: Any, sections: dict[str, Places], **more: Any) -> None:
+        super().__init__(*given, **more)
+        self.sections = sections
+        self.places = {name: place for section in sections.values() for name, place in section.items()}
+
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return list(self.places)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
+        if name not in self.places:
             return None
-        module, _, attribute = COMMANDS[name].partition(":")
+        module, _, attribute = self.places[name].partition(":")
         command = getattr(importlib.import_module(module), attribute)
         assert isinstance(command, click.Command)
         return command
@@ -130,19 +39,44 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         try:
             return super().resolve_command(ctx, args)
-        except click.UsageError as problem:
-            import difflib
+        except click.UsageError:
+            raise click.UsageError(f"There is no command {args[0]!r}. {self._instead(args[0])}", ctx) from None
 
-            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
-            message = f"{problem.message} Did you mean {near[0]!r}?" if near else problem.message
-            raise click.UsageError(message, ctx) from None
+    def _instead(self, word: str) -> str:
+        import difflib
+
+        near = MEANT.get(word) or next(iter(difflib.get_close_matches(word, COMMANDS, n=1, cutoff=0.7)), "")
+        return f"Did you mean `memctl {near}`?" if near else "`memctl --help` lists them."
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        room = formatter.width - max(map(len, COMMANDS)) - 4
-        for heading, names in SECTIONS.items():
-            commands = [(name, self.get_command(ctx, name)) for name in names]
-            with formatter.section(heading):
-                formatter.write_dl([(name, in_short(command, room)) for name, command in commands if command])
+        for heading, names in self.sections.items():
+            self._format(ctx, formatter, heading, names)
+
+    def _format(self, ctx: click.Context, formatter: click.HelpFormatter, heading: str, names: Iterable[str]) -> None:
+        room = formatter.width - max(map(len, self.places)) - 4
+        commands = [(name, self.get_command(ctx, name)) for name in names]
+        with formatter.section(heading):
+            formatter.write_dl([(name, in_short(command, room)) for name, command in commands if command])
+
+
+class Memctl(Commands):
+    """The root: it lists what a day needs, and has the commands of its groups by their names alone, too."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*COMMANDS, *GROUPS]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in GROUPS:
+            return super().get_command(ctx, name)
+        what, sections = GROUPS[name]
+        return Commands(name, sections=sections, help=what, context_settings=HELP)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for heading, names in FIRST.items():
+            self._format(ctx, formatter, heading, names)
+        self._format(ctx, formatter, "More", GROUPS)
+        formatter.write_paragraph()
+        formatter.write_text("The commands of a group are called by their names alone, too: `memctl replay`.")
 
 
 def in_short(command: click.Command, most: int) -> str:
@@ -156,7 +90,7 @@ def in_short(command: click.Command, most: int) -> str:
     return main if len(main) <= most else command.get_short_help_str(limit=most)
 
 
-@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=Memctl, sections={"": COMMANDS}, context_settings=HELP)
 @click.version_option(package_name="memctl", prog_name="memctl")
 def memctl() -> None:
     """Memory for coding agents that can be trusted: an immutable log, and everything known is rebuilt from it.

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import click
 
+from memctl.cli.commands import GROUPS
+
 ROOT = Path(__file__).parents[1]
 
 PAGES = sorted(
@@ -92,11 +94,15 @@ def examples(help: str) -> Iterator[list[str]]:
             yield from _calls(line)
 
 
+GROUPED = {(name,) for name in GROUPS}
+"""Their commands are the root's as well, by their names alone."""
+
+
 def everything(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     """A command and all below it, with the words that call each."""
     yield path, command
     if isinstance(command, click.Group):
-        for name in command.list_commands(click.Context(command)):
+        for name in command.list_commands(click.Context(command)) if path[:1] not in GROUPED else ():
             inner = command.get_command(click.Context(command), name)
             assert inner is not None
             yield from everything(inner, (*path, name))

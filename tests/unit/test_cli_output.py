@@ -21,7 +21,8 @@ from memctl.api.write.ingest import Account
 from memctl.cli import output
 from memctl.cli.ask.read import print_bug
 from memctl.cli.capture.ingest import KINDS_SHOWN, print_account
-from memctl.cli.main import COMMANDS, SECTIONS, memctl
+from memctl.cli.commands import COMMANDS, FIRST, GROUPS, MEANT
+from memctl.cli.main import memctl
 from memctl.cli.output import Cell, Column
 from memctl.domain.support.wording import size, span
 
@@ -32,17 +33,18 @@ HEAVY = {"psycopg", "sqlalchemy", "pydantic", "fastapi", "httpx", "asyncio", "nu
 """What commands need once they do something."""
 
 
-def test_help_imports_nothing_that_only_commands_need() -> None:
+@pytest.mark.parametrize("group", [*GROUPS, ""])
+def test_help_imports_nothing_that_only_commands_need(group: str) -> None:
     """It asks each command for its line, so each one's module is imported."""
-    told = (
-        "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); sys.argv[1:] = ['--help']"
-    )
+    asked = f"sys.argv[1:] = {[*filter(None, [group]), '--help']}"
+    told = f"import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); {asked}"
     done = subprocess.run(
         [sys.executable, "-c", f"{told}; from memctl.cli.__main__ import run; run()"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     imported = set(done.stderr.split())
-    assert "memctl.cli.operate.keys" in imported
+    named = {"memory": "ask.claims", "admin": "operate.keys", "hook": "capture.hooks", "": "ask.read"}
+    assert f"memctl.cli.{named[group]}" in imported
     assert imported & HEAVY == set()
 
 
@@ -174,19 +176,62 @@ def test_an_account_names_the_most_frequent_kinds_of_lines_and_counts_the_others
     assert json.loads(capsys.readouterr().out)["ignored"] == kinds
 
 
-def test_help_lists_each_command_once_under_a_heading_in_words_that_end() -> None:
-    shown = memctl.get_help(click.Context(memctl, info_name="memctl", max_content_width=80, terminal_width=80))
-    assert [line for line in shown.splitlines() if line.endswith("...") and "[ARGS]" not in line] == []
-    listed = shown.partition("\n\nRun:\n")[2]
-    assert re.findall(r"^  ([\w-]+)  ", listed, re.MULTILINE) == list(COMMANDS)
-    assert re.findall(r"^(\w.*):$", listed, re.MULTILINE) == list(SECTIONS)[1:]
+def help_of(*path: str) -> str:
+    done = CliRunner().invoke(memctl, [*path, "--help"], terminal_width=80)
+    assert done.exit_code == 0
+    return done.output
 
 
-@pytest.mark.parametrize(("word", "told"), [("serch", "Did you mean 'search'?"), ("xyzzy", "'xyzzy'.")])
-def test_a_command_that_is_none_is_told_with_the_one_that_is_near(word: str, told: str) -> None:
-    done = CliRunner().invoke(memctl, [word])
+def test_help_fits_a_screen_and_lists_each_command_once_in_its_group_in_words_that_end() -> None:
+    pages = {"": help_of(), **{name: help_of(name) for name in GROUPS}}
+    assert len(pages[""].splitlines()) <= 40
+    text = "\n".join(pages.values())
+    assert re.findall(r"^[^\[\n]*\.\.\.$", text, re.MULTILINE) == []
+    listed = re.findall(r"^  ([a-z][\w-]*)  +[A-Z]", text, re.MULTILINE)
+    assert sorted(listed) == sorted([*COMMANDS, *GROUPS])
+    assert re.findall(r"^(\w.*):$", pages[""], re.MULTILINE)[1:] == [*FIRST, "More"]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_is_called_by_its_name_alone_and_in_its_group(name: str) -> None:
+    own = [group for group, (_, sections) in GROUPS.items() if any(name in section for section in sections.values())]
+    assert all(help_of(group, name).partition("\n")[2] == help_of(name).partition("\n")[2] for group in own)
+
+
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [
+        *((word, "memctl project list") for word in ("list", "ls")),
+        *((word, "memctl up") for word in ("start", "run", "restart")),
+        *((word, "memctl down") for word in ("stop", "quit")),
+        *((word, "memctl forget") for word in ("delete", "remove", "rm")),
+        *((word, "memctl search") for word in ("find", "recall", "serch")),
+        *((word, "memctl note") for word in ("add", "remember")),
+        *(("logs", "memctl doctor"), ("ui", "memctl view"), ("get", "memctl show"), ("settings", "memctl config")),
+        *(
+            ("version", "memctl --version"),
+            ("help", "memctl --help"),
+            ("rebuild", "memctl replay"),
+            ("ps", "memctl status"),
+        ),
+        *(("error", "memctl bugs"), ("uninstall", "memctl install CLIENT --uninstall"), ("ingset", "memctl ingest")),
+    ],
+)
+def test_a_word_that_is_no_command_is_answered_with_the_one_that_is_meant(words: str, instead: str) -> None:
+    done = CliRunner().invoke(memctl, [words])
     assert done.exit_code == 2
-    assert done.output.rstrip("\n").endswith(told)
+    assert done.output.rstrip("\n").endswith(f"Did you mean `{instead}`?")
+
+
+def test_a_word_that_is_near_no_command_is_answered_with_where_they_are_listed() -> None:
+    done = CliRunner().invoke(memctl, ["xyzzy"])
+    assert done.exit_code == 2
+    assert done.output.rstrip("\n").endswith("There is no command 'xyzzy'. `memctl --help` lists them.")
+
+
+def test_what_is_said_instead_of_a_word_is_a_command_or_an_option() -> None:
+    assert {said.split()[0] for said in MEANT.values()} <= {*COMMANDS, "--version", "--help"}
+    assert not set(MEANT) & set(COMMANDS)
 
 
 @pytest.mark.parametrize(

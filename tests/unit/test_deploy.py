@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from memctl.api.http.metrics import METRICS
-from memctl.cli.main import COMMANDS
+from memctl.cli.commands import COMMANDS
 from memctl.infra.settings_model import Settings
 
 DEPLOY = Path(__file__).parents[2] / "infra" / "deploy"

@@ -10,7 +10,8 @@ import click
 import pytest
 from documents import PAGES, ROOT, commands, everything, examples, mentions, reads_as, text_of
 
-from memctl.cli.main import COMMANDS, memctl
+from memctl.cli.commands import COMMANDS
+from memctl.cli.main import memctl
 from memctl.infra.settings_model import Settings
 
 TESTS = ROOT / "tests"

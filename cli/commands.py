@@ -1,0 +1,185 @@
+"""Where each command lives, which group has it, and what people mean by words that are no command."""
+
+from __future__ import annotations
+
+Places = dict[str, str]
+"""Commands by name, each with the module and the name it has there."""
+
+FIRST: dict[str, Places] = {
+    "Run": {
+        "up": "memctl.cli.operate.up:up",
+        "down": "memctl.cli.operate.up:down",
+        "status": "memctl.cli.operate.status:status",
+        "install": "memctl.cli.capture.install:install",
+        "ingest": "memctl.cli.capture.ingest:ingest",
+    },
+    "Ask": {
+        "search": "memctl.cli.ask.read:search",
+        "ask": "memctl.cli.ask.guidance:ask",
+        "bugs": "memctl.cli.ask.read:bugs",
+        "show": "memctl.cli.ask.read:show",
+        "project": "memctl.cli.ask.project:project",
+        "view": "memctl.cli.ask.view:view",
+    },
+    "Record and erase": {
+        "note": "memctl.cli.ask.record:note",
+        "forget": "memctl.cli.erase.forget:forget",
+    },
+}
+"""What `memctl --help` lists one by one: what a day needs."""
+
+GROUPS: dict[str, tuple[str, dict[str, Places]]] = {
+    "memory": (
+        """Look at what is remembered, confirm it, correct it, add to it.
+
+        \b
+        memctl memory sessions
+        memctl memory insights
+        """,
+        {
+            "Look at the work": {
+                "history": "memctl.cli.ask.read:history",
+                "sessions": "memctl.cli.ask.read:sessions",
+                "episodes": "memctl.cli.ask.work:episodes",
+                "tasks": "memctl.cli.ask.work:tasks",
+                "context": "memctl.cli.ask.context:context",
+                "tools": "memctl.cli.ask.project:tools",
+                "stats": "memctl.cli.ask.stats:stats",
+            },
+            "Look at what was learnt": {
+                "insights": "memctl.cli.ask.claims:insights",
+                "knowledge": "memctl.cli.ask.claims:knowledge",
+                "prefs": "memctl.cli.ask.claims:prefs",
+                "rules": "memctl.cli.ask.rules:rules",
+                "strategies": "memctl.cli.ask.strategies:strategies",
+                "guidance": "memctl.cli.ask.guidance:guidance",
+                "entities": "memctl.cli.ask.entities:entities",
+                "graph": "memctl.cli.ask.entities:graph",
+                "explain": "memctl.cli.ask.claims:explain",
+            },
+            "See what memory was worth": {
+                "recalls": "memctl.cli.ask.hindsight:recalls",
+                "hindsight": "memctl.cli.ask.hindsight:hindsight",
+            },
+            "Confirm and correct": {
+                "waiting": "memctl.cli.erase.waiting:waiting",
+                "verify-knowledge": "memctl.cli.ask.claims:verify_knowledge",
+                "reject": "memctl.cli.ask.claims:reject",
+                "rate": "memctl.cli.ask.claims:rate",
+                "pin": "memctl.cli.ask.claims:pin",
+                "resolve": "memctl.cli.ask.claims:resolve",
+                "core": "memctl.cli.ask.claims:core",
+                "undo": "memctl.cli.erase.undo:undo",
+            },
+            "Record as the work goes on": {
+                "task": "memctl.cli.ask.work:task",
+                "hypothesis": "memctl.cli.ask.work:hypothesis",
+                "decide": "memctl.cli.ask.work:decide",
+                "discovery": "memctl.cli.ask.work:discovery",
+            },
+        },
+    ),
+    "admin": (
+        """Look after an installation: keep, rebuild, prove, take apart.
+
+        \b
+        memctl admin doctor
+        memctl admin replay --all --verify
+        """,
+        {
+            "Run": {
+                "top": "memctl.cli.operate.status:top",
+                "doctor": "memctl.cli.operate.verify:doctor",
+                "off": "memctl.cli.capture.switch:off",
+                "on": "memctl.cli.capture.switch:on",
+                "init": "memctl.cli.operate.processes:init",
+                "config": "memctl.cli.operate.processes:config",
+                "keys": "memctl.cli.operate.keys:keys",
+                "completion": "memctl.cli.operate.completion:completion",
+            },
+            "Keep": {
+                "backup": "memctl.cli.operate.keeping:backup",
+                "restore": "memctl.cli.operate.keeping:restore",
+                "export": "memctl.cli.operate.keeping:export",
+                "import": "memctl.cli.capture.importing:import_legacy",
+                "prune": "memctl.cli.erase.forget:prune",
+                "redact": "memctl.cli.operate.keeping:redact",
+                "reset": "memctl.cli.operate.keeping:reset",
+            },
+            "Rebuild and prove": {
+                "replay": "memctl.cli.operate.replay:replay",
+                "dlq": "memctl.cli.operate.dlq:dlq",
+                "verify": "memctl.cli.operate.verify:verify",
+                "reindex": "memctl.cli.operate.reindex:reindex",
+                "eval": "memctl.cli.operate.evaluate:evaluate",
+                "events": "memctl.cli.ask.read:events",
+            },
+            "Do by hand what the worker does by itself": {
+                "consolidate": "memctl.cli.operate.processors:consolidate",
+                "reflect": "memctl.cli.operate.processors:reflect",
+                "judge": "memctl.cli.operate.processors:judge",
+                "maintain": "memctl.cli.operate.processors:maintain",
+                "costs": "memctl.cli.operate.processors:costs",
+            },
+            "Parts, for a supervisor of your own": {
+                "worker": "memctl.cli.operate.processes:worker",
+                "serve": "memctl.cli.operate.processes:serve",
+                "door": "memctl.cli.operate.processes:door",
+                "relay": "memctl.cli.operate.processes:relay",
+                "traces": "memctl.cli.operate.processes:traces",
+            },
+        },
+    ),
+    "hook": (
+        """What coding agents call by themselves.
+
+        \b
+        memctl hook mcp
+        """,
+        {
+            "Called by agents": {
+                "mcp": "memctl.cli.operate.processes:mcp",
+                "session-start": "memctl.cli.capture.hooks:session_start",
+                "save": "memctl.cli.capture.hooks:save",
+                "session-end": "memctl.cli.capture.hooks:session_end",
+            }
+        },
+    ),
+}
+"""The others, by group: what the group is for, and its commands under headings."""
+
+COMMANDS: Places = {
+    name: place
+    for sections in (FIRST, *(sections for _, sections in GROUPS.values()))
+    for section in sections.values()
+    for name, place in section.items()
+}
+"""All of them. Each is called by its name alone: `memctl replay` is `memctl admin replay`."""
+
+MEANT = {
+    **dict.fromkeys(("start", "run", "restart", "upgrade", "update"), "up"),
+    **dict.fromkeys(("stop", "quit", "kill", "shutdown"), "down"),
+    **dict.fromkeys(("ps", "health", "info", "state"), "status"),
+    **dict.fromkeys(("logs", "log", "check", "debug", "diagnose"), "doctor"),
+    **dict.fromkeys(("setup", "hooks", "connect"), "install"),
+    **dict.fromkeys(("load", "read", "scan", "sync", "index"), "ingest"),
+    **dict.fromkeys(("find", "query", "grep", "recall", "remembered"), "search"),
+    **dict.fromkeys(("error", "errors", "fix", "fixes", "failures"), "bugs"),
+    **dict.fromkeys(("get", "cat", "open", "memories"), "show"),
+    **dict.fromkeys(("list", "ls", "projects"), "project list"),
+    **dict.fromkeys(("ui", "web", "dashboard", "viewer", "browse"), "view"),
+    **dict.fromkeys(("add", "remember", "new", "store", "write"), "note"),
+    **dict.fromkeys(("delete", "remove", "rm", "erase"), "forget"),
+    **dict.fromkeys(("settings", "set", "env"), "config"),
+    **dict.fromkeys(("rebuild", "refold"), "replay"),
+    **dict.fromkeys(("disable", "pause"), "off"),
+    **dict.fromkeys(("enable", "unpause"), "on"),
+    **dict.fromkeys(("dump", "download"), "export"),
+    **dict.fromkeys(("clear", "clean", "wipe"), "reset"),
+    **dict.fromkeys(("confirm", "approve", "accept"), "verify-knowledge"),
+    **dict.fromkeys(("pending", "review", "inbox"), "waiting"),
+    **dict.fromkeys(("uninstall",), "install CLIENT --uninstall"),
+    **dict.fromkeys(("version",), "--version"),
+    **dict.fromkeys(("help",), "--help"),
+}
+"""Words that other tools have for what a command of memctl does, and how it is called here."""
