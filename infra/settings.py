@@ -121,8 +121,8 @@ def _environment() -> Layer:
 
 
 def _project() -> list[Layer]:
-    """What the nearest project's file decides. It comes with a checkout, so a stranger's file stops nothing: what memctl
-    cannot use of it, and what is not for a project to decide, is passed over with a warning."""
+    """What the nearest project's file decides. It comes with a checkout, so a stranger's file stops nothing: what is no
+    use, and what is not for a project to decide, is passed over with a warning."""
     file = project_file()
     if file is None:
         return []
