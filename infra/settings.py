@@ -8,11 +8,12 @@ Importing this module is cheap; loading settings costs a quarter of a second of 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.remembered import remembered
 from memctl.infra.project_file import PROJECT_FILE, read_project_file
 
 if TYPE_CHECKING:
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from memctl.infra.settings_model import Settings
 
 __all__ = ["Settings", "SettingsInvalid", "load_settings"]
+
+log = logging.getLogger("memctl.settings")
+
+_LONGEST_WHY = 500
+"""Characters of a warning about a project's file, whose names anybody may have chosen."""
 
 _FLAG, _INSTANCE = "flag", "running instance"
 
@@ -115,35 +121,61 @@ def _environment() -> Layer:
 
 
 def _project() -> list[Layer]:
-    from memctl.infra.settings_model import PROJECT_MAY_SET
-
+    """What the nearest project's file decides. It comes with a checkout, so a stranger's file stops nothing: what is no
+    use, and what is not for a project to decide, is passed over with a warning."""
     file = project_file()
     if file is None:
         return []
-    values = _readable(file, read_project_file)
-    # The file comes with a checkout, and a stranger's checkout must not decide where the user's words are sent.
-    if refused := sorted(set(values) - PROJECT_MAY_SET):
-        raise SettingsInvalid(
-            [f"{file} sets {', '.join(refused)}, which a project may not decide"],
-            hint=f"put it into {user_file()}; a project may set {', '.join(sorted(PROJECT_MAY_SET))}",
-        )
+    try:
+        said = read_project_file(file)
+    except (OSError, ValueError) as problem:
+        _warn(file, f"it cannot be read: {problem.strerror if isinstance(problem, OSError) else problem}")
+        return []
+    values, unusable = _usable(said)
+    if unusable:
+        _warn(file, "; ".join(unusable))
     return [(str(file), values)]
 
 
+def _usable(said: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """What a project decides of that, and in words what is passed over."""
+    from pydantic import ValidationError
+
+    from memctl.infra.settings_model import PROJECT_MAY_SET, Settings
+
+    values, unusable = dict[str, Any](), list[str]()
+    for name in sorted(PROJECT_MAY_SET & said.keys()):
+        try:
+            Settings.model_validate({name: said[name]})
+            values[name] = said[name]
+        except ValidationError as failure:
+            unusable.append(f"{name}: {failure.errors(include_url=False)[0]['msg']}")
+    # A stranger's checkout must not decide where the user's words are sent.
+    if refused := ", ".join(sorted(said.keys() - PROJECT_MAY_SET)):
+        unusable.append(f"a project may not decide {refused}")
+    return values, unusable
+
+
+def _warn(file: Path, why: str) -> None:
+    """Say what of a project's file is passed over, with nothing in it that could steer a terminal."""
+    why = why if len(why) <= _LONGEST_WHY else why[:_LONGEST_WHY] + "…"
+    message = f"{file} is passed over where memctl cannot use it: {why}"
+    _warn_once("".join(each if each.isprintable() else "�" for each in message))
+
+
+@remembered(32)
+def _warn_once(message: str) -> None:
+    log.warning("%s", message)
+
+
 def _user() -> list[Layer]:
-    file = user_file()
-    return [(str(file), _readable(file, _own))] if file.is_file() else []
-
-
-def _own(file: Path) -> dict[str, Any]:
     import tomllib
 
-    return tomllib.loads(file.read_text(encoding="utf-8"))
-
-
-def _readable(file: Path, read: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
+    file = user_file()
+    if not file.is_file():
+        return []
     try:
-        return read(file)
+        return [(str(file), tomllib.loads(file.read_text(encoding="utf-8")))]
     except RecursionError:
         raise SettingsInvalid([f"{file} cannot be read: it is nested too deeply"]) from None
     except (OSError, ValueError) as failure:

@@ -94,11 +94,43 @@ def test_an_instance_that_died_fills_nothing_even_if_its_pid_is_in_use(bare: Pat
 @pytest.mark.parametrize(
     "setting", ['database_url = "postgresql://evil/x"', 'data_dir = "/tmp/x"', 'api_url = "http://e"']
 )
-def test_a_checkout_cannot_decide_where_words_are_sent(bare: Path, setting: str) -> None:
-    write(bare / "project" / ".memctl.toml", setting + "\n")
-    with pytest.raises(SettingsInvalid, match="a project may not decide") as raised:
-        load_settings()
-    assert str(user_file()) in str(raised.value.hint)
+def test_a_checkout_cannot_decide_where_words_are_sent(
+    bare: Path, setting: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(bare / "project" / ".memctl.toml", f"output_cap = 5000\n{setting}\n")
+    settings = load_settings()
+    name = setting.partition(" ")[0]
+    assert settings.origin(name) != str(bare / "project" / ".memctl.toml")
+    assert settings.output_cap == 5000
+    assert f"a project may not decide {name}" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("text", "warned"),
+    [
+        (b"save = ", "cannot be read"),
+        (b"\xff", "cannot be read"),
+        (b"x = " + b"[" * 4_000, "nested too deeply"),
+        (b"#" * 9_000, "more than 8 KB"),
+        (b"save = [[1]]", "save: "),
+        (b'log_level = "loud"', "log_level: "),
+        (b'space = "../../x"', "space: "),
+        (b"output_cap = 99999999999999999999999", "output_cap: "),
+        (b'"\\u001b]0;x\\u0007" = 1', "may not decide"),
+    ],
+)
+def test_a_strangers_file_stops_nothing_and_is_warned_of_once(
+    bare: Path, text: bytes, warned: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    usual = load_settings()
+    file = bare / "project" / ".memctl.toml"
+    file.write_bytes(text)
+    assert load_settings() == load_settings() == usual
+    (record,) = caplog.records
+    assert str(file) in record.message
+    assert warned in record.message
+    assert record.message.isprintable()
+    assert len(record.message) < 1_000
 
 
 def test_a_misspelt_key_is_told_with_its_file_and_the_likely_name(bare: Path) -> None:
