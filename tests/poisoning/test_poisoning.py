@@ -132,7 +132,7 @@ def test_what_is_honest_comes_out_where_an_attack_must_not(poisoned: Api) -> Non
     assert "honestly" in held(poisoned, OTHER)["knowledge"]
     about = "which dates are honestly used here, not floats and not quartz?"
     assert "honestly" in unasked(poisoned, OTHER, about)["UserPromptSubmit"]
-    assert len({attack.canary for attack in ATTACKS}) == len(ATTACKS) >= 45
+    assert len({attack.canary for attack in ATTACKS}) == len(ATTACKS) >= 130
 
 
 @pytest.mark.parametrize("attack", [pytest.param(attack, id=attack.name) for attack in ATTACKS[:1] + ATTACKS[28:30]])
