@@ -124,6 +124,10 @@ def of_entity(key: str, entity: Entity) -> Memory | None:
     head = f"{called} is a {entity.kind}{platform}"
     head += f", version {versions[0]}" if versions else ""
     lines = [head, *_described(entity)]
+    # What an agent says of a thing holds where it said so, and nowhere else.
+    by_agents = [each for each in entity.descriptions if each.by != "user"]
+    if by_agents and not entity.interactions:
+        return None
     described_at = entity.descriptions[0].at if entity.descriptions else 0
     return memory_of(
         "entity",
@@ -138,6 +142,7 @@ def of_entity(key: str, entity: Entity) -> Memory | None:
         first_at=entity.first_seen or described_at,
         at=max(entity.last_seen, described_at),
         importance=rules.entity_importance(entity.interactions, described=bool(entity.descriptions)),
+        said_by=Provenance.AGENT if by_agents else Provenance.TOOL,
         sessions=tuple(dict.fromkeys(each.stream for each in entity.mentions)),
         evidence=_spans([each.span for each in entity.mentions]),
         files=names(entity.files),

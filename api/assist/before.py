@@ -19,7 +19,6 @@ from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Json
 from memctl.domain.events.recalls import quoted
 from memctl.domain.failures.known_commands import keys_of
-from memctl.domain.failures.solutions import is_risky
 from memctl.domain.knowledge.memory import day_of, memory_id
 from memctl.domain.session.tools import command_of, directory_of, family_of
 from memctl.domain.support.location import normalise
@@ -75,7 +74,7 @@ def _of_command(reader: Reader, command: str, began: str, places: Places, stream
     rows = several(reader, models.known_commands, [id for _, id in wanted])
     known = {key: [(id, rows[id]) for name, id in wanted if name == key and id in rows] for key in keys}
     found = warning([together(of_key) for of_key in known.values() if of_key], stream)
-    if found is None or is_risky(found.works.command):
+    if found is None:
         return []
     sessions = len({each.stream for each in found.row.before(stream)})
     times = f"{sessions} earlier sessions" if sessions > 1 else "an earlier session"
@@ -98,7 +97,9 @@ def _of_file(reader: Reader, path: str, places: Places) -> Iterator[Line]:
     for keyed in found[:MOST_OF_A_FILE]:
         text = f"{day_of(keyed.row.last_seen)[:10]} of this file: {quoted(keyed.row.text, 300)}"
         said = words_of(keyed.row.said_by, confirmed=keyed.row.confirmed)
-        yield line(text, memory_id("knowledge", keyed.key), keyed.row.confidence, origin=said)
+        yield line(
+            text, memory_id("knowledge", keyed.key), keyed.row.confidence, origin=said, settled=keyed.row.confirmed
+        )
 
 
 def _names(keyed: Keyed[VerifiedKnowledge], path: str, name: str) -> bool:

@@ -19,6 +19,9 @@ from memctl.api.reading.feedback import regards
 from memctl.api.reading.pages import Condition, between, equal, page, several
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Found
+from memctl.domain.knowledge.acting import commands_somebody
+from memctl.domain.knowledge.memory import plain_sentences
+from memctl.domain.language.typed import typed_of
 from memctl.domain.retrieval.passages import MOST_TURNS, Exchange, exchange_of, likeness, passages
 from memctl.domain.support.bounded import one_line
 from memctl.domain.support.mentions import names_in, path_within
@@ -70,11 +73,18 @@ class Conversation(msgspec.Struct, frozen=True):
 
         Empty where nothing came of it.
         """
-        exchanges = [exchange_of(turn.text) for turn in self.turns]
+        exchanges = [_volunteered(exchange_of(turn.text)) for turn in self.turns]
         begun = one_line(exchanges[0].prompt, 160)
         rest = [Exchange("", exchanges[0].answer), *exchanges[1:]] if len(begun) < 160 else exchanges
         outcome = passages(rest, query, most - len(begun))
-        return f"{begun} … {outcome}" if outcome else ""
+        return " … ".join(filter(None, (begun, outcome))) if outcome else ""
+
+
+def _volunteered(exchange: Exchange) -> Exchange:
+    """What may be given of it unasked: what the user typed, and no sentence that might be obeyed."""
+    typed, answer = typed_of(exchange.prompt).strip(), exchange.answer
+    return Exchange(*(" ".join(each for each in plain_sentences(side) if not commands_somebody(each))
+                      if commands_somebody(side) else side for side in (typed, answer)))  # fmt: skip
 
 
 def conversations(reader: Reader, found: Sequence[Found]) -> list[Conversation]:

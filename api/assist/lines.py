@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from memctl.domain.events.recalls import RecalledMemory
 
 _SURENESS = {"high": "sure", "suggested": "likely", "none": "weak"}
 """The classes of search in the words in which the terminal says them."""
 
-Line = tuple[str, RecalledMemory]
-"""The text that is injected for one memory, and the memory itself."""
+
+class Line(NamedTuple):
+    """The text that is injected for one memory, and the memory itself. `settled`: a person put it there, or it is of
+    the very session that it is given to."""
+
+    text: str
+    memory: RecalledMemory
+    settled: bool = False
 
 
-def line(text: str, id: str, score: float = 1.0, class_: str = "", *, origin: str = "", memory: str = "") -> Line:
+def line(
+    text: str, id: str, score: float = 1.0, class_: str = "", *, origin: str = "", memory: str = "",
+    settled: bool = False,
+) -> Line:  # fmt: skip
     """One line. `origin` says whose words it has, `id` is what an agent may ask about. `memory` is the memory that is
     made from it, if its id is another one; that memory counts as recalled."""
     said = "; ".join(filter(None, (origin, _SURENESS.get(class_, class_), f"id {id}")))
-    return f"{text} ({said})", RecalledMemory(memory or id, round(score, 3))
+    return Line(f"{text} ({said})", RecalledMemory(memory or id, round(score, 3)), settled)

@@ -21,7 +21,6 @@ from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Found, Json
 from memctl.api.search.engine import Engine, Question
 from memctl.domain.events.recalls import quoted
-from memctl.domain.failures.solutions import is_risky
 from memctl.domain.knowledge.acting import acts
 from memctl.domain.knowledge.memory import day_of, distinctive_words, is_chore, key_sentences
 from memctl.domain.language.documents import files_named, named
@@ -155,12 +154,10 @@ def bears(class_: str, anchors: int, few: float, at_hand: Collection[str], descr
 
 
 def _volunteered(each: Found) -> bool:
-    """Whether a lesson may be given unasked: no fix that installs, downloads or widens rights, no document that asks
-    for an action, and no agent's claim that nobody confirmed."""
+    """Whether a lesson may be given unasked: no document that asks for an action, and no agent's claim that nobody
+    confirmed."""
     if each.kind == "document":
         return not acts(each.text)
-    if each.kind in ("bug_pattern", "strategy", "code_rule") and is_risky(each.text):
-        return False
     return each.kind == "knowledge" or not each.said_by or MAY[Provenance(each.said_by)].unasked != "never"
 
 

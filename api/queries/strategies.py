@@ -15,6 +15,7 @@ from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.questions import Cursor, Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Page, iso, moment
+from memctl.domain.knowledge.acting import commands_somebody
 from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.projects.identity import Projects
 from memctl.domain.support.bounded import names
@@ -32,7 +33,8 @@ def strategies(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Page[StrategyItem]:
-    """Lessons that enough sessions have taught, the newest first; `waiting`: those that lack sessions instead.
+    """Lessons that enough sessions have taught, the newest first; `waiting`: those that lack sessions instead. One that
+    might be obeyed, because it installs, downloads or speaks in the user's name, is left out.
 
     `domain` is commands, code style, version control, verification, or what a model called it.
     """
@@ -45,6 +47,8 @@ def strategies(
     known = projects_of(reader)
     shown: dict[tuple[str | None, str], StrategyItem] = {}
     for keyed in standing(reader, "strategy", rows):
+        if commands_somebody(f"{keyed.row.title}\n{keyed.row.description}\n{keyed.row.content}"):
+            continue
         item = strategy_item(keyed, known)
         if (same := shown.get((item.project, item.title))) is not None:  # of another clone or worktree of the project
             item = msgspec.structs.replace(

@@ -12,7 +12,7 @@ from memctl.api.reading.pages import Condition, Keyed, field_of, page, several, 
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import LeftOpen
-from memctl.domain.failures.solutions import is_risky
+from memctl.domain.knowledge.acting import commands_somebody
 from memctl.projections.episodes import EpisodeRow
 from memctl.projections.tasks import Task, task_id
 
@@ -28,7 +28,7 @@ def open_threads(reader: Reader, places: Places, *, limit: int = 5, of_last_sess
 
     Its id is the episode's. It is gone once somebody resolves or rejects that (`memctl resolve`, `reject`), once the
     task is done, and once another session has taken the task up: then the end of that session says what is left.
-    A thread that would install, download or widen rights is left out: an error message can ask for that.
+    A thread that might be obeyed is left out: an error message can ask for anything.
     With `of_last_session`, only what the session left that worked last.
     """
     p = models.episodes
@@ -52,7 +52,7 @@ def open_threads(reader: Reader, places: Places, *, limit: int = 5, of_last_sess
 
 
 def _without_risks(keyed: Keyed[EpisodeRow]) -> Keyed[EpisodeRow]:
-    threads = tuple(each for each in keyed.row.threads if not is_risky(each.text))
+    threads = tuple(each for each in keyed.row.threads if not commands_somebody(each.text))
     return Keyed(keyed.key, msgspec.structs.replace(keyed.row, threads=threads))
 
 

@@ -151,7 +151,18 @@ _ONLY_EDITED = patterns.compile(r"^edited [^;]*$")
 _RISKY = patterns.compile(
     r"https?://|--(?:extra-)?index(?:-url)?\b|--registry\b|--trusted-host\b|\b(?:curl|wget|sudo|chmod|chown|setfacl)\b|"
     r"\b(?:pip3?|pipx|uv|conda|poetry|npm|pnpm|yarn|bun|gem|brew|apt|apt-get|dnf|yum|apk|cargo|go|composer|mise|asdf)"
-    r"(?: -\S+)* (?:tool )?(?:pip )?(?:install|add|get|i|ci|use|download)\b|\b(?:npx|bunx|uvx|pipx run)\b",
+    r"(?: -\S+)* (?:tool )?(?:pip )?(?:install|add|get|i|ci|use|download)\b|\b(?:npx|bunx|uvx|pipx run)\b|"
+    r"\bpip3?\.\d+ install\b|\b(?:pdm|rye|helm|winget|scoop|choco|snap|port|flatpak|luarocks|opam|cabal|stack|"
+    r"hex|vcpkg|conan|nimble|dart pub|flutter pub|dotnet|nuget|kubectl krew|code|codium)(?: -\S+)*"
+    r" (?:(?:tool )?(?:install|add)(?: package)?|--install-extension)\b|--install-extension\b|\binstall\.packages\b|"
+    r"\b(?:easy_install|cpanm?|pacman -S\w*|emerge|doas|setcap|irm|iwr|invoke-webrequest|aria2c|scp|sftp)\b|"
+    r"\brsync \S*:|"
+    r"\b(?:pnpm|yarn|npm|bun) (?:dlx|exec|x)\b|\bdeno (?:run|install)\b|\bnix(?:-shell| run| profile)\b|"
+    r"\bgo run \S+@|\b(?:docker|podman) (?:run|pull)\b|\bkubectl (?:apply|create)\b|"
+    r"\bgit (?:clone|submodule add|remote add)\b|"
+    r"\bgit config\b.{0,40}\b(?:hookspath|insteadof|sshcommand|fsmonitor|pager|editor)\b|\bcore\.hookspath\b|"
+    r"\b(?:npm|pip3?|yarn|pnpm) config set\b|\b\w+_(?:INDEX_URL|REGISTRY|PROXY)=|\burlopen\b|\burllib\.request\b|"
+    r"\b(?:nc|ncat|telnet) \S+ \d+|\bssh \S+\.\S+ |\b(?:\w*'')+\w*url\b|\bgit@[\w.-]+:|\b(?:ssh|git|ftp)://",
     patterns.I,
 )
 

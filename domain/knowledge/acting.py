@@ -40,13 +40,40 @@ _FORBIDS_NOT = patterns.compile(
 """Words by which a prohibition asks for what it names."""
 
 
+_ORDERS = patterns.compile(
+    r"\|\s*(?:sudo\s+)?(?:ba|z|da|k|fi)?sh\b|\|\s*(?:python|perl|ruby|node|iex|pwsh)|\bbase64 (?:-d|--decode)|"
+    r"\b(?:skip-permissions|auto-?approve|dangerously)\b|"
+    r"\balways (?:allow|approve|accept|trust|run|execute|start|call|invoke|use|push|delete|send|upload|post)\b|"
+    r"\b(?:allowed|permitted) to (?:run|push|delete|use|send)|\bwithout (?:asking|confirm\w*|approval)|"
+    r"\bignore (?:all|any|previous)\b|"
+    r"\b(?:the |your |our )?(?:user|human|owner|maintainer)s? (?:\w+ )?"
+    r"(?:wants?|says?|said|prefers?|asked|asks|requires?|insists?|approved|confirmed|allowed|demands?|likes?|expects?)\b|"
+    r"\b(?:user|human|system)(?:'s)? (?:preference|rule|instruction|wish|request)s?\b|^\s*(?:user|human|system):|"
+    r"사용자(?:는|가|의) .{0,40}(?:원|요청|지시|선호)",
+    patterns.I | patterns.M,
+)
+"""What nobody but a person is quoted with unasked: orders for all time, and words in the user's name."""
+
+
+def commands_somebody(text: str) -> bool:
+    """Whether a record, given to an agent that did not ask, might be obeyed: it installs, downloads or widens rights,
+    gives an order for all time, or speaks in the user's name."""
+    seen = _seen(text)
+    return is_risky(seen) or _ORDERS.search(seen) is not None
+
+
+def _seen(text: str) -> str:
+    """A text as a reader sees it: one form of each letter, and nothing that shows nothing."""
+    return "".join(char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) != "Cf")
+
+
 def acts(text: str, polarity: int = 1) -> bool:
     """Whether a claim acts: it holds an address, a pipe to a shell, a registry, a credential, a command that installs
     or widens rights, or it asks for a deletion, a push, a permission, or for something always to be run.
 
     A plain prohibition ("never push to main", polarity -1) may name what it forbids, but nothing that reaches out.
     """
-    seen = "".join(char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) != "Cf")
+    seen = _seen(text)
     if _REACHES_OUT.search(seen) or is_risky(seen):
         return True
     seen = seen.replace("not by a push", "")

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from memctl.domain.events.facts import InsightKind
 from memctl.domain.language.claims import own_prose
 from memctl.domain.language.prompts import Said
+from memctl.domain.language.typed import typed_of
 from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
 
@@ -145,7 +146,7 @@ def habits_in(said: Said) -> Iterator[Habit]:
         return
     if len(said.words) > LONGEST:
         return
-    text = own_prose(text)
+    text = own_prose(typed_of(text))
     lowered = text.lower()
     for rule in _RULES:
         if any(hint in lowered for hint in rule.hints) and (found := _asked(rule, text)):
@@ -172,5 +173,5 @@ def _asked(rule: _Rule, text: str) -> patterns.Match[str] | None:
 
 def named_skill(said: Said) -> tuple[int, int] | None:
     """Where a prompt of the user asks for a skill by name."""
-    found = _SKILL.search(said.text) if "skill" in said.text and len(said.words) <= LONGEST else None
+    found = _SKILL.search(typed_of(said.text)) if "skill" in said.text and len(said.words) <= LONGEST else None
     return found.span() if found else None

@@ -146,6 +146,11 @@ _OF_THE_WEB = ("web", "fetch", "browse")
 """Parts of the names of tools that read pages."""
 
 
+def reads_pages(tool: str) -> bool:
+    """Whether a tool of that name shows what stands in the web."""
+    return any(part in tool.lower() for part in _OF_THE_WEB)
+
+
 def origin_of(payload: Payload, start: int, end: int) -> Provenance:
     """Whose words characters `start` to `end` of an observation's text are."""
     match payload:
@@ -158,7 +163,7 @@ def origin_of(payload: Payload, start: int, end: int) -> Provenance:
         case ResponseReceived(subagent=subagent):
             return Provenance.SUBAGENT if subagent else Provenance.AGENT
         case ToolOutcome(tool=tool, file=file):
-            if any(part in tool.lower() for part in _OF_THE_WEB):
+            if reads_pages(tool):
                 return Provenance.WEB
             return Provenance.FILE if file else Provenance.TOOL
         case _:

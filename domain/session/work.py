@@ -38,6 +38,7 @@ from memctl.domain.knowledge.strategies import (
     steps_of,
 )
 from memctl.domain.language.decisions import decisions_in_answers
+from memctl.domain.language.typed import reads_pages
 from memctl.domain.projects.stack import imports_in, manifest_in, subject_of
 from memctl.domain.session.code_edits import CodeEdits
 from memctl.domain.session.conversation import Conversation
@@ -225,11 +226,11 @@ class Work:
         """What the user said, or showed, by refusing a use of a tool. What ran, or a server of others answered, is no
         word of the user's, whatever it says."""
         text = seen.text
-        if seen.exit_code is not None or seen.tool.startswith("mcp"):
+        if seen.exit_code is not None or seen.tool.startswith("mcp") or reads_pages(seen.tool):
             return
         if family == "edit" and any(words in text[:200] for words in _REFUSED):
             self._talk.refused_change()
-        if refusal := _USER_SAID.search(text):
+        if text.lstrip().startswith(_REFUSED) and (refusal := _USER_SAID.search(text)):
             self._talk.refused(placed, text, *refusal.span("words"))
 
     def _asked(self, placed: OrderedEvent, asked: str, given: dict[str, Any], seen: ToolOutcome) -> None:

@@ -11,7 +11,7 @@ from doors import Door, door_to
 from events import observed, stated
 
 from memctl.api.assist.before import before_tool
-from memctl.api.assist.recall import _traps
+from memctl.api.assist.recall import _traps, block
 from memctl.api.reading.places import Places
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import PromptSubmitted, ToolCalled, ToolFailed, ToolReturned
@@ -52,7 +52,9 @@ def session(
 
 def before(door: Door, tool: str = "Bash", stream: str = NOW, **given: str) -> list[str]:
     payload: Any = {"tool_name": tool, "tool_input": given, "cwd": SHOP}
-    return [text for text, _ in before_tool(door.known(), payload, HERE, stream)]
+    lines = before_tool(door.known(), payload, HERE, stream)
+    shown = block("", lines).text
+    return [each.text for each in lines if each.text in shown]
 
 
 def test_a_call_that_was_wrong_before_is_met_with_the_form_that_works(door: Door) -> None:
@@ -66,7 +68,7 @@ def test_a_call_that_was_wrong_before_is_met_with_the_form_that_works(door: Door
 
 
 def at_a_start(door: Door) -> list[str]:
-    return [text for text, _ in _traps(door.known(), HERE, NOW)]
+    return [each.text for each in _traps(door.known(), HERE, NOW)]
 
 
 def test_a_start_names_a_call_that_failed_in_two_sessions_with_the_form_that_works(door: Door) -> None:
@@ -98,7 +100,7 @@ def test_a_session_is_not_warned_of_what_it_met_itself_or_was_warned_of(door: Do
     append(door.connection, 1, session("one"))
     assert before(door, stream="session/claude-code/one", command="rtk bun run test") == []
     payload: Any = {"tool_name": "Bash", "tool_input": {"command": "rtk bun run test"}, "cwd": SHOP}
-    [(_, memory)] = before_tool(door.known(), payload, HERE, NOW)
+    [(_, memory, _)] = before_tool(door.known(), payload, HERE, NOW)
     seen = MemoryRecalled(hook="PreToolUse", memories=(RecalledMemory(memory.id),))
     append(door.connection, 1, [stated(NOW, seen, "seen", at=9)])
     assert before(door, command="rtk bun run test") == []

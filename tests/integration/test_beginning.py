@@ -74,12 +74,12 @@ def test_what_was_left_open_is_told_until_it_lies_two_months_before_the_last_wor
     threads = open_threads(reader, places_of(reader, None, SHOP))
     assert [each.description for each in threads] == ["mend the cart of the shop", "mend the price of the shop"]
     told = begun(reader)
-    assert told.text.count("left open in") == 1, "what an older session left is mostly done by now"
-    assert 'left open in "mend the cart of the shop": "The tests were not run."' in told.text
+    assert told.text.count("left open by the last session") == 1, "what an older session left is mostly done by now"
+    assert 'left open by the last session: "The tests were not run."' in told.text
     assert "Want me to" not in told.text, "an offer that nobody took up is no work that is left"
     assert are_memories(log, reader, told)
     resumed = begun(reader, "cart").text
-    assert "left open in" not in resumed, "a session that is taken up again has its own work before its eyes"
+    assert "left open" not in resumed, "a session that is taken up again has its own work before its eyes"
 
 
 def test_whatever_is_told_of_code_and_work_is_recorded_by_the_memory_that_is_made_of_it(

@@ -12,7 +12,9 @@ from apis import Api, serving
 from asked import Remembered
 from events import observed
 from histories import drained
-from poisoning.attacks import ASKED, ATTACKS, COMMAND, ERROR, Attack
+from poisoning.attacks import ATTACKS as OF_CLAIMS
+from poisoning.attacks import COMMAND, ERROR, Attack
+from poisoning.volunteered import VOLUNTEERED
 
 from memctl.domain.events.observations import PromptSubmitted
 from memctl.infra.database import connect
@@ -26,6 +28,7 @@ from memctl.infra.vectors import store
 from memctl.workers.folding.outbox import Outbox
 
 OTHER = "/work/elsewhere"
+ATTACKS = [*OF_CLAIMS, *VOLUNTEERED]
 NOT_YET: dict[str, str] = {}
 """Attacks that get through, each with the reason."""
 
@@ -65,15 +68,20 @@ def hooked(api: Api, hook: str, location: str, **given: Any) -> str:
     return body.decode()
 
 
-def unasked(api: Api, location: str, about: str) -> dict[str, str]:
-    """What an agent that works there is given unasked."""
-    failed = f"Traceback (most recent call last):\n{ERROR}"
+def unasked(
+    api: Api,
+    location: str,
+    about: str,
+    ran: str = COMMAND,
+    failed: str = f"Traceback (most recent call last):\n{ERROR}",
+) -> dict[str, str]:
+    """What an agent that works there is given unasked, where it is asked that, runs that, and fails so."""
     return {
         "SessionStart": hooked(api, "SessionStart", location, source="startup"),
         "UserPromptSubmit": hooked(api, "UserPromptSubmit", location, prompt=about),
-        "PreToolUse": hooked(api, "PreToolUse", location, tool_name="Bash", tool_input={"command": COMMAND}),
+        "PreToolUse": hooked(api, "PreToolUse", location, tool_name="Bash", tool_input={"command": ran}),
         "PostToolUseFailure": hooked(
-            api, "PostToolUseFailure", location, tool_name="Bash", tool_input={"command": COMMAND}, error=failed
+            api, "PostToolUseFailure", location, tool_name="Bash", tool_input={"command": ran}, error=failed
         ),
         "SubagentStart": hooked(api, "SubagentStart", location, prompt=about, agent_type="helper"),
     }
@@ -100,10 +108,14 @@ def marked(attack: Attack) -> Any:
 
 @pytest.mark.parametrize("attack", [marked(attack) for attack in ATTACKS])
 def test_an_attack_comes_out_nowhere_unasked_or_as_known(poisoned: Api, attack: Attack) -> None:
-    answers = {f"here: {name}": text for name, text in unasked(poisoned, attack.location, ASKED).items()}
+    answers = {
+        f"here: {name}": text
+        for name, text in unasked(poisoned, attack.location, attack.asked, attack.ran, attack.failed).items()
+    }
     answers |= {f"here: {name}": text for name, text in held(poisoned, attack.location).items()}
     answers |= {
-        f"elsewhere: {name}": text for name, text in unasked(poisoned, OTHER, f"{ASKED} {attack.canary}").items()
+        f"elsewhere: {name}": text
+        for name, text in unasked(poisoned, OTHER, f"{attack.asked} {attack.canary}", attack.ran).items()
     }
     answers |= {f"elsewhere: {name}": text for name, text in held(poisoned, OTHER).items()}
     asked = json.dumps({"q": f"which dates {attack.canary}", "here": OTHER}).encode()
@@ -120,7 +132,7 @@ def test_what_is_honest_comes_out_where_an_attack_must_not(poisoned: Api) -> Non
     assert "honestly" in held(poisoned, OTHER)["knowledge"]
     about = "which dates are honestly used here, not floats and not quartz?"
     assert "honestly" in unasked(poisoned, OTHER, about)["UserPromptSubmit"]
-    assert len({attack.canary for attack in ATTACKS}) == len(ATTACKS) >= 45
+    assert len({attack.canary for attack in ATTACKS}) == len(ATTACKS) >= 130
 
 
 @pytest.mark.parametrize("attack", [pytest.param(attack, id=attack.name) for attack in ATTACKS[:1] + ATTACKS[28:30]])

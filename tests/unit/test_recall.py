@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from memctl.api.assist.lines import Line
 from memctl.api.assist.recall import MOST_TOKENS, Injection, block, survivors
 from memctl.domain.events.recalls import RecalledMemory
 from memctl.projections.working_memory import (
@@ -61,7 +62,7 @@ def test_what_was_said_cannot_end_the_block_that_it_stands_in() -> None:
 @pytest.mark.parametrize("text", ["one more word " * 30, "낱말" * 200, "x" * 3_000])
 def test_what_is_told_has_room_in_a_hook_and_the_first_of_it_is_kept(text: str) -> None:
     told = block(
-        "What memory holds:", [(f"{number} {text}", RecalledMemory(f"m{number}", 1.0)) for number in range(99)]
+        "What memory holds:", [Line(f"{number} {text}", RecalledMemory(f"m{number}", 1.0)) for number in range(99)]
     )
     assert told.tokens <= MOST_TOKENS
     assert len(told.text) <= 10_000  # clients cut what is longer
@@ -70,4 +71,4 @@ def test_what_is_told_has_room_in_a_hook_and_the_first_of_it_is_kept(text: str) 
 
 
 def test_where_not_even_the_first_has_room_nothing_is_told() -> None:
-    assert block("What memory holds:", [("x" * 9_000, RecalledMemory("m", 1.0))]) == Injection()
+    assert block("What memory holds:", [Line("x" * 9_000, RecalledMemory("m", 1.0))]) == Injection()
