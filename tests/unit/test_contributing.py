@@ -120,8 +120,8 @@ def test_the_guides_command_is_found_and_decides_the_guides_event() -> None:
 
 def test_the_guide_names_files_and_targets_that_exist() -> None:
     made = {"projections/task_endings.py", "api/queries/task_endings.py", "domain/projects/place_purpose.py"}
-    for path in set(re.findall(r"`((?:domain|projections|infra|api|tests|docs)/[\w./-]+)`", GUIDE)) - made:
+    for path in set(re.findall(r"`((?:domain|projections|infra|workers|api|cli|tests|docs)/[\w./-]+)`", GUIDE)) - made:
         assert (ROOT / path).exists(), path
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for target in re.findall(r"make (\w+)", GUIDE):
+    for target in re.findall(r"`make ([\w-]+)", GUIDE):
         assert f"\n{target}:" in makefile, target
