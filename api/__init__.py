@@ -1,1 +1,1 @@
-"""The doors: commands in, queries out, over a socket or HTTP."""
+"""The API: commands in, queries out, over a socket or HTTP."""

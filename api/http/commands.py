@@ -25,7 +25,7 @@ Key = Annotated[
 ]
 
 
-def routes(doors: CommandHandler) -> APIRouter:
+def routes(handler: CommandHandler) -> APIRouter:
     """A route for each command. The answer says which event it became, and whether it had been before."""
     router = APIRouter(tags=["commands"])
     for name, cls in commands().items():
@@ -34,14 +34,14 @@ def routes(doors: CommandHandler) -> APIRouter:
             name=f"command {name}",
             description=" ".join((cls.__doc__ or "").split()),
             openapi_extra={"requestBody": {"required": True, "content": _content(cls)}},
-        )(_door(doors, name))
+        )(_door(handler, name))
     return router
 
 
-def _door(doors: CommandHandler, name: str) -> Any:
+def _door(handler: CommandHandler, name: str) -> Any:
     async def carry_out(request: Request, key: Key) -> Response:
         body = await request.body()
-        done = await run_in_threadpool(doors.carry_out, name, body, key, caller_of(request))
+        done = await run_in_threadpool(handler.carry_out, name, body, key, caller_of(request))
         return json_of(done)
 
     return carry_out

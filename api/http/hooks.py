@@ -43,7 +43,7 @@ from memctl.infra.transcripts.hook_dialects import answer, place_of, read_asked
 log = logging.getLogger("memctl.api")
 
 
-def routes(readers: Readers, engine: Engine, doors: CommandHandler, policy: CapturePolicy) -> APIRouter:
+def routes(readers: Readers, engine: Engine, commands: CommandHandler, policy: CapturePolicy) -> APIRouter:
     """One route. It answers 204 if there is nothing to inject, which is most of the time."""
     router = APIRouter(tags=["hooks"])
     delegations = Delegations()
@@ -60,7 +60,7 @@ def routes(readers: Readers, engine: Engine, doors: CommandHandler, policy: Capt
         name = string(payload.get("hook_event_name"))
 
         session, here = place_of(payload)
-        if name not in doors.settings.recall_at and name in get_args(RecallHook):
+        if name not in commands.settings.recall_at and name in get_args(RecallHook):
             return Response(status_code=204)
         if name == "PreToolUse" and family_of(string(payload.get("tool_name"))) == "delegate":
             delegations.asked(session, payload)
@@ -88,10 +88,10 @@ def routes(readers: Readers, engine: Engine, doors: CommandHandler, policy: Capt
         withheld = (
             recordable
             and name == "UserPromptSubmit"
-            and held_back(session, string(payload.get("prompt")), doors.settings.withhold_share)
+            and held_back(session, string(payload.get("prompt")), commands.settings.withhold_share)
         )
         recorded = _recalled(agent, space_id, delivery, name, payload, injection, withheld=withheld)
-        recording = BackgroundTask(_record, doors, recorded if recordable else None)
+        recording = BackgroundTask(_record, commands, recorded if recordable else None)
         if withheld:
             return Response(status_code=204, background=recording)
         return Response(
@@ -163,10 +163,10 @@ def _recalled(
     )
 
 
-def _record(doors: CommandHandler, event: NewEvent | None) -> None:
+def _record(commands: CommandHandler, event: NewEvent | None) -> None:
     if event is None:
         return
     try:
-        doors.record(event)
+        commands.record(event)
     except Exception as problem:  # the agent has its answer; that it had one is worth no failure
         log.warning("what was recalled could not be recorded: %s", problem)

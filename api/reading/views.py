@@ -1,4 +1,4 @@
-"""What the doors answer with: shapes that scripts rely on. Times are UTC, ISO 8601.
+"""What the API answers with: shapes that scripts rely on. Times are UTC, ISO 8601.
 
 Rows of read models are shown as they are, by `shown`: their type is the shape, with moments written out.
 """

@@ -32,7 +32,7 @@ from memctl.infra.settings_model import Llm, Settings
 
 
 def application(
-    readers: Readers, engine: Engine, doors: CommandHandler, browsers: Browsers, deliveries: RemoteIngest
+    readers: Readers, engine: Engine, commands: CommandHandler, browsers: Browsers, deliveries: RemoteIngest
 ) -> FastAPI:
     """The API and the viewer as an ASGI application. Whoever serves it puts `memctl.api.server.auth.Guard` before
     it."""
@@ -43,32 +43,34 @@ def application(
         openapi_url="/v1/openapi.json",
         docs_url=None,  # its pages load scripts from elsewhere
         redoc_url=None,
-        dependencies=[Depends(http_spaces.own_space(doors.settings.space))],
+        dependencies=[Depends(http_spaces.own_space(commands.settings.space))],
     )
     http_problems.install(app)
     app.add_exception_handler(404, not_there)
     timings = metrics.Timings()
-    app.include_router(_probes(readers, doors.settings))
-    app.include_router(metrics.routes(readers, timings, doors.settings))
-    reading = [Depends(http_live.caught_up(readers)), Depends(http_as_of.as_of(doors.settings))]
+    app.include_router(_probes(readers, commands.settings))
+    app.include_router(metrics.routes(readers, timings, commands.settings))
+    reading = [Depends(http_live.caught_up(readers)), Depends(http_as_of.as_of(commands.settings))]
     answers = Answers(readers)
-    given = {Engine: engine, Llm: doors.settings.llm}
+    given = {Engine: engine, Llm: commands.settings.llm}
     app.include_router(http_questions.routes(answers, given), prefix=metrics.PREFIX, dependencies=reading)
     app.include_router(http_long_texts.routes(answers, engine), prefix=metrics.PREFIX, dependencies=reading)
-    app.include_router(http_as_of.jobs(doors.settings), prefix=metrics.PREFIX)
+    app.include_router(http_as_of.jobs(commands.settings), prefix=metrics.PREFIX)
     app.include_router(http_live.tails(readers), prefix=metrics.PREFIX)
     app.add_middleware(http_live.AddedHeaders)
     app.add_middleware(http_as_of.Now)
     app.add_middleware(metrics.Timed, timings=timings)
-    app.include_router(http_commands.routes(doors), prefix=metrics.PREFIX)
+    app.include_router(http_commands.routes(commands), prefix=metrics.PREFIX)
     app.include_router(http_events.routes(deliveries), prefix=metrics.PREFIX)
-    app.include_router(http_forget.routes(doors.settings), prefix=metrics.PREFIX)
-    app.include_router(http_import.routes(doors.settings), prefix=metrics.PREFIX)
-    app.include_router(http_hooks.routes(readers, engine, doors, CapturePolicy(doors.settings)), prefix=metrics.PREFIX)
+    app.include_router(http_forget.routes(commands.settings), prefix=metrics.PREFIX)
+    app.include_router(http_import.routes(commands.settings), prefix=metrics.PREFIX)
+    app.include_router(
+        http_hooks.routes(readers, engine, commands, CapturePolicy(commands.settings)), prefix=metrics.PREFIX
+    )
     app.include_router(_callers(), prefix=metrics.PREFIX)
     app.include_router(_tickets(browsers), prefix=metrics.PREFIX)
-    app.router.routes.extend(site(readers, engine, browsers, doors, timings))
-    app.openapi = lambda: http_openapi.document(app, doors.settings.space)  # type: ignore[method-assign]
+    app.router.routes.extend(site(readers, engine, browsers, commands, timings))
+    app.openapi = lambda: http_openapi.document(app, commands.settings.space)  # type: ignore[method-assign]
     return app
 
 

@@ -110,7 +110,7 @@ def site(
         "/waiting": waits.ask,
         "/forget": forgetting.ask,
     }
-    doors = _Doors(browsers)
+    sign_in = _SignIn(browsers)
     return [
         *(Page(path, _page(show)) for path, show in shown.items()),
         Page("/bugs", _form(pages.like_an_error), methods=["POST"]),
@@ -120,10 +120,10 @@ def site(
         Page("/static/{name}", _static),
         # What a browser asks for of its own accord, where a page names no icon.
         Page("/favicon.ico", lambda _: RedirectResponse("/static/icon.svg", 308)),
-        Page("/sign-in", doors.ask),
-        Page("/sign-in", doors.by_token, methods=["POST"]),
-        Page("/sign-in/{ticket}", doors.by_ticket),
-        Page("/sign-out", doors.leave, methods=["POST"]),
+        Page("/sign-in", sign_in.ask),
+        Page("/sign-in", sign_in.by_token, methods=["POST"]),
+        Page("/sign-in/{ticket}", sign_in.by_ticket),
+        Page("/sign-out", sign_in.leave, methods=["POST"]),
     ]
 
 
@@ -177,7 +177,7 @@ async def _static(request: Request) -> Response:
     return Response(file.read_bytes(), media_type=kind, headers={"Cache-Control": "private, max-age=300"})
 
 
-class _Doors:
+class _SignIn:
     def __init__(self, browsers: Browsers) -> None:
         self._browsers = browsers
 

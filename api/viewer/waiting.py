@@ -31,8 +31,8 @@ _COMMANDS = {
 class Waits:
     """`ask` lists what waits; `do` approves or rejects one of it. To grant a request is to forget the thing."""
 
-    def __init__(self, readers: Readers, doors: CommandHandler) -> None:
-        self._readers, self._doors = readers, doors
+    def __init__(self, readers: Readers, commands: CommandHandler) -> None:
+        self._readers, self._commands = readers, commands
 
     def ask(self, request: Request) -> str:
         return self._page(caller_of(request), "")
@@ -43,7 +43,7 @@ class Waits:
         what, id, holds = str(form.get("what", "")), str(form.get("id", ""))[:512], "holds" in form
         key = str(form.get("key", ""))[:64] or uuid4().hex
         if (what, holds) == ("thing", True):
-            forget_once(self._doors.settings, caller, Forget(id=id), key)
+            forget_once(self._commands.settings, caller, Forget(id=id), key)
             return self._page(caller, "It is forgotten.")
         name = _COMMANDS.get((what, holds))
         if name is None:
@@ -51,7 +51,7 @@ class Waits:
         asked: dict[str, object] = {what: id}
         if what == "section" and str(form.get("version", "")).isdecimal():
             asked["version"] = int(form["version"])
-        self._doors.carry_out(name, msgspec.json.encode(asked), key, caller)
+        self._commands.carry_out(name, msgspec.json.encode(asked), key, caller)
         return self._page(caller, "Approved." if holds else "Rejected.")
 
     def _page(self, caller: Caller, done: str) -> str:

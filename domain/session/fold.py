@@ -2,7 +2,8 @@
 
 The facts are a function of the set of events: what came in which order, in which batches, twice or in two versions,
 changes nothing (`memctl.domain.events.event_order`). `conversation` reads what was said, `work` what was done,
-`reasoning` what was thought and settled, `shown` what all that shows of people and projects.
+`reasoning` what was thought and settled, `episode_outcomes` how pieces of work ended, `working_directory` where,
+`project_practices` what all that shows of people and projects.
 """
 
 from __future__ import annotations
@@ -52,14 +53,14 @@ class StreamFacts:
         self._ordering = EventOrder()
         self._assert = FactBuilder(stream)
         self._outcomes = EpisodeOutcomes(self._assert)
-        self._talk = Conversation(self._assert, self._outcomes)
-        self._where = WorkingDirectory(self._assert)
+        self._conversation = Conversation(self._assert, self._outcomes)
+        self._directory = WorkingDirectory(self._assert)
         self._at = ""
         self._branchless = False
         """No event named yet which branch is checked out where the session is."""
-        self._work = Work(self._assert, self._talk, self._outcomes)
-        self._shown = ProjectPractices(self._assert)
-        self._reasoning = Reasoning(self._assert, self._talk, self._outcomes)
+        self._work = Work(self._assert, self._conversation, self._outcomes)
+        self._practices = ProjectPractices(self._assert)
+        self._reasoning = Reasoning(self._assert, self._conversation, self._outcomes)
         self._opened = False
         self._bare = False
         """The session was opened by an event that names neither branch nor version: a hook's, mostly."""
@@ -87,7 +88,7 @@ class StreamFacts:
             for each in placed
             if isinstance(payload := each.payload, OfEpisode)
         }
-        if not all(self._outcomes.recorded(outcome, self._talk.episode) for outcome in latest.values()):
+        if not all(self._outcomes.recorded(outcome, self._conversation.episode) for outcome in latest.values()):
             return False
         if not self._assert.lineage:
             self._assert.lineage = next(filter(None, (lineage_of(each.payload.line) for each in placed)), "")
@@ -108,7 +109,7 @@ class StreamFacts:
             waiting, self._waiting = self._waiting, []
             for each in waiting:
                 self._fold(msgspec.structs.replace(each, when=Micros(1)))
-        self._talk.flush()
+        self._conversation.flush()
         return self._assert.drain()
 
     def _fold(self, placed: OrderedEvent) -> None:
@@ -117,7 +118,7 @@ class StreamFacts:
             self._assert.confined = True
         if seen.injected:
             if isinstance(seen, MemoryRecalled):
-                self._talk.recalled(seen)
+                self._conversation.recalled(seen)
             return
         if self._opened and is_aside(placed):
             self._entitle(placed)
@@ -142,7 +143,7 @@ class StreamFacts:
             self._assert.note(SessionOpened, placed, branch=seen.branch, agent_version=seen.agent_version, still=True)
         if self._assert.location != self._at or (self._branchless and seen.branch):
             self._at, self._branchless = self._assert.location, not seen.branch
-            self._where.came(placed, self._at)
+            self._directory.came(placed, self._at)
         self._pass_on(placed, seen)
 
     def _moved(self, at: str, seen: Observed) -> None:
@@ -158,25 +159,25 @@ class StreamFacts:
             case ToolCalled():
                 self._spend(placed, seen.message, seen.tokens_in, seen.tokens_out, seen.tokens_cached)
                 self._work.called(placed, seen)
-                self._shown.called(placed, seen)
+                self._practices.called(placed, seen)
             case ToolOutcome():
                 self._work.came_back(placed, seen)
-                self._shown.came_back(placed, seen)
+                self._practices.came_back(placed, seen)
             case ResponseReceived():
                 self._spend(placed, seen.message, seen.tokens_in, seen.tokens_out, seen.tokens_cached)
                 self._work.responded(placed, seen.text, thought=seen.kind == "thinking")
                 if seen.kind == "text":
-                    self._talk.answered(placed, seen)
+                    self._conversation.answered(placed, seen)
                 self._reasoning.responded(placed, seen)
             case PromptSubmitted():
-                self._talk.prompted(placed, seen)
+                self._conversation.prompted(placed, seen)
                 self._work.searches.prompted(placed, seen)
-                self._shown.prompted(placed, seen)
+                self._practices.prompted(placed, seen)
             case NoticeReceived():
                 self._notice(placed, seen)
             case SessionEnded():
                 self._assert.note(SessionClosed, placed, reason=seen.reason)
-                self._talk.ended()
+                self._conversation.ended()
             case Statement():
                 self._reasoning.stated(placed, seen)
             case _:
@@ -196,7 +197,7 @@ class StreamFacts:
             title=started.title,
             parent=started.parent_session,
         )
-        self._where.opened(placed, started.repository)
+        self._directory.opened(placed, started.repository)
 
     def _notice(self, placed: OrderedEvent, seen: NoticeReceived) -> None:
         if seen.kind == "title":
@@ -206,7 +207,7 @@ class StreamFacts:
             tokens_in, tokens_out, tokens_cached = (n if isinstance(n, int) else 0 for n in counts)
             self._spend(placed, "", tokens_in, tokens_out, tokens_cached)
         elif seen.kind == "interrupted":
-            self._talk.interrupted(placed.when)
+            self._conversation.interrupted(placed.when)
 
     def _entitle(self, placed: OrderedEvent) -> None:
         """A title without a time is dated to the session's opening, however much was folded since."""
@@ -239,6 +240,6 @@ class StreamFacts:
             tokens_cached=counts[2] - known_cached,
         )
         self._assert.tokens += counts[0] - known_in + counts[1] - known_out
-        if self._talk.episode is not None:
-            self._talk.episode.tokens += counts[0] - known_in + counts[1] - known_out
-            self._talk.episode.dirty = True
+        if self._conversation.episode is not None:
+            self._conversation.episode.tokens += counts[0] - known_in + counts[1] - known_out
+            self._conversation.episode.dirty = True
