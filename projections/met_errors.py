@@ -36,6 +36,11 @@ class MetFailure(msgspec.Struct, frozen=True, omit_defaults=True):
     passed: str = ""
 
     @property
+    def met(self) -> tuple[int, str, str]:
+        """When and where it came."""
+        return self.at, self.stream, self.lineage
+
+    @property
     def origin(self) -> str:
         """The session that it counts for: copies and forks of one count once."""
         return self.lineage or self.stream
@@ -98,16 +103,18 @@ def met_errors(row: MetError | None, fact: ErrorMet) -> MetError:
     """Distinctive lines of failed outputs, what agents concluded of them, and what ended them."""
     row = row or MetError(location=fact.location)
     id, at = str(fact.failure), int(fact.occurred_at)
-    known = next((each for each in row.failures if each.id == id), None)
-    if known is None:
-        known = MetFailure(
-            at=at - fact.duration_us, id=id, stream=clipped(fact.stream, 160), lineage=clipped(fact.lineage, 16)
-        )
+    met = MetFailure(
+        at=at - fact.duration_us, id=id, stream=clipped(fact.stream, 160), lineage=clipped(fact.lineage, 16)
+    )
+    known = next((each for each in row.failures if each.id == id), met)
+    if known.met != met.met:  # facts that contradict each other of one failure: the later one counts, in any order
+        known = max(known, met, key=lambda each: each.met)
+    met = _with(known, fact, at) if known.met == met.met else known
     return msgspec.structs.replace(
         row,
         judged_at=max(row.judged_at, at) if fact.outcome == "judged" else row.judged_at,
         mended_at=max(row.mended_at, at) if fact.outcome == "mended" else row.mended_at,
-        failures=newest(row.failures, _with(known, fact, at), FAILURES),
+        failures=newest(row.failures, met, FAILURES),
     )
 
 

@@ -75,4 +75,4 @@ def holds(url: str, text: str) -> list[str]:
             ).fetchone()
             if rows and rows[0]:
                 found.append(name)
-    return found
+    return sorted(found)

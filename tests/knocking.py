@@ -79,7 +79,7 @@ class Place:
         return self.log_file.read_text()
 
     def names(self) -> list[str]:
-        return sorted(os.listdir(self.spool))
+        return sorted(name for name in os.listdir(self.spool) if name != "refused")
 
     @contextmanager
     def open(self, database_url: str) -> Iterator[subprocess.Popen[bytes]]:

@@ -89,7 +89,7 @@ def test_a_hook_finds_the_door(tmp_path: Path, place: Place, database_url: str) 
         (run / "door").unlink()
         usual.symlink_to(place.door)
         hook(tmp_path, MEMCTL_DATA_DIR=str(place.data))
-        assert not place.spool.exists()
+        assert place.names() == []
     assert kept(database_url) == 4
 
 
