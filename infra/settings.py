@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import difflib
 import logging
+from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memctl.domain.support.errors import MemctlError
-from memctl.domain.support.remembered import remembered
 from memctl.infra.project_file import PROJECT_FILE, read_project_file
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["Settings", "SettingsInvalid", "load_settings"]
 
 log = logging.getLogger("memctl.settings")
+
+_warned: deque[str] = deque(maxlen=32)
+"""The warnings that this process gave last: none is given twice."""
 
 _LONGEST_WHY = 500
 """Characters of a warning about a project's file, whose names anybody may have chosen."""
@@ -160,12 +163,10 @@ def _warn(file: Path, why: str) -> None:
     """Say what of a project's file is passed over, with nothing in it that could steer a terminal."""
     why = why if len(why) <= _LONGEST_WHY else why[:_LONGEST_WHY] + "…"
     message = f"{file} is passed over where memctl cannot use it: {why}"
-    _warn_once("".join(each if each.isprintable() else "�" for each in message))
-
-
-@remembered(32)
-def _warn_once(message: str) -> None:
-    log.warning("%s", message)
+    message = "".join(each if each.isprintable() else "�" for each in message)
+    if message not in _warned:
+        _warned.append(message)
+        log.warning("%s", message)
 
 
 def _user() -> list[Layer]:

@@ -11,9 +11,6 @@ from memctl.domain.support.remembered import remembered
 LONGEST = 1000
 """Bytes of the longest location that is kept whole, as JSON: rows hold some of them."""
 
-_CACHED = 4096
-"""Characters of the longest path that a cache may hold."""
-
 _DEAR = bytes((*range(0x20), ord('"')))
 """Characters that cost up to six bytes in JSON."""
 
@@ -34,6 +31,7 @@ _CURSOR = patterns.compile(r"(.+/\.cursor/worktrees/[^/]+)/[^/]+(?:/.*)?")
 _CONDUCTOR = patterns.compile(r"(.+/conductor/workspaces/[^/]+)(?:/.*)?")
 
 
+@remembered(16_384)
 def normalise(cwd: str) -> str:
     """A working directory as memctl compares it.
 
@@ -41,12 +39,6 @@ def normalise(cwd: str) -> str:
     changes, not even case, but what is longer than `LONGEST` bytes is cut. The root stays `/` (or `C:/`), an empty path
     stays empty.
     """
-    # What is longer than any directory's path is not kept by the cache, which would hold thousands of them.
-    return _normalised(cwd if len(cwd) <= _CACHED else _folded(cwd))
-
-
-@remembered(16_384)
-def _normalised(cwd: str) -> str:
     # What folding leaves may read otherwise: `x/../c:/a` is on a drive, `a /` ends in a blank.
     while (once := _folded(cwd)) != cwd:
         cwd = once
