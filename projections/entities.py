@@ -34,7 +34,6 @@ class Description(msgspec.Struct, frozen=True, omit_defaults=True):
     interests: tuple[str, ...] = ()
     notes: str = ""
     trust: float | None = None
-    location: str = ""
 
 
 class Entity(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +100,6 @@ def entities(row: Entity | None, item: EntityMentioned | Recorded[EntityDescribe
         interests=tuple(clipped(each, 80) for each in said.interests[:12]),
         notes=clipped(said.notes, 400),
         trust=None if said.trust is None else round(min(max(said.trust, 0.0), 1.0), 4) + 0.0,
-        location=clipped(item.event.location, 200),
     )
     row = _spelled(row, said.kind, said.platform, said.name)
     return msgspec.structs.replace(row, descriptions=newest(row.descriptions, description, 8))
