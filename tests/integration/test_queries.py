@@ -324,7 +324,7 @@ def test_vectors_that_another_model_made_are_not_asked_in_this_ones(read: Read, 
 
 def test_a_point_whose_memory_is_gone_is_left_out(read: Read, engine: Engine, memory: Remembered) -> None:
     client = store.connect(memory.qdrant_url, memory.qdrant_api_key)
-    ghost = store.VectorPoint(
+    ghost = store.NewPoint(
         "00000000-0000-4000-8000-000000000001",
         {
             "space": "default", "location": [LEDGER], "bucket": "FACT", "kind": "turn",  # type: ignore[typeddict-item]
