@@ -656,6 +656,58 @@ class TimelineItem(Record, frozen=True, kw_only=True):
     payload: dict[str, Json]
 
 
+class InjectedItem(Record, frozen=True, kw_only=True):
+    """A memory that was put before the agent in a turn, how sure memory was (0 to 1), and the hook that asked.
+
+    `withheld`: it was held back, so that work without memory can be compared. `title` is empty where it is gone."""
+
+    id: str
+    score: float
+    hook: str
+    withheld: bool
+    title: str = ""
+
+
+class StepItem(Record, frozen=True, kw_only=True):
+    """What was done in a turn: `kind` is tool, said, command (to the client) or compacted.
+
+    `ended` is how a use of a tool ended: well, failed, unheeded (the user refused or interrupted it, or it looked for
+    something and found nothing), or empty where nothing came back. `text` is what was said, or the output of what did
+    not end well."""
+
+    event: str
+    kind: str
+    tool: str = ""
+    about: str = ""
+    text: str = ""
+    ended: str = ""
+    files: list[str] = []
+    lines_added: int = 0
+    lines_removed: int = 0
+    patch: list[str] = []
+    duration_ms: int | None = None
+
+
+class TurnItem(Record, frozen=True, kw_only=True):
+    """A turn of a session: the prompt, what memory added, the steps, and the last answer.
+
+    `prompt` is what the user asked, without what the client put beside it. `tools` has how often each was used.
+    Counts are of all steps, `steps_in_all` of them; `steps` are those that are shown."""
+
+    event: str
+    at: str | None
+    prompt: str
+    injected: list[InjectedItem]
+    tools: list[tuple[str, int]]
+    failures: int
+    files: list[str]
+    lines_added: int
+    lines_removed: int
+    steps: list[StepItem]
+    steps_in_all: int
+    answer: StepItem | None
+
+
 class EventType(Record, frozen=True, kw_only=True):
     """A type of event that may stand in the log."""
 

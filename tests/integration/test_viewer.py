@@ -59,6 +59,7 @@ PAGES = (
     "/waiting",
     "/forget",
     "/forget?how=session&what=hostile",
+    "/sessions/hostile?after=0",
 )
 
 
@@ -237,7 +238,8 @@ def test_a_session_leads_to_its_events_and_a_claim_down_to_its_words(viewer: Vie
         client = httpx.Client(base_url=viewer.url, headers={"Authorization": f"Bearer {TOKEN}"})
         session = client.get("/v1/sessions?project=*&limit=5").json()["items"][-1]
         page = browser.get(f"/sessions/{session['session_id']}").text
-        assert "prompt.submitted" in page
+        assert 'class="asked"' in page
+        assert "prompt.submitted" in browser.get(f"/sessions/{session['session_id']}?after=0").text
         claim = client.get("/v1/insights?project=*&limit=1").json()["items"][0]
         page = browser.get(f"/things/{claim['id']}").text
         assert claim["text"].split("`")[0][:20] in page
@@ -299,8 +301,9 @@ def test_a_memory_is_told_whole_below_its_title(viewer: Viewer) -> None:
 
 def test_a_session_is_told_in_the_order_in_which_it_went(viewer: Viewer) -> None:
     with viewer.signed_in() as browser:
-        page = browser.get("/sessions/backwards").text.partition('id="timeline"')[2]
-        assert page.index("said as b1") < page.index("said as b2")
+        for path, mark in (("/sessions/backwards", 'id="turns"'), ("/sessions/backwards?after=0", 'id="timeline"')):
+            page = browser.get(path).text.partition(mark)[2]
+            assert page.index("said as b1") < page.index("said as b2")
 
 
 def test_forgetting_shows_what_would_go_then_does_it_once_and_shows_the_receipt(
