@@ -1,4 +1,4 @@
-"""A session in turns: what was asked, what memory added, what was done, and what came of it."""
+"""A session in turns (what was asked, what memory added, what was done, what came of it), and event by event."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from collections.abc import Iterable
 
 import msgspec
 
+from memctl.api.queries import memories as queries
 from memctl.api.reading import models
+from memctl.api.reading.evidence import origin_of
 from memctl.api.reading.pages import several
 from memctl.api.reading.reader import Reader
-from memctl.api.reading.records import InjectedItem, StepItem, TurnItem
+from memctl.api.reading.records import InjectedItem, StepItem, TimelineItem, TurnItem
 from memctl.api.reading.views import Page, iso, moment
 from memctl.domain.events.event import Position
-from memctl.domain.events.event_order import EventOrder, OrderedEvent
+from memctl.domain.events.event_order import EventOrder, OrderedEvent, preferred
 from memctl.domain.events.observations import (
     ContextCompacted,
     PromptSubmitted,
@@ -28,7 +30,7 @@ from memctl.domain.language.prompts import BLANK, said_in
 from memctl.domain.session.tools import Change, changes_of_use, command_of, family_of, summary_of
 from memctl.domain.session.work import errors_or_noise
 from memctl.domain.support import patterns
-from memctl.infra.log.read import read_stream_after
+from memctl.infra.log.read import read_stream_after, read_versions
 
 _LEFT_OUT = patterns.compile(rf"{BLANK}+")
 """What the client put into a prompt, as `said_in` blanks it."""
@@ -44,6 +46,10 @@ MOST_STEPS, MOST_SHOWN = 80, 160
 
 MOST_LINES = 400
 """Of one patch."""
+
+
+LONGEST_TIMELINE = 200
+"""Events of one page of a timeline."""
 
 
 def turns(reader: Reader, stream: str, *, after: int = 0, skip: int = 0) -> Page[TurnItem]:
@@ -78,6 +84,42 @@ def _titled(reader: Reader, found: list[TurnItem]) -> list[TurnItem]:
         )
         for turn in found
     ]
+
+
+def timeline(reader: Reader, stream: str, *, after: int = 0, limit: int = 50) -> Page[TimelineItem]:
+    """Events of a stream in the order in which the log has them, from beyond the position `after`.
+
+    `next` is the position that the next page is asked with. Erased events are left out.
+    """
+    limit = max(1, min(limit, LONGEST_TIMELINE))
+    rows = reader.connection.execute(
+        "SELECT coalesce(variant_of, event_id), position FROM memctl.events e WHERE space_id = %s AND stream = %s"
+        " AND position > %s AND (variant_of IS NULL OR NOT EXISTS (SELECT FROM memctl.events f"
+        " WHERE f.space_id = e.space_id AND (f.event_id = e.variant_of OR f.variant_of = e.variant_of)"
+        " AND f.stream = e.stream AND f.position < e.position)) ORDER BY position LIMIT %s",
+        [reader.space_id, stream, after, limit + 1],
+    ).fetchall()
+    versions_by_id = read_versions(reader.connection, reader.space_id, [id for id, _ in rows[:limit]])
+    here = {id: [each for each in versions if each.stream == stream] for id, versions in versions_by_id.items()}
+    found = {id: preferred(versions) for id, versions in here.items() if versions}
+    items = [
+        TimelineItem(
+            id=str(event.event_id),
+            position=event.position,
+            type=event.type,
+            actor=event.actor,
+            occurred_at=iso(moment(event.occurred_at)),
+            source=origin_of(event),
+            payload=msgspec.to_builtins(event.payload),
+        )
+        for event in (found[id] for id, _ in rows[:limit] if id in found)
+    ]
+    return Page(items, str(rows[limit - 1][1]) if len(rows) > limit else None)
+
+
+def position_of(reader: Reader, event_id: str) -> int:
+    """Where an event stands in the log. Raises: NotFound, Ambiguous."""
+    return queries.event(reader, event_id).position
 
 
 def turns_of(placed: Iterable[OrderedEvent]) -> list[TurnItem]:

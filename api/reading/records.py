@@ -6,6 +6,8 @@ elsewhere.
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import msgspec
 from msgspec import UNSET, UnsetType
 
@@ -132,6 +134,50 @@ class SessionItem(Record, frozen=True, kw_only=True):
     project: str
     last_words: str
     working_memory: WorkingMemoryItem | UnsetType | None = UNSET
+
+
+class WorkSpan(Record, frozen=True, kw_only=True):
+    """Sessions of one place that began about the same time. `session` and `title` are there where it is one session."""
+
+    project: str
+    started_at: datetime
+    last_at: datetime
+    sessions: int
+    prompts: int
+    errors: int
+    fixes: int
+    session: str
+    title: str
+
+
+class FixedError(Record, frozen=True, kw_only=True):
+    """A kind of error, when it was first seen, and when what mends it was last used."""
+
+    id: str
+    project: str
+    first_seen: datetime
+    fixed_at: datetime
+    message: str
+    fix: str
+
+
+class LearntClaim(Record, frozen=True, kw_only=True):
+    """A claim that was verified, and when it was first heard of. `project` is empty for what holds everywhere."""
+
+    id: str
+    project: str
+    at: datetime
+    text: str
+
+
+class Activity(Record, frozen=True, kw_only=True):
+    """What happened from `since` until `before`."""
+
+    since: datetime
+    before: datetime
+    spans: list[WorkSpan]
+    fixes: list[FixedError]
+    claims: list[LearntClaim]
 
 
 # --- work ---

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from http import HTTPStatus
 from importlib import resources
@@ -29,9 +29,9 @@ from memctl.api.http.problems import of_http, status_of
 from memctl.api.queries import bugs, claims, graph, project, stats
 from memctl.api.queries import hindsight as hindsights
 from memctl.api.queries import memories as queries
+from memctl.api.queries.activity import activity
 from memctl.api.queries.explain import explain
-from memctl.api.queries.timeline import position_of, timeline
-from memctl.api.queries.turns import turns
+from memctl.api.queries.turns import position_of, timeline, turns
 from memctl.api.reading import models
 from memctl.api.reading.caller import Caller
 from memctl.api.reading.counts import Counts, EngineState, Stats
@@ -46,8 +46,11 @@ from memctl.api.search.engine import Engine, Question
 from memctl.api.viewer import plots, render
 from memctl.api.viewer.forgetting import Answer, Forgetting
 from memctl.api.viewer.sign_in import COOKIE, SIGNED_IN_S, Browsers
+from memctl.api.viewer.timeline import LAST_S
+from memctl.api.viewer.timeline import timeline as drawn
 from memctl.api.viewer.waiting import Waits
 from memctl.api.write.command_handler import CommandHandler
+from memctl.domain.events.event import Micros
 from memctl.domain.projects.identity import Projects
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.readmodels import rebuilds
@@ -225,15 +228,20 @@ class _Pages:
 
     def home(self, reader: Reader, request: Request) -> Draw:
         places = _places(reader, request)
-        counted = self._counts(reader, places)
+        since, before = (
+            Micros(min(_number(request, name), LAST_S) * 1_000_000) or None for name in ("since", "before")
+        )
+        work = drawn(activity(reader, places, datetime.now(UTC), since=since, before=before))
+        if request.query_params.get("part") == "timeline":
+            return self._page(request, "timeline.html", work=work)
         return self._page(
             request,
             "home.html",
             sessions=queries.sessions(reader, places, limit=6).items,
             claims=claims.insights(reader, places, limit=6).items,
             bugs=bugs.known(reader, places, limit=4).hits,
-            stats=_all_of(counted.counts, stats.state(reader)),
-            days=counted.days,
+            stats=_all_of(self._counts(reader, places).counts, stats.state(reader)),
+            work=work,
         )
 
     def search(self, request: Request) -> str:

@@ -23,7 +23,7 @@ from memctl.api.queries import bugs, claims, stats, work
 from memctl.api.queries import memories as queries
 from memctl.api.queries.explain import explain
 from memctl.api.queries.memories import Ambiguous, NotFound
-from memctl.api.queries.timeline import timeline
+from memctl.api.queries.turns import timeline
 from memctl.api.queries.work import Wanted
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.pages import BadCursor
