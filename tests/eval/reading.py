@@ -68,15 +68,19 @@ def moments(events: Iterable[Event]) -> Iterator[Moment]:
             )  # fmt: skip
 
 
-def drawn(data: Data) -> list[Moment]:
-    """By hook, those whose events' hashes are lowest; at most two of a session."""
+def drawn(data: Data, draw: str = "") -> list[Moment]:
+    """By hook, those whose events' hashes are lowest; at most two of a session. Another word draws others."""
     of_hook: dict[str, list[Moment]] = defaultdict(list)
     every = [each for events in data.streams.values() for each in moments(events)]
-    for each in sorted(every, key=lambda each: hashlib.sha256(str(each.event.event_id).encode()).digest()):
+    for each in sorted(every, key=lambda each: _hash(draw, each)):
         same = [other for other in of_hook[each.hook] if other.event.stream == each.event.stream]
         if len(same) < 2 and len(of_hook[each.hook]) < DRAWN[each.hook]:
             of_hook[each.hook].append(each)
     return [each for hook in DRAWN for each in of_hook[hook]]
+
+
+def _hash(draw: str, moment: Moment) -> bytes:
+    return hashlib.sha256(f"{draw}{moment.event.event_id}".encode()).digest()
 
 
 def before(facts: Iterable[Fact], at: int) -> WorkingMemory | None:
@@ -88,9 +92,9 @@ def before(facts: Iterable[Fact], at: int) -> WorkingMemory | None:
     return row
 
 
-def sheet(reader: Reader, engine: Engine, rest: Path) -> Iterator[str]:
+def sheet(reader: Reader, engine: Engine, rest: Path, draw: str) -> Iterator[str]:
     data = Data(FOLDER, rest)
-    for number, moment in enumerate(drawn(data), 1):
+    for number, moment in enumerate(drawn(data, draw), 1):
         event, at = moment.event, int(moment.event.occurred_at)
         file, line = data.lines.get(event.dedupe_key, ("?", 0))
         said = recall(
@@ -108,6 +112,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rest", type=Path)
     parser.add_argument("sheet", type=Path)
+    parser.add_argument("--draw", default="", help="any word: another one draws other moments")
     given = parser.parse_args()
     settings = load_settings()
     if settings.database_url is None:
@@ -116,7 +121,7 @@ def main() -> None:
     engine = Engine(settings.qdrant_url, settings.qdrant_api_key, embedders_of(settings), settings.space)
     engine.warm_up(readers)
     try:
-        lines = readers.read(lambda reader: list(sheet(reader, engine, given.rest)), OWNER)
+        lines = readers.read(lambda reader: list(sheet(reader, engine, given.rest, given.draw)), OWNER)
         given.sheet.write_text("\n".join(lines), encoding="utf-8")
     finally:
         engine.close()

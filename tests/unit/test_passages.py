@@ -31,9 +31,27 @@ def test_what_was_settled_is_shown_before_what_was_only_looked_at() -> None:
 
 
 def test_each_sentence_stands_beside_who_said_it_in_order() -> None:
-    shown = passages(MERGE, "duplicates", 600)
-    assert shown.index("user: ") < shown.index("agent: Settled")
-    assert shown.index("calendar day.") < shown.index("keep the newer one.")
+    turns = [Exchange("A voucher is worth its face value in euros.", "Vouchers expire after ninety days then.")]
+    assert passages(turns, "voucher", 600) == (
+        "user: A voucher is worth its face value in euros. agent: Vouchers expire after ninety days then."
+    )
+
+
+def test_what_only_repeats_the_question_is_left_out() -> None:
+    asked = "Why does the contact list keep growing duplicates after every sync run?"
+    assert "keeps growing" not in passages(MERGE, asked, 600)
+
+
+def test_a_session_that_goes_on_to_something_else_is_quoted_where_it_was_about_the_question() -> None:
+    other = [
+        Exchange(
+            f"Now the invoice footer {n}.", f"The invoice footer {n} shows the tax number and the bank account now."
+        )
+        for n in range(12)
+    ]
+    shown = passages([*MERGE, *other], "sync makes duplicate contacts", 320)
+    assert "newer of two records" in shown
+    assert "footer" not in shown
 
 
 def test_a_short_text_is_its_own_passage_and_a_long_one_is_cut_where_it_meets_the_question() -> None:
