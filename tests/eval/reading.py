@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from sessions import FOLDER, Data
 
-from memctl.api.assist.recall import recall
+from memctl.api.assist.recall import Injection, recall
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import places_of
 from memctl.api.reading.reader import Reader, Readers
@@ -29,6 +29,7 @@ from memctl.api.search.engine import Engine
 from memctl.domain.events.event import Event
 from memctl.domain.events.facts import Fact
 from memctl.domain.events.observations import PromptSubmitted, SessionStarted, ToolCalled, ToolFailed
+from memctl.domain.events.recalls import RecalledMemory
 from memctl.infra.embedders import embedders_of
 from memctl.infra.settings import load_settings
 from memctl.projections.working_memory import WorkingMemory, working_memory
@@ -92,15 +93,24 @@ def before(facts: Iterable[Fact], at: int) -> WorkingMemory | None:
     return row
 
 
+def said_at(reader: Reader, engine: Engine, moment: Moment, session: WorkingMemory | None) -> Injection:
+    """What the hook says then; of a failed tool nothing that was said before the tool ran."""
+    event = moment.event
+    now, places = datetime.fromtimestamp(int(event.occurred_at) / 1e6, UTC), places_of(reader, None, event.location)
+    earlier: tuple[RecalledMemory, ...] = ()
+    if moment.hook == "PostToolUseFailure":
+        first = recall(reader, engine, "PreToolUse", moment.payload, event.stream, places, now, session)
+        earlier = first.memories
+    said = recall(reader, engine, moment.hook, moment.payload, event.stream, places, now, session)
+    return Injection() if {each.id for each in said.memories} & {each.id for each in earlier} else said
+
+
 def sheet(reader: Reader, engine: Engine, rest: Path, draw: str) -> Iterator[str]:
     data = Data(FOLDER, rest)
     for number, moment in enumerate(drawn(data, draw), 1):
         event, at = moment.event, int(moment.event.occurred_at)
         file, line = data.lines.get(event.dedupe_key, ("?", 0))
-        said = recall(
-            reader, engine, moment.hook, moment.payload, event.stream, places_of(reader, None, event.location),
-            datetime.fromtimestamp(at / 1e6, UTC), before(data.facts[event.stream], at),
-        )  # fmt: skip
+        said = said_at(reader, engine, moment, before(data.facts[event.stream], at))
         when = f"{datetime.fromtimestamp(at / 1e6, UTC):%Y-%m-%d %H:%M}"
         yield f"## {number}. {moment.hook}\n\n{file}, line {line}, {when}\n"
         about = {name: value for name, value in moment.payload.items() if name not in ("session_id", "cwd")}

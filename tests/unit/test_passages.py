@@ -31,9 +31,13 @@ def test_what_was_settled_is_shown_before_what_was_only_looked_at() -> None:
 
 
 def test_each_sentence_stands_beside_who_said_it_in_order() -> None:
-    turns = [Exchange("A voucher is worth its face value in euros.", "Vouchers expire after ninety days then.")]
+    turns = [
+        Exchange("A voucher is worth its face value, printed in euros.", "Yes."),
+        Exchange("And then?", "A voucher of that value expires after ninety days."),
+    ]
     assert passages(turns, "voucher", 600) == (
-        "user: A voucher is worth its face value in euros. agent: Vouchers expire after ninety days then."
+        "user: A voucher is worth its face value, printed in euros."
+        " agent: A voucher of that value expires after ninety days."
     )
 
 
