@@ -86,7 +86,7 @@ def call_line(found: Warning) -> Line:
     where = f" in the directory {quoted(found.works.directory, 100)}" if found.works.directory else ""
     text = (
         f"{day_of(found.failed.at)[:10]} {quoted(found.failed.command, 160)} fails here with"
-        f" {quoted(found.failed.message, 200)}; what works{where}: {quoted(found.works.command, 160)}"
+        f" {quoted(found.failed.message, 200)}; what works: {quoted(found.works.command, 160)}{where}"
     )
     return line(text, found.id, found.odds, origin=words_of(Provenance.TOOL))
 

@@ -32,12 +32,12 @@ def test_what_was_settled_is_shown_before_what_was_only_looked_at() -> None:
 
 def test_each_sentence_stands_beside_who_said_it_in_order() -> None:
     turns = [
-        Exchange("A voucher is worth its face value, printed in euros.", "Yes."),
-        Exchange("And then?", "A voucher of that value expires after ninety days."),
+        Exchange("And how much?", "A voucher is worth its face value, printed in euros."),
+        Exchange("A voucher of that value shall expire after ninety days.", "Done."),
     ]
     assert passages(turns, "voucher", 600) == (
-        "user: A voucher is worth its face value, printed in euros."
-        " agent: A voucher of that value expires after ninety days."
+        "agent: A voucher is worth its face value, printed in euros."
+        " user: A voucher of that value shall expire after ninety days."
     )
 
 
