@@ -39,7 +39,7 @@ FORWARD, AWAY, BACK, ABOUT = 0.97, 0.6, 0.5, 0.15
 """The share of what a turn counts for that the next one has of it, where it goes on with the subject and where it does
 not, and the one before; and from which share of the best turn on one is about the question by itself."""
 
-GOES_ON = 0.1
+GOES_ON = 0.15
 """The share of a turn's words that were said of the subject before, for it to go on with that."""
 
 ENOUGH, SHOWN = 0.45, 0.6
