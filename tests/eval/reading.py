@@ -105,8 +105,7 @@ def said_at(reader: Reader, engine: Engine, moment: Moment, session: WorkingMemo
     return Injection() if {each.id for each in said.memories} & {each.id for each in earlier} else said
 
 
-def sheet(reader: Reader, engine: Engine, rest: Path, draw: str) -> Iterator[str]:
-    data = Data(FOLDER, rest)
+def sheet(reader: Reader, engine: Engine, data: Data, draw: str) -> Iterator[str]:
     for number, moment in enumerate(drawn(data, draw), 1):
         event, at = moment.event, int(moment.event.occurred_at)
         file, line = data.lines.get(event.dedupe_key, ("?", 0))
@@ -131,7 +130,9 @@ def main() -> None:
     engine = Engine(settings.qdrant_url, settings.qdrant_api_key, embedders_of(settings), settings.space)
     engine.warm_up(readers)
     try:
-        lines = readers.read(lambda reader: list(sheet(reader, engine, given.rest, given.draw)), OWNER)
+        data = Data(FOLDER, given.rest)
+        assert data.facts, "folded before a transaction is open"
+        lines = readers.read(lambda reader: list(sheet(reader, engine, data, given.draw)), OWNER)
         given.sheet.write_text("\n".join(lines), encoding="utf-8")
     finally:
         engine.close()
