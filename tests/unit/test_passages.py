@@ -41,9 +41,10 @@ def test_each_sentence_stands_beside_who_said_it_in_order() -> None:
     )
 
 
-def test_what_only_repeats_the_question_is_left_out() -> None:
-    asked = "Why does the contact list keep growing duplicates after every sync run?"
-    assert "keeps growing" not in passages(MERGE, asked, 600)
+def test_what_the_user_asked_in_the_same_words_is_left_out() -> None:
+    turns = [Exchange("The checkout rounds voucher totals twice.", "Round them once, in the cart, to whole cents.")]
+    shown = passages(turns, "Why does the checkout round voucher totals twice?", 600)
+    assert shown == "agent: Round them once, in the cart, to whole cents."
 
 
 def test_a_session_that_goes_on_to_something_else_is_quoted_where_it_was_about_the_question() -> None:
