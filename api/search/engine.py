@@ -385,7 +385,8 @@ def _part(scored: Scored, row: Memory) -> Part:
     settles = row.kind != "turn" or len(sides) < 2 or not sides[-1].rstrip().endswith("?")
     if row.kind == "bug_pattern":
         settles = "\nWhy: " in row.text or bool(scored.known.candidate.matched)
-    return Part(row.id, row.sessions[0] if row.sessions else row.id, scored.order, sides, settles)
+    session = row.sessions[0] if row.sessions else row.id
+    return Part(row.id, session, scored.order, tuple(map(answering.said_in, sides)), settles)
 
 
 def _fitted(scored: Scored, fit: Fitting) -> Scored:
@@ -512,7 +513,7 @@ def shown(row: Memory, events: Mapping[UUID, Event], weight: Mapping[str, float]
         said = [events[span.event].payload for span in row.evidence if span.event in events]
         whole = tuple(each.text for each in said if isinstance(each, PromptSubmitted | ResponseReceived))
         sides = whole if len(whole) == len(sides) else sides
-    found = answering.passage(sides, weight, ANSWER)
+    found = answering.passage(tuple(map(answering.said_in, sides)), weight, ANSWER)
     if not found.text:
         return clipped(row.text, ANSWER)
     speaker = ("user: ", "agent: ")[found.side] if len(sides) > 1 else ""

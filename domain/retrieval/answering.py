@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import islice
 from typing import NamedTuple
 
 from memctl.domain.knowledge.memory import sentences
@@ -42,6 +43,9 @@ its session holds, and with the scores of the other parts of that session."""
 OFFSET = -0.6
 """The logarithm of the odds of an answer where these come to nothing."""
 
+SAID_BEFORE = 0.3
+"""By how much a part stands lower for each of its session that stands before it: other sessions have a say too."""
+
 FADING, MOST_PARTS = 0.5, 4
 """Each further part of a session counts so many times the one before it, and so many parts count."""
 
@@ -50,16 +54,20 @@ MARGIN, BEHIND = 2.0, 0.01
 much it stays behind that one otherwise."""
 
 
+Said = tuple[tuple[str, frozenset[str]], ...]
+"""The sentences of a text, each with its words."""
+
+
 class Part(NamedTuple):
-    """A memory that was found: what it is a part of, its place among others (0 to 1), and the texts of its sides, what
-    was asked and what was answered."""
+    """A memory that was found: what it is a part of, its place among others (0 to 1), and what its sides say: what was
+    asked, and what was answered."""
 
     id: str
     session: str
     order: float
-    sides: tuple[str, ...]
+    sides: tuple[Said, ...]
     settles: bool = True
-    """Not an answer that asks back, nor an error whose cause nobody told."""
+    """Not an answer that asks back, nor an error without a cause."""
 
 
 class Fitting(NamedTuple):
@@ -93,7 +101,13 @@ def weights(query: str, texts: Iterable[frozenset[str]]) -> dict[str, float]:
     return {word: math.log(1 + (number - counts[word] + 0.5) / (counts[word] + 0.5)) for word in asked}
 
 
-def passage(sides: Sequence[str], weight: Mapping[str, float], most: int) -> Passage:
+def said_in(text: str) -> Said:
+    """What a text says, as far as it is looked at."""
+    within = islice(sentences(text[:LOOKED_AT]), MOST_SENTENCES)
+    return tuple((clipped(sentence, LONGEST_SENTENCE), frozenset(tokens(sentence))) for sentence in within)
+
+
+def passage(sides: Sequence[Said], weight: Mapping[str, float], most: int) -> Passage:
     """The sentences of a text that stand together and hold most of a question; at most `most` characters.
 
     Of a text with sides, a question and its answer, the last one counts in full.
@@ -103,8 +117,7 @@ def passage(sides: Sequence[str], weight: Mapping[str, float], most: int) -> Pas
     return max(reversed(found), key=lambda each: each.held, default=Passage("", 0.0))
 
 
-def _of_side(text: str, weight: Mapping[str, float], most: int) -> Passage:
-    said = list(_sentences(text))
+def _of_side(said: Said, weight: Mapping[str, float], most: int) -> Passage:
     best, begin, end = 0.0, 0, 0
     for first, (sentence, words) in enumerate(said):
         own = _held(words, weight)
@@ -151,7 +164,11 @@ def fitting(parts: Sequence[Part], weight: Mapping[str, float], most: int) -> li
         for part in beside:
             if not part.settles and best <= found[part.id].odds < best + MARGIN:
                 found[part.id] = found[part.id]._replace(odds=best - BEHIND)
-    return sorted(found.values(), key=lambda each: (-each.odds, each.id))
+    places: dict[str, float] = {}
+    for beside in by_session.values():
+        of_one = sorted((found[each.id] for each in beside), key=lambda each: (-each.odds, each.id))
+        places |= {each.id: each.odds - SAID_BEFORE * number for number, each in enumerate(of_one)}
+    return sorted(found.values(), key=lambda each: (-places[each.id], each.id))
 
 
 def class_of(scored: Scored) -> Class:
@@ -163,11 +180,4 @@ def class_of(scored: Scored) -> Class:
 
 def words_of(part: Part) -> frozenset[str]:
     """The words of a part, by which questions are compared with it."""
-    return frozenset(word for side in part.sides for word in tokens(side[:LOOKED_AT]))
-
-
-def _sentences(text: str) -> Iterator[tuple[str, frozenset[str]]]:
-    for number, sentence in enumerate(sentences(text[:LOOKED_AT])):
-        if number >= MOST_SENTENCES:
-            return
-        yield clipped(sentence, LONGEST_SENTENCE), frozenset(tokens(sentence))
+    return frozenset().union(*(words for said in part.sides for _, words in said))

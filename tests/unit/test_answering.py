@@ -15,10 +15,19 @@ from memctl.api.search.engine import Question, shown
 from memctl.domain.events.event import Micros
 from memctl.domain.events.facts import Turn, quote
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived
-from memctl.domain.retrieval.answering import Part, fitting, passage, weights, words_of
+from memctl.domain.retrieval import answering
+from memctl.domain.retrieval.answering import Part, Passage, fitting, said_in, weights, words_of
 from memctl.projections.memories import of_turn
 
 FILLER = "Nothing of note stands in this sentence here. " * 40
+
+
+def part(id: str, session: str, order: float, *sides: str, settles: bool = True) -> Part:
+    return Part(id, session, order, tuple(map(said_in, sides)), settles)
+
+
+def passage(sides: list[str], weight: dict[str, float], most: int) -> Passage:
+    return answering.passage(list(map(said_in, sides)), weight, most)
 
 
 def ordered(query: str, *parts: Part) -> list[str]:
@@ -58,30 +67,36 @@ def test_room_behind_the_last_sentence_is_given_to_those_before_it() -> None:
 
 
 def test_a_memory_counts_for_more_where_its_session_holds_the_rest_of_the_question() -> None:
-    alone = Part("alone", "s1", 0.3, ("", "The biome check failed."))
-    helped = Part("helped", "s2", 0.3, ("", "The biome check failed."))
-    beside = Part("beside", "s2", 0.1, ("", "The folders are excluded."))
+    alone = part("alone", "s1", 0.3, "", "The biome check failed.")
+    helped = part("helped", "s2", 0.3, "", "The biome check failed.")
+    beside = part("beside", "s2", 0.1, "", "The folders are excluded.")
     assert ordered("which folders does biome check", alone, helped, beside)[0] == "helped"
 
 
 def test_a_question_that_few_sentences_hold_goes_before_one_spread_over_a_long_text() -> None:
-    spread = Part("spread", "s1", 0.4, ("", f"A hook ran. {FILLER} A rebase came. {FILLER} A commit followed."))
-    dense = Part("dense", "s2", 0.4, ("", f"{FILLER} The commit hook waits for the rebase. {FILLER}"))
-    assert ordered("commit hook rebase", spread, dense) == ["dense", "spread"]
+    spread = part("a: spread", "s1", 0.4, "", f"A hook ran. {FILLER} A rebase came. {FILLER} A commit followed.")
+    dense = part("b: dense", "s2", 0.4, "", f"{FILLER} The commit hook waits for the rebase. {FILLER}")
+    assert ordered("commit hook rebase", spread, dense) == ["b: dense", "a: spread"]
 
 
 def test_an_answer_that_asks_back_stands_behind_what_settled_it_unless_it_fits_far_better() -> None:
-    asks = Part("asks", "s1", 0.6, ("", "The branch is made at enable. Shall I change it?"), settles=False)
-    settled = Part("settled", "s1", 0.5, ("", "The branch is made at enable for both."))
-    other = Part("other", "s1", 0.01, ("", "The licence is MIT."))
+    asks = part("asks", "s1", 0.6, "", "The branch is made at enable. Shall I change it?", settles=False)
+    settled = part("settled", "s1", 0.5, "", "The branch is made at enable for both.")
+    other = part("other", "s1", 0.01, "", "The licence is MIT.")
     assert ordered("is the branch made at enable", asks, settled) == ["settled", "asks"]
     assert ordered("is the branch made at enable", asks, other) == ["asks", "other"]
+
+
+def test_one_session_does_not_crowd_out_the_others() -> None:
+    many = [part(f"{number}", "s1", 0.5, "", "The hook waits for the rebase.") for number in range(3)]
+    other = part("other", "s2", 0.5, "", "The hook waits for the rebase.")
+    assert ordered("hook rebase", *many, other).index("other") == 1
 
 
 PARTS = st.lists(
     st.builds(
         Part, st.uuids().map(str), st.sampled_from("abc"), st.floats(0, 1),
-        st.tuples(st.text(max_size=60), st.text(max_size=200)), st.booleans(),
+        st.tuples(st.text(max_size=60).map(said_in), st.text(max_size=200).map(said_in)), st.booleans(),
     ),
     max_size=6, unique_by=lambda each: each.id,
 )  # fmt: skip
