@@ -356,7 +356,9 @@ def _answering(
     fits = answering.fitting(parts, weight, ANSWER)
     # What is certain, as an equal error is, comes first whatever words it is in.
     fits.sort(key=lambda each: scored[each.id].known.candidate.matched < 1)
-    return [(found := _fitted(scored[each.id], each), answering.class_of(found)) for each in fits], weight
+    before = {each.id: class_ for each, class_ in chosen}
+    fitted = [_fitted(scored[each.id], each) for each in fits]
+    return [(each, answering.class_of(each, before[each.id])) for each in fitted], weight
 
 
 def _once(ranked: Iterable[Scored], rows: Mapping[str, Memory]) -> Iterator[Scored]:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from memctl.domain.knowledge.memory import sentences
 from memctl.domain.retrieval.ranking import Scored
-from memctl.domain.retrieval.speaking import LIKELY, SURE, features
+from memctl.domain.retrieval.speaking import LIKELY, features
 from memctl.domain.support.bounded import clipped
 from memctl.domain.support.certainty import Class
 from memctl.domain.support.text import tokens
@@ -171,11 +171,11 @@ def fitting(parts: Sequence[Part], weight: Mapping[str, float], most: int) -> li
     return sorted(found.values(), key=lambda each: (-places[each.id], each.id))
 
 
-def class_of(scored: Scored) -> Class:
-    """How far to trust that a result answers. Nothing is high unless a person, a run or L3 confirmed it."""
-    if scored.score >= SURE and scored.known.standing.confirmed:
-        return "high"
-    return "suggested" if scored.score >= LIKELY else "none"
+def class_of(scored: Scored, before: Class) -> Class:
+    """How far to trust that a result answers. What was high before its passages were read stays so, nothing else is."""
+    if scored.score < LIKELY:
+        return "none"
+    return "high" if before == "high" else "suggested"
 
 
 def words_of(part: Part) -> frozenset[str]:

@@ -16,7 +16,8 @@ from memctl.domain.events.event import Micros
 from memctl.domain.events.facts import Turn, quote
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived
 from memctl.domain.retrieval import answering
-from memctl.domain.retrieval.answering import Part, Passage, fitting, said_in, weights, words_of
+from memctl.domain.retrieval.answering import Part, Passage, class_of, fitting, said_in, weights, words_of
+from memctl.domain.retrieval.ranking import Candidate, Known, RankingFeatures, Scored
 from memctl.projections.memories import of_turn
 
 FILLER = "Nothing of note stands in this sentence here. " * 40
@@ -132,3 +133,12 @@ def test_a_passage_is_looked_for_in_all_that_was_said_and_not_in_what_a_row_keep
     asked = Question(query="slow", places=Places(None, "everywhere", None), now=datetime.now(UTC), asked=True)
     assert "The shutdown waits for PostHog." in shown(row, events, {"shutdown": 1.0}, asked)
     assert "PostHog" not in shown(row, {}, {"shutdown": 1.0}, asked)
+
+
+def test_a_result_is_likely_by_the_chance_that_it_answers_and_never_becomes_high_by_it() -> None:
+    def scored(chance: float) -> Scored:
+        return Scored(Known(Candidate("a"), RankingFeatures(age_days=0.0)), chance, chance, {})
+
+    assert class_of(scored(0.99), "none") == "suggested"
+    assert class_of(scored(0.99), "high") == "high"
+    assert class_of(scored(0.2), "high") == "none"
