@@ -67,7 +67,13 @@ def answer(
     if kind == "similar_error":
         return _similar_error(reader, text, places, session, limit)
     asked = Question(
-        query=text, places=places, now=now, limit=max(limit, LOOKED_AT), in_play=files_named(text), settled=True
+        query=text,
+        places=places,
+        now=now,
+        limit=max(limit, LOOKED_AT),
+        in_play=files_named(text),
+        settled=True,
+        asked=True,
     )
     known = [each for each in engine.search(reader, asked).results if each.class_ != "none"]
     found = amended_first(reader, known, text)

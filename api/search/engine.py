@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any, Protocol
+from uuid import UUID
 
 import msgspec
 from psycopg import sql
@@ -30,12 +31,16 @@ from memctl.api.reading.staleness import stale
 from memctl.api.reading.views import Found, SearchAnswer, SourceRow, moment
 from memctl.api.search import candidates
 from memctl.api.search.candidates import ALL_ON, CANDIDATES, Gathered, Sources, Switches, Wanted
+from memctl.domain.events.event import Event
+from memctl.domain.events.observations import PromptSubmitted, ResponseReceived
 from memctl.domain.failures.signatures import errors_in
 from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.language.documents import named
 from memctl.domain.language.speakers import said_by_named
+from memctl.domain.retrieval import answering
+from memctl.domain.retrieval.answering import Fitting, Part
 from memctl.domain.retrieval.intent import PREFERRED, Understood, understand
-from memctl.domain.retrieval.passages import passage_of
+from memctl.domain.retrieval.passages import exchange_of, passage_of
 from memctl.domain.retrieval.ranking import (
     BOUNDED,
     PROFILES,
@@ -49,7 +54,8 @@ from memctl.domain.retrieval.ranking import (
     score,
     worth_showing,
 )
-from memctl.domain.retrieval.speaking import sort_of
+from memctl.domain.retrieval.speaking import logistic, sort_of
+from memctl.domain.support.bounded import clipped
 from memctl.domain.support.certainty import Class
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.provenance import words_of
@@ -65,8 +71,8 @@ from memctl.projections.vector_points import point_id
 MOST_RESULTS = 50
 """Results of one search: what lies behind them no one looks at, and each is read whole."""
 
-PASSAGE = 320
-"""Characters of the part of a memory that is shown."""
+PASSAGE, ANSWER = 320, 600
+"""Characters of the part of a memory that is shown: unasked, and to who asks."""
 
 RIVALS = 24
 """Results beside those asked for that the best one is compared with."""
@@ -111,6 +117,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """Files that the work is at, as anybody names them."""
     settled: bool = False
     """Whether all that is settled of these projects is scored, and not only what is found first."""
+    asked: bool = False
+    """Whether somebody asks and wants the sentences that answer; else what bears on work is looked for unasked."""
 
     @property
     def until(self) -> int | None:
@@ -150,6 +158,8 @@ class Ranking(msgspec.Struct, frozen=True):
     chosen: list[tuple[Scored, Class]]
     rows: dict[str, Memory]
     degraded: list[str]
+    weight: Mapping[str, float]
+    """Of each word of the question, how much it says which memory is meant; nothing where nobody asked."""
 
 
 class Engine:
@@ -217,7 +227,12 @@ class Engine:
                 had = gathered.candidates.get(id, Candidate(id))
                 gathered.candidates[id] = msgspec.structs.replace(had, matched=likeness)
         rows, chosen = _chosen(corpus, asked, meant, gathered)
-        return Ranking(meant, chosen, rows, gathered.degraded)
+        weight: dict[str, float] = {}
+        if asked.asked:
+            # Another profile has an order and scores of its own.
+            chosen, weight = _answering(wanted.text, chosen, rows, ordered=asked.profile == "bounded")
+            chosen = chosen[: asked.limit]
+        return Ranking(meant, chosen, rows, gathered.degraded, weight)
 
     def bugs_like(self, reader: Reader, text: str, places: Places) -> dict[str, float]:
         """Signatures of known errors that a text may describe in other words, with the chance that it does (0 to 1)."""
@@ -321,9 +336,65 @@ def _chosen(
     # Scores of other profiles are no chances.
     together = (lambda a, b: not sessions[a].isdisjoint(sessions[b])) if profile.name == "bounded" else None
     classed = list(zip(ranked, decide(ranked, together), strict=True))
+    if asked.asked:
+        return rows, classed[: asked.limit + RIVALS]
     # What is settled is not crowded out by what was only said.
     beside = (each for each in classed[asked.limit :] if each[0].id in gathered.settled and each[1] != "none")
     return rows, [*classed[: asked.limit], *beside]
+
+
+def _answering(
+    query: str, chosen: list[tuple[Scored, Class]], rows: Mapping[str, Memory], *, ordered: bool
+) -> tuple[list[tuple[Scored, Class]], dict[str, float]]:
+    """Results in the order in which they answer a question, copies of one once, and how much each of its words says."""
+    scored = {each.id: each for each in _once((each for each, _ in chosen), rows)}
+    parts = [_part(each, rows[each.id]) for each in scored.values()]
+    weight = answering.weights(query, map(answering.words_of, parts))
+    if not ordered or 2 * sum(len(part.sides) > 1 for part in parts) < len(parts):
+        # In a talk a turn is as short as a passage, and its score says all.
+        return [each for each in chosen if each[0].id in scored], weight
+    fits = answering.fitting(parts, weight, ANSWER)
+    # What is certain, as an equal error is, comes first whatever words it is in.
+    fits.sort(key=lambda each: scored[each.id].known.candidate.matched < 1)
+    before = {each.id: class_ for each, class_ in chosen}
+    fitted = [_fitted(scored[each.id], each) for each in fits]
+    return [(each, answering.class_of(each, before[each.id])) for each in fitted], weight
+
+
+def _once(ranked: Iterable[Scored], rows: Mapping[str, Memory]) -> Iterator[Scored]:
+    """Of copies, as forks of a session hold them, that of the session which was at work last."""
+    ranked = list(ranked)
+    last: dict[str, int] = {}
+    for each in ranked:
+        for session in rows[each.id].sessions:
+            last[session] = max(last.get(session, 0), rows[each.id].last_at)
+    latest: dict[tuple[str, int, str], Scored] = {}
+    for each in ranked:
+        row = rows[each.id]
+        key = row.kind, row.first_at, exchange_of(row.text).prompt
+        if key not in latest or _worked(row, last) > _worked(rows[latest[key].id], last):
+            latest[key] = each
+    kept = {each.id for each in latest.values()}
+    return (each for each in ranked if each.id in kept)
+
+
+def _worked(row: Memory, last: Mapping[str, int]) -> int:
+    return max((last[session] for session in row.sessions), default=row.last_at)
+
+
+def _part(scored: Scored, row: Memory) -> Part:
+    sides = tuple(filter(None, exchange_of(row.text))) if row.kind == "turn" else (row.title, row.text)
+    settles = row.kind != "turn" or len(sides) < 2 or not sides[-1].rstrip().endswith("?")
+    if row.kind == "bug_pattern":
+        settles = "\nWhy: " in row.text or bool(scored.known.candidate.matched)
+    session = row.sessions[0] if row.sessions else row.id
+    return Part(row.id, session, scored.order, tuple(map(answering.said_in, sides)), settles)
+
+
+def _fitted(scored: Scored, fit: Fitting) -> Scored:
+    parts = {**scored.parts, "fit": fit.fit, "cover": fit.cover, "mass": fit.mass}
+    chance = round(max(logistic(fit.odds), min(scored.known.candidate.matched, scored.score)), 4)
+    return msgspec.structs.replace(scored, score=chance, order=chance, parts=parts)
 
 
 def profile_of(name: str) -> Profile:
@@ -426,11 +497,29 @@ def _results(reader: Reader, asked: Question, ranking: Ranking) -> list[Found]:
                 confidence=row.confidence,
                 said_by=row.said_by,
                 origin=words_of(row.said_by, confirmed=row.confirmed),
-                passage=passage_of(row.text, asked.query[:_LONGEST], PASSAGE),
+                passage=shown(row, events, ranking.weight, asked),
                 explain=_explained(each) if asked.explain else msgspec.UNSET,
             )
         )
     return found
+
+
+def shown(row: Memory, events: Mapping[UUID, Event], weight: Mapping[str, float], asked: Question) -> str:
+    """The part of a memory that meets a question, of a turn out of all that was said in it."""
+    if not asked.asked:
+        return passage_of(row.text, asked.query[:_LONGEST], PASSAGE)
+    if len(row.text) <= ANSWER:
+        return row.text
+    sides = tuple(filter(None, exchange_of(row.text))) if row.kind == "turn" else (row.text,)
+    if row.kind == "turn":
+        said = [events[span.event].payload for span in row.evidence if span.event in events]
+        whole = tuple(each.text for each in said if isinstance(each, PromptSubmitted | ResponseReceived))
+        sides = whole if len(whole) == len(sides) else sides
+    found = answering.passage(tuple(map(answering.said_in, sides)), weight, ANSWER)
+    if not found.text:
+        return clipped(row.text, ANSWER)
+    speaker = ("user: ", "agent: ")[found.side] if len(sides) > 1 else ""
+    return speaker + found.text
 
 
 _MIDDLING = 0.6

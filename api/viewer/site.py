@@ -251,7 +251,9 @@ class _Pages:
             now = datetime.now().astimezone()
 
             def ask(reader: Reader) -> Any:
-                asked = Question(query=text, places=_places(reader, request), now=now, limit=20, explain=True)
+                asked = Question(
+                    query=text, places=_places(reader, request), now=now, limit=20, explain=True, asked=True
+                )
                 return self._engine.search(reader, asked)
 
             answer = msgspec.to_builtins(self._readers.read(ask, caller_of(request)))

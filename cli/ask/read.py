@@ -215,12 +215,15 @@ def print_found(found: Found) -> None:
 
 
 def _rest(text: str, title: str) -> list[str]:
-    """Lines of a text that its title does not say already, at most 200 characters each."""
+    """Lines of a text that its title does not say already; one of the longest is a whole passage."""
     lines = [line(each) for each in text.splitlines() if each.strip()]
     if lines and lines[0].rstrip("…").startswith(title.rstrip("…")[:60]) and len(lines[0]) <= len(title) + 1:
         lines = lines[1:]
-    return [each if len(each) <= 200 else each[:199] + "…" for each in lines]
+    return [each if len(each) <= LONGEST_LINE else each[: LONGEST_LINE - 1] + "…" for each in lines]
 
+
+LONGEST_LINE = 620
+"""Characters of a line of what was found: as many as a passage has."""
 
 _SURENESS = {"high": "sure", "suggested": "likely", "none": "weak"}
 _COLOURS: dict[str, Literal["green", "yellow"]] = {"high": "green", "suggested": "yellow"}

@@ -42,6 +42,9 @@ LEAST_IMPORTANCE = 0.2
 TITLE, GIST, TEXT, SEARCH = 120, 480, 2000, 3000
 """Characters of a memory's title, of the chunk that is embedded, of what is shown, and of what is indexed."""
 
+SAYS_MUCH = 400
+"""Characters from which on an answer is worth keeping whatever it answers: to "yes" an agent says what it did."""
+
 _BUCKETS: dict[InsightKind, Bucket] = {
     "profile": "PROFILE",
     "expertise": "PROFILE",
@@ -125,11 +128,11 @@ def worth_keeping(text: str, importance: float) -> bool:
 def turn_importance(turn: Turn) -> float:
     """0 to 1: what was asked, what was changed, whether reasons were given."""
     length = length_of(turn.prompt)
-    if is_steering(turn.prompt) or length < SHORTEST:
+    if (is_steering(turn.prompt) or length < SHORTEST) and len(turn.answer) < SAYS_MUCH:
         return 0.0
     score = 0.3
     score += 0.1 if turn.files else 0.0
-    score += 0.1 if len(turn.answer) >= 400 else 0.0
+    score += 0.1 if len(turn.answer) >= SAYS_MUCH else 0.0
     score += 0.1 if _REASONED.search(turn.prompt) or _REASONED.search(turn.answer) else 0.0
     score += 0.05 if "?" in turn.prompt and turn.answer else 0.0
     if length < 25 and len(turn.answer) < 80:
@@ -236,6 +239,14 @@ def plain_sentences(text: str) -> Iterator[str]:
     for match in _SENTENCE.finditer(_MARKS.sub("", _TABLE_ROW.sub("", text))):
         sentence = match.group().strip()
         if not _PLEASANTRY.fullmatch(sentence):
+            yield sentence
+
+
+def sentences(text: str) -> Iterator[str]:
+    """The sentences, lines of code and rows of tables of a text, each on one line without marks of Markdown."""
+    for match in _SENTENCE.finditer(_MARKS.sub("", text)):
+        sentence = " ".join(match.group().replace("|", " ").split())
+        if any(map(str.isalnum, sentence)):
             yield sentence
 
 

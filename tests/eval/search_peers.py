@@ -44,7 +44,7 @@ def peers(dataset: Dataset, embedder: Embedder | None) -> dict[str, Ranks]:
     scopes: dict[str, list[Passage]] = defaultdict(list)
     for passage in dataset.passages:
         scopes[passage.scope].append(passage)
-    by_words = {scope: _BM25(passages) for scope, passages in scopes.items()}
+    by_words = {scope: BM25(passages) for scope, passages in scopes.items()}
     found: dict[str, Ranks] = {"BM25, stemmed": lambda asked: by_words[asked.scope].rank(asked.query)}
     if embedder is not None:
         vectors = embedded([each.text for each in dataset.passages], embedder, lambda line: None)
@@ -71,7 +71,7 @@ def left_out(embedder: Embedder | None) -> dict[str, str]:
     return {} if why is None else {"mem0": why}
 
 
-class _BM25:
+class BM25:
     """Okapi BM25 over lowered words, stemmed in English; nothing else."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:

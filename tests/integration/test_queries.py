@@ -80,7 +80,8 @@ Read = Callable[[Callable[[Reader], Any]], Any]
 
 def search(read: Read, engine: Engine, query: str, project: str | None = None, **more: Any) -> SearchAnswer:
     def ask(reader: Reader) -> SearchAnswer:
-        return engine.search(reader, Question(query=query, places=places_of(reader, project), now=NOW, **more))
+        places = places_of(reader, project)
+        return engine.search(reader, Question(query=query, places=places, now=NOW, asked=True, **more))
 
     answer: SearchAnswer = read(ask)
     return answer

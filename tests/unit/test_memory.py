@@ -13,6 +13,7 @@ from memctl.domain.events.facts import Turn
 from memctl.domain.knowledge.memory import (
     GIST,
     LEAD,
+    LEAST_IMPORTANCE,
     SPEAKS_FOR_ITSELF,
     bug_importance,
     day_of,
@@ -22,6 +23,7 @@ from memctl.domain.knowledge.memory import (
     knowledge_importance,
     lead_of,
     search_text,
+    turn_importance,
     worth_keeping,
 )
 from memctl.projections.memories import of_turn
@@ -53,6 +55,16 @@ def test_short_or_unimportant_candidates_are_dropped_and_hangul_counts_double() 
     assert not worth_keeping("use pnpm now!", 0.19)
     assert not worth_keeping("too short", 0.9)
     assert worth_keeping("주석을 달아", 0.5)
+
+
+def test_what_an_agent_says_at_length_is_kept_though_the_prompt_says_nothing() -> None:
+    def turn(answer: str) -> Turn:
+        return Turn(
+            id=uuid4(), stream="s", occurred_at=Micros(0), location="", evidence=(), prompt="yes", answer=answer
+        )  # fmt: skip
+
+    assert turn_importance(turn("Done.")) == 0.0
+    assert turn_importance(turn("Both strategies make the branch at enable time now. " * 8)) >= LEAST_IMPORTANCE
 
 
 def test_a_known_way_out_weighs_more_than_many_occurrences() -> None:

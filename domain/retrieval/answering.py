@@ -1,0 +1,183 @@
+"""How well memories answer what somebody asks: which of the question's words each holds, and its session besides.
+
+A score compares a question with a memory as a whole. Who asks wants the sentences that answer, and asks about what one
+session did, not about one turn of it. So a memory counts for more where few sentences hold much of the question, where
+other parts of its session hold the rest, and where these were found for it too. Words are weighed by how few of the
+memories found hold them; a word that none holds weighs most, for then nothing here is about it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import islice
+from typing import NamedTuple
+
+from memctl.domain.knowledge.memory import sentences
+from memctl.domain.retrieval.ranking import Scored
+from memctl.domain.retrieval.speaking import LIKELY, features
+from memctl.domain.support.bounded import clipped
+from memctl.domain.support.certainty import Class
+from memctl.domain.support.text import tokens
+
+LOOKED_AT, MOST_SENTENCES, LONGEST_SENTENCE = 12_000, 400, 360
+"""Characters of a text in which its passage is looked for, sentences of it, and characters of one of them."""
+
+POOL = 50
+"""Memories that words are weighed by, at least: where fewer were found, a word may still be common."""
+
+AGAIN = 0.3
+"""What the words of a passage's first sentence count once more, so that it begins where it answers."""
+
+QUESTION = 0.6
+"""What a passage counts that begins with a question: who asks knows it."""
+
+ASKED_SIDE = 0.7
+"""What a passage counts of what was asked, beside one of what was answered: who asks knows the question."""
+
+FIT, COVER, MASS = 3.0, 2.0, 0.5
+"""By how much the logarithm of the odds grows with the share of the question that a passage holds, with the share that
+its session holds, and with the scores of the other parts of that session."""
+
+OFFSET = -0.6
+"""The logarithm of the odds of an answer where these come to nothing."""
+
+SAID_BEFORE = 0.3
+"""By how much a part stands lower for each of its session that stands before it: other sessions have a say too."""
+
+FADING, MOST_PARTS = 0.5, 4
+"""Each further part of a session counts so many times the one before it, and so many parts count."""
+
+MARGIN, BEHIND = 2.0, 0.01
+"""How much better a part that settles nothing has to be to stand before the best of its session that does, and by how
+much it stays behind that one otherwise."""
+
+
+Said = tuple[tuple[str, frozenset[str]], ...]
+"""The sentences of a text, each with its words."""
+
+
+class Part(NamedTuple):
+    """A memory that was found: what it is a part of, its place among others (0 to 1), and what its sides say: what was
+    asked, and what was answered."""
+
+    id: str
+    session: str
+    order: float
+    sides: tuple[Said, ...]
+    settles: bool = True
+    """Not an answer that asks back, nor an error without a cause."""
+
+
+class Fitting(NamedTuple):
+    """A part with how well it answers: `fit` and `cover` are the shares (0 to 1) of the question that its best passage
+    and its session hold, `mass` what else of its session was found, `odds` the logarithm by which parts are ordered."""
+
+    id: str
+    fit: float
+    cover: float
+    mass: float
+    odds: float
+
+
+class Passage(NamedTuple):
+    """Sentences that stand together, how much of the question's weight they hold, and on which side they stand."""
+
+    text: str
+    held: float
+    side: int = 0
+
+
+def weights(query: str, texts: Iterable[frozenset[str]]) -> dict[str, float]:
+    """Of each word of a question, how much it says which of these texts is meant."""
+    asked = frozenset(tokens(query))
+    counts: Counter[str] = Counter()
+    number = 0
+    for words in texts:
+        counts.update(words & asked)
+        number += 1
+    number = max(number, POOL)
+    return {word: math.log(1 + (number - counts[word] + 0.5) / (counts[word] + 0.5)) for word in asked}
+
+
+def said_in(text: str) -> Said:
+    """What a text says, as far as it is looked at."""
+    within = islice(sentences(text[:LOOKED_AT]), MOST_SENTENCES)
+    return tuple((clipped(sentence, LONGEST_SENTENCE), frozenset(tokens(sentence))) for sentence in within)
+
+
+def passage(sides: Sequence[Said], weight: Mapping[str, float], most: int) -> Passage:
+    """The sentences of a text that stand together and hold most of a question; at most `most` characters.
+
+    Of a text with sides, a question and its answer, the last one counts in full.
+    """
+    found = [_of_side(side, weight, most)._replace(side=number) for number, side in enumerate(sides)]
+    found[:-1] = [each._replace(held=each.held * ASKED_SIDE) for each in found[:-1]]
+    return max(reversed(found), key=lambda each: each.held, default=Passage("", 0.0))
+
+
+def _of_side(said: Said, weight: Mapping[str, float], most: int) -> Passage:
+    best, begin, end = 0.0, 0, 0
+    for first, (sentence, words) in enumerate(said):
+        own = _held(words, weight)
+        if not own:
+            continue
+        last, room = first, most
+        held: set[str] = set()
+        while last < len(said) and (last == first or len(said[last][0]) < room):
+            room -= len(said[last][0]) + 1
+            held |= said[last][1]
+            last += 1
+        worth = (_held(held, weight) + AGAIN * own) * (QUESTION if sentence.endswith("?") else 1.0)
+        if worth > best:
+            best, begin, end = worth, first, last
+    room = most - sum(len(sentence) + 1 for sentence, _ in said[begin:end])
+    while begin > 0 and len(said[begin - 1][0]) < room:
+        begin -= 1
+        room -= len(said[begin][0]) + 1
+    return Passage(clipped(" ".join(sentence for sentence, _ in said[begin:end]), most), best)
+
+
+def _held(words: Set[str], weight: Mapping[str, float]) -> float:
+    return math.fsum(weight[word] for word in weight.keys() & words)
+
+
+def fitting(parts: Sequence[Part], weight: Mapping[str, float], most: int) -> list[Fitting]:
+    """The parts in the order in which they answer a question, best first."""
+    words = {part.id: words_of(part) for part in parts}
+    whole = math.fsum(weight.values()) or 1.0
+    by_session: dict[str, list[Part]] = defaultdict(list)
+    for part in parts:
+        by_session[part.session].append(part)
+    found: dict[str, Fitting] = {}
+    for part in parts:
+        beside = by_session[part.session]
+        others = sorted((each.order for each in beside if each.id != part.id), reverse=True)[:MOST_PARTS]
+        mass = min(sum(order * FADING**number for number, order in enumerate(others, 1)), 1.0)
+        fit = passage(part.sides, weight, most).held / ((1 + AGAIN) * whole)
+        cover = _held(frozenset().union(*(words[each.id] for each in beside)), weight) / whole
+        odds = OFFSET + features(part.order, 1.0)[0] + FIT * fit + COVER * cover + MASS * mass
+        found[part.id] = Fitting(part.id, fit, cover, mass, odds)
+    for beside in by_session.values():
+        best = max((found[each.id].odds for each in beside if each.settles), default=-math.inf)
+        for part in beside:
+            if not part.settles and best <= found[part.id].odds < best + MARGIN:
+                found[part.id] = found[part.id]._replace(odds=best - BEHIND)
+    places: dict[str, float] = {}
+    for beside in by_session.values():
+        of_one = sorted((found[each.id] for each in beside), key=lambda each: (-each.odds, each.id))
+        places |= {each.id: each.odds - SAID_BEFORE * number for number, each in enumerate(of_one)}
+    return sorted(found.values(), key=lambda each: (-places[each.id], each.id))
+
+
+def class_of(scored: Scored, before: Class) -> Class:
+    """How far to trust that a result answers. What was high before its passages were read stays so, nothing else is."""
+    if scored.score < LIKELY:
+        return "none"
+    return "high" if before == "high" else "suggested"
+
+
+def words_of(part: Part) -> frozenset[str]:
+    """The words of a part, by which questions are compared with it."""
+    return frozenset().union(*(words for said in part.sides for _, words in said))
