@@ -149,6 +149,14 @@ def state_of(connection: Connection, space_id: int, processor: str, subject: str
     return {} if row is None else dict(json.loads(row[0]))
 
 
+def remember(connection: Connection, space_id: int, processor: str, subject: str, state: dict[str, Any]) -> None:
+    """Replace a part of what the last work on a subject left, where there was any."""
+    connection.execute(
+        "UPDATE memctl.processing SET state = state || %s::jsonb WHERE (space_id, processor, subject) = (%s, %s, %s)",
+        [json.dumps(state), space_id, processor, subject],
+    )
+
+
 def standings(connection: Connection, space_id: int) -> list[WorkState]:
     """Every processor that has worked, by name."""
     rows = connection.execute(
