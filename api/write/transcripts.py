@@ -58,7 +58,8 @@ class TranscriptReader(threading.Thread):
         """A heap: when, which file, and whether its neighbours are to be read, too."""
         self._stopping = False
         self._intake: Recording | None = None
-        self._turn_ends = 0.0
+        self._turn_ends: float | None = None
+        """Of the file at hand, from its first new line on: each turn gets on, however long it takes to get there."""
         self._pause = 0.0
         """How long nothing is tried after what could not be kept; 0 while all is."""
         self._not_before = 0.0
@@ -133,7 +134,7 @@ class TranscriptReader(threading.Thread):
         policy = CapturePolicy(self._settings)
         # `Path.is_file` raises over a name that is too long, or a folder that is not ours to look into.
         files = [each for each in paths if os.path.isfile(each)]
-        self._turn_ends = time.monotonic() + TURN_S
+        self._turn_ends = None
         account = ingest(self._intake, files, progress=self._go_on, policy=policy)
         for bad in account.bad:
             log.warning("line %d of transcript %s: %s", bad.line, Path(bad.file).name, bad.why)
@@ -142,6 +143,8 @@ class TranscriptReader(threading.Thread):
         if self._stopping:
             raise Stopped
         now = time.monotonic()
+        if self._turn_ends is None:
+            self._turn_ends = now + TURN_S
         # A document is read whole or not at all.
         if now > self._turn_ends and path.suffix == SUFFIX and self._due and self._due[0][0] <= now:
             raise TurnOver

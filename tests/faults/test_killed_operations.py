@@ -159,9 +159,7 @@ finish_scrub(places)
 """
 
 
-@pytest.mark.skipif(
-    not FACTOR, reason="a scrub starts two servers: a soak does it"
-)
+@pytest.mark.skipif(not FACTOR, reason="a scrub starts two servers: a soak does it")
 def test_a_scrub_killed_at_any_moment_leaves_one_database_whole(tmp_path: Path) -> None:
     places = Places(tmp_path / "data")
     for folder in (places.data, places.run, places.log):
