@@ -25,7 +25,6 @@ from memctl.infra.log.mark import mark_age
 from memctl.infra.readmodels import processor_work, rebuilds
 from memctl.infra.readmodels.rebuilds import RebuildProgress
 from memctl.infra.vectors import outbox
-from memctl.workers.processors import consolidator
 
 if TYPE_CHECKING:
     from memctl.infra.settings_model import Settings
@@ -112,7 +111,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     behind: Behind | None = None
     servers: Servers = Servers()
     processors: tuple[processor_work.WorkState, ...] = ()
-    held: tuple[consolidator.Held, ...] = ()
+    held: tuple[processor_work.Held, ...] = ()
     """Places that consolidation holds back."""
     replay: RebuildProgress | None = None
     """The one that is under way."""
@@ -313,7 +312,7 @@ def health(reader: Reader, servers: Servers = Servers()) -> Health:  # noqa: B00
         behind=_behind(reader, found.last_position),
         servers=servers,
         processors=tuple(processor_work.standings(reader.connection, reader.space_id)),
-        held=tuple(consolidator.held_back(reader.connection, reader.live, reader.space_id)),
+        held=tuple(processor_work.held_back(reader.connection, reader.live, reader.space_id)),
         replay=next((each for each in replays if each.status == "running"), None),
         ended=last_replay(reader),
         sizes=stats.sizes(reader),

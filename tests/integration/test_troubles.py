@@ -27,8 +27,8 @@ from memctl.infra.embedded.programs import Instance
 from memctl.infra.log.append import append
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels.dead_letters import Fault, Target
+from memctl.infra.readmodels.processor_work import place_key
 from memctl.workers.folding.drain import Drainer
-from memctl.workers.processors.runner import digest_of
 
 FIRST = prompt(1)
 
@@ -133,7 +133,7 @@ def test_a_place_that_consolidation_holds_back_is_named_alike_by_all(log: Connec
     log.execute(
         "INSERT INTO memctl.processing (space_id, processor, subject, digest, status, state)"
         " VALUES (1, 'consolidator', 'memories', '', 'done', %s)",
-        [json.dumps({"held": {digest_of([""]): [900, 1000], digest_of(["/gone"]): [20, 30]}})],
+        [json.dumps({"held": {str(place_key("")): [900, 1000], str(place_key("/gone")): [20, 30]}})],
     )
     said = said_by_all(api)
     for who in ("status", "status --json", "doctor", "viewer"):

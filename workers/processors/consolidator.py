@@ -8,7 +8,7 @@ with the number of memories; of their texts only those are held that may be alik
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -38,12 +38,11 @@ from memctl.domain.knowledge.consolidation import (
 )
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.near_duplicates import bands, features, likely_pairs
-from memctl.infra.database import Connection
 from memctl.infra.log import erase
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels import rows as readmodels
-from memctl.infra.readmodels.generations import Live
 from memctl.infra.readmodels.known_projects import known_projects
+from memctl.infra.readmodels.processor_work import Held, held_state
 from memctl.projections.consolidated import Consolidated
 from memctl.projections.memory_feedback import MemoryFeedback
 from memctl.projections.memory_rows import Memory
@@ -67,22 +66,8 @@ DAY_US = 86_400_000_000
 EVERY_TASKS, EVERY_US = 20, 6 * 3_600_000_000
 """A round is due after so many tasks, or so many microseconds."""
 
-MOST_HELD = 20
-"""Places held back that are noted, those with the most changes."""
-
-_SUBJECT = "memories"
-"""A round is one piece of work."""
-
 BATCH = 2_000
 """Memories whose texts are held at once, where those that may be alike are no more."""
-
-
-class Held(msgspec.Struct, frozen=True):
-    """A place of which more would change at once than anybody would believe: none of it is recorded, all else is."""
-
-    place: str
-    changed: int
-    of: int
 
 
 class TooManyChanges(MemctlError):
@@ -150,25 +135,25 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 class Consolidator:
     """Consolidates a space: every 20 tasks or 6 hours, or when asked."""
 
-    name, version = "consolidator", 1
+    name, version = processing.CONSOLIDATOR, 1
 
     def __init__(self, *, force: bool = False) -> None:
         self._force = force
 
     def find(self, context: ProcessorContext) -> Iterator[Work]:
         tasks = _tasks(context)
-        before = processing.state_of(context.connection, context.space_id, self.name, _SUBJECT)
+        before = processing.state_of(context.connection, context.space_id, self.name, processing.ROUND)
         if not before:
             due = tasks > 0
         else:
             due = tasks - before["tasks"] >= EVERY_TASKS or context.now() - before["at"] >= EVERY_US
         if due:
-            yield Work(_SUBJECT, digest_of((tasks, context.now() // EVERY_US)))
+            yield Work(processing.ROUND, digest_of((tasks, context.now() // EVERY_US)))
 
     def run(self, context: ProcessorContext, work: Work, attempt: int) -> Outcome:
         found = plan(context)
         changes = found.changes if self._force else found.passed
-        state = {"tasks": _tasks(context), "at": context.now(), **_noted([] if self._force else found.held)}
+        state = {"tasks": _tasks(context), "at": context.now(), **held_state([] if self._force else found.held)}
         return Outcome(events(self, context, changes), state)
 
 
@@ -179,31 +164,16 @@ def consolidate(context: ProcessorContext, *, force: bool) -> tuple[Plan, list[A
     with context.connection.transaction():
         recorded = list(record(context, events(Consolidator(), context, found.changes if force else found.passed)))
         processing.remember(
-            context.connection, context.space_id, Consolidator.name, _SUBJECT, _noted([] if force else found.held)
+            context.connection,
+            context.space_id,
+            Consolidator.name,
+            processing.ROUND,
+            held_state([] if force else found.held),
         )
         # Asked after the append, as of work that is found: whoever forgets waits for it.
         if erase.erasing_since(context.connection, began, context.space_id):
             raise Overtaken
     return found, recorded
-
-
-def held_back(connection: Connection, live: Live, space_id: int) -> list[Held]:
-    """What the last round held back, each by its project's name."""
-    noted = processing.state_of(connection, space_id, Consolidator.name, _SUBJECT).get("held", {})
-    if not noted:
-        return []
-    names = {_sealed(each.anchor): each.name for each in known_projects(connection, live, space_id).all}
-    names[_sealed("")] = "what is of no project"
-    return [Held(names.get(place, "a project"), *counts) for place, counts in noted.items()]
-
-
-def _noted(held: Sequence[Held]) -> dict[str, Any]:
-    return {"held": {_sealed(each.place): (each.changed, each.of) for each in held[:MOST_HELD]}}
-
-
-def _sealed(place: str) -> str:
-    """A place as it is noted: forgetting does not look there, so no name may."""
-    return digest_of([place])
 
 
 def events(processor: Consolidator, context: ProcessorContext, changes: Iterable[Change]) -> list[Any]:
