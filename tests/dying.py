@@ -29,7 +29,7 @@ from memctl.api.reading.caller import OWNER
 from memctl.api.reading.reader import reader_of
 from memctl.api.write import importing
 from memctl.api.write import ingest as ingesting
-from memctl.api.write.event_writer import IngestWriter
+from memctl.api.write.ingest_writer import IngestWriter
 from memctl.infra.backup import archive, copies
 from memctl.infra.database import connect
 from memctl.infra.log.append import append
@@ -39,8 +39,8 @@ from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors import store
 from memctl.workers.erasure import forgetting, retention
 from memctl.workers.folding.drain import Drainer
-from memctl.workers.folding.outbox import DriftScan, Outbox, drop_leftovers, switched
 from memctl.workers.rebuild import replay as replaying
+from memctl.workers.vectors.outbox_publisher import DriftScan, OutboxPublisher, drop_leftovers, switched
 
 Act = Callable[[str], None]
 """What a process does to the database under a URL: one of the functions below."""
@@ -83,7 +83,7 @@ def change_model(url: str) -> None:
     with connect(url) as connection, closing(store.connect(*os.environ["TEST_VECTORS"].split())) as client:
         vector_models.want(connection, OTHERS, 32)
         generation = generations.live(connection).stage2
-        points, scrub = Outbox(connection, client, generation), DriftScan(connection, client)
+        points, scrub = OutboxPublisher(connection, client, generation), DriftScan(connection, client)
         while vector_models.models(connection).filling is not None:
             while points.sync() or any(points.embed(each) for each in embedders):
                 pass

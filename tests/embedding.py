@@ -17,7 +17,7 @@ from qdrant_client import QdrantClient
 
 from memctl.infra.database import Connection
 from memctl.infra.embedders import Embedder, Embedders, Recipe
-from memctl.workers.folding.outbox import Outbox
+from memctl.workers.vectors.outbox_publisher import OutboxPublisher
 
 SIGNS = Recipe("fastembed", "signs")
 """A recipe of no real model's."""
@@ -148,9 +148,9 @@ WRONG: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
 """What may be wrong with an answer to two texts, and what is said of it."""
 
 
-def all_written(connection: Connection, client: QdrantClient, generation: int) -> Outbox:
+def all_written(connection: Connection, client: QdrantClient, generation: int) -> OutboxPublisher:
     """Write all points of a generation that wait; what is to be embedded waits still."""
-    points = Outbox(connection, client, generation)
+    points = OutboxPublisher(connection, client, generation)
     while points.sync():
         pass
     return points

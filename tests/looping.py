@@ -87,7 +87,7 @@ def _in_the_embedder(crash: Callable[[], None]) -> None:
 
 
 def _as_points_are_written() -> None:
-    from memctl.workers.folding import outbox
+    from memctl.workers.vectors import outbox_publisher as outbox
 
     written = outbox.sparse
 

@@ -6,12 +6,12 @@ import random
 import uuid
 from typing import Any
 
-from memctl.infra.vectors.store import Payload, VectorPoint
+from memctl.infra.vectors.store import NewPoint, Payload
 
 DIMENSIONS = 8
 
 
-def a_point(seed: int, *, dense: bool = True, **payload: Any) -> VectorPoint:
+def a_point(seed: int, *, dense: bool = True, **payload: Any) -> NewPoint:
     chance = random.Random(seed)
     sparse = sorted(chance.sample(range(40), 6))
     given: Payload = {
@@ -25,7 +25,7 @@ def a_point(seed: int, *, dense: bool = True, **payload: Any) -> VectorPoint:
         "before": "",
     }
     given.update(payload)  # type: ignore[typeddict-item]
-    return VectorPoint(
+    return NewPoint(
         str(uuid.UUID(int=seed + 1)),
         given,
         (sparse, [chance.uniform(0.5, 2) for _ in sparse]),

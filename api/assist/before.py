@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from posixpath import basename
 
 from memctl.api.assist.lines import Line, line
@@ -24,7 +24,7 @@ from memctl.domain.session.tools import command_of, directory_of, family_of
 from memctl.domain.support.location import normalise
 from memctl.domain.support.mentions import path_within
 from memctl.domain.support.provenance import Provenance, words_of
-from memctl.projections.known_commands import row_id, together, warning
+from memctl.projections.known_commands import KnownCommand, Warning, row_id, together, warning
 from memctl.projections.verified_knowledge import VerifiedKnowledge
 
 MOST_LOOKED_UP = 1_000
@@ -69,21 +69,26 @@ def before_tool(reader: Reader, payload: dict[str, Json], places: Places, stream
 
 
 def _of_command(reader: Reader, command: str, began: str, places: Places, stream: str) -> list[Line]:
-    keys = keys_of(command[:4_000], began)
+    found = warning(known_calls(reader, keys_of(command[:4_000], began), places), stream)
+    return [call_line(found)] if found is not None else []
+
+
+def known_calls(reader: Reader, keys: Collection[str], places: Places) -> list[tuple[str, KnownCommand]]:
+    """What the project shows of calls with these keys, each with the key of its row."""
     wanted = [(key, row_id(place, key)) for key in keys for place in places.locations or ()][:MOST_LOOKED_UP]
     rows = several(reader, models.known_commands, [id for _, id in wanted])
     known = {key: [(id, rows[id]) for name, id in wanted if name == key and id in rows] for key in keys}
-    found = warning([together(of_key) for of_key in known.values() if of_key], stream)
-    if found is None:
-        return []
-    sessions = len({each.stream for each in found.row.before(stream)})
-    times = f"{sessions} earlier sessions" if sessions > 1 else "an earlier session"
+    return [together(of_key) for of_key in known.values() if of_key]
+
+
+def call_line(found: Warning) -> Line:
+    """That a call fails here, with the form that works."""
     where = f" in the directory {quoted(found.works.directory, 100)}" if found.works.directory else ""
     text = (
-        f"{day_of(found.failed.at)[:10]} in {times} {quoted(found.failed.command, 160)} failed here with"
-        f" {quoted(found.failed.message, 200)}; what went well instead{where}: {quoted(found.works.command, 160)}"
+        f"{day_of(found.failed.at)[:10]} {quoted(found.failed.command, 160)} fails here with"
+        f" {quoted(found.failed.message, 200)}; what works: {quoted(found.works.command, 160)}{where}"
     )
-    return [line(text, found.id, found.odds, origin=words_of(Provenance.TOOL))]
+    return line(text, found.id, found.odds, origin=words_of(Provenance.TOOL))
 
 
 def _of_file(reader: Reader, path: str, places: Places) -> Iterator[Line]:

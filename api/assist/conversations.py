@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Sequence
-from posixpath import basename
+from itertools import product
+from posixpath import basename, splitext
 
 import msgspec
+from msgspec import structs
 from psycopg import sql
 
 from memctl.api.reading import models
@@ -22,14 +24,20 @@ from memctl.api.reading.views import Found
 from memctl.domain.knowledge.acting import commands_somebody
 from memctl.domain.knowledge.memory import plain_sentences
 from memctl.domain.language.typed import typed_of
-from memctl.domain.retrieval.passages import MOST_TURNS, Exchange, exchange_of, likeness, passages
-from memctl.domain.support.bounded import one_line
+from memctl.domain.retrieval.passages import MOST_TURNS, Exchange, exchange_of, likeness, passages, relevance
+from memctl.domain.retrieval.speaking import LIKELY, chance
 from memctl.domain.support.mentions import names_in, path_within
 from memctl.domain.support.text import tokens
 from memctl.projections.memory_rows import Memory
 
-BEFORE, AFTER = 1, 8
+BEFORE, AFTER = 1, 22
 """Turns of a session that are looked at, before and after those that were found."""
+
+COPIED = 80
+"""Characters of an exchange from which on two sessions do not share it by chance."""
+
+MOSTLY = 0.65
+"""The share of the turn that is most about a question, from which on what a turn changed was for it."""
 
 AROUND_US = 12 * 3_600_000_000
 """How far from a turn others of its conversation are looked for."""
@@ -37,14 +45,16 @@ AROUND_US = 12 * 3_600_000_000
 MOST_CONVERSATIONS, MOST_LOADED = 6, 100
 """Conversations that are looked at for one question, and turns that are read of each."""
 
-SAME_SUBJECT = 0.145
-"""From this likeness on two conversations are about one subject, and the later one is said first. Of sde-bench's six
-amended decisions the least like had .158, and of 220 other pairs the most alike .127."""
+SAME_SUBJECT, SAYS = 0.15, 700
+"""From this likeness of what they say on two conversations are about one subject, and the later one is said first. Of
+sde-bench's six amended decisions the least like had .193, and of 171 other pairs the most alike .111. And the
+characters of what one says."""
 
 
 class Conversation(msgspec.Struct, frozen=True):
     """A stretch of a session that bears on a question. `id` is the memory by which it was found, `turns` are all its
-    turns that are looked at, oldest first; `at` (microseconds) is when the last of them was."""
+    turns that are looked at, oldest first; `at` (microseconds) is when the last of them was; `says` are the sentences
+    of it that answer, empty where nothing came of what was asked."""
 
     id: str
     score: float
@@ -52,10 +62,7 @@ class Conversation(msgspec.Struct, frozen=True):
     session: str
     at: int
     turns: tuple[Memory, ...]
-
-    @property
-    def words(self) -> frozenset[str]:
-        return frozenset(word for turn in self.turns for word in tokens(turn.text))
+    says: str = ""
 
     def names_in(self, ids: Collection[str]) -> frozenset[str]:
         """What those of its turns name, and the files they worked on."""
@@ -65,19 +72,30 @@ class Conversation(msgspec.Struct, frozen=True):
     @property
     def edited(self) -> tuple[str, ...]:
         """The files of the project that it changed, the last ones first."""
-        found = (path_within(turn.location, path) for turn in reversed(self.turns) for path in turn.files)
-        return tuple(dict.fromkeys(filter(None, found)))
+        return _edited(self.turns)
 
-    def came_to(self, query: str, most: int) -> str:
-        """What was asked first, and the sentences that say what came of it; at most about `most` characters.
+    def built(self, query: str) -> tuple[str, ...]:
+        """Those that it changed in turns about a question, first those whose names the question's words are in."""
+        asked = frozenset(tokens(query[:4_000]))
+        held, _ = relevance([exchange_of(turn.text) for turn in self.turns], asked)
+        about = _edited([turn for turn, share in zip(self.turns, held, strict=True) if share >= MOSTLY])
+        return tuple(sorted(about, key=lambda path: -named_alike(path, asked)))
 
-        Empty where nothing came of it.
-        """
-        exchanges = [_volunteered(exchange_of(turn.text)) for turn in self.turns]
-        begun = one_line(exchanges[0].prompt, 160)
-        rest = [Exchange("", exchanges[0].answer), *exchanges[1:]] if len(begun) < 160 else exchanges
-        outcome = passages(rest, query, most - len(begun))
-        return " … ".join(filter(None, (begun, outcome))) if outcome else ""
+
+def answer_of(turns: Sequence[Memory], query: str) -> str:
+    """The sentences of these turns that answer a question. Empty where nobody answered."""
+    exchanges = [_volunteered(exchange_of(turn.text)) for turn in turns]
+    return passages(exchanges, query, SAYS) if len(exchanges) > 1 or exchanges[0].answer else ""
+
+
+def _edited(turns: Sequence[Memory]) -> tuple[str, ...]:
+    found = (path_within(turn.location, path) for turn in reversed(turns) for path in turn.files)
+    return tuple(dict.fromkeys(filter(None, found)))
+
+
+def named_alike(path: str, asked: frozenset[str]) -> int:
+    """How many of a question's words the name of a file is made of."""
+    return len(asked.intersection(tokens(splitext(basename(path))[0])))
 
 
 def _volunteered(exchange: Exchange) -> Exchange:
@@ -87,7 +105,7 @@ def _volunteered(exchange: Exchange) -> Exchange:
                       if commands_somebody(side) else side for side in (typed, answer)))  # fmt: skip
 
 
-def conversations(reader: Reader, found: Sequence[Found]) -> list[Conversation]:
+def conversations(reader: Reader, found: Sequence[Found], query: str) -> list[Conversation]:
     """The conversations that search results stand in, those that were found best first; each session once."""
     by_session: dict[str, list[Memory]] = {}
     rows = {each.id: each for each in found}
@@ -98,36 +116,65 @@ def conversations(reader: Reader, found: Sequence[Found]) -> list[Conversation]:
             by_session.setdefault(row.sessions[0], []).append(row)
     made: list[Conversation] = []
     for session, hits in list(by_session.items())[:MOST_CONVERSATIONS]:
-        best = rows[hits[0].id]
-        turns = _around(reader, session, hits)
-        # A fork or a copy of a session says the same once more.
-        if turns and not any(each.turns[-1].text == turns[-1].text for each in made):
-            made.append(Conversation(best.id, best.score, best.class_, session, turns[-1].occurred_at, turns))
-    return made
+        best, turns = rows[hits[0].id], _around(reader, session, hits)
+        if not turns:
+            continue
+        at, says = turns[-1].occurred_at, answer_of(turns, query)
+        said = Conversation(best.id, best.score, best.class_, session, at, turns, says)
+        # A fork or a copy of a session says the same once more, and what ends first says it as it was then.
+        copied = next((number for number, each in enumerate(made) if _is_copy(each, said)), None)
+        if copied is None:
+            made.append(said)
+        elif made[copied].at < at:
+            made[copied] = structs.replace(made[copied], session=session, at=at, turns=turns, says=says)
+    return by_subject(made)
+
+
+def _is_copy(one: Conversation, other: Conversation) -> bool:
+    shared = {turn.text for turn in one.turns}.intersection(turn.text for turn in other.turns)
+    return any(len(text) >= COPIED for text in shared)
+
+
+def by_subject(every: Sequence[Conversation]) -> list[Conversation]:
+    """The same, each judged beside those of other subjects only: who says the same once more is no rival."""
+    alike = _likenesses(every)
+    judged: list[Conversation] = []
+    for each in every:
+        rival = max((other.score for other in every if alike[each.id, other.id] < SAME_SUBJECT), default=0.0)
+        if each.class_ == "none" and chance(each.score, rival, "said" if each.says else "unanswered") >= LIKELY:
+            each = structs.replace(each, class_="suggested")
+        judged.append(each)
+    return judged
+
+
+def _likenesses(every: Sequence[Conversation]) -> dict[tuple[str, str], float]:
+    """How much alike what every two of them say is."""
+    held = {each.id: frozenset(word for turn in each.turns for word in tokens(turn.text)) for each in every}
+    counts = Counter(word for words in held.values() for word in words)
+    rarity = {word: math.log((1 + len(every)) / count) for word, count in counts.items()}
+    said = {each.id: frozenset(tokens(each.says)) for each in every}
+    return {
+        (one, other): 1.0 if one == other else likeness(said[one], said[other], rarity)
+        for one, other in product(said, repeat=2)
+    }
 
 
 def latest_first(kept: Sequence[Conversation], others: Sequence[Conversation]) -> list[Conversation]:
     """Those that are kept, each behind what came later of the same subject, also among the others."""
     every = [*kept, *others]
-    words = {each.id: each.words for each in every}
-    counts = Counter(word for of_one in words.values() for word in of_one)
-    rarity = {word: math.log((1 + len(every)) / count) for word, count in counts.items()}
+    alike = _likenesses(every)
     ordered: list[Conversation] = []
     for each in kept:
-        later = [
-            other
-            for other in every
-            if other.at > each.at and likeness(words[each.id], words[other.id], rarity) >= SAME_SUBJECT
-        ]
+        later = [other for other in every if other.at > each.at and alike[each.id, other.id] >= SAME_SUBJECT]
         for one in (*sorted(later, key=lambda other: -other.at), each):
             if one not in ordered:
                 ordered.append(one)
     return ordered
 
 
-def amended_first(reader: Reader, found: Sequence[Found]) -> list[Found]:
+def amended_first(reader: Reader, found: Sequence[Found], query: str) -> list[Found]:
     """Search results in their order, but of one subject what came later first."""
-    kept = conversations(reader, found)
+    kept = conversations(reader, found, query)
     ordered = [each.id for each in latest_first(kept, ())]
     places = [number for number, each in enumerate(found) if each.id in ordered]
     by_id = {each.id: each for each in found}

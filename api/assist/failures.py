@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from memctl.api.assist.before import already_said
+from memctl.api.assist.before import already_said, call_line, known_calls
 from memctl.api.assist.lines import Line, line
 from memctl.api.reading import models
 from memctl.api.reading.pages import above, one, page, several, within
@@ -24,6 +24,7 @@ from memctl.domain.session.tools import command_of, directory_of
 from memctl.domain.shell.commands import only_reads
 from memctl.domain.support.location import normalise
 from memctl.domain.support.provenance import Provenance, words_of
+from memctl.projections.known_commands import Warning, warning
 from memctl.projections.met_errors import MetError, MetFailure, row_id, together
 
 MOST_LOOKED_UP = 1_000
@@ -59,6 +60,8 @@ def of_failure(reader: Reader, payload: dict[str, Json], places: Places, stream:
     location = normalise(here) if isinstance(here, str) else ""
     command = command_of(given) if isinstance(given, dict) else ""
     began = directory_of(given, location) if isinstance(given, dict) else location
+    if known := _known_form(reader, error, command, began, places, stream):
+        return [] if known.id in already_said(reader, stream) else [call_line(known)]
     lines = lines_of(error, command, began, location)
     if not lines:
         return []
@@ -79,6 +82,19 @@ def of_failure(reader: Reader, payload: dict[str, Json], places: Places, stream:
     if found is None or ids[found.key] in already_said(reader, stream):
         return []
     return [line(said(found), ids[found.key], origin=words_of(Provenance.AGENT))]
+
+
+def _known_form(
+    reader: Reader, error: str, command: str, began: str, places: Places, stream: str
+) -> Warning | None:  # fmt: skip
+    """The form that works here of a call that was wrong in itself; none that the agent finds by leaving out words."""
+    if not command or only_reads(command):
+        return None
+    wrong = wrong_call(command, began, errors_in(error, command, failed=True))
+    if wrong is None:
+        return None
+    found = warning(known_calls(reader, [wrong.subject], places), stream, failed=True)
+    return found if found is not None and not set(found.works.command.split()) <= set(command.split()) else None
 
 
 def lines_of(output: str, command: str, began: str, location: str) -> tuple[ErrorLine, ...]:
@@ -158,13 +174,13 @@ def said(found: Met) -> str:
         return f"{date} {subject}{part} failed in {found.sessions} earlier sessions too, and none of them ended it"
     if found.how == "cured":
         why = f": {quoted(failure.cause, 400)}" if failure.cause else ""
-        what = f"; after this change it passed: {quoted(failure.change, 300)}" if failure.change else ""
-        return f"{date} {subject} was met before{why}{what}"
+        what = f"; what ended it: {quoted(failure.change, 300)}" if failure.change else ""
+        return f"{date} {subject} failed before{why}{what}"
     return f"{date} {subject}{part} was there before: {_conclusion(failure)}"
 
 
 def _conclusion(failure: MetFailure) -> str:
-    instead = f"; what went well then: {quoted(failure.passed, 160)}" if failure.passed else ""
+    instead = f"; what works: {quoted(failure.passed, 160)}" if failure.passed else ""
     return f"{quoted(failure.said, 400)}{instead}"
 
 

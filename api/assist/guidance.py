@@ -69,7 +69,8 @@ def answer(
     asked = Question(
         query=text, places=places, now=now, limit=max(limit, LOOKED_AT), in_play=files_named(text), settled=True
     )
-    found = amended_first(reader, [each for each in engine.search(reader, asked).results if each.class_ != "none"])
+    known = [each for each in engine.search(reader, asked).results if each.class_ != "none"]
+    found = amended_first(reader, known, text)
     if not found:
         return Answer(kind=kind, source="none", message="nothing like it is known", scope=places.scope)
     tier: Tier = "semantic_memory" if found[0].kind in _LEARNT else "episodic_memory"

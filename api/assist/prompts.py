@@ -12,7 +12,7 @@ from datetime import datetime
 from posixpath import basename
 
 from memctl.api.assist.before import EVERYWHERE, already_said
-from memctl.api.assist.conversations import Conversation, conversations, latest_first
+from memctl.api.assist.conversations import SAYS, Conversation, conversations, latest_first
 from memctl.api.assist.lines import Line, line
 from memctl.api.reading import models
 from memctl.api.reading.pages import one, several
@@ -28,14 +28,14 @@ from memctl.domain.support.mentions import names_in
 from memctl.domain.support.provenance import MAY, Provenance, words_of
 from memctl.projections.working_memory import WorkingMemory
 
-MOST_MEMORIES, MOST_CONVERSATIONS = 3, 2
+MOST_MEMORIES, MOST_CONVERSATIONS = 2, 2
 CONSIDERED = 20
 """Results of a search that are looked at for a prompt."""
 
-CONVERSATION, PASSAGE = 900, 500
-"""Characters of what one conversation came to, and of the part of another memory that is shown."""
+PASSAGE = 300
+"""Characters of the part of another memory than a conversation that is shown."""
 
-MOST_FILES = 5
+MOST_FILES = 3
 """Files that are named of what an earlier session built."""
 
 MOST_SHARING, FEW_ANCHORS, SHARE = 2, 2, 0.1
@@ -100,20 +100,17 @@ def _conversations(
     reader: Reader, prompt: str, in_play: Sequence[str], found: Sequence[Found], sure: Mapping[str, Found],
     said: Collection[str],
 ) -> Iterator[Line]:  # fmt: skip
-    """What the conversations came to that are meant, each behind what came later of its subject."""
+    """What the conversation that is meant came to, behind what came later of its subject."""
     wanted = frozenset(name for name in names_in(prompt) if name.lower() not in EVERYWHERE)
-    if not sure and not any(len(wanted & names_in(each.text)) >= FEW_ANCHORS for each in found):
-        return
-    every = [each for each in conversations(reader, found) if each.id not in said]
-    kept = _meant(prompt, in_play, wanted, found, every)[:MOST_CONVERSATIONS]
+    every = [each for each in conversations(reader, found, prompt) if each.id not in said]
+    kept = _meant(prompt, in_play, wanted, found, every)[:1]
     others = [each for each in every if each not in kept]
-    for each in latest_first(kept, others)[: MOST_CONVERSATIONS + 1]:
-        came_to = each.came_to(prompt, CONVERSATION)
-        if not came_to:
+    for each in latest_first(kept, others)[:MOST_CONVERSATIONS]:
+        if not each.says:
             continue
-        files = [path for path in each.edited if basename(path) not in prompt][:MOST_FILES]
-        where = f"; files it edited: {quoted(', '.join(files), 400)}" if files else ""
-        text = f"{day_of(each.at)[:10]} {quoted(came_to, CONVERSATION + 100)}{where}"
+        files = [path for path in each.built(prompt) if basename(path) not in prompt][:MOST_FILES]
+        where = f"; edited for it: {quoted(', '.join(files), 300)}" if files else ""
+        text = f"{day_of(each.at)[:10]} {quoted(each.says, SAYS)}{where}"
         yield line(text, each.id, each.score, each.class_, origin=words_of(Provenance.AGENT))
 
 

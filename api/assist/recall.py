@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from memctl.api.assist.before import before_tool
+from memctl.api.assist.before import before_tool, call_line
 from memctl.api.assist.failures import of_failure, standing
 from memctl.api.assist.lines import Line, line
 from memctl.api.assist.prompts import for_prompt
@@ -193,11 +193,7 @@ def _traps(reader: Reader, places: Places, stream: str) -> Iterator[Line]:
         if len({each.lineage or each.stream for each in found.row.before(stream)}) < TRAPPED:
             continue
         said.add(found.works.command)
-        text = (
-            f"{day_of(found.failed.at)[:10]} {quoted(found.failed.command, 160)} fails here with"
-            f" {quoted(found.failed.message, 200)}; what works: {quoted(found.works.command, 160)}"
-        )
-        yield line(text, found.id, found.odds, origin=words_of(Provenance.TOOL))
+        yield call_line(found)
         if len(said) == MOST_TRAPS:
             return
 

@@ -166,7 +166,7 @@ def leave_out(
 
 
 def _record(settings: Settings, source: UUID, target: Target, reason: str) -> None:
-    from memctl.api.write.event_writer import IngestWriter
+    from memctl.api.write.ingest_writer import IngestWriter
 
     of_rows = bool(target.projection)
     event = NewEvent(

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from memctl.api.write.event_writer import IngestWriter
+from memctl.api.write.ingest_writer import IngestWriter
 from memctl.domain.events.erasure import Scope
 from memctl.domain.events.event import Event, NewEvent, Position
 from memctl.domain.events.skipping import Undecodable

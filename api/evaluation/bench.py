@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
     from memctl.infra.embedders import Embedder, Embedders, Recipe, Vectors
-    from memctl.infra.vectors.store import VectorPoint as StoredPoint
+    from memctl.infra.vectors.store import NewPoint
 
 SPACE = "evaluation"
 _ELSEWHERE = "hidden"
@@ -289,11 +289,11 @@ def _server() -> Iterator[tuple[str, str]]:
                 process.wait(timeout=20)
 
 
-def _stored(point: VectorPoint, dense: Vectors | None) -> StoredPoint:
+def _stored(point: VectorPoint, dense: Vectors | None) -> NewPoint:
     from memctl.infra.vectors.outbox import payload_of
-    from memctl.infra.vectors.store import VectorPoint as StoredPoint
+    from memctl.infra.vectors.store import NewPoint
 
-    return StoredPoint(
+    return NewPoint(
         id=point.id,
         payload=payload_of(point, SPACE),
         sparse=sparse(point.sparse_text),

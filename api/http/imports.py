@@ -67,7 +67,7 @@ def routes(settings: Settings) -> APIRouter:
 
 
 def _imported(settings: Settings, store: Path, dry_run: bool) -> Response:
-    from memctl.api.write.event_writer import IngestWriter
+    from memctl.api.write.ingest_writer import IngestWriter
 
     if not store.stat().st_size:
         raise NotALegacyStore(path="what was sent", why="nothing")

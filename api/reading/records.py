@@ -6,6 +6,8 @@ elsewhere.
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import msgspec
 from msgspec import UNSET, UnsetType
 
@@ -132,6 +134,50 @@ class SessionItem(Record, frozen=True, kw_only=True):
     project: str
     last_words: str
     working_memory: WorkingMemoryItem | UnsetType | None = UNSET
+
+
+class WorkSpan(Record, frozen=True, kw_only=True):
+    """Sessions of one place that began about the same time. `session` and `title` are there where it is one session."""
+
+    project: str
+    started_at: datetime
+    last_at: datetime
+    sessions: int
+    prompts: int
+    errors: int
+    fixes: int
+    session: str
+    title: str
+
+
+class FixedError(Record, frozen=True, kw_only=True):
+    """A kind of error, when it was first seen, and when what mends it was last used."""
+
+    id: str
+    project: str
+    first_seen: datetime
+    fixed_at: datetime
+    message: str
+    fix: str
+
+
+class LearntClaim(Record, frozen=True, kw_only=True):
+    """A claim that was verified, and when it was first heard of. `project` is empty for what holds everywhere."""
+
+    id: str
+    project: str
+    at: datetime
+    text: str
+
+
+class Activity(Record, frozen=True, kw_only=True):
+    """What happened from `since` until `before`."""
+
+    since: datetime
+    before: datetime
+    spans: list[WorkSpan]
+    fixes: list[FixedError]
+    claims: list[LearntClaim]
 
 
 # --- work ---
@@ -654,6 +700,58 @@ class TimelineItem(Record, frozen=True, kw_only=True):
     occurred_at: str
     source: Origin
     payload: dict[str, Json]
+
+
+class InjectedItem(Record, frozen=True, kw_only=True):
+    """A memory that was put before the agent in a turn, how sure memory was (0 to 1), and the hook that asked.
+
+    `withheld`: it was held back, so that work without memory can be compared. `title` is empty where it is gone."""
+
+    id: str
+    score: float
+    hook: str
+    withheld: bool
+    title: str = ""
+
+
+class StepItem(Record, frozen=True, kw_only=True):
+    """What was done in a turn: `kind` is tool, said, command (to the client) or compacted.
+
+    `ended` is how a use of a tool ended: well, failed, unheeded (the user refused or interrupted it, or it looked for
+    something and found nothing), or empty where nothing came back. `text` is what was said, or the output of what did
+    not end well."""
+
+    event: str
+    kind: str
+    tool: str = ""
+    about: str = ""
+    text: str = ""
+    ended: str = ""
+    files: list[str] = []
+    lines_added: int = 0
+    lines_removed: int = 0
+    patch: list[str] = []
+    duration_ms: int | None = None
+
+
+class TurnItem(Record, frozen=True, kw_only=True):
+    """A turn of a session: the prompt, what memory added, the steps, and the last answer.
+
+    `prompt` is what the user asked, without what the client put beside it. `tools` has how often each was used.
+    Counts are of all steps, `steps_in_all` of them; `steps` are those that are shown."""
+
+    event: str
+    at: str | None
+    prompt: str
+    injected: list[InjectedItem]
+    tools: list[tuple[str, int]]
+    failures: int
+    files: list[str]
+    lines_added: int
+    lines_removed: int
+    steps: list[StepItem]
+    steps_in_all: int
+    answer: StepItem | None
 
 
 class EventType(Record, frozen=True, kw_only=True):

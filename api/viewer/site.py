@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
-from datetime import date, datetime, timedelta
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from http import HTTPStatus
 from importlib import resources
@@ -29,27 +29,32 @@ from memctl.api.http.problems import of_http, status_of
 from memctl.api.queries import bugs, claims, graph, project, stats
 from memctl.api.queries import hindsight as hindsights
 from memctl.api.queries import memories as queries
+from memctl.api.queries.activity import activity
 from memctl.api.queries.explain import explain
-from memctl.api.queries.timeline import position_of, timeline
+from memctl.api.queries.turns import position_of, timeline, turns
 from memctl.api.reading import models
 from memctl.api.reading.caller import Caller
 from memctl.api.reading.counts import Counts, EngineState, Stats
 from memctl.api.reading.evidence import field_text, with_evidence
-from memctl.api.reading.pages import equal, one, table_of, within
+from memctl.api.reading.pages import Keyed, equal, one, table_of, within
 from memctl.api.reading.pages import page as rows_of
 from memctl.api.reading.places import Places, places_of, project_asked, projects_of
 from memctl.api.reading.reader import Reader, Readers
-from memctl.api.reading.records import EpisodeItem
+from memctl.api.reading.records import EpisodeItem, SessionItem
 from memctl.api.reading.views import BugAnswer, BugHit
 from memctl.api.search.engine import Engine, Question
 from memctl.api.viewer import plots, render
 from memctl.api.viewer.forgetting import Answer, Forgetting
 from memctl.api.viewer.sign_in import COOKIE, SIGNED_IN_S, Browsers
+from memctl.api.viewer.timeline import LAST_S
+from memctl.api.viewer.timeline import timeline as drawn
 from memctl.api.viewer.waiting import Waits
 from memctl.api.write.command_handler import CommandHandler
+from memctl.domain.events.event import Micros
 from memctl.domain.projects.identity import Projects
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.readmodels import rebuilds
+from memctl.projections.episodes import EpisodeRow
 
 log = logging.getLogger("memctl.api")
 
@@ -223,15 +228,20 @@ class _Pages:
 
     def home(self, reader: Reader, request: Request) -> Draw:
         places = _places(reader, request)
-        counted = self._counts(reader, places)
+        since, before = (
+            Micros(min(_number(request, name), LAST_S) * 1_000_000) or None for name in ("since", "before")
+        )
+        work = drawn(activity(reader, places, datetime.now(UTC), since=since, before=before))
+        if request.query_params.get("part") == "timeline":
+            return self._page(request, "timeline.html", work=work)
         return self._page(
             request,
             "home.html",
             sessions=queries.sessions(reader, places, limit=6).items,
             claims=claims.insights(reader, places, limit=6).items,
             bugs=bugs.known(reader, places, limit=4).hits,
-            stats=_all_of(counted.counts, stats.state(reader)),
-            days=counted.days,
+            stats=_all_of(self._counts(reader, places).counts, stats.state(reader)),
+            work=work,
         )
 
     def search(self, request: Request) -> str:
@@ -255,21 +265,20 @@ class _Pages:
 
     def session(self, reader: Reader, request: Request) -> Draw:
         found = queries.session(reader, request.path_params["id"])
-        after, at = _number(request, "after"), request.query_params.get("event")
-        if at:
-            after = max(position_of(reader, at) - 1, 0)
-        of_it = [
-            *within(_EPISODES, Places(None, "asked", tuple(found.locations))),
-            *equal(_EPISODES, "stream", found.stream),
-        ]
-        rows, _ = rows_of(reader, _EPISODES, "started_at", of_it, limit=50)
+        at = request.query_params.get("event")
+        if at or "after" in request.query_params:
+            after = max(position_of(reader, at) - 1, 0) if at else _number(request, "after")
+            page = timeline(reader, found.stream, after=after, limit=60)
+            return self._page(request, "session_events.html", session=found, page=page, after=after)
+        asked = request.query_params.get("turns", "").partition(".")
+        after, skip = (_whole(asked[0]), _whole(asked[2]))
         return self._page(
             request,
             "session.html",
             session=found,
-            episodes=with_evidence(reader, rows, EpisodeItem),
-            page=timeline(reader, found.stream, after=after, limit=60),
-            after=after,
+            episodes=with_evidence(reader, _episodes_of(reader, found), EpisodeItem),
+            page=turns(reader, found.stream, after=after, skip=skip),
+            later=bool(after or skip),
         )
 
     def thing(self, reader: Reader, request: Request) -> Draw:
@@ -436,8 +445,21 @@ def _places(reader: Reader, request: Request) -> Places:
     return places_of(reader, _project(request))
 
 
+def _episodes_of(reader: Reader, session: SessionItem) -> Sequence[Keyed[EpisodeRow]]:
+    """What a session worked on, the newest first."""
+    of_it = [
+        *within(_EPISODES, Places(None, "asked", tuple(session.locations))),
+        *equal(_EPISODES, "stream", session.stream),
+    ]
+    return rows_of(reader, _EPISODES, "started_at", of_it, limit=50)[0]
+
+
 def _number(request: Request, name: str) -> int:
-    value = request.query_params.get(name, "")
+    return _whole(request.query_params.get(name, ""))
+
+
+def _whole(value: str) -> int:
+    """The number that the digits say; 0 for anything else."""
     return int(value) if value.isascii() and value.isdigit() and len(value) < 16 else 0
 
 

@@ -17,7 +17,7 @@ from memctl.api.reading.caller import Caller, Forbidden, drawn
 from memctl.api.reading.places import limits_of
 from memctl.api.reading.reader import Reader, Readers, reader_of
 from memctl.api.reading.views import Done
-from memctl.api.write.event_writer import IngestWriter
+from memctl.api.write.ingest_writer import IngestWriter
 from memctl.api.write.remote_ingest import confined
 from memctl.domain.events.command import Command, KeyReused, Kind, commands, read_command
 from memctl.domain.events.event import Event, Micros, NewEvent, Payload, Position

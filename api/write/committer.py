@@ -14,7 +14,7 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from memctl.api.write.event_writer import OUTAGES, IngestWriter, Recording
+from memctl.api.write.ingest_writer import OUTAGES, IngestWriter, Recording
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import Agent

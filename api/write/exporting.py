@@ -19,8 +19,8 @@ import msgspec
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import places_of
 from memctl.api.reading.reader import reader_of
-from memctl.api.write.event_writer import IngestWriter
 from memctl.api.write.ingest import Account
+from memctl.api.write.ingest_writer import IngestWriter
 from memctl.domain.events.event import Micros, NewEvent, decode_payload
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection, connect, outages, snapshot

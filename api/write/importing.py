@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from memctl.api.write.event_writer import IngestWriter
 from memctl.api.write.ingest import Account, Batches, count
+from memctl.api.write.ingest_writer import IngestWriter
 from memctl.infra.legacy.isolated import rows_in_isolation
 from memctl.infra.legacy.meaning import events_of
 from memctl.infra.legacy.rows import NotALegacyStore, Row, stores_in

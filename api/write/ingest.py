@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import msgspec
 
-from memctl.api.write.event_writer import Recorded, Recording
+from memctl.api.write.ingest_writer import Recorded, Recording
 from memctl.domain.events.event import NewEvent
 from memctl.infra.hooks.capture_policy import CapturePolicy, Spans
 from memctl.infra.log import checkpoints

@@ -19,7 +19,7 @@ from memctl.api.reading.caller import Caller
 from memctl.api.reading.pages import rows_unseen
 from memctl.api.reading.places import limits_of, locations_of_row
 from memctl.api.reading.reader import Reader, Readers
-from memctl.api.write.event_writer import IngestWriter, Recorded
+from memctl.api.write.ingest_writer import IngestWriter, Recorded
 from memctl.domain.events import observations
 from memctl.domain.events.event import (
     FutureSchemaVersion,

@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 
 from memctl.api.client import Client, Refused, Unreachable
-from memctl.api.write.event_writer import Away, EventsRefused, Recorded
 from memctl.api.write.identify import Identifier
+from memctl.api.write.ingest_writer import Away, EventsRefused, Recorded
 from memctl.api.write.remote_ingest import Delivery, Sent, sent
 from memctl.domain.events.event import NewEvent
 from memctl.infra.hooks.remote_progress import Checkpoints, Notes, State

@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from memctl.api.write.event_writer import OUTAGES, IngestWriter, Recording
 from memctl.api.write.ingest import ingest
+from memctl.api.write.ingest_writer import OUTAGES, IngestWriter, Recording
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.hooks.capture_policy import CapturePolicy
 from memctl.infra.log import checkpoints

@@ -38,7 +38,7 @@ def import_legacy(paths: tuple[Path, ...], dry_run: bool, wait: bool, as_json: b
     elif dry_run:
         account, examples = account_of(stores(paths))
     else:
-        from memctl.api.write.event_writer import IngestWriter
+        from memctl.api.write.ingest_writer import IngestWriter
         from memctl.cli.capture.ingest import wait_until_folded
         from memctl.infra.settings import load_settings
 
@@ -59,9 +59,9 @@ def import_legacy(paths: tuple[Path, ...], dry_run: bool, wait: bool, as_json: b
 
 
 def _exports(paths: list[Path], wait: bool) -> Account:
-    from memctl.api.write.event_writer import IngestWriter
     from memctl.api.write.exporting import import_export
     from memctl.api.write.ingest import Account
+    from memctl.api.write.ingest_writer import IngestWriter
     from memctl.cli.capture.ingest import wait_until_folded
     from memctl.infra.settings import load_settings
 

@@ -58,9 +58,9 @@ def ingest(
     """
     if from_stdin:  # alone, or with --agent and --event, it never comes here: see `memctl.infra.hook`
         raise click.UsageError("--stdin takes one hook payload, --agent and --event, and nothing else")
-    from memctl.api.write.event_writer import IngestWriter
     from memctl.api.write.ingest import Account
     from memctl.api.write.ingest import follow as follow_files
+    from memctl.api.write.ingest_writer import IngestWriter
     from memctl.infra.hooks.capture_policy import CapturePolicy
     from memctl.infra.settings import load_settings
     from memctl.infra.transcripts.files import default_sources

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from memctl.domain.failures.explanations import sentences
 from memctl.domain.failures.shapes import ERROR_WORDS
 from memctl.domain.failures.signatures import LOOKED_AT, says_little
-from memctl.domain.failures.templates import plain
+from memctl.domain.failures.templates import form_of_line, plain
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import NARROW, one_line
 from memctl.domain.support.location import normalise
@@ -68,10 +68,6 @@ failures, or say what to do by themselves."""
 _RUNNER = patterns.compile(r"^\[[\w:.@/-]{2,40}\] +")
 _WORD = patterns.compile(r"[A-Za-z_]\w{4,}")
 _PATH = patterns.compile(r"(?:[A-Za-z]:)?[\w.@+~-]*(?:[/\\][\w.@+-]+)+[/\\]?|\b[\w-]{2,}\.[a-z]{1,5}\b")
-_VARYING = patterns.compile(
-    r"\b\d{4}[-/]\d\d[-/]\d\d[T ]?(?:\d\d:\d\d:\d\d\S*)?|\b\d\d:\d\d:\d\d\S*|\b[0-9a-f]*\d[0-9a-f]*[a-f][0-9a-f]{5,}\b|"
-    r"[\[(]?\b\d+(?:\.\d+)?(?:ms|s|µs)\b[\])]?|:\d+(?::\d+)?|\d+"
-)
 
 
 def error_lines(output: str, location: str = "") -> tuple[ErrorLine, ...]:
@@ -103,10 +99,8 @@ def _line(text: str, location: str) -> ErrorLine | None:
     if not names or says_little(text):
         return None
     paths = tuple(dict.fromkeys(_within(location, match[0]) for match in _PATH.finditer(text)))[:4]
-    short = _PATH.sub(lambda match: _tail(match[0]), text)
-    return ErrorLine(
-        digest(f"line:{_VARYING.sub('0', short.removeprefix('E '))}"), text, names, tuple(filter(None, paths))
-    )
+    form = form_of_line(text.removeprefix("E "))
+    return ErrorLine(digest(f"line:{form}"), text, names, tuple(filter(None, paths)))
 
 
 def is_verdict(line: ErrorLine) -> bool:
@@ -117,11 +111,6 @@ def is_verdict(line: ErrorLine) -> bool:
 def says_why(line: ErrorLine) -> bool:
     """Whether a line says what is wrong: what a test that is named alone failed of differs from change to change."""
     return _OF_A_TEST.search(line.text) is None
-
-
-def _tail(path: str) -> str:
-    """The last folders of a path: what lies before them differs from checkout to checkout."""
-    return "/".join(path.replace("\\", "/").rstrip("/").split("/")[-2:])
 
 
 def _within(location: str, path: str) -> str:

@@ -1,4 +1,7 @@
-"""Message templates: what stays of an error's message when the run, the machine and the names are taken out."""
+"""What stays of an error's message when the run and the machine are taken out of it.
+
+With the names that it is about, the very failure is known again; without them, its kind.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +49,34 @@ def template_of(message: str) -> str:
     """The message in lower case with what varies from run to run replaced: `<path>`, `<q>`, `<n>`, `<hash>`, …"""
     text = _VARYING.sub(lambda found: f"<{found.lastgroup}>", unicodedata.normalize("NFKC", known(message[:1_000])))
     return " ".join(text.split()).lower()[:500]
+
+
+_TIMED = patterns.compile(r"[\[(]<n>[\])]|(?<![\w<])[^\w\s<]+(?![\w<])")
+"""How long a run took, and marks that stand alone."""
+
+_PLACE = patterns.compile(r"(?::\d+){1,2}$")
+_DRAWN = patterns.compile(r"\d+|\b[0-9a-f]*\d[0-9a-f]*[a-f][0-9a-f]{5,}\b")
+_TEMPORARY = patterns.compile(r"(?i)(?:^|[/\\])(?:te?mp|te?mp[\w-]*[\d_][\w-]*|t|pytest-of-\w+)[/\\]")
+
+
+@remembered(512)
+def form_of_line(line: str) -> str:
+    """The line in lower case with what varies from run to run and from checkout to checkout replaced; what it quotes,
+    tests and files stay, a file by its name."""
+    text = _VARYING.sub(_as_named, unicodedata.normalize("NFKC", known(line[:1_000])))
+    return " ".join(_TIMED.sub(" ", text).split()).lower()[:500]
+
+
+def _as_named(found: patterns.Match[str]) -> str:
+    if found.lastgroup == "q":
+        return f"<{_file(found[0][1:-1])}>"
+    return _file(found[0]) if found.lastgroup == "path" else f"<{found.lastgroup}>"
+
+
+def _file(path: str) -> str:
+    """The name of a file, without the line; of a temporary one only that it is one, since its name is drawn."""
+    name = _PLACE.sub("", path).replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return "<path>" if _TEMPORARY.search(path) and "." not in name else _DRAWN.sub("<n>", name)
 
 
 def plain(text: str) -> str:

@@ -1,30 +1,49 @@
-"""The passages of a conversation that say what it came to: the sentences that its turns keep coming back to.
+"""The passages of a conversation that answer a question: few sentences, of the turns that are about it.
 
 A decision is seldom taken where the subject is first named: it is settled turns later, corrected by the user, and
-repeated at the end. So a sentence is worth showing for the words that it shares with other turns and with the question,
-more so if the user said it or it stands at the end, and less so for words that are shown already.
+repeated at the end. A session goes on to other subjects too. So a turn counts for how much of the question it holds,
+and hands that on to the turns around it, most to those that follow. A sentence is worth showing for the words that it
+shares with the question and with other turns that count, more so where the subject is last spoken of, or if it names
+things. What adds little to the best of them is left out.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from memctl.domain.knowledge.memory import plain_sentences
 from memctl.domain.support.bounded import clipped
+from memctl.domain.support.mentions import names_in
 from memctl.domain.support.text import tokens
 
 MOST_TURNS, MOST_SENTENCES, LONGEST_SENTENCE = 24, 240, 320
 """Turns of a conversation that are looked at, sentences of them, and characters of a sentence."""
 
-SHORTEST_SENTENCE = 3
-"""Words of a sentence that says something by itself."""
+SHORTEST_SENTENCE, FENCE = 3, "```"
+"""Words of a sentence that says something by itself, and what it does not hold."""
 
-ASKED_FOR, BY_USER, AT_END, A_QUESTION = 2.5, 1.4, 1.6, 0.3
-"""What the worth of a sentence is multiplied by: of its words in the question; of the user's sentences; of those of the
-last answer; of questions."""
+ASKED_FOR, AT_END, A_QUESTION = 1.5, 2.0, 0.3
+"""What the worth of a sentence is multiplied by: of its words in the question; of the last answer that is about
+the question; of questions, and of what only leads over to a list."""
+
+NAMES, MOST_NAMES = 0.1, 3
+"""What each name in a sentence adds to its worth, and how many count."""
+
+REPEATS = 0.7
+"""The share of its worth that a user's sentence loses which only asks the same."""
+
+FORWARD, AWAY, BACK, ABOUT = 0.97, 0.6, 0.5, 0.15
+"""The share of what a turn counts for that the next one has of it, where it goes on with the subject and where it does
+not, and the one before; and from which share of the best turn on one is about the question by itself."""
+
+GOES_ON = 0.15
+"""The share of a turn's words that were said of the subject before, for it to go on with that."""
+
+ENOUGH, SHOWN = 0.45, 0.6
+"""The share of the best sentence's worth below which others are left out; and what words are worth that are shown."""
 
 
 class Exchange(NamedTuple):
@@ -50,17 +69,23 @@ def exchange_of(text: str) -> Exchange:
 
 
 def passages(turns: Sequence[Exchange], query: str, most: int) -> str:
-    """The sentences that say what these turns came to, in order, each with who said it; at most `most` characters."""
+    """The sentences of these turns that answer, in order, each with who said it; at most `most` characters."""
     turns = turns[-MOST_TURNS:]
     asked = frozenset(tokens(query[:4_000]))
-    sentences = list(_sentences(turns))[-MOST_SENTENCES:]
-    within = Counter(word for words in _words_by_turn(sentences) for word in words)
+    held, last = relevance(turns, asked)
+    sentences = list(_sentences(turns, asked, last))[-MOST_SENTENCES:]
+    within: defaultdict[str, float] = defaultdict(float)
+    for turn, words in _words_by_side(sentences):
+        for word in words:
+            within[word] += held[turn]
     worth = {word: math.log1p(count) * (ASKED_FOR if word in asked else 1.0) for word, count in within.items()}
     chosen: list[_Sentence] = []
-    left = most
+    left, least = most, 0.0
     while sentences:
-        best = max(sentences, key=lambda each: (_worth(each, worth), each.place))
-        if _worth(best, worth) <= 0:
+        best = max(sentences, key=lambda each: (_worth(each, worth) * held[each.turn], each.place))
+        value = _worth(best, worth) * held[best.turn]
+        least = least or value * ENOUGH
+        if value <= 0 or value < least:
             break
         sentences.remove(best)
         cost = len(best.text) + len(" agent: ")
@@ -69,8 +94,28 @@ def passages(turns: Sequence[Exchange], query: str, most: int) -> str:
         left -= cost
         chosen.append(best)
         for word in best.words:
-            worth[word] *= 0.2
+            worth[word] *= SHOWN
     return _in_order(chosen)
+
+
+def relevance(turns: Sequence[Exchange], asked: frozenset[str]) -> tuple[list[float], int]:
+    """How much each turn counts for a question, 0 to 1, and which is the last one that is about it by itself."""
+    words = [frozenset(tokens(f"{turn.prompt} {turn.answer}")) for turn in turns]
+    shared = [len(asked & each) for each in words]
+    most = max(shared, default=0)
+    if not most:
+        return [1.0] * len(turns), len(turns) - 1
+    held = [count / most for count in shared]
+    last = max(number for number, share in enumerate(held) if share >= ABOUT)
+    subject: set[str] = set()
+    for number, own in enumerate(words):
+        goes_on = len(own & subject) >= GOES_ON * len(own)
+        held[number] = max(held[number], (FORWARD if goes_on else AWAY) * held[number - 1] if number else 0.0)
+        if held[number] >= BACK:
+            subject |= own
+    for number in range(len(held) - 2, -1, -1):
+        held[number] = max(held[number], BACK * held[number + 1])
+    return held, last
 
 
 def passage_of(text: str, query: str, most: int) -> str:
@@ -95,26 +140,30 @@ def _mass(words: frozenset[str], rarity: dict[str, float]) -> float:
     return math.fsum(rarity.get(word, 0.0) ** 2 for word in words)
 
 
-def _sentences(turns: Sequence[Exchange]) -> Iterator[_Sentence]:
-    last, place = len(turns) - 1, 0
+def _sentences(turns: Sequence[Exchange], asked: frozenset[str], last: int) -> Iterator[_Sentence]:
+    place = 0
     for number, turn in enumerate(turns):
-        near_end = 0.7 + 0.3 * (number / last if last else 1.0)
         for by_user, text in ((True, turn.prompt), (False, turn.answer)):
             for sentence in plain_sentences(text):
                 words = frozenset(tokens(sentence))
-                if len(words) < SHORTEST_SENTENCE:
+                if len(words) < SHORTEST_SENTENCE or FENCE in sentence:
                     continue
-                factor = near_end * (BY_USER if by_user else AT_END if number == last else 1.0)
-                factor *= A_QUESTION if sentence.rstrip("\"')").endswith("?") else 1.0
+                factor = AT_END if number == last and not by_user else 1.0
+                factor *= A_QUESTION if sentence.rstrip("\"')").endswith(("?", ":")) else 1.0
+                if by_user and turn.answer:
+                    factor *= 1 - REPEATS * len(words & asked) / len(words)
+                factor *= 1 + NAMES * min(len(names_in(sentence)), MOST_NAMES)
                 place += 1
                 yield _Sentence(place, number, by_user, sentence[:LONGEST_SENTENCE], words, factor)
 
 
-def _words_by_turn(sentences: Sequence[_Sentence]) -> Iterable[frozenset[str]]:
+def _words_by_side(sentences: Sequence[_Sentence]) -> Iterator[tuple[int, frozenset[str]]]:
+    """The turn and the words of each side of each exchange."""
     by_side: dict[tuple[int, bool], set[str]] = {}
     for each in sentences:
         by_side.setdefault((each.turn, each.by_user), set()).update(each.words)
-    return [frozenset(words) for words in by_side.values()]
+    for (turn, _), words in by_side.items():
+        yield turn, frozenset(words)
 
 
 def _worth(sentence: _Sentence, worth: dict[str, float]) -> float:

@@ -144,7 +144,7 @@ class Work:
         failed = isinstance(seen, ToolFailed)
         command, began = self._command(given, location) if family == "run" else ("", "")
         use = Use(placed, called, began)
-        errors, noise = _errors_or_noise(family, command, seen, failed)
+        errors, noise = errors_or_noise(family, command, seen, failed)
         ok = not failed and not (errors and family == "run")
         files = files_of(family, given, seen.file)
         self._note_use(placed, seen, tool, family, summary_of(given), files, command, ok=ok, noise=noise)
@@ -479,7 +479,7 @@ def _lesson(resolved: Resolved, command: str) -> Lesson | None:
     return of_remedy(error.command, resolved.ran, fact.message, fact.text)
 
 
-def _errors_or_noise(family: str, command: str, seen: ToolOutcome, failed: bool) -> tuple[Sequence[SeenError], bool]:
+def errors_or_noise(family: str, command: str, seen: ToolOutcome, failed: bool) -> tuple[Sequence[SeenError], bool]:
     """The errors that a use showed; with True where it failed without one: it was interrupted, or found nothing."""
     if failed and (is_noise(seen.text) or seen.interrupted):
         return (), True

@@ -40,6 +40,10 @@ _STREAMS = f"""SELECT {_COLUMNS} FROM memctl.events
     WHERE position > after AND position <= %s
     ORDER BY space_id, stream, position"""
 
+_STREAM = f"""SELECT {_COLUMNS} FROM memctl.events
+    WHERE space_id = %s AND stream = %s AND position > %s AND payload IS NOT NULL
+    ORDER BY position LIMIT %s"""
+
 _ALL_STREAMS = f"""SELECT {_COLUMNS} FROM memctl.events
     WHERE (space_id, stream) > (%s, %s) AND (space_id, stream) <= (%s, %s) AND position <= %s
       AND stream LIKE 'session/%%/%%' AND payload IS NOT NULL
@@ -139,6 +143,11 @@ def read_stream(connection: Connection, space_id: int, stream: str, before: Posi
     """Every event of a stream, or those before a position, in order of position. Sees what this transaction sees."""
     found = read_streams(connection, [(space_id, stream)], Position((before or 2**63 - 1) - (before is not None)))
     return found[space_id, stream]
+
+
+def read_stream_after(connection: Connection, space_id: int, stream: str, after: Position, limit: int) -> list[Event]:
+    """The first `limit` events of a stream behind a position, in order of position. Erased payloads are left out."""
+    return [_event(row) for row in connection.execute(_STREAM, [space_id, stream, after, limit], binary=True)]
 
 
 def first_unknown(connection: Connection, upto: Position) -> str:

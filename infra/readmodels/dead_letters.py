@@ -14,11 +14,12 @@ from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
+import psycopg
 
 from memctl.domain.events.event import Position, derived_id
 from memctl.domain.events.skipping import EventSkipped
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.database import Connection
+from memctl.infra.database import Connection, outage
 from memctl.infra.log.read import read_skips
 from memctl.infra.readmodels.facts import SourceKey
 from memctl.infra.readmodels.generations import Live
@@ -111,6 +112,14 @@ class NoProgress(MemctlError):
 
     def __init__(self, seconds: float, place: str) -> None:
         super().__init__(seconds=seconds, place=place)
+
+
+def fault_message(problem: BaseException) -> str:
+    """What may be logged and kept of a fault: an error that is not ours may quote what was being folded."""
+    known = outage(problem) if isinstance(problem, psycopg.Error) else problem
+    if not isinstance(known, MemctlError):
+        return f"{type(problem).__name__} at {place_of(problem)}"
+    return f"{str(known).rstrip('.')}; {known.hint}" if known.hint else str(known)
 
 
 def place_of(problem: BaseException) -> str:

@@ -52,7 +52,7 @@ class Payload(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class VectorPoint:
+class NewPoint:
     """One point. `id` is a UUID, `sparse` is `(indices, values)`, `dense` is None until it was embedded."""
 
     id: str
@@ -180,7 +180,7 @@ def drop_collection(client: QdrantClient, name: str) -> bool:
         return client.delete_collection(name)
 
 
-def upsert(client: QdrantClient, name: str, points: Iterable[VectorPoint]) -> None:
+def upsert(client: QdrantClient, name: str, points: Iterable[NewPoint]) -> None:
     """Put whole points in place: a point that is sent without its dense vector loses the one it had."""
     from qdrant_client import models
 
@@ -276,7 +276,7 @@ def _stored(client: QdrantClient, name: str, records: Sequence[models.Record]) -
     ]
 
 
-def _vectors(point: VectorPoint) -> models.VectorStruct:
+def _vectors(point: NewPoint) -> models.VectorStruct:
     vectors: dict[str, models.Vector] = {}
     # A text without a single word has no sparse vector; an empty one is refused by some servers.
     if point.sparse[0]:

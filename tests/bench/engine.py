@@ -28,7 +28,7 @@ import peers
 from generated import Cut, generate, read_sessions
 from servers import start_valkey
 
-from memctl.api.write.event_writer import IngestWriter
+from memctl.api.write.ingest_writer import IngestWriter
 from memctl.domain.events.event import NewEvent
 from memctl.infra.database import connect
 from memctl.infra.embedded.postgres import start_postgres

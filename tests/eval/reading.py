@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from sessions import FOLDER, Data
 
-from memctl.api.assist.recall import recall
+from memctl.api.assist.recall import Injection, recall
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import places_of
 from memctl.api.reading.reader import Reader, Readers
@@ -29,6 +29,7 @@ from memctl.api.search.engine import Engine
 from memctl.domain.events.event import Event
 from memctl.domain.events.facts import Fact
 from memctl.domain.events.observations import PromptSubmitted, SessionStarted, ToolCalled, ToolFailed
+from memctl.domain.events.recalls import RecalledMemory
 from memctl.infra.embedders import embedders_of
 from memctl.infra.settings import load_settings
 from memctl.projections.working_memory import WorkingMemory, working_memory
@@ -68,15 +69,19 @@ def moments(events: Iterable[Event]) -> Iterator[Moment]:
             )  # fmt: skip
 
 
-def drawn(data: Data) -> list[Moment]:
-    """By hook, those whose events' hashes are lowest; at most two of a session."""
+def drawn(data: Data, draw: str = "") -> list[Moment]:
+    """By hook, those whose events' hashes are lowest; at most two of a session. Another word draws others."""
     of_hook: dict[str, list[Moment]] = defaultdict(list)
     every = [each for events in data.streams.values() for each in moments(events)]
-    for each in sorted(every, key=lambda each: hashlib.sha256(str(each.event.event_id).encode()).digest()):
+    for each in sorted(every, key=lambda each: _hash(draw, each)):
         same = [other for other in of_hook[each.hook] if other.event.stream == each.event.stream]
         if len(same) < 2 and len(of_hook[each.hook]) < DRAWN[each.hook]:
             of_hook[each.hook].append(each)
     return [each for hook in DRAWN for each in of_hook[hook]]
+
+
+def _hash(draw: str, moment: Moment) -> bytes:
+    return hashlib.sha256(f"{draw}{moment.event.event_id}".encode()).digest()
 
 
 def before(facts: Iterable[Fact], at: int) -> WorkingMemory | None:
@@ -88,15 +93,23 @@ def before(facts: Iterable[Fact], at: int) -> WorkingMemory | None:
     return row
 
 
-def sheet(reader: Reader, engine: Engine, rest: Path) -> Iterator[str]:
-    data = Data(FOLDER, rest)
-    for number, moment in enumerate(drawn(data), 1):
+def said_at(reader: Reader, engine: Engine, moment: Moment, session: WorkingMemory | None) -> Injection:
+    """What the hook says then; of a failed tool nothing that was said before the tool ran."""
+    event = moment.event
+    now, places = datetime.fromtimestamp(int(event.occurred_at) / 1e6, UTC), places_of(reader, None, event.location)
+    earlier: tuple[RecalledMemory, ...] = ()
+    if moment.hook == "PostToolUseFailure":
+        first = recall(reader, engine, "PreToolUse", moment.payload, event.stream, places, now, session)
+        earlier = first.memories
+    said = recall(reader, engine, moment.hook, moment.payload, event.stream, places, now, session)
+    return Injection() if {each.id for each in said.memories} & {each.id for each in earlier} else said
+
+
+def sheet(reader: Reader, engine: Engine, data: Data, draw: str) -> Iterator[str]:
+    for number, moment in enumerate(drawn(data, draw), 1):
         event, at = moment.event, int(moment.event.occurred_at)
         file, line = data.lines.get(event.dedupe_key, ("?", 0))
-        said = recall(
-            reader, engine, moment.hook, moment.payload, event.stream, places_of(reader, None, event.location),
-            datetime.fromtimestamp(at / 1e6, UTC), before(data.facts[event.stream], at),
-        )  # fmt: skip
+        said = said_at(reader, engine, moment, before(data.facts[event.stream], at))
         when = f"{datetime.fromtimestamp(at / 1e6, UTC):%Y-%m-%d %H:%M}"
         yield f"## {number}. {moment.hook}\n\n{file}, line {line}, {when}\n"
         about = {name: value for name, value in moment.payload.items() if name not in ("session_id", "cwd")}
@@ -108,6 +121,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rest", type=Path)
     parser.add_argument("sheet", type=Path)
+    parser.add_argument("--draw", default="", help="any word: another one draws other moments")
     given = parser.parse_args()
     settings = load_settings()
     if settings.database_url is None:
@@ -116,7 +130,9 @@ def main() -> None:
     engine = Engine(settings.qdrant_url, settings.qdrant_api_key, embedders_of(settings), settings.space)
     engine.warm_up(readers)
     try:
-        lines = readers.read(lambda reader: list(sheet(reader, engine, given.rest)), OWNER)
+        data = Data(FOLDER, given.rest)
+        assert data.facts, "folded before a transaction is open"
+        lines = readers.read(lambda reader: list(sheet(reader, engine, data, given.draw)), OWNER)
         given.sheet.write_text("\n".join(lines), encoding="utf-8")
     finally:
         engine.close()

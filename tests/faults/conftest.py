@@ -12,7 +12,7 @@ from orders import Server
 
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.vectors import store
-from memctl.workers.folding.outbox import drop_collections
+from memctl.workers.vectors.outbox_publisher import drop_collections
 
 
 @pytest.fixture

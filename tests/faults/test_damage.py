@@ -36,7 +36,7 @@ from memctl.infra.settings import load_settings
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors import outbox, store
 from memctl.workers.folding.drain import Drainer
-from memctl.workers.folding.outbox import Outbox
+from memctl.workers.vectors.outbox_publisher import OutboxPublisher
 
 POSTGRES = tuple(program for program in PROGRAMS if program.name == "postgres")
 
@@ -221,7 +221,7 @@ def test_vectors_that_are_overwritten_on_disk_are_built_again_from_rows_and_cach
         append(connection, 1, example())
         catch_up(Drainer(database_url))
         client = store.connect(vector_files.url, vector_files.token)
-        points = Outbox(connection, client, stage2)
+        points = OutboxPublisher(connection, client, stage2)
         while points.sync() or points.embed(Signs()):
             pass
         before = store.point_digests(client, points.collection)
@@ -238,7 +238,7 @@ def test_vectors_that_are_overwritten_on_disk_are_built_again_from_rows_and_cach
         (kept,) = (vector_files.folder / "damaged").iterdir()
         assert any(file.read_bytes().startswith(b"\xa5\x17") for file in kept.rglob("*") if file.is_file())
         client = store.connect(vector_files.url, vector_files.token)
-        points = Outbox(connection, client, stage2)
+        points = OutboxPublisher(connection, client, stage2)
         while points.sync():
             pass
         assert points.backlog() == (0, 0), "each dense vector comes from the cache"

@@ -14,8 +14,8 @@ from processes import memctl
 from soak import FACTOR
 from waiting import until
 
-from memctl.api.write.event_writer import IngestWriter
 from memctl.api.write.ingest import BATCH, Account, ingest
+from memctl.api.write.ingest_writer import IngestWriter
 from memctl.domain.events.event import Position
 from memctl.infra.backpressure import FEW, MOST_UNFOLDED
 from memctl.infra.database import Connection

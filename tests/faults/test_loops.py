@@ -24,10 +24,10 @@ from memctl.infra.process import Process
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels.dead_letters import DeadLetter
-from memctl.workers.folding import frames, guard
-from memctl.workers.folding import progress_board as progress
-from memctl.workers.folding.progress_board import Board, Work
 from memctl.workers.rebuild.stuck import set_aside
+from memctl.workers.watchdog import frames, guard
+from memctl.workers.watchdog import progress_board as progress
+from memctl.workers.watchdog.progress_board import Board, Work
 
 SESSIONS = [[prompt(n, session=session, at=n) for n in range(1, 7)] for session in ("s1", "s2", "s3")]
 ENDLESS = prompt(3, f"mend the checkout {looping.ENDLESS}", session="s2", at=3)

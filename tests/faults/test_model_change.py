@@ -36,8 +36,15 @@ from memctl.infra.settings import load_settings
 from memctl.infra.vectors import drift, outbox, store
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.store import point_digests
-from memctl.workers.folding.outbox import DriftScan, Outbox, OutboxLoop, drop_collections, drop_leftovers, switched
 from memctl.workers.rebuild.replay import replay, rollback
+from memctl.workers.vectors.outbox_publisher import (
+    DriftScan,
+    OutboxLoop,
+    OutboxPublisher,
+    drop_collections,
+    drop_leftovers,
+    switched,
+)
 
 NOW = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
 NEW = Signs(recipe=OTHERS, dimensions=32)
@@ -65,7 +72,7 @@ def live(connection: Connection) -> int:
     return generations.live(connection).stage2
 
 
-def begun(connection: Connection, client: QdrantClient) -> Outbox:
+def begun(connection: Connection, client: QdrantClient) -> OutboxPublisher:
     """Let the second model be filled: all its points are written, and none is embedded."""
     vector_models.want(connection, OTHERS, 32)
     return all_written(connection, client, live(connection))
@@ -73,7 +80,7 @@ def begun(connection: Connection, client: QdrantClient) -> Outbox:
 
 def complete(connection: Connection, client: QdrantClient, *embedders: Embedder) -> None:
     """Write and embed what waits."""
-    points = Outbox(connection, client, live(connection))
+    points = OutboxPublisher(connection, client, live(connection))
     while points.sync() or any(points.embed(each) for each in (embedders or (Signs(), NEW))):
         pass
 
@@ -233,7 +240,7 @@ def test_a_text_that_is_forgotten_while_the_new_model_embeds_it_stays_gone(
         with connect(database_url) as other:
             readmodels.save(other, outbox.points(), live(other), {key: None})
             readmodels.queue_points(other, live(other), [key])
-            writer = Outbox(other, client, live(other))
+            writer = OutboxPublisher(other, client, live(other))
             while writer.sync():
                 pass
 
@@ -325,7 +332,7 @@ def test_a_writer_whose_model_is_given_up_goes_on_with_those_that_are_left(
     memory: Connection, client: QdrantClient, database_url: str
 ) -> None:
     vector_models.want(memory, OTHERS, 32)
-    points = Outbox(memory, client, live(memory))
+    points = OutboxPublisher(memory, client, live(memory))
     asked = points._models  # what it knew before
     vector_models.want(memory, SIGNS, 384)
     drop_leftovers(memory, client)
@@ -344,7 +351,7 @@ def test_a_model_that_is_given_up_while_its_collection_is_written_holds_up_nobod
 
     def write() -> None:
         with connect(database_url, name="writer in between") as connection:
-            points = Outbox(connection, client, live(connection))
+            points = OutboxPublisher(connection, client, live(connection))
             try:
                 ended.append(points.sync())
             except Exception as problem:

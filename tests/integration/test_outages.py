@@ -17,8 +17,8 @@ from data_dirs import used
 from histories import EXAMPLE
 from waiting import until
 
-from memctl.api.write.event_writer import IngestWriter
 from memctl.api.write.ingest import Account, follow, ingest
+from memctl.api.write.ingest_writer import IngestWriter
 from memctl.infra import database
 from memctl.infra.database import (
     DatabaseUnavailable,

@@ -33,7 +33,7 @@ from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.store import Scope, point_digests
 from memctl.projections.vector_points import VectorPoint
 from memctl.workers.folding.drain import Drainer
-from memctl.workers.folding.outbox import WRITING, Outbox, drop_leftovers, only_one
+from memctl.workers.vectors.outbox_publisher import WRITING, OutboxPublisher, drop_leftovers, only_one
 
 
 @contextlib.contextmanager
@@ -115,7 +115,7 @@ def dense_of(client: QdrantClient, collection: str, key: str) -> int | None:
 
 def test_every_point_is_written_and_then_embedded(memory: tuple[Connection, int], client: QdrantClient) -> None:
     connection, generation = memory
-    points = Outbox(connection, client, generation)
+    points = OutboxPublisher(connection, client, generation)
     wanted = rows(connection, generation)
     assert points.backlog() == (len(wanted), 0)
     while points.sync():
@@ -179,7 +179,7 @@ def test_a_point_that_is_just_being_written_as_it_gets_the_vector_of_before_is_w
 
     def write() -> None:
         with connect(database_url) as other:
-            Outbox(other, cast(QdrantClient, Held()), generation).sync()
+            OutboxPublisher(other, cast(QdrantClient, Held()), generation).sync()
 
     writer = threading.Thread(target=write)
 
@@ -221,9 +221,9 @@ def test_writes_that_were_carried_out_and_never_answered_are_made_again_and_leav
     memory: tuple[Connection, int], client: QdrantClient, vectors: tuple[str, str]
 ) -> None:
     connection, generation = memory
-    direct = Outbox(connection, client, generation)
+    direct = OutboxPublisher(connection, client, generation)
     with unanswering(*vectors) as (lossy, unanswered):
-        points = Outbox(connection, lossy, generation)
+        points = OutboxPublisher(connection, lossy, generation)
         failures = 0
         for what in (points.sync, lambda: points.embed(Signs())):
             while True:
@@ -311,7 +311,7 @@ def test_reindexing_has_every_point_written_again_also_one_that_is_being_embedde
     memory: tuple[Connection, int], client: QdrantClient, database_url: str
 ) -> None:
     connection, generation = memory
-    points = Outbox(connection, client, generation)
+    points = OutboxPublisher(connection, client, generation)
     while points.sync() or points.embed(Signs()):
         pass
     whole = point_digests(client, points.collection)
@@ -346,7 +346,7 @@ def test_collections_of_dropped_generations_are_dropped_and_no_others(
     memory: tuple[Connection, int], client: QdrantClient
 ) -> None:
     connection, generation = memory
-    Outbox(connection, client, generation)
+    OutboxPublisher(connection, client, generation)
     leftover = generations.create(connection, 2, facts_of=1)
     store.ensure_collection(client, outbox.collection_of(connection, leftover), 384)
     generations.drop(connection, leftover)
@@ -363,7 +363,7 @@ def test_two_spaces_that_hold_the_same_session_have_a_point_each(
     other = space_id(connection, "other")
     append(connection, other, example())
     drained(database_url)
-    points = Outbox(connection, client, generation)
+    points = OutboxPublisher(connection, client, generation)
     own = list(rows(connection, generation))
 
     def all_agree() -> bool:
@@ -382,7 +382,7 @@ def test_two_spaces_that_hold_the_same_session_have_a_point_each(
     store.upsert(
         client,
         points.collection,
-        [store.VectorPoint(row.id, outbox.payload_of(row, "other"), ([1], [1.0])) for row in kept.values()],
+        [store.NewPoint(row.id, outbox.payload_of(row, "other"), ([1], [1.0])) for row in kept.values()],
     )
     for part in drift.scan(connection, client, generation):
         drift.queue(connection, generation, part)

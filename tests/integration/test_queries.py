@@ -23,7 +23,7 @@ from memctl.api.queries import bugs, claims, stats, work
 from memctl.api.queries import memories as queries
 from memctl.api.queries.explain import explain
 from memctl.api.queries.memories import Ambiguous, NotFound
-from memctl.api.queries.timeline import timeline
+from memctl.api.queries.turns import timeline
 from memctl.api.queries.work import Wanted
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.pages import BadCursor
@@ -324,7 +324,7 @@ def test_vectors_that_another_model_made_are_not_asked_in_this_ones(read: Read, 
 
 def test_a_point_whose_memory_is_gone_is_left_out(read: Read, engine: Engine, memory: Remembered) -> None:
     client = store.connect(memory.qdrant_url, memory.qdrant_api_key)
-    ghost = store.VectorPoint(
+    ghost = store.NewPoint(
         "00000000-0000-4000-8000-000000000001",
         {
             "space": "default", "location": [LEDGER], "bucket": "FACT", "kind": "turn",  # type: ignore[typeddict-item]

@@ -18,7 +18,7 @@ from memctl.infra.log.append import append
 from memctl.infra.log.mark import mark
 from memctl.infra.readmodels import generations
 from memctl.infra.vectors import store
-from memctl.workers.folding.outbox import drop_collections
+from memctl.workers.vectors.outbox_publisher import drop_collections
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from memctl.api.erasure import redaction as redacting
 from memctl.api.erasure import scope as forget
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.reader import reader_of
-from memctl.api.write.event_writer import IngestWriter
+from memctl.api.write.ingest_writer import IngestWriter
 from memctl.infra.backup import archive
 from memctl.infra.backup.copies import backup
 from memctl.infra.backup.receipts import RECEIPTS

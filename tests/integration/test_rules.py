@@ -31,7 +31,7 @@ DECIDES_NO_ROW = {
     "infra.log", "infra.log.mark", "infra.log.migrate", "infra.embedded", "infra.embedded.launch",
     "workers.folding", "workers.rebuild", "workers.folding.drain", "workers.folding.refold",
     # that a fold never ends, not where
-    "workers.folding.frames", "workers.folding.guard", "workers.folding.progress_board", "workers.rebuild.stuck",
+    "workers.watchdog.frames", "workers.watchdog.guard", "workers.watchdog.progress_board", "workers.rebuild.stuck",
 }  # fmt: skip
 """What the modules that fold import, and the fingerprint leaves out: a change of it leads to the same rows."""
 

@@ -17,7 +17,7 @@ from vector_server import ServerProcess, raw, vector_server_process
 
 from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable, store
 from memctl.infra.vectors.searches import Hit, Named, Searches
-from memctl.infra.vectors.store import Scope, VectorPoint
+from memctl.infra.vectors.store import NewPoint, Scope
 
 HERE = Scope("here")
 QUERY = {"query": [1.0] * DIMENSIONS, "using": "dense"}
@@ -214,7 +214,7 @@ def test_every_point_is_listed_once_over_many_pages(
 
 def test_an_upsert_replaces_the_whole_point_and_may_be_repeated(client: QdrantClient, name: str) -> None:
     store.upsert(client, name, [a_point(1), a_point(2)])
-    again = VectorPoint(a_point(1).id, a_point(9).payload, ([5], [1.0]))
+    again = NewPoint(a_point(1).id, a_point(9).payload, ([5], [1.0]))
     for _ in range(2):
         store.upsert(client, name, [again])
     [record] = client.retrieve(name, [again.id], with_vectors=True)

@@ -23,8 +23,8 @@ from waiting import until
 
 from memctl.api.checks.check import Check
 from memctl.api.checks.verify import Verification
-from memctl.api.write.event_writer import IngestWriter
 from memctl.api.write.ingest import ingest
+from memctl.api.write.ingest_writer import IngestWriter
 from memctl.infra import hook
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import NONE, Embedders, Recipe
@@ -39,8 +39,8 @@ from memctl.infra.settings import Settings, load_settings
 from memctl.infra.vectors import drift, outbox, store
 from memctl.infra.vectors import models as vector_models
 from memctl.workers.folding.drain import Drainer
-from memctl.workers.folding.outbox import DriftScan, Outbox, OutboxLoop, drop_collections
 from memctl.workers.rebuild.replay import replay
+from memctl.workers.vectors.outbox_publisher import DriftScan, OutboxLoop, OutboxPublisher, drop_collections
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def memory(settings: Settings, client: QdrantClient) -> Iterator[Connection]:
 
 
 def write_points(connection: Connection, client: QdrantClient) -> None:
-    points = Outbox(connection, client, generations.live(connection).stage2)
+    points = OutboxPublisher(connection, client, generations.live(connection).stage2)
     while points.sync():
         pass
 
@@ -513,7 +513,7 @@ def drifted(connection: Connection, client: QdrantClient) -> list[str]:
     client.set_payload(name, {"text_hash": "0" * 16}, points=[changed], wait=True)
     extra = str(uuid.UUID(int=5))
     payload = outbox.payload_of(rows[1, changed], "default")
-    store.upsert(client, name, [store.VectorPoint(extra, payload, ([1], [1.0]))])
+    store.upsert(client, name, [store.NewPoint(extra, payload, ([1], [1.0]))])
     return [lost, changed, extra]
 
 

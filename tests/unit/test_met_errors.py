@@ -79,6 +79,11 @@ def test_every_line_that_reads_like_an_error_and_names_something_is_known_again(
         ("FAILED tests/test_cart.py::test_total - boom", "FAILED /home/ada/x/tests/test_cart.py::test_total - boom"),
         ("--- FAIL: TestCart_Total (0.03s)", "--- FAIL: TestCart_Total (1.20s)"),
         ("2026-01-02 10:11:12 error: cart_total failed", "2026-03-04 20:01:02 error: cart_total failed"),
+        (NILNESS, NILNESS.replace("cmd/cart/hooks.go:488:15", "./hooks.go:9:1")),
+        (NILNESS, NILNESS.replace("cmd/cart/hooks.go:488:15", "cmd\\cart\\hooks.go:9:1")),
+        ("--- FAIL: TestCart_Total (0.03s)", "--- FAIL: TestCart_Total [12ms]"),
+        ("OSError: cannot open_cart '/tmp/tmpab1_x/out'", "OSError: cannot open_cart '/tmp/tmpzz9_q/out'"),
+        ("ValueError: <Cart_Row at 0x7f8b2c3d> failed", "ValueError: <Cart_Row at 0x7f11aabb> failed"),
     ],
 )
 def test_a_line_is_the_same_in_another_run_and_another_checkout(one: str, other: str) -> None:

@@ -31,9 +31,32 @@ def test_what_was_settled_is_shown_before_what_was_only_looked_at() -> None:
 
 
 def test_each_sentence_stands_beside_who_said_it_in_order() -> None:
-    shown = passages(MERGE, "duplicates", 600)
-    assert shown.index("user: ") < shown.index("agent: Settled")
-    assert shown.index("calendar day.") < shown.index("keep the newer one.")
+    turns = [
+        Exchange("And how much?", "A voucher is worth its face value, printed in euros."),
+        Exchange("A voucher of that value shall expire after ninety days.", "Done."),
+    ]
+    assert passages(turns, "voucher", 600) == (
+        "agent: A voucher is worth its face value, printed in euros."
+        " user: A voucher of that value shall expire after ninety days."
+    )
+
+
+def test_what_the_user_asked_in_the_same_words_is_left_out() -> None:
+    turns = [Exchange("The checkout rounds voucher totals twice.", "Round them once, in the cart, to whole cents.")]
+    shown = passages(turns, "Why does the checkout round voucher totals twice?", 600)
+    assert shown == "agent: Round them once, in the cart, to whole cents."
+
+
+def test_a_session_that_goes_on_to_something_else_is_quoted_where_it_was_about_the_question() -> None:
+    other = [
+        Exchange(
+            f"Now the invoice footer {n}.", f"The invoice footer {n} shows the tax number and the bank account now."
+        )
+        for n in range(12)
+    ]
+    shown = passages([*MERGE, *other], "sync makes duplicate contacts", 320)
+    assert "newer of two records" in shown
+    assert "footer" not in shown
 
 
 def test_a_short_text_is_its_own_passage_and_a_long_one_is_cut_where_it_meets_the_question() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from memctl.api.assist.conversations import Conversation
+from memctl.api.assist.conversations import Conversation, answer_of, by_subject, latest_first
 from memctl.api.assist.prompts import anchored, asks_by_itself, bears, files_in_play, query_of
 from memctl.api.reading.views import Found, SourceRow
 from memctl.projections.memory_rows import Memory, Source
@@ -97,5 +97,41 @@ def test_a_conversation_names_the_files_of_the_project_that_it_edited_last_first
     assert made.edited == ("b.py", "a.py")
 
 
-def test_a_conversation_that_came_to_nothing_says_nothing() -> None:
-    assert conversation("a", "What is two and two?").came_to("What is two and two?", 500) == ""
+def test_where_nobody_answered_nothing_is_said() -> None:
+    assert answer_of([turn("a", "What is two and two?")], "What is two and two?") == ""
+
+
+def test_what_was_built_for_a_question_stands_first_and_other_work_of_the_session_is_left_out() -> None:
+    turns = (
+        turn("a", "Build the voucher panel.\n→ The panel lists vouchers.", "/work/shop/app.ts",
+             "/work/shop/VoucherPanel.ts"),
+        *(turn(f"o{number}", "Bump it.\n→ Bumped.", f"/work/shop/{number}.lock") for number in range(30)),
+    )  # fmt: skip
+    made = Conversation("a", 0.6, "high", "a", 2, turns)
+    assert made.built("Where is the voucher panel?")[:2] == ("VoucherPanel.ts", "app.ts")
+    assert "29.lock" not in made.built("Where is the voucher panel?")
+
+
+AT_FIRST = ("Retry how often?\n→ Retries stop after five attempts, and the pause doubles each time.",)
+
+
+def later(id: str, at: int, *texts: str, score: float = 0.6) -> Conversation:
+    turns = tuple(turn(f"{id}{number}", text) for number, text in enumerate(texts))
+    return Conversation(id, score, "none", id, at, turns, answer_of(turns, "How often do we retry?"))
+
+
+def test_of_two_conversations_that_answer_alike_the_later_one_stands_first() -> None:
+    first = later("one", 1, *AT_FIRST)
+    amended = later("two", 2, "The retries?\n→ Retries stop after seven attempts now, and the pause doubles each time.")
+    others = [
+        later(f"x{n}", 3 + n, f"Paint door {n}.\n→ Door number {n} is painted green, as agreed.") for n in range(4)
+    ]
+    assert latest_first([first], [amended, *others]) == [amended, first]
+    assert latest_first([others[0]], [first, amended]) == [others[0]]
+
+
+def test_who_says_the_same_once_more_is_no_rival() -> None:
+    first, again = later("one", 1, *AT_FIRST, score=0.4), later("two", 2, *AT_FIRST, score=0.38)
+    other = later("x", 3, "Paint the door.\n→ The door is painted green, as agreed.", score=0.38)
+    assert [each.class_ for each in by_subject([first, again])] == ["suggested", "suggested"]
+    assert [each.class_ for each in by_subject([first, other])] == ["none", "none"]

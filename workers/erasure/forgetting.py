@@ -568,13 +568,13 @@ def _await_vectors(
         points = _all_queued(connection, generation)
     if not points:
         return
-    from memctl.workers.folding.outbox import WRITING, Outbox, drop_leftovers, only_one
+    from memctl.workers.vectors.outbox_publisher import WRITING, OutboxPublisher, drop_leftovers, only_one
 
     deadline = time.monotonic() + VECTORS_WITHIN_S
     while queued := _queued(connection, generation, points):
         with only_one(connection, WRITING, generation) as mine:
             if mine:
-                while Outbox(connection, qdrant, generation).sync():
+                while OutboxPublisher(connection, qdrant, generation).sync():
                     pass
         if time.monotonic() > deadline:
             raise VectorsBehind(points=queued)

@@ -1,1 +1,1 @@
-"""Folding as events come: a batch of a shard, both stages, what cannot be folded, and who watches it."""
+"""Folding as events come: a batch of a shard, both stages, and what cannot be folded."""

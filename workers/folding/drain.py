@@ -22,11 +22,11 @@ from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.migrate import refuse_newer
 from memctl.infra.readmodels import dead_letters, generations
+from memctl.infra.readmodels.dead_letters import fault_message
 from memctl.infra.readmodels.generations import Lease, LeaseLost
-from memctl.workers.folding import progress_board as progress
-from memctl.workers.folding.poison import message_of
 from memctl.workers.folding.stage1 import Stage1
 from memctl.workers.folding.stage2 import Stage2
+from memctl.workers.watchdog import progress_board as progress
 
 log = logging.getLogger("memctl.worker")
 
@@ -113,7 +113,7 @@ class Drainer:
         except Exception as problem:
             pause = min(max(pause * 2, FIRST_PAUSE_S), LONGEST_PAUSE_S)
             self._pauses[stage, shard] = pause, time.monotonic() + pause
-            kind, words = type(problem).__name__, message_of(problem)
+            kind, words = type(problem).__name__, fault_message(problem)
             log.error("stage %d shard %d cannot go on, next attempt in %.0f s: %s", stage, shard, pause, words)
             self._note(partial(dead_letters.halt, error=kind, message=words), stage, shard)
             return False

@@ -16,7 +16,7 @@ import psycopg
 from memctl.domain.events.event import Event, FutureSchemaVersion, Position, UnknownEventType
 from memctl.domain.events.skipping import Undecodable, UndecodablePayload, remaining
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.database import Connection, DatabaseUnavailable, outage
+from memctl.infra.database import Connection, DatabaseUnavailable
 from memctl.infra.log.read import StreamKey
 from memctl.infra.readmodels import dead_letters
 from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, LeftOut, Target, place_of
@@ -64,14 +64,6 @@ def of_content(problem: BaseException) -> bool:
             return isinstance(problem, psycopg.DataError)
         return problem.sqlstate.startswith(_REFUSED)
     return isinstance(problem, Exception) and not isinstance(problem, _OF_THE_MOMENT)
-
-
-def message_of(problem: BaseException) -> str:
-    """What may be logged and kept of a fault: an error that is not ours may quote what was being folded."""
-    known = outage(problem) if isinstance(problem, psycopg.Error) else problem
-    if not isinstance(known, MemctlError):
-        return f"{type(problem).__name__} at {place_of(problem)}"
-    return f"{str(known).rstrip('.')}; {known.hint}" if known.hint else str(known)
 
 
 def first_fault(count: int, trial: Callable[[int], object]) -> tuple[int, Exception]:

@@ -21,9 +21,9 @@ from memctl.infra.readmodels.dead_letters import Fault, NoProgress, Target
 from memctl.infra.readmodels.generations import Lease
 from memctl.projections.kernel import projections
 from memctl.projections.stage1 import Delta, StreamState, fold_stream, stored
-from memctl.workers.folding import progress_board as progress
 from memctl.workers.folding.poison import Letters, Parking, of_content, stream_fault
-from memctl.workers.folding.progress_board import Work
+from memctl.workers.watchdog import progress_board as progress
+from memctl.workers.watchdog.progress_board import Work
 
 KEPT_EVENTS = 60_000
 """About how many events' worth of stream states a worker keeps in memory, some 130 MB; streams beyond it are read

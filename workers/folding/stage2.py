@@ -26,9 +26,7 @@ from memctl.infra.readmodels.facts import Route, SourceKey
 from memctl.infra.readmodels.generations import Lease
 from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Changed, Projection, Recorded
-from memctl.workers.folding import progress_board as progress
 from memctl.workers.folding.poison import Letters, Parking, fault_of, first_fault, keys_of, of_content
-from memctl.workers.folding.progress_board import Work
 from memctl.workers.folding.row_inputs import RowInputs, Rows
 from memctl.workers.folding.sources import (
     Item,
@@ -40,6 +38,8 @@ from memctl.workers.folding.sources import (
     row_source,
     upstream_of,
 )
+from memctl.workers.watchdog import progress_board as progress
+from memctl.workers.watchdog.progress_board import Work
 
 KEPT_ROWS = 20_000
 """Rows a worker keeps in memory across batches, over all projections."""

@@ -22,10 +22,10 @@ from memctl.infra.readmodels import generations
 from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, LeftOut, NoProgress, Target, skips
 from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.stage1 import fold_stream
-from memctl.workers.folding import frames
 from memctl.workers.folding.poison import fault_of, first_fault, keys_of, of_content, stream_fault
 from memctl.workers.folding.row_inputs import RowInputs
 from memctl.workers.folding.sources import Register, upstream_of
+from memctl.workers.watchdog import frames
 
 TRIAL_CPU_S = 20
 """Whole seconds of processor time that a fold may take apart: over twenty times what it may among others."""

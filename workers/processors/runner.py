@@ -36,7 +36,7 @@ from memctl.infra.readmodels.processor_work import Claim, WorkLost
 from memctl.infra.settings import Settings
 from memctl.projections.kernel import Projection, projections
 from memctl.projections.memory_rows import Memory
-from memctl.workers.folding import progress_board as progress
+from memctl.workers.watchdog import progress_board as progress
 
 log = logging.getLogger("memctl.processors")
 

@@ -37,17 +37,17 @@ from memctl.infra.log.read import first_unknown, scan_streams, stream_sizes
 from memctl.infra.readmodels import dead_letters, facts, generations, rebuilds
 from memctl.infra.readmodels import fingerprint as rules
 from memctl.infra.readmodels import rows as readmodels
-from memctl.infra.readmodels.dead_letters import LeftOut
+from memctl.infra.readmodels.dead_letters import LeftOut, fault_message
 from memctl.infra.readmodels.facts import Route, SourceKey
 from memctl.infra.readmodels.rebuilds import Rebuild, Task
 from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Changed, Projection, Recorded, projections
 from memctl.projections.stage1 import Delta, fold_stream, stored
-from memctl.workers.folding import progress_board as progress
 from memctl.workers.folding import trial
-from memctl.workers.folding.poison import CannotFold, fold_whole, keys_of, message_of, named, of_content
-from memctl.workers.folding.progress_board import Work
+from memctl.workers.folding.poison import CannotFold, fold_whole, keys_of, named, of_content
 from memctl.workers.folding.sources import recorded_sources, row_source
+from memctl.workers.watchdog import progress_board as progress
+from memctl.workers.watchdog.progress_board import Work
 
 log = logging.getLogger("memctl.replay")
 
@@ -264,7 +264,7 @@ class Worker:
             # A limit of Postgres's (SQLSTATE class 54) is an OperationalError, too, and would be met again.
             if claimed is None or (isinstance(fault, psycopg.OperationalError) and not of_content(fault)):
                 raise
-            why = message_of(self._named(claimed.task, fault))
+            why = fault_message(self._named(claimed.task, fault))
             log.debug("a task of rebuild %d cannot be done: %s: %s", self._rebuild.id, claimed.task, why)
             rebuilds.could_not(self._connection, self._rebuild.id, claimed.step, claimed.number, why)
         finally:
@@ -464,8 +464,8 @@ def long_reader(url: str) -> Iterator[Connection]:
 def main(rebuild_id: int, leader: int) -> None:
     """Help with a rebuild until it has no more tasks, or its leader is gone."""
     from memctl.infra.embedded.launch import die_with_parent
-    from memctl.workers.folding import guard
     from memctl.workers.rebuild import stuck
+    from memctl.workers.watchdog import guard
 
     die_with_parent(signal.SIGKILL, leader)
     before = guard.begin()

@@ -32,11 +32,11 @@ from memctl.infra.vectors import VectorStoreUnavailable, store
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.outbox import awaiting_dense, backlog, collection_of
 from memctl.projections.kernel import projections
-from memctl.workers.folding.outbox import WRITING, Outbox, drop_collections, only_one
 from memctl.workers.folding.poison import CannotFold
 from memctl.workers.folding.stage1 import Stage1
 from memctl.workers.folding.stage2 import Stage2
 from memctl.workers.rebuild.build import Leader, RebuildStopped, known_read_models
+from memctl.workers.vectors.outbox_publisher import WRITING, OutboxPublisher, drop_collections, only_one
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -373,7 +373,7 @@ class _Replay:
         while True:
             with only_one(self._connection, WRITING, generation) as mine:
                 if mine:
-                    points = Outbox(self._connection, client, generation)
+                    points = OutboxPublisher(self._connection, client, generation)
                     total, done = points.backlog()[0], 0
                     while wrote := points.sync():
                         done += wrote

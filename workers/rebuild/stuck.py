@@ -1,6 +1,6 @@
 """What is done about work that made no progress: it is set aside as a dead letter, for it would hold up all else again.
 
-The process that was at it is gone (see `memctl.workers.folding.guard`), and the next one comes here before it folds
+The process that was at it is gone (see `memctl.workers.watchdog.guard`), and the next one comes here before it folds
 anything. A stream or row stands as it was; it is tried apart, with more time (`try_apart`), and folded if it ends. Else
 the letter names the event or source that it does not end with. A rebuild ends, and names it likewise.
 """
@@ -24,20 +24,20 @@ from memctl.infra.log.read import read_streams
 from memctl.infra.readmodels import dead_letters, generations, rebuilds
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels import rows as readmodels
-from memctl.infra.readmodels.dead_letters import Fault, NoProgress, Target
+from memctl.infra.readmodels.dead_letters import Fault, NoProgress, Target, fault_message
 from memctl.infra.readmodels.generations import LeaseHeld
 from memctl.infra.readmodels.rebuilds import Purpose
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors import outbox
 from memctl.projections.kernel import projections
-from memctl.workers.folding import guard
-from memctl.workers.folding import progress_board as progress
 from memctl.workers.folding.drain import OtherRules, owner_of
-from memctl.workers.folding.guard import EarlierProcesses, Stuck
-from memctl.workers.folding.poison import CannotFold, fault_of, message_of
+from memctl.workers.folding.poison import CannotFold, fault_of
 from memctl.workers.folding.refold import refold
 from memctl.workers.folding.trial import TRIAL_CPU_S, endless_event, tried
 from memctl.workers.rebuild.build import RebuildStopped, Worker
+from memctl.workers.watchdog import guard
+from memctl.workers.watchdog import progress_board as progress
+from memctl.workers.watchdog.guard import EarlierProcesses, Stuck
 
 log = logging.getLogger("memctl.worker")
 
@@ -179,14 +179,14 @@ def _end_task(connection: Connection, stuck: Stuck) -> None:
         if rebuild.purpose != "as_of":  # beside which others go on, who would have to wait for this
             events = remaining(read_streams(connection, [(space_id, stream)], rebuild.upto)[space_id, stream])
             with suppress(AssertionError):
-                why = message_of(CannotFold(endless_event((space_id, stream), events)))
+                why = fault_message(CannotFold(endless_event((space_id, stream), events)))
     elif task.kind == "rows":
         p = next(p for p in projections(2) if p.name == task.name)
         sources = Worker(connection, rebuild).sources(p, task.part, task.parts)
         for source, _, upstream in islice(sources, stuck.piece, stuck.piece + 1):
             target = Target(p.name, source[0], None, source[1])
             problem = NoProgress(stuck.seconds, stuck.place)
-            why = message_of(CannotFold(fault_of(target, source, rebuild.upto, problem, upstream)))
+            why = fault_message(CannotFold(fault_of(target, source, rebuild.upto, problem, upstream)))
     rebuilds.could_not(connection, id, step, number, why)
 
 
@@ -195,7 +195,7 @@ def _end_rebuild(connection: Connection, generation: int, fault: Fault) -> None:
     for purpose in get_args(Purpose):
         for each in rebuilds.running(connection, purpose):
             if generation in (each.stage1, each.stage2):
-                rebuilds.end(connection, each.id, "failed", message_of(CannotFold(fault)))
+                rebuilds.end(connection, each.id, "failed", fault_message(CannotFold(fault)))
 
 
 def try_apart(database_url: str) -> None:

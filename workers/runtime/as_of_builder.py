@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from memctl.infra.database import Connection, connect
 from memctl.infra.readmodels import as_of_snapshots
 from memctl.infra.readmodels.as_of_snapshots import AsOfSnapshot
-from memctl.workers.folding.poison import message_of
+from memctl.infra.readmodels.dead_letters import fault_message
 from memctl.workers.rebuild.as_of import as_of
 
 log = logging.getLogger("memctl.as_of")
@@ -48,7 +48,7 @@ class AsOfBuilder:
                     finally:
                         self._drop_all(connection)
             except Exception as problem:
-                log.warning("memory as it was cannot be built for now: %s", message_of(problem))
+                log.warning("memory as it was cannot be built for now: %s", fault_message(problem))
                 stop.wait(10 * LOOK_EVERY_S)
 
     def look(self, connection: Connection) -> None:
@@ -66,8 +66,8 @@ class AsOfBuilder:
             _, then = scratch.enter_context(as_of(self._url, snapshot.position))
         except Exception as problem:
             scratch.close()
-            log.error("memory as of position %d could not be built: %s", snapshot.position, message_of(problem))
-            as_of_snapshots.end(connection, snapshot.id, "failed", message_of(problem))
+            log.error("memory as of position %d could not be built: %s", snapshot.position, fault_message(problem))
+            as_of_snapshots.end(connection, snapshot.id, "failed", fault_message(problem))
             return
         kept = _Kept(snapshot, scratch)
         self._kept.append(kept)

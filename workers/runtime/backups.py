@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 from memctl.infra.backup import copies as backups
 from memctl.infra.database import Connection, advisory_lock, connect
+from memctl.infra.readmodels.dead_letters import fault_message
 from memctl.infra.settings import Settings
-from memctl.workers.folding.poison import message_of
 
 log = logging.getLogger("memctl.backups")
 
@@ -29,7 +29,7 @@ def keep_making(settings: Settings, stop: threading.Event) -> None:
                 make_if_due(settings, connection, datetime.now(UTC))
             last = ""
         except Exception as problem:
-            why = str(problem) if isinstance(problem, OSError) else message_of(problem)
+            why = str(problem) if isinstance(problem, OSError) else fault_message(problem)
             if why != last:
                 log.warning("no backup was made: %s", why)
             last = why

@@ -22,17 +22,15 @@ from memctl.infra.log.migrate import NewerSchema, migrate, refuse_newer
 from memctl.infra.log.spaces import installation
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels import fingerprint as rules
+from memctl.infra.readmodels.dead_letters import fault_message
 from memctl.infra.readmodels.generations import Live
 from memctl.infra.settings import Settings
 from memctl.infra.vectors import VectorStoreUnavailable, store
 from memctl.infra.vectors import models as vector_models
 from memctl.workers import jobs
 from memctl.workers.erasure import retention
-from memctl.workers.folding import guard
 from memctl.workers.folding.drain import Drainer
-from memctl.workers.folding.guard import NONE_EARLIER, EarlierProcesses
-from memctl.workers.folding.outbox import OutboxLoop
-from memctl.workers.folding.poison import CannotFold, message_of
+from memctl.workers.folding.poison import CannotFold
 from memctl.workers.processors.registry import by_model, by_rule
 from memctl.workers.processors.runner import ProcessorLoop
 from memctl.workers.rebuild import stuck
@@ -41,6 +39,9 @@ from memctl.workers.rebuild.replay import ReplayRunning, replay
 from memctl.workers.runtime import backups
 from memctl.workers.runtime.as_of_builder import AsOfBuilder
 from memctl.workers.runtime.sweeper import Sweeper
+from memctl.workers.vectors.outbox_publisher import OutboxLoop
+from memctl.workers.watchdog import guard
+from memctl.workers.watchdog.guard import NONE_EARLIER, EarlierProcesses
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -201,9 +202,9 @@ def _watch(settings: Settings, stop: threading.Event, before: EarlierProcesses =
             log.info("another process is rebuilding")
         except (RebuildStopped, CannotFold) as problem:
             again = f"it is tried again in {attempts.stopped(left_out):.0f} s, or once something is left out"
-            log.error("the rebuild failed; the old rows are served, and %s: %s", again, message_of(problem))
+            log.error("the rebuild failed; the old rows are served, and %s: %s", again, fault_message(problem))
         except Exception as problem:
-            log.error("the rebuild failed; the old rows are served, and it is tried again: %s", message_of(problem))
+            log.error("the rebuild failed; the old rows are served, and it is tried again: %s", fault_message(problem))
         files_changed = rules.changed()
         stop.wait(REBUILD_PAUSE_S)
 

@@ -64,3 +64,73 @@ for (const part of document.querySelectorAll("[data-live]")) {
     if (text !== null) put(part, text);
   }, 2000);
 }
+
+// The timeline: Ctrl with the wheel, and + -, look closer or wider; dragging and the arrows move it.
+const work = document.getElementById("timeline-of-work");
+if (work) {
+  const project = new URLSearchParams(location.search).get("project");
+  let soon = 0;
+  let asked = 0;
+  const lanes = () => work.querySelector(".lanes");
+  const range = () => [Number(lanes().dataset.since), Number(lanes().dataset.before)];
+
+  function look(since, before) {
+    const longest = 12 * 366 * 86400;
+    if (before - since < 600 || before - since > longest) return;
+    lanes().dataset.since = Math.max(0, Math.round(since));
+    lanes().dataset.before = Math.round(before);
+    clearTimeout(soon);
+    soon = setTimeout(async () => {
+      const mine = ++asked;
+      const query = new URLSearchParams({ since: lanes().dataset.since, before: lanes().dataset.before });
+      if (project) query.set("project", project);
+      history.replaceState(null, "", "/?" + query);
+      query.set("part", "timeline");
+      const text = await fetched("/?" + query);
+      if (text !== null && mine === asked) put(work, text);
+    }, 90);
+  }
+
+  function zoom(by, around) {
+    const [since, before] = range();
+    const at = since + (before - since) * around;
+    look(at - (at - since) * by, at + (before - at) * by);
+  }
+
+  function move(share) {
+    const [since, before] = range();
+    look(since + (before - since) * share, before + (before - since) * share);
+  }
+
+  work.addEventListener("wheel", (event) => {
+    if (!event.target.closest(".lanes") || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    const box = lanes().getBoundingClientRect();
+    zoom(event.deltaY > 0 ? 1.25 : 0.8, (event.clientX - box.left) / box.width);
+  }, { passive: false });
+
+  let from = null;
+  work.addEventListener("pointerdown", (event) => {
+    if (event.button === 0 && event.target.closest(".lanes")) from = event.clientX;
+  });
+  addEventListener("pointermove", (event) => {
+    if (from === null || !(event.buttons & 1)) return;
+    for (const svg of work.querySelectorAll(".lanes svg")) svg.style.transform = `translateX(${event.clientX - from}px)`;
+  });
+  addEventListener("pointerup", (event) => {
+    if (from === null) return;
+    const far = event.clientX - from;
+    from = null;
+    if (Math.abs(far) < 5) return;
+    addEventListener("click", (click) => click.preventDefault(), { once: true, capture: true });
+    move(-far / lanes().getBoundingClientRect().width);
+  });
+  work.addEventListener("dragstart", (event) => event.preventDefault());
+  work.addEventListener("keydown", (event) => {
+    const done = { "+": () => zoom(0.5, 0.5), "-": () => zoom(2, 0.5), ArrowLeft: () => move(-0.25), ArrowRight: () => move(0.25) }[event.key];
+    if (done) {
+      event.preventDefault();
+      done();
+    }
+  });
+}

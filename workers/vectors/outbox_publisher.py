@@ -32,7 +32,7 @@ from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.drift import Drift
 from memctl.infra.vectors.models import VectorModel
 from memctl.projections.vector_points import VectorPoint
-from memctl.workers.folding import progress_board as progress
+from memctl.workers.watchdog import progress_board as progress
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -57,7 +57,7 @@ WRITING, EMBEDDING = 0x6F757462, 0x656D6264  # "outb", "embd"
 """Advisory locks, each with a generation: who writes its points, and who embeds them."""
 
 
-class Outbox:
+class OutboxPublisher:
     """Writes one generation's queued points to its collections: that of the model that serves, and that of the one that
     is filled beside it."""
 
@@ -403,7 +403,7 @@ class OutboxLoop:
                     scanning = False
                     with only_one(connection, WRITING, generation) as mine:
                         if mine:
-                            points = Outbox(connection, client, generation)
+                            points = OutboxPublisher(connection, client, generation)
                             while not self._stop.is_set() and points.sync():
                                 self._embed.set()
                             with progress.step("points", "compared"):
@@ -424,7 +424,9 @@ class OutboxLoop:
                 try:
                     with only_one(connection, EMBEDDING, generation) as mine:
                         if mine:
-                            self._embed_all(connection, Outbox(connection, client, generation), generation, failed)
+                            self._embed_all(
+                                connection, OutboxPublisher(connection, client, generation), generation, failed
+                            )
                 finally:
                     client.close()
         for problem in failed.values():
@@ -444,7 +446,7 @@ class OutboxLoop:
         return {}
 
     def _embed_all(
-        self, connection: Connection, points: Outbox, generation: int, failed: dict[str, MemctlError]
+        self, connection: Connection, points: OutboxPublisher, generation: int, failed: dict[str, MemctlError]
     ) -> None:
         """Embed what waits: what is new for the searches of now first, then for those to come. One embedder that fails
         holds up no other; what it raised is put among the `failed`, by model."""
@@ -469,8 +471,8 @@ class OutboxLoop:
         self._moved.set()
 
 
-def _point(id: str, row: VectorPoint, space: str, dense: list[float] | None) -> store.VectorPoint:
-    return store.VectorPoint(
+def _point(id: str, row: VectorPoint, space: str, dense: list[float] | None) -> store.NewPoint:
+    return store.NewPoint(
         id=id,
         payload=outbox.payload_of(row, space),
         sparse=sparse(row.sparse_text),

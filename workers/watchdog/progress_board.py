@@ -1,4 +1,4 @@
-"""What each thread of a process is at, in memory that another process reads: see `memctl.workers.folding.guard`.
+"""What each thread of a process is at, in memory that another process reads: see `memctl.workers.watchdog.guard`.
 
 A thread writes which piece of which work it has begun, and nothing else: two words in shared memory, no call to the
 system. Where nobody watches, nothing is written.

@@ -1,10 +1,10 @@
 """The guard: a process that forks the one which works, sees how that one gets on, and ends it where it does not.
 
-What is measured is the processor time that a thread has taken since it began a piece of work, as it says in
-`memctl.workers.folding.progress_board`: who waits for a server or for its turn takes none, however busy the machine is.
-The guard needs nothing of the other process, so it is no matter whether that one's Python goes on. It writes down
-nothing either: the process that it forks next is given what the one before was at (`Stuck`), and sets it aside. To fork
-takes a hundredth of what a start takes.
+It measures the processor time that a thread has taken since it began a piece of work, as that thread says in
+`memctl.workers.watchdog.progress_board`. A thread that waits for a server or for its turn takes none, however busy the
+machine is. The guard needs nothing of the other process, so it does not matter whether that one's Python goes on. The
+guard writes down nothing: the process that it forks next is given what the one before was at (`Stuck`), and sets it
+aside. A fork takes a hundredth of what a start takes.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from typing import NoReturn
 import msgspec
 
 from memctl.infra.embedded.launch import die_with_parent
-from memctl.workers.folding import frames
-from memctl.workers.folding import progress_board as progress
-from memctl.workers.folding.poison import message_of
-from memctl.workers.folding.progress_board import At, Board, Work
+from memctl.infra.readmodels.dead_letters import fault_message
+from memctl.workers.watchdog import frames
+from memctl.workers.watchdog import progress_board as progress
+from memctl.workers.watchdog.progress_board import At, Board, Work
 
 log = logging.getLogger("memctl.guard")
 
@@ -270,7 +270,7 @@ class _Guard:
         try:
             self._trial()
         except Exception as problem:
-            log.error("what was set aside could not be tried: %s", message_of(problem))
+            log.error("what was set aside could not be tried: %s", fault_message(problem))
         finally:
             self._leave(0)
 

@@ -1,0 +1,158 @@
+"""The timeline of work: a lane for each project, drawn from `activity`. All places are in thousandths of its width."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from urllib.parse import quote
+
+import msgspec
+
+from memctl.api.reading.records import Activity, FixedError, LearntClaim, WorkSpan
+from memctl.domain.support.bounded import one_line
+
+WIDTH, HEIGHT = 1000, 34
+"""Of a lane, in units of its view box."""
+
+MOST_LANES = 12
+"""Those with the most prompts; what others did is counted."""
+
+NARROWEST = 3.0
+TICKS = 5
+
+DAY_S = 86_400
+SHORTEST_S, LONGEST_S = 600, 366 * 12 * DAY_S
+"""That is shown at once."""
+
+LAST_S = 253_402_300_799
+"""The last second that a calendar has: what somebody's clock said may lie there."""
+
+STEPS = (("day", 1), ("week", 7), ("month", 30), ("quarter", 91), ("year", 365))
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """Something to look at and to follow: where it lies, what it is, what hovering says, where it leads."""
+
+    x: float
+    width: float
+    kind: str
+    title: str
+    href: str
+
+
+class Lane(msgspec.Struct, frozen=True):
+    """What happened in one project. Arcs lead from where an error was first seen to where what mends it was used."""
+
+    project: str
+    sessions: int
+    work: list[Mark]
+    arcs: list[Mark]
+    flags: list[Mark]
+
+
+class Timeline(msgspec.Struct, frozen=True):
+    """Lanes, the dates below them, and the ways to look at another time, each a label and a query."""
+
+    since: int
+    before: int
+    """In seconds since 1970."""
+    lanes: list[Lane]
+    hidden: int
+    ticks: list[str]
+    ways: list[tuple[str, str]]
+
+
+def timeline(found: Activity) -> Timeline:
+    """What is drawn of an answer."""
+    spans: dict[str, list[WorkSpan]] = defaultdict(list)
+    for span in found.spans:
+        spans[span.project].append(span)
+    fixes: dict[str, list[FixedError]] = defaultdict(list)
+    for fix in found.fixes:
+        fixes[fix.project].append(fix)
+    claims: dict[str, list[LearntClaim]] = defaultdict(list)
+    for claim in found.claims:
+        claims[claim.project].append(claim)
+    at = _Scale(found.since, found.before)
+    names = sorted(spans, key=lambda name: (-sum(span.prompts for span in spans[name]), name))
+    lanes = [
+        Lane(
+            project=name,
+            sessions=sum(span.sessions for span in spans[name]),
+            work=[mark for span in spans[name] for mark in _work(span, at)],
+            arcs=[_arc(fix, at) for fix in fixes[name]],
+            flags=[_flag(claim, at) for claim in claims[name]],
+        )
+        for name in names[:MOST_LANES]
+    ]
+    return Timeline(
+        since=_seconds(found.since),
+        before=_seconds(found.before),
+        lanes=lanes,
+        hidden=len(names) - len(lanes),
+        ticks=_ticks(found.since, found.before),
+        ways=list(_ways(found.since, found.before)),
+    )
+
+
+class _Scale:
+    def __init__(self, since: datetime, before: datetime) -> None:
+        self._since = since
+        self._whole = max((before - since).total_seconds(), 1.0)
+
+    def __call__(self, at: datetime) -> float:
+        return round(min(max((at - self._since).total_seconds() / self._whole, 0.0), 1.0) * WIDTH, 1)
+
+
+def _work(span: WorkSpan, at: _Scale) -> Iterable[Mark]:
+    x = min(at(span.started_at), WIDTH - NARROWEST)
+    width = round(max(at(span.last_at) - x, NARROWEST), 1)
+    if span.session:
+        href, what = f"/sessions/{quote(span.session, safe='')}", one_line(span.title, 120) or "a session"
+    else:
+        href = _query(_seconds(span.started_at) - 300, _seconds(span.last_at) + 300)
+        what = f"{span.sessions} sessions"
+    said = (
+        f"{what} · {span.started_at:%-d %b %Y %H:%M} · {span.prompts} prompts, {span.errors} errors, {span.fixes} fixed"
+    )
+    yield Mark(x, width, "work", said, href)
+    if span.errors:
+        yield Mark(x, width, "fixed" if span.fixes >= span.errors else "error", said, href)
+
+
+def _arc(fix: FixedError, at: _Scale) -> Mark:
+    x = at(fix.first_seen)
+    said = f"{one_line(fix.message, 120)} · fixed: {one_line(fix.fix, 160)}"
+    return Mark(x, round(max(at(fix.fixed_at) - x, NARROWEST), 1), "arc", said, f"/things/{fix.id}")
+
+
+def _flag(claim: LearntClaim, at: _Scale) -> Mark:
+    return Mark(at(claim.at), 0.0, "flag", f"learnt: {one_line(claim.text, 160)}", f"/things/{claim.id}")
+
+
+def _ticks(since: datetime, before: datetime) -> list[str]:
+    apart = (before - since) / (TICKS - 1)
+    form = "%-d %b %Y" if apart > timedelta(days=2) else "%-d %b %H:%M"
+    return [f"{at:{form}}" for at in (*(since + apart * n for n in range(TICKS - 1)), before)]
+
+
+def _ways(since: datetime, before: datetime) -> Iterable[tuple[str, str]]:
+    begin, end = _seconds(since), _seconds(before)
+    whole, middle = max(end - begin, 1), (begin + end) // 2
+    yield "earlier", _query(begin - whole // 2, end - whole // 2)
+    yield "later", _query(begin + whole // 2, end + whole // 2)
+    if whole // 2 >= SHORTEST_S:
+        yield "closer", _query(middle - whole // 4, middle + whole // 4)
+    if whole * 2 <= LONGEST_S:
+        yield "wider", _query(middle - whole, middle + whole)
+    for name, days in STEPS:
+        yield name, _query(end - days * DAY_S, end)
+
+
+def _query(since: int, before: int) -> str:
+    return f"?since={max(since, 0)}&before={min(max(before, 0) + 1, LAST_S)}"
+
+
+def _seconds(at: datetime) -> int:
+    return max(int(at.timestamp()), 0)
