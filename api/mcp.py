@@ -6,13 +6,15 @@ what was remembered, never as an instruction. The server keeps no state: each ca
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import sys
 import uuid
 from collections.abc import Callable
 from contextvars import ContextVar
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal, TypedDict
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -26,6 +28,7 @@ from memctl.api.reading.learnt import StrategyItem
 from memctl.api.reading.records import Context, CoreSectionItem, EpisodeItem, KnowledgeItem
 from memctl.api.reading.views import BugHit, Found
 from memctl.domain.events.recalls import quoted
+from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
 
 if TYPE_CHECKING:
@@ -66,6 +69,9 @@ Location = Annotated[
 Section = Annotated[
     str, Field(min_length=1, max_length=40, description="`persona`, or one of your own; `human` is read.")
 ]
+
+_SURROGATE = patterns.compile(rb"\\u[dD][89a-fA-F]")
+"""How JSON writes half a surrogate pair."""
 
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
@@ -266,6 +272,40 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
 
     adds(forget)
     return mcp
+
+
+class _Lines(io.RawIOBase):
+    """A client's messages, each with U+FFFD for a half of a surrogate pair: the SDK would answer such a call never."""
+
+    def __init__(self, lines: BinaryIO) -> None:
+        self._lines = lines
+        self._left = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        line = self._left or _mended(self._lines.readline())
+        given = line[: len(buffer)]
+        self._left = line[len(given) :]
+        buffer[: len(given)] = given
+        return len(given)
+
+
+def _mended(line: bytes) -> bytes:
+    if _SURROGATE.search(line) is None:
+        return line
+    try:
+        text = json.dumps(json.loads(line), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return line
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode() + b"\n"
+
+
+def serve_stdio(served: MCPServer) -> None:
+    """Serve over standard input and output, until the client closes them."""
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(_Lines(sys.stdin.buffer)))
+    served.run("stdio")
 
 
 def serve_http(settings: Settings, port: int) -> None:

@@ -13,6 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,20 @@ from events import prompt
 from vector_server import die_with_parent
 
 from memctl.api.checks import backups
+from memctl.api.erasure import scope
+from memctl.api.reading.caller import OWNER
+from memctl.api.reading.reader import reader_of
+from memctl.api.write import importing
 from memctl.api.write import ingest as ingesting
 from memctl.api.write.ingest_writer import IngestWriter
-from memctl.infra.backup import archive
+from memctl.infra.backup import archive, copies
 from memctl.infra.database import connect
 from memctl.infra.log.append import append
 from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors import store
+from memctl.workers.erasure import forgetting, retention
 from memctl.workers.folding.drain import Drainer
 from memctl.workers.rebuild import replay as replaying
 from memctl.workers.vectors.outbox_publisher import DriftScan, OutboxPublisher, drop_leftovers, switched
@@ -40,6 +46,9 @@ Act = Callable[[str], None]
 """What a process does to the database under a URL: one of the functions below."""
 
 EXAMPLE = Path(__file__).parents[1] / "infra" / "example" / "session.jsonl"
+STORE, _STATEMENTS = "store.jsonl", "statements"
+NEVER = 1 << 40
+"""More statements than anything takes."""
 FEW = [prompt(number) for number in range(3)]
 
 
@@ -91,11 +100,45 @@ def restore(url: str) -> None:
         backups.restore(settings, connection, backups.newest(settings))
 
 
+def back_up(url: str) -> None:
+    with connect(url) as connection:
+        copies.backup(load_settings(database_url=url), connection)
+
+
+def forget(url: str) -> None:
+    """The session `workshop-0`, under a key: asked again, it is gone on with."""
+    with connect(url) as connection:
+        reader = reader_of(connection, "default", OWNER)
+        planned = partial(scope.plan, reader, session="workshop-0")
+        forgetting.forget_once(load_settings(database_url=url), connection, 1, "a-key", b"it", planned, None)
+
+
+def prune(url: str) -> None:
+    """What is older than ten days, likewise."""
+    with connect(url) as connection:
+        retention.prune_once(load_settings(database_url=url), connection, 1, "a-key", 10, None)
+
+
+def import_store(url: str) -> None:
+    """The store in the data directory."""
+    settings = load_settings(database_url=url)
+    ingesting.BATCH = 12
+    with IngestWriter(settings) as intake:
+        importing.import_stores(intake, [settings.data_dir / STORE])
+
+
 class Mortals:
     """Starts such processes, one at a time."""
 
-    def __init__(self, parent: subprocess.Popen[str]) -> None:
+    def __init__(self, parent: subprocess.Popen[str], folder: Path) -> None:
         self._parent = parent
+        self.folder = folder
+        """Their data directory."""
+
+    def statements(self, act: Act, url: str) -> int:
+        """Run `act` to its end: how many statements that took."""
+        assert not self.dies(act, url, NEVER)
+        return int((self.folder / _STATEMENTS).read_text())
 
     def dies(self, act: Act, url: str, after: int) -> bool:
         """Run `act` and kill it after that many statements (0: before the first); False where it ended before."""
@@ -134,7 +177,7 @@ def mortals(folder: Path) -> Iterator[Mortals]:
         preexec_fn=die_with_parent,
     )
     try:
-        yield Mortals(parent)
+        yield Mortals(parent, folder)
     finally:
         parent.kill()
         parent.wait()
@@ -181,6 +224,7 @@ def _live(act: str, url: str, after: int, how: int) -> None:
     except BaseException:
         traceback.print_exc()
         os._exit(1)
+    Path(os.environ["MEMCTL_DATA_DIR"], _STATEMENTS).write_text(str(answered))
     os._exit(0)
 
 

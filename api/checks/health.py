@@ -111,6 +111,8 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     behind: Behind | None = None
     servers: Servers = Servers()
     processors: tuple[processor_work.WorkState, ...] = ()
+    held: tuple[processor_work.Held, ...] = ()
+    """Places that consolidation holds back."""
     replay: RebuildProgress | None = None
     """The one that is under way."""
     ended: RebuildProgress | None = None
@@ -230,6 +232,11 @@ def _troubles(found: Health) -> Iterator[Trouble]:
             kind="replay", what=f"the last replay {how}{found.ended.message}",
             since=found.ended.ended_at.isoformat() if found.ended.ended_at else "", do="see: memctl replay --status",
         )  # fmt: skip
+    for held in found.held:
+        yield Trouble(
+            kind="processor", what=f"consolidation of {held.place} waits: it would change {held.changed:,} of"
+            f" {held.of:,} memories at once", do="see `memctl consolidate --preview`; to allow it, add `--force`",
+        )  # fmt: skip
     for each in found.processors:
         if each.given_up:
             yield Trouble(
@@ -305,6 +312,7 @@ def health(reader: Reader, servers: Servers = Servers()) -> Health:  # noqa: B00
         behind=_behind(reader, found.last_position),
         servers=servers,
         processors=tuple(processor_work.standings(reader.connection, reader.space_id)),
+        held=tuple(processor_work.held_back(reader.connection, reader.live, reader.space_id)),
         replay=next((each for each in replays if each.status == "running"), None),
         ended=last_replay(reader),
         sizes=stats.sizes(reader),

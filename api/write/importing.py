@@ -20,6 +20,9 @@ EXAMPLES = 3
 MOST_COMPARED = 1_000_000
 """Events that a dry run compares with each other; what comes behind them counts as new unless it is one of them."""
 
+MOST_BAD = 10_000
+"""Rows that cannot be read of a store of which most cannot: what comes behind them is not read."""
+
 
 def stores(paths: Iterable[Path]) -> list[Path]:
     """The files that are to be read. Raises: NotALegacyStore."""
@@ -67,14 +70,26 @@ def account_of(paths: Sequence[Path]) -> tuple[Account, list[str]]:
 def _rows(paths: Sequence[Path]) -> Iterator[tuple[Path, Parsed]]:
     for path in paths:
         try:
-            for row in rows_in_isolation(path):
-                yield path, _parsed(row)
+            yield from ((path, parsed) for parsed in _rows_of(path))
         except NotALegacyStore:
             if len(paths) == 1:
                 raise
             yield path, Parsed(1, 0, 0, True, "ignored", kind="not a store")
         except OSError as problem:
             yield path, Parsed(0, 0, 0, True, "bad", why=problem.strerror or type(problem).__name__)
+
+
+def _rows_of(path: Path) -> Iterator[Parsed]:
+    bad, first = 0, ""
+    for rows, row in enumerate(rows_in_isolation(path), 1):
+        parsed = _parsed(row)
+        if parsed.outcome == "bad":
+            bad += 1
+            first = first or f"row {parsed.number}, {parsed.why}"
+        if bad >= MOST_BAD and 2 * bad > rows:
+            why = f"{bad:,} of its first {rows:,} rows cannot be read (first {first}), so no more were tried"
+            raise NotALegacyStore(path=str(path), why=f"{why}; take the bad ones out, and import it again")
+        yield parsed
 
 
 def _parsed(row: Row) -> Parsed:

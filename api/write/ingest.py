@@ -27,8 +27,8 @@ from memctl.infra.transcripts.sniff import sniff_head
 
 log = logging.getLogger("memctl.ingest")
 
-BATCH = 2000
-"""Events committed at once."""
+BATCH = 1000
+"""Events committed at once: what others append meanwhile is folded behind them."""
 
 BATCH_BYTES = 8 * 1024 * 1024
 """A batch is committed early once its lines hold this much, so memory stays flat."""

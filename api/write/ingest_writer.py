@@ -15,6 +15,7 @@ from psycopg import errors
 from memctl.api.write.identify import Identifier
 from memctl.domain.events.event import NewEvent
 from memctl.domain.support.errors import MemctlError
+from memctl.infra.backpressure import Backpressure
 from memctl.infra.database import DatabaseUnavailable, connect, outages, past_deadlocks
 from memctl.infra.endpoints import NotRunning
 from memctl.infra.event_writer import EventWriter
@@ -100,6 +101,7 @@ class IngestWriter(EventWriter):
                 super().__init__(connection, settings)
                 generations.ensure_live(connection, settings.stage1_shards)
             self._identifier = Identifier() if identify else None
+            self._backpressure = Backpressure(connection)
         except BaseException:
             connection.close()
             raise
@@ -132,10 +134,12 @@ class IngestWriter(EventWriter):
     def write_rest(self, prepared: Prepared, reached: Mapping[Path, Checkpoint] | None = None) -> Recorded:
         """As `write`, but events that Postgres refuses are left out and reported.
 
-        The others are then appended in several transactions, and `reached` is noted with the last. Raises:
+        The others are then appended in several transactions, and `reached` is noted with the last. On this machine
+        many events wait until those before them are folded (`memctl.infra.backpressure`). Raises:
         DatabaseUnavailable; then some may have been appended, and nothing is noted as reached.
         """
-        appended, refused = self._append_rest(prepared.events, reached or {})
+        with outages(), self._backpressure.room(len(prepared.events) if self._identifier is not None else 0):
+            appended, refused = self._append_rest(prepared.events, reached or {})
         return self._recorded(prepared, appended, refused)
 
     def _recorded(self, prepared: Prepared, appended: Sequence[Appended], refused: dict[int, str]) -> Recorded:

@@ -31,6 +31,9 @@ SOON_S = 0.2
 SETTLED_S = 3.0
 """After this time a client has written what belongs to a hook."""
 
+TURN_S = 2.0
+"""How long one file is read while others wait; then it is their turn."""
+
 AGAIN_S, MOST_AGAIN_S = 1.0, 60.0
 """Between attempts at what could not be kept for now: the first, doubled up to the second."""
 
@@ -55,6 +58,8 @@ class TranscriptReader(threading.Thread):
         """A heap: when, which file, and whether its neighbours are to be read, too."""
         self._stopping = False
         self._intake: Recording | None = None
+        self._turn_ends: float | None = None
+        """Of the file at hand, from its first new line on: each turn gets on, however long it takes to get there."""
         self._pause = 0.0
         """How long nothing is tried after what could not be kept; 0 while all is."""
         self._not_before = 0.0
@@ -84,6 +89,9 @@ class TranscriptReader(threading.Thread):
             try:
                 self._read(Path(path), neighbours)
                 self._pause = 0.0
+            except TurnOver:
+                with self._changed:
+                    heapq.heappush(self._due, (time.monotonic(), path, neighbours))
             except Stopped:
                 break
             except OUTAGES as problem:
@@ -126,6 +134,7 @@ class TranscriptReader(threading.Thread):
         policy = CapturePolicy(self._settings)
         # `Path.is_file` raises over a name that is too long, or a folder that is not ours to look into.
         files = [each for each in paths if os.path.isfile(each)]
+        self._turn_ends = None
         account = ingest(self._intake, files, progress=self._go_on, policy=policy)
         for bad in account.bad:
             log.warning("line %d of transcript %s: %s", bad.line, Path(bad.file).name, bad.why)
@@ -133,12 +142,22 @@ class TranscriptReader(threading.Thread):
     def _go_on(self, path: Path, size: int) -> None:
         if self._stopping:
             raise Stopped
+        now = time.monotonic()
+        if self._turn_ends is None:
+            self._turn_ends = now + TURN_S
+        # A document is read whole or not at all.
+        if now > self._turn_ends and path.suffix == SUFFIX and self._due and self._due[0][0] <= now:
+            raise TurnOver
 
     def _drop_intake(self) -> None:
         if self._intake is not None:
             with contextlib.suppress(Exception):
                 self._intake.close()
             self._intake = None
+
+
+class TurnOver(Exception):
+    """Other files wait. This one is read on from here afterwards."""
 
 
 class Stopped(Exception):

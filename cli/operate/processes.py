@@ -115,13 +115,13 @@ def mcp(http: bool, port: int) -> None:
     memctl mcp --http --port 8765
     """
     from memctl.api.client import Client
-    from memctl.api.mcp import serve_http, server
+    from memctl.api.mcp import serve_http, serve_stdio, server
     from memctl.infra.settings import load_settings
 
     if http:
         serve_http(_settings(), port)
     else:
-        server(lambda: Client.of(load_settings())).run("stdio")
+        serve_stdio(server(lambda: Client.of(load_settings())))
 
 
 @click.command()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--preview", is_flag=True, help="Say what would be recorded, and record nothing.")
-@click.option("--force", is_flag=True, help="However many memories it changes at once.")
+@click.option("--force", is_flag=True, help="However many memories of a place it changes at once.")
 @click.option("--undo", metavar="ID", help="Take a change back; its memories stand as they did before.")
 @click.option("--log", "log_", is_flag=True, help="What was changed so far, newest first.")
 @click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True, help="With --log: most items.")
@@ -46,6 +46,8 @@ def consolidate(preview: bool, force: bool, undo: str | None, log_: bool, limit:
     if log_:
         _log(limit, as_json)
         return
+    import msgspec
+
     from memctl.workers.processors import consolidator
 
     with _context() as context:
@@ -55,13 +57,19 @@ def consolidate(preview: bool, force: bool, undo: str | None, log_: bool, limit:
             plan, recorded = consolidator.consolidate(context, force=force)
             if recorded:
                 context.writer.wake()
+    changes, held = (plan.changes, []) if preview or force else (plan.passed, plan.held)
     if as_json:
-        print_json({"memories": plan.of, "changed": plan.changed, "changes": [_shown(each) for each in plan.changes]})
-        return
-    for change in plan.changes:
-        print_lines(f"{_verb(change)}: {' | '.join(line(title)[:60] for title in change.titles)}")
-    verb = "would be recorded" if preview else "recorded"
-    notice(f"{len(plan.changes)} changes of {plan.of:,} memories {verb}")
+        shown = [_shown(each) for each in changes]
+        waiting = [msgspec.to_builtins(each) for each in plan.held]
+        print_json({"memories": plan.of, "changed": plan.changed, "changes": shown, "held": waiting})
+    else:
+        for change in changes:
+            print_lines(f"{_verb(change)}: {' | '.join(line(title)[:60] for title in change.titles)}")
+        verb = "would be recorded" if preview else "recorded"
+        notice(f"{len(changes)} changes of {plan.of:,} memories {verb}")
+    if held:
+        place = held[0].place or "what is of no project"
+        raise consolidator.TooManyChanges(place=place, changed=held[0].changed, of=held[0].of)
 
 
 def _shown(change: Change) -> dict[str, Json]:

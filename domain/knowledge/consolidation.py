@@ -53,7 +53,7 @@ MOST_MERGED = 16
 """Memories that one event merges."""
 
 LARGEST_SHARE, ALWAYS = 0.1, 10
-"""A round that would change more than this share of the memories, and more than so many, stops and asks."""
+"""A place in which a round would change more than this share of the memories, and more than so many, waits."""
 
 
 class Member(msgspec.Struct, frozen=True, array_like=True):
@@ -262,5 +262,5 @@ def judge(
 
 
 def too_many(changed: int, of: int) -> bool:
-    """Whether a round changes more at once than anybody would believe."""
+    """Whether a round changes more of one place at once than anybody would believe."""
     return changed > max(ALWAYS, of * LARGEST_SHARE)

@@ -7,13 +7,18 @@ and what was recorded before is recorded once.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, NewType
+from uuid import UUID
 
 import msgspec
 
+from memctl.domain.events.event import derived_id
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection
+from memctl.infra.readmodels.generations import Live
+from memctl.infra.readmodels.known_projects import known_projects
 
 LEASE = timedelta(minutes=10)
 """How long one piece of work may take before another may take it up."""
@@ -23,6 +28,12 @@ PAUSES = tuple(timedelta(minutes=minutes) for minutes in (1, 10, 100, 360))
 
 MOST_ATTEMPTS = len(PAUSES) + 1
 """One behind each pause, and the first."""
+
+CONSOLIDATOR, ROUND = "consolidator", "memories"
+"""The processor that consolidates, and what its rounds are noted under."""
+
+MOST_HELD = 20
+"""Places held back that are noted, those with the most changes."""
 
 Epoch = NewType("Epoch", int)
 
@@ -43,6 +54,14 @@ class WorkState(msgspec.Struct, frozen=True, kw_only=True):
     failed: int = 0
     given_up: int = 0
     seconds_ago: float | None = None
+
+
+class Held(msgspec.Struct, frozen=True):
+    """A place of which more would change at once than anybody would believe: none of it is recorded, all else is."""
+
+    place: str
+    changed: int
+    of: int
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,6 +166,34 @@ def state_of(connection: Connection, space_id: int, processor: str, subject: str
         [space_id, processor, subject],
     ).fetchone()
     return {} if row is None else dict(json.loads(row[0]))
+
+
+def remember(connection: Connection, space_id: int, processor: str, subject: str, state: dict[str, Any]) -> None:
+    """Replace a part of what the last work on a subject left, where there was any."""
+    connection.execute(
+        "UPDATE memctl.processing SET state = state || %s::jsonb WHERE (space_id, processor, subject) = (%s, %s, %s)",
+        [json.dumps(state), space_id, processor, subject],
+    )
+
+
+def held_state(held: Sequence[Held]) -> dict[str, Any]:
+    """What consolidation holds back, as it is noted. Forgetting does not look there, so no place is named."""
+    return {"held": {str(place_key(each.place)): (each.changed, each.of) for each in held[:MOST_HELD]}}
+
+
+def held_back(connection: Connection, live: Live, space_id: int) -> list[Held]:
+    """What the last round held back, each by its project's name."""
+    noted = state_of(connection, space_id, CONSOLIDATOR, ROUND).get("held", {})
+    if not noted:
+        return []
+    names = {str(place_key(each.anchor)): each.name for each in known_projects(connection, live, space_id).all}
+    names[str(place_key(""))] = "what is of no project"
+    return [Held(names.get(place, "a project"), *counts) for place, counts in noted.items()]
+
+
+def place_key(place: str) -> UUID:
+    """What stands for a place where its name may not stand."""
+    return derived_id(f"place:{place}")
 
 
 def standings(connection: Connection, space_id: int) -> list[WorkState]:

@@ -8,6 +8,7 @@ events under equal dedupe keys.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -27,8 +28,8 @@ from memctl.infra.transcripts.formats import BOM, Document, Format, Unfinished, 
 MAX_LINE = 64 * 1024 * 1024
 """Bytes of the longest line that is parsed. Longer ones are passed over without being loaded, and count as bad."""
 
-MAX_PASSED_OVER = 1024 * 1024 * 1024
-"""Bytes of a line that is passed over. What lies behind a longer one, as behind a hole of a terabyte, is not read."""
+_STEP = 1 << 20
+"""Bytes of a line that is passed over which are read at once."""
 
 _MAX_TORN = 8 * 1024 * 1024
 _MAX_RECOVERIES = 32
@@ -225,15 +226,28 @@ def raw_lines(
         kept: bytes | None = data[:-1] if whole else data
         if len(data) > limit + 1 and not whole:
             kept = None
-            last = min(until, offset + MAX_PASSED_OVER)
-            while not whole and (data := file.readline(max(0, min(1 << 20, last - end)))):
+            while not whole and (data := file.readline(max(0, min(_STEP, until - end)))):
                 end += len(data)
                 trail.add(data, end)
                 whole = data.endswith(b"\n")
+                if len(data) == _STEP and not data.strip(b"\0"):
+                    end = _behind_hole(file, end, until)
         yield RawLine(number, offset, end, kept, whole)
-        if end - offset >= MAX_PASSED_OVER and not whole:
-            return
         offset = end
+
+
+def _behind_hole(file: BinaryIO, at: int, until: int) -> int:
+    """Where to read on in a line of which the last bytes were zeros: of a hole, which may be a terabyte, its end alone
+    is read."""
+    try:
+        before = os.lseek(file.fileno(), 0, os.SEEK_CUR)
+        data = os.lseek(file.fileno(), at, os.SEEK_DATA)
+        os.lseek(file.fileno(), before, os.SEEK_SET)  # where its buffer ends
+    except OSError as problem:
+        if problem.errno != errno.ENXIO:  # no file of a disk, or one that knows no holes
+            return at
+        data = until
+    return file.seek(max(at, min(data, until) - 2 * _EDGE))
 
 
 def parse_lines(lines: Iterable[RawLine], format: Format, wanted_from: int = 0) -> Iterator[Parsed]:
@@ -286,7 +300,7 @@ def _parse(line: RawLine, format: Format) -> Parsed:
     at = (line.number, line.offset, line.end, line.whole)
     data = line.data.removeprefix(BOM) if line.data is not None and line.number == 1 else line.data
     if data is None:
-        if not line.whole and line.end - line.offset < MAX_PASSED_OVER:
+        if not line.whole:
             return Parsed(*at, "incomplete")
         return Parsed(*at, "bad", why=f"line of {line.end - line.offset} bytes is longer than {MAX_LINE}")
     if not data or data.isspace():

@@ -497,6 +497,31 @@ def test_a_name_that_no_file_can_have_puts_off_no_transcript(
     assert [record for record in caplog.records if record.levelname == "WARNING"] == []
 
 
+def test_a_long_transcript_lets_others_have_their_turn(
+    settings: Settings, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"SOON_S": 0.01, "SETTLED_S": 600.0, "TURN_S": 0.05}.items():
+        monkeypatch.setattr(transcripts, name, value)
+    long, short = tmp_path / "long.jsonl", tmp_path / "short.jsonl"
+    line = {"type": "user", "cwd": "/x", "timestamp": "2026-01-02T03:04:05.000Z"}
+    said = {"role": "user", "content": "please mend the parser of ledgers"}
+    for path, count in ((long, 3_000), (short, 3)):
+        lines = ({**line, "uuid": f"{path.stem}{n}", "sessionId": path.stem, "message": said} for n in range(count))
+        path.write_text("".join(json.dumps(each) + "\n" for each in lines))
+    reader = transcripts.TranscriptReader(settings)
+    reader.read(str(long))
+    reader.read(str(short))
+    reader.start()
+    try:
+        until(lambda: of_session(database_url, "long") == 3_000 and of_session(database_url, "short") == 3)
+    finally:
+        reader.stop()
+        reader.join(30)
+    with psycopg.connect(database_url) as connection:
+        query = "SELECT max(position) < (SELECT max(position) FROM memctl.events WHERE session_id = 'long')"
+        assert connection.execute(f"{query} FROM memctl.events WHERE session_id = 'short'").fetchone() == (True,)
+
+
 def known_files(database_url: str) -> int:
     with psycopg.connect(database_url) as connection:
         row = connection.execute("SELECT count(*) FROM memctl.checkpoints").fetchone()

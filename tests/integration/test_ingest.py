@@ -462,3 +462,21 @@ def test_a_store_is_imported_once(intake: IngestWriter, database_url: str, tmp_p
     again = import_stores(intake, [path])
     assert (again.new, again.duplicate) == (0, 2)
     assert folded(intake, database_url) == before
+
+
+def test_a_line_of_a_hole_of_a_terabyte_is_passed_over_and_what_follows_is_read(
+    intake: IngestWriter, tmp_path: Path
+) -> None:
+    line = EXAMPLE.read_bytes().splitlines(keepends=True)[0]
+    count = len(EXAMPLE.read_bytes().splitlines())
+    file = tmp_path / "sparse.jsonl"
+    with file.open("wb") as made:
+        made.write(EXAMPLE.read_bytes() + b'{"a')
+        made.seek(1 << 40)
+        made.write(b'"}\n' + line.replace(b"3f6f1d52", b"77777777"))
+    account = ingest(intake, [file])
+    assert count + 1 in [bad.line for bad in account.bad]
+    assert account.lines == count + 2
+    with file.open("ab") as made:
+        made.write(line.replace(b"3f6f1d52", b"88888888"))
+    assert ingest(intake, [file]).lines == 1, "it is read on from where it was left"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
@@ -19,7 +21,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from unit.test_learning import EPISODE, WORK, of
-from waiting import until
+from waiting import PATIENCE_S, until
 
 from memctl.api.mcp import _caller
 from memctl.domain.events.facts import Lesson
@@ -161,6 +163,32 @@ def test_what_goes_wrong_is_said_with_what_to_do(api: Api) -> None:
             assert (await client.call_tool("search", arguments)).is_error
 
     over_stdio(api, talk)
+
+
+def test_half_a_surrogate_pair_is_answered_as_any_text(api: Api) -> None:
+    begin = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    odd = {"name": "search", "arguments": {"query": "carts \ud83d \U0001f600"}}
+    messages: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": begin},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": odd},
+        {"id": 3, "method": "tools/call", "params": {"name": "get", "arguments": {"id": "nothing-\udc00"}}},
+    ]
+    with subprocess.Popen(
+        [sys.executable, "-m", "memctl.cli", "mcp"], env=api.environment, cwd=api.log.parent,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        ends = threading.Timer(PATIENCE_S, process.kill)
+        ends.start()
+        for message in messages:
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        answers = {answer["id"]: answer["result"] for answer in map(json.loads, itertools.islice(process.stdout, 3))}
+        process.stdin.close()
+        ends.cancel()
+    assert not answers[2]["isError"]
+    assert "nothing-\ufffd" in answers[3]["content"][0]["text"]
 
 
 @pytest.fixture

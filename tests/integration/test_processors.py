@@ -15,6 +15,7 @@ from histories import digests, drained, example
 from msgspec.structs import replace
 from unit.test_learning import of
 
+from memctl.api.checks.health import health
 from memctl.api.erasure import scope as forget
 from memctl.api.queries import learning
 from memctl.api.queries.memories import memories
@@ -37,7 +38,7 @@ from memctl.infra.readmodels import generations
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels.processor_work import WorkLost
 from memctl.infra.settings import Settings, load_settings
-from memctl.workers.processors.consolidator import Consolidator, Overtaken, TooManyChanges, consolidate, plan
+from memctl.workers.processors.consolidator import Consolidator, Overtaken, consolidate, plan
 from memctl.workers.processors.reflector import Reflector
 from memctl.workers.processors.runner import Failed, Outcome, ProcessorContext, ProcessorLoop, Work, process
 from memctl.workers.processors.staleness import StalenessChecker
@@ -155,11 +156,28 @@ def test_a_merge_holds_no_longer_once_a_text_has_changed(desk: ProcessorContext)
     assert told(desk.connection) == {kept, merged.upper()}
 
 
-def test_a_round_that_would_change_too_much_records_nothing(desk: ProcessorContext) -> None:
-    filled(desk, *(noted(f"{NOTE}, says {word}", n) for n, word in enumerate(PEOPLE)))
-    with pytest.raises(TooManyChanges):
-        consolidate(desk, force=False)
+def flood() -> list[NewEvent]:
+    """A place where too much would change at once."""
+    there = replace(prompt(1, session="flood"), location="/home/dana/flood")
+    notes = [noted(f"{NOTE}, says {word}", n + 50) for n, word in enumerate(PEOPLE)]
+    return [there, *(replace(each, location=there.location) for each in notes)]
+
+
+def test_a_place_that_floods_waits_and_all_others_go_on(desk: ProcessorContext) -> None:
+    filled(desk, *example(), noted(NOTE, 1), noted(AGAIN, 2), *flood())
+    process(desk, Consolidator())
+    filled(desk)
+    (merge,) = consolidation(reader_of(desk.connection, "default", OWNER)).items
+    assert len(merge.memories) == 2
+    (held,) = health(reader_of(desk.connection, "default", OWNER)).held
+    assert (held.place, held.changed) == ("flood", 11)
+    stored = desk.connection.execute("SELECT state::text FROM memctl.processing").fetchall()
+    assert "flood" not in str(stored), "forgetting does not look there"
+
+    found, recorded = consolidate(desk, force=False)
+    assert (len(found.held), recorded) == (1, [])
     assert consolidate(desk, force=True)[1]
+    assert health(reader_of(desk.connection, "default", OWNER)).held == ()
 
 
 def test_what_is_forgotten_takes_its_merge_along(desk: ProcessorContext) -> None:
@@ -452,15 +470,20 @@ def test_the_schedule_finds_a_round_due_after_tasks_or_hours(desk: ProcessorCont
     assert list(Consolidator().find(desk)) == []
 
 
+class Failing(Consolidator):
+    def run(self, context: ProcessorContext, work: Work, attempt: int) -> Outcome:
+        raise Failed("a reason")
+
+
 def test_a_round_that_failed_changes_nothing_and_is_due_again(desk: ProcessorContext) -> None:
-    filled(desk, *example(), *(noted(f"{NOTE}, says {word}", n) for n, word in enumerate(PEOPLE)))
+    filled(desk, *example(), noted(NOTE, 1), noted(AGAIN, 2))
     before = told(desk.connection)
-    assert process(desk, Consolidator()) == 0
+    assert process(desk, Failing()) == 0
     filled(desk)
     assert told(desk.connection) == before
-    assert process(desk, Consolidator(force=True)) == 0, "it waits before it tries again"
+    assert process(desk, Consolidator()) == 0, "it waits before it tries again"
     due_again(desk.connection)
-    assert process(desk, Consolidator(force=True)) > 0
+    assert process(desk, Consolidator()) > 0
     assert list(Consolidator().find(desk)) == []
 
 

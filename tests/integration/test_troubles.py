@@ -27,6 +27,7 @@ from memctl.infra.embedded.programs import Instance
 from memctl.infra.log.append import append
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels.dead_letters import Fault, Target
+from memctl.infra.readmodels.processor_work import place_key
 from memctl.workers.folding.drain import Drainer
 
 FIRST = prompt(1)
@@ -126,6 +127,21 @@ def test_what_is_set_aside_is_named_alike_by_all(log: Connection, api: Api, data
         assert "memctl dlq retry" in said[who], who
     assert json.loads(said["readyz"])["troubles"][0]["position"] == 1
     assert 'memctl_troubles{kind="dead letter",needs="yes"} 1' in said["metrics"]
+
+
+def test_a_place_that_consolidation_holds_back_is_named_alike_by_all(log: Connection, api: Api) -> None:
+    log.execute(
+        "INSERT INTO memctl.processing (space_id, processor, subject, digest, status, state)"
+        " VALUES (1, 'consolidator', 'memories', '', 'done', %s)",
+        [json.dumps({"held": {str(place_key("")): [900, 1000], str(place_key("/gone")): [20, 30]}})],
+    )
+    said = said_by_all(api)
+    for who in ("status", "status --json", "doctor", "viewer"):
+        assert "what is of no project waits: it would change 900 of 1,000 memories at once" in said[who], who
+        assert "consolidate --preview" in said[who], who
+    assert "all is well" not in said["status"]
+    assert len(json.loads(said["readyz"])["troubles"]) == 2
+    assert 'memctl_troubles{kind="processor",needs="yes"} 2' in said["metrics"]
 
 
 def test_a_program_that_does_not_run_is_said_alike_by_all(log: Connection, api: Api, tmp_path: Path) -> None:

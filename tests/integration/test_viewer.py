@@ -16,6 +16,7 @@ from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 import httpx
+import msgspec
 import pytest
 import uvicorn
 from asked import Remembered, remembered
@@ -34,6 +35,7 @@ from memctl.api.viewer import site
 from memctl.api.viewer.sign_in import COOKIE, Browsers
 from memctl.api.write.command_handler import CommandHandler
 from memctl.api.write.remote_ingest import RemoteIngest
+from memctl.domain.events.event import YEAR_9999, Micros
 from memctl.domain.events.observations import PromptSubmitted
 from memctl.infra.database import connect
 from memctl.infra.embedders import NONE, Embedders
@@ -487,3 +489,17 @@ def test_axe_finds_nothing_on_any_page(viewer: Viewer, scheme: Literal["light", 
                 if "part=" not in path
             ]
     assert {path: violations for path, violations in found.items() if violations} == {}
+
+
+def test_a_day_that_no_calendar_has_ends_no_page(viewer: Viewer, memory: Remembered) -> None:
+    """Appended past the door, which lets no such event in. The last test here: the memory keeps it."""
+    with connect(memory.database_url) as connection:
+        for number, at in enumerate((YEAR_9999 - 1, YEAR_9999 + 2 * 31_622_400_000_000)):
+            far = observed(PromptSubmitted(line=f"far{number}", text="said in years to come"), session=f"far{number}")
+            append(connection, 1, [msgspec.structs.replace(far, occurred_at=Micros(at))])
+    drainer = Drainer(memory.database_url)
+    catch_up(drainer)
+    drainer.close()
+    with viewer.signed_in() as browser:
+        for path in PAGES:
+            assert browser.get(path).status_code == 200, path

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memctl.api.write import importing
 from memctl.api.write.importing import account_of, stores
 from memctl.api.write.ingest import MOST_BAD, MOST_KINDS, Account
 from memctl.domain.code.entities import EntityDescribed, SentimentNoted
@@ -255,6 +256,22 @@ def test_an_account_holds_so_much_of_a_store_of_millions_of_bad_rows_and_counts_
     assert len(account.bad) == MOST_BAD
     assert account.bad_lines == account.as_json()["bad_lines"] == MOST_BAD + 500
     assert account.lines == account.with_events + sum(account.ignored.values()) + account.bad_lines
+
+
+def test_a_store_of_which_most_rows_are_bad_is_read_no_further_than_so_many(tmp_path: Path) -> None:
+    store = tmp_path / "store.jsonl"
+    store.write_bytes(b"1\n" * 20_000_000)
+    began = time.process_time()
+    with pytest.raises(NotALegacyStore, match=r"10,000 of its first 10,000 rows .* take the bad ones out"):
+        account_of([store])
+    assert time.process_time() - began < 20, "of a whole reading it would be minutes"
+
+
+def test_a_store_of_which_most_rows_are_good_is_read_to_its_end(tmp_path: Path) -> None:
+    store = tmp_path / "store.jsonl"
+    good = b'{"event_type": "agent_response", "session_id": "s", "content": "", "k": 1}\n'
+    store.write_bytes((good + good + b"1\n") * (importing.MOST_BAD + 10))
+    assert account_of([store])[0].bad_lines == importing.MOST_BAD + 10
 
 
 def test_an_account_counts_kinds_beyond_its_most_together() -> None:

@@ -23,6 +23,7 @@ from psycopg import sql
 from memctl.domain.events.command import KeyReused
 from memctl.domain.events.erasure import ContentErased, NothingToForget, Scope, Tombstone, scope_tombstones
 from memctl.domain.events.event import Micros, NewEvent, Position, derived_id
+from memctl.domain.events.observations import event_id_of
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.backup.receipts import write_receipts
 from memctl.infra.database import Connection, outages
@@ -31,6 +32,7 @@ from memctl.infra.hooks.spool import Delivery, read_spooled
 from memctl.infra.log import erase
 from memctl.infra.log.erase import Receipt, SoFar
 from memctl.infra.log.mark import move_mark, position_at
+from memctl.infra.log.read import read_headers
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.redaction import redact, redactor_for
@@ -480,14 +482,18 @@ def _space_name(connection: Connection, space_id: int) -> str:
 
 
 def recorded(writer: EventWriter, receipt: UUID, scope: Scope, events: int, reason: str) -> None:
-    """Record in the log that something was erased under a receipt; twice is once."""
+    """Record in the log that something was erased under a receipt, unless whoever was at it before has recorded it: it
+    would be recorded at another time, and so be another version."""
+    key = f"erased:{receipt}"
+    if read_headers(writer.connection, writer.space_id, [event_id_of(writer.space_id, key)]):
+        return
     event = NewEvent(
         stream=f"erased/{receipt}",
         payload=ContentErased(
             receipt=receipt, scope=msgspec.structs.replace(scope, asked="", then=()), events=events, reason=reason
         ),
         occurred_at=Micros(time.time_ns() // 1000),
-        dedupe_key=f"erased:{receipt}",
+        dedupe_key=key,
         actor="user",
     )
     writer.append([event])

@@ -42,11 +42,11 @@ from memctl.infra.log import erase
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.known_projects import known_projects
+from memctl.infra.readmodels.processor_work import Held, held_state
 from memctl.projections.consolidated import Consolidated
 from memctl.projections.memory_feedback import MemoryFeedback
 from memctl.projections.memory_rows import Memory
 from memctl.workers.processors.runner import (
-    Failed,
     Outcome,
     ProcessorContext,
     Work,
@@ -71,9 +71,10 @@ BATCH = 2_000
 
 
 class TooManyChanges(MemctlError):
-    """Consolidation stopped: it would change {changed} of {of} memories at once."""
+    """{place} waits: consolidation would change {changed:,} of its {of:,} memories at once; all else is recorded."""
 
     hint = "see `memctl consolidate --preview`; `memctl consolidate --force` does it all the same"
+    place: str
     changed: int
     of: int
 
@@ -85,86 +86,105 @@ class Overtaken(MemctlError):
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """A change that is proposed: what would be recorded, of which place, on which events it rests, and the titles."""
+    """A change that is proposed: what would be recorded, where, on which events it rests, and the titles. `place` is
+    its project's anchor."""
 
     payload: Consolidating
     location: str
+    place: str
     sources: tuple[UUID, ...]
     about: tuple[str, ...]
     titles: tuple[str, ...]
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a round would record, of how many memories."""
+    """What a round would record, of how many memories by place."""
 
-    of: int
+    memories: dict[str, int]
     changes: tuple[Change, ...]
 
     @property
-    def counts(self) -> dict[str, int]:
-        """Proposed changes by their kind of event."""
-        return dict(Counter(type(change.payload).__name__ for change in self.changes))
+    def of(self) -> int:
+        return sum(self.memories.values())
 
     @property
     def changed(self) -> int:
         """Memories that would be shown otherwise than before. (Of a contradiction both sides are shown as before.)"""
-        gone = [set(touched(c.payload)[1:]) or {c.about[0]} for c in self.changes if _takes_away(c.payload)]
-        return len(set[str]().union(*gone))
+        return sum(self._changed().values())
 
+    @property
+    def held(self) -> list[Held]:
+        """Places that would change too much at once, by how much."""
+        found = [Held(place, changed, self.memories[place]) for place, changed in self._changed().items()]
+        return sorted((each for each in found if too_many(each.changed, each.of)), key=lambda h: (-h.changed, h.place))
 
-def _takes_away(payload: Consolidating) -> bool:
-    return not isinstance(payload, ContradictionFound)
+    @property
+    def passed(self) -> tuple[Change, ...]:
+        """The changes of all other places."""
+        held = {each.place for each in self.held}
+        return tuple(change for change in self.changes if change.place not in held)
+
+    def _changed(self) -> dict[str, int]:
+        gone: dict[str, set[str]] = defaultdict(set)
+        for change in self.changes:
+            if not isinstance(change.payload, ContradictionFound):
+                gone[change.place].update(touched(change.payload)[1:] or change.about[:1])
+        return {place: len(memories) for place, memories in gone.items()}
 
 
 class Consolidator:
     """Consolidates a space: every 20 tasks or 6 hours, or when asked."""
 
-    name, version = "consolidator", 1
+    name, version = processing.CONSOLIDATOR, 1
 
     def __init__(self, *, force: bool = False) -> None:
         self._force = force
 
     def find(self, context: ProcessorContext) -> Iterator[Work]:
         tasks = _tasks(context)
-        before = processing.state_of(context.connection, context.space_id, self.name, "memories")
+        before = processing.state_of(context.connection, context.space_id, self.name, processing.ROUND)
         if not before:
             due = tasks > 0
         else:
             due = tasks - before["tasks"] >= EVERY_TASKS or context.now() - before["at"] >= EVERY_US
         if due:
-            yield Work("memories", digest_of((tasks, context.now() // EVERY_US)))
+            yield Work(processing.ROUND, digest_of((tasks, context.now() // EVERY_US)))
 
     def run(self, context: ProcessorContext, work: Work, attempt: int) -> Outcome:
-        """Raises: Failed where too much would change at once; then nothing is recorded."""
         found = plan(context)
-        if not self._force and too_many(found.changed, found.of):
-            raise Failed("too many changes at once")
-        return Outcome(events(self, context, found), {"tasks": _tasks(context), "at": context.now(), **found.counts})
+        changes = found.changes if self._force else found.passed
+        state = {"tasks": _tasks(context), "at": context.now(), **held_state([] if self._force else found.held)}
+        return Outcome(events(self, context, changes), state)
 
 
 def consolidate(context: ProcessorContext, *, force: bool) -> tuple[Plan, list[Any]]:
-    """A round by hand, due or not. Raises: TooManyChanges, Overtaken."""
+    """A round by hand, due or not; without `force`, of all places but `Plan.held`. Raises: Overtaken."""
     began = erase.now(context.connection)
     found = plan(context)
-    if not force and too_many(found.changed, found.of):
-        raise TooManyChanges(changed=found.changed, of=found.of)
     with context.connection.transaction():
-        recorded = list(record(context, events(Consolidator(), context, found)))
+        recorded = list(record(context, events(Consolidator(), context, found.changes if force else found.passed)))
+        processing.remember(
+            context.connection,
+            context.space_id,
+            Consolidator.name,
+            processing.ROUND,
+            held_state([] if force else found.held),
+        )
         # Asked after the append, as of work that is found: whoever forgets waits for it.
         if erase.erasing_since(context.connection, began, context.space_id):
             raise Overtaken
     return found, recorded
 
 
-def events(processor: Consolidator, context: ProcessorContext, found: Plan) -> list[Any]:
-    """The events of a plan. What is proposed again of the same memories under the same words is the same event."""
+def events(processor: Consolidator, context: ProcessorContext, changes: Iterable[Change]) -> list[Any]:
+    """The events of changes. What is proposed again of the same memories under the same words is the same event."""
     at = context.now()
     return [
         outcome(
             processor, at, change.payload, stream=STREAM, about=change.about, location=change.location,
             sources=change.sources,
         )
-        for change in found.changes
+        for change in changes
     ]  # fmt: skip
 
 
@@ -182,13 +202,13 @@ def plan(context: ProcessorContext) -> Plan:
     signed: list[_Signed] = []
     rows: list[numpy.ndarray] = []
     prunes: list[Change] = []
-    count = 0
+    counts: Counter[str] = Counter()
     for memory in memories(context):
-        count += 1
+        counts[known.place(memory.location)] += 1
         if known.hidden(memory):
             continue
         if known.prunable(memory, context.now()):
-            prunes.append(_pruned(memory))
+            prunes.append(_pruned(memory, known.place(memory.location)))
         elif memory.kind in MERGEABLE and (words := features(memory.text)):
             group = f"{memory.kind}\n{known.place(memory.location)}"
             signed.append(_Signed(memory.id, group, known.weight(memory)))
@@ -197,7 +217,7 @@ def plan(context: ProcessorContext) -> Plan:
     for members, pairs in _batches(rows):
         changes += _judged(context, known, [signed[n] for n in members], pairs)
     injected = _injected_in_sessions(context, [change.about[0] for change in prunes])
-    return Plan(of=count, changes=(*changes, *(change for change in prunes if change.about[0] not in injected)))
+    return Plan(memories=counts, changes=(*changes, *(each for each in prunes if each.about[0] not in injected)))
 
 
 def _injected_in_sessions(context: ProcessorContext, memories: list[str]) -> frozenset[str]:
@@ -258,6 +278,7 @@ def _change(found: Judged, rows: dict[str, Memory], known: _Known) -> Change | N
     return Change(
         payload=payload,
         location=memories[0].location,
+        place=known.place(memories[0].location),
         sources=tuple(dict.fromkeys(span.event for row in memories for span in row.evidence)),
         about=(*(row.id for row in memories), *sorted({str(span.event) for row in memories for span in row.evidence})),
         titles=tuple(row.title for row in memories),
@@ -281,10 +302,11 @@ def with_all_they_took_in(
     return found
 
 
-def _pruned(memory: Memory) -> Change:
+def _pruned(memory: Memory, place: str) -> Change:
     return Change(
         payload=MemoryPruned(memory=memory.id, last_at=memory.last_at, importance=memory.importance),
         location=memory.location,
+        place=place,
         sources=tuple(dict.fromkeys(span.event for span in memory.evidence)),
         about=(memory.id, str(memory.last_at)),
         titles=(memory.title,),
