@@ -25,6 +25,7 @@ from memctl.domain.language.typed import typed_of
 from memctl.domain.retrieval.passages import MOST_TURNS, Exchange, exchange_of, likeness, passages
 from memctl.domain.support.bounded import one_line
 from memctl.domain.support.mentions import names_in, path_within
+from memctl.domain.support.provenance import Provenance
 from memctl.domain.support.text import tokens
 from memctl.projections.memory_rows import Memory
 
@@ -73,16 +74,19 @@ class Conversation(msgspec.Struct, frozen=True):
 
         Empty where nothing came of it.
         """
-        exchanges = [_volunteered(exchange_of(turn.text)) for turn in self.turns]
+        exchanges = [_volunteered(turn) for turn in self.turns]
         begun = one_line(exchanges[0].prompt, 160)
         rest = [Exchange("", exchanges[0].answer), *exchanges[1:]] if len(begun) < 160 else exchanges
         outcome = passages(rest, query, most - len(begun))
         return " … ".join(filter(None, (begun, outcome))) if outcome else ""
 
 
-def _volunteered(exchange: Exchange) -> Exchange:
+def _volunteered(turn: Memory) -> Exchange:
     """What may be given of it unasked: what the user typed, and no sentence that might be obeyed."""
-    typed, answer = typed_of(exchange.prompt).strip(), exchange.answer
+    exchange = exchange_of(turn.text)
+    # A row holds the beginning of a long prompt, and says whether any of the whole was typed.
+    pasted = turn.said_by is Provenance.USER_PASTED
+    typed, answer = "" if pasted else typed_of(exchange.prompt).strip(), exchange.answer
     return Exchange(*(" ".join(each for each in plain_sentences(side) if not commands_somebody(each))
                       if commands_somebody(side) else side for side in (typed, answer)))  # fmt: skip
 

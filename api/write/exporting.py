@@ -22,7 +22,9 @@ from memctl.api.reading.reader import reader_of
 from memctl.api.write.event_writer import IngestWriter
 from memctl.api.write.ingest import Account
 from memctl.domain.events.event import Micros, NewEvent, decode_payload
+from memctl.domain.language.notes import MemoryNoted
 from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.provenance import IMPORTED
 from memctl.infra.database import Connection, connect, outages, snapshot
 from memctl.infra.log import erase
 from memctl.infra.log.append import gone
@@ -145,11 +147,15 @@ def is_export(file: Path) -> bool:
         return False
 
 
-def import_export(intake: IngestWriter, file: Path) -> Account:
+def import_export(intake: IngestWriter, file: Path, *, mine: bool) -> Account:
     """Append what an export holds; what is there already is a duplicate, what was forgotten stays so.
 
     The file is read to its end first: one that was cut off or changed is refused. Ids of other events within a payload
-    stay as they are, which suits a space of the same number. Raises: NotAnExport, DatabaseUnavailable.
+    stay as they are, which suits a space of the same number.
+
+    Anybody can write such a file. Unless its user says that it is `mine`, it is another's memory: its sessions and
+    notes come in, as imported words. What it settles does not come in: verdicts, projects, core memory.
+    Raises: NotAnExport, DatabaseUnavailable.
     """
     account = Account(files=1)
     _check(file)
@@ -161,8 +167,18 @@ def import_export(intake: IngestWriter, file: Path) -> Account:
     for batch in _batches(file, links, account):
         kept = [event for number, _, event in batch if number not in out]
         account.forgotten += len(batch) - len(kept)
+        if not mine:
+            others = [msgspec.structs.replace(each, actor=IMPORTED) for each in kept if _is_said(each)]
+            if settled := len(kept) - len(others):
+                account.ignored["settled in another memory"] += settled
+            kept = others
         _put(intake, kept, account)
     return account
+
+
+def _is_said(event: NewEvent) -> bool:
+    """Whether an event is of a session or a note, and settles nothing."""
+    return event.stream.startswith("session/") or isinstance(event.payload, MemoryNoted)
 
 
 class _Citing(msgspec.Struct, frozen=True):

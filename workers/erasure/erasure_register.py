@@ -114,7 +114,7 @@ def what_stays(
         space = space_id if place.rule is Rule.NOTHING else None
         if table != "events" and any(sought.within(row).held for _, row in _rows(connection, table, space)):
             places.append(f"the table {table}, which {place.why}")
-    for place, file in _files(settings.data_dir):
+    for place, file in files_of(settings.data_dir):
         if place.rule is Rule.NAMED and any(sought.within(block).held for block in _blocks(file)):
             places.append(f"the file {file}, which {place.why}")
     return places
@@ -157,7 +157,7 @@ def _rows(connection: Connection, table: str, space_id: int | None) -> Iterator[
             yield id.decode(), words
 
 
-def _files(data_dir: Path) -> Iterator[tuple[Place, Path]]:
+def files_of(data_dir: Path) -> Iterator[tuple[Place, Path]]:
     """The files of a data directory that are not another program's."""
     for folder, inner, files in os.walk(data_dir):
         at = Path(folder).relative_to(data_dir)
