@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from memctl.cli.operate.keeping import opening
 
 if TYPE_CHECKING:
     from memctl.api.write.ingest import Account
@@ -17,7 +20,10 @@ if TYPE_CHECKING:
 @click.option("--mine", is_flag=True, help="The export is of your own memory: what you said in it is yours here, too.")
 @click.option("--wait", is_flag=True, help="Wait until what was imported can be searched.")
 @click.option("--json", "as_json", is_flag=True, help="Print the account as JSON.")
-def import_legacy(paths: tuple[Path, ...], dry_run: bool, mine: bool, wait: bool, as_json: bool) -> None:
+@opening
+def import_legacy(
+    paths: tuple[Path, ...], dry_run: bool, mine: bool, wait: bool, as_json: bool, identity: Path | None
+) -> None:
     """Import what `memctl export` wrote; or legacy stores: SQLite or JSON with bot_memory, collected_info and their
     like, code-memory's exports.
 
@@ -28,6 +34,17 @@ def import_legacy(paths: tuple[Path, ...], dry_run: bool, mine: bool, wait: bool
     memctl import ~/bot/memory.db --dry-run
     memctl import exported.jsonl --mine --wait
     """
+    from memctl.infra.backup.sealed import SEALED, unsealed
+    from memctl.infra.settings import load_settings
+
+    with contextlib.ExitStack() as opened:
+        if any(path.suffix == SEALED for path in paths):
+            data_dir = load_settings().data_dir
+            paths = tuple(opened.enter_context(unsealed(path, identity, data_dir)) for path in paths)
+        _import(paths, dry_run=dry_run, mine=mine, wait=wait, as_json=as_json)
+
+
+def _import(paths: tuple[Path, ...], *, dry_run: bool, mine: bool, wait: bool, as_json: bool) -> None:
     from memctl.api.write.exporting import is_export
     from memctl.api.write.importing import account_of, import_stores, stores
     from memctl.infra.hooks.speaker import in_agents_shell

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pyrage
 import pytest
 from commandline import Memctl
 from waiting import until
@@ -94,6 +95,26 @@ def test_the_receipt_names_backups_that_were_made_before(memctl: Memctl, backup:
     memctl("note", "We rely on the mk4rwp81ys quay protocol everywhere.")
     done = memctl.json("forget", "--match", "the mk4rwp81ys quay protocol", "--yes")
     assert any("backups in" in each and "made before" in each for each in done["stays"])
+
+
+def test_what_is_sealed_is_opened_by_its_key_alone(memctl: Memctl, backup: dict[str, Any], tmp_path: Path) -> None:
+    key, other = pyrage.x25519.Identity.generate(), pyrage.x25519.Identity.generate()
+    (tmp_path / "key").write_text(f"# created for a test\n{key}\n")
+    (tmp_path / "other").write_text(f"{other}\n")
+    made = memctl.json("backup", str(tmp_path / "disk"), "--to", str(key.to_public()))
+    sealed = Path(made["file"])
+    assert stat.S_IMODE(sealed.stat().st_mode) == 0o600
+    assert [each.name for each in sealed.parent.iterdir()] == [sealed.name]
+    assert sealed.read_bytes().startswith(b"age-encryption.org/v1")
+    memctl("backup", "--check", str(sealed), code=2)
+    memctl("backup", "--check", str(sealed), "--identity", str(tmp_path / "other"), code=2)
+    assert "is not opened by" in memctl.said
+    assert "sound" in memctl("backup", "--check", str(sealed), "--identity", str(tmp_path / "key"))
+    memctl("export", str(tmp_path / "log.jsonl.age"), "--to", str(key.to_public()))
+    assert KEPT.encode() not in (tmp_path / "log.jsonl.age").read_bytes()
+    memctl("import", str(tmp_path / "log.jsonl.age"), "--mine", "--identity", str(tmp_path / "key"))
+    memctl("backup", str(tmp_path), "--to", "age1nobody", code=2)
+    assert not list(memctl.data.glob("unsealed-*"))
 
 
 def test_in_an_agents_shell_and_without_a_terminal_nobody_speaks_for_the_user(memctl: Memctl) -> None:

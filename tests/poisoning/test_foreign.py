@@ -135,7 +135,7 @@ def test_a_checkout_that_was_never_met_is_given_nothing(stage: Stage, tmp_path: 
     new = pretence.make(tmp_path / "new", stage.victim)
     about = "which package is used for dates, not floats and not quartz?"
     claims = checkout_of(new)
-    if claims and (claims.remote or claims.repository or claims.borrows):
+    if claims and (claims.remote or claims.borrows or claims.repository == str(stage.victim)):
         assert OURS not in shown(stage.api, new)
     assert OURS not in "".join(unasked(stage.api, str(new), about).values())
 

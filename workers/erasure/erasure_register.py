@@ -20,6 +20,7 @@ from memctl.domain.support import patterns
 from memctl.domain.support.written_forms import WrittenForms
 from memctl.infra.backup import copies
 from memctl.infra.backup.receipts import RECEIPTS
+from memctl.infra.backup.sealed import UNSEALED
 from memctl.infra.database import Connection
 from memctl.infra.hooks.capture_policy import FILE, PASSED_FILE
 from memctl.infra.log import erase
@@ -77,6 +78,7 @@ FILES = (
     Place(rf"{FILE}|{PASSED_FILE}", Rule.NAMED, "says where memory is switched off"),
     Place(r"relay\.(json|process|sqlite3.*)", Rule.NAMED, "says what was sent"),
     Place("imports/.*", Rule.NAMED, "is being imported"),
+    Place(rf"{UNSEALED}[^/]*/.*", Rule.NAMED, "is being sealed or opened"),
     Place(r"run/.*|keys\.json|lock", Rule.NAMED, "says where programs answer"),
     Place(r"first-run.*|models/.*|[^/]*\.toml", Rule.NAMED, "belongs to the installation"),
 )
