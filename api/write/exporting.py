@@ -22,6 +22,7 @@ from memctl.api.reading.reader import reader_of
 from memctl.api.write.event_writer import IngestWriter
 from memctl.api.write.ingest import Account
 from memctl.domain.events.event import Micros, NewEvent, decode_payload
+from memctl.domain.events.observations import event_id_of
 from memctl.domain.language.notes import MemoryNoted
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.provenance import IMPORTED
@@ -168,12 +169,24 @@ def import_export(intake: IngestWriter, file: Path, *, mine: bool) -> Account:
         kept = [event for number, _, event in batch if number not in out]
         account.forgotten += len(batch) - len(kept)
         if not mine:
-            others = [msgspec.structs.replace(each, actor=IMPORTED) for each in kept if _is_said(each)]
-            if settled := len(kept) - len(others):
-                account.ignored["settled in another memory"] += settled
-            kept = others
+            kept = _of_another(intake, kept, account)
         _put(intake, kept, account)
     return account
+
+
+def _of_another(intake: IngestWriter, events: list[NewEvent], account: Account) -> list[NewEvent]:
+    """What of these comes in from another's memory, as imported. What is known here stays as it is."""
+    ids = [event_id_of(intake.space_id, each.dedupe_key) for each in events]
+    rows = intake.connection.execute(
+        "SELECT event_id FROM memctl.events WHERE space_id = %s AND event_id = ANY(%s)", [intake.space_id, ids]
+    )
+    known = {id for (id,) in rows}
+    new = [each for id, each in zip(ids, events, strict=True) if id not in known]
+    said = [msgspec.structs.replace(each, actor=IMPORTED) for each in new if _is_said(each)]
+    account.duplicate += len(events) - len(new)
+    if len(said) < len(new):
+        account.ignored["settled in another memory"] += len(new) - len(said)
+    return said
 
 
 def _is_said(event: NewEvent) -> bool:

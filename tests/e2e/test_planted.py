@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import zipfile
 from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
@@ -18,10 +19,12 @@ from urllib.parse import quote, urlencode
 import psycopg
 import pytest
 from commandline import Memctl
-from plants import IN_SESSIONS, Plant, hook, lay, phrase, plants, statement
+from plants import IN_SESSIONS, Plant, hook, lay, phrase, plants, plants_in_forms, statement
 from psycopg import sql
+from written import undone
 
 from memctl.api.client import Client, NotThere, Refused
+from memctl.domain.support.written_forms import WrittenForms
 from memctl.infra.embedded.postgres import binaries
 from memctl.projections.things import THINGS
 
@@ -242,4 +245,35 @@ def test_what_was_planted_everywhere_is_found_nowhere_after_it_was_forgotten_in_
     assert all(model["equal"] for model in memctl.json("replay", "--all", "--verify")["read_models"].values()), verified
     memctl("down")
     assert files_holding(memctl.data, words) == {}
+    memctl("up")
+
+
+def standing(text: str, phrases: list[str]) -> set[str]:
+    """The phrases that stand in a text in any form, a line at a time, by the tests' own way of undoing them."""
+    return {each for line in text.splitlines() for read in undone(line) for each in phrases if each in read.lower()}
+
+
+def test_phrases_in_other_forms_are_found_in_none_after_they_were_forgotten(memctl: Memctl) -> None:
+    gone = plants_in_forms(60)
+    phrases = [phrase(plant.number) for plant in gone]
+    memory = Memory(memctl)
+    planted(memctl, memory, gone)
+    assert standing(dumped(memory.url), phrases) == set(phrases)
+    for plant in gone:
+        asked = {"session": {"session": plant.session}, "project": {"project": plant.location}}
+        done = memory.client.forget(f"forget-{plant.number}", **asked.get(plant.way, {"match": phrase(plant.number)}))
+        assert done["events"] >= 1, plant
+    memctl("ingest", str(memctl.home / "transcripts"), "--again", "--wait")
+    memory.caught_up()
+    assert standing(dumped(memory.url), phrases) == set()
+    assert standing(memctl("export"), phrases) == set()
+    memory.close()
+    made = Path(memctl.json("backup")["file"])
+    with zipfile.ZipFile(made) as archive:
+        assert standing("\n".join(archive.read(name).decode() for name in archive.namelist()), phrases) == set()
+    memctl("forget", "--scrub", "--yes")
+    memctl("down")
+    sought = WrittenForms(phrases)
+    held = {str(path): sought.within(path.read_bytes()).held for path in memctl.data.rglob("*") if path.is_file()}
+    assert {path: found for path, found in held.items() if found} == {}
     memctl("up")

@@ -79,3 +79,17 @@ def test_what_an_export_says_is_the_users_where_the_user_says_so(
     settled = {"core_memory.appended", "knowledge.verified", "project.merged"} & types(log)
     assert (len(settled) > 1) is mine
     assert account.ignored.get("settled in another memory", 0) == (0 if mine else 3)
+
+
+def test_an_export_of_what_is_known_here_changes_no_word_of_it(
+    settings: Settings, log: Connection, tmp_path: Path
+) -> None:
+    append(log, 1, [observed(PromptSubmitted(line="1", text=RULE), session="f", location="/w/shop")])
+    generations.ensure_live(log, 1)
+    move_mark(log)
+    with open(file := tmp_path / "log.jsonl", "wb") as out:
+        exporting.export(log, "default", out.write)
+    with IngestWriter(settings, identify=False) as intake:
+        account = exporting.import_export(intake, file, mine=False)
+    assert (account.new, account.variant, account.duplicate) == (0, 0, 1)
+    assert log.execute("SELECT actor FROM memctl.events").fetchall() == [("user",)]
