@@ -70,9 +70,22 @@ OF_ONE_LINE = [name for name, form in FORMS.items() if "\n" not in form("some wo
 """What a name or a path may hold, too."""
 
 
+ESCAPE = re.compile(r"""\\(?:u[0-9a-f]{4}(?:\\u[0-9a-f]{4})*|x[0-9a-f]{2}|033|[n"\\])""", re.IGNORECASE)
+
+
+def _meant(escape: re.Match[str]) -> str:
+    """What an escape of one level stands for."""
+    found = escape[0].lower()
+    if found[1] == "u":
+        return str(json.loads(f'"{found}"'))
+    if found[1] == "x":
+        return chr(int(found[2:], 16))
+    return {"n": "\n", "0": "\x1b"}.get(found[1], found[1])
+
+
 def undone(text: str) -> Iterator[str]:
     """What a text may stand for, by trying: slow, and without a bound."""
-    for _ in range(4):
+    for _ in range(6):
         text = unicodedata.normalize("NFKC", re.sub(r"\x1b\[[\d;]*m", "", text))
         text = "".join(each for each in text if unicodedata.category(each) != "Cf")
         yield text
@@ -87,9 +100,7 @@ def undone(text: str) -> Iterator[str]:
             for start in range(2):
                 with_all = pairs[start : start + (len(pairs) - start) // 2 * 2]
                 yield binascii.unhexlify(with_all).decode("utf-8", "replace")
-        text = re.sub(r"(?:\\u[0-9a-f]{4})+", lambda m: json.loads(f'"{m[0].lower()}"'), text, flags=re.IGNORECASE)
-        text = re.sub(r"\\x([0-9a-f]{2})|\\(033)", lambda m: chr(int(m[1], 16) if m[1] else 27), text)
-        text = re.sub(r'\\([n"\\])', lambda m: "\n" if m[1] == "n" else m[1], text)
+        text = ESCAPE.sub(_meant, text)
         text = html.unescape(unquote_plus(text))
 
 

@@ -70,7 +70,7 @@ def plan(
         read_upto = mark(connection)
         found = erase.holding(connection, space_id, WrittenForms([match]))
         planned = _of_ids(connection, space_id, found.ids, Scope(kind="match"), "what holds that text")
-        return msgspec.structs.replace(planned, text=match, near=frozenset(found.near), read_upto=read_upto)
+        return msgspec.structs.replace(planned, text=match, read_upto=read_upto)
     return _of_id(reader, id.strip())
 
 

@@ -7,7 +7,6 @@ The order matters: first the tombstones are committed, then every append that co
 from __future__ import annotations
 
 import time
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence, Set
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -292,11 +291,6 @@ def holding(connection: Connection, space_id: int, sought: WrittenForms, after: 
                 if texts:
                     ids.add(UUID(bytes(row[:_UUID]).decode()))
     return found
-
-
-def written(text: str) -> list[str]:
-    """A text as people write it and as systems may keep it: macOS takes the letters of file names apart."""
-    return list(dict.fromkeys((text, unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text))))
 
 
 def between(connection: Connection, space_id: int, stream: str, since: Micros, until: Micros) -> set[UUID]:

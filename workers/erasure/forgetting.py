@@ -96,8 +96,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     ids: frozenset[UUID] = frozenset()
     tombstones: tuple[Tombstone, ...] = ()
     text: str = ""
-    near: frozenset[UUID] = frozenset()
-    """Of a text, the deliveries that hold its letters with other signs between them: they stay."""
     read_upto: Position = Position(0)
     """How far the log was read for the text."""
     begun: bool = False
