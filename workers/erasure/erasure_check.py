@@ -121,8 +121,8 @@ def found_in(
 
 def unsaid(connection: Connection, words: Iterable[str]) -> list[str]:
     """Those of the words that say most and that nothing else says."""
-    telling = [each for each in words if _is_distinctive(each) and not _BY_CHANCE.fullmatch(each)][:MOST_FORMS]
-    return sorted(set(telling) - _said_elsewhere(connection, telling))
+    rare = [each for each in words if _is_distinctive(each) and not _BY_CHANCE.fullmatch(each)][:MOST_FORMS]
+    return sorted(set(rare) - _said_elsewhere(connection, rare))
 
 
 def _is_distinctive(word: str) -> bool:
