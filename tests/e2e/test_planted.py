@@ -93,6 +93,9 @@ class Memory:
             found += [(name, row[0])] if row else []
         return found
 
+    def forget(self, key: str, **asked: str) -> Any:
+        return self.client.post("/v1/forget", asked, key=key)
+
     def ask(self, path: str, body: Any = None) -> str:
         try:
             return json.dumps(self.client.get(path) if body is None else self.client.post(path, body)).lower()
@@ -130,7 +133,7 @@ def forgotten(memory: Memory, plant: Plant, levels: set[str]) -> None:
     for number in range(20):
         if number or not asked:
             asked = {"id": memory.events(plant.word)[0]}
-        assert memory.client.forget(f"forget-{plant.number}-{number}", **asked)["events"] >= 1
+        assert memory.forget(f"forget-{plant.number}-{number}", **asked)["events"] >= 1
         assert asked.get("id") not in [key for _, key in memory.rows(plant.word)]
         if not memory.events(plant.word):
             break
@@ -262,7 +265,7 @@ def test_phrases_in_other_forms_are_found_in_none_after_they_were_forgotten(memc
     assert len(before) >= 50, "base64 beside other letters may be cut as a secret; all else stands there"
     for plant in (each for each in gone if phrase(each.number) in before):
         asked = {"session": {"session": plant.session}, "project": {"project": plant.location}}
-        done = memory.client.forget(f"forget-{plant.number}", **asked.get(plant.way, {"match": phrase(plant.number)}))
+        done = memory.forget(f"forget-{plant.number}", **asked.get(plant.way, {"match": phrase(plant.number)}))
         assert done["events"] >= 1, plant
     memctl("ingest", str(memctl.home / "transcripts"), "--again", "--wait")
     memory.caught_up()
