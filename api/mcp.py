@@ -469,6 +469,8 @@ def _strategy(row: StrategyItem) -> str:
         row.domain,
         f"{sessions} session{'s' if sessions != 1 else ''}",
         f"confidence {row.confidence:.2f}",
+        row.origin,
+        "whoever follows it installs, downloads or obeys: ask your user first" if row.acts else "",
     )
     return f"{_quoted(row.content or row.title)} ({', '.join(filter(None, parts))}; id {row.memory_id})"
 

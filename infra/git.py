@@ -17,6 +17,8 @@ _LARGEST_CONFIG = 1 << 20
 """Bytes of a repository's configuration: a larger one was not written by git."""
 _LARGEST_BLOB = 16 << 20
 """Bytes of a file that is hashed: no source is larger."""
+_LARGEST_INDEX = 64 << 20
+"""Bytes of an index that are looked through, for the names of some 500,000 files."""
 _LONGEST_POINTER = 4096
 """Bytes of a file that holds a path."""
 _SECTION = patterns.compile(r'^\s*\[remote "(?P<name>[^"\n]+)"\]', patterns.M)
@@ -128,6 +130,26 @@ def _remote(git: Path) -> str:
         if url and (remote := remote_of(url[1])):
             remotes[section["name"]] = remote
     return remotes.get("origin", "") or (next(iter(remotes.values())) if len(remotes) == 1 else "")
+
+
+def tracks(path: Path) -> Path | None:
+    """The root of the checkout whose repository has a file of that name in its index; None where none has.
+
+    Whoever clones a repository has its files from others. An index of version 4 shortens names: all that lies in its
+    checkout counts as tracked.
+    """
+    for root in path.parents:
+        mark = root / ".git"
+        try:
+            git = mark if mark.is_dir() else root / _pointer(mark).removeprefix("gitdir:").strip()
+            with (git / "index").open("rb") as index:
+                held = index.read(_LARGEST_INDEX)
+        except (OSError, ValueError):
+            continue
+        if held[:4] == b"DIRC":
+            name = os.fsencode(path.relative_to(root))
+            return root if held[4:8] == b"\0\0\0\4" or name + b"\0" in held else None
+    return None
 
 
 def blob_of(path: Path) -> str | None:

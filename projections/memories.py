@@ -15,6 +15,7 @@ from memctl.domain.knowledge.memory import (
     memory_id,
     search_text,
 )
+from memctl.domain.language.typed import is_typed
 from memctl.domain.support.bounded import clipped, names, one_line
 from memctl.domain.support.provenance import MAY, Provenance, words_of
 from memctl.projections.bug_patterns import BugPattern
@@ -162,7 +163,7 @@ def of_turn(turn: Turn) -> Memory:
         first_at=at,
         last_at=at,
         source=Source("facts", str(turn.id)),
-        said_by=Provenance.AGENT,
+        said_by=Provenance.AGENT if is_typed(turn.prompt) else Provenance.USER_PASTED,
         evidence=turn.evidence[:4],
         files=paths(turn.files),
         task=clipped(turn.task, 160),

@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from memctl.infra.data_dir import Places
 from memctl.infra.endpoints import read_endpoints
+from memctl.infra.hooks.speaker import AGENTS_VARIABLES
+
+
+@contextlib.contextmanager
+def terminal(typed: bytes = b"") -> Iterator[int]:
+    """A file that is a terminal, at which somebody has typed."""
+    ours, theirs = os.openpty()
+    os.write(ours, typed)
+    try:
+        yield theirs
+    finally:
+        os.close(ours)
+        os.close(theirs)
 
 
 class Memctl:
-    """The command line on one data directory, with `home` as the user's home."""
+    """The command line on one data directory, with `home` as the user's home, at a terminal."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
         self.data = home / "memory"
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMCTL_")}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("MEMCTL_") and name not in AGENTS_VARIABLES
+        }
         self.environment = {
             **kept,
             "HOME": str(home),
@@ -28,16 +47,17 @@ class Memctl:
             "MEMCTL_EMBEDDER": "none",
         }
 
-    def __call__(self, *arguments: str, code: int = 0, stdin: bytes = b"") -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "memctl.cli", *arguments],
-            env=self.environment,
-            cwd=self.home,
-            input=stdin,
-            capture_output=True,
-            timeout=180,
-            check=False,
-        )
+    def __call__(self, *arguments: str, code: int = 0, stdin: bytes = b"", at_a_terminal: bool = True) -> str:
+        with terminal() as typed:
+            done = subprocess.run(
+                [sys.executable, "-m", "memctl.cli", *arguments],
+                env=self.environment,
+                cwd=self.home,
+                **({"stdin": typed} if at_a_terminal and not stdin else {"input": stdin}),
+                capture_output=True,
+                timeout=180,
+                check=False,
+            )
         said = done.stderr.decode()
         assert done.returncode == code, f"{arguments}: exit {done.returncode}\n{done.stdout.decode()}\n{said}"
         self.said = said

@@ -9,12 +9,20 @@ import string
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from written import FORMS
+
 Record = dict[str, Any]
 
 IN_SESSIONS = ("prompt", "answer", "thought", "command", "output", "error", "edit", "file", "branch", "summary", "hook")
 STATED = ("note", "preference", "decision", "hypothesis", "task", "discovery", "core", "entity")
 WAYS = ("match", "id", "thing", "session", "project", "before")
 """`id`: of the event; `thing`: of a row that holds it, of whatever read model."""
+
+
+NAMED = ("file", "branch", "entity", "core", "edit")
+"""Places that take a name, or whose words are part of a name."""
+
+OF_NAMES = ("as it is", "capitals", "full width", "zero width", "percent signs", "base64", "hex", "hex in pairs")
 
 
 class Plant(NamedTuple):
@@ -56,6 +64,19 @@ def plants(count: int) -> list[Plant]:
         if place in STATED and way not in ("id", "thing"):
             way = "match"  # what was stated by hand is of no session
         found.append(Plant(n, phrase(n), place, way))
+    return found
+
+
+def plants_in_forms(count: int) -> list[Plant]:
+    """As many, each in the next form of writing and the next place, forgotten by text, session or project."""
+    places, forms = IN_SESSIONS + STATED, list(FORMS)
+    found = []
+    for n in range(count):
+        place, form = places[n % len(places)], forms[n % len(forms)]
+        if place in NAMED and form not in OF_NAMES:
+            form = OF_NAMES[n % len(OF_NAMES)]
+        way = "match" if place in STATED else ("match", "session", "project")[n % 3]
+        found.append(Plant(n, FORMS[form](phrase(n)), place, way))
     return found
 
 

@@ -27,6 +27,7 @@ from memctl.domain.language.typed import typed_of
 from memctl.domain.retrieval.passages import MOST_TURNS, Exchange, exchange_of, likeness, passages, relevance
 from memctl.domain.retrieval.speaking import LIKELY, chance
 from memctl.domain.support.mentions import names_in, path_within
+from memctl.domain.support.provenance import Provenance
 from memctl.domain.support.text import tokens
 from memctl.projections.memory_rows import Memory
 
@@ -84,7 +85,7 @@ class Conversation(msgspec.Struct, frozen=True):
 
 def answer_of(turns: Sequence[Memory], query: str) -> str:
     """The sentences of these turns that answer a question. Empty where nobody answered."""
-    exchanges = [_volunteered(exchange_of(turn.text)) for turn in turns]
+    exchanges = [_volunteered(turn) for turn in turns]
     return passages(exchanges, query, SAYS) if len(exchanges) > 1 or exchanges[0].answer else ""
 
 
@@ -98,9 +99,12 @@ def named_alike(path: str, asked: frozenset[str]) -> int:
     return len(asked.intersection(tokens(splitext(basename(path))[0])))
 
 
-def _volunteered(exchange: Exchange) -> Exchange:
+def _volunteered(turn: Memory) -> Exchange:
     """What may be given of it unasked: what the user typed, and no sentence that might be obeyed."""
-    typed, answer = typed_of(exchange.prompt).strip(), exchange.answer
+    exchange = exchange_of(turn.text)
+    # A row holds the beginning of a long prompt, and says whether any of the whole was typed.
+    pasted = turn.said_by is Provenance.USER_PASTED
+    typed, answer = "" if pasted else typed_of(exchange.prompt).strip(), exchange.answer
     return Exchange(*(" ".join(each for each in plain_sentences(side) if not commands_somebody(each))
                       if commands_somebody(side) else side for side in (typed, answer)))  # fmt: skip
 

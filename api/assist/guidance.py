@@ -12,7 +12,7 @@ from msgspec import Meta
 from memctl.api.assist.conversations import amended_first
 from memctl.api.queries import bugs, claims, project
 from memctl.api.queries.memories import session_streams
-from memctl.api.queries.strategies import strategies
+from memctl.api.queries.strategies import acts, strategies
 from memctl.api.reading import models
 from memctl.api.reading.advice import Answer, Case, Here, Kind, TaskGuidance, Tier
 from memctl.api.reading.pages import one, several
@@ -182,14 +182,14 @@ def _strategies(reader: Reader, engine: Engine, task: str, places: Places, now: 
     taught = [
         Taught(memory=each.id, content=row.content, from_failure=row.from_failure)
         for each in like
-        if (row := rows.get(each.source.key)) is not None
+        if (row := rows.get(each.source.key)) is not None and not acts(row)
     ]
     known = {each.memory for each in taught}
     always = strategies(reader, places, domain=VERIFICATION, limit=PRECEDENTS).items if places.project else []
     return taught + [
         Taught(memory=each.memory_id, content=each.content, from_failure=each.from_failure)
         for each in always
-        if each.memory_id not in known
+        if each.memory_id not in known and not each.acts
     ]
 
 

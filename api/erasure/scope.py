@@ -9,13 +9,17 @@ import time
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+import msgspec
+
 from memctl.api.queries import memories as queries
 from memctl.api.reading.places import places_of
 from memctl.api.reading.reader import Reader
 from memctl.domain.events.erasure import SHORTEST_MATCH, NothingToForget, Scope, TooShort
 from memctl.domain.events.event import Micros
+from memctl.domain.support.written_forms import WrittenForms
 from memctl.infra.database import Connection
 from memctl.infra.log import erase
+from memctl.infra.log.mark import mark
 from memctl.workers.erasure.erase import with_counterparts
 from memctl.workers.erasure.forgetting import (
     Forgotten,
@@ -63,17 +67,18 @@ def plan(
     if match:
         if len("".join(match.split())) < SHORTEST_MATCH:
             raise TooShort
-        ids = erase.holding(connection, space_id, match)
-        what = "what holds that text"
-        return _of_ids(connection, space_id, ids, Scope(kind="match"), what, text=match)
+        read_upto = mark(connection)
+        found = erase.holding(connection, space_id, WrittenForms([match]))
+        planned = _of_ids(connection, space_id, found.ids, Scope(kind="match"), "what holds that text")
+        return msgspec.structs.replace(planned, text=match, read_upto=read_upto)
     return _of_id(reader, id.strip())
 
 
-def _of_ids(connection: Connection, space_id: int, ids: set[UUID], scope: Scope, what: str, *, text: str = "") -> Plan:
+def _of_ids(connection: Connection, space_id: int, ids: set[UUID], scope: Scope, what: str) -> Plan:
     if not ids:
         raise NothingToForget(what=what)
     whole, tombstones = with_counterparts(connection, space_id, ids)
-    return Plan(scope=scope, what=what, ids=frozenset(whole), tombstones=tuple(tombstones), text=text)
+    return Plan(scope=scope, what=what, ids=frozenset(whole), tombstones=tuple(tombstones))
 
 
 def _streams(reader: Reader, wanted: str) -> tuple[str, ...]:

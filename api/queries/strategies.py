@@ -22,6 +22,9 @@ from memctl.domain.support.bounded import names
 from memctl.domain.support.provenance import Provenance, words_of
 from memctl.projections.strategies import Strategy
 
+MOST_PAGES = 20
+"""Pages of rows that are read for a page of strategies, of which some are rejected, or the same in another clone."""
+
 
 @question("/strategies", "code")
 def strategies(
@@ -34,7 +37,7 @@ def strategies(
     cursor: Cursor = None,
 ) -> Page[StrategyItem]:
     """Lessons that enough sessions have taught, the newest first; `waiting`: those that lack sessions instead. One that
-    might be obeyed, because it installs, downloads or speaks in the user's name, is left out.
+    `acts` installs, downloads, orders for all time or speaks in the user's name: it is shown to who asks alone.
 
     `domain` is commands, code style, version control, verification, or what a model called it.
     """
@@ -43,21 +46,32 @@ def strategies(
         conditions.append(Condition(sql.SQL("row->>'location' = ANY(%s::text[])"), (list(places.locations),)))
     if domain:
         conditions.append(Condition(sql.SQL("row->>'domain' = %s"), (domain,)))
-    rows, after = page(reader, models.strategies, "last_seen", conditions, limit=limit, cursor=cursor)
     known = projects_of(reader)
     shown: dict[tuple[str | None, str], StrategyItem] = {}
-    for keyed in standing(reader, "strategy", rows):
-        if commands_somebody(f"{keyed.row.title}\n{keyed.row.description}\n{keyed.row.content}"):
-            continue
-        item = strategy_item(keyed, known)
-        if (same := shown.get((item.project, item.title))) is not None:  # of another clone or worktree of the project
-            item = msgspec.structs.replace(
-                same,
-                sessions=list(dict.fromkeys((*same.sessions, *item.sessions))),
-                confidence=max(same.confidence, item.confidence),
-            )
-        shown[item.project, item.title] = item
-    return Page(list(shown.values()), after, places.scope)
+    for _ in range(MOST_PAGES):
+        missing = limit - len(shown)
+        rows, cursor = page(reader, models.strategies, "last_seen", conditions, limit=missing, cursor=cursor)
+        for keyed in standing(reader, "strategy", rows):
+            _add(shown, strategy_item(keyed, known))
+        if cursor is None or len(shown) >= limit:
+            break
+    return Page(list(shown.values()), cursor, places.scope)
+
+
+def _add(shown: dict[tuple[str | None, str], StrategyItem], item: StrategyItem) -> None:
+    """Show a strategy, together with the same of another clone or worktree of the project."""
+    if (same := shown.get((item.project, item.title))) is not None:
+        item = msgspec.structs.replace(
+            same,
+            sessions=list(dict.fromkeys((*same.sessions, *item.sessions))),
+            confidence=max(same.confidence, item.confidence),
+        )
+    shown[item.project, item.title] = item
+
+
+def acts(row: Strategy) -> bool:
+    """Whether a strategy might be obeyed by an agent that did not ask for it."""
+    return commands_somebody(f"{row.title}\n{row.description}\n{row.content}")
 
 
 def strategy_item(keyed: Keyed[Strategy], known: Projects) -> StrategyItem:
@@ -74,6 +88,7 @@ def strategy_item(keyed: Keyed[Strategy], known: Projects) -> StrategyItem:
         confidence=row.confidence,
         made_by=row.made_by,
         origin=words_of(Provenance.AGENT if row.made_by else Provenance.TOOL),
+        acts=acts(row),
         project=known.name_of(row.location) if row.location else None,
         sessions=list(names(row.sessions)),
         sources=len(row.sources),

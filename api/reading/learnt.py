@@ -112,7 +112,8 @@ class PatternItem(Record, frozen=True, kw_only=True):
 
 
 class StrategyItem(Record, frozen=True, kw_only=True):
-    """What earlier work teaches. `memory_id` is what is rated, pinned or rejected."""
+    """What earlier work teaches. `memory_id` is what is rated, pinned or rejected. What `acts` is given to nobody
+    unasked: whoever follows it installs, downloads, or obeys."""
 
     id: str
     memory_id: str
@@ -124,6 +125,7 @@ class StrategyItem(Record, frozen=True, kw_only=True):
     confidence: float
     made_by: str
     origin: str
+    acts: bool
     project: str | None
     sessions: list[str]
     sources: int

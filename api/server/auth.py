@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 
 from memctl.api.http.access import is_open, refused
 from memctl.api.reading.caller import NOBODY, OWNER, Caller
+from memctl.api.server.key_use import A_SECOND, AT_ONCE, Rates, note
 from memctl.domain.support.errors import MemctlError
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Guard:
         self._hosts = hosts
         self._signed_in = signed_in
         self._caller = caller
+        self._rates = Rates()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -80,11 +82,16 @@ class Guard:
         refusal, caller = self._foreign(headers), None
         if refusal is None:
             caller, refusal = await self._admitted(method, path, headers)
+        key = caller.name if caller is not None and caller not in (OWNER, NOBODY) else ""
+        if refusal is None and key and self._rates.wait(key):
+            refusal = _TOO_MANY
         if refusal is None:
             refusal = _too_long(path, scope.get("query_string", b""), headers)
         if refusal is not None or caller is None:
             refusal = refusal or _UNKNOWN
             page = not path.startswith("/v1") and b"text/html" in headers.get(b"accept", b"")
+            if key:
+                note(key, method, {"path": path}, refusal[0])
             if page and refusal[0] == 401:
                 await _lead(send, b"/sign-in")
             else:
@@ -98,7 +105,18 @@ class Guard:
         state = scope.setdefault("state", {})
         state["caller"] = caller
         state["still_admitted"] = still_admitted  # for answers that go on and on
-        await self._app(scope, _Limited(receive, _longest(path)), _hardened(send))
+        status = 0
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await self._app(scope, _Limited(receive, _longest(path)), _hardened(noted if key else send))
+        finally:
+            if key:
+                note(key, method, scope, status)
 
     def _foreign(self, headers: dict[bytes, bytes]) -> Refusal | None:
         host = headers.get(b"host", b"").decode("latin-1").lower()
@@ -139,6 +157,10 @@ class Guard:
 
 Refusal = tuple[int, str, str]
 """Status, title and detail."""
+
+_TOO_MANY: Refusal = (
+    429, "Too Many Requests", f"a key may make {A_SECOND:.0f} requests a second, and {AT_ONCE:.0f} at once",
+)  # fmt: skip
 
 _UNKNOWN: Refusal = (
     401,
@@ -231,7 +253,7 @@ async def _refuse(send: Send, status: int, title: str, detail: str, *, goes_on: 
         headers.append((b"connection", b"close"))
     if status == 401:
         headers.append((b"www-authenticate", b'Bearer realm="memctl"'))
-    elif status == 503:
+    elif status in (429, 503):
         headers.append((b"retry-after", b"2"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

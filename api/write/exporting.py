@@ -22,7 +22,10 @@ from memctl.api.reading.reader import reader_of
 from memctl.api.write.ingest import Account
 from memctl.api.write.ingest_writer import IngestWriter
 from memctl.domain.events.event import Micros, NewEvent, decode_payload
+from memctl.domain.events.observations import event_id_of
+from memctl.domain.language.notes import MemoryNoted
 from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.provenance import IMPORTED
 from memctl.infra.database import Connection, connect, outages, snapshot
 from memctl.infra.log import erase
 from memctl.infra.log.append import gone
@@ -145,11 +148,15 @@ def is_export(file: Path) -> bool:
         return False
 
 
-def import_export(intake: IngestWriter, file: Path) -> Account:
+def import_export(intake: IngestWriter, file: Path, *, mine: bool) -> Account:
     """Append what an export holds; what is there already is a duplicate, what was forgotten stays so.
 
     The file is read to its end first: one that was cut off or changed is refused. Ids of other events within a payload
-    stay as they are, which suits a space of the same number. Raises: NotAnExport, DatabaseUnavailable.
+    stay as they are, which suits a space of the same number.
+
+    Anybody can write such a file. Unless its user says that it is `mine`, it is another's memory: its sessions and
+    notes come in, as imported words. What it settles does not come in: verdicts, projects, core memory.
+    Raises: NotAnExport, DatabaseUnavailable.
     """
     account = Account(files=1)
     _check(file)
@@ -161,8 +168,30 @@ def import_export(intake: IngestWriter, file: Path) -> Account:
     for batch in _batches(file, links, account):
         kept = [event for number, _, event in batch if number not in out]
         account.forgotten += len(batch) - len(kept)
+        if not mine:
+            kept = _of_another(intake, kept, account)
         _put(intake, kept, account)
     return account
+
+
+def _of_another(intake: IngestWriter, events: list[NewEvent], account: Account) -> list[NewEvent]:
+    """What of these comes in from another's memory, as imported. What is known here stays as it is."""
+    ids = [event_id_of(intake.space_id, each.dedupe_key) for each in events]
+    rows = intake.connection.execute(
+        "SELECT event_id FROM memctl.events WHERE space_id = %s AND event_id = ANY(%s)", [intake.space_id, ids]
+    )
+    known = {id for (id,) in rows}
+    new = [each for id, each in zip(ids, events, strict=True) if id not in known]
+    said = [msgspec.structs.replace(each, actor=IMPORTED) for each in new if _is_said(each)]
+    account.duplicate += len(events) - len(new)
+    if len(said) < len(new):
+        account.ignored["settled in another memory"] += len(new) - len(said)
+    return said
+
+
+def _is_said(event: NewEvent) -> bool:
+    """Whether an event is of a session or a note, and settles nothing."""
+    return event.stream.startswith("session/") or isinstance(event.payload, MemoryNoted)
 
 
 class _Citing(msgspec.Struct, frozen=True):

@@ -18,10 +18,11 @@ import msgspec
 
 from memctl.api.write.ingest_writer import Recorded, Recording
 from memctl.domain.events.event import NewEvent
+from memctl.infra.git import tracks
 from memctl.infra.hooks.capture_policy import CapturePolicy, Spans
 from memctl.infra.log import checkpoints
 from memctl.infra.log.append import Appended
-from memctl.infra.transcripts.files import discover
+from memctl.infra.transcripts.files import EXAMPLE, discover
 from memctl.infra.transcripts.reading import START, Checkpoint, Parsed, Transcript
 from memctl.infra.transcripts.sniff import sniff_head
 
@@ -225,6 +226,9 @@ class _Batch:
     size: int = 0
 
 
+OF_A_REPOSITORY = "a repository has it, so anybody may have written it; copy it elsewhere to read it as yours"
+
+
 class Batches:
     """Collects events over files and commits them in batches, each while the next one is being read.
 
@@ -326,7 +330,11 @@ def _read(reading: _Reading, path: Path, batches: Batches, progress: Progress) -
 
 
 def _lines(reading: _Reading, path: Path) -> Generator[tuple[Transcript, Parsed]]:
-    """A file's lines from where it was left. A file that cannot be read, or no further, is listed among the bad."""
+    """A file's lines from where it was left. A file that cannot be read, or no further, is listed among the bad, and so
+    is one that a repository brings: whoever wrote to that says in it what they please, in the user's name."""
+    if path.parent != EXAMPLE.parent and tracks(path.resolve()) is not None:
+        reading.account.refuse(path, 0, OF_A_REPOSITORY)
+        return
     try:
         with Transcript(path) as transcript:
             if transcript.identity in reading.files:

@@ -20,13 +20,15 @@ KINDS = ("preference", "pattern", "expertise", "fact", "profile")
 
 
 def say(name: str, **asked: object) -> Received[Done]:
-    """Have a command carried out by the running memctl, for the user, in this directory: what it became.
+    """Have a command carried out by the running memctl, in this directory, for whoever speaks: what it became.
 
     Raises: Unreachable, NotThere, BadlyAsked.
     """
     from memctl.api.client import Client
+    from memctl.infra.hooks.speaker import speaker
     from memctl.infra.settings import load_settings
 
+    asked["by"] = speaker()
     with contextlib.suppress(FileNotFoundError):  # the working directory was deleted under us
         asked.setdefault("location", os.getcwd())
     with Client.of(load_settings()) as client:
@@ -57,6 +59,8 @@ def note(
     as_json: bool,
 ) -> None:
     """Remember TEXT. What you say is taken as true until you say otherwise.
+
+    Said without a terminal, or in the shell of a coding agent, it counts as an agent's note: it waits for you.
 
     \b
     memctl note "Money is Decimal here, never float."

@@ -29,9 +29,10 @@ def strategies(ask: Reading, domain: str | None, waiting: bool) -> None:
 def _print_strategy(item: StrategyItem) -> None:
     sessions = len(item.sessions)
     by = f", distilled by {item.made_by}" if item.made_by else ""
+    warned = ", and acts: look before you follow it" if item.acts else ""
     click.echo(f"{item.id[:SHORT_ID]}  {line(item.title)}")
     click.echo(f"          {line(item.content)}")
     click.echo(
         f"          {item.confidence:.2f}, {sessions} session{'s' if sessions != 1 else ''}, "
-        f"{item.project or 'everywhere'}{by}"
+        f"{item.project or 'everywhere'}, {item.origin}{by}{warned}"
     )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from memctl.cli.operate.keeping import opening
 
 if TYPE_CHECKING:
     from memctl.api.write.ingest import Account
@@ -14,27 +17,45 @@ if TYPE_CHECKING:
 @click.command(name="import")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Show what would come in, and change nothing.")
+@click.option("--mine", is_flag=True, help="The export is of your own memory: what you said in it is yours here, too.")
 @click.option("--wait", is_flag=True, help="Wait until what was imported can be searched.")
 @click.option("--json", "as_json", is_flag=True, help="Print the account as JSON.")
-def import_legacy(paths: tuple[Path, ...], dry_run: bool, wait: bool, as_json: bool) -> None:
+@opening
+def import_legacy(
+    paths: tuple[Path, ...], dry_run: bool, mine: bool, wait: bool, as_json: bool, identity: Path | None
+) -> None:
     """Import what `memctl export` wrote; or legacy stores: SQLite or JSON with bot_memory, collected_info and their
     like, code-memory's exports.
 
     The stores are only read, and importing one again adds nothing. What a store claims counts less than your own word:
-    it is a candidate until you, a run or your sessions confirm it.
+    it is a candidate until you, a run or your sessions confirm it. So does what an export says, unless it is yours.
 
     \b
     memctl import ~/bot/memory.db --dry-run
-    memctl import exported.jsonl --wait
+    memctl import exported.jsonl --mine --wait
     """
+    from memctl.infra.backup.sealed import SEALED, unsealed
+    from memctl.infra.settings import load_settings
+
+    with contextlib.ExitStack() as opened:
+        if any(path.suffix == SEALED for path in paths):
+            data_dir = load_settings().data_dir
+            paths = tuple(opened.enter_context(unsealed(path, identity, data_dir)) for path in paths)
+        _import(paths, dry_run=dry_run, mine=mine, wait=wait, as_json=as_json)
+
+
+def _import(paths: tuple[Path, ...], *, dry_run: bool, mine: bool, wait: bool, as_json: bool) -> None:
     from memctl.api.write.exporting import is_export
     from memctl.api.write.importing import account_of, import_stores, stores
+    from memctl.infra.hooks.speaker import in_agents_shell
 
     examples: list[str] = []
     if exports := [path for path in paths if is_export(path)]:
+        if mine and in_agents_shell():
+            raise click.UsageError("whose memory an export is, its user says, in a terminal of their own")
         if dry_run or len(exports) < len(paths):
             raise click.UsageError("exports are imported by themselves, and without --dry-run")
-        account = _exports(exports, wait)
+        account = _exports(exports, wait, mine=mine)
     elif dry_run:
         account, examples = account_of(stores(paths))
     else:
@@ -58,7 +79,7 @@ def import_legacy(paths: tuple[Path, ...], dry_run: bool, wait: bool, as_json: b
         raise click.exceptions.Exit(3)
 
 
-def _exports(paths: list[Path], wait: bool) -> Account:
+def _exports(paths: list[Path], wait: bool, *, mine: bool) -> Account:
     from memctl.api.write.exporting import import_export
     from memctl.api.write.ingest import Account
     from memctl.api.write.ingest_writer import IngestWriter
@@ -69,7 +90,7 @@ def _exports(paths: list[Path], wait: bool) -> Account:
     # What was exported may have happened elsewhere, at paths that lie here as well.
     with IngestWriter(load_settings(), identify=False) as intake:
         for path in paths:
-            account = import_export(intake, path)
+            account = import_export(intake, path, mine=mine)
             for name in (
                 "files",
                 "lines",

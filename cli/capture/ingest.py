@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 KINDS_SHOWN = 8
 """How many kinds of lines without events are shown, the most frequent ones; clients have some fifty."""
 
-EXAMPLE = Path(__file__).parents[2] / "infra" / "example" / "session.jsonl"
-
 
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
@@ -63,7 +61,7 @@ def ingest(
     from memctl.api.write.ingest_writer import IngestWriter
     from memctl.infra.hooks.capture_policy import CapturePolicy
     from memctl.infra.settings import load_settings
-    from memctl.infra.transcripts.files import default_sources
+    from memctl.infra.transcripts.files import EXAMPLE, default_sources
 
     _check_arguments(paths, agent)
     sources = [EXAMPLE] if example else list(paths) or default_sources(agent=agent)

@@ -11,6 +11,7 @@ import click
 
 from memctl.cli.output import Column, notice, print_json, print_lines, print_table, when
 from memctl.cli.pages import in_json
+from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.wording import size
 
 if TYPE_CHECKING:
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
     from memctl.api.erasure.scope import Forgotten, Preview
     from memctl.api.reading.reader import Reader
     from memctl.infra.settings import Settings
+
+
+class NotByAgents(MemctlError):
+    """A person forgets; this is the shell of a coding agent."""
+
+    exit_code = 2
+    hint = "run it in a terminal of your own; an agent asks for it over MCP, and `memctl waiting` lists what was asked"
 
 
 @click.command()
@@ -67,7 +75,10 @@ def forget(
     memctl forget --before 2025-01-01 --dry-run
     """
     from memctl.api.erasure import scope as forgetting
+    from memctl.infra.hooks.speaker import in_agents_shell
 
+    if in_agents_shell() and not dry_run:
+        raise NotByAgents
     asked = {"id": id_, "session": session, "project": project, "before": before, "match": match}
     named = [name for name, value in asked.items() if value]
     _check_named(len(named), resume=resume, scrub=scrub, dry_run=dry_run)
@@ -245,6 +256,7 @@ def _print_receipt(done: Forgotten) -> None:
     print_lines(
         f"forgotten: {done.what}, {done.events:,} events; {done.looked_for:,} ids and words looked for, none found",
         f"receipt    {done.receipt}",
+        *(f"stays      {each}" for each in done.stays),
     )
 
 

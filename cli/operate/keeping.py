@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,13 +11,32 @@ from memctl.cli.output import notice, print_json, print_lines
 from memctl.cli.pages import in_json
 from memctl.domain.support.wording import size
 
+if TYPE_CHECKING:
+    from memctl.infra.backup.archive import Manifest
+    from memctl.infra.settings_model import Settings
+
+sealing = click.option("--to", "recipient", metavar="AGE1…", help="Seal it with age for this recipient alone.")
+opening = click.option(
+    "--identity", type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="The file with the key of age that opens a sealed one (`.age`).",
+)  # fmt: skip
+
 
 @click.command()
 @click.argument("folder", required=False, type=click.Path(path_type=Path, file_okay=False))
 @click.option("--keep", type=click.IntRange(1), help="Remove all but the newest so many backups in that folder.")
 @click.option("--check", "file", type=click.Path(path_type=Path, dir_okay=False), help="Read a backup through instead.")
+@sealing
+@opening
 @in_json
-def backup(folder: Path | None, keep: int | None, file: Path | None, as_json: bool) -> None:
+def backup(
+    folder: Path | None,
+    keep: int | None,
+    file: Path | None,
+    recipient: str | None,
+    identity: Path | None,
+    as_json: bool,
+) -> None:
     """Write a backup: the log, and what is needed to bring it back, in one file with checksums.
 
     Into FOLDER, or `backups` in the data directory. Everything goes on meanwhile. Read models are not in it: they are
@@ -25,17 +45,24 @@ def backup(folder: Path | None, keep: int | None, file: Path | None, as_json: bo
     \b
     memctl backup                  # into `backups` of the data directory
     memctl backup /mnt/disk --keep 7
+    memctl backup /mnt/disk --to age1…
     """
-    from memctl.infra.backup import archive
+    from memctl.infra.backup import archive, sealed
+    from memctl.infra.settings import load_settings
 
+    settings = load_settings()
     if file is not None:
-        manifest = archive.check(file)
+        with sealed.unsealed(file, identity, settings.data_dir) as plain:
+            manifest = archive.check(plain)
         written = file
+    elif recipient is not None:
+        if keep is not None:
+            raise click.UsageError("--keep counts backups that are not sealed")
+        written, manifest = _sealed_backup(settings, folder, recipient)
     else:
         from memctl.api.checks.backups import write
-        from memctl.infra.settings import load_settings
 
-        written = write(load_settings(), folder, keep)
+        written = write(settings, folder, keep)
         manifest = archive.read_manifest(written)
     events = manifest.tables["events"].rows
     if as_json:
@@ -46,6 +73,21 @@ def backup(folder: Path | None, keep: int | None, file: Path | None, as_json: bo
     print_lines(f"{written}: {events:,} events, {size(written.stat().st_size)}" + (", sound" if file else ""))
 
 
+def _sealed_backup(settings: Settings, folder: Path | None, recipient: str) -> tuple[Path, Manifest]:
+    """A backup that one recipient alone can read; nothing else of it stays."""
+    from memctl.api.checks.backups import write
+    from memctl.infra.backup import archive, copies, sealed
+
+    sealed.recipient_of(recipient)
+    into = folder or copies.folder_of(settings)
+    into.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with sealed.plain_in(settings.data_dir) as own:
+        plain = write(settings, own, None)
+        written = into / f"{plain.name}{sealed.SEALED}"
+        sealed.seal(plain, written, recipient)
+        return written, archive.read_manifest(plain)
+
+
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False, exists=True))
 @click.option(
@@ -53,8 +95,11 @@ def backup(folder: Path | None, keep: int | None, file: Path | None, as_json: bo
     help="Receipts of what was forgotten since, beside those of the backup's folder and the data directory.",
 )  # fmt: skip
 @click.option("--set-aside", is_flag=True, help="Put the database that is there aside first, damaged or not.")
+@opening
 @in_json
-def restore(file: Path | None, receipts: tuple[Path, ...], set_aside: bool, as_json: bool) -> None:
+def restore(
+    file: Path | None, receipts: tuple[Path, ...], set_aside: bool, identity: Path | None, as_json: bool
+) -> None:
     """Restore a backup into a memctl that holds nothing yet; the workers then fold it.
 
     Without FILE the newest that can be read through. What was forgotten after the backup was made is left out, by the
@@ -66,16 +111,19 @@ def restore(file: Path | None, receipts: tuple[Path, ...], set_aside: bool, as_j
     """
     from memctl.api.checks import backups
     from memctl.infra.backup import archive
+    from memctl.infra.backup.receipts import RECEIPTS
+    from memctl.infra.backup.sealed import unsealed
     from memctl.infra.embedded import instance
     from memctl.infra.settings import load_settings
 
     settings = load_settings()
     chosen = file or backups.newest(settings)
-    if set_aside:
-        archive.check(chosen)  # before anything is stopped
-        backups.set_aside(settings, notice)
-        settings = load_settings()
-    done = backups.restored(settings, chosen, receipts)
+    with unsealed(chosen, identity, settings.data_dir) as plain:
+        if set_aside:
+            archive.check(plain)  # before anything is stopped
+            backups.set_aside(settings, notice)
+            settings = load_settings()
+        done = backups.restored(settings, plain, [*receipts, chosen.parent / RECEIPTS])
     if done.redacted:
         from memctl.api.erasure.redaction import redact_past
 
@@ -101,7 +149,8 @@ def restore(file: Path | None, receipts: tuple[Path, ...], set_aside: bool, as_j
 @click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--session", metavar="ID", help="Only of this session.")
 @click.option("--project", metavar="NAME|PATH", help="Only of this project's places.")
-def export(file: Path | None, session: str | None, project: str | None) -> None:
+@sealing
+def export(file: Path | None, session: str | None, project: str | None, recipient: str | None) -> None:
     """Write the log as JSON lines, to FILE or the terminal, for other tools and for `memctl import`.
 
     The first line says what it is, each other line is an event, the last has their number and checksum
@@ -120,7 +169,9 @@ def export(file: Path | None, session: str | None, project: str | None) -> None:
 
     settings = load_settings()
     where = placed(project)["project"]
-    if file is None:
+    if recipient is not None:
+        written = _sealed_export(settings, file, recipient, session=session, project=where)
+    elif file is None:
         written = exported(settings, sys.stdout.buffer.write, session=session, project=where)
     else:
         with open_private(file) as out:
@@ -128,6 +179,24 @@ def export(file: Path | None, session: str | None, project: str | None) -> None:
     notice(f"{written:,} events exported")
     if not written:
         raise click.exceptions.Exit(3)
+
+
+def _sealed_export(
+    settings: Settings, file: Path | None, recipient: str, *, session: str | None, project: str | None
+) -> int:
+    """An export that one recipient alone can read; how many events are in it."""
+    from memctl.api.write.exporting import exported
+    from memctl.infra.backup import sealed
+    from memctl.infra.data_dir import open_private
+
+    if file is None or file.suffix != sealed.SEALED:
+        raise click.UsageError(f"--to needs a FILE whose name ends with {sealed.SEALED}")
+    sealed.recipient_of(recipient)
+    with sealed.plain_in(settings.data_dir) as own:
+        with open_private(plain := own / file.stem) as out:
+            written = exported(settings, out.write, session=session, project=project)
+        sealed.seal(plain, file, recipient)
+    return written
 
 
 @click.command()

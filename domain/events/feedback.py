@@ -68,6 +68,11 @@ class _Verdict(Command, frozen=True, kw_only=True):
     claim: Id
     why: Why = ""
 
+    def decide(self, history: Sequence[Event]) -> Payload:
+        if self.by != "user":
+            raise BadCommand(why="a person says what holds")
+        return super().decide(history)
+
 
 @command("verify-knowledge")
 class VerifyKnowledge(_Verdict, frozen=True, kw_only=True):

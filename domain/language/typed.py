@@ -126,6 +126,12 @@ def passages_of(prompt: str) -> tuple[Passage, ...]:
     return tuple(found)
 
 
+def is_typed(prompt: str) -> bool:
+    """Whether anything in a prompt was typed. Asked of a whole one: of its beginning nobody knows."""
+    return any(each.origin is Provenance.USER_TYPED and prompt[each.start : each.end].strip()
+               for each in passages_of(prompt))  # fmt: skip
+
+
 def typed_of(prompt: str) -> str:
     """The prompt with blanks for all that was not typed, line breaks and offsets kept."""
     return "".join(

@@ -49,7 +49,7 @@ from memctl.domain.session.outcome_rules import SAID, Verdict
 from memctl.domain.session.turns import OpenTurn
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line
-from memctl.domain.support.provenance import Provenance
+from memctl.domain.support.provenance import Provenance, heard
 
 RESTED = 4 * 3_600_000_000
 """After this many microseconds without a word, a request is more likely a new task."""
@@ -139,7 +139,7 @@ class Conversation:
         self._say(placed, text, words, kind, start, end, about)
         self._about |= words_in(words)
         claims = claims_in(typed_of(text[start:end]), lasting=True)
-        self._claimed(placed, text, start, about, Provenance.USER_TYPED, claims)
+        self._claimed(placed, text, start, about, heard(Provenance.USER_TYPED, placed.event.actor), claims)
 
     def refused_change(self) -> None:
         """The user refused a change to a file."""
@@ -180,10 +180,10 @@ class Conversation:
             spoken = text[mood.start : mood.end]
             span = span_of(placed, text, mood.start, mood.end)
             self._assert.make(MoodShown, placed, about_prompt, span, score=mood.score, words=spoken)
-        typed = typed_of(said.text)
+        typed, by = typed_of(said.text), heard(Provenance.USER_TYPED, placed.event.actor)
         for decision in decisions_by_user(typed):
-            self.decided(placed, span_of(placed, text, decision.start, decision.end), decision, Provenance.USER_TYPED)
-        self._claimed(placed, text, 0, about_prompt, Provenance.USER_TYPED, claims_in(typed))
+            self.decided(placed, span_of(placed, text, decision.start, decision.end), decision, by)
+        self._claimed(placed, text, 0, about_prompt, by, claims_in(typed))
 
     def _sayings(self, placed: OrderedEvent, prompt: Prompted, turn: UUID) -> None:
         """What the user says, sentence by sentence: it may have been said in an earlier session."""

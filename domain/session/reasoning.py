@@ -25,7 +25,7 @@ from memctl.domain.language.hypotheses import CONFIRMED, HINTS, Hypotheses, Stat
 from memctl.domain.session.conversation import Conversation
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.support.literals import Literals
-from memctl.domain.support.provenance import MAY, Provenance, by_actor
+from memctl.domain.support.provenance import MAY, Provenance, by_actor, heard
 
 _HINTS = Literals((*HINTS, *AGENT_HINTS))
 """One pass finds whether there is anything to read: there is in one text of ten."""
@@ -108,7 +108,7 @@ class Reasoning:
         rests on no words: it stays a guess."""
         for number, claim in enumerate(seen.claims):
             read, span = stated(claim.text, claim.kind), claim.span
-            said_by = _SAID_BY[claim.said_by]
+            said_by = heard(_SAID_BY[claim.said_by], placed.event.actor)
             if not says_no_more(claim.text, claim.quote):
                 span = None
             self._assert.make(

@@ -76,7 +76,7 @@ from memctl.domain.shell.test_runners import run_of_tests
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line
 from memctl.domain.support.location import belongs, joined
-from memctl.domain.support.provenance import Provenance
+from memctl.domain.support.provenance import Provenance, heard
 
 REFUTED_STEPS, REFUTED_WITHIN = 60, 2 * 3_600_000_000
 """An error that comes back within so many uses of tools and microseconds was not resolved after all."""
@@ -329,10 +329,10 @@ class Work:
             if self._talk.episode is not None:
                 self._talk.episode.plan = steps
         if tool.lower() == "askuserquestion":
+            by = heard(Provenance.USER_TYPED, placed.event.actor)
             for decision in decisions_in_answers(seen.text):
-                self._talk.decided(
-                    placed, span_of(placed, seen.text, decision.start, decision.end), decision, Provenance.USER_TYPED
-                )
+                span = span_of(placed, seen.text, decision.start, decision.end)
+                self._talk.decided(placed, span, decision, by)
 
     # --- commands, errors, fixes ---
 

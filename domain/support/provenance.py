@@ -70,9 +70,18 @@ def words_of(said_by: Provenance, *, confirmed: bool = False) -> str:
     return f"{words}, confirmed by you" if confirmed and not MAY[said_by].as_users else words
 
 
+IMPORTED = "import"
+"""The actor of what came from somebody else's memory."""
+
+
 def by_actor(actor: str) -> Provenance:
     """Who made a statement or a note: a person, where the door knows one for the actor; else an agent."""
-    return Provenance.USER_TYPED if actor == "user" else Provenance.AGENT
+    return heard(Provenance.USER_TYPED if actor == "user" else Provenance.AGENT, actor)
+
+
+def heard(said_by: Provenance, actor: str) -> Provenance:
+    """Whose words an event's are here: the user of another memory is not this one's."""
+    return Provenance.IMPORT if actor == IMPORTED else said_by
 
 
 def table() -> str:

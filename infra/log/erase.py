@@ -7,7 +7,6 @@ The order matters: first the tombstones are committed, then every append that co
 from __future__ import annotations
 
 import time
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence, Set
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -15,14 +14,15 @@ from typing import Any, NamedTuple, cast
 from uuid import UUID
 
 import msgspec
+from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from memctl.domain.events.erasure import Scope, Tombstone
 from memctl.domain.events.event import Event, Micros, NewEvent, event_types
 from memctl.domain.events.observations import Observation, event_id_of
 from memctl.domain.knowledge.consolidation import Consolidating
-from memctl.domain.support import patterns
 from memctl.domain.support.location import above
+from memctl.domain.support.written_forms import WrittenForms
 from memctl.infra.database import Connection
 from memctl.infra.log.append import encode_payload
 from memctl.infra.log.read import read_versions
@@ -35,8 +35,8 @@ RECORDS = ("event.skipped", "content.erased")
 MANY = 2_000
 """So many ids are not sent to be looked up one by one."""
 
-_SURE = patterns.compile(r"[A-Za-z0-9\u1100-\u11ff\u3040-\u9fff\uac00-\ud7a3]+")
-"""Letters of which every server knows the case, or that have none."""
+_UUID = 36
+"""Characters of an id."""
 
 _FIND = """SELECT DISTINCT coalesce(variant_of, event_id) FROM memctl.events
     WHERE space_id = %(space)s AND payload IS NOT NULL AND type <> ALL(%(records)s) AND """
@@ -269,25 +269,28 @@ def _places_within(connection: Connection, space_id: int, places: Sequence[str])
     return [place for (place,) in recorded if not wanted.isdisjoint((place, *above(place)))]
 
 
-def holding(connection: Connection, space_id: int, text: str) -> set[UUID]:
-    """The deliveries in which a text stands, in any case, composed or not, and however its white space is laid out."""
-    found: set[UUID] = set()
-    for form in written(text):
-        words = form.split()
-        found |= _ids(
-            connection,
-            "(strpos(lower(payload::text), lower(%(sure)s)) > 0 AND payload::text ~* %(said)s"
-            " OR concat_ws(' ', location, session_id, stream) ~* %(plain)s)",
-            space=space_id, sure=max(_SURE.findall(form), key=len, default=""),
-            said=r"(\s|\\[nrt])+".join(_as_pattern(_in_json(word)) for word in words),
-            plain=r"\s+".join(map(_as_pattern, words)),
-        )  # fmt: skip
+class Holding(NamedTuple):
+    """The deliveries in which a text stands in some form, and those in which it nearly does."""
+
+    ids: set[UUID]
+    near: set[UUID]
+
+
+def holding(connection: Connection, space_id: int, sought: WrittenForms, after: int = 0) -> Holding:
+    """The deliveries in which a text stands, in whatever form it was written; of those recorded after a position."""
+    found = Holding(set(), set())
+    query = sql.SQL(
+        "COPY (SELECT coalesce(variant_of, event_id), concat_ws(' ', payload::text, location, session_id, stream)"
+        " FROM memctl.events WHERE space_id = {} AND position > {} AND payload IS NOT NULL AND type <> ALL({}))"
+        " TO STDOUT"
+    ).format(sql.Literal(space_id), sql.Literal(after), sql.Literal(list(RECORDS)))
+    with connection.cursor() as cursor, cursor.copy(query) as rows:
+        for row in rows:
+            held = sought.within(bytes(row[_UUID:]).replace(b"\\\\", b"\\"))
+            for texts, ids in zip(held, found, strict=True):
+                if texts:
+                    ids.add(UUID(bytes(row[:_UUID]).decode()))
     return found
-
-
-def written(text: str) -> list[str]:
-    """A text as people write it and as systems may keep it: macOS takes the letters of file names apart."""
-    return list(dict.fromkeys((text, unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text))))
 
 
 def between(connection: Connection, space_id: int, stream: str, since: Micros, until: Micros) -> set[UUID]:
@@ -454,18 +457,3 @@ def _moment(at: Micros | None) -> datetime | None:
 
 def _micros(at: datetime | None) -> Micros | None:
     return None if at is None else Micros((at - _EPOCH) // timedelta(microseconds=1))
-
-
-def _in_json(word: str) -> str:
-    """A word as it stands in the text of a jsonb."""
-    return msgspec.json.encode(word).decode()[1:-1]
-
-
-def _as_pattern(word: str) -> str:
-    return "".join(_either_case(each) if each.isalnum() or not each.isascii() else f"\\{each}" for each in word)
-
-
-def _either_case(letter: str) -> str:
-    """Of other letters than ASCII's both are named: a server may know no case of them (`LC_CTYPE=C`)."""
-    forms = {letter, letter.lower(), letter.upper()}
-    return letter if letter.isascii() or len(forms) == 1 else f"({'|'.join(sorted(forms))})"

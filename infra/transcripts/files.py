@@ -10,6 +10,9 @@ from memctl.infra.transcripts.sniff import sniff
 
 Refused = Callable[[Path, OSError], None]
 
+EXAMPLE = Path(__file__).parents[1] / "example" / "session.jsonl"
+"""A session that memctl brings."""
+
 _SUFFIXES = (".jsonl", ".json", ".ndjson", ".md", ".traj")
 
 

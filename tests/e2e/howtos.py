@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from apis import free_port
-from commandline import Memctl
+from commandline import Memctl, terminal
 from documents import ROOT, Block, in_order
 from waiting import until
 
@@ -94,11 +94,12 @@ class Reader:
         if command.startswith(GOES_ON):
             self.going_on.append((command, self._begun(line)))
             return
-        done = subprocess.run(
-            ["bash", "-c", f"{line}\nended=$?\nexport -p > shell/exported\nexit $ended"],
-            cwd=self.memctl.home, env=self.environment(), input=b"y\n" * 5, capture_output=True,
-            timeout=300, check=False,
-        )  # fmt: skip
+        with terminal(b"y\n" * 5) as typed:
+            done = subprocess.run(
+                ["bash", "-c", f"{line}\nended=$?\nexport -p > shell/exported\nexit $ended"],
+                cwd=self.memctl.home, env=self.environment(), stdin=typed, capture_output=True,
+                timeout=300, check=False,
+            )  # fmt: skip
         told = f"$ {line}\nexit {done.returncode}\n{done.stdout.decode()}{done.stderr.decode()}"
         good = (0, NOTHING_FOUND, 1) if command.startswith(tuple(REFUSED)) else (0, NOTHING_FOUND)
         assert done.returncode in good, told

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from commandline import Memctl
+from commandline import Memctl, terminal
 from documents import ROOT, Step, reads_as, steps
 from waiting import until
 
@@ -33,10 +33,11 @@ def until_it_reads(step: Step, memctl: Memctl) -> None:
 
     def reads() -> bool:
         nonlocal printed
-        ended = subprocess.run(
-            step.command, shell=True, cwd=memctl.home, env=memctl.environment, text=True, timeout=180, check=False,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+        with terminal() as typed:
+            ended = subprocess.run(
+                step.command, shell=True, cwd=memctl.home, env=memctl.environment, text=True, timeout=180, check=False,
+                stdin=typed, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            )  # fmt: skip
         printed = ended.stdout
         return reads_as(printed, step.printed)
 

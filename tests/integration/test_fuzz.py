@@ -241,7 +241,7 @@ def test_no_file_makes_a_reader_fail_otherwise_than_in_words(
             git.checkout_of(folder)
             file = folder / mangler.rng.choice(("a.json", "a.jsonl", "a.db", "memctl-a.memctl.zip", "settings.toml"))
             file.write_bytes(data)
-            for read in (*EXPORTED, lambda path: exporting.import_export(intake, path)):
+            for read in (*EXPORTED, lambda path: exporting.import_export(intake, path, mine=True)):
                 try:
                     read(file)
                 except MemctlError:

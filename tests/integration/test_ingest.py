@@ -17,10 +17,11 @@ from click.testing import CliRunner
 from client_sessions import OPENCODE_MESSAGES, SAMPLES, opencode
 from draining import catch_up
 from histories import EXAMPLE, digests, real_sessions
+from poisoning.foreign import git
 
 from memctl.api.checks.accounting import account as account_of_log
 from memctl.api.write.importing import import_stores
-from memctl.api.write.ingest import Account, ingest
+from memctl.api.write.ingest import OF_A_REPOSITORY, Account, ingest
 from memctl.api.write.ingest_writer import IngestWriter
 from memctl.cli.capture.ingest import ingest as ingest_verb
 from memctl.domain.events.event import Position
@@ -480,3 +481,18 @@ def test_a_line_of_a_hole_of_a_terabyte_is_passed_over_and_what_follows_is_read(
     with file.open("ab") as made:
         made.write(line.replace(b"3f6f1d52", b"88888888"))
     assert ingest(intake, [file]).lines == 1, "it is read on from where it was left"
+
+
+def test_a_transcript_that_a_repository_brings_is_nobodys_word_here(intake: IngestWriter, tmp_path: Path) -> None:
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    (clone / "brought.jsonl").write_bytes(session("brought", "We always use quartz here."))
+    (clone / "own.jsonl").write_bytes(session("own", "We always use honestly here."))
+    git(clone, "init", "-q")
+    git(clone, "add", "brought.jsonl")
+    account = ingest(intake, [clone])
+    assert [(Path(each.file).name, each.why) for each in account.bad] == [("brought.jsonl", OF_A_REPOSITORY)]
+    kept = read_range(intake.connection, Position(0), move_mark(intake.connection), limit=100).events
+    assert {each.session_id for each in kept} == {"own"}
+    (tmp_path / "elsewhere.jsonl").write_bytes((clone / "brought.jsonl").read_bytes())
+    assert ingest(intake, [tmp_path / "elsewhere.jsonl"]).new == 1

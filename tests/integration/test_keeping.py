@@ -149,7 +149,7 @@ def test_what_another_log_learnt_from_one_of_two_tellings_stays_away_once_they_a
         assert exporting.export(elsewhere, "default", out.write) == 4
     forget.forget(settings, log, 1, forget.plan(reader_of(log, "default", OWNER), match=PHRASE), None)
     with IngestWriter(settings) as intake:
-        account = exporting.import_export(intake, file)
+        account = exporting.import_export(intake, file, mine=True)
     assert (account.new, account.variant, account.forgotten, account.bad) == (0, 0, 4, [])
 
 
@@ -186,7 +186,7 @@ def test_what_another_log_learnt_from_what_lies_under_a_tombstone_here_stays_awa
     if told == "backwards and in batches":
         monkeypatch.setattr(exporting, "BATCH", 1)
     with IngestWriter(settings) as intake:
-        account = exporting.import_export(intake, file)
+        account = exporting.import_export(intake, file, mine=True)
     assert (account.new, account.forgotten, account.bad) == (6, 4, [])
     stands = log.execute("SELECT payload->>'line' FROM memctl.events ORDER BY 1").fetchall()
     assert [line for (line,) in stands] == ["b-line-2", "b-line-6", "b-line-7", "b-line-9", "s1-line-3", "s1-line-8"]
@@ -216,7 +216,7 @@ def test_an_import_looks_twice_at_what_the_file_cites_alone(
     with open(file := tmp_path / "log.jsonl", "wb") as out:
         exporting.export(elsewhere, "default", out.write)
     with Counting(settings, identify=False) as intake:
-        assert exporting.import_export(intake, file).new == 21
+        assert exporting.import_export(intake, file, mine=True).new == 21
         assert intake.prepared == 21 + 1
 
 
@@ -239,13 +239,13 @@ def test_an_export_is_taken_back_once_and_without_what_was_forgotten(
     assert written == len(events(log))
     forget.forget(settings, log, 1, forget.plan(reader_of(log, "default", OWNER), match=PHRASE), None)
     with IngestWriter(settings) as intake:
-        account = exporting.import_export(intake, file)
+        account = exporting.import_export(intake, file, mine=True)
     assert (account.new, account.variant, account.forgotten, account.bad) == (0, 0, 2, [])
     monkeypatch.setenv("MEMCTL_DATABASE_URL", url_of(elsewhere, database_url))
     with IngestWriter(load_settings()) as intake:
-        account = exporting.import_export(intake, file)
+        account = exporting.import_export(intake, file, mine=True)
         assert (account.new, account.variant) == (written - 2, 2)
-        account = exporting.import_export(intake, file)
+        account = exporting.import_export(intake, file, mine=True)
         assert (account.new, account.variant, account.duplicate) == (0, 0, written)
     assert decoded(elsewhere, move_mark(elsewhere)).misnamed.count == 0
     lines = file.read_bytes().splitlines(keepends=True)
@@ -257,7 +257,7 @@ def test_an_export_is_taken_back_once_and_without_what_was_forgotten(
     ):
         file.write_bytes(b"".join(broken))
         with IngestWriter(load_settings()) as intake, pytest.raises(exporting.NotAnExport):
-            exporting.import_export(intake, file)
+            exporting.import_export(intake, file, mine=True)
 
 
 def test_an_import_does_not_ask_this_machine_what_lies_at_a_place_of_another(

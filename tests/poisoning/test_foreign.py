@@ -28,6 +28,7 @@ from memctl.api.write.identify import Identifier
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import PromptSubmitted, ToolCalled, ToolReturned
 from memctl.infra.database import connect
+from memctl.infra.git import checkout_of
 from memctl.infra.log.append import append
 from memctl.infra.readmodels import generations
 from memctl.infra.redaction import prepare
@@ -132,7 +133,21 @@ MADE_OF_FILES = [each for each in FOREIGN[8:] if each.name not in IN_PLACE]
 def test_a_checkout_that_was_never_met_is_given_nothing(stage: Stage, tmp_path: Path, pretence: Pretence) -> None:
     """Before anything of it is folded, git's files are all that says where it is of."""
     new = pretence.make(tmp_path / "new", stage.victim)
-    assert OURS not in shown(stage.api, new)
+    about = "which package is used for dates, not floats and not quartz?"
+    claims = checkout_of(new)
+    if claims and (claims.remote or claims.borrows or claims.repository == str(stage.victim)):
+        assert OURS not in shown(stage.api, new)
+    assert OURS not in "".join(unasked(stage.api, str(new), about).values())
+
+
+def test_what_git_would_follow_elsewhere_claims_nothing(stage: Stage) -> None:
+    followed = ("commondir", "commondir-of-a-worktree", "include", "include-of-the-victims", "include-if", "instead-of")
+    for name in followed:
+        found = checkout_of(stage.at[name])
+        assert found is not None
+        assert (found.repository in ("", str(stage.at[name].parent / "main")), found.remote, found.borrows) == (
+            True, "", ""
+        ), name  # fmt: skip
 
 
 def test_a_checkout_inside_the_project_that_was_never_met_is_given_nothing_unasked(stage: Stage) -> None:

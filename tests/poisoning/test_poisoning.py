@@ -98,6 +98,10 @@ def held(api: Api, location: str) -> dict[str, str]:
     sections = json.loads(answers["core"])["items"]
     assert {each["said_by"] for each in sections} <= {"user_typed", "agent"}
     answers["core"] = json.dumps([each for each in sections if each["confirmed"]])
+    # A lesson that acts is shown to who asks for lessons, as one that acts, with its source; to nobody else.
+    lessons = json.loads(answers["strategies"])["items"]
+    assert all(each["origin"] for each in lessons)
+    answers["strategies"] = json.dumps([each for each in lessons if not each["acts"]])
     return answers
 
 

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 MOST_WORDS, MOST_IDS, MOST_POINTS = 200, 500, 1000
 """How much is looked for at most; the longest words and the first ids."""
 
+MOST_FORMS = 50
+"""Words that are looked for in every form of writing."""
+
 _WORD = patterns.compile(r"[^\W_]{6,}")
 LONGEST = 40
 """Of a longer word its beginning is looked for."""
@@ -93,7 +96,7 @@ def found_in(
 
     In log files, words only: they name an event that could not be folded by its id, which says nothing of it.
     """
-    distinctive = tuple(word for word in probe.words if len(word) >= 8 and any(map(str.isdecimal, word)))
+    distinctive = tuple(filter(_is_distinctive, probe.words))
     tables = _in_tables(connection, space_id, probe)
     files = _in_files(data_dir / "spool", (*probe.ids, *distinctive)) | _in_files(data_dir / "log", distinctive)
     words = set().union(*tables.values(), *files.values()) & set(probe.words)
@@ -114,6 +117,16 @@ def found_in(
         if present:
             places.append(f"{len(present)} points of the vector store")
     return places
+
+
+def unsaid(connection: Connection, words: Iterable[str]) -> list[str]:
+    """Those of the words that say most and that nothing else says."""
+    rare = [each for each in words if _is_distinctive(each) and not _BY_CHANCE.fullmatch(each)][:MOST_FORMS]
+    return sorted(set(rare) - _said_elsewhere(connection, rare))
+
+
+def _is_distinctive(word: str) -> bool:
+    return len(word) >= 8 and any(map(str.isdecimal, word))
 
 
 def _undesired(connection: Connection, space_id: int, generation: int, points: Collection[str]) -> list[str]:

@@ -25,6 +25,7 @@ from memctl.domain.events.erasure import ContentErased, NothingToForget, Scope, 
 from memctl.domain.events.event import Micros, NewEvent, Position, derived_id
 from memctl.domain.events.observations import event_id_of
 from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.written_forms import WrittenForms
 from memctl.infra.backup.receipts import write_receipts
 from memctl.infra.database import Connection, outages
 from memctl.infra.event_writer import EventWriter
@@ -41,6 +42,7 @@ from memctl.infra.vectors import outbox
 from memctl.projections.episodes import EpisodeRow
 from memctl.projections.things import THINGS
 from memctl.workers.erasure import erasure_check as probing
+from memctl.workers.erasure import erasure_register as register
 from memctl.workers.erasure.erase import (
     Consequence,
     Round,
@@ -96,6 +98,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     ids: frozenset[UUID] = frozenset()
     tombstones: tuple[Tombstone, ...] = ()
     text: str = ""
+    read_upto: Position = Position(0)
+    """How far the log was read for the text."""
     begun: bool = False
     so_far: SoFar = SoFar()
 
@@ -132,6 +136,8 @@ class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
     """Deliveries that waited on disk and were removed."""
     looked_for: int
     """Ids and words that were looked for and found nowhere."""
+    stays: list[str] = []
+    """Where something like it stays, and why: forms that people read otherwise, names and paths, older backups."""
     consequences: list[Consequence]
 
 
@@ -310,7 +316,7 @@ def _carry_out(
     # A look at the past that was built before the receipt stood does not learn of the receipt.
     drop_all_but_live(connection)
     if plan.scope.kind in ("id", "match"):
-        came = _with_what_came(connection, space_id, receipt, plan.ids, plan.text)
+        came = _with_what_came(connection, space_id, receipt, plan.ids, plan.text, plan.read_upto)
         plan = msgspec.structs.replace(plan, ids=frozenset(came))
     ids = _ids(connection, space_id, plan, some=False)
     words = () if plan.scope.rule else _words(connection, space_id, ids, plan.text)
@@ -336,6 +342,7 @@ def _carry_out(
     outbox.forget_unused(connection, recorded_upto)  # else the outbox's writer does, once the rows are folded so far
     if left := probing.found_in(connection, space_id, probe, settings.data_dir, qdrant):
         raise StillThere(where="; ".join(left))
+    stays = [] if plan.scope.rule else _what_stays(settings, connection, space_id, plan, probe)
     consequences = [
         Consequence(name, counts[name, "dropped"], counts[name, "changed"])
         for name in dict.fromkeys(name for name, _ in counts)
@@ -348,6 +355,7 @@ def _carry_out(
         rounds=made,
         spooled=spooled,
         looked_for=len(probe.ids) + len(probe.words) + len(points),
+        stays=stays,
         consequences=consequences,
     )
     erase.finish(connection, receipt, msgspec.to_builtins(done))
@@ -385,13 +393,13 @@ def rounds(
 
 
 def _with_what_came(
-    connection: Connection, space_id: int, receipt: UUID, ids: Collection[UUID], text: str = ""
+    connection: Connection, space_id: int, receipt: UUID, ids: Collection[UUID], text: str = "", read_upto: int = 0
 ) -> set[UUID]:
     """Deliveries with the other deliveries of the same, and what holds the text, with all of it that was still being
     recorded when it was looked up. Lays their tombstones, and notes them under the receipt. Raises: StillWriting."""
-    known = set(ids)
+    known, sought = set(ids), WrittenForms([text] if text else [])
     for _ in range(MOST_ROUNDS):
-        more = erase.holding(connection, space_id, text) if text else set()
+        more = erase.holding(connection, space_id, sought, read_upto).ids if text else set()
         found, tombstones = with_counterparts(connection, space_id, known | more)
         with connection.transaction():
             erase.lay_tombstones(connection, space_id, receipt, tombstones)
@@ -403,6 +411,18 @@ def _with_what_came(
         if not erase.settled(connection):
             raise StillWriting
     return known
+
+
+def _what_stays(settings: Settings, connection: Connection, space_id: int, plan: Plan, probe: Probe) -> list[str]:
+    """What the receipt says of forms that stay. Books of work that hold some lose those rows."""
+    said = probing.unsaid(connection, probe.words)
+    sought = WrittenForms([plan.text, *said] if plan.text else said)
+    register.drop_from_books(connection, space_id, sought)
+    folded = plan.scope.kind in ("match", "session", "project")
+    return [
+        *register.what_stays(connection, settings, space_id, sought, folded=folded),
+        *register.backups_before(settings),
+    ]
 
 
 def _words(connection: Connection, space_id: int, ids: set[UUID], text: str) -> tuple[str, ...]:
@@ -509,15 +529,15 @@ def _spool_without(folder: Path, plan: Plan) -> int:
         return 0
     quoted = [json.dumps(name, ensure_ascii=False) for name in _names(plan.scope)]
     inside = [place[:-1] + "/" for place in quoted if place[1:2] == "/"]
-    texts = [" ".join(form.split()) for form in erase.written(plan.text)]
-    wanted = [each.lower() for each in (*quoted, *inside, *texts) if each]
+    sought = WrittenForms([plan.text] if plan.text else [])
+    wanted = [each.lower() for each in (*quoted, *inside)]
     before = plan.scope.until if plan.scope.kind == "before" else 0
     removed = 0
     paths = sorted(path for path in folder.iterdir() if path.suffix in (".delivery", ".damaged", ".refused"))
-    for path in paths if wanted or before else []:
+    for path in paths if wanted or before or plan.text else []:
         with contextlib.suppress(FileNotFoundError):  # the door has just taken it
             at, said = _delivered(path)
-            if at < before or any(each in said for each in wanted):
+            if at < before or any(each in said for each in wanted) or sought.within(said.encode()).held:
                 path.unlink()
                 removed += 1
     return removed
@@ -529,7 +549,7 @@ def _names(scope: Scope) -> list[str]:
 
 
 def _delivered(path: Path) -> tuple[int, str]:
-    """When a delivery was made, in microseconds, and its words in lower case with single blanks between them."""
+    """When a delivery was made, in microseconds, and its words in lower case."""
     found = next((each for _, each in read_spooled([path])), None)
     at, payload = path.stat().st_mtime_ns // 1000, b""
     if isinstance(found, Delivery):
@@ -537,10 +557,10 @@ def _delivered(path: Path) -> tuple[int, str]:
     elif path.is_file():
         payload = path.read_bytes()
     try:
-        said = json.dumps(json.loads(payload), ensure_ascii=False).replace("\\n", " ").replace("\\t", " ")
+        said = json.dumps(json.loads(payload), ensure_ascii=False)
     except ValueError:
         said = payload.decode("utf-8", "replace")
-    return at, " ".join(said.split()).lower()
+    return at, said.lower()
 
 
 @contextlib.contextmanager

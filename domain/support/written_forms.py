@@ -1,0 +1,225 @@
+"""Texts as people read them, in whatever form they were written: what forgetting compares.
+
+A text has readings. The first is its normal form: NFKC, without signs that nobody sees and codes of terminals. The next
+are the same with escapes of JSON, entities of HTML and percent signs undone, as often as they are nested. A line break
+may stand anywhere in a text that is looked for, with marks of a diff, a quotation or a line's number behind it. Its
+base64 and hex are looked for, too. Case does not matter.
+
+Each step is linear in the text, and works on bytes, since most text is of ASCII. Sources: UAX 15 (normalization forms),
+ECMA-48 (codes of terminals), RFC 4648 (base64).
+"""
+
+from __future__ import annotations
+
+import html
+import unicodedata
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from memctl.domain.support import patterns
+from memctl.domain.support.literals import Literals
+
+ROUNDS = 5
+"""How often one way of escaping may stand in another: a row of a database as it is copied, JSON in it, JSON in that."""
+
+SHORTEST_SKELETON = 8
+"""Letters and digits of what counts as near, and of an encoding: fewer stand anywhere by chance."""
+
+LONGEST_PATTERN = 1_000
+"""Characters of a text whose blanks and signs are compared; of a longer one the others count by their letters."""
+
+_PIECE, _STEP_BACK = 512, 64
+"""Characters that are normalized at once: sorting marks takes time in the square of their number."""
+
+_UNSEEN = patterns.compile(
+    r"[\x{ad}\x{34f}\x{61c}\x{115f}\x{1160}\x{17b4}\x{17b5}\x{180b}-\x{180f}\x{200b}-\x{200f}\x{202a}-\x{202e}"
+    r"\x{2060}-\x{206f}\x{3164}\x{fe00}-\x{fe0f}\x{feff}\x{ffa0}\x{fff9}-\x{fffb}\x{e0000}-\x{e0fff}]+"
+)
+_CONTROLS = bytes({*range(0x20), 0x7F} - set(b"\t\n\r"))
+_CONTROL = patterns.compile(rb"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f]")
+_TERMINAL = patterns.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])?")
+_CODES = patterns.compile(
+    rb"(?:\\u[0-9A-Fa-f]{4})+|(?:\\x[0-9A-Fa-f]{2})+|\\u\{[0-9A-Fa-f]{1,6}\}|\\U[0-9A-Fa-f]{8}|\\[0-3][0-7]{2}|\\e"
+)
+_PERCENT = patterns.compile(rb"(?:%[0-9A-Fa-f]{2})+")
+_ENTITY = patterns.compile(rb"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_SIMPLE = ((b"\\n", b"\n"), (b"\\r", b"\r"), (b"\\t", b"\t"), (b'\\"', b'"'), (b"\\'", b"'"), (b"\\/", b"/"))
+_SIGNS = bytes(code for code in range(0x80) if not chr(code).isalnum())
+_SMALL = bytes(range(0x100)).lower()
+_NUMBERED = patterns.compile(rb"\n[ \t]*[0-9]+(?:\xe2\x86\x92|\xe2\x94\x82|[:|\t])")
+_BEHIND_A_NUMBER = (b"\xe2\x86\x92", b"\xe2\x94\x82", b":", b"|", b"\t")
+_NO_LETTERS = bytes(code for code in range(0x100) if not (code < 0x80 and chr(code).isalpha()))
+_FEW_LETTERS = 4
+_MARKS = r"[\s<>+\-|#*/]*"
+
+
+class Found(NamedTuple):
+    """Of some texts, those that stand in another in a form that people read as the same, and those that nearly do: with
+    other signs between their letters."""
+
+    held: frozenset[str]
+    near: frozenset[str]
+
+
+class WrittenForms:
+    """Some texts to look for, in any of the forms in which they may be written. Safe to use from several threads."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._plain: dict[str, set[str]] = {}
+        self._encoded: dict[str, set[str]] = {}
+        self._patterns: dict[str, list[patterns.Pattern[str]]] = {}
+        self._of_signs: set[str] = set()
+        asked = list(dict.fromkeys(texts))
+        self._fold = _as_it_is if all(map(str.isascii, asked)) else _folded
+        for text in asked:
+            forms = dict.fromkeys(
+                b" ".join(_folded(form).split()) for form in readings(text.encode("utf-8", "replace"))
+            )
+            self._patterns[text] = [_pattern(form.decode()) for form in forms if form]
+            bare = {skeleton(form) for form in forms} - {""}
+            if not bare:
+                self._of_signs.add(text)
+            for each in bare:
+                self._plain.setdefault(each, set()).add(text)
+            for each in encodings(text):
+                self._encoded.setdefault(each, set()).add(text)
+        letters = {_letters(each.encode()) for each in self._plain}
+        self._may_be_numbered = min(map(len, letters), default=0) < _FEW_LETTERS or bool(self._of_signs)
+        self._letters = Literals(letters)
+        self._literals = Literals([*self._plain, *self._encoded])
+
+    def within(self, data: bytes) -> Found:
+        """Which of the texts stand in those bytes, of UTF-8."""
+        held: set[str] = set()
+        near: set[str] = set()
+        if not self._patterns:
+            return Found(frozenset(), frozenset())
+        for reading in readings(data):
+            folded = self._fold(reading)
+            bare = skeleton(folded)
+            self._look(folded, bare, held, near)
+            if _NUMBERED.search(folded) and (self._may_be_numbered or self._letters.within(_letters(folded))):
+                unnumbered = b"\n".join(map(_without_number, folded.split(b"\n")))
+                self._look(unnumbered, skeleton(unnumbered), held, near)
+        return Found(frozenset(held), frozenset(near - held))
+
+    def _look(self, reading: bytes, bare: str, held: set[str], near: set[str]) -> None:
+        literals = self._literals.within(bare)
+        held.update(*(self._encoded.get(each, ()) for each in literals))
+        asked = self._of_signs.union(*(self._plain.get(each, ()) for each in literals)) - held
+        text = reading.decode("utf-8", "replace").lower() if asked else ""
+        exact = {each for each in asked if any(pattern.search(text) for pattern in self._patterns[each])}
+        held |= exact
+        near |= {each for each in asked - exact if len(skeleton(each.encode("utf-8", "replace"))) >= SHORTEST_SKELETON}
+
+
+def readings(data: bytes) -> Iterator[bytes]:
+    """A text as people may read it: in its normal form, then with its escapes undone, as often as they are nested."""
+    for _ in range(ROUNDS):
+        yield (seen := _visible(data))
+        data = _unescaped(seen)
+        if data == seen:
+            return
+
+
+def skeleton(data: bytes) -> str:
+    """The letters and digits of a text in small letters, and whatever is not of ASCII."""
+    return data.translate(_SMALL, _SIGNS).decode("utf-8", "replace")
+
+
+def _letters(data: bytes) -> str:
+    return data.translate(_SMALL, _NO_LETTERS).decode()
+
+
+def encodings(text: str) -> list[str]:
+    """The skeletons of a text's base64 and hex, whatever stands before and behind it there."""
+    found: list[str] = []
+    for form in dict.fromkeys((text, text.lower(), text.upper(), text.title(), text.capitalize())):
+        data = form.encode("utf-8", "replace")
+        found.append(data.hex())
+        for before, cut in ((0, 0), (1, 2), (2, 3)):
+            encoded = b64encode(bytes(before) + data)
+            found.append(skeleton(encoded[cut : (before + len(data)) * 8 // 6]))
+    return [each for each in dict.fromkeys(found) if len(each) >= SHORTEST_SKELETON]
+
+
+def _pattern(form: str) -> patterns.Pattern[str]:
+    """A form with any blanks between its words, and line breaks wherever they may stand."""
+    within = rf"(?:\s*\n{_MARKS})?"
+    between = rf"(?:[\s+]+|\s*\n{_MARKS})"
+    words = form[:LONGEST_PATTERN].split()
+    return patterns.Pattern(between.join(within.join(map(patterns.escape, word)) for word in words))
+
+
+def _visible(data: bytes) -> bytes:
+    """A text without what nobody sees, in the letters that people take it for."""
+    if b"\x1b" in data:
+        data = _TERMINAL.sub(b"", data)
+    if _CONTROL.search(data):
+        data = data.translate(None, _CONTROLS)
+    return data if data.isascii() else _composed(data)
+
+
+def _composed(data: bytes) -> bytes:
+    text = data.decode("utf-8", "replace")
+    if _UNSEEN.search(text):
+        text = _UNSEEN.sub("", text)
+    return "".join(unicodedata.normalize("NFKC", piece) for piece in _pieces(text)).encode()
+
+
+def _pieces(text: str) -> Iterator[str]:
+    start = 0
+    while start < len(text):
+        end = start + _PIECE
+        while start + _PIECE - _STEP_BACK < end < len(text) and unicodedata.combining(text[end]):
+            end -= 1
+        yield text[start:end]
+        start = end
+
+
+def _as_it_is(data: bytes) -> bytes:
+    return data
+
+
+def _folded(data: bytes) -> bytes:
+    """A text in small letters, those of other alphabets than ASCII's among them."""
+    return data.lower() if data.isascii() else data.decode("utf-8", "replace").casefold().encode()
+
+
+def _without_number(line: bytes) -> bytes:
+    behind = line.lstrip(b" \t0123456789")
+    for sign in _BEHIND_A_NUMBER:
+        if behind.startswith(sign) and line[-len(behind) - 1 : -len(behind)].isdigit():
+            return behind[len(sign) :]
+    return line
+
+
+def _unescaped(data: bytes) -> bytes:
+    """A text with the escapes of JSON and programs, the entities of HTML and the percent signs of addresses undone."""
+    if b"\\" in data:
+        data = data.replace(b"\\\\", b"\0")
+        for escaped, meant in _SIMPLE:
+            data = data.replace(escaped, meant)
+        data = (_CODES.sub(_of_code, data) if b"\\" in data else data).replace(b"\0", b"\\")
+    if b"%" in data:
+        data = _PERCENT.sub(lambda found: _known(bytes.fromhex(found[0].replace(b"%", b"").decode())), data)
+    return _ENTITY.sub(lambda found: html.unescape(found[0].decode()).encode(), data) if b"&" in data else data
+
+
+def _known(data: bytes) -> bytes:
+    """Bytes that are UTF-8, whatever they were."""
+    return data if data.isascii() else data.decode("utf-8", "replace").encode()
+
+
+def _of_code(found: patterns.Match[bytes]) -> bytes:
+    """What an escape of a character stands for."""
+    escape = found[0].decode()
+    if escape[1] == "x":
+        return _known(bytes.fromhex(escape.replace("\\x", "")))
+    if escape[1] == "u" and escape[2] != "{":
+        return bytes.fromhex(escape.replace("\\u", "")).decode("utf-16-be", "replace").encode()
+    if escape[1] == "e":
+        return b"\x1b"
+    code = int(escape[1:], 8) if escape[1].isdigit() else int(escape[2:].strip("{}"), 16)
+    return chr(code).encode("utf-8", "replace") if code < 0x110000 else b"?"

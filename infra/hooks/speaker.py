@@ -1,0 +1,29 @@
+"""Whether a person speaks on the command line, or an agent that runs commands in a shell."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import IO, Any, Literal
+
+AGENTS_VARIABLES = (
+    "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "GEMINI_CLI",
+    "CURSOR_AGENT", "OPENCODE", "CLINE_ACTIVE", "AUGMENT_AGENT", "GOOSE_TERMINAL", "AI_AGENT", "AGENT",
+)  # fmt: skip
+"""What coding agents set in the shells in which they run commands."""
+
+
+def in_agents_shell(environment: Mapping[str, str] | None = None) -> bool:
+    """Whether the environment is that of an agent's shell."""
+    variables = os.environ if environment is None else environment
+    return any(variables.get(name) for name in AGENTS_VARIABLES)
+
+
+def speaker(
+    environment: Mapping[str, str] | None = None, streams: Sequence[IO[Any] | None] | None = None
+) -> Literal["user", "agent"]:
+    """Who speaks: a person has a terminal at one of the standard streams, and no agent's shell around it."""
+    given = (sys.stdin, sys.stdout, sys.stderr) if streams is None else streams
+    at_a_terminal = any(stream is not None and not stream.closed and stream.isatty() for stream in given)
+    return "user" if at_a_terminal and not in_agents_shell(environment) else "agent"

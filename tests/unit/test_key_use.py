@@ -1,0 +1,83 @@
+"""A key may ask so much at once, others beside it as before; what it asked for is logged without a word of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from memctl.api.reading.caller import Caller
+from memctl.api.server import key_use
+from memctl.api.server.auth import Guard
+from memctl.api.server.key_use import A_SECOND, AT_ONCE, MOST_KEYS, Rates, note
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_key_waits_once_it_has_asked_too_much_and_no_other_key_does() -> None:
+    clock = Clock()
+    rates = Rates(clock)
+    assert [rates.wait("a") for _ in range(int(AT_ONCE))] == [0.0] * int(AT_ONCE)
+    assert rates.wait("a") == pytest.approx(1 / A_SECOND)
+    assert rates.wait("b") == 0.0
+    clock.now += 1.0
+    assert sum(rates.wait("a") == 0.0 for _ in range(200)) == A_SECOND
+
+
+def test_keys_without_end_take_no_more_room() -> None:
+    rates = Rates(Clock())
+    for number in range(3 * MOST_KEYS):
+        rates.wait(str(number))
+    assert len(rates._left) <= MOST_KEYS
+
+
+def test_a_route_is_logged_and_nothing_that_was_asked(caplog: pytest.LogCaptureFixture) -> None:
+    class Route:
+        path = "/v1/things/{id:path}"
+
+    with caplog.at_level(logging.INFO, logger=key_use.log.name):
+        note("laptop", "GET", {"path": "/v1/things/quartz", "route": Route()}, 200)
+        note("laptop", "GET", {"path": "/v1/things/quartz/more", "query_string": b"q=quartz"}, 403)
+    assert caplog.messages == ["key laptop: GET /v1/things/{id:path} 200", "key laptop: GET /v1/things 403"]
+
+
+async def _answers(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def asked(guard: Guard, token: str) -> int:
+    """The status of one request with a token."""
+    seen: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: Any) -> None:
+        seen.append(message)
+
+    headers = [(b"host", b"localhost"), (b"authorization", f"Bearer {token}".encode())]
+    scope = {"type": "http", "method": "GET", "path": "/v1/memories", "query_string": b"q=quartz", "headers": headers}
+    asyncio.run(guard(scope, receive, send))
+    return int(seen[0]["status"])
+
+
+def test_the_guard_logs_each_request_of_a_key_and_slows_it_down_and_not_the_owner(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(key_use, "AT_ONCE", 3.0)
+    monkeypatch.setattr(key_use, "A_SECOND", 0.001)
+    guard = Guard(
+        _answers, "owners", frozenset({"localhost"}), caller=lambda token: Caller(token, frozenset({"read"}), None)
+    )
+    with caplog.at_level(logging.INFO, logger=key_use.log.name):
+        assert [asked(guard, "laptop") for _ in range(5)] == [200, 200, 200, 429, 429]
+        assert [asked(guard, "owners") for _ in range(5)] == [200] * 5
+    assert caplog.messages == ["key laptop: GET /v1/memories 200"] * 3 + ["key laptop: GET /v1/memories 429"] * 2

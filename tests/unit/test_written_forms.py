@@ -1,0 +1,67 @@
+"""A text is found in whatever form people read it, and what holds its letters alone counts as near."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+from written import FORMS, NEAR, stands_in
+
+from memctl.domain.support.written_forms import WrittenForms
+
+PHRASE = "the zq7vkx19mw Harbour protocol"
+
+
+def around(text: str) -> bytes:
+    return f"before it, {text} after it".encode()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_phrase_is_held_in_whatever_form_it_is_written(form: str) -> None:
+    written = FORMS[form](PHRASE)
+    assert WrittenForms([PHRASE]).within(around(written)) == ({PHRASE}, set())
+    assert stands_in(PHRASE, written), "the tests' own way finds it, too"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_it_is_held_in_that_form_within_json_as_a_table_is_copied(form: str) -> None:
+    import json
+
+    copied = json.dumps({"text": FORMS[form](PHRASE)}).replace("\\", "\\\\")
+    assert WrittenForms([PHRASE]).within(copied.encode()).held == {PHRASE}
+
+
+@pytest.mark.parametrize("form", NEAR)
+def test_the_same_letters_with_other_signs_between_them_are_near(form: str) -> None:
+    assert WrittenForms([PHRASE]).within(around(NEAR[form](PHRASE))) == (set(), {PHRASE})
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "the zq7vkx19mw harbour",
+        "the zq7vkx19mw harbours a protocol",
+        base64.b64encode(b"the zq7vkx19m harbour protocol").decode(),
+        "the harbour protocol zq7vkx19mw",
+    ],
+)
+def test_other_words_are_neither(other: str) -> None:
+    assert WrittenForms([PHRASE]).within(around(other)) == (set(), set())
+
+
+@pytest.mark.parametrize(
+    "phrase", ["a+b == c", "C:\\new\\table", "100%25", "-> =>", "결제대행 조정", "Straße 7 é", "&amp; co"]
+)
+def test_a_phrase_of_signs_or_of_other_letters_is_found_as_it_stands(phrase: str) -> None:
+    assert WrittenForms([phrase]).within(around(phrase)).held == {phrase}
+    assert not WrittenForms([phrase]).within(around("something else")).held
+
+
+def test_a_word_does_not_join_with_what_stands_in_another_line() -> None:
+    assert WrittenForms(["now here"]).within(b"it is nowhere") == (set(), set())
+
+
+def test_of_several_texts_those_are_named_that_stand_there() -> None:
+    sought = WrittenForms(["zq7vkx19mw", "bq3jhy54nd", "fh2wkq83zt"])
+    assert sought.within(around("%7aq7vkx19mw and fh2w\nkq83zt")).held == {"zq7vkx19mw", "fh2wkq83zt"}
+    assert WrittenForms([]).within(around(PHRASE)) == (set(), set())

@@ -1,0 +1,110 @@
+"""A phrase in the forms in which it may be written, and a way of undoing them that shares no code with memctl's."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import html
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from urllib.parse import quote, quote_plus, unquote_plus
+
+
+def _between(phrase: str, sign: str) -> str:
+    return sign.join(phrase)
+
+
+def _broken(phrase: str, *before: str) -> str:
+    """A phrase over three lines, broken within words, with something before each line."""
+    third = len(phrase) // 3
+    parts = (phrase[:third], phrase[third : 2 * third], phrase[2 * third :])
+    marks = (*before, "", "")[:2] if len(before) > 1 else (*before, *before)
+    return parts[0] + "".join(f"\n{mark}{part}" for mark, part in zip(marks, parts[1:], strict=True))
+
+
+FORMS: dict[str, Callable[[str], str]] = {
+    "as it is": str,
+    "capitals": str.upper,
+    "other blanks": lambda phrase: phrase.replace(" ", "\u00a0 \t"),
+    "full width": lambda phrase: "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in phrase),
+    "mathematical": lambda phrase: "".join(chr(0x1D41A + ord(c) - 97) if "a" <= c <= "z" else c for c in phrase),
+    "zero width": lambda phrase: _between(phrase, "\u200b"),
+    "soft hyphens": lambda phrase: _between(phrase, "\u00ad"),
+    "word joiners": lambda phrase: "\u202d" + _between(phrase, "\u2060"),
+    "colours": lambda phrase: _between(phrase, "\x1b[1;31m"),
+    "colours as programs write them": lambda phrase: phrase[:4] + "\\x1b[31m" + phrase[4:7] + "\\033[0m" + phrase[7:],
+    "JSON": lambda phrase: json.dumps({"said": _between(phrase, "")}),
+    "JSON in JSON": lambda phrase: json.dumps(json.dumps({"said": phrase.replace(" ", "\n")})),
+    "escapes of JSON": lambda phrase: "".join(f"\\u{ord(c):04x}" for c in phrase),
+    "escapes of bytes": lambda phrase: "".join(f"\\x{byte:02x}" for byte in phrase.encode()),
+    "entities": lambda phrase: "".join(f"&#{ord(c)};" for c in phrase),
+    "entities in hex": lambda phrase: "".join(f"&#x{ord(c):X};" for c in phrase),
+    "an address": lambda phrase: "https://example.org/?q=" + quote(phrase),
+    "a form": lambda phrase: "q=" + quote_plus(phrase),
+    "percent signs": lambda phrase: "".join(f"%{byte:02x}" for byte in phrase.encode()),
+    "an address in an address": lambda phrase: quote(quote(phrase)),
+    "broken lines": lambda phrase: _broken(phrase, ""),
+    "a diff": lambda phrase: _broken(phrase, "+ ", "-"),
+    "a quotation": lambda phrase: _broken(phrase, "> "),
+    "numbered lines": lambda phrase: _broken(phrase, "    12→", "    13→"),
+    "a listing": lambda phrase: _broken(phrase, "12: ", "13: "),
+    "base64": lambda phrase: base64.b64encode(f"so {phrase} it is".encode()).decode(),
+    "base64 of addresses": lambda phrase: base64.urlsafe_b64encode(f"a {phrase}".encode()).decode().rstrip("="),
+    "base64 in lines": lambda phrase: base64.encodebytes(f"{'some words before ' * 4}{phrase}".encode()).decode(),
+    "hex": lambda phrase: phrase.encode().hex(),
+    "hex in pairs": lambda phrase: phrase.encode().hex(":").upper(),
+}
+"""Each reads as the phrase to people, or is its base64 or hex."""
+
+NEAR: dict[str, Callable[[str], str]] = {
+    "other joints": lambda phrase: phrase.replace(" ", "-"),
+    "no joints": lambda phrase: phrase.replace(" ", ""),
+    "emphasis": lambda phrase: phrase.replace(" ", "** **"),
+    "parts of a string": lambda phrase: phrase[:6] + '" + "' + phrase[6:],
+}
+"""The same letters with other signs between them."""
+
+OF_ONE_LINE = [name for name, form in FORMS.items() if "\n" not in form("some words here")]
+"""What a name or a path may hold, too."""
+
+
+ESCAPE = re.compile(r"""\\(?:u[0-9a-f]{4}(?:\\u[0-9a-f]{4})*|x[0-9a-f]{2}|033|[n"\\])""", re.IGNORECASE)
+
+
+def _meant(escape: re.Match[str]) -> str:
+    """What an escape of one level stands for."""
+    found = escape[0].lower()
+    if found[1] == "u":
+        return str(json.loads(f'"{found}"'))
+    if found[1] == "x":
+        return chr(int(found[2:], 16))
+    return {"n": "\n", "0": "\x1b"}.get(found[1], found[1])
+
+
+def undone(text: str) -> Iterator[str]:
+    """What a text may stand for, by trying: slow, and without a bound."""
+    for _ in range(6):
+        text = unicodedata.normalize("NFKC", re.sub(r"\x1b\[[\d;]*m", "", text))
+        text = "".join(each for each in text if unicodedata.category(each) != "Cf")
+        yield text
+        yield re.sub(r"\s*\n\s*(?:[+>-]|\d+[:→])?\s*", "", text)
+        yield re.sub(r"\s*\n\s*(?:[+>-]|\d+[:→])?\s*", " ", text)
+        for run in re.findall(r"[\w+/-]{12,}", re.sub(r"[\r\n]", "", text), re.ASCII):
+            plain = run.replace("-", "+").replace("_", "/") + "AAA"  # for the padding
+            for start in range(4):
+                yield base64.b64decode(plain[start : start + (len(plain) - start) // 4 * 4]).decode("utf-8", "replace")
+        for run in re.findall(r"(?:[0-9a-f]{2}[ :]?){6,}", text, re.IGNORECASE):
+            pairs = re.sub(r"[ :]", "", run)
+            for start in range(2):
+                with_all = pairs[start : start + (len(pairs) - start) // 2 * 2]
+                yield binascii.unhexlify(with_all).decode("utf-8", "replace")
+        text = ESCAPE.sub(_meant, text)
+        text = html.unescape(unquote_plus(text))
+
+
+def stands_in(phrase: str, text: str) -> bool:
+    """Whether a phrase stands in a text in any of these ways."""
+    said = " ".join(phrase.split()).lower()
+    return any(said in " ".join(each.split()).lower() for each in undone(text))

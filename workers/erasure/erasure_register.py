@@ -1,0 +1,179 @@
+"""Every table and file of an instance, and what of something forgotten may stay in it: the one list that is walked.
+
+What is folded is held to nothing (`erasure_check`). The others keep ids, places and names on purpose. Where a word of
+it stands in one of those, or in an event in a form that people read otherwise, the receipt names the place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator
+from enum import Enum
+from pathlib import Path
+from typing import NamedTuple
+
+import psycopg
+from psycopg import sql
+
+from memctl.domain.support import patterns
+from memctl.domain.support.written_forms import WrittenForms
+from memctl.infra.backup import copies
+from memctl.infra.backup.receipts import RECEIPTS
+from memctl.infra.backup.sealed import UNSEALED
+from memctl.infra.database import Connection
+from memctl.infra.hooks.capture_policy import FILE, PASSED_FILE
+from memctl.infra.log import erase
+from memctl.infra.settings_model import Settings
+
+NAMED_AT_MOST = 5
+"""Ids of events that a receipt names in one line."""
+
+BLOCK, _OVERLAP = 1 << 20, 4096
+"""Bytes of a file that are read at once, and those that are read twice: a text may lie across the end of a block."""
+
+
+class Rule(Enum):
+    """What may be left of something forgotten."""
+
+    NOTHING = "nothing"
+    """The receipt stays open while anything is."""
+    DROPPED = "dropped"
+    """Rows that hold a word of it are deleted: they are books of work that is done again."""
+    NAMED = "named"
+    """What stays is named in the receipt, with why."""
+    ELSEWHERE = "elsewhere"
+    """Another program's own format: rows leave it by the database or the vector store, freed blocks by `--scrub`."""
+
+
+class Place(NamedTuple):
+    """Tables or files by their names, as a pattern."""
+
+    names: str
+    rule: Rule
+    why: str
+
+
+TABLES = (
+    Place(r".+_g[0-9]+|dead_letters", Rule.NOTHING, "holds what was folded"),
+    Place("events", Rule.NOTHING, "is the log"),
+    Place("processing", Rule.DROPPED, "says what processors worked on"),
+    Place("receipts|tombstones", Rule.NAMED, "keeps places, ids and the reason, so that it stays gone"),
+    Place("checkpoints", Rule.NAMED, "keeps paths of transcripts, so that none is read twice"),
+    Place("api_keys", Rule.NAMED, "keeps the projects that a key is for"),
+    Place("spaces|installation|vector_models", Rule.NAMED, "keeps names of this installation"),
+    Place("halts|rebuilds|rebuild_tasks|glances|llm_calls", Rule.NAMED, "says what work came to"),
+    Place("waiting_for_vectors|embeddings", Rule.NAMED, "keeps keys and digests of texts"),
+    Place("generations|projection_state|offsets|mark|mark_history|schema_version", Rule.NAMED, "keeps numbers"),
+)
+"""The tables of the log's schema."""
+
+FILES = (
+    Place("spool/.*", Rule.NOTHING, "holds deliveries"),
+    Place("log/.*", Rule.NOTHING, "says what programs did"),
+    Place(r"(postgres|valkey|vectors)[^/]*/.*", Rule.ELSEWHERE, "is a server's"),
+    Place("cache/.*", Rule.ELSEWHERE, "holds compiled patterns"),
+    Place(rf"{copies.FOLDER}/.*{copies.SUFFIX}", Rule.ELSEWHERE, "is a backup"),
+    Place(rf"(.*/)?{RECEIPTS}", Rule.NAMED, "keeps places, ids and the reason, so that it stays gone"),
+    Place(rf"{FILE}|{PASSED_FILE}", Rule.NAMED, "says where memory is switched off"),
+    Place(r"relay\.(json|process|sqlite3.*)", Rule.NAMED, "says what was sent"),
+    Place("imports/.*", Rule.NAMED, "is being imported"),
+    Place(rf"{UNSEALED}[^/]*/.*", Rule.NAMED, "is being sealed or opened"),
+    Place(r"run/.*|keys\.json|lock", Rule.NAMED, "says where programs answer"),
+    Place(r"first-run.*|models/.*|[^/]*\.toml", Rule.NAMED, "belongs to the installation"),
+)
+"""The files of a data directory."""
+
+
+UNKNOWN = Place(".*", Rule.NAMED, "memctl does not know")
+"""What somebody else laid there."""
+
+
+def place_of(name: str, register: Iterable[Place]) -> Place:
+    """What holds for a table or file."""
+    return next((place for place in register if patterns.Pattern(place.names).fullmatch(name)), UNKNOWN)
+
+
+def drop_from_books(connection: Connection, space_id: int, sought: WrittenForms) -> None:
+    """Delete rows of books that hold a word of what was erased."""
+    for _, table in _tables(connection, Rule.DROPPED):
+        held = [id for id, row in _rows(connection, table, space_id) if sought.within(row).held]
+        connection.execute(
+            sql.SQL("DELETE FROM memctl.{} WHERE ctid = ANY(%s::tid[])").format(sql.Identifier(table)), [held]
+        )
+
+
+def what_stays(
+    connection: Connection, settings: Settings, space_id: int, sought: WrittenForms, *, folded: bool
+) -> list[str]:
+    """Where something of it stays in some form, and why, in words that do not repeat it.
+
+    `folded`: the log and what is folded are looked at, too.
+    """
+    places = list(_in_events(connection, space_id, sought)) if folded else []
+    rules = [Rule.NOTHING, Rule.NAMED] if folded else [Rule.NAMED]
+    for place, table in (each for rule in rules for each in _tables(connection, rule)):
+        space = space_id if place.rule is Rule.NOTHING else None
+        if table != "events" and any(sought.within(row).held for _, row in _rows(connection, table, space)):
+            places.append(f"the table {table}, which {place.why}")
+    for place, file in files_of(settings.data_dir):
+        if place.rule is Rule.NAMED and any(sought.within(block).held for block in _blocks(file)):
+            places.append(f"the file {file}, which {place.why}")
+    return places
+
+
+def backups_before(settings: Settings) -> list[str]:
+    """What to say of the backups that are there: each may hold what was forgotten since."""
+    folder = copies.folder_of(settings)
+    made = len(copies.backups(folder))
+    return [f"{made} backups in {folder}, made before (`memctl restore` leaves it out)"] if made else []
+
+
+def _in_events(connection: Connection, space_id: int, sought: WrittenForms) -> Iterator[str]:
+    held, near = erase.holding(connection, space_id, sought)
+    for ids, how in ((held, "in another form"), (near - held, "with other signs between its letters")):
+        if ids:
+            more = ", …" if len(ids) > NAMED_AT_MOST else ""
+            yield f"{len(ids)} events hold it {how}: {', '.join(map(str, sorted(ids)[:NAMED_AT_MOST]))}{more}"
+
+
+def _tables(connection: Connection, rule: Rule) -> list[tuple[Place, str]]:
+    rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'memctl' ORDER BY 1").fetchall()
+    found = [(place_of(table, TABLES), table) for (table,) in rows]
+    return [(place, table) for place, table in found if place.rule is rule]
+
+
+def _rows(connection: Connection, table: str, space_id: int | None) -> Iterator[tuple[str, bytes]]:
+    """The rows of a table, or of a space in it: where each lies, and its words."""
+    query = sql.SQL("COPY (SELECT t.ctid, t.* FROM memctl.{} t {}) TO STDOUT").format(
+        sql.Identifier(table),
+        sql.SQL("") if space_id is None else sql.SQL("WHERE space_id = {}").format(sql.Literal(space_id)),
+    )
+    with (
+        contextlib.suppress(psycopg.errors.UndefinedTable),  # of a look at the past that has just ended
+        connection.cursor() as cursor,
+        cursor.copy(query) as rows,
+    ):
+        for row in rows:
+            id, _, words = bytes(row).partition(b"\t")
+            yield id.decode(), words
+
+
+def files_of(data_dir: Path) -> Iterator[tuple[Place, Path]]:
+    """The files of a data directory that are not another program's."""
+    for folder, inner, files in os.walk(data_dir):
+        at = Path(folder).relative_to(data_dir)
+        inner[:] = sorted(each for each in inner if place_of(f"{at / each}/", FILES).rule is not Rule.ELSEWHERE)
+        for name in sorted(files):
+            path = Path(folder, name)
+            if path.is_file() and not path.is_symlink():
+                yield place_of(str(at / name), FILES), path
+
+
+def _blocks(file: Path) -> Iterator[bytes]:
+    """A file in pieces of which each begins with the end of the last; nothing where it is gone."""
+    before = b""
+    with contextlib.suppress(OSError), open(file, "rb") as opened:
+        while read := opened.read(BLOCK):
+            yield before + read
+            before = read[-_OVERLAP:]
