@@ -156,7 +156,7 @@ def bears(class_: str, anchors: int, few: float, at_hand: Collection[str], descr
 def _volunteered(each: Found) -> bool:
     """Whether a lesson may be given unasked: no document that asks for an action, and no agent's claim that nobody
     confirmed."""
-    if each.kind == "document":
+    if each.kind in ("document", "commit"):
         return not acts(each.text)
     return each.kind == "knowledge" or not each.said_by or MAY[Provenance(each.said_by)].unasked != "never"
 
