@@ -81,9 +81,12 @@ def commits(row: Commit | None, item: Input) -> Commit:
     at, payload = int(item.event.occurred_at), item.payload
     if isinstance(payload, TagRecorded):
         return msgspec.structs.replace(row, tags=seen(row.tags, payload.name, at, TAGS, 80))
+    id = item.event.delivery_id
+    if row.evidence and (row.at, str(row.evidence[0].event)) >= (at, str(id)):
+        return row
     said = message_of(payload.text)
     start = payload.text.find(said.why[:80]) if said.why else -1
-    span = quote(item.event.delivery_id, payload.text, max(start, 0))
+    span = quote(id, payload.text, max(start, 0))
     return msgspec.structs.replace(
         row, location=item.event.location, id=clipped(payload.line, 64), at=at, subject=said.subject,
         why=said.why, files=tuple(clipped(each, 160, NARROW) for each in payload.files[:FILES]), evidence=(span,),

@@ -56,7 +56,7 @@ def ingest(
     memctl ingest                  # where coding agents keep their sessions
     memctl ingest ~/old-sessions --wait
     memctl ingest --follow         # go on as they grow
-    memctl ingest --git ~/shop     # why things are as they are: the reasons that its commits give
+    memctl ingest --git ~/shop     # the reasons that its commits give
     memctl ingest --example --wait
     """
     if from_stdin:  # alone, or with --agent and --event, it never comes here: see `memctl.infra.hook`

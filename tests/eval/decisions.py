@@ -204,10 +204,8 @@ def ask_history(reader: Reader, engine: Engine, repository: Path, verbose: bool)
             print(f"\n{task['task_id']} holds {share:.2f}")
             print([(each.title[:40], round(each.score, 2), each.class_) for each in found[:4]])
             print(f"  {task['bug_report']}\n  {task['decision_rationale']}\n  {said.text}")
-    print(
-        f"{len(histories())} tasks: spoken {spoken}, right {right}, holds {held}; other commits {wrong}, decoys {decoys};"
-    )
-    print(f"{tokens / len(histories()):.0f} tokens a prompt")
+    print(f"{len(histories())} tasks: spoken {spoken}, right {right}, holds {held};")
+    print(f"other commits {wrong}, decoys {decoys}; {tokens / len(histories()):.0f} tokens a prompt")
 
 
 def ask(reader: Reader, engine: Engine, verbose: bool) -> None:
