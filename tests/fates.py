@@ -304,7 +304,7 @@ class _Session:
                 given = {"subagent_type": "reviewer", "description": "look at the cart", "prompt": "look"}
                 self.use("Task", given, "it looks fine", asked=luck.choice(("a1", "a2", "")))
             case "notice":
-                kind = luck.choice(("title", "tokens", "interrupted", "api_error"))
+                kind = luck.choice(("title", "tokens", "interrupted", "api_error", "queued-prompt", "queue-taken"))
                 data = {"tokens_in": luck.randint(0, 9), "tokens_out": "?"} if kind == "tokens" else {}
                 self.tell(NoticeReceived(kind=kind, text=luck.choice(ASKED), data=data), "system")
             case "start":

@@ -33,9 +33,7 @@ from memctl.projections.memory_rows import Memory
 
 NOW = datetime(2027, 6, 1, tzinfo=UTC)
 WHY = "The upstream bans a client for an hour after its eighth attempt, so that seven attempts stay inside its window."
-LATER = (
-    "The upstream has doubled its window, so MAX_ATTEMPTS of the Retrier is nine attempts now, no longer seven."
-)
+LATER = "The upstream has doubled its window, so MAX_ATTEMPTS of the Retrier is nine attempts now, no longer seven."
 ASKED = "The Retrier crosses the rate limit window of the upstream: which MAX_ATTEMPTS does it need for its attempts?"
 
 
