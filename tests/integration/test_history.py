@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from doors import Door, door_to
+from forgetting import forgotten
 
 from memctl.api.assist.recall import recall
 from memctl.api.checks.accounting import account as account_of_log
@@ -217,6 +218,23 @@ def test_a_secret_in_a_message_is_not_stored(door: Door, intake: IngestWriter, r
     assert secret not in stored
 
 
+def test_a_commit_that_was_forgotten_stays_so_and_is_not_missing(
+    door: Door, intake: IngestWriter, repository: Repository
+) -> None:
+    repository.commit(f"Cap the Retrier\n\n{WHY}")
+    repository.commit(f"Raise it\n\n{LATER}")
+    read(intake, repository)
+    assert len(memories(door)) == 2
+    forgotten(load_settings(), door.connection, match="bans a client for an hour")
+    assert [memory.title for memory in memories(door)] == ["Raise it"]
+    again = read(intake, repository, again=True)
+    assert (again.new, again.forgotten) == (0, 1)
+    ledger = account_of_log(door.connection, 1)
+    assert (ledger.missing, ledger.unread) == (0, 0)
+    forgotten(load_settings(), door.connection, match="doubled its window")
+    assert memories(door) == []
+
+
 def test_git_runs_nothing_of_the_repository(
     intake: IngestWriter, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,6 +249,11 @@ def test_git_runs_nothing_of_the_repository(
     for name in (*programs, "diff.trap.textconv", "diff.trap.command"):
         repository.git("config", name, str(trap))
     repository.git("config", "log.showSignature", "true")
+    raw = repository.git("cat-file", "commit", "HEAD").partition("\n\n")
+    signed = f"{raw[0]}\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n{raw[2]}\n"
+    (tmp_path / "signed").write_text(signed)
+    made = repository.git("hash-object", "-t", "commit", "-w", str(tmp_path / "signed"))
+    repository.git("update-ref", "refs/heads/main", made)
     monkeypatch.setenv("GIT_DIR", "/nowhere")
     assert read(intake, repository).new == 2
     assert not ran.exists()
