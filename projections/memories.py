@@ -20,10 +20,12 @@ from memctl.domain.support.bounded import clipped, names, one_line
 from memctl.domain.support.provenance import MAY, Provenance, words_of
 from memctl.projections.bug_patterns import BugPattern
 from memctl.projections.code_rules import CodeRule
+from memctl.projections.commits import Commit
 from memctl.projections.entities import Entity
 from memctl.projections.kernel import Changed, projection
 from memctl.projections.memories_learnt import (
     of_code_rule,
+    of_commit,
     of_entity,
     of_project,
     of_reflection,
@@ -52,6 +54,7 @@ Input = (
     | Changed[Sentiment]
     | Changed[ProjectDigest]
     | Changed[Reflection]
+    | Changed[Commit]
 )
 
 KINDS: dict[type[Any], MemoryKind] = {
@@ -64,6 +67,7 @@ KINDS: dict[type[Any], MemoryKind] = {
     Sentiment: "sentiment",
     ProjectDigest: "project",
     Reflection: "reflection",
+    Commit: "commit",
 }
 """Upstream rows that memories are made of."""
 
@@ -127,6 +131,8 @@ def _made(item: Input) -> Memory | None:
             return of_project(item.key, digest)
         case Changed(row=Reflection() as reflection):
             return of_reflection(item.key, reflection)
+        case Changed(row=Commit() as commit):
+            return of_commit(item.key, commit)
         case _:
             return None
 

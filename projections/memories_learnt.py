@@ -11,13 +11,14 @@ from collections.abc import Iterator, Sequence
 from memctl.domain.code.entities import parts_of
 from memctl.domain.events.facts import Span
 from memctl.domain.knowledge import memory as rules
-from memctl.domain.knowledge.memory import day_of, place_of
+from memctl.domain.knowledge.memory import day_of, key_sentences, place_of
 from memctl.domain.language.mood import averaged, label_of
 from memctl.domain.projects.stack import language_of
 from memctl.domain.support.bounded import names, one_line
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.provenance import Provenance
 from memctl.projections.code_rules import CodeRule
+from memctl.projections.commits import Commit
 from memctl.projections.entities import Entity
 from memctl.projections.memory_rows import Memory, listed, memory_of
 from memctl.projections.project_digests import Often, ProjectDigest
@@ -233,6 +234,32 @@ def of_project(key: str, digest: ProjectDigest) -> Memory | None:
         sessions=tuple(dict.fromkeys(touch.session for touch in digest.touches))[:16],
         evidence=tuple(spans[:8]),
         files=[each.name for each in files],
+    )
+
+
+def of_commit(key: str, commit: Commit) -> Memory | None:
+    """What a commit decided: one that gives its reasons, or that was taken back."""
+    if not commit.subject or not (commit.why or commit.reverts):
+        return None
+    taken_back = [f"Taken back {day_of(each.at)[:10]}: {each.why or each.subject}" for each in commit.reverts]
+    head = f"{commit.subject} ({commit.id[:10]})"
+    return memory_of(
+        "commit",
+        key,
+        "commits",
+        bucket="SEMANTIC",
+        title=commit.subject,
+        gist=f"{commit.subject}: {key_sentences(commit.why, rules.GIST)}" if commit.why else commit.subject,
+        lines=(head, *taken_back, commit.why),
+        searched=(commit.subject, commit.why, *taken_back, listed(commit.files), " ".join(names(commit.tags))),
+        where=(commit.location,),
+        first_at=commit.at,
+        at=max(commit.at, *(each.at for each in commit.reverts)) if commit.reverts else commit.at,
+        importance=rules.COMMIT_IMPORTANCE,
+        evidence=commit.evidence,
+        files=commit.files,
+        said_by=Provenance.HISTORY,
+        outcome="taken back" if commit.reverts else "",
     )
 
 

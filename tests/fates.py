@@ -31,6 +31,7 @@ from memctl.domain.events.feedback import (
 )
 from memctl.domain.events.file_checks import FileObserved
 from memctl.domain.events.observations import (
+    CommitRecorded,
     ContextCompacted,
     Hunk,
     NoticeReceived,
@@ -39,6 +40,7 @@ from memctl.domain.events.observations import (
     ResponseReceived,
     SessionEnded,
     SessionStarted,
+    TagRecorded,
     ToolCalled,
     ToolFailed,
     ToolReturned,
@@ -302,7 +304,7 @@ class _Session:
                 given = {"subagent_type": "reviewer", "description": "look at the cart", "prompt": "look"}
                 self.use("Task", given, "it looks fine", asked=luck.choice(("a1", "a2", "")))
             case "notice":
-                kind = luck.choice(("title", "tokens", "interrupted", "api_error"))
+                kind = luck.choice(("title", "tokens", "interrupted", "api_error", "queued-prompt", "queue-taken"))
                 data = {"tokens_in": luck.randint(0, 9), "tokens_out": "?"} if kind == "tokens" else {}
                 self.tell(NoticeReceived(kind=kind, text=luck.choice(ASKED), data=data), "system")
             case "start":
@@ -426,7 +428,7 @@ def words(luck: random.Random, known: Known, count: int) -> list[NewEvent]:
     nodes = (*sorted(known.nodes)[:4], "library:npm/zod", "person:Dana")
     anchors = (*sorted(known.locations)[:5], *REMOTES)
     found = []
-    kinds = luck.sample(range(30), 7)  # few at once, so that what is said meets
+    kinds = luck.sample(range(33), 8)  # few at once, so that what is said meets
     for _ in range(count):
         claim, memory = one(known.claims, "a-claim"), one(known.memories, "a-memory")
         rule, pattern = one(known.rules, "a-rule"), one(known.patterns, "a-pattern")
@@ -496,6 +498,15 @@ def words(luck: random.Random, known: Known, count: int) -> list[NewEvent]:
                 ),
             ),
             (CONSOLIDATION, FileObserved(path=f"{place}/cart.py", blob=luck.choice(("", "1a", "2b")))),
+            ("history/x", CommitRecorded(line=luck.choice("abc") * 40, text=f"{text[:60]}\n\n{text}", files=(place,))),
+            (
+                "history/x",
+                CommitRecorded(
+                    line=luck.choice("abcd") * 40,
+                    text=f"Undo\n\nThis reverts commit {luck.choice('abc') * 40}.\n{text}",
+                ),
+            ),
+            ("history/x", TagRecorded(line=f"tag {text[:20]}", parent=luck.choice("abc") * 40, name=text[:20])),
         )  # fmt: skip
         stream, payload = told[luck.choice(kinds)]
         found.append(

@@ -31,7 +31,15 @@ from memctl.domain.events.feedback import (
     MemoryRated,
 )
 from memctl.domain.events.file_checks import FileObserved
-from memctl.domain.events.observations import Observation, PromptSubmitted, ResponseReceived, ToolCalled, ToolReturned
+from memctl.domain.events.observations import (
+    CommitRecorded,
+    Observation,
+    PromptSubmitted,
+    ResponseReceived,
+    TagRecorded,
+    ToolCalled,
+    ToolReturned,
+)
 from memctl.domain.events.processor_events import StrategyDistilled
 from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory
 from memctl.domain.knowledge.consolidation import STREAM as CONSOLIDATION
@@ -116,6 +124,10 @@ def workshop(number: int = 0) -> list[NewEvent]:
     return [*events, distilled]
 
 
+CACHED = "a" * 40
+REASON = "Carts are read by every page and written by few, so the database was asked the same thing ten times a second."
+
+
 def statements() -> list[NewEvent]:
     """One of every event that people or processors record and that read models fold, about the same few things."""
     rule = rule_id("go", "interface{}", "any")
@@ -148,6 +160,9 @@ def statements() -> list[NewEvent]:
         ("project/shop", ProjectIdentified(location="/home/dana/shop/part0", root="/home/dana/shop")),
         ("project/shop", ProjectMerged(into="host/shop", merged="/home/dana/shop/part1")),
         ("project/shop", ProjectSplit(part="/home/dana/shop/part1")),
+        ("history/shop", CommitRecorded(line=CACHED, text=f"Cache the carts\n\n{REASON}", files=("shop/cache.go",))),
+        ("history/shop", CommitRecorded(line="b" * 40, text=f"Drop it\n\nThis reverts commit {CACHED}.\n\n{REASON}")),
+        ("history/shop", TagRecorded(line=f"tag v1 {CACHED}", parent=CACHED, name="v1")),
     ]  # fmt: skip
     return [
         NewEvent(

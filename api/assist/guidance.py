@@ -38,6 +38,7 @@ _LEARNT = {
     "code_rule": "this is how code is written here",
     "reflection": "this was concluded",
     "document": "this was written down",
+    "commit": "a commit says why",
 }
 """What an answer of these kinds is; any other is of something that happened."""
 

@@ -12,6 +12,7 @@ from datetime import datetime
 from posixpath import basename
 
 from memctl.api.assist.before import EVERYWHERE, already_said
+from memctl.api.assist.commits import commits_for
 from memctl.api.assist.conversations import SAYS, Conversation, conversations, latest_first
 from memctl.api.assist.lines import Line, line
 from memctl.api.reading import models
@@ -78,7 +79,7 @@ def for_prompt(
     sure = {each.id: each for each in found if each.id not in said and each.class_ != "none"}
     if sure and not asks_by_itself(prompt):
         sure = _about(reader, in_play, sure)
-    lessons = [each for each in sure.values() if each.kind not in ("turn", "episode") and _volunteered(each)]
+    lessons = [each for each in sure.values() if each.kind not in ("turn", "episode", "commit") and _volunteered(each)]
     lines = [
         line(
             f"{each.occurred_at:%Y-%m-%d} {quoted(each.passage, PASSAGE)}", each.id, each.score, each.class_,
@@ -86,8 +87,10 @@ def for_prompt(
         )
         for each in lessons[:MOST_MEMORIES]
     ]  # fmt: skip
-    asks = asks_by_itself(prompt)
-    return [*lines, *(_conversations(reader, prompt, in_play, found, sure, said) if asks else ())], found
+    if asks_by_itself(prompt):
+        lines += commits_for(reader, prompt, found, said)
+        lines += _conversations(reader, prompt, in_play, found, sure, said)
+    return lines, found
 
 
 def _about(reader: Reader, in_play: Sequence[str], found: Mapping[str, Found]) -> dict[str, Found]:

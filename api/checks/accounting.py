@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,7 @@ from memctl.infra.database import Connection
 from memctl.infra.hooks.capture_policy import PassedOver, Spans
 from memctl.infra.log import checkpoints, erase
 from memctl.infra.transcripts.files import discover
+from memctl.infra.transcripts.history import History
 from memctl.infra.transcripts.reading import START, Checkpoint, Parsed, Transcript
 from memctl.infra.transcripts.sniff import sniff_head
 
@@ -93,6 +95,9 @@ def account(
     seen: set[tuple[int, int]] = set()
     for path, checkpoint in files:
         try:
+            if path.is_dir():
+                _read_history(path, checkpoint or START, looking)
+                continue
             with Transcript(path) as transcript:
                 if transcript.identity in seen:
                     continue
@@ -153,6 +158,21 @@ def _read(
         progress(path, parsed.end - parsed.offset)
         off = any(at <= parsed.offset and parsed.end <= to for at, to in passed_over)
         looking.add(path, parsed, must=upto is None or parsed.end <= upto, passed_over=off)
+    looking.settle()
+    looking.ledger.unread_files += looking.ledger.unread > unread
+
+
+def _read_history(path: Path, checkpoint: Checkpoint, looking: _LookUp) -> None:
+    """Look up a repository's commits: those up to the one that was read last have to be in the log."""
+    history = History(path)
+    known = history.resume(checkpoint)
+    looking.ledger.files += 1
+    unread = looking.ledger.unread
+    if known.digest:
+        for parsed in history.parse(upto=known.digest):
+            looking.add(path, parsed, must=True, passed_over=False)
+    for parsed in chain(history.parse(known), history.tags()):
+        looking.add(path, parsed, must=False, passed_over=False)
     looking.settle()
     looking.ledger.unread_files += looking.ledger.unread > unread
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import HISTORY
 from memctl.domain.projects.identity import ProjectIdentified, identified_key, project_stream
 from memctl.infra.git import checkout_at
 
 MOST_KNOWN = 50_000
 """How many pairs of session and location are remembered. Beyond them some are looked at again, and recorded once."""
+
+
+_OBSERVED = ("session/", HISTORY)
+"""How streams begin that hold what was observed at places."""
 
 
 class Identifier:
@@ -24,7 +29,7 @@ class Identifier:
         found = []
         for event in events:
             seen = (event.stream, event.location)
-            if seen in self._known or not event.location or not event.stream.startswith("session/"):
+            if seen in self._known or not event.location or not event.stream.startswith(_OBSERVED):
                 continue
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()

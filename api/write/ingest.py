@@ -23,6 +23,7 @@ from memctl.infra.hooks.capture_policy import CapturePolicy, Spans
 from memctl.infra.log import checkpoints
 from memctl.infra.log.append import Appended
 from memctl.infra.transcripts.files import EXAMPLE, discover
+from memctl.infra.transcripts.history import History
 from memctl.infra.transcripts.reading import START, Checkpoint, Parsed, Transcript
 from memctl.infra.transcripts.sniff import sniff_head
 
@@ -156,6 +157,48 @@ def ingest(
     return account
 
 
+def ingest_history(
+    intake: Recording, roots: Iterable[Path], *, again: bool = False, account: Account, progress: Progress
+) -> Account:
+    """Read the history of repositories and append its events: each commit once, from where it was left on.
+
+    It is accounted for as transcripts are, a commit as a line. Raises: DatabaseUnavailable, and whatever `progress`
+    raises, once what was read is written.
+    """
+    began = time.monotonic()
+    known = {} if again else intake.known()
+    try:
+        with Batches(intake, account) as batches:
+            for root in roots:
+                account.files += 1
+                try:
+                    _read_history(History(root), root, known.get(checkpoints.name_of(root), START), batches, progress)
+                except OSError as problem:
+                    account.refuse(root, 0, _reason(problem))
+    finally:
+        account.seconds += time.monotonic() - began
+    return account
+
+
+def _read_history(history: History, root: Path, known: Checkpoint, batches: Batches, progress: Progress) -> None:
+    last: Parsed | None = None
+    try:
+        for parsed in history.parse(history.resume(known)):
+            progress(root, parsed.end - parsed.offset)
+            count(batches.account, root, parsed)
+            full, last = batches.add(root, parsed), parsed
+            if full:
+                batches.reached(root, history.checkpoint(parsed))
+                batches.commit()
+                last = None
+    finally:
+        if last is not None:
+            batches.reached(root, history.checkpoint(last))
+    for parsed in history.tags():
+        count(batches.account, root, parsed)
+        batches.add(root, parsed)
+
+
 def follow(
     intake: Recording,
     paths: Iterable[Path],
@@ -238,7 +281,7 @@ class Batches:
 
     def __init__(self, intake: Recording, account: Account) -> None:
         self._intake = intake
-        self._account = account
+        self.account = account
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="ingest")
         self._under_way: tuple[_Batch, Future[Recorded]] | None = None
         self._batch = _Batch()
@@ -270,7 +313,7 @@ class Batches:
         batch, writing = self._under_way
         recorded = writing.result()
         self._under_way = None
-        account = self._account
+        account = self.account
         account.redacted.update(recorded.redactions)
         appended = iter(recorded.appended)
         for index, (event, path, line) in enumerate(batch.events):

@@ -31,6 +31,7 @@ from memctl.domain.events.event import (
     event_types,
     type_of,
 )
+from memctl.domain.events.observations import HISTORY, CommitRecorded, TagRecorded
 from memctl.domain.projects.identity import ProjectIdentified, project_stream
 from memctl.domain.projects.key_limits import Limits
 from memctl.domain.support import patterns
@@ -42,8 +43,8 @@ from memctl.infra.database import DatabaseUnavailable
 from memctl.infra.redaction import Prepared
 from memctl.infra.settings import Settings
 
-_STREAM = patterns.compile(r"(?:session/[^/]+|project)/.", patterns.S)
-"""Streams of what happened in a session, and of what git's files said of a place."""
+_STREAM = patterns.compile(r"(?:session/[^/]+|project|history)/.", patterns.S)
+"""Streams of what happened in a session, of what git's files said of a place, and of a repository's history."""
 
 _YEAR_10000 = 253_402_300_800_000_000
 """In microseconds since 1970."""
@@ -117,7 +118,7 @@ def received(body: bytes) -> list[NewEvent]:
         raise BadDelivery(why=str(problem)) from problem
     for each in delivery.events:
         if not _STREAM.match(each.stream):
-            raise BadDelivery(why=f"`{each.stream[:80]}` is no stream of a session or a project")
+            raise BadDelivery(why=f"`{each.stream[:80]}` is no stream of a session, a project or a history")
     try:
         return [_event(each) for each in delivery.events]
     except (UnknownEventType, FutureSchemaVersion) as problem:
@@ -130,8 +131,7 @@ def _event(each: Sent) -> NewEvent:
     kind = event_types().get(each.type)
     if kind is not None and not _comes_from_clients(kind.payload):
         raise NotForRelays(type=each.type)
-    of_project = kind is not None and kind.payload is ProjectIdentified
-    if of_project is each.stream.startswith("session/"):
+    if not each.stream.startswith(_beginning(kind.payload if kind is not None else Payload)):
         raise NoSuchEvent(why=f"{each.type[:80]!r} in the stream {each.stream[:80]!r}")
     return carried_over(
         each,
@@ -139,6 +139,13 @@ def _event(each: Sent) -> NewEvent:
         payload=decode_payload(each.type, each.version, bytes(each.payload)),
         occurred_at=Micros(each.occurred_at),
     )
+
+
+def _beginning(payload: type[Payload]) -> str:
+    """How the stream of such an event begins."""
+    if issubclass(payload, CommitRecorded | TagRecorded):
+        return HISTORY
+    return "project/" if payload is ProjectIdentified else "session/"
 
 
 def confined(event: NewEvent) -> NewEvent:

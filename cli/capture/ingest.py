@@ -28,6 +28,7 @@ KINDS_SHOWN = 8
 @click.option("--follow", is_flag=True, help="Go on as the files grow, until interrupted.")
 @click.option("--again", is_flag=True, help="Read files from their start, also where they were read before.")
 @click.option("--example", is_flag=True, help="Read the example session that comes with memctl.")
+@click.option("--git", is_flag=True, help="Read the commits and tags of the repositories that PATHS lie in.")
 @click.option("--wait", is_flag=True, help="Wait until what was read can be searched.")
 @click.option("--json", "as_json", is_flag=True, help="Print the account as JSON.")
 def ingest(
@@ -38,6 +39,7 @@ def ingest(
     follow: bool,
     again: bool,
     example: bool,
+    git: bool,
     wait: bool,
     as_json: bool,
 ) -> None:
@@ -52,6 +54,7 @@ def ingest(
     memctl ingest                  # where coding agents keep their sessions
     memctl ingest ~/old-sessions --wait
     memctl ingest --follow         # go on as they grow
+    memctl ingest --git ~/shop     # the reasons that its commits give
     memctl ingest --example --wait
     """
     if from_stdin:  # alone, or with --agent and --event, it never comes here: see `memctl.infra.hook`
@@ -64,13 +67,15 @@ def ingest(
     from memctl.infra.transcripts.files import EXAMPLE, default_sources
 
     _check_arguments(paths, agent)
-    sources = [EXAMPLE] if example else list(paths) or default_sources(agent=agent)
-    files = _files_to_read(sources, paths, agent, follow=follow)
+    if git and (follow or agent or example):
+        raise click.UsageError("--git reads repositories, and takes neither --follow, --agent nor --example")
+    sources = [EXAMPLE] if example else list(paths) or ([] if git else default_sources(agent=agent))
+    files = _repositories(paths) if git else _files_to_read(sources, paths, agent, follow=follow)
     account = Account()
     with IngestWriter(load_settings()) as intake:
         policy = None if again else CapturePolicy(intake.settings)
         try:
-            _with_progress(intake, files, again, account, policy)
+            _with_progress(intake, files, again, account, policy, git=git)
             if wait:
                 wait_until_folded(intake)
             if follow:
@@ -127,6 +132,23 @@ def _files_to_read(sources: Sequence[Path], paths: Sequence[Path], agent: str, *
     return files
 
 
+def _repositories(paths: Sequence[Path]) -> list[Path]:
+    """The repositories that paths lie in, each once; of none, the one that the caller stands in. Exit 3 where one of
+    them lies in none, or saving is off there."""
+    from memctl.infra.hooks.capture_policy import CapturePolicy
+    from memctl.infra.settings import load_settings
+    from memctl.infra.transcripts.history import repository_at
+
+    policy, found = CapturePolicy(load_settings()), dict[Path, None]()
+    for path in paths or [Path.cwd()]:
+        root = repository_at(path.expanduser())
+        if root is None or policy.saving_was_off("", str(root), 0):
+            click.echo(f"{path} lies in no repository" if root is None else f"saving is off in {root}", err=True)
+            raise click.exceptions.Exit(3)
+        found[root] = None
+    return list(found)
+
+
 def _what_else(path: Path, agent: str) -> str:
     """What a file is that was named and is no transcript."""
     from memctl.infra.transcripts.sniff import is_archive
@@ -167,17 +189,26 @@ def wait_until_folded(intake: Any) -> None:
         click.echo(f"something cannot be folded (dead letters: {parked}): see `memctl dlq list`", err=True)
 
 
-def _with_progress(intake: Any, files: list[Path], again: bool, account: Account, policy: CapturePolicy | None) -> None:
+def _with_progress(
+    intake: Any, files: list[Path], again: bool, account: Account, policy: CapturePolicy | None,
+    *, git: bool,
+) -> None:  # fmt: skip
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
     from memctl.api.write.ingest import ingest as ingest_files
+    from memctl.api.write.ingest import ingest_history
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(),
                TimeRemainingColumn())  # fmt: skip
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task("reading", total=sum(map(_size, files)))
+        task = bar.add_task("reading", total=None if git else sum(map(_size, files)))
+        if git:
+            ingest_history(
+                intake, files, again=again, account=account, progress=lambda path, size: bar.advance(task, size)
+            )
+            return
         ingest_files(
             intake,
             files,

@@ -19,6 +19,12 @@ Agent = Literal[
 ]  # fmt: skip
 Via = Literal["transcript", "hook"]
 
+HISTORY = "history/"
+"""How the streams of repositories' histories begin."""
+
+MOST_FILES, LONGEST_FILE = 40, 300
+"""Files of one commit that are kept, and characters of the name of each."""
+
 TEXT_CAP = 16_000
 """Characters of one text that are kept: the first 10,000 and the last 6,000 of longer ones."""
 
@@ -172,6 +178,24 @@ class NoticeReceived(Observation, frozen=True, kw_only=True, omit_defaults=True)
     data: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
+@event("commit.recorded")
+class CommitRecorded(Observation, frozen=True, kw_only=True, omit_defaults=True):
+    """A commit of a repository, as git has it: `line` is its id, `text` its message, `files` are those it changed."""
+
+    text: str = ""
+    length: int = 0
+    files: tuple[str, ...] = ()
+    changed: int = 0
+    """How many files it changed, of which `files` are the first."""
+
+
+@event("tag.recorded")
+class TagRecorded(Observation, frozen=True, kw_only=True, omit_defaults=True):
+    """A commit of a repository has a name: `parent` is the commit's id, `line` says which tag it is."""
+
+    name: str
+
+
 def bounded_name(name: str) -> str:
     """A name as it is kept: of a longer one than any client's a digest, for rows and tombstones are found by it."""
     data = name.encode("utf-8", "surrogatepass")
@@ -186,6 +210,16 @@ def session_stream(agent: str, session_id: str) -> str:
 def transcript_key(agent: str, session_id: str, line: str, block: int) -> str:
     """Dedupe key of a block of a transcript line."""
     return f"transcript:{agent}:{session_id}:{line}:{block}"
+
+
+def history_stream(repository: str) -> str:
+    """The stream of a repository's history; `repository` is the path of its root."""
+    return f"{HISTORY}{derived_id(f'history:{repository}').hex[:12]}"
+
+
+def history_key(stream: str, line: str) -> str:
+    """Dedupe key of a commit, or of a tag, of a repository."""
+    return f"{stream}:{line}"
 
 
 def hook_key(delivery_id: str) -> str:

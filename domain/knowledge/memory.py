@@ -23,6 +23,7 @@ MemoryKind = Literal[
     "turn",
     "episode",
     "document",
+    "commit",
     "bug_pattern",
     "knowledge",
     "code_rule",
@@ -156,7 +157,7 @@ def episode_importance(episode: Episode) -> float:
     return round(min(score, 1.0), 4)
 
 
-DOCUMENT_IMPORTANCE = 0.5
+DOCUMENT_IMPORTANCE = COMMIT_IMPORTANCE = 0.5
 """Of a section of a document: somebody wrote it down to be read again."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from memctl.domain.events.event import Payload
-from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolOutcome
+from memctl.domain.events.observations import NoticeReceived, PromptSubmitted, ResponseReceived, ToolOutcome
 from memctl.domain.language.prompts import BLANK, said_in
 from memctl.domain.support import patterns
 from memctl.domain.support.provenance import Provenance
@@ -166,6 +166,8 @@ def origin_of(payload: Payload, start: int, end: int) -> Provenance:
             if user_typed(text)[start:end].strip() == text[start:end].strip():
                 return Provenance.USER_TYPED
             return passages_of(text)[0].origin if _CLIENT.match(text) else Provenance.USER_PASTED
+        case NoticeReceived(kind="queued-prompt", text=text):
+            return origin_of(PromptSubmitted(text=text), start, end)
         case ResponseReceived(subagent=subagent):
             return Provenance.SUBAGENT if subagent else Provenance.AGENT
         case ToolOutcome(tool=tool, file=file):

@@ -36,6 +36,7 @@ _SORTS: dict[MemoryKind, Sort] = {
     "turn": "said",
     "episode": "said",
     "document": "document",
+    "commit": "document",
     "knowledge": "claim",
     "strategy": "lesson",
     "code_rule": "lesson",

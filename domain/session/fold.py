@@ -31,6 +31,7 @@ from memctl.domain.events.statements import Statement
 from memctl.domain.session.conversation import Conversation
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.session.project_practices import ProjectPractices
+from memctl.domain.session.queued_prompts import QueuedPrompts
 from memctl.domain.session.reasoning import Reasoning
 from memctl.domain.session.work import Work
 from memctl.domain.session.working_directory import WorkingDirectory
@@ -61,6 +62,7 @@ class StreamFacts:
         self._work = Work(self._assert, self._conversation, self._outcomes)
         self._practices = ProjectPractices(self._assert)
         self._reasoning = Reasoning(self._assert, self._conversation, self._outcomes)
+        self._queued = QueuedPrompts()
         self._opened = False
         self._bare = False
         """The session was opened by an event that names neither branch nor version: a hook's, mostly."""
@@ -170,9 +172,8 @@ class StreamFacts:
                     self._conversation.answered(placed, seen)
                 self._reasoning.responded(placed, seen)
             case PromptSubmitted():
-                self._conversation.prompted(placed, seen)
-                self._work.searches.prompted(placed, seen)
-                self._practices.prompted(placed, seen)
+                if not self._queued.said_before(seen):
+                    self._prompted(placed, seen)
             case NoticeReceived():
                 self._notice(placed, seen)
             case SessionEnded():
@@ -182,6 +183,11 @@ class StreamFacts:
                 self._reasoning.stated(placed, seen)
             case _:
                 pass
+
+    def _prompted(self, placed: OrderedEvent, seen: PromptSubmitted) -> None:
+        self._conversation.prompted(placed, seen)
+        self._work.searches.prompted(placed, seen)
+        self._practices.prompted(placed, seen)
 
     def _open(self, placed: OrderedEvent, seen: Observed) -> None:
         started = seen if isinstance(seen, SessionStarted) else SessionStarted()
@@ -208,6 +214,10 @@ class StreamFacts:
             self._spend(placed, "", tokens_in, tokens_out, tokens_cached)
         elif seen.kind == "interrupted":
             self._conversation.interrupted(placed.when)
+        elif seen.kind == "queued-prompt":
+            self._queued.queued(placed, seen)
+        elif seen.kind == "queue-taken" and (taken := self._queued.taken(placed)):
+            self._prompted(*taken)
 
     def _entitle(self, placed: OrderedEvent) -> None:
         """A title without a time is dated to the session's opening, however much was folded since."""

@@ -17,6 +17,7 @@ class Provenance(StrEnum):
     TOOL = "tool"
     WEB = "web"
     FILE = "file"
+    HISTORY = "history"
     IMPORT = "import"
 
 
@@ -54,6 +55,7 @@ MAY: dict[Provenance, May] = {
     Provenance.TOOL: May("shown by the work", 3, 2, False, "in its project", True, True),
     Provenance.WEB: May("from a web page", 2, 1, False, "never", False, False),
     Provenance.FILE: May("from a file", 2, 1, False, "never", False, False),
+    Provenance.HISTORY: May("from the project's history", 0, 1, False, "in its project", False, False),
     Provenance.IMPORT: May("imported from another memory", 2, 2, False, "never", True, False),
 }
 """The one place that says what each origin may become. docs/security.md has this table; a test compares them."""

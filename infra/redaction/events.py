@@ -18,8 +18,11 @@ from memctl.domain.events.event import YEAR_9999, Micros, NewEvent
 from memctl.domain.events.observations import (
     CONTEXT_BLOCK_CLOSE,
     CONTEXT_BLOCK_OPEN,
+    LONGEST_FILE,
     LONGEST_NAME,
+    MOST_FILES,
     TEXT_CAP,
+    CommitRecorded,
     Hunk,
     NoticeReceived,
     Observation,
@@ -310,6 +313,8 @@ def _capped(payload: Observation) -> dict[str, Any]:
         data = _bounded(payload.data)
         if data is not payload.data:
             changes["data"] = data
+    elif isinstance(payload, CommitRecorded):
+        changes["files"] = tuple(_cut(file, LONGEST_FILE) for file in payload.files[:MOST_FILES])
     elif isinstance(payload, ToolOutcome) and payload.patch:
         patch = _shortened(payload.patch)
         if patch != payload.patch:

@@ -140,6 +140,10 @@ class Claude:
 
     def _queued(self, record: dict[str, Any], place: str) -> list[NewEvent] | str:
         text = joined(record.get("content"))
+        if record.get("operation") == "remove":
+            line = _Line(record, _at(record, "remove", place))
+            line.add(NoticeReceived(kind="queue-taken", **line.common))
+            return line.events
         if record.get("operation") != "enqueue" or not text or text.startswith(('{"task_id"', "<task-notification>")):
             return kind("queue-operation", record.get("operation"))
         line = _Line(record, _at(record, "enqueue", place))

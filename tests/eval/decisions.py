@@ -3,6 +3,9 @@
     MEMCTL_DATA_DIR=… python tests/eval/decisions.py FOLDER     # write the conversations as transcripts, to be ingested
     MEMCTL_DATA_DIR=… python tests/eval/decisions.py            # ask
 
+With `--history` the 28 decisions that stand in commits: FOLDER then gets a repository beside the conversations, which
+are the decoys alone. `--noise REPOSITORY` puts its commits between.
+
 The conversations are those of sde-bench (published data) in one project: 33 tasks that rest on a decision in a
 conversation, 6 of them amended later, among 140 conversations about other things. A conversation is a session of its
 own, a day after the one before it; the decoys come in between.
@@ -11,8 +14,11 @@ own, a day after the one before it; the decoys come in between.
 from __future__ import annotations
 
 import argparse
+import ast
 import json
+import subprocess
 import sys
+import textwrap
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +28,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from published import FOLDER
 
 from memctl.api.assist.recall import recall
+from memctl.api.reading import models
 from memctl.api.reading.caller import OWNER
+from memctl.api.reading.pages import several
 from memctl.api.reading.places import places_of
 from memctl.api.reading.reader import Reader, Readers
 from memctl.api.search.engine import Engine, Question
@@ -98,18 +106,106 @@ def write(folder: Path) -> None:
     """The conversations as Claude Code writes them."""
     folder.mkdir(parents=True, exist_ok=True)
     for day, (name, turns) in enumerate(conversations()):
-        lines = []
-        for number, turn in enumerate(turns):
-            at = (BEGAN + timedelta(days=day, minutes=number)).isoformat().replace("+00:00", "Z")
-            role = turn["role"]
-            content: Any = turn["text"] if role == "user" else [{"type": "text", "text": turn["text"]}]
-            lines.append(
-                {
-                    "type": role, "uuid": f"{name}-{number}", "sessionId": name, "timestamp": at, "cwd": place_of(name),
-                    "message": {"role": role, "content": content, **({"id": f"m{number}"} if role != "user" else {})},
-                }
-            )  # fmt: skip
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        write_session(folder, name, turns, day, place_of(name))
+
+
+def write_session(folder: Path, name: str, turns: list[dict[str, str]], day: int, place: str) -> None:
+    lines = []
+    for number, turn in enumerate(turns):
+        at = (BEGAN + timedelta(days=day, minutes=number)).isoformat().replace("+00:00", "Z")
+        role = turn["role"]
+        content: Any = turn["text"] if role == "user" else [{"type": "text", "text": turn["text"]}]
+        lines.append(
+            {
+                "type": role, "uuid": f"{name}-{number}", "sessionId": name, "timestamp": at, "cwd": place,
+                "message": {"role": role, "content": content, **({"id": f"m{number}"} if role != "user" else {})},
+            }
+        )  # fmt: skip
+    (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def histories() -> list[dict[str, Any]]:
+    """The tasks that rest on a commit."""
+    found = []
+    for file in sorted(BENCH.glob("*/tasks/main/task.json")):
+        task = json.loads(file.read_text())
+        if task["source"] != "history":
+            continue
+        if "decision_subject" not in task:  # its messages stand in the program that builds it
+            program = ast.parse((file.parents[2] / "build.py").read_text())
+            calls = [node for node in ast.walk(program) if isinstance(node, ast.Call) and len(node.args) == 2]
+            said = [one.value for call in calls if isinstance(one := call.args[1], ast.Constant)]
+            messages = sorted((each for each in said if isinstance(each, str) and " " in each), key=len)
+            task["decision_subject"], _, task["decision_rationale"] = messages[-1].partition("\n\n")
+            task["cause_subject"] = next(each for each in messages if each.startswith("perf"))
+        found.append(task)
+    return found
+
+
+def write_history(folder: Path, noise: Path | None) -> None:
+    """One repository with every decision as a commit, each followed by the commit that lost it, and the decoys."""
+    repository = folder / "boltons"
+    steps: list[tuple[str, str, list[str]]] = []
+    lost: list[tuple[str, str, list[str]]] = []
+    for task in histories():
+        steps.append((f"{task['decision_subject']}\n\n{textwrap.fill(task['decision_rationale'], 100)}", "decided",
+                      [task["module"]]))  # fmt: skip
+        lost.append((task["cause_subject"], "lost", [task["module"]]))
+    others = commits_of(noise) if noise else []
+    between = len(others) // (len(steps) + 1)
+    made = [step for number, one in enumerate(steps) for step in (*others[number * between :][:between], one)]
+    repository.mkdir(parents=True)
+    run(repository, "init", "-q", "-b", "main")
+    stream = ["reset refs/heads/main\n"]
+    for number, (message, content, files) in enumerate([*made, *others[between * len(steps) :], *lost]):
+        at = int(BEGAN.timestamp()) - 86_400 * 400 + number * 3_600
+        stream += ["commit refs/heads/main\n", f"committer P <p@example.com> {at} +0000\n", data(message)]
+        stream += [f"M 100644 inline {json.dumps(file)}\n{data(f'{content} {number}')}" for file in files[:20]]
+    run(repository, "fast-import", "--quiet", given="".join(stream))
+    decoys = json.loads((BENCH / "gen" / "decoy_conversations.json").read_text())
+    for number, decoy in enumerate(decoys):
+        write_session(folder, f"decoy-{number}", decoy["turns"], number, str(repository))
+
+
+def commits_of(repository: Path) -> list[tuple[str, str, list[str]]]:
+    """Message, content and files of the newest 1,600 commits of a repository, oldest first."""
+    said = run(repository, "log", "-1600", "--reverse", "--no-merges", "--name-only", "--format=%x1e%B%x1f")
+    found = (each.partition("\x1f") for each in said.split("\x1e")[1:])
+    return [(message.strip() or "x", "noise", [f for f in files.split("\n") if f][:5]) for message, _, files in found]
+
+
+def data(text: str) -> str:
+    return f"data {len(text.encode())}\n{text}\n"
+
+
+def run(repository: Path, *command: str, given: str = "") -> str:
+    done = subprocess.run(["git", "-C", str(repository), *command], input=given.encode(), capture_output=True)
+    return done.stdout.decode("utf-8", "replace")
+
+
+def ask_history(reader: Reader, engine: Engine, repository: Path, verbose: bool) -> None:
+    place, held, right, decoys, tokens, spoken, wrong = str(repository.resolve()), 0, 0, 0, 0, 0, 0
+    places = places_of(reader, place)
+    for task in histories():
+        payload: Any = {"prompt": task["bug_report"], "session_id": "asks", "cwd": place}
+        said = recall(reader, engine, "UserPromptSubmit", payload, "session/claude-code/asks", places, ASKED)
+        wanted = words_in(task["decision_rationale"])
+        share = len(wanted & words_in(said.text)) / len(wanted)
+        held += share >= HELD
+        spoken += bool(said.text)
+        tokens += said.tokens
+        rows = several(reader, models.memories, [each.id for each in said.memories])
+        right += any(task["decision_subject"][:40] in row.title for row in rows.values())
+        wrong += sum(row.kind == "commit" and task["decision_subject"][:40] not in row.title for row in rows.values())
+        decoys += sum(row.kind != "commit" for row in rows.values())
+        if verbose and share < HELD:
+            asked = Question(query=task["bug_report"], places=places, now=ASKED, limit=20, settled=True)
+            found = engine.search(reader, asked).results
+            print(f"\n{task['task_id']} holds {share:.2f}")
+            print([(each.title[:40], round(each.score, 2), each.class_) for each in found[:4]])
+            print(f"  {task['bug_report']}\n  {task['decision_rationale']}\n  {said.text}")
+    print(f"{len(histories())} tasks: spoken {spoken}, right {right}, holds {held};")
+    print(f"other commits {wrong}, decoys {decoys}; {tokens / len(histories()):.0f} tokens a prompt")
 
 
 def ask(reader: Reader, engine: Engine, verbose: bool) -> None:
@@ -146,7 +242,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("--history", action="store_true", help="those that stand in commits")
+    parser.add_argument("--noise", type=Path, help="a repository whose commits come between")
+    parser.add_argument("--ask", type=Path, help="ask in this repository")
     given = parser.parse_args()
+    if given.history and given.folder:
+        write_history(given.folder, given.noise)
+        return
     if given.folder:
         write(given.folder)
         return
@@ -157,7 +259,10 @@ def main() -> None:
     engine = Engine(settings.qdrant_url, settings.qdrant_api_key, embedders_of(settings), settings.space)
     engine.warm_up(readers)
     try:
-        readers.read(lambda reader: ask(reader, engine, given.verbose), OWNER)
+        if given.ask:
+            readers.read(lambda reader: ask_history(reader, engine, given.ask, given.verbose), OWNER)
+        else:
+            readers.read(lambda reader: ask(reader, engine, given.verbose), OWNER)
     finally:
         engine.close()
         readers.close()

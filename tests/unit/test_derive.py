@@ -522,3 +522,35 @@ def test_an_edit_that_only_opencodes_hook_told_has_its_file_and_its_lines() -> N
     assert (change.path, change.added, change.removed, change.after) == ("/work/shop/cart.py", 2, 1, "a = 2\nb = 3")
     [used] = only(facts, ToolUsed)
     assert used.summary == "/work/shop/cart.py"
+
+
+def queued(session: Session, text: str) -> None:
+    session.tell(NoticeReceived(kind="queued-prompt", text=text), "user")
+
+
+def taken(session: Session) -> None:
+    session.tell(NoticeReceived(kind="queue-taken"), "system")
+
+
+def test_what_was_typed_while_the_agent_worked_is_a_prompt_once(repaired: Session) -> None:
+    prompts = [fact.text for fact in facts_of(repaired.events) if isinstance(fact, Prompted)]
+    queued(repaired, "No, we never round totals down here.")
+    queued(repaired, "Also use pnpm for the scripts.")
+    taken(repaired)
+    repaired.says("Understood.")
+    repaired.user("Also  use pnpm for the scripts.")
+    repaired.user("No, we never round totals down here.")
+    taken(repaired)
+    facts = facts_of(repaired.events)
+    said = [fact for fact in facts if isinstance(fact, Prompted)]
+    assert [fact.text for fact in said] == [
+        *prompts, "No, we never round totals down here.", "Also  use pnpm for the scripts.",
+    ]  # fmt: skip
+    quoted = next(event for event in repaired.events if event.event_id == said[-2].evidence[0].event)
+    assert quote_hash(field_text(quoted.payload, "text") or "") == said[-2].evidence[0].quote_hash
+
+
+def test_what_waits_and_was_never_handed_out_is_no_prompt(repaired: Session) -> None:
+    before = [fact for fact in facts_of(repaired.events) if isinstance(fact, Prompted)]
+    queued(repaired, "No, we never round totals down here.")
+    assert [fact for fact in facts_of(repaired.events) if isinstance(fact, Prompted)] == before

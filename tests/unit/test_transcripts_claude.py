@@ -203,18 +203,20 @@ def test_a_compaction_is_told_by_its_boundary_and_its_summary() -> None:
 
 def test_notices_without_a_uuid_are_named_by_their_time_or_place() -> None:
     bare = {"sessionId": "s-1", "timestamp": "2026-01-02T03:04:05.678Z"}
-    queued, link, title = events(
+    queued, taken, link, title = events(
         {"type": "queue-operation", "operation": "enqueue", "content": "and run the tests", **bare},
+        {"type": "queue-operation", "operation": "remove", **bare},
         {"type": "pr-link", "prNumber": 7, "prUrl": "https://example.com/pull/7", "prRepository": "o/r", **bare},
         {"type": "custom-title", "customTitle": "Lint", "sessionId": "s-1"},
     )
-    assert [event.dedupe_key.removeprefix("transcript:claude-code:s-1:") for event in (queued, link, title)] == [
+    assert [event.dedupe_key.removeprefix("transcript:claude-code:s-1:") for event in (queued, taken, link, title)] == [
         "enqueue@1767323045678000:0",
+        "remove@1767323045678000:0",
         "pr-link@1767323045678000:0",
-        "#3:0",
+        "#4:0",
     ]
-    kinds = [event.payload.kind for event in (queued, link, title) if isinstance(event.payload, NoticeReceived)]
-    assert kinds == ["queued-prompt", "pull-request", "title"]
+    kinds = [event.payload.kind for event in (queued, taken, link, title) if isinstance(event.payload, NoticeReceived)]
+    assert kinds == ["queued-prompt", "queue-taken", "pull-request", "title"]
 
 
 def test_a_prompt_typed_while_the_agent_worked_is_a_prompt() -> None:

@@ -30,7 +30,7 @@ from memctl.infra.transcripts.files import default_sources
 from memctl.infra.transcripts.gemini import GeminiDocument, GeminiLines
 from memctl.infra.transcripts.opencode import OpenCode
 from memctl.infra.transcripts.reading import Parsed
-from memctl.infra.transcripts.sniff import Reader
+from memctl.infra.transcripts.sniff import Reader, sniff
 from memctl.infra.transcripts.specstory import SpecStory
 from memctl.infra.transcripts.sweagent import SweAgent
 
@@ -353,3 +353,13 @@ def test_geminis_folder_is_among_the_defaults_and_one_client_can_be_named(
     assert default_sources(tmp_path) == [tmp_path / ".claude" / "projects", tmp_path / ".gemini" / "tmp"]
     assert default_sources(tmp_path, "gemini-cli") == [tmp_path / ".gemini" / "tmp"]
     assert default_sources(tmp_path, "aider") == []
+
+
+@pytest.mark.parametrize("mode", ["", "<!-- -*- mode: markdown -*- -->\n", "-*- coding: utf-8 -*-\n\n"])
+def test_a_history_of_aiders_is_known_also_behind_an_editors_mode_line(tmp_path: Path, mode: str) -> None:
+    path = tmp_path / "a.md"
+    path.write_bytes(mode.encode() + SAMPLES[Aider])
+    assert sniff(path) is Aider
+    assert {event.dedupe_key for event in events(Aider, path, path.read_bytes())} == {
+        event.dedupe_key for event in events(Aider, tmp_path / "b.md")
+    }

@@ -1,0 +1,41 @@
+"""What a commit's message says, and which of two commits of one subject stands first."""
+
+from __future__ import annotations
+
+import pytest
+
+from memctl.domain.language.commits import LONGEST, Message, message_of
+
+WHY = "The upstream bans clients for an hour after an eighth attempt, so seven stay inside of its window."
+ID = "0123456789abcdef0123456789abcdef01234567"
+
+
+def test_a_message_is_its_subject_its_reasons_what_it_takes_back_and_its_trailers() -> None:
+    text = f'Revert "Cap it"\n\nThis reverts commit {ID}.\n\n{WHY}\n\nFixes: #12\nSigned-off-by: A B <a@b.example>\n'
+    trailers = (("Fixes", "#12"), ("Signed-off-by", "A B <a@b.example>"))
+    assert message_of(text) == Message('Revert "Cap it"', WHY, (ID,), trailers)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("", id="nothing"),
+        pytest.param("See the ticket.", id="few words"),
+        pytest.param("\n".join(f"- change module{n} and function{n} of it" for n in range(20)), id="a list"),
+        pytest.param(f"> {WHY}", id="a quotation"),
+        pytest.param("Signed-off-by: Somebody Whose Trailer Is Long Enough For Reasons <a@b.example>", id="trailers"),
+    ],
+)
+def test_a_body_that_gives_no_reason_decides_nothing(body: str) -> None:
+    assert message_of(f"Cap it\n\n{body}").why == ""
+
+
+def test_a_reason_keeps_the_list_that_it_leads_to() -> None:
+    assert message_of(f"Cap it\n\n{WHY}\n\n- one\n- two").why.endswith("- one\n- two")
+
+
+def test_a_message_of_any_size_is_read_in_part() -> None:
+    said = message_of("x" * 10 * LONGEST + "\n" + WHY * 1_000 + f"\nThis reverts commit {ID}." * 1_000)
+    assert len(said.subject) <= 200
+    assert said.why == ""
+    assert len(message_of("a\n\n" + f"{WHY}\n" * 1_000).why) <= 1_800
