@@ -26,6 +26,7 @@ PARTS = 240
 answer is bounded, however many sessions there were."""
 
 MOST_FIXES, MOST_CLAIMS = 40, 60
+"""Of the errors seen most often, and of the claims heard of last: more would hide one another."""
 
 MOST_DAYS = 60
 """Before the newest session, where no beginning is asked for."""

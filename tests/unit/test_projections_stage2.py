@@ -329,7 +329,7 @@ def test_a_pattern_becomes_a_memory_that_shows_the_way_out() -> None:
     "prompt", ["yes", "ok, continue", "commit and push please", "/clear", "8", "네 진행해줘", "고마워!"]
 )
 def test_a_turn_that_only_steers_makes_no_memory(prompt: str) -> None:
-    assert memories(None, Turn(**at(0), prompt=prompt, answer="Done. " * 100)) is None
+    assert memories(None, Turn(**at(0), prompt=prompt, answer="Done. " * 20)) is None
 
 
 def test_a_turn_is_remembered_with_its_question_first() -> None:
