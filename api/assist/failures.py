@@ -62,9 +62,11 @@ def of_failure(reader: Reader, payload: dict[str, Json], places: Places, stream:
     began = directory_of(given, location) if isinstance(given, dict) else location
     if known := _known_form(reader, error, command, began, places, stream):
         return [] if known.id in already_said(reader, stream) else [call_line(known)]
-    lines = lines_of(error, command, began, location)
-    if not lines:
-        return []
+    return _met_here(reader, lines_of(error, command, began, location), places, stream)
+
+
+def _met_here(reader: Reader, lines: Sequence[ErrorLine], places: Places, stream: str) -> list[Line]:
+    """What earlier sessions of these places left of such lines."""
     keys = [*(each.key for each in lines), *places_of(lines)]
     wanted = [(key, row_id(place, key)) for key in keys for place in places.locations or ()][:MOST_LOOKED_UP]
     rows = several(reader, models.met_errors, [id for _, id in wanted])
