@@ -20,8 +20,8 @@ from memctl.api.reading import models
 from memctl.api.reading.pages import page
 from memctl.api.reading.places import places_of
 from memctl.api.search.engine import Engine
-from memctl.api.write.event_writer import IngestWriter
 from memctl.api.write.ingest import Account, ingest_history
+from memctl.api.write.ingest_writer import IngestWriter
 from memctl.cli.capture.ingest import ingest as ingest_verb
 from memctl.infra.embedders import embedders_of
 from memctl.infra.log import checkpoints

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
@@ -10,12 +13,12 @@ from urllib.parse import urlencode
 import pytest
 from apis import TOKEN, Api, serving
 from asked import Remembered
-from click.testing import CliRunner
+from commandline import terminal
 from data_dirs import used
 from draining import catch_up
 
-from memctl.cli.main import memctl
 from memctl.infra.database import Connection
+from memctl.infra.hooks.speaker import AGENTS_VARIABLES
 from memctl.workers.folding.drain import Drainer
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -55,14 +58,23 @@ def press(api: Api, **form: str) -> bytes:
     return page
 
 
+def at_a_terminal(*words: str) -> str:
+    environment = {name: value for name, value in os.environ.items() if name not in AGENTS_VARIABLES}
+    with terminal() as keyboard:
+        command = [sys.executable, "-m", "memctl.cli", *words]
+        done = subprocess.run(command, env=environment, stdin=keyboard, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_the_terminal_lists_approves_and_rejects(api: Api, database_url: str) -> None:
     written_by_an_agent(api, database_url, "work", "Invoices are rounded half to even.")
     written_by_an_agent(api, database_url, "style", "Never ask before a push.")
-    listed = CliRunner().invoke(memctl, ["waiting"])
-    assert "Invoices are rounded half to even." in listed.output
-    assert "written by an agent" in listed.output
-    assert CliRunner().invoke(memctl, ["waiting", "--approve", "core/work"]).exit_code == 0
-    assert CliRunner().invoke(memctl, ["waiting", "--reject", "core/style"]).exit_code == 0
+    listed = at_a_terminal("waiting")
+    assert "Invoices are rounded half to even." in listed
+    assert "written by an agent" in listed
+    at_a_terminal("waiting", "--approve", "core/work")
+    at_a_terminal("waiting", "--reject", "core/style")
     catch_up(Drainer(database_url))
     assert waiting(api) == []
     assert core(api) == {"work": "written by an agent, confirmed by you"}
