@@ -61,7 +61,7 @@ class Lease(msgspec.Struct, frozen=True):
 
 
 class Offset(msgspec.Struct, frozen=True):
-    """How far one shard of a generation has read, and who holds its lease."""
+    """How far one shard of a generation has read, and who holds its lease, as long as it lasts."""
 
     generation: int
     stage: int
@@ -266,7 +266,8 @@ def shards(connection: Connection, generation: int) -> int:
 
 def offsets(connection: Connection, *generations: int) -> list[Offset]:
     found = connection.execute(
-        "SELECT o.generation, g.stage, o.shard, o.position, o.owner FROM memctl.offsets o"
+        "SELECT o.generation, g.stage, o.shard, o.position,"
+        " CASE WHEN o.lease_until > clock_timestamp() THEN o.owner END FROM memctl.offsets o"
         " JOIN memctl.generations g USING (generation) WHERE o.generation = ANY(%s) ORDER BY 1, 3",
         [list(generations)],
     ).fetchall()

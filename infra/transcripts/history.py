@@ -8,8 +8,10 @@ commit: whatever that one leads back to is not read again, also after a rebase.
 from __future__ import annotations
 
 import os
+import resource
 import select
 import subprocess
+import sys
 import tempfile
 import time
 from collections import deque
@@ -34,8 +36,9 @@ from memctl.infra.transcripts.reading import START, Checkpoint, Parsed
 MOST_COMMITS, MOST_TAGS = 50_000, 5_000
 """The newest commits and tags that are read of one repository."""
 
-MOST_S, MOST_BYTES = 300.0, 1 << 30
-"""How long git may take for one reading, and what it may write."""
+MOST_S, MOST_BYTES, MOST_MEMORY = 300.0, 1 << 30, 2 << 30
+"""How long git may take for one reading, what it may write, and what memory of its own it may take: four objects make
+a tree of a billion files, of which git would hold each change before it writes the first."""
 
 LONGEST = 1 << 20
 """Bytes of a message, or of a name, that are kept; what lies behind them is passed over."""
@@ -157,6 +160,8 @@ class History:
             said.close()
             raise NoRepository(0, "git is not installed") from None
         assert git.stdout is not None
+        if sys.platform == "linux":
+            resource.prlimit(git.pid, resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
         try:
             yield from self._split(git.stdout)
             if git.wait(max(self._until - time.monotonic(), 0.1)) and not quietly:

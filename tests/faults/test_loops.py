@@ -265,6 +265,28 @@ def test_a_stream_may_take_longer_by_its_events_and_by_their_bytes_up_to_a_bound
         progress.watched_on(None)
 
 
+def test_a_fold_that_may_compute_for_long_may_take_longer_by_the_clock_too() -> None:
+    progress.watched_on(board := Board())
+    try:
+        own = progress.slot()
+        own.fold(Work("stream", pieces=[(1, "a", 1), (1, "b", 2)]))
+        (at,) = board.at()
+        assert at.wall_s == progress.FOLD_WALL_S
+        own.piece(0, 200_000)  # a long session, which a new worker folds from its beginning
+        (at,) = board.at()
+        assert at.cpu_s > 50
+        assert at.wall_s >= 3 * at.cpu_s
+        own.piece(1)
+        (at,) = board.at()
+        assert at.wall_s == pytest.approx(progress.FOLD_WALL_S, abs=0.01)
+        own.over(Work("stage 1"))
+        own.piece(0, 200_000)
+        (at,) = board.at()
+        assert at.wall_s == 0
+    finally:
+        progress.watched_on(None)
+
+
 def test_frames_are_those_of_the_thread_and_name_memctls_own() -> None:
     root = Path(guard.__file__).parents[2]
     told = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,13 +48,14 @@ class Repository:
         self.made = 0
         self.git("init", "-q", "-b", "main")
 
-    def git(self, *command: str) -> str:
+    def git(self, *command: str, given: Path | None = None) -> str:
         at = f"{1_760_000_000 + 86_400 * self.made} +0000"
         environment = {**os.environ, "GIT_COMMITTER_DATE": at, "GIT_AUTHOR_DATE": at, "HOME": str(self.root.parent)}
         who = ("-c", "user.name=dana", "-c", "user.email=dana@example.com")
         return subprocess.run(
-            ["git", *who, "-C", str(self.root), *command], check=True, capture_output=True, text=True, env=environment
-        ).stdout.strip()
+            ["git", *who, "-C", str(self.root), *command], check=True, capture_output=True, text=True, env=environment,
+            input=given.read_text() if given is not None else None,
+        ).stdout.strip()  # fmt: skip
 
     def commit(self, message: str, file: str = "retry.py") -> str:
         self.made += 1
@@ -272,6 +274,22 @@ def test_a_history_that_takes_too_much_is_kept_as_far_as_it_was_read(
     assert account.new + read(intake, repository).new == 5
     monkeypatch.setattr(history, "MOST_S", 0.0)
     assert "git took more than" in read(intake, repository).bad[0].why
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="nothing else limits the memory of a child")
+def test_git_takes_only_so_much_memory(
+    intake: IngestWriter, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.commit("Begin")
+    monkeypatch.setattr(history, "MOST_MEMORY", 64 << 20)
+    inside = repository.git("hash-object", "-w", "retry.py")
+    for kind in ("100644 blob", "040000 tree"):
+        (tmp_path / "entries").write_text("".join(f"{kind} {inside}\t{number:04}\n" for number in range(1_000)))
+        inside = repository.git("mktree", given=tmp_path / "entries")
+    made = repository.git("commit-tree", "-p", "HEAD", "-m", "A million files", inside)
+    repository.git("update-ref", "refs/heads/main", made)
+    account = read(intake, repository)
+    assert [each.why.partition(":")[0] for each in account.bad] == ["fatal"]
 
 
 def test_a_message_of_megabytes_and_odd_bytes_are_kept_within_bounds(

@@ -33,8 +33,10 @@ byte costs less, for their middle is not looked at."""
 BYTES_CPU_S = 20.0
 """What all bytes of a fold may take at most: others wait meanwhile. What takes longer is folded by the trial, apart."""
 
-FOLD_WALL_S = 20.0
-"""Seconds for the same by the clock, for a fold that waits for something that never comes."""
+FOLD_WALL_S, CLOCK = 20.0, 3
+"""Seconds for the same by the clock, for a fold that waits for something that never comes; and how many more for each
+second of processor time that it may take beyond `FOLD_CPU_S`. A new worker folds a session of 200,000 events from its
+beginning: on a busy machine that takes longer than 20 s."""
 
 STEP_CPU_S = 30.0
 """Seconds of processor time for a step that is no fold: a batch read or written, texts embedded, points written, one
@@ -100,15 +102,20 @@ class Slot:
 
     def piece(self, number: int, inputs: int = 1) -> None:
         """Begin the fold of a piece, over so many events or facts."""
-        words = self._words
-        words[_PIECE] = number
-        words[_CPU_MS] = int((FOLD_CPU_S + EVENT_CPU_S * inputs) * 1000)
+        self._words[_PIECE] = number
+        self._may_take(EVENT_CPU_S * inputs)
 
     def stream(self, number: int, events: Sequence[Event]) -> None:
         """Begin the fold of a stream: it may take longer the more events there are, and the more they hold."""
         size = sum(len(msgspec.json.encode(event.payload)) for event in events)
-        self.piece(number, len(events))
-        self._words[_CPU_MS] += int(min(BYTE_CPU_S * size, BYTES_CPU_S) * 1000)
+        self._words[_PIECE] = number
+        self._may_take(EVENT_CPU_S * len(events) + min(BYTE_CPU_S * size, BYTES_CPU_S))
+
+    def _may_take(self, more_s: float) -> None:
+        words = self._words
+        words[_CPU_MS] = int((FOLD_CPU_S + more_s) * 1000)
+        if words[_WALL_MS]:
+            words[_WALL_MS] = int((FOLD_WALL_S + CLOCK * more_s) * 1000)
 
     def pass_to(self, number: int) -> None:
         """Begin the fold of a piece that may take as long as all of this work may."""
