@@ -14,8 +14,8 @@ from memctl.infra.database import Connection
 from memctl.infra.log.mark import last_position
 from memctl.infra.readmodels import generations
 
-MOST_UNFOLDED = 1_000
-"""Events that may wait to be folded as somebody appends in bulk: half a second's work."""
+MOST_UNFOLDED = 2_000
+"""Events that may wait to be folded as somebody appends in bulk: a second's work."""
 
 FEW = 100
 """So many events are no bulk: they wait for nobody."""
@@ -23,7 +23,7 @@ FEW = 100
 IDLE_S = 3.0
 """After this time in which no fold moved and nobody held a lease, nobody folds: then nobody is waited for."""
 
-LONGEST_S = 60.0
+LONGEST_S = 15.0
 """The longest that one batch waits, whoever folds."""
 
 _LOOK_EVERY_S = 0.02

@@ -232,14 +232,14 @@ class Judged(msgspec.Struct, frozen=True):
 def judge(
     sides: Sequence[Side], pairs: Iterable[tuple[int, int]], kept_apart: Callable[[Side, Side], bool]
 ) -> list[Judged]:
-    """What follows of memories of which these pairs (indices) may be alike, without those that are kept apart.
+    """What follows of memories of which these pairs (indices, in order) may be alike, but for those kept apart.
 
     Each is merged at most once, with one that it is itself alike to: what is alike to what is alike need not be.
     """
     words = [features(side.text) for side in sides]
     near: dict[int, dict[int, float]] = defaultdict(dict)
     found: list[Judged] = []
-    for one, other in sorted(pairs):
+    for one, other in pairs:
         alike = likeness(words[one], words[other])
         relation = relation_of(sides[one], sides[other], alike)
         if relation is None or kept_apart(sides[one], sides[other]):

@@ -26,7 +26,10 @@ BANDS, ROWS = 20, 5
 texts that have little in common hardly any are compared, however many there are."""
 
 BUCKET = 64
-"""Texts of one bucket that a new one is compared with: what is written ten thousand times costs no more than that."""
+"""Texts of one bucket that a new one may be compared with."""
+
+COMPARED = 24
+"""Texts that one is compared with, of all buckets: what is written ten thousand times costs no more than that."""
 
 _PRIME = 0x100000001B3
 """Of the 64-bit FNV hash."""
@@ -114,11 +117,13 @@ def bands(group: str, found: frozenset[int]) -> numpy.ndarray:
 def likely_pairs(signatures: numpy.ndarray) -> Iterator[tuple[int, int]]:
     """Pairs of rows (lower first) that share a band, each once; `signatures` has a row of `bands` for each text.
 
-    Time grows with the number of texts: in a bucket each is compared with its first 64 only.
+    Time and memory grow with the number of texts: each is compared with `COMPARED` that came before it, and in a bucket
+    with the first `BUCKET` only.
     """
     import numpy
 
     met: set[tuple[int, int]] = set()
+    compared = [0] * len(signatures)
     if not len(signatures):
         return
     for place in range(signatures.shape[1]):
@@ -131,6 +136,9 @@ def likely_pairs(signatures: numpy.ndarray) -> Iterator[tuple[int, int]]:
             members = order[start:end].tolist()
             for at, number in enumerate(members[1:], 1):
                 for other in members[: min(at, BUCKET)]:
+                    if compared[number] == COMPARED:
+                        break
                     if (other, number) not in met:
                         met.add((other, number))
+                        compared[number] += 1
                         yield other, number

@@ -287,6 +287,22 @@ def test_a_fold_that_may_compute_for_long_may_take_longer_by_the_clock_too() -> 
         progress.watched_on(None)
 
 
+def test_a_processor_that_goes_on_begins_its_time_again_at_the_same_work() -> None:
+    board = Board()
+    slot = board.slot()
+    slot.over(Work("processor", "consolidator"))
+    (before,) = board.at()
+    slot.goes_on()
+    (after,) = board.at()
+    assert after.turn == before.turn + 1
+    found = board.work(after)
+    assert found is not None
+    assert found.name == "consolidator"
+    slot.idle()
+    slot.goes_on()
+    assert list(board.at()) == []
+
+
 def test_frames_are_those_of_the_thread_and_name_memctls_own() -> None:
     root = Path(guard.__file__).parents[2]
     told = (

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memctl.domain.support.near_duplicates import (
-    BUCKET,
+    COMPARED,
     bands,
     denies,
     features,
@@ -41,7 +41,7 @@ def test_texts_of_two_groups_never_meet() -> None:
 
 def test_a_text_that_comes_again_and_again_costs_no_more_than_the_bucket_holds() -> None:
     found = numpy.stack([bands("turn", features(NOTE))] * 500)
-    assert len(list(likely_pairs(found))) <= 500 * BUCKET
+    assert len(list(likely_pairs(found))) <= 500 * COMPARED
 
 
 @settings(max_examples=30, deadline=None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -57,14 +57,20 @@ from memctl.workers.processors.runner import (
     record,
     scanned,
 )
+from memctl.workers.watchdog import progress_board as progress
 
 if TYPE_CHECKING:
     import numpy
+
+T = TypeVar("T")
 
 DAY_US = 86_400_000_000
 
 EVERY_TASKS, EVERY_US = 20, 6 * 3_600_000_000
 """A round is due after so many tasks, or so many microseconds."""
+
+WATCHED = 1_000
+"""Memories, and pairs of them, after each of which the guard sees that a round goes on."""
 
 BATCH = 2_000
 """Memories whose texts are held at once, where those that may be alike are no more."""
@@ -203,7 +209,7 @@ def plan(context: ProcessorContext) -> Plan:
     rows: list[numpy.ndarray] = []
     prunes: list[Change] = []
     counts: Counter[str] = Counter()
-    for memory in memories(context):
+    for memory in _watched(memories(context)):
         counts[known.place(memory.location)] += 1
         if known.hidden(memory):
             continue
@@ -218,6 +224,15 @@ def plan(context: ProcessorContext) -> Plan:
         changes += _judged(context, known, [signed[n] for n in members], pairs)
     injected = _injected_in_sessions(context, [change.about[0] for change in prunes])
     return Plan(memories=counts, changes=(*changes, *(each for each in prunes if each.about[0] not in injected)))
+
+
+def _watched(each: Iterable[T]) -> Iterator[T]:
+    """The same, and the guard sees that the round goes on: what takes long in all is not stuck."""
+    slot = progress.slot()
+    for number, one in enumerate(each):
+        if number % WATCHED == 0:
+            slot.goes_on()
+        yield one
 
 
 def _injected_in_sessions(context: ProcessorContext, memories: list[str]) -> frozenset[str]:
@@ -253,8 +268,8 @@ def _judged(
         )
         for n in order
     ]  # fmt: skip
-    met = [(order[one], order[other]) for one, other in pairs if one in order and other in order]
-    changes = (_change(each, rows, known) for each in judge(sides, met, known.apart))
+    met = sorted((order[one], order[other]) for one, other in pairs if one in order and other in order)
+    changes = (_change(each, rows, known) for each in judge(sides, _watched(met), known.apart))
     return [change for change in changes if change is not None]
 
 

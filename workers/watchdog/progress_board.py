@@ -117,6 +117,12 @@ class Slot:
         if words[_WALL_MS]:
             words[_WALL_MS] = int((FOLD_WALL_S + CLOCK * more_s) * 1000)
 
+    def goes_on(self) -> None:
+        """The same work is a step further, and may take as long again."""
+        words = self._words
+        if words[_TURN] > 0:
+            words[_TURN] += 1
+
     def pass_to(self, number: int) -> None:
         """Begin the fold of a piece that may take as long as all of this work may."""
         self._words[_PIECE] = number
@@ -138,6 +144,9 @@ class _Unwatched(Slot):
         pass
 
     def stream(self, number: int, events: Sequence[Event]) -> None:
+        pass
+
+    def goes_on(self) -> None:
         pass
 
     def pass_to(self, number: int) -> None:
