@@ -8,16 +8,18 @@ from memctl.domain.failures.solutions import is_risky
 from memctl.domain.support import patterns
 
 _REACHES_OUT = patterns.compile(
-    r"\b(?:https?|ftp|ssh|git|file|data)://|\bgit@|\bwww\.|\b(?:\d{1,3}\.){3}\d{1,3}\b|"
+    r"\b(?:https?|hxxps?|ftp|ssh|git|file|data)://|\w\[\.\]\w|\bgit@|\bwww\.|\b(?:\d{1,3}\.){3}\d{1,3}\b|"
     r"\|\s*(?:sudo\s+)?(?:ba|z|da|k|fi)?sh\b|\|\s*(?:python|perl|ruby|node|iex|pwsh|powershell)|\$\(|"
     r"\b(?:ba|z|da)?sh -c\b|\biwr\b|\bbase64\b|"
-    r"\b(?:registry|registries|package index|index[- ]url|mirror|tarball)\b|"
+    r"\b(?:registry|registries|package index|index[- ]url|extra[- ]index|mirror|tarball)\b|"
     r"\b(?:credentials?|passwords?|passphrase|secrets?|tokens?|api[- ]?keys?|private key|ssh key|keychain|id_rsa|"
     r"\.netrc|\.npmrc|\.pypirc|kubeconfig)\b|"
+    r"_unauthorized\b|\bsslverify\b|\bstrict-ssl\b|[a-z][\x{400}-\x{4ff}]|[\x{400}-\x{4ff}][a-z]|"
     r"레지스트리|비밀번호|자격 ?증명|토큰|인증 ?키",
     patterns.I,
 )
-"""What no claim may hold, whether it says do or do not: an address, a pipe to a shell, a registry, a credential."""
+"""What no claim may hold, whether it says do or do not: an address, a pipe to a shell, a registry, a credential,
+certificates left unchecked, a word in letters of two scripts."""
 
 _CHANGES = patterns.compile(
     r"\b(?:permissions?|allow-?list|white-?list|dangerously|skip-permissions|no-verify|insecure|auto-?approve|"
@@ -48,6 +50,11 @@ _ORDERS = patterns.compile(
     r"\bignore (?:all|any|previous)\b|"
     r"\b(?:the |your |our )?(?:user|human|owner|maintainer)s? (?:\w+ )?"
     r"(?:wants?|says?|said|prefers?|asked|asks|requires?|insists?|approved|confirmed|allowed|demands?|likes?|expects?)\b|"
+    r"\b(?:said|typed|confirmed|approved|settled|decided) by you\b|\bthe (?:user|owner|maintainer)\)? (?:has )?"
+    r"(?:typed|decided|granted)\b|\(the (?:user|owner|maintainer)\) \w+|"
+    r"\b(?:to|for) (?:all |the |any )?(?:ai|llm|coding)[ -](?:agents?|assistants?)\b|"
+    r"\b(?:you|agents?|assistants?) (?:must|have to|are to)\b|~/\.(?:ssh|aws|gnupg|config)\b|"
+    r"\bid_(?:rsa|ed25519|ecdsa)\b|\bas root\b|\bhooks (?:off|disabled)\b|"
     r"\b(?:user|human|system)(?:'s)? (?:preference|rule|instruction|wish|request)s?\b|^\s*(?:user|human|system):|"
     r"사용자(?:는|가|의) .{0,40}(?:원|요청|지시|선호)",
     patterns.I | patterns.M,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from memctl.domain.events.event import Payload
@@ -30,6 +32,12 @@ _CLIENT = patterns.compile(
 _FROM_HERE = patterns.compile(
     r"""^[ \t>*_#-]*(?:
         (?:from|to|cc|subject|date|sent|reply-to|message-id|von|betreff):\s\S
+        |(?:an|gesendet|datum|de|para|asunto|fecha|enviado|à|objet|envoyé|보낸\ ?사람|받는\ ?사람|제목|날짜|发件人
+            |收件人|主题|差出人|宛先|件名)\ ?:\s?\S
+        |(?:이슈|버그(?:\ ?리포트)?|리뷰|댓글|메일|본문|재현\ (?:방법|절차)|(?:기대|예상)\ (?:결과|동작)|課題|問題
+            |再現手順|期待|问题(?:描述)?|描述|复现步骤|预期|fehlerbericht|beschreibung|erwartetes\ verhalten|rückmeldung
+            |description\ du\ problème|comportement\ attendu|rapport\ de\ bogue|descripción|comportamiento\ esperado
+            |informe\ de\ error)\ ?(?::|$)
         |-+\s*(?:original|forwarded|begin|start)\b
         |begin\ forwarded\ message
         |on\ .{4,80}\ wrote:\s*$
@@ -45,6 +53,7 @@ _FROM_HERE = patterns.compile(
         |\S{1,40}(?:\[bot\]|\ commented|\ wrote|\ said|\ replied|\ left\ a\ comment|\ reviewed)\b
         |(?:coderabbit\S*|copilot|gemini-code-assist|sourcery|dependabot|renovate|cursor\ bugbot|github-actions)\b
         |[^\n]{0,100}\b(?:feedback|review|comments?|findings?)\b[^\n]{0,100}:\s*$
+        |\S{1,40}\ opened\ (?:this\ issue|this\ pull\ request)?\ ?(?:on\ |\d+\ |last\ |yesterday|today)
         |summary\s*$|description\s*$
         |(?:issue|pr|pull\ request)\ ?\#\d+
         |\#{1,6}\s\S
@@ -60,8 +69,11 @@ _BLOCK = patterns.compile(
     r"^[ \t]*(?:```|~~~).*?^[ \t]*(?:```|~~~)[^\n]*$|^[ \t]*(?:```|~~~).*\z", patterns.S | patterns.M
 )
 _TAGGED = patterns.compile(
-    r"^[ \t]*<[A-Za-z][\w:-]*(?:\s[^<>\n]*)?>.*?(?:^|>|\S)</[A-Za-z][\w:-]*>|<!--.*?-->", patterns.S | patterns.M
+    r"^[ \t]*<[A-Za-z][\w:-]*(?:\s[^<>\n]*)?>.*?(?:^|>|\S)</[A-Za-z][\w:-]*>|<!--.*?-->|"
+    r"^[ \t]*<[A-Za-z][\w:-]*(?:\s[^<>\n]*)?>[ \t]*\n.*\z",
+    patterns.S | patterns.M,
 )
+"""What stands in tags; behind a tag on a line of its own that nobody closes, all."""
 _LINE = patterns.compile(
     r"""^[ \t]*(?:>|\||\$\ |❯|➜|%\ |PS\ [A-Z]:|at\ \S+\(|-{3,}|={3,}|\d+[:→|]|\[\d\d|\d{4}-\d\d-\d\d|[⏺✓✗⎿●│├└╭╰]
         |(?:error|warning|info|debug|fatal|note|hint|usage|traceback)\b[^\n:]{0,40}:|file\ "|\w+(?:Error|Exception)\b
@@ -95,6 +107,18 @@ _LONG = 1_500
 """Characters from which a prompt without any such mark counts as a document that was pasted whole."""
 
 
+def _shown(text: str) -> tuple[str, Sequence[int]]:
+    """A text as people see it, without signs that show nothing, and where each of its characters stands."""
+    if text.isascii():
+        return text, range(len(text))
+    kept = [
+        (at, seen if len(seen := unicodedata.normalize("NFKC", char)) == 1 else char)
+        for at, char in enumerate(text)
+        if unicodedata.category(char) != "Cf"
+    ]
+    return "".join(char for _, char in kept), [at for at, _ in kept]
+
+
 def passages_of(prompt: str) -> tuple[Passage, ...]:
     """The prompt in passages without a gap, each typed, pasted or the client's.
 
@@ -107,8 +131,9 @@ def passages_of(prompt: str) -> tuple[Passage, ...]:
         return (Passage(0, len(prompt), Provenance.CLIENT),)
     if len(prompt) >= _LONG or _REVIEW.search(prompt) or _is_review(prompt):
         return (Passage(0, len(prompt), Provenance.USER_PASTED),)
-    tail = _FROM_HERE.search(prompt)
-    end = tail.start() if tail else len(prompt)
+    shown, places = _shown(prompt)
+    tail = _FROM_HERE.search(shown)
+    end = places[tail.start()] if tail else len(prompt)
     blocks = [match.span() for pattern in (_BLOCK, _TAGGED, _LINE) for match in pattern.finditer(prompt[:end])]
     found: list[Passage] = []
     at = 0
