@@ -51,7 +51,7 @@ _ORDERS = patterns.compile(
     r"\b(?:the |your |our )?(?:user|human|owner|maintainer)s? (?:\w+ )?"
     r"(?:wants?|says?|said|prefers?|asked|asks|requires?|insists?|approved|confirmed|allowed|demands?|likes?|expects?)\b|"
     r"\b(?:said|typed|confirmed|approved|settled|decided) by you\b|\bthe (?:user|owner|maintainer)\)? (?:has )?"
-    r"(?:typed|decided|granted)\b|\(the (?:user|owner|maintainer)\) \w+|"
+    r"(?:typed|decided|granted)\b|\(the (?:user|owner|maintainer)\)|"
     r"\b(?:to|for) (?:all |the |any )?(?:ai|llm|coding)[ -](?:agents?|assistants?)\b|"
     r"\b(?:you|agents?|assistants?) (?:must|have to|are to)\b|~/\.(?:ssh|aws|gnupg|config)\b|"
     r"\bid_(?:rsa|ed25519|ecdsa)\b|\bas root\b|\bhooks (?:off|disabled)\b|"
