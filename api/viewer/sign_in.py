@@ -21,12 +21,15 @@ TICKET_S = 60
 MOST_TICKETS = 64
 """Tickets that were made and not used; the oldest go."""
 
+MOST_LEFT = 1_024
+"""Cookies that signed out and have not expired; the oldest go."""
+
 
 class Browsers:
-    """Tickets wait in memory; cookies are not kept: `EXPIRES.MAC`, signed with a key that hangs on the API's token.
+    """Tickets wait in memory; cookies are not kept: `EXPIRES.DRAWN.MAC`, signed with a key of the API's token.
 
-    A new token so signs every browser out. `secure`: browsers come by https, and say the cookie nowhere else. `clock`
-    gives seconds since 1970.
+    A new token so signs every browser out. A cookie that signed out is known as such until the API starts again.
+    `secure`: browsers come by https, and say the cookie nowhere else. `clock` gives seconds since 1970.
     """
 
     def __init__(self, token: str, clock: Callable[[], float] = time.time, *, secure: bool = False) -> None:
@@ -35,6 +38,7 @@ class Browsers:
         self._key = hmac.digest(self._token, b"memctl viewer", "sha256")
         self._clock = clock
         self._tickets: dict[str, float] = {}
+        self._left: dict[str, None] = {}
         self._lock = threading.Lock()
 
     def ticket(self) -> str:
@@ -58,18 +62,33 @@ class Browsers:
         return self._cookie() if hmac.compare_digest(token.encode(), self._token) else None
 
     def knows(self, cookies: bytes) -> bool:
-        """Whether a `Cookie` header holds a cookie of ours that has not expired."""
-        try:
-            jar = SimpleCookie(cookies.decode("latin-1"))
-        except CookieError:
-            return False
-        until, _, mac = jar[COOKIE].value.partition(".") if COOKIE in jar else ("", "", "")
-        same = hmac.compare_digest(self._mac(until), mac.encode())
-        return same and until.isascii() and until.isdigit() and int(until[:20]) > self._clock()
+        """Whether a `Cookie` header holds a cookie of ours that has not expired, nor signed out."""
+        value = _ours(cookies)
+        said, _, mac = value.rpartition(".")
+        until = said.partition(".")[0]
+        same = hmac.compare_digest(self._mac(said), mac.encode())
+        live = until.isascii() and until.isdigit() and int(until[:20]) > self._clock()
+        return same and live and value not in self._left
+
+    def leave(self, cookies: bytes) -> None:
+        """Let the cookie of this header be good for nothing from now on."""
+        if self.knows(cookies):
+            with self._lock:
+                self._left[_ours(cookies)] = None
+                for oldest in list(self._left)[:-MOST_LEFT]:
+                    del self._left[oldest]
 
     def _cookie(self) -> str:
-        until = str(int(self._clock()) + SIGNED_IN_S)
-        return f"{until}.{self._mac(until).decode()}"
+        said = f"{int(self._clock()) + SIGNED_IN_S}.{secrets.token_urlsafe(9)}"
+        return f"{said}.{self._mac(said).decode()}"
 
-    def _mac(self, until: str) -> bytes:
-        return hmac.new(self._key, until.encode(), sha256).hexdigest().encode()
+    def _mac(self, said: str) -> bytes:
+        return hmac.new(self._key, said.encode(), sha256).hexdigest().encode()
+
+
+def _ours(cookies: bytes) -> str:
+    try:
+        jar = SimpleCookie(cookies.decode("latin-1"))
+    except CookieError:
+        return ""
+    return jar[COOKIE].value if COOKIE in jar else ""

@@ -207,7 +207,8 @@ class _SignIn:
         )
         return answer
 
-    async def leave(self, _: Request) -> Response:
+    async def leave(self, request: Request) -> Response:
+        self._browsers.leave(request.headers.get("cookie", "").encode("latin-1"))
         answer = RedirectResponse("/sign-in", 303)
         answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
         return answer

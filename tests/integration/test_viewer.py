@@ -171,8 +171,10 @@ def test_the_token_signs_in_and_signing_out_ends_it(viewer: Viewer) -> None:
         assert "httponly" in told
         assert "samesite=strict" in told
         assert browser.get("/").status_code == 200
+        kept = {"Cookie": f"{COOKIE}={browser.cookies[COOKIE]}"}
         browser.post("/sign-out", headers={"Origin": viewer.url})
         assert browser.get("/").status_code == 303
+        assert httpx.get(f"{viewer.url}/", headers=kept).status_code == 401, "who kept the cookie is out, too"
 
 
 def test_over_https_the_cookie_is_for_https_alone(viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
