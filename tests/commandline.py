@@ -47,13 +47,13 @@ class Memctl:
             "MEMCTL_EMBEDDER": "none",
         }
 
-    def __call__(self, *arguments: str, code: int = 0, stdin: bytes = b"", at_a_terminal: bool = True) -> str:
+    def __call__(self, *arguments: str, code: int = 0, stdin: bytes | None = None, at_a_terminal: bool = True) -> str:
         with terminal() as typed:
             done = subprocess.run(
                 [sys.executable, "-m", "memctl.cli", *arguments],
                 env=self.environment,
                 cwd=self.home,
-                **({"stdin": typed} if at_a_terminal and not stdin else {"input": stdin}),
+                **({"stdin": typed} if at_a_terminal and stdin is None else {"input": stdin or b""}),
                 capture_output=True,
                 timeout=180,
                 check=False,

@@ -109,7 +109,7 @@ def test_a_damaged_database_is_put_aside_and_the_newest_sound_backup_comes_back_
 
 def test_a_new_start_keeps_a_backup_from_which_all_comes_back(memctl: Memctl, backup: dict[str, Any]) -> None:
     before = log_of(memctl)
-    memctl("reset", code=1)  # nobody is there to say yes
+    memctl("reset", code=1, at_a_terminal=False)  # nobody is there to say yes
     assert log_of(memctl) == before
     memctl("reset", "--confirm")
     assert log_of(memctl) == []
