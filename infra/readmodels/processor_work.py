@@ -23,8 +23,9 @@ from memctl.infra.readmodels.known_projects import known_projects
 LEASE = timedelta(minutes=10)
 """How long one piece of work may take before another may take it up."""
 
-PAUSES = tuple(timedelta(minutes=minutes) for minutes in (1, 10, 100, 360))
-"""After each attempt that failed; after one more the work is given up, until what it is made of changes."""
+PAUSES = tuple(timedelta(minutes=minutes) for minutes in (1, 10, 60, 180))
+"""After each attempt that failed; after one more the work is given up, until what it is made of changes. Together less
+than the six hours after which a round of consolidation is another one: what fails each time is given up, and said."""
 
 MOST_ATTEMPTS = len(PAUSES) + 1
 """One behind each pause, and the first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from datetime import timedelta
 
 import pytest
 from events import NOON, as_read
@@ -24,9 +25,10 @@ from memctl.domain.knowledge.consolidation import (
     relation_of,
     too_many,
 )
+from memctl.infra.readmodels.processor_work import PAUSES
 from memctl.projections.consolidated import KEPT, Consolidated, Logged, consolidated, consolidation_log
 from memctl.projections.kernel import Changed, Recorded
-from memctl.workers.processors.consolidator import with_all_they_took_in
+from memctl.workers.processors.consolidator import EVERY_US, with_all_they_took_in
 
 A, B, C = Member("a", "1"), Member("b", "2"), Member("c", "3")
 
@@ -182,3 +184,7 @@ def test_a_file_that_is_gone_has_changed() -> None:
     assert changed_after((look(10, ""),), 5) == 10
     assert changed_after((look(20, ""), look(10, "1a")), 15) == 20
     assert changed_after((look(20, ""), look(10, "1a")), 25) is None, "it was gone already"
+
+
+def test_a_round_that_fails_each_time_is_given_up_before_it_is_another_round() -> None:
+    assert sum(PAUSES, timedelta(0)) < timedelta(microseconds=EVERY_US)
