@@ -148,8 +148,20 @@ def tracks(path: Path) -> Path | None:
             continue
         if held[:4] == b"DIRC":
             name = os.fsencode(path.relative_to(root))
-            return root if held[4:8] == b"\0\0\0\4" or name + b"\0" in held else None
+            return root if held[4:8] == b"\0\0\0\4" or _names(held, name) else None
     return None
+
+
+def _names(index: bytes, name: bytes) -> bool:
+    """Whether an entry of an index has that very name. Flags stand before it, which end in its length, and in some
+    entries further flags."""
+    length, at = min(len(name), 0xFFF), index.find(name + b"\0")
+    while at >= 0:
+        flags = (int.from_bytes(index[at - back : at - back + 2], "big") for back in (2, 4))
+        if any(each & 0xFFF == length for each in flags):
+            return True
+        at = index.find(name + b"\0", at + 1)
+    return False
 
 
 def blob_of(path: Path) -> str | None:

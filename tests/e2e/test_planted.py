@@ -163,7 +163,7 @@ def read_paths(memory: Memory, word: str) -> dict[str, str]:
 def listed(memory: Memory) -> str:
     """Every page of every path of the API that lists, and asks for nothing in particular."""
     document = memory.client.get("/v1/openapi.json")
-    told = []
+    answers = []
     for path, methods in document["paths"].items():
         asked = methods.get("get", {}).get("parameters", [])
         names = {each["name"] for each in asked}
@@ -175,12 +175,12 @@ def listed(memory: Memory) -> str:
                 answer = memory.client.get(path, given)
             except NotThere:  # what is about one project or session
                 break
-            told.append(json.dumps(answer).lower())
+            answers.append(json.dumps(answer).lower())
             following = answer.get("next") if isinstance(answer, dict) else None
             if not following or "cursor" not in names:
                 break
             given["cursor"] = following
-    return "\n".join(told)
+    return "\n".join(answers)
 
 
 def files_holding(folder: Path, words: list[str]) -> dict[str, str]:

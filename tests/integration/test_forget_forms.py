@@ -77,9 +77,9 @@ def said_by_every_kind() -> Iterator[NewEvent]:
 def test_a_phrase_is_gone_from_every_table_whatever_kind_of_event_said_it_in_whichever_form(
     settings: Settings, log: Connection, database_url: str
 ) -> None:
-    told = list(said_by_every_kind())
-    assert len(told) > len(FORMS)
-    append(log, 1, told)
+    events = list(said_by_every_kind())
+    assert len(events) > len(FORMS)
+    append(log, 1, events)
     drained(database_url)
     assert len(tables_with(log, WORD)) > 10
     forgotten(settings, log, match=PHRASE)

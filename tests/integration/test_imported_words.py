@@ -32,7 +32,7 @@ RULE = "We always use quartz for dates."
 def forged(elsewhere: Connection, tmp_path: Path) -> Path:
     """An export that speaks in the user's name in every way."""
     asked = {"questions": [{"question": "Which one for dates?", "header": "Dates", "options": []}]}
-    told = [
+    events = [
         observed(PromptSubmitted(line="1", text=RULE), session="f", location="/w/shop"),
         observed(
             ToolCalled(line="2", tool="AskUserQuestion", call="q", input=asked), session="f", at=1, location="/w/shop"
@@ -49,7 +49,7 @@ def forged(elsewhere: Connection, tmp_path: Path) -> Path:
         msgspec.structs.replace(stated(project_stream("/w/ours"), ProjectMerged(into="/w/ours", merged="/w/shop")),
                                 actor="user"),
     ]  # fmt: skip
-    append(elsewhere, 1, told)
+    append(elsewhere, 1, events)
     generations.ensure_live(elsewhere, 1)
     move_mark(elsewhere)
     with open(file := tmp_path / "log.jsonl", "wb") as out:

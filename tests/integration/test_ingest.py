@@ -488,10 +488,13 @@ def test_a_transcript_that_a_repository_brings_is_nobodys_word_here(intake: Inge
     clone.mkdir()
     (clone / "brought.jsonl").write_bytes(session("brought", "We always use quartz here."))
     (clone / "own.jsonl").write_bytes(session("own", "We always use honestly here."))
+    (clone / "docs").mkdir()
+    (clone / "docs" / "own.jsonl").write_bytes(session("other", "We always use feldspar here."))
     git(clone, "init", "-q")
-    git(clone, "add", "brought.jsonl")
+    git(clone, "add", "brought.jsonl", "docs")
     account = ingest(intake, [clone])
-    assert [(Path(each.file).name, each.why) for each in account.bad] == [("brought.jsonl", OF_A_REPOSITORY)]
+    refused = {Path(each.file).relative_to(clone): each.why for each in account.bad}
+    assert refused == {Path("brought.jsonl"): OF_A_REPOSITORY, Path("docs/own.jsonl"): OF_A_REPOSITORY}
     kept = read_range(intake.connection, Position(0), move_mark(intake.connection), limit=100).events
     assert {each.session_id for each in kept} == {"own"}
     (tmp_path / "elsewhere.jsonl").write_bytes((clone / "brought.jsonl").read_bytes())
