@@ -56,10 +56,16 @@ def _reverted(item: Recorded[CommitRecorded]) -> tuple[str, ...]:
 
 @projection(row=Reverts, key=_reverted)
 def reverts(row: Reverts | None, item: Recorded[CommitRecorded]) -> Reverts:
-    """What took commits back, by the commit that was taken back."""
+    """What took commits back, by the commit that was taken back.
+
+    Of two reports of one commit that differ, as an import may hold them, the later one counts in any order.
+    """
     said = message_of(item.payload.text)
     made = Revert(int(item.event.occurred_at), clipped(item.payload.line, 64), said.subject, clipped(said.why, 600))
-    return Reverts(newest(row.by if row is not None else (), made, REVERTS))
+    kept = row.by if row is not None else ()
+    if any(each.id == made.id and msgspec.structs.astuple(each) > msgspec.structs.astuple(made) for each in kept):
+        return Reverts(kept)
+    return Reverts(newest(kept, made, REVERTS))
 
 
 Input = Recorded[CommitRecorded] | Recorded[TagRecorded] | Changed[Reverts]

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
+import functools
+import itertools
 
+import pytest
+from telling import event
+
+from memctl.domain.events.observations import CommitRecorded
 from memctl.domain.language.commits import LONGEST, Message, message_of
+from memctl.projections.commits import Revert, Reverts, reverts
+from memctl.projections.kernel import Recorded
 
 WHY = "The upstream bans clients for an hour after an eighth attempt, so seven stay inside of its window."
 ID = "0123456789abcdef0123456789abcdef01234567"
@@ -39,3 +46,14 @@ def test_a_message_of_any_size_is_read_in_part() -> None:
     assert len(said.subject) <= 200
     assert said.why == ""
     assert len(message_of("a\n\n" + f"{WHY}\n" * 1_000).why) <= 1_800
+
+
+def test_reports_of_one_commit_that_differ_give_the_same_row_in_any_order() -> None:
+    texts = (f"Undo\n\nThis reverts commit {ID}.", f"Undo it\n\nThis reverts commit {ID}.\n\n{WHY}")
+    reports = [
+        Recorded(event(commit, str(place), when, place), commit)
+        for place, (text, when) in enumerate(itertools.product(texts, (3, 5)), start=1)
+        for commit in [CommitRecorded(line="f" * 40, text=text)]
+    ]
+    rows = {functools.reduce(reverts.fold, order, None) for order in itertools.permutations(reports)}
+    assert rows == {Reverts((Revert(int(reports[-1].event.occurred_at), "f" * 40, "Undo it", WHY),))}
