@@ -63,7 +63,7 @@ def _measured(desk: ProcessorContext, url: str, folder: Path) -> Iterator[Figure
     for number in range(1, ROUNDS + 1):
         desk.now = lambda number=number: now + number * DAYS_APART * 86_400_000_000  # type: ignore[misc]
         found, _ = consolidate(desk, force=True)
-        changes.update(found.counts)
+        changes.update(type(each.payload).__name__ for each in found.changes)
         _drained(url)
     after = _found(reader_of(desk.connection, "default", OWNER), asked, now)
     yield Figure(f"recall@{FIRST} before", share(len(before), len(asked)), len(asked))
