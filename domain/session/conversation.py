@@ -23,7 +23,7 @@ from memctl.domain.events.facts import (
     fact_id,
     quote,
 )
-from memctl.domain.events.observations import PromptSubmitted, ResponseReceived
+from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolCalled
 from memctl.domain.events.recalls import MemoryRecalled, Recalls
 from memctl.domain.events.statements import TaskCompleted, TaskStarted
 from memctl.domain.failures.signatures import errors_in
@@ -46,7 +46,7 @@ from memctl.domain.language.typed import typed_of
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.session.episodes import CERTAIN, EpisodeSoFar
 from memctl.domain.session.outcome_rules import SAID, Verdict
-from memctl.domain.session.turns import OpenTurn
+from memctl.domain.session.turns import AnswerGiven, OpenTurn
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line
 from memctl.domain.support.provenance import Provenance, heard
@@ -318,12 +318,15 @@ class Conversation:
         if seen.subagent:
             return
         if self._turn is not None:
-            self._turn.answer, self._turn.answered, self._turn.answer_place = text, span, placed
-            self._turn.whole_answer = seen.text
-            self._turn.dirty = True
+            self._turn.answered(AnswerGiven(text, seen.text, span, placed, seen.message))
         if self.episode is not None:
             self.episode.said(seen.text, span)
             self.episode.touch(placed.when)
+
+    def called(self, seen: ToolCalled) -> None:
+        """The agent used a tool."""
+        if self._turn is not None and not seen.subagent:
+            self._turn.called(seen.message)
 
     def worked_on(self, path: str) -> None:
         if self._turn is not None and path not in self._turn.files:
@@ -447,11 +450,9 @@ class Conversation:
             self._turn_before = turn
             if turn.dirty:
                 self._assert.add(turn.fact())
-            if turn.answer_place is not None:
-                about = f"answer:{turn.prompt.id}"
-                self._claimed(
-                    turn.answer_place, turn.whole_answer, 0, about, Provenance.AGENT, causes_in(turn.whole_answer)
-                )
+            for number, each in enumerate(reversed(turn.answers)):
+                about = f"answer:{turn.prompt.id}{f':{number}' if number else ''}"
+                self._claimed(each.place, each.whole, 0, about, Provenance.AGENT, causes_in(each.whole))
 
 
 def _error_in(words: str) -> str:

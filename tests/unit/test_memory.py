@@ -118,3 +118,13 @@ def test_what_is_embedded_of_a_turn_fits_and_keeps_its_lead(prompt: str, answer:
     assert len(gist) <= GIST
     assert turn.lead in gist
     assert turn.lead not in of_turn(turn).text or turn.lead in f"{prompt}\n→ {answer}"
+
+
+def test_of_several_answers_the_longest_gives_way_first() -> None:
+    turn = Turn(
+        id=uuid4(), stream="s1", occurred_at=Micros(0), location="", prompt="Why is it slow?",
+        answer="The trace ended too.", earlier=("It asks once for each product. " * 90,),
+    )  # fmt: skip
+    said = of_turn(turn).text
+    assert said.endswith("The trace ended too.")
+    assert len(said) <= 1_200
