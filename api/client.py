@@ -174,7 +174,7 @@ class Client:
         session: str = "",
         project: str | None = None,
         here: str | None = None,
-        limit: int = 3,
+        limit: int = 5,
     ) -> Received[advice.Answer]:
         from memctl.api.reading import advice
 
