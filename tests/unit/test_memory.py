@@ -127,4 +127,4 @@ def test_of_several_answers_the_longest_gives_way_first() -> None:
     )  # fmt: skip
     said = of_turn(turn).text
     assert said.endswith("The trace ended too.")
-    assert len(said) <= 1_200
+    assert len(said) <= 1_120
