@@ -48,7 +48,9 @@ def work(number: int, *, session: str = "s1") -> NewEvent:
         return prompt(number, session=session)
     if step % 2:
         command = f"sed -n {number}p src/part{number % 40}.py"
-        return observed(ToolCalled(line=line, tool="Bash", call=call, input={"command": command}), session=session, at=number)
+        return observed(
+            ToolCalled(line=line, tool="Bash", call=call, input={"command": command}), session=session, at=number
+        )
     return observed(ToolReturned(line=line, tool="Bash", call=call, text=f"row {number}"), session=session, at=number)
 
 

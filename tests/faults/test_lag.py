@@ -48,7 +48,8 @@ def test_a_fold_that_never_ends_holds_up_no_other(
             now = time.monotonic()
             if number < RATE * SECONDS and now >= began + number / RATE:
                 wanted = range(number, number + RATE // 10)
-                append(log, 1, [work(n // active % events, session=f"s{n // (active * events)}-{n % active}") for n in wanted])
+                of = [(n // active % events, f"s{n // (active * events)}-{n % active}") for n in wanted]
+                append(log, 1, [work(turn, session=session) for turn, session in of])
                 if number == RATE * 5:
                     append(log, 1, [prompt(1, f"mend the checkout {looping.ENDLESS}", session="endless")])
                     endless_at = now
