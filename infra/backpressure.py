@@ -16,7 +16,7 @@ from memctl.infra.log.mark import last_position
 from memctl.infra.readmodels import generations
 
 WORK_S = 0.5
-"""How long the folds may be at work, as fast as they were lately, on what waits for them as somebody appends in bulk."""
+"""How long the folds may be at work, as fast as they were lately, on what waits as somebody appends in bulk."""
 
 LATELY_S = 10.0
 
@@ -37,6 +37,26 @@ _LOCK = 0x62756C6B
 """The advisory lock of who appends in bulk: one at a time, or each would append as soon as there is room for one."""
 
 
+class Pace:
+    """How fast the folds went lately, by when they were seen to have moved, and up to where."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, Position]] = deque(maxlen=int(LATELY_S / _LOOK_EVERY_S))
+
+    def saw(self, now: float, lowest: Position) -> None:
+        while self._seen and now - self._seen[0][0] > LATELY_S:
+            self._seen.popleft()
+        if not self._seen or self._seen[-1][1] != lowest:
+            self._seen.append((now, lowest))
+
+    @property
+    def most(self) -> int:
+        """How many events may wait: fewer where each of them takes longer to fold."""
+        (since, first), (last, lowest) = self._seen[0], self._seen[-1]
+        rate = (lowest - first) / (last - since) if last > since else 0.0
+        return min(max(int(rate * WORK_S), LEAST_UNFOLDED), MOST_UNFOLDED)
+
+
 class Backpressure:
     """What one writer knows of the folds it gives way to. Not for several threads."""
 
@@ -46,8 +66,7 @@ class Backpressure:
         """Where the folds stood when they were waited for in vain."""
         self._folding = False
         """Somebody was at it then."""
-        self._looks: deque[tuple[float, Position]] = deque(maxlen=int(LATELY_S / _LOOK_EVERY_S))
-        """When the folds were seen to have moved, and up to where."""
+        self._pace = Pace()
 
     @contextmanager
     def room(self, events: int) -> Iterator[None]:
@@ -67,7 +86,7 @@ class Backpressure:
                 if folding or lowest != reached:
                     reached, busy_at = lowest, now
                 held = held or self._locked()
-                if held and last_position(self._connection) - lowest <= self._most():
+                if held and last_position(self._connection) - lowest <= self._pace.most:
                     break
                 if now - busy_at > IDLE_S or now - began > LONGEST_S:
                     self._still, self._folding = lowest, folding
@@ -84,20 +103,8 @@ class Backpressure:
         live = generations.live(self._connection)
         found = generations.offsets(self._connection, live.stage1, live.stage2)
         lowest = min(each.position for each in found)
-        now = time.monotonic()
-        while self._looks and now - self._looks[0][0] > LATELY_S:
-            self._looks.popleft()
-        if not self._looks or self._looks[-1][1] != lowest:
-            self._looks.append((now, lowest))
+        self._pace.saw(time.monotonic(), lowest)
         return lowest, any(each.owner is not None for each in found)
-
-    def _most(self) -> int:
-        """How many events may wait: fewer where each of them takes longer to fold."""
-        if not self._looks:
-            return LEAST_UNFOLDED
-        (since, first), (last, lowest) = self._looks[0], self._looks[-1]
-        rate = (lowest - first) / (last - since) if last > since else 0.0
-        return min(max(int(rate * WORK_S), LEAST_UNFOLDED), MOST_UNFOLDED)
 
     def _locked(self) -> bool:
         row = self._connection.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone()
