@@ -89,9 +89,9 @@ test-tutorial: $(VENV)/.installed-dev ## Run every command of docs/tutorial.md, 
 test-howtos: $(VENV)/.installed-dev ## Run every command of docs/how-to, page by page, in homes of their own
 	$(BIN)/pytest -q -n 2 tests/e2e/howtos.py
 
-test-client: $(VENV)/.installed-dev ## Drive the real Claude Code (npm) with memctl installed, in a network that ends at this machine (CLAUDE=2.1.330)
-	@mkdir -p .scratch/claude-code && cd .scratch/claude-code && npm install --silent --no-fund --no-audit @anthropic-ai/claude-code@$(or $(CLAUDE),2.1.330)
-	unshare --map-root-user --net sh -c 'ip link set lo up && exec $(BIN)/pytest -q tests/e2e/claude_code.py'
+test-client: $(VENV)/.installed-dev ## Drive the real Claude Code (npm) with memctl installed, and it, Codex and Gemini CLI as models, in a network that ends here
+	@mkdir -p .scratch/claude-code && cd .scratch/claude-code && npm install --silent --no-fund --no-audit @anthropic-ai/claude-code@$(or $(CLAUDE),2.1.330) @openai/codex@0.169.0 @google/gemini-cli@0.61.0
+	unshare --map-root-user --net sh -c 'ip link set lo up && exec $(BIN)/pytest -q tests/e2e/claude_code.py tests/e2e/model_clients.py'
 
 axe: $(VENV)/.installed-dev ## Look for what makes the viewer hard to use, with axe-core from npm and the system's Chromium
 	@mkdir -p .axe && cd .axe && npm pack --silent axe-core@4 >/dev/null && tar xzf axe-core-*.tgz
