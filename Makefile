@@ -79,6 +79,9 @@ test-wheel: $(VENV)/.installed-dev ## Build the wheel, install it by pip, uv and
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv pipx
 	$(BIN)/pytest -q tests/e2e/installed_wheel.py
 
+release: $(VENV)/.installed-dev ## Build wheel, source archive, checksums and notes of the last commit into dist/, twice alike
+	$(BIN)/python tests/release.py
+
 test-deploy: $(VENV)/.installed-dev ## Check infra/deploy with each file's own tool, as far as there is one here (promtool, kubectl and systemd are not brought)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check kubernetes-validate compose-spec
 	$(BIN)/pytest -q tests/unit/test_deploy.py tests/integration/test_deploy_read.py
