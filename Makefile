@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-pythons check bench bench-sessions bench-stages bench-engine bench-hooks bench-search eval docs lock test-wheel test-deploy test-tutorial axe
+.PHONY: help run test test-pythons check bench bench-sessions bench-stages bench-engine bench-hooks bench-search eval docs lock release test-wheel test-deploy test-tutorial axe
 .PHONY: calibrate unseen test-howtos test-client test-external soak planted fuzz fuzz-api audit mutation clean
 
 help: ## List the targets

@@ -1,12 +1,13 @@
-"""Build a release into `dist`: wheel, source archive, checksums and notes, from what git has committed and nothing else.
+"""Build a release into `dist`: wheel, source archive, checksums and notes, from the last commit and nothing else.
 
-Built twice, and refused where the two differ in a byte: whoever builds the tag gets the same files. `make release` runs
-this. Exit code 1, with what to do, where the tree is not clean or the changelog has no section for the version.
+Built twice, and refused where the wheels differ in a byte: whoever builds the tag gets the same one. Exit code 1, with
+what to do, where the tree is not clean or the changelog has no section for the version. `make release` runs this.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import subprocess
 import sys
@@ -37,10 +38,8 @@ def built(folder: Path) -> dict[str, bytes]:
     """The files of one build out of the last commit."""
     source, out = folder / "source", folder / "out"
     source.mkdir(parents=True)
-    with tempfile.TemporaryFile() as archive:
-        archive.write(git("archive", "--format=tar", "HEAD"))
-        archive.seek(0)
-        tarfile.open(fileobj=archive).extractall(source, filter="data")
+    with tarfile.open(fileobj=io.BytesIO(git("archive", "--format=tar", "HEAD"))) as committed:
+        committed.extractall(source, filter="data")
     environment = {**os.environ, "SOURCE_DATE_EPOCH": git("log", "-1", "--format=%ct").decode().strip()}
     command = [sys.executable, "-m", "build", "--outdir", str(out), str(source)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -56,7 +55,7 @@ def main() -> None:
     said = notes(version)
     with tempfile.TemporaryDirectory() as folder:
         files, again = built(Path(folder) / "one"), built(Path(folder) / "two")
-    if unlike := [name for name in files if name.endswith(".whl") and files[name] != again.get(name)]:
+    if unlike := [name for name, data in files.items() if name.endswith(".whl") and data != again.get(name)]:
         sys.exit(f"two builds differ: {', '.join(unlike)}")
     DIST.mkdir(exist_ok=True)
     files["NOTES.md"] = said.encode()
