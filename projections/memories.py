@@ -178,13 +178,14 @@ def of_turn(turn: Turn) -> Memory:
 
 
 def _answers(turn: Turn, most: int) -> str:
-    """What so many characters keep of a turn's answers, in order: the longest gives way first."""
-    left, room = most, dict[int, int]()
-    said = [text for each in (*turn.earlier, turn.answer) if (text := each.strip())]
-    for number, text in sorted(enumerate(said), key=lambda each: len(each[1])):
-        room[number] = min(len(text), left // (len(said) - len(room)))
-        left -= room[number]
-    return "\n\n".join(clipped(text, room[number]) for number, text in enumerate(said))
+    """What so many characters keep of a turn's answers, in order: the last one, and earlier ones as far as there is
+    room."""
+    kept: list[str] = []
+    for each in (turn.answer, *reversed(turn.earlier)):
+        if (text := each.strip()) and most > 0:
+            kept.insert(0, clipped(text, most))
+            most -= len(text)
+    return "\n\n".join(kept)
 
 
 def _of_episode(episode: Episode) -> Memory:

@@ -545,7 +545,7 @@ def shown(row: Memory, events: Mapping[UUID, Event], weight: Mapping[str, float]
         said = [events[span.event].payload for span in row.evidence if span.event in events]
         asked = [each.text for each in said if isinstance(each, PromptSubmitted)]
         answered = [each.text for each in said if isinstance(each, ResponseReceived)]
-        whole = tuple(filter(None, (*asked[:1], "\n\n".join(reversed(answered)))))
+        whole = tuple(filter(None, (*asked[:1], "\n\n".join(answered))))
         sides = whole if len(whole) == len(sides) else sides
     found = answering.passage(tuple(map(answering.said_in, sides)), weight, ANSWER)
     if not found.text:

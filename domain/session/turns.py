@@ -64,13 +64,12 @@ class OpenTurn:
         self._leading_over = max(self._leading_over, led)
 
     def fact(self) -> Turn:
-        answered = [each.span for each in reversed(self.answers)]
         return Turn(
             id=self.id,
             stream=self.prompt.stream,
             occurred_at=self.prompt.occurred_at,
             location=self.prompt.location,
-            evidence=(*self.prompt.evidence[:1], *answered),
+            evidence=(*self.prompt.evidence[:1], *(each.span for each in self.answers)),
             prompt=self.prompt.text,
             answer=self.answer,
             earlier=tuple(each.text for each in self.answers[:-1]),

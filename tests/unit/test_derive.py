@@ -398,10 +398,10 @@ def test_an_answer_that_was_finished_is_kept_where_something_else_than_a_prompt_
     session.user("<task-notification>the trace ended</task-notification>", meta=True)
     session.tell(ToolCalled(tool="Bash", call="c2", input={"command": "cat trace"}, message="m3"))
     session.tell(ToolReturned(call="c2", text="ok"), "tool")
-    session.says("The trace ended too.", message="m4")
+    last = session.says("The trace ended too.", message="m4")
     [turn] = only(facts_of(session.events), Turn)
     assert (turn.earlier, turn.answer) == (("It asks once for each product: 900 queries.",), "The trace ended too.")
-    assert len(turn.evidence) == 3
+    assert (len(turn.evidence), turn.evidence[-1].event) == (3, last.event_id), "known since the last"
     row = of_turn(turn)
     assert row.text.endswith("→ It asks once for each product: 900 queries.\n\nThe trace ended too.")
     assert "900 queries" in row.search_text
