@@ -50,11 +50,8 @@ GROUPS: dict[str, tuple[str, dict[str, Places]]] = {
                 "insights": "memctl.cli.ask.claims:insights",
                 "knowledge": "memctl.cli.ask.claims:knowledge",
                 "prefs": "memctl.cli.ask.claims:prefs",
-                "rules": "memctl.cli.ask.rules:rules",
                 "strategies": "memctl.cli.ask.strategies:strategies",
                 "guidance": "memctl.cli.ask.guidance:guidance",
-                "entities": "memctl.cli.ask.entities:entities",
-                "graph": "memctl.cli.ask.entities:graph",
                 "explain": "memctl.cli.ask.claims:explain",
             },
             "See what memory was worth": {

@@ -19,25 +19,17 @@ from memctl.domain.language.typed import is_typed
 from memctl.domain.support.bounded import clipped, names, one_line
 from memctl.domain.support.provenance import MAY, Provenance, words_of
 from memctl.projections.bug_patterns import BugPattern
-from memctl.projections.code_rules import CodeRule
 from memctl.projections.commits import Commit
-from memctl.projections.entities import Entity
 from memctl.projections.kernel import Changed, projection
 from memctl.projections.memories_learnt import (
-    of_code_rule,
     of_commit,
-    of_entity,
     of_project,
     of_reflection,
-    of_relation,
-    of_sentiment,
     of_strategy,
 )
 from memctl.projections.memory_rows import Memory, Source, context, listed, memory_of, paths, places
 from memctl.projections.project_digests import ProjectDigest
 from memctl.projections.reflections import Reflection
-from memctl.projections.relations import Relation
-from memctl.projections.sentiment import Sentiment
 from memctl.projections.strategies import Strategy
 from memctl.projections.verified_knowledge import VerifiedClaim, VerifiedKnowledge
 
@@ -47,11 +39,7 @@ Input = (
     | SectionWritten
     | Changed[BugPattern]
     | Changed[VerifiedKnowledge]
-    | Changed[CodeRule]
     | Changed[Strategy]
-    | Changed[Entity]
-    | Changed[Relation]
-    | Changed[Sentiment]
     | Changed[ProjectDigest]
     | Changed[Reflection]
     | Changed[Commit]
@@ -60,11 +48,7 @@ Input = (
 KINDS: dict[type[Any], MemoryKind] = {
     BugPattern: "bug_pattern",
     VerifiedKnowledge: "knowledge",
-    CodeRule: "code_rule",
     Strategy: "strategy",
-    Entity: "entity",
-    Relation: "relation",
-    Sentiment: "sentiment",
     ProjectDigest: "project",
     Reflection: "reflection",
     Commit: "commit",
@@ -117,16 +101,8 @@ def _made(item: Input) -> Memory | None:
             return _of_bug_pattern(pattern)
         case Changed(row=VerifiedKnowledge() as knowledge):
             return _of_knowledge(knowledge)
-        case Changed(row=CodeRule() as rule):
-            return of_code_rule(item.key, rule)
         case Changed(row=Strategy() as strategy):
             return of_strategy(item.key, strategy)
-        case Changed(row=Entity() as entity):
-            return of_entity(item.key, entity)
-        case Changed(row=Relation() as relation):
-            return of_relation(item.key, relation)
-        case Changed(row=Sentiment() as feelings):
-            return of_sentiment(item.key, feelings)
         case Changed(row=ProjectDigest() as digest):
             return of_project(item.key, digest)
         case Changed(row=Reflection() as reflection):

@@ -3,12 +3,9 @@
 from memctl.projections.bug_patterns import bug_patterns as bug_patterns
 from memctl.projections.bug_sightings import bug_sightings as bug_sightings
 from memctl.projections.candidates import candidates as candidates
-from memctl.projections.code_patterns import code_patterns as code_patterns
-from memctl.projections.code_rules import code_rules as code_rules
 from memctl.projections.consolidated import consolidated as consolidated
 from memctl.projections.consolidated import consolidation_log as consolidation_log
 from memctl.projections.core_memory import core_memory as core_memory
-from memctl.projections.entities import entities as entities
 from memctl.projections.episodes import episodes as episodes
 from memctl.projections.forget_requests import forget_requests as forget_requests
 from memctl.projections.hindsight import hindsight as hindsight
@@ -25,9 +22,7 @@ from memctl.projections.project_knowledge import project_knowledge as project_kn
 from memctl.projections.project_shares import project_shares as project_shares
 from memctl.projections.project_words import project_words as project_words
 from memctl.projections.reflections import reflections as reflections
-from memctl.projections.relations import relations as relations
 from memctl.projections.resolutions import resolutions as resolutions
-from memctl.projections.sentiment import sentiment as sentiment
 from memctl.projections.sessions import sessions as sessions
 from memctl.projections.stats import stats as stats
 from memctl.projections.strategies import strategies as strategies

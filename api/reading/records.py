@@ -761,3 +761,25 @@ class EventType(Record, frozen=True, kw_only=True):
     version: int
     doc: str
     fields: list[str]
+
+
+class StrategyItem(Record, frozen=True, kw_only=True):
+    """What earlier work teaches. `memory_id` is what is rated, pinned or rejected. What `acts` is given to nobody
+    unasked: whoever follows it installs, downloads, or obeys."""
+
+    id: str
+    memory_id: str
+    title: str
+    description: str
+    content: str
+    domain: str
+    from_failure: bool
+    confidence: float
+    made_by: str
+    origin: str
+    acts: bool
+    project: str | None
+    sessions: list[str]
+    sources: int
+    first_seen: str
+    last_seen: str

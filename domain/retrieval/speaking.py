@@ -39,7 +39,6 @@ _SORTS: dict[MemoryKind, Sort] = {
     "commit": "document",
     "knowledge": "claim",
     "strategy": "lesson",
-    "code_rule": "lesson",
     "reflection": "lesson",
     "bug_pattern": "error",
 }

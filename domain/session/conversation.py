@@ -14,7 +14,6 @@ from memctl.domain.events.facts import (
     DecisionTaken,
     InsightFound,
     KnowledgeNeeded,
-    MoodShown,
     Prompted,
     PromptKind,
     Span,
@@ -29,7 +28,6 @@ from memctl.domain.events.statements import TaskCompleted, TaskStarted
 from memctl.domain.failures.signatures import errors_in
 from memctl.domain.language.claims import Claim, causes_in, claims_in
 from memctl.domain.language.decisions import LONGEST_PROMPT, Decision, decisions_by_user
-from memctl.domain.language.mood import mood_of
 from memctl.domain.language.prompts import (
     FRESH_START,
     Said,
@@ -176,10 +174,6 @@ class Conversation:
         self._about |= words_in(said.words)
         self._last_prompt = placed.when
         self._fresh = False
-        if mood := mood_of(said.text):
-            spoken = text[mood.start : mood.end]
-            span = span_of(placed, text, mood.start, mood.end)
-            self._assert.make(MoodShown, placed, about_prompt, span, score=mood.score, words=spoken)
         typed, by = typed_of(said.text), heard(Provenance.USER_TYPED, placed.event.actor)
         for decision in decisions_by_user(typed):
             self.decided(placed, span_of(placed, text, decision.start, decision.end), decision, by)

@@ -40,9 +40,8 @@ from memctl.domain.knowledge.strategies import (
 from memctl.domain.language.decisions import decisions_in_answers
 from memctl.domain.language.typed import reads_pages
 from memctl.domain.projects.stack import imports_in, manifest_in, subject_of
-from memctl.domain.session.code_edits import CodeEdits
+from memctl.domain.session.changed_files import ChangedFiles
 from memctl.domain.session.conversation import Conversation
-from memctl.domain.session.documents import Documents
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.session.error_resolution import Resolutions, Resolved, filters_of
 from memctl.domain.session.met_errors import MetErrors
@@ -119,8 +118,7 @@ class Work:
         self.searches = Searches(assertions)
         self._wrong_calls = WrongCalls(assertions)
         self._met = MetErrors(assertions)
-        self._craft = CodeEdits(assertions)
-        self._documents = Documents(assertions)
+        self._files = ChangedFiles(assertions)
         self._subagents: set[str] = set()
         """Those that used a tool. Some clients name a subagent by the call that asked for it."""
 
@@ -271,11 +269,7 @@ class Work:
         episode = self._talk.episode
         edits = []
         if changes:
-            self._craft.changed(use, changes, given, seen.patch, asked=self._talk.corrected)
-            self._documents.changed(use, changes, given)
-        elif family == "read" and seen.text:
-            for path in files_of(family, given, seen.file):
-                self._craft.read(use, path, seen.text)
+            self._files.changed(use, changes, given)
         for change in changes:
             names = symbols_in(change.path, change.after)
             self._assert.note(FileChanged, placed, task=self._talk.task, symbols=names, **change._asdict())
@@ -373,8 +367,6 @@ class Work:
             if episode is not None and any(error.signature in episode.unresolved for error in errors):
                 episode.failed_at = episode.steps
             return
-        committed = is_commit(command) and git_stays_in(command, use.began, self._assert.base)
-        self._craft.ran(use, command, output, committed=committed)
         self._resolutions.ran(self._uses, changes_of(command))
         self._resolve(use.came, command, use.began)
         if episode is not None:
@@ -383,7 +375,7 @@ class Work:
             if episode.changed_at is not None:
                 for step in steps_of(command):
                     episode.went_through(step)
-            if committed:
+            if is_commit(command) and git_stays_in(command, use.began, self._assert.base):
                 self._outcomes.learnt(use.came, episode, of_commit(tuple(episode.passed)), Span(use.came.cite))
                 episode.committed(subject_of(command))
 

@@ -303,7 +303,7 @@ def test_a_verb_names_the_space_that_is_configured(
         ("/v1/search?q=", 422),
         ("/v1/search?q=a&limit=0", 422),
         ("/v1/search?q=a&limit=5.0", 422),
-        ("/v1/rules?min_position=0.0", 422),
+        ("/v1/strategies?min_position=0.0", 422),
         ("/v1/graph/x?hops=1_0", 422),
         ("/v1/search?q=a&profile=best", 422),
         ("/v1/search?q=a&kind=dream", 422),

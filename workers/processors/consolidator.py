@@ -19,7 +19,6 @@ from psycopg import sql
 from memctl.domain.knowledge.consolidation import (
     MERGEABLE,
     MOST_MERGED,
-    PRUNABLE,
     STREAM,
     UNIMPORTANT,
     UNSEEN_DAYS,
@@ -360,7 +359,7 @@ class _Known:
     def prunable(self, memory: Memory, now: int) -> bool:
         return (
             memory.importance <= UNIMPORTANT
-            and memory.kind in PRUNABLE
+            and memory.kind in MERGEABLE
             and now - memory.last_at > UNSEEN_DAYS * DAY_US
             and memory.id not in self._regard
             and not any(change.kind == "pruned" for change in self._changes(memory.id))
