@@ -108,7 +108,6 @@ GROUPS: dict[str, tuple[str, dict[str, Places]]] = {
                 "dlq": "memctl.cli.operate.dlq:dlq",
                 "verify": "memctl.cli.operate.verify:verify",
                 "reindex": "memctl.cli.operate.reindex:reindex",
-                "eval": "memctl.cli.operate.evaluate:evaluate",
                 "events": "memctl.cli.ask.read:events",
             },
             "Do by hand what the worker does by itself": {
