@@ -122,7 +122,6 @@ GROUPS: dict[str, tuple[str, dict[str, Places]]] = {
                 "serve": "memctl.cli.operate.processes:serve",
                 "door": "memctl.cli.operate.processes:door",
                 "relay": "memctl.cli.operate.processes:relay",
-                "traces": "memctl.cli.operate.processes:traces",
             },
         },
     ),
