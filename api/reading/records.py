@@ -575,13 +575,11 @@ class KnowledgeItem(Record, frozen=True, kw_only=True):
 
 
 class PreferenceItem(Record, frozen=True, kw_only=True):
-    """How the user likes to work, by group and aspect."""
+    """How the user likes to work, by group: accepted or rejected."""
 
     group: str
-    name: str
     project: str
     insight: str
-    value: str
     text: str
     said: bool
     sessions: int

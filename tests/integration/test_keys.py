@@ -123,8 +123,8 @@ def of_atlas(key: Callable[..., str]) -> str:
 
 
 READS = (
-    "memories", "history", "sessions", "episodes", "tasks", "insights", "knowledge", "preferences", "bugs", "rules",
-    "patterns", "projects", "search?q=how+is+money+kept", "search?q=coastline&limit=20", "guidance?task=fix+money",
+    "memories", "history", "sessions", "episodes", "tasks", "insights", "knowledge", "preferences", "bugs",
+    "projects", "search?q=how+is+money+kept", "search?q=coastline&limit=20", "guidance?task=fix+money",
     "bugs?q=TypeError", "memories?project=*", "search?q=Decimal&project=*", "context?project=*",
     "search?q=Decimal&here=/home/dana/ledger", "memories?here=/home/dana/ledger", "insights?project=*",
 )  # fmt: skip
