@@ -360,7 +360,6 @@ class Hypothesis(Record, frozen=True, kw_only=True):
     confidence: float
     said_by: str
     told: int
-    stated: bool
 
 
 class Snapshot(Record, frozen=True, kw_only=True):

@@ -560,7 +560,6 @@ class HypothesisMoved(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="
     said_by: Provenance = Provenance.AGENT
     told: int = 1
     """How often it was spoken of."""
-    stated: bool = False
     task: str = ""
 
 

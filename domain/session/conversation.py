@@ -26,7 +26,7 @@ from memctl.domain.events.observations import PromptSubmitted, ResponseReceived
 from memctl.domain.events.recalls import MemoryRecalled, Recalls
 from memctl.domain.events.statements import TaskCompleted, TaskStarted
 from memctl.domain.failures.signatures import errors_in
-from memctl.domain.language.claims import Claim, causes_in, claims_in
+from memctl.domain.language.claims import Claim, claims_in
 from memctl.domain.language.decisions import LONGEST_PROMPT, Decision, decisions_by_user
 from memctl.domain.language.prompts import (
     FRESH_START,
@@ -312,8 +312,7 @@ class Conversation:
         if seen.subagent:
             return
         if self._turn is not None:
-            self._turn.answer, self._turn.answered, self._turn.answer_place = text, span, placed
-            self._turn.whole_answer = seen.text
+            self._turn.answer, self._turn.answered = text, span
             self._turn.dirty = True
         if self.episode is not None:
             self.episode.said(seen.text, span)
@@ -441,11 +440,6 @@ class Conversation:
             self._turn_before = turn
             if turn.dirty:
                 self._assert.add(turn.fact())
-            if turn.answer_place is not None:
-                about = f"answer:{turn.prompt.id}"
-                self._claimed(
-                    turn.answer_place, turn.whole_answer, 0, about, Provenance.AGENT, causes_in(turn.whole_answer)
-                )
 
 
 def _error_in(words: str) -> str:

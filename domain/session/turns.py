@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from memctl.domain.events.event_order import OrderedEvent
 from memctl.domain.events.facts import Prompted, Span, Turn, fact_id
 from memctl.domain.knowledge.memory import lead_of
 
@@ -18,9 +17,7 @@ class OpenTurn:
         self.lead = lead_of(before.prompt.text, prompt.text) if before is not None else ""
         self.id: UUID = fact_id(prompt.stream, "turn", str(prompt.id))
         self.answer = ""
-        self.whole_answer = ""
         self.answered: Span | None = None
-        self.answer_place: OrderedEvent | None = None
         self.files: dict[str, None] = {}
         self.dirty = True
 

@@ -19,7 +19,7 @@ from text_functions import TextFunction, text_functions
 from memctl.domain.failures.signatures import errors_in
 from memctl.domain.knowledge.strategies import of_call
 from memctl.domain.language.decisions import decisions_by_agent
-from memctl.domain.language.hypotheses import findings_in
+from memctl.domain.language.hypotheses import causes_in
 from memctl.domain.language.summaries import account_of
 from memctl.domain.projects.stack import imports_in, manifest_in
 from memctl.domain.support import patterns
@@ -49,7 +49,7 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "decisions_by_agent": lambda text: decisions_by_agent(text, thought=False),
     "errors_in": lambda text: errors_in(text, "make test", failed=True, exit_code=1),
     "errors_in_passing": lambda text: errors_in(text, "cat x", failed=False, exit_code=0),
-    "findings_in": lambda text: findings_in(text, thought=False),
+    "causes_in": causes_in,
     "imports_in": lambda text: imports_in("a.py", text),
     "lessons_of_calls": lambda text: of_call(f"x {text}", f"y {text}", "an error"),
     "manifest_in": lambda text: manifest_in("go.mod", text),
