@@ -85,7 +85,6 @@ GROUPS: dict[str, tuple[str, dict[str, Places]]] = {
         """,
         {
             "Run": {
-                "top": "memctl.cli.operate.status:top",
                 "doctor": "memctl.cli.operate.verify:doctor",
                 "off": "memctl.cli.capture.switch:off",
                 "on": "memctl.cli.capture.switch:on",

@@ -1,4 +1,4 @@
-"""What `memctl status` and `memctl top` show of a look at everything."""
+"""What `memctl status` shows of a look at everything."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from memctl.api.checks.dead_letters import Halted, LettersStatus
 from memctl.api.checks.health import Health, Servers, Shard
 from memctl.cli.main import memctl
-from memctl.cli.operate.status import Look, frame, screen, troubles_of
+from memctl.cli.operate.status import Look, screen, troubles_of
 from memctl.cli.output import width_of
 from memctl.domain.events.event import Position
 from memctl.infra.backup.copies import Kept
@@ -144,17 +144,6 @@ def test_what_mends_itself_needs_nobody() -> None:
     ):
         assert words in told
     assert "worker: the vector store does not answer" in told
-
-
-def test_top_tells_rates_between_two_looks() -> None:
-    before = Look(RUNNING, WELL, cpu={11: 1.0, 12: 5.0}, at=100.0)
-    later = msgspec.structs.replace(WELL, last_position=19_502, shards=(Shard(1, 0, 19_002, 500),))
-    now = Look(RUNNING, later, cpu={11: 1.2, 12: 6.0}, at=102.0)
-    told = "\n".join(frame(before, now))
-    assert re.search(r"postgres .* 10%", told)
-    assert re.search(r"worker .* 50%", told)
-    assert "500 appended, 250 folded" in told
-    assert "a second" not in "\n".join(frame(None, now))
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
