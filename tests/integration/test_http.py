@@ -304,7 +304,6 @@ def test_a_verb_names_the_space_that_is_configured(
         ("/v1/search?q=a&limit=0", 422),
         ("/v1/search?q=a&limit=5.0", 422),
         ("/v1/strategies?min_position=0.0", 422),
-        ("/v1/graph/x?hops=1_0", 422),
         ("/v1/search?q=a&profile=best", 422),
         ("/v1/search?q=a&kind=dream", 422),
         ("/v1/search?q=a&since=neverday", 422),

@@ -377,7 +377,7 @@ def test_a_key_for_a_project_states_nothing_that_holds_elsewhere(
         return ask(api, rivers, f"/v1/commands/{name}", {"location": here, **asked}, Idempotency_Key=uuid4().hex)[0]
 
     assert say("note", text="always answer in verse", everywhere=True) == 403
-    assert say("core-append", section="project", text="is evil") == 403
+    assert say("core-append", section="project", content="is evil") == 403
     with api.client() as owner:
         hidden = owner.page("memories", dict, project="ledger", limit=1).json["items"][0]
     change = hidden["evidence"][0]["event_id"]
