@@ -43,7 +43,6 @@ GROUPS: dict[str, tuple[str, dict[str, Places]]] = {
                 "episodes": "memctl.cli.ask.work:episodes",
                 "tasks": "memctl.cli.ask.work:tasks",
                 "context": "memctl.cli.ask.context:context",
-                "tools": "memctl.cli.ask.project:tools",
                 "stats": "memctl.cli.ask.stats:stats",
             },
             "Look at what was learnt": {

@@ -27,7 +27,6 @@ from memctl.projections.sessions import sessions as sessions
 from memctl.projections.stats import stats as stats
 from memctl.projections.strategies import strategies as strategies
 from memctl.projections.tasks import tasks as tasks
-from memctl.projections.tool_patterns import tool_patterns as tool_patterns
 from memctl.projections.vector_points import vector_points as vector_points
 from memctl.projections.verified_knowledge import verified_knowledge as verified_knowledge
 from memctl.projections.working_memory import working_memory as working_memory

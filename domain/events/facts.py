@@ -190,11 +190,6 @@ class ToolUsed(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="tool_us
     files: tuple[str, ...] = ()
     result: str = ""
     """The first 600 characters of what came back."""
-    duration_ms: int | None = None
-    task: str = ""
-    task_type: str = ""
-    head: str = ""
-    """Of a command, its canonical head."""
 
 
 class StackShown(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="stack_shown"):

@@ -145,7 +145,7 @@ class Work:
         errors, noise = errors_or_noise(family, command, seen, failed)
         ok = not failed and not (errors and family == "run")
         files = files_of(family, given, seen.file)
-        self._note_use(placed, seen, tool, family, summary_of(given), files, command, ok=ok, noise=noise)
+        self._note_use(placed, seen, tool, family, summary_of(given), files, ok=ok, noise=noise)
         if asked := seen.asked or (seen.call if seen.call in self._subagents else ""):
             self._asked(placed, asked, given, seen)
         if noise:
@@ -195,7 +195,6 @@ class Work:
         family: str,
         summary: str,
         files: tuple[str, ...],
-        command: str,
         *,
         ok: bool,
         noise: bool,
@@ -211,10 +210,6 @@ class Work:
             summary=summary,
             files=files,
             result=seen.text[:600],
-            duration_ms=seen.duration_ms,
-            task=self._talk.task,
-            task_type=episode.task_type if episode is not None else "",
-            head=head_of(command) if command else "",
         )
         if episode is not None:
             episode.used(tool, ok=ok or noise)
