@@ -61,8 +61,6 @@ Section = Annotated[str, msgspec.Meta(max_length=40)]
 MOST_PREFERENCES = 200
 """Subjects that are looked through for preferences."""
 
-_NOT_LET = "Did not let the agent"
-
 MOST_SECTIONS = 100
 """Sections of core memory that are shown."""
 
@@ -243,7 +241,7 @@ def preferences(reader: Reader, places: Places, *, limit: Limit = 50) -> Page[Pr
     claims = [(keyed.row, keyed.row.claims[0]) for keyed in rows if keyed.row.kind in ("preference", "pattern")]
     found = [
         PreferenceItem(
-            group="rejected" if claim.polarity < 0 or claim.text.startswith(_NOT_LET) else "accepted",
+            group="rejected" if claim.polarity < 0 else "accepted",
             project=projects.name_of(row.location),
             insight=claim.id,
             text=claim.text,

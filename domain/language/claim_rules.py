@@ -313,6 +313,14 @@ RULES = (
         True,
     ),
     _rule(
+        "ko answers are in",
+        "preference",
+        r"^(?:앞으로\s*|항상\s*)?(?:모든\s*)?(?:답변?|대답|설명)은\s*(?P<what>(?:한국어|한글|영어|일본어)로)\s*(?:해\s*)?(?:줘|주세요)[.!]?$",
+        1,
+        0.85,
+        True,
+    ),
+    _rule(
         "answer in",
         "preference",
         r"^(?:please\s+)?(?:always\s+)?(?P<what>(?:answer|reply|respond|speak|talk|write)\s+(?:to\s+me\s+)?in\s+(?:english|korean|japanese|german|french|spanish|chinese|hindi|portuguese))[.!]?$",
