@@ -119,3 +119,18 @@ def test_bars_stay_within_their_plot(counts: dict[date, int]) -> None:
     for bar in drawn.bars if drawn else ():
         assert 0 <= bar.x <= bar.x + bar.width <= plots.WIDTH
         assert 0 <= bar.y <= bar.y + bar.height <= plots.HEIGHT + 0.2
+
+
+def test_words_of_the_question_are_marked_in_any_form_and_stay_text() -> None:
+    text = "Caches are <b>dropped</b> by `drop_cache`, not by us"
+    assert render.found(text, "why was the cache dropped?") == (
+        "<mark>Caches</mark> are <mark>&lt;b&gt;dropped&lt;/b&gt;</mark> by "
+        "<code><mark>drop_cache</mark></code>, not by us"
+    )
+    assert render.found(text, "") == render.ticked(text)
+
+
+@given(text=st.text(max_size=80), question=st.text(max_size=30))
+def test_marking_loses_no_character(text: str, question: str) -> None:
+    plain = re.sub(r"</?(?:mark|code)>", "", render.found(text, question))
+    assert html.unescape(plain) == html.unescape(re.sub(r"</?code>", "", render.ticked(text)))
