@@ -262,13 +262,11 @@ class ErrorMet(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="e
 
 
 class TestsRan(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="tests_ran"):
-    """A test runner ran. Counts where its output shows them."""
+    """A test runner ran."""
 
     runner: str
     command: str
     passed: bool
-    count_passed: int | None = None
-    count_failed: int | None = None
     task: str = ""
     elsewhere: bool = False
     """It ran in another place than the session works in."""

@@ -87,11 +87,6 @@ class Conversation:
         """Key of the open task; empty where there is none."""
         return self.episode.task if self.episode is not None else ""
 
-    @property
-    def corrected(self) -> bool:
-        """Whether the user's last prompt corrected the agent."""
-        return self._turn is not None and self._turn.prompt.kind == "correction"
-
     def flush(self) -> None:
         """Hand out the open turn and episode as they stand, where they have changed."""
         if self._turn is not None and self._turn.dirty:

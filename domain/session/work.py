@@ -71,7 +71,7 @@ from memctl.domain.shell.commands import (
     proves,
     runner_of,
 )
-from memctl.domain.shell.test_runners import run_of_tests
+from memctl.domain.shell.test_runners import runner_in
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line
 from memctl.domain.support.location import belongs, joined
@@ -342,10 +342,10 @@ class Work:
             proofs=proofs_in(within) if elsewhere else proofs_of(command),
             elsewhere=any(part.words[:1] == ("git",) for part in elsewhere),
         )
-        tests = run_of_tests(command, seen.text)
-        if tests is not None and (ok or any("test failure" in error.error_types for error in errors) or not errors):
+        runner = runner_in(command, seen.text)
+        if runner and (ok or any("test failure" in error.error_types for error in errors) or not errors):
             away = any(runner_of(part.head) for part in elsewhere) and not any(runner_of(part.head) for part in within)
-            self._assert.note(TestsRan, placed, command=short, passed=ok, task=task, elsewhere=away, **tests._asdict())
+            self._assert.note(TestsRan, placed, runner=runner, command=short, passed=ok, task=task, elsewhere=away)
             if episode is not None:
                 episode.tests_passed, episode.tested_at = ok, episode.steps
                 if ok and filters_of(command):

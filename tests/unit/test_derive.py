@@ -103,8 +103,8 @@ def test_a_session_with_an_error_a_fix_and_thanks_tells_these_facts(repaired: Se
     assert (task.description, task.task_type) == ("Fix the total of an empty cart: it crashes.", "bugfix")
 
     failed, passed = only(facts, RanTests)
-    assert (failed.runner, failed.passed, failed.count_failed, failed.count_passed) == ("pytest", False, 1, 11)
-    assert (passed.passed, passed.count_passed) == (True, 12)
+    assert (failed.runner, failed.passed) == ("pytest", False)
+    assert passed.passed
 
     [error] = only(facts, ErrorOccurred)
     assert error.error_types == ("test failure", "TypeError")
