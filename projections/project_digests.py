@@ -9,7 +9,7 @@ import msgspec
 from memctl.domain.events.facts import Span
 from memctl.domain.support.bounded import clipped, newest, newest_of
 from memctl.projections.kernel import Changed, projection
-from memctl.projections.project_shares import TOUCHES, ProjectShare, Shown, Touch
+from memctl.projections.project_shares import TOUCHES, ProjectShare, Touch, Touched
 from memctl.projections.verified_knowledge import VerifiedKnowledge
 
 CLAIMS = 16
@@ -39,7 +39,7 @@ class Often(msgspec.Struct, frozen=True):
     last: Touch
 
 
-class ProjectDigest(Shown, frozen=True, kw_only=True):
+class ProjectDigest(Touched, frozen=True, kw_only=True):
     """What is sure of a place. Times in microseconds."""
 
     claims: tuple[StandingClaim, ...] = ()

@@ -31,14 +31,14 @@ class Touch(msgspec.Struct, frozen=True, omit_defaults=True):
     span: Span | None = None
 
 
-class Shown(msgspec.Struct, frozen=True, kw_only=True):
+class Touched(msgspec.Struct, frozen=True, kw_only=True):
     """What sessions showed of a place, newest first. Paths from the place on, for what lies there."""
 
     location: str
     touches: tuple[Touch, ...] = ()
 
 
-class ProjectShare(Shown, frozen=True, kw_only=True):
+class ProjectShare(Touched, frozen=True, kw_only=True):
     """One share of what sessions showed of a place."""
 
 

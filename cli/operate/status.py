@@ -22,9 +22,9 @@ from memctl.domain.support.wording import size, span
 if TYPE_CHECKING:
     from memctl.api.checks.health import Health
     from memctl.api.reading.views import Json
-    from memctl.infra.backup.copies import Kept
+    from memctl.infra.backup.copies import KeptBackups
     from memctl.infra.embedded.instance import InstanceStatus
-    from memctl.infra.hooks.remote_progress import RemoteState, Seen
+    from memctl.infra.hooks.remote_progress import RelaySeen, RemoteState
     from memctl.infra.settings import Settings
 
 LABEL = 10
@@ -41,7 +41,7 @@ OF_LATE = timedelta(days=1)
 
 
 @dataclass(frozen=True)
-class Look:
+class Installation:
     """One look at everything: the programs, the database (None where it does not answer), the relay that stands in
     their place on a machine without one, the disk, the logs.
 
@@ -50,15 +50,15 @@ class Look:
 
     status: InstanceStatus
     health: Health | None = None
-    relay: Seen | None = None
+    relay: RelaySeen | None = None
     spooled: int = 0
     errors: Sequence[tuple[datetime, str, str]] = ()
     free: int | None = None
-    kept: Kept | None = None
+    kept: KeptBackups | None = None
     most: int = 0
 
 
-def look_at(settings: Settings) -> Look:
+def look_at(settings: Settings) -> Installation:
     """How everything is now."""
     from memctl.infra import logs
     from memctl.infra.backup import copies as backups
@@ -67,7 +67,7 @@ def look_at(settings: Settings) -> Look:
     from memctl.infra.hooks.remote_progress import relay_seen
 
     found = instance.status(settings)
-    return Look(
+    return Installation(
         found,
         _health(settings) if found.running or settings.configured("database_url") else None,
         None if found.running else relay_seen(found.places),
@@ -114,7 +114,7 @@ def status(context: click.Context, data_dir: Path | None, as_json: bool) -> None
 # --- what is seen ---
 
 
-def troubles_of(look: Look) -> list[str]:
+def troubles_of(look: Installation) -> list[str]:
     """What needs a person, in words, the worst first."""
     found, health = look.status, look.health
     problems: list[str] = []
@@ -146,7 +146,7 @@ def _of(health: Health, *, needs: bool) -> list[str]:
     return [str(trouble) for trouble in troubles(health) if trouble.needs == needs]
 
 
-def _room(look: Look) -> Iterator[str]:
+def _room(look: Installation) -> Iterator[str]:
     if look.free is not None and look.free < LEAST_FREE:
         yield f"{size(look.free)} are left on the disk; without any, nothing new is kept but in the spool"
     taken = look.health.sizes["database"] if look.health is not None else 0
@@ -158,7 +158,7 @@ def _room(look: Look) -> Iterator[str]:
         )
 
 
-def screen(look: Look, troubles: Sequence[str]) -> Iterator[str]:
+def screen(look: Installation, troubles: Sequence[str]) -> Iterator[str]:
     """Everything in a screenful: the verdict, the programs, what waits, what it takes."""
     if troubles:
         yield click.style(f"needs you: {line(troubles[0])}", fg="red", bold=True)
@@ -175,7 +175,7 @@ def screen(look: Look, troubles: Sequence[str]) -> Iterator[str]:
     yield from (f"{click.style(f'{name:<{LABEL}}', dim=True)} {figure}" for name, figure in _figures(look))
 
 
-def _programs(look: Look) -> Iterator[str]:
+def _programs(look: Installation) -> Iterator[str]:
     columns = [Column("program"), Column("state"), Column("pid", "right"), Column("up", "right"),
                Column("memory", "right")]  # fmt: skip
     rows: list[list[Cell | str]] = []
@@ -193,7 +193,7 @@ def _programs(look: Look) -> Iterator[str]:
     yield from table_lines(columns, rows)
 
 
-def _figures(look: Look) -> Iterator[tuple[str, str]]:
+def _figures(look: Installation) -> Iterator[tuple[str, str]]:
     if look.relay is not None:
         yield from _relay_figures(look.relay.standing)
     if look.health is not None:
@@ -241,7 +241,7 @@ def _engine_figures(health: Health) -> Iterator[tuple[str, str]]:
         yield "replay", f"{replay.phase}: {replay.done:,} of {replay.total:,}{left}"
 
 
-def _disk(look: Look) -> str:
+def _disk(look: Installation) -> str:
     """What is taken, and what is free; empty where neither is known."""
     free = "" if look.free is None else f"{size(look.free)} free"
     sizes = None if look.health is None else look.health.sizes
@@ -249,7 +249,7 @@ def _disk(look: Look) -> str:
     return "; ".join(part for part in (taken, free) if part)
 
 
-def _backups(kept: Kept) -> str:
+def _backups(kept: KeptBackups) -> str:
     if kept.newest is None:
         return "none yet" if kept.every else "none, and none on schedule"
     age = span((datetime.now(UTC) - kept.newest).total_seconds())
@@ -281,7 +281,7 @@ def _free(folder: Path) -> int | None:
     return found.f_bavail * found.f_frsize
 
 
-def _as_json(look: Look, needs_a_person: bool) -> dict[str, Json]:
+def _as_json(look: Installation, needs_a_person: bool) -> dict[str, Json]:
     import msgspec
 
     found, health = look.status, look.health
@@ -359,7 +359,7 @@ def _vectors_as_json(health: Health) -> dict[str, Json]:
     }
 
 
-def _kept_as_json(kept: Kept) -> dict[str, Json]:
+def _kept_as_json(kept: KeptBackups) -> dict[str, Json]:
     return {
         "folder": str(kept.folder),
         "count": kept.files,

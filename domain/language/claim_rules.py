@@ -13,7 +13,7 @@ from memctl.domain.events.facts import InsightKind
 from memctl.domain.support import patterns
 
 
-class Rule(msgspec.Struct, frozen=True):
+class ClaimRule(msgspec.Struct, frozen=True):
     """What is read, with which polarity and confidence (0 to 1); `everywhere` for what is said of the person."""
 
     name: str
@@ -37,10 +37,10 @@ def _rule(
     everywhere: bool = False,
     *,
     answers: bool = False,
-) -> Rule:
+) -> ClaimRule:
     lasting = name in _MEANT_TO_LAST
     compiled = patterns.compile(pattern, patterns.I | patterns.X)
-    return Rule(name, kind, compiled, polarity, confidence, everywhere, lasting, answers)
+    return ClaimRule(name, kind, compiled, polarity, confidence, everywhere, lasting, answers)
 
 
 _MEANT_TO_LAST = frozenset(

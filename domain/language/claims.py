@@ -15,7 +15,7 @@ import msgspec
 
 from memctl.domain.events.facts import InsightKind
 from memctl.domain.knowledge.graduation import DENIED, ONE_ANSWER
-from memctl.domain.language.claim_rules import RULES, Rule
+from memctl.domain.language.claim_rules import RULES, ClaimRule
 from memctl.domain.language.prompts import words_in
 from memctl.domain.support import patterns
 from memctl.domain.support.text import canonical
@@ -353,7 +353,7 @@ def _claim(sentence: str, start: int, lasting: bool) -> Claim | None:
     return None
 
 
-def _made(rule: Rule, sentence: str, what: str, start: int) -> Claim | None:
+def _made(rule: ClaimRule, sentence: str, what: str, start: int) -> Claim | None:
     said = canonical(what)
     if not said:
         return None

@@ -19,7 +19,7 @@ from memctl.domain.failures.met_errors import (
     quoted_command,
     showing,
 )
-from memctl.domain.failures.solutions import Change, changed_lines
+from memctl.domain.failures.solutions import CodeChange, changed_lines
 from memctl.domain.session.error_resolution import Resolved
 from memctl.domain.shell.commands import heads_of, is_commit, proves
 from memctl.domain.support.bounded import one_line
@@ -119,7 +119,7 @@ class MetErrors:
         if known is None:
             return
         lines = known.lines
-        found = (changed_lines(Change(edit.path, edit.before, edit.after)) for edit in resolved.edits)
+        found = (changed_lines(CodeChange(edit.path, edit.before, edit.after)) for edit in resolved.edits)
         changes = [line for line in found if line] or [f"ran `{quoted_command(ran)}`" for ran in resolved.ran]
         self._note(
             placed, f"{error.id}:mended", "mended", tuple(line.key for line in lines), known.id,

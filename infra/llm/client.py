@@ -17,7 +17,7 @@ import msgspec
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection
 from memctl.infra.llm import budget
-from memctl.infra.llm.budget import Limits, OverBudget, Purpose
+from memctl.infra.llm.budget import OverBudget, Purpose, SpendingLimits
 from memctl.infra.llm.prompts import Prompt, fenced
 from memctl.infra.redaction.text import drop_private
 
@@ -89,7 +89,7 @@ class Client:
         self._space_id = space_id
         self._redactor = redactor
         self.model = f"{settings.provider}:{settings.model}"
-        self.limits = Limits(
+        self.limits = SpendingLimits(
             daily_usd=Decimal(str(settings.daily_usd)),
             monthly_usd=Decimal(str(settings.monthly_usd)),
             daily_tokens=settings.daily_tokens,
@@ -153,7 +153,7 @@ class Meter:
     """Sets aside, and settles, what each request of one answer costs."""
 
     def __init__(
-        self, connection: Connection, limits: Limits, purpose: Purpose, cost: Callable[[int, int], Decimal]
+        self, connection: Connection, limits: SpendingLimits, purpose: Purpose, cost: Callable[[int, int], Decimal]
     ) -> None:
         self._connection, self._limits, self._purpose, self._cost = connection, limits, purpose, cost
         self._aside = (0, Decimal(0))

@@ -22,7 +22,7 @@ from pydantic import BaseModel, Field
 
 from memctl.infra.database import Connection, connect
 from memctl.infra.llm import budget
-from memctl.infra.llm.budget import Limits, OverBudget, Purpose
+from memctl.infra.llm.budget import OverBudget, Purpose, SpendingLimits
 from memctl.infra.llm.client import Client, Unanswered
 from memctl.infra.llm.prompts import Prompt, fenced, prompt
 from memctl.infra.redaction import default_redactor
@@ -171,7 +171,7 @@ def test_a_budget_that_is_used_up_stops_before_anything_is_asked(log: Connection
 
 
 def test_sixteen_workers_together_never_pass_the_budget(database_url: str) -> None:
-    limits = Limits(daily_usd=Decimal(1), monthly_usd=Decimal(1), daily_tokens=1_000, monthly_tokens=10_000)
+    limits = SpendingLimits(daily_usd=Decimal(1), monthly_usd=Decimal(1), daily_tokens=1_000, monthly_tokens=10_000)
     purpose = Purpose(space_id=1, processor="judge", subject="e1", model="m", prompt="judge@1")
 
     def spend(number: int) -> int:
