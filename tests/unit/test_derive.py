@@ -460,7 +460,6 @@ def test_hooks_and_transcript_tell_each_fact_once(repaired: Session) -> None:
     assert [fact.evidence for fact in both] == [fact.evidence for fact in alone], (
         "the transcript is cited once it is in"
     )
-    assert {fact.duration_ms for fact in only(both, ToolUsed)} == {1_234}, "the hook fills the gaps"
     assert bare(facts_of(hooks)) == bare(alone), "hooks alone tell the same"
 
 

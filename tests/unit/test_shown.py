@@ -132,7 +132,6 @@ def test_what_is_not_there_or_looks_at_a_part_says_nothing_of_the_project(payloa
         ("pnpm api:generate", "Code is generated with `pnpm api:generate`"),
         ("cd web && npm run build", "The project builds with `npm run build`, in `web`"),
         ("cd web && just build", "The project builds with `just build`"),
-        ("gh pr merge 12 --squash --delete-branch", "Pull requests are merged with `gh pr merge --squash`"),
     ],
 )
 def test_a_command_of_the_project_itself_is_known_from_one_run(command: str, text: str) -> None:
