@@ -22,7 +22,7 @@ import psycopg
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import PLAIN, EmbedderFailed, Recipe, TextsRefused, UnusableVectors, checked, cleaned
 from memctl.infra.llm import budget
-from memctl.infra.llm.budget import Purpose, SpendingLimits
+from memctl.infra.llm.budget import Limits, Purpose
 from memctl.infra.log.spaces import space_id
 from memctl.infra.redaction.text import Redactor, drop_private, redactor_for
 
@@ -232,7 +232,7 @@ class _Ledger:
         self._open: Connection | None = None
         self._space = 0
         llm = settings.llm
-        self._limits = SpendingLimits(
+        self._limits = Limits(
             daily_usd=Decimal(str(llm.daily_usd)),
             monthly_usd=Decimal(str(llm.monthly_usd)),
             daily_tokens=llm.daily_tokens,

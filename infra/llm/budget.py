@@ -35,7 +35,7 @@ class OverBudget(MemctlError):
     allowed: str
 
 
-class SpendingLimits(msgspec.Struct, frozen=True, kw_only=True):
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """What may be spent in a day and in a month (UTC), in US dollars and in tokens of input and output together."""
 
     daily_usd: Decimal
@@ -70,7 +70,7 @@ def spent(connection: Connection) -> Spent:
     return Spent(daily_tokens=row[0], monthly_tokens=row[1], daily_usd=row[2], monthly_usd=row[3])
 
 
-def reserve(connection: Connection, limits: SpendingLimits, purpose: Purpose, tokens: int, usd: Decimal) -> int:
+def reserve(connection: Connection, limits: Limits, purpose: Purpose, tokens: int, usd: Decimal) -> int:
     """Set aside what a call may cost at most; returns its number in the ledger. Raises: OverBudget, and nothing is."""
     with connection.transaction():
         # Everyone who reserves sees what those before have reserved.
