@@ -30,6 +30,9 @@ MemoryKind = Literal[
     "project",
     "reflection",
 ]
+FormerKind = Literal["code_rule", "entity", "relation", "sentiment"]
+"""Kinds that the rows of a memctl of before may have, until they are rebuilt: they are read, and never made."""
+
 Status = Literal["record", "verified", "conflicted"]
 
 SHORTEST = 10

@@ -15,6 +15,7 @@ from memctl.domain.events.facts import FileTouched, quote
 from memctl.domain.knowledge.reflections import ReflectionMade
 from memctl.projections.kernel import Changed, Recorded, projections
 from memctl.projections.memories import KINDS, memories
+from memctl.projections.memory_rows import Memory
 from memctl.projections.project_digests import ProjectDigest, project_digests
 from memctl.projections.project_shares import ProjectShare, project_shares
 from memctl.projections.verified_knowledge import VerifiedClaim, VerifiedKnowledge
@@ -123,3 +124,10 @@ def test_one_session_makes_no_memory_of_a_project(facts: Any) -> None:
         row = project_digests(row, change)
     assert row is not None
     assert memories(None, Changed(SHOP, row)) is None
+
+
+def test_a_row_of_a_kind_that_is_made_no_more_is_read_until_it_is_rebuilt() -> None:
+    row = memories(None, Changed("k1", known("k1", "The tests run with `make test`")))
+    assert row is not None
+    former = msgspec.json.encode(row).replace(b'"kind":"knowledge"', b'"kind":"code_rule"')
+    assert msgspec.json.decode(former, type=Memory).kind == "code_rule"
