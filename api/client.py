@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memctl.api.reading import advice
     from memctl.api.reading.counts import Health, Stats
     from memctl.api.reading.explanation import Explanation
-    from memctl.api.reading.views import BugAnswer, Done, Json, Listing, Page, SearchAnswer, Thing
+    from memctl.api.reading.views import BugAnswer, Done, Job, Json, Listing, Page, SearchAnswer, Thing
     from memctl.infra.settings import Settings
 
 T = TypeVar("T")
@@ -46,6 +46,12 @@ class Refused(MemctlError):
 
     detail: str
     status: int
+
+
+class NotYet(Refused):
+    """Memory as it was is being built; ask again in a moment ({detail})."""
+
+    job: int
 
 
 class NotThere(Refused):
@@ -95,9 +101,10 @@ class Received(Generic[T]):
 class Client:
     """One connection to the API; not for several threads.
 
-    `url` is the API's, or `socket_path` that of its Unix socket. A `space` that is not the API's is refused;
-    without one it answers for its own. Methods return a `Received`. They raise Unreachable, NotThere, BadlyAsked or
-    Refused.
+    `url` is the API's, or `socket_path` that of its Unix socket. With `as_of` (a position, or a time in ISO 8601) it
+    reads memory as that was: NotYet is raised while that is being built, or whatever `not_yet` does is done before each
+    attempt more. A `space` that is not the API's is refused; without one it answers for its own. Methods return a
+    `Received`. They raise Unreachable, NotThere, BadlyAsked or Refused.
     """
 
     def __init__(
@@ -108,7 +115,11 @@ class Client:
         socket_path: str = "",
         patience_s: float = PATIENCE_S,
         space: str = "",
+        as_of: str | None = None,
+        not_yet: Callable[[NotYet], None] | None = None,
     ) -> None:
+        self._as_of = as_of
+        self._not_yet = not_yet
         self._url = url
         self._headers = headers_of(token, space)
         self._connection: HTTPConnection
@@ -120,9 +131,17 @@ class Client:
         self._prefix = urlsplit(url).path.rstrip("/")
 
     @classmethod
-    def of(cls, settings: Settings) -> Client:
+    def of(
+        cls, settings: Settings, *, as_of: str | None = None, not_yet: Callable[[NotYet], None] | None = None
+    ) -> Client:
         """A client of the running instance, or of the API that the settings name. Raises: NotRunning."""
-        return cls(settings.require("api_url"), settings.api_token or "", space=settings.space_meant)
+        return cls(
+            settings.require("api_url"),
+            settings.api_token or "",
+            space=settings.space_meant,
+            as_of=as_of,
+            not_yet=not_yet,
+        )
 
     def search(
         self,
@@ -225,6 +244,10 @@ class Client:
         place = parts._replace(netloc=f"memctl.localhost:{parts.port}") if here else parts
         return place._replace(path=self._prefix + ticket.path).geturl()
 
+    def job(self, id: int) -> Received[Job]:
+        """How far memory as it was is."""
+        return Received(self._ask("GET", f"/v1/jobs/{id}", None), views.Job)
+
     def read(self, path: str, of: type[T], **asked: Asked) -> Received[T]:
         """What a path answers with, as that type."""
         return Received(self._look("GET", path, _given(**asked), None), of)
@@ -250,10 +273,17 @@ class Client:
         self.close()
 
     def _look(self, method: str, path: str, asked: Mapping[str, object], body: object) -> bytes:
-        """A read."""
-        query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in asked.items()}
+        """A read, of memory as it is or was."""
+        given = {**asked, **_given(as_of=self._as_of)}
+        query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in given.items()}
         target = path + (f"?{urlencode(query)}" if query else "")
-        return self._ask(method, target, None if body is None else json.dumps(body).encode())
+        while True:
+            try:
+                return self._ask(method, target, None if body is None else json.dumps(body).encode())
+            except NotYet as why:
+                if self._not_yet is None:
+                    raise
+                self._not_yet(why)
 
     def _ask(self, method: str, target: str, body: bytes | None, more: Mapping[str, str] | None = None) -> bytes:
         headers = {**self._headers, "Accept": "application/json", **(more or {})}
@@ -265,6 +295,9 @@ class Client:
             self._connection.close()
             reason = "it took too long" if isinstance(why, TimeoutError) else str(why) or type(why).__name__
             raise Unreachable(url=self._url, why=reason) from why
+        if status == 202:
+            job = json.loads(content)["id"]
+            raise NotYet(detail=f"job {job}", status=status, job=job)
         if status == 200:
             try:
                 msgspec.json.decode(content, type=msgspec.Raw)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 import click
 
-from memctl.cli.connection import NOTHING_FOUND, placed, running
+from memctl.cli.connection import NOTHING_FOUND, looking_back, placed, running
 from memctl.cli.output import Cell, Column, notice, print_json, print_table
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def reading(*, limit: int) -> Callable[[Callable[..., None]], Callable[..., None
 
         most = click.IntRange(1, 200)
         for option in (
+            looking_back,
             in_json,
             click.option("--limit", type=most, default=limit, show_default=True, help="Most items to print."),
             click.option(

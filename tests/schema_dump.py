@@ -40,6 +40,7 @@ STEERING = {
     "dead_letters": "(generation, target, projection, space_id, key, source, position, error, place)"
     " VALUES (1, gen_random_uuid(), '', 1, 'session/claude/s', gen_random_uuid(), 3, 'ValueError', 'a.py:1')",
     "embeddings": "VALUES ('a-model', '\\x01', '\\x02')",
+    "glances": "(position, stage1, stage2) VALUES (3, 1, 2)",
     "halts": "(generation, shard, error, message) VALUES (1, 0, 'OSError', 'no space left')",
     "llm_calls": "(space_id, processor, subject, model, prompt, tokens_reserved, usd_reserved)"
     " VALUES (1, 'judge', 's', 'a-model', 'judge-1', 900, 0.01)",

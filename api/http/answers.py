@@ -12,7 +12,7 @@ from fastapi import Request, Response
 
 from memctl.api.http.access import caller_of
 from memctl.api.queries.stats import version_of
-from memctl.api.reading.reader import Reader, Readers
+from memctl.api.reading.reader import AS_OF, Reader, Readers
 
 Ask = Callable[[Reader], Any]
 
@@ -47,8 +47,9 @@ def json_of(answer: Any, *, etag: str | None = None) -> Response:
 
 
 def now() -> datetime:
-    """The moment of the request at hand."""
-    return datetime.now().astimezone()
+    """The moment that the request at hand asks about."""
+    then = AS_OF.get()
+    return datetime.now().astimezone() if then is None else then().at
 
 
 def _has(request: Request, tag: str) -> bool:

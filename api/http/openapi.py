@@ -94,8 +94,12 @@ def document(app: FastAPI, space: str) -> dict[str, Any]:
                 else:
                     rule = rule_of(method.upper(), path)
                     operation["x-scopes"] = sorted(rule.scopes) if rule else ["owner"]
+                promised = any(each["name"] == "as_of" for each in operation.get("parameters", ()))
                 operation.setdefault("parameters", []).append(http_spaces.parameter(space))
-                operation["responses"] = {**_EVERYWHERE, **operation["responses"], "422": _EVERYWHERE["422"]}
+                later = {"202": _PROMISED, "429": _PROMISED_TOO_MUCH} if promised else {}
+                operation["responses"] = {
+                    **_EVERYWHERE, **later, **operation["responses"], "422": _EVERYWHERE["422"],
+                }  # fmt: skip
         for each in questions():  # FastAPI would leave out of them what is null
             answers = made["paths"][f"/v1{each.path.replace(':path', '')}"]["get"]["responses"]["200"]["content"]
             if (example := _example_of(each.answer)) is not None:
@@ -112,6 +116,17 @@ def described(description: str) -> dict[str, Any]:
     return {"description": description, "content": {"application/problem+json": content}}
 
 
+_PROMISED = {
+    "description": "Memory as of that moment is being built: ask again, or see the job.",
+    "headers": {"Location": {"schema": {"type": "string"}, "description": "The job's path."}},
+    "content": {
+        "application/json": {
+            "schema": {"type": "object", "properties": {"id": {"type": "integer"}, "status": {"type": "string"}}},
+            "example": {"id": 7, "status": "building", "position": 18502, "message": ""},
+        }
+    },
+}
+_PROMISED_TOO_MUCH = described("Too many moments of the past wait to be built already.")
 _EVERYWHERE = {
     "400": described("The body cannot be read as what its type says it is."),
     "401": described("The token is missing or wrong."),

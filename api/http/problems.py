@@ -14,6 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Match
 
+from memctl.api.http.as_of import NotBuilt, not_built
 from memctl.api.http.live import StillBehind
 from memctl.api.http.spaces import OtherSpace
 from memctl.api.reading.caller import Forbidden
@@ -23,6 +24,7 @@ from memctl.api.write.remote_ingest import BadDelivery, OfAnotherVersion
 from memctl.domain.events.command import MalformedCommand
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import DatabaseUnavailable
+from memctl.infra.readmodels.as_of_snapshots import TooManySnapshots
 from memctl.infra.vectors import VectorStoreUnavailable
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ def problem(status: int, title: str, detail: str = "", **more: Any) -> Response:
 def install(app: FastAPI) -> None:
     """Make this app answer every error with a problem document."""
     app.add_exception_handler(MemctlError, _known)
+    app.add_exception_handler(NotBuilt, not_built)
     app.add_exception_handler(RequestValidationError, _badly_asked)
     app.add_exception_handler(HTTPException, of_http)
     app.add_exception_handler(ClientDisconnect, _hung_up)
@@ -69,6 +72,8 @@ def status_of(why: MemctlError) -> int:
         return 409
     if isinstance(why, OtherSpace):
         return 421
+    if isinstance(why, TooManySnapshots):
+        return 429
     return 503 if isinstance(why, _LATER) else _STATUS_OF_EXIT.get(why.exit_code, 500)
 
 

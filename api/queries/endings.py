@@ -7,7 +7,7 @@ from psycopg import sql
 from memctl.api.reading import models
 from memctl.api.reading.pages import all_of, table_of, within
 from memctl.api.reading.places import Places
-from memctl.api.reading.reader import Reader
+from memctl.api.reading.reader import AS_OF, Reader
 from memctl.projections.stats import DAY
 
 _MEMORY = ("told", "untold", "withheld")
@@ -37,13 +37,15 @@ def endings(reader: Reader, places: Places) -> dict[str, int]:
 def _counts(reader: Reader, places: Places) -> list[tuple[str, str, int]]:
     where, values = all_of(within(models.episodes, places))
     inside = sql.SQL("AND {}").format(where) if values else sql.SQL("")
+    then = AS_OF.get()
+    now = sql.SQL("clock_timestamp()") if then is None else sql.Literal(then().at)
     found = reader.connection.execute(
         sql.SQL(
             "SELECT coalesce(row->>'recalled', 'none'), row->>'outcome', count(*) FROM {table}"
             " WHERE space_id = %s {inside} AND (row->>'ended_by' <> ''"
-            " OR (row->>'ended_at')::bigint < extract(epoch FROM clock_timestamp()) * 1000000 - {day})"
+            " OR (row->>'ended_at')::bigint < extract(epoch FROM {now}::timestamptz) * 1000000 - {day})"
             " GROUP BY 1, 2"
-        ).format(table=table_of(reader, models.episodes), inside=inside, day=sql.Literal(DAY)),
+        ).format(table=table_of(reader, models.episodes), inside=inside, now=now, day=sql.Literal(DAY)),
         [reader.space_id, *values],
     )
     return [(memory, outcome, count) for memory, outcome, count in found.fetchall()]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TypeVar
+from datetime import datetime
+from typing import NamedTuple, TypeVar
 
 import psycopg
 from psycopg import errors
@@ -27,6 +29,17 @@ STATEMENT_MS = int(QUESTION_S * 1000)
 
 NO_SPACE = -1
 """Number of a space that nothing was kept in."""
+
+
+class Then(NamedTuple):
+    """Memory as it was: the generations that hold it, and the moment up to which it knows."""
+
+    live: Live
+    at: datetime
+
+
+AS_OF: ContextVar[Callable[[], Then] | None] = ContextVar("memctl as of", default=None)
+"""What the request at hand reads instead of memory as it is; asked for when it is read, so never by a bad request."""
 
 
 class TooBusy(MemctlError):
@@ -76,6 +89,8 @@ class Readers:
         Asked once more where the connection was lost, or a replay dropped the generation between two statements.
         Raises: TooBusy, BeingBuilt, DatabaseUnavailable, and whatever `ask` raises.
         """
+        if (then := AS_OF.get()) is not None:
+            then()  # before a connection is taken: it needs one of its own, and may have to be built first
         try:
             with self._reader(caller) as reader, work(reader.connection):
                 return ask(reader)
@@ -152,4 +167,6 @@ def reader_of(connection: Connection, space: str, caller: Caller) -> Reader:
         raise generations.NoneYet
     stage1, stage2, number, alone = row
     # A space begins with the first event that is kept in it; until then nothing is there to be found.
-    return Reader(connection, Live(stage1, stage2), number, space, caller.projects, alone=alone, here=caller == OWNER)
+    then = AS_OF.get()
+    live = Live(stage1, stage2) if then is None else then().live
+    return Reader(connection, live, number, space, caller.projects, alone=alone, here=caller == OWNER)

@@ -151,6 +151,13 @@ class Ticket(msgspec.Struct, frozen=True):
     path: str
 
 
+class Job(msgspec.Struct, frozen=True):
+    """How far memory as it was is; `message` says why it failed."""
+
+    status: str
+    message: str = ""
+
+
 class ShownEdit(msgspec.Struct, frozen=True):
     """An edit, cut to what shows the idea."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 
 from memctl.api.checks.health import health, servers, troubles
+from memctl.api.http import as_of as http_as_of
 from memctl.api.http import commands as http_commands
 from memctl.api.http import events as http_events
 from memctl.api.http import forget as http_forget
@@ -49,13 +50,15 @@ def application(
     timings = metrics.Timings()
     app.include_router(_probes(readers, commands.settings))
     app.include_router(metrics.routes(readers, timings, commands.settings))
-    reading = [Depends(http_live.caught_up(readers))]
+    reading = [Depends(http_live.caught_up(readers)), Depends(http_as_of.as_of(commands.settings))]
     answers = Answers(readers)
     given = {Engine: engine, Llm: commands.settings.llm}
     app.include_router(http_questions.routes(answers, given), prefix=metrics.PREFIX, dependencies=reading)
     app.include_router(http_long_texts.routes(answers, engine), prefix=metrics.PREFIX, dependencies=reading)
+    app.include_router(http_as_of.jobs(commands.settings), prefix=metrics.PREFIX)
     app.include_router(http_live.tails(readers), prefix=metrics.PREFIX)
     app.add_middleware(http_live.AddedHeaders)
+    app.add_middleware(http_as_of.Now)
     app.add_middleware(metrics.Timed, timings=timings)
     app.include_router(http_commands.routes(commands), prefix=metrics.PREFIX)
     app.include_router(http_events.routes(deliveries), prefix=metrics.PREFIX)

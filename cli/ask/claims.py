@@ -19,7 +19,7 @@ from memctl.api.reading.records import (
     ResolutionItem,
 )
 from memctl.cli.ask.record import KINDS, print_result, say
-from memctl.cli.connection import SHORT_ID, running
+from memctl.cli.connection import SHORT_ID, looking_back, running
 from memctl.cli.output import Cell, Column, broken, line, print_json, print_lines, print_table, when
 from memctl.cli.pages import Reading, each, in_json, print_items, reading, table
 
@@ -105,6 +105,7 @@ def _preference(item: PreferenceItem) -> list[Cell | str]:
 
 @click.command()
 @click.argument("id")
+@looking_back
 @in_json
 def explain(id: str, as_json: bool) -> None:
     """Say why memory holds the thing of this ID: level by level, down to the words that it rests on.

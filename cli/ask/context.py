@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from memctl.api.reading.records import ActiveFile, Context, Decision, PlanStep, RecentError, ToolResult, WorkCounts
-from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, placed, running
+from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed, running
 from memctl.cli.output import cut, line, notice, print_json, when
 from memctl.cli.pages import in_json
 from memctl.domain.support.provenance import Provenance
@@ -18,6 +18,7 @@ _MARKS = {"completed": "✓", "in_progress": "▶", "pending": "·"}
 
 @click.command()
 @click.argument("session", required=False)
+@looking_back
 @in_json
 @click.option("--project", metavar="NAME|PATH|*", help="The latest session of this project; '*' for all.")
 @click.pass_context

@@ -8,7 +8,7 @@ import click
 
 from memctl.api.reading.advice import TaskGuidance
 from memctl.cli.ask.read import print_bug, print_found
-from memctl.cli.connection import NOTHING_FOUND, placed, running
+from memctl.cli.connection import NOTHING_FOUND, looking_back, placed, running
 from memctl.cli.output import notice, print_json, print_lines
 from memctl.cli.pages import Reading, in_json, print_scope, reading
 from memctl.domain.retrieval.guidance import Guidance
@@ -62,6 +62,7 @@ def ask(ask: Reading, kind: str, text: tuple[str, ...], session: str) -> None:
 @click.command()
 @click.argument("task", nargs=-1, required=True)
 @click.option("--project", metavar="NAME|PATH|*", help="Which project; without it, the one this directory belongs to.")
+@looking_back
 @in_json
 @click.pass_context
 def guidance(context: click.Context, task: tuple[str, ...], project: str | None, as_json: bool) -> None:

@@ -9,7 +9,7 @@ import click
 
 from memctl.api.reading.projects import Line, ProjectItem, ProjectPage, WaitingItem
 from memctl.cli.ask.record import print_result, say
-from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, placed, running
+from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed, running
 from memctl.cli.output import Cell, Column, line, notice, print_json, print_lines, safe, when
 from memctl.cli.pages import in_json, print_items, table
 from memctl.domain.support.errors import MemctlError
@@ -54,6 +54,7 @@ def project() -> None:
 @project.command()
 @click.argument("name", required=False)
 @click.option("--project", "also", metavar="NAME|PATH|ID", help="The same as the argument.")
+@looking_back
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with the events that each line rests on.")
 def show(name: str | None, also: str | None, as_json: bool) -> None:
     """Show what sessions taught of a project: NAME, its id, a path in it, or the one this directory belongs to.
@@ -106,6 +107,7 @@ def _sections(page: ProjectPage) -> list[tuple[str, list[Line]]]:
 
 
 @project.command("list")
+@looking_back
 @click.option("--waiting", is_flag=True, help="Only checkouts that say they are of a known project: see `join`.")
 @in_json
 def list_(waiting: bool, as_json: bool) -> None:

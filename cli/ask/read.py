@@ -10,7 +10,7 @@ import msgspec
 
 from memctl.api.reading.records import EpisodeItem, MemoryItem, SessionItem, TaskItem
 from memctl.api.reading.views import BugHit, Evidence, Found, ShownSolution, Thing
-from memctl.cli.connection import SHORT_ID, placed, running
+from memctl.cli.connection import SHORT_ID, looking_back, placed, running
 from memctl.cli.output import Cell, Column, broken, line, notice, print_json, print_lines, print_table, safe, when
 from memctl.cli.pages import Reading, in_json, nothing, print_items, print_scope, reading, table
 from memctl.domain.support.wording import fix_and_why, span
@@ -71,6 +71,7 @@ def search(
 
 @click.command()
 @click.argument("id")
+@looking_back
 @in_json
 def show(id: str, as_json: bool) -> None:
     """Show one thing whole: a memory, session, episode, bug pattern, claim, task or event.

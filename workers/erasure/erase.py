@@ -24,7 +24,7 @@ from memctl.infra.database import Connection, past_deadlocks
 from memctl.infra.log import erase
 from memctl.infra.log.migrate import refuse_newer
 from memctl.infra.log.read import names_of
-from memctl.infra.readmodels import facts, generations, rebuilds
+from memctl.infra.readmodels import as_of_snapshots, facts, generations, rebuilds
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.rows import OUTBOX_OF
 from memctl.infra.vectors import outbox
@@ -122,6 +122,7 @@ def drop_all_but_live(connection: Connection) -> None:
     for status in ("scratch", "building", "previous"):
         for generation, _, _ in reversed(generations.generations(connection, status)):
             generations.drop_alone(connection, generation)
+    as_of_snapshots.drop_all(connection)
 
 
 def with_what_cites(connection: Connection, space_id: int, ids: Collection[UUID]) -> set[UUID]:

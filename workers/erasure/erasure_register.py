@@ -62,7 +62,7 @@ TABLES = (
     Place("checkpoints", Rule.NAMED, "keeps paths of transcripts, so that none is read twice"),
     Place("api_keys", Rule.NAMED, "keeps the projects that a key is for"),
     Place("spaces|installation|vector_models", Rule.NAMED, "keeps names of this installation"),
-    Place("halts|rebuilds|rebuild_tasks|llm_calls", Rule.NAMED, "says what work came to"),
+    Place("halts|rebuilds|rebuild_tasks|glances|llm_calls", Rule.NAMED, "says what work came to"),
     Place("waiting_for_vectors|embeddings", Rule.NAMED, "keeps keys and digests of texts"),
     Place("generations|projection_state|offsets|mark|mark_history|schema_version", Rule.NAMED, "keeps numbers"),
 )

@@ -37,6 +37,7 @@ from memctl.workers.rebuild import stuck
 from memctl.workers.rebuild.build import RebuildStopped
 from memctl.workers.rebuild.replay import ReplayRunning, replay
 from memctl.workers.runtime import backups
+from memctl.workers.runtime.as_of_builder import AsOfBuilder
 from memctl.workers.runtime.sweeper import Sweeper
 from memctl.workers.vectors.outbox_publisher import OutboxLoop
 from memctl.workers.watchdog import guard
@@ -115,6 +116,8 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     rebuilding.start()
     threading.Thread(target=backups.keep_making, args=[settings, stop], name="backups", daemon=True).start()
     threading.Thread(target=retention.keep_pruning, args=[settings, stop], name="retention", daemon=True).start()
+    building = threading.Thread(target=AsOfBuilder(database_url).run, args=[stop], name="as of", daemon=True)
+    building.start()
     # A thread that computes keeps the interpreter for 5 ms from one whose answer has come, and a batch asks Postgres
     # some seventy times: with the outbox or the embedder at work that would be most of its time.
     sys.setswitchinterval(SWITCH_S)
@@ -130,6 +133,7 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
         outbox.ask_to_stop()
         deadline = time.monotonic() + STOP_WITHIN_S
         sweeping.join(_left(deadline))
+        building.join(_left(deadline))
         outbox.stop(_left(deadline))
         for each in processors:
             each.stop(_left(deadline))

@@ -1,0 +1,153 @@
+"""Memory as it was, over HTTP: any read with `?as_of=` is answered once that is built, and until then with the job."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import orjson
+from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import PlainValidator, WithJsonSchema
+
+from memctl.api.http.access import caller_of
+from memctl.api.http.parameters import IN_DIGITS
+from memctl.api.reading.caller import Caller
+from memctl.api.reading.reader import AS_OF, Then
+from memctl.domain.events.event import Position
+from memctl.domain.support.errors import MemctlError
+from memctl.infra.database import connect, outages
+from memctl.infra.log.mark import mark, position_at
+from memctl.infra.readmodels import as_of_snapshots, generations
+from memctl.infra.readmodels.as_of_snapshots import AsOfSnapshot
+from memctl.infra.settings import Settings
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+_LATEST = 2**63 - 1
+
+
+class NotReached(MemctlError):
+    """The log has not reached position {position} yet: it stands at {mark}."""
+
+    exit_code = 2
+    position: int
+    mark: int
+
+
+class NoJob(MemctlError):
+    """There is no job {id}."""
+
+    exit_code = 3
+    id: int
+
+
+class NotBuilt(MemctlError):
+    """Memory as of position {position} is being built."""
+
+    position: int
+
+    def __init__(self, snapshot: AsOfSnapshot) -> None:
+        super().__init__(position=snapshot.position)
+        self.snapshot = snapshot
+
+
+def _read_moment(given: str) -> Position | datetime:
+    """A position of the log, or a time."""
+    if given.isascii() and given.isdigit():
+        return Position(min(int(given[:20]), _LATEST))
+    try:
+        at = datetime.fromisoformat(given)
+    except ValueError:
+        raise ValueError("neither a position of the log nor a time such as 2026-03-01T14:30+01:00") from None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+_AsOf = Annotated[
+    Position | datetime | None,
+    PlainValidator(_read_moment),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 0},
+                {"type": "string", "format": "date-time"},
+                {"type": "string", "format": "date"},
+            ]
+        }
+    ),
+    Query(
+        description="As memory was at a position or a time (ISO 8601; UTC where no zone is given): 202 with the job's"
+        " address first, then the answer, for as long as it is looked at. Searched by words alone.",
+        examples=["2026-03-01"],
+    ),
+]
+
+
+def as_of(settings: Settings) -> Callable[..., Awaitable[None]]:
+    """A dependency by which a request reads memory as it was, where it asks for that. Raises: NotBuilt, …"""
+
+    # On the event loop: what a thread sets of its context, the route would not see.
+    async def look(request: Request, as_of: _AsOf = None) -> None:
+        if as_of is not None:
+            caller = caller_of(request)
+            AS_OF.set(functools.cache(lambda: _then(settings, as_of, caller)))
+
+    return look
+
+
+class Now:
+    """Each request reads memory as it is, until it asks otherwise. A server hands on its context from request to
+    request: without this the next one on a connection would read what the one before asked for."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        AS_OF.set(None)
+        await self._app(scope, receive, send)
+
+
+def jobs(settings: Settings) -> APIRouter:
+    """How far a job is."""
+    router = APIRouter(tags=["log"])
+
+    @router.get("/jobs/{id}")
+    def job(id: Annotated[int, Path(ge=1, le=_LATEST), IN_DIGITS]) -> Response:
+        """A job that a read with `as_of` was answered with: asked, building, ready (ask again now), failed, dropped."""
+        with outages(), connect(settings.require("database_url"), name="memctl as of") as connection:
+            found = as_of_snapshots.read(connection, id)
+        if found is None:
+            raise NoJob(id=id)
+        return Response(_body_of(found), media_type="application/json")
+
+    return router
+
+
+async def not_built(_: Request, why: Exception) -> Response:
+    """The answer while it is being built."""
+    assert isinstance(why, NotBuilt)
+    headers = {"Location": f"/v1/jobs/{why.snapshot.id}", "Retry-After": "1"}
+    return Response(_body_of(why.snapshot), 202, headers, media_type="application/json")
+
+
+def _body_of(snapshot: AsOfSnapshot) -> bytes:
+    return orjson.dumps(
+        {"id": snapshot.id, "status": snapshot.status, "position": snapshot.position, "message": snapshot.message}
+    )
+
+
+def _then(settings: Settings, moment: Position | datetime, caller: Caller) -> Then:
+    with outages(), connect(settings.require("database_url"), name="memctl as of") as connection:
+        position = position_at(connection, moment) if isinstance(moment, datetime) else moment
+        reached = mark(connection)
+        if position > reached:
+            raise NotReached(position=position, mark=reached)
+        snapshot = as_of_snapshots.ask(connection, position, generations.live(connection), caller.name)
+        if snapshot.then is None:
+            raise NotBuilt(snapshot)
+        row = connection.execute(
+            "SELECT recorded_at FROM memctl.events WHERE position <= %s ORDER BY position DESC LIMIT 1", [position]
+        ).fetchone()
+    return Then(snapshot.then, row[0] if row is not None else datetime(1970, 1, 1, tzinfo=UTC))
