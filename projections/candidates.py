@@ -42,6 +42,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     everywhere: bool
     said_by: Provenance
     proved: bool
+    member: str = ""
     confidence: float
     sessions: int
     """Sources that count, up to 32."""

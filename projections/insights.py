@@ -26,6 +26,7 @@ class Saying(msgspec.Struct, frozen=True):
     rule: str = ""
     stream: str = ""
     proved: bool = False
+    member: str = ""
 
     @property
     def trust(self) -> int:
@@ -50,6 +51,8 @@ class Insight(msgspec.Struct, frozen=True, kw_only=True):
     subject: str = ""
     said_by: Provenance = Provenance.TOOL
     proved: bool = False
+    member: str = ""
+    """Of the team, who said it."""
     confidence: float = 0.0
     sayings: int = 0
     first_seen: int = 0
@@ -108,6 +111,7 @@ def insights(row: Insight | None, item: InsightFound | Recorded[MemoryNoted]) ->
         rule=clipped(fact.rule, 60),
         stream=clipped(fact.stream, 160),
         proved=fact.proved,
+        member=clipped(fact.member, 60),
     )
     row = row or Insight(
         id=_key(fact),
@@ -137,6 +141,7 @@ def insights(row: Insight | None, item: InsightFound | Recorded[MemoryNoted]) ->
         subject=best.subject,
         said_by=best.said_by,
         proved=best.proved,
+        member=best.member,
         confidence=strengthened(strongest, len(sources)),
         sayings=row.sayings + 1,
         first_seen=min(row.first_seen, at),

@@ -311,7 +311,7 @@ def _of_knowledge(knowledge: VerifiedKnowledge) -> Memory:
     replaced = [c for c in knowledge.claims if c.superseded_by][:5]
     head = standing[0]
     lines = [c.text for c in standing]
-    lines += [f"Before: {c.text} ({_dates(c)}; {words_of(c.said_by, confirmed=c.confirmed)})" for c in replaced]
+    lines += [f"Before: {c.text} ({_dates(c)}; {_whose(c)})" for c in replaced]
     text = clipped("\n".join(dict.fromkeys(lines)), rules.TEXT)
     return Memory(
         id=memory_id("knowledge", knowledge.id),
@@ -335,9 +335,14 @@ def _of_knowledge(knowledge: VerifiedKnowledge) -> Memory:
         source=Source("verified_knowledge", knowledge.id),
         said_by=head.said_by,
         confirmed=head.confirmed,
+        member=head.member,
         evidence=tuple(s for c in (*standing, *replaced) for s in c.evidence)[:8],
         files=paths(dict.fromkeys(f for c in standing for f in c.files)),
     )
+
+
+def _whose(claim: VerifiedClaim) -> str:
+    return words_of(claim.said_by, confirmed=claim.confirmed, member=claim.member)
 
 
 def _dates(claim: VerifiedClaim) -> str:

@@ -50,6 +50,8 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """Whose words it is in; of several the least trusted."""
     confirmed: bool = False
     """A person confirmed it."""
+    member: str = ""
+    """Of the team, who said it."""
     evidence: tuple[Span, ...] = ()
     files: tuple[str, ...] = ()
     error_types: tuple[str, ...] = ()

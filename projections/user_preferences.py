@@ -59,8 +59,8 @@ def _key(change: Changed[Insight]) -> str | None:
 
 def _leaning(insight: Insight | None) -> Leaning | None:
     """What a claim says of its user's preferences. The user said it, or enough sessions show it: what was done once, or
-    done otherwise as well, is none, nor is what a person would have to confirm first."""
-    if insight is None or acts(insight.text, insight.polarity):
+    done otherwise as well, is none, nor is what a person would have to confirm first, or what a member said."""
+    if insight is None or insight.member or acts(insight.text, insight.polarity):
         return None
     may, enough = MAY[insight.said_by], enough_sessions(insight.kind, insight.said_by, len(insight.denials))
     if not may.as_users and (may.level < VERIFIED or len(insight.sources) < enough):

@@ -28,6 +28,7 @@ class VerifiedClaim(msgspec.Struct, frozen=True, kw_only=True):
     polarity: int
     said_by: Provenance
     proved: bool
+    member: str = ""
     confidence: float
     warrant: str
     sessions: int
@@ -55,6 +56,7 @@ class VerifiedKnowledge(msgspec.Struct, frozen=True, kw_only=True):
     kind: InsightKind
     text: str
     said_by: Provenance
+    member: str = ""
     confirmed: bool
     confidence: float
     first_seen: int

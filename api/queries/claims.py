@@ -44,7 +44,6 @@ from memctl.domain.events.core_memory import CORE, CoreMemoryAppended, CoreMemor
 from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.language.preferences import Group
 from memctl.domain.projects.identity import Projects
-from memctl.domain.support.provenance import words_of
 from memctl.infra.log.read import read_stream
 from memctl.projections.candidates import Candidate
 from memctl.projections.insights import Insight
@@ -215,12 +214,12 @@ def known(reader: Reader, rows: Sequence[Keyed[VerifiedKnowledge]]) -> list[Know
             keyed.row,
             KnowledgeItem,
             id=keyed.key,
-            origin=words_of(keyed.row.said_by, confirmed=keyed.row.confirmed),
+            origin=reader.whose(keyed.row),
             claims=[
                 shown_as(
                     claim,
                     ClaimItem,
-                    origin=words_of(claim.said_by, confirmed=claim.confirmed),
+                    origin=reader.whose(claim),
                     evidence=evidence_of(claim.evidence, events),
                     stale=any(changed.get(path, 0) > claim.last_seen for path in claim.files),
                 )
@@ -287,7 +286,7 @@ def core_memory(reader: Reader, places: Places | None = None) -> list[CoreSectio
     rows, _ = page(reader, models.core_memory, "changed_at", [], limit=MOST_SECTIONS, cursor=None)
     there = None if places is None else places.locations
     return [
-        shown_as(keyed.row, CoreSectionItem, origin=words_of(keyed.row.said_by, confirmed=keyed.row.confirmed))
+        shown_as(keyed.row, CoreSectionItem, origin=reader.whose(keyed.row))
         for keyed in sorted(rows, key=lambda keyed: keyed.key)
         if keyed.row.text and (there is None or not keyed.row.location or keyed.row.location in there)
     ]

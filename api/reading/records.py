@@ -508,6 +508,7 @@ class InsightItem(Record, frozen=True, kw_only=True):
     text: str
     subject: str
     said_by: str
+    member: str
     origin: str
     proved: bool
     confidence: float
@@ -537,6 +538,7 @@ class ClaimItem(Record, frozen=True, kw_only=True):
     canonical: str
     polarity: int
     said_by: str
+    member: str
     origin: str
     proved: bool
     confidence: float
@@ -563,6 +565,7 @@ class KnowledgeItem(Record, frozen=True, kw_only=True):
     kind: str
     text: str
     said_by: str
+    member: str
     origin: str
     confirmed: bool
     confidence: float
