@@ -412,9 +412,11 @@ def test_what_a_member_says_is_theirs_by_name_and_given_to_their_own_sessions(
 
     def starts(token: str | None) -> str:
         payload = {"hook_event_name": "SessionStart", "source": "startup", "session_id": uuid4().hex, "cwd": here}
-        if token is not None:
-            return ask(api, token, "/v1/hooks/claude-code", payload)[2].decode()
-        return api.ask("/v1/hooks/claude-code", method="POST", body=json.dumps(payload).encode())[2].decode()
+        path = "/v1/hooks/claude-code"
+        by = (
+            ask(api, token, path, payload) if token else api.ask(path, method="POST", body=json.dumps(payload).encode())
+        )
+        return by[2].decode().replace('\\"', '"')
 
     def origin(token: str, of: str) -> str:
         items = json.loads(ask(api, token, "/v1/knowledge?limit=200")[2])["items"]
@@ -428,8 +430,8 @@ def test_what_a_member_says_is_theirs_by_name_and_given_to_their_own_sessions(
     items = json.loads(ask(api, dana, "/v1/knowledge?limit=200")[2])["items"]
     (basalt,) = (each for each in items if "basalt" in each["text"])
     claim = basalt["claims"][0]["id"]
-    assert say(dana, "verify-knowledge", claim=claim) == 400, "what settles a thing for all is not a member's to say"
-    assert say(dana, "pin", memory=basalt["memory_id"]) == 400
+    assert say(dana, "verify-knowledge", claim=claim) == 422, "what settles a thing for all is not a member's to say"
+    assert say(dana, "pin", memory=basalt["memory_id"]) == 422
     with api.client() as owner:
         owner.command("verify-knowledge", uuid4().hex, claim=claim, location=here)
     fold()
