@@ -41,8 +41,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     location: str
     everywhere: bool
     said_by: Provenance
-    proved: bool
     member: str = ""
+    proved: bool
     confidence: float
     sessions: int
     """Sources that count, up to 32."""

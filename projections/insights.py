@@ -50,9 +50,9 @@ class Insight(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     subject: str = ""
     said_by: Provenance = Provenance.TOOL
-    proved: bool = False
     member: str = ""
     """Of the team, who said it."""
+    proved: bool = False
     confidence: float = 0.0
     sayings: int = 0
     first_seen: int = 0

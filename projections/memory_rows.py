@@ -48,10 +48,10 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     source: Source
     said_by: Provenance = Provenance.TOOL
     """Whose words it is in; of several the least trusted."""
-    confirmed: bool = False
-    """A person confirmed it."""
     member: str = ""
     """Of the team, who said it."""
+    confirmed: bool = False
+    """A person confirmed it."""
     evidence: tuple[Span, ...] = ()
     files: tuple[str, ...] = ()
     error_types: tuple[str, ...] = ()

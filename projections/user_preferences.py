@@ -7,7 +7,7 @@ import msgspec
 from memctl.domain.knowledge.acting import acts
 from memctl.domain.knowledge.graduation import VERIFIED, enough_sessions
 from memctl.domain.language.preferences import Group, Leaning, leaning_of
-from memctl.domain.support.provenance import MAY
+from memctl.domain.support.provenance import MAY, Provenance
 from memctl.projections.insights import Insight
 from memctl.projections.kernel import Changed, projection
 
@@ -60,7 +60,7 @@ def _key(change: Changed[Insight]) -> str | None:
 def _leaning(insight: Insight | None) -> Leaning | None:
     """What a claim says of its user's preferences. The user said it, or enough sessions show it: what was done once, or
     done otherwise as well, is none, nor is what a person would have to confirm first, or what a member said."""
-    if insight is None or insight.member or acts(insight.text, insight.polarity):
+    if insight is None or insight.said_by is Provenance.MEMBER or acts(insight.text, insight.polarity):
         return None
     may, enough = MAY[insight.said_by], enough_sessions(insight.kind, insight.said_by, len(insight.denials))
     if not may.as_users and (may.level < VERIFIED or len(insight.sources) < enough):

@@ -27,8 +27,8 @@ class VerifiedClaim(msgspec.Struct, frozen=True, kw_only=True):
     canonical: str
     polarity: int
     said_by: Provenance
-    proved: bool
     member: str = ""
+    proved: bool
     confidence: float
     warrant: str
     sessions: int

@@ -59,6 +59,7 @@ class MemoryItem(Record, frozen=True, kw_only=True):
     last_at: str | None
     source: SourceRow
     said_by: str
+    member: str
     origin: str
     confirmed: bool
     evidence: list[Evidence]
@@ -494,6 +495,7 @@ class Saying(Record, frozen=True, kw_only=True):
     rule: str
     stream: str
     proved: bool
+    member: str
 
 
 class InsightItem(Record, frozen=True, kw_only=True):

@@ -47,7 +47,7 @@ _ORDERS = patterns.compile(
 _PLAIN = patterns.compile(r"[^\s\w`'\"“‘(@/.~]|[^\w\s]{3}|\d+[.):|→](?:\s|\z)|\w+(?:Error|Exception)\b|"
                           r"(?:error|warning|note|hint|fatal|usage|traceback)\b", patterns.I)  # fmt: skip
 """How a line begins that a program printed, or that marks of a document, a list or a quotation stand before."""
-_INTRODUCES = patterns.compile(r"[:：](?:\s|\z)|\s[-–—]{2,}\s|<[A-Za-z!/]|\s[|»«]\s")
+_INTRODUCES = patterns.compile(r"[:：](?:\s+\S+\s+\S|\s*[^\x00-\x7f]{6}|\s+\S{24})|\s[-–—]{2,}\s|<[A-Za-z!/]|\s[|»«]\s")
 _LINE = patterns.compile(r"\S[^\n\r\x{85}\x{2028}\x{2029}\x0b\x0c]*")
 
 LONGEST_LINE, LONGEST_UNADDRESSED, LONGEST_WORD = 400, 120, 240
