@@ -29,7 +29,7 @@ _CLIENT = patterns.compile(
 )
 _SPEAKS = patterns.compile(
     r"(?:^|[^\w'’])(?:i|i['’](?:m|ve|d|ll)|me|my|we(?:['’](?:re|ve|d|ll))?|us|our|you(?:['’](?:re|ve|d|ll))?|your|please|"
-    r"pls|let['’]?s|ok(?:ay)?|yes|no|yeah|hmm|thanks?)(?:[^\w]|$)|\?|"
+    r"pls|let['’]?s)(?:[^\w]|$)|\?|"
     r"(?:줘|주세요|해라|하자|할까|부탁|나요|까요)",
     patterns.I,
 )
@@ -40,7 +40,7 @@ _ORDERS = patterns.compile(
     r"list|log|look|make|merge|migrate|move|open|plan|prefer|pull|push|put|read|rebase|refactor|release|remember|remove|"
     r"rename|replace|report|resolve|restore|retry|revert|review|run|search|set|show|simplify|split|start|stop|summari[sz]e|"
     r"switch|tell|test|try|undo|update|upgrade|verify|write|all|almost|done|from|going|in|answer|reply|respond|"
-    r"speak|talk|why|how|what|where|which|who|when|is|are|does|did|can|could|should)\b",
+    r"speak|talk|why|how|what|where|which|who|when|is|are|does|did|can|could|should|ok(?:ay)?|yes|yeah|no|nope|hmm|thanks?)\b",
     patterns.I,
 )
 """How a line begins that asks for something, or settles it."""
@@ -50,7 +50,7 @@ _PLAIN = patterns.compile(r"[^\s\w`'\"“‘(@/.~]|[^\w\s]{3}|\d+[.):|→](?:\s|
 _INTRODUCES = patterns.compile(r"[:：](?:\s+\S+\s+\S|\s*[^\x00-\x7f]{6}|\s+\S{24})|\s[-–—]{2,}\s|<[A-Za-z!/]|\s[|»«]\s")
 _LINE = patterns.compile(r"\S[^\n\r\x{85}\x{2028}\x{2029}\x0b\x0c]*")
 
-LONGEST_LINE, LONGEST_UNADDRESSED, LONGEST_WORD = 400, 120, 240
+LONGEST_LINE, LONGEST_UNADDRESSED, LONGEST_WORD = 400, 160, 240
 """Characters of a line that somebody types; of one that speaks to nobody; and of a prompt that settles something for
 good. Of set 1, half of all prompts have under 57 characters, and three in four are of one line."""
 
