@@ -4,6 +4,7 @@ others append meanwhile is folded within seconds. Hooks and commands append at o
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -14,8 +15,13 @@ from memctl.infra.database import Connection
 from memctl.infra.log.mark import last_position
 from memctl.infra.readmodels import generations
 
-MOST_UNFOLDED = 2_000
-"""Events that may wait to be folded as somebody appends in bulk: a second's work."""
+WORK_S = 0.5
+"""How long the folds may be at work, as fast as they were lately, on what waits as somebody appends in bulk."""
+
+LATELY_S = 10.0
+
+LEAST_UNFOLDED, MOST_UNFOLDED = 500, 3_000
+"""Events that may wait at any rate, and at most."""
 
 FEW = 100
 """So many events are no bulk: they wait for nobody."""
@@ -23,12 +29,32 @@ FEW = 100
 IDLE_S = 3.0
 """After this time in which no fold moved and nobody held a lease, nobody folds: then nobody is waited for."""
 
-LONGEST_S = 15.0
-"""The longest that one batch waits, whoever folds."""
+LONGEST_S, AGAIN_S = 15.0, 1.0
+"""The longest that one batch waits, whoever folds; and the next ones, while the folds stand where they stood."""
 
 _LOOK_EVERY_S = 0.02
 _LOCK = 0x62756C6B
 """The advisory lock of who appends in bulk: one at a time, or each would append as soon as there is room for one."""
+
+
+class Pace:
+    """How fast the folds went lately, by when they were seen to have moved, and up to where."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, Position]] = deque(maxlen=int(LATELY_S / _LOOK_EVERY_S))
+
+    def saw(self, now: float, lowest: Position) -> None:
+        while self._seen and now - self._seen[0][0] > LATELY_S:
+            self._seen.popleft()
+        if not self._seen or self._seen[-1][1] != lowest:
+            self._seen.append((now, lowest))
+
+    @property
+    def most(self) -> int:
+        """How many events may wait: fewer where each of them takes longer to fold."""
+        (since, first), (last, lowest) = self._seen[0], self._seen[-1]
+        rate = (lowest - first) / (last - since) if last > since else 0.0
+        return min(max(int(rate * WORK_S), LEAST_UNFOLDED), MOST_UNFOLDED)
 
 
 class Backpressure:
@@ -38,6 +64,9 @@ class Backpressure:
         self._connection = connection
         self._still: Position | None = None
         """Where the folds stood when they were waited for in vain."""
+        self._folding = False
+        """Somebody was at it then."""
+        self._pace = Pace()
 
     @contextmanager
     def room(self, events: int) -> Iterator[None]:
@@ -49,15 +78,19 @@ class Backpressure:
         reached: Position | None = None
         held = False
         try:
-            while (lowest := (found := self._looked())[0]) != self._still:
+            while True:
+                lowest, folding = self._looked()
                 now = time.monotonic()
-                if found[1] or lowest != reached:
+                if lowest == self._still and (not self._folding or now - began > AGAIN_S):
+                    break
+                if folding or lowest != reached:
                     reached, busy_at = lowest, now
                 held = held or self._locked()
-                if held and last_position(self._connection) - lowest <= MOST_UNFOLDED:
+                if held and last_position(self._connection) - lowest <= self._pace.most:
                     break
                 if now - busy_at > IDLE_S or now - began > LONGEST_S:
-                    self._still = lowest
+                    self._still, self._folding = lowest, folding
+                    break
                 time.sleep(_LOOK_EVERY_S)
             yield
         finally:
@@ -69,7 +102,9 @@ class Backpressure:
         """Up to where all is folded, and whether somebody is at it."""
         live = generations.live(self._connection)
         found = generations.offsets(self._connection, live.stage1, live.stage2)
-        return min(each.position for each in found), any(each.owner is not None for each in found)
+        lowest = min(each.position for each in found)
+        self._pace.saw(time.monotonic(), lowest)
+        return lowest, any(each.owner is not None for each in found)
 
     def _locked(self) -> bool:
         row = self._connection.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone()

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from memctl.domain.events.event import Event, Micros, NewEvent, Payload, Position
-from memctl.domain.events.observations import Observation, PromptSubmitted, event_id_of, session_stream, transcript_key
+from memctl.domain.events.observations import (
+    Observation,
+    PromptSubmitted,
+    ToolCalled,
+    ToolReturned,
+    event_id_of,
+    session_stream,
+    transcript_key,
+)
 
 AGENT = "claude-code"
 NOON = 1_772_452_800_000_000
@@ -30,6 +38,20 @@ def prompt(number: int, text: str | None = None, *, session: str = "s1", at: int
     said = f"please look into number {number} of the list" if text is None else text
     payload = PromptSubmitted(line=f"{session}-line-{number}", text=said)
     return observed(payload, session=session, at=number if at is None else at)
+
+
+def work(number: int, *, session: str = "s1") -> NewEvent:
+    """The `number`-th event of a session as real ones go: a prompt, and ten calls of tools with what they returned."""
+    turn, step = divmod(number, 21)
+    line, call = f"{session}-line-{number}", f"{session}-call-{turn}-{(step + 1) // 2}"
+    if step == 0:
+        return prompt(number, session=session)
+    if step % 2:
+        command = f"sed -n {number}p src/part{number % 40}.py"
+        return observed(
+            ToolCalled(line=line, tool="Bash", call=call, input={"command": command}), session=session, at=number
+        )
+    return observed(ToolReturned(line=line, tool="Bash", call=call, text=f"row {number}"), session=session, at=number)
 
 
 def stated(stream: str, payload: Payload, key: str = "stated", *, at: int = 0) -> NewEvent:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Set
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -13,6 +14,7 @@ import msgspec
 from markupsafe import Markup, escape
 
 from memctl.domain.support import patterns
+from memctl.domain.support.text import tokens
 from memctl.domain.support.wording import fix_and_why, size, span
 
 POLICY = (
@@ -32,7 +34,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters.update(when=when, size=size, part=part, count=count, pretty=pretty, marked=marked, brief=brief)
-    made.filters.update(span=span, ticked=ticked)
+    made.filters.update(span=span, ticked=ticked, found=found)
     made.globals.update(fix_and_why=fix_and_why)
     return made
 
@@ -74,11 +76,27 @@ def brief(text: str, most: int = 280) -> str:
 _TICKED = patterns.compile(r"`([^`\n]+)`")
 
 
-def ticked(text: str) -> Markup:
-    """A text with what stands between backticks as code, the rest as it is."""
-    parts = _TICKED.split(text)
-    shown = [Markup("<code>{}</code>").format(each) if n % 2 else escape(each) for n, each in enumerate(parts)]
-    return Markup("").join(shown)
+_WORD = patterns.compile(r"\S+")
+
+
+def ticked(text: str, asked: Set[str] = frozenset()) -> Markup:
+    """A text with what stands between backticks as code, and the words marked that have one of these tokens."""
+    parts = [_lit(each, asked) for each in _TICKED.split(text)]
+    return Markup("").join(Markup("<code>{}</code>").format(each) if n % 2 else each for n, each in enumerate(parts))
+
+
+def found(text: str, question: str) -> Markup:
+    """A text as `ticked` shows it, with the words marked that the question has too, in whatever form."""
+    return ticked(text, frozenset(tokens(question)))
+
+
+def _lit(text: str, asked: Set[str]) -> Markup:
+    shown, at = [], 0
+    for word in _WORD.finditer(text) if asked else ():
+        if not asked.isdisjoint(tokens(word[0])):
+            shown += [escape(text[at : word.start()]), Markup("<mark>{}</mark>").format(word[0])]
+            at = word.end()
+    return Markup("").join([*shown, escape(text[at:])])
 
 
 def marked(text: str, start: int, end: int) -> Markup:

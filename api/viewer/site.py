@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from http import HTTPStatus
@@ -43,7 +44,7 @@ from memctl.api.reading.reader import Reader, Readers
 from memctl.api.reading.records import EpisodeItem, SessionItem
 from memctl.api.reading.views import BugAnswer, BugHit
 from memctl.api.search.engine import Engine, Question
-from memctl.api.viewer import plots, render
+from memctl.api.viewer import corrections, plots, render
 from memctl.api.viewer.forgetting import Answer, Forgetting
 from memctl.api.viewer.sign_in import COOKIE, SIGNED_IN_S, Browsers
 from memctl.api.viewer.timeline import LAST_S
@@ -122,6 +123,7 @@ def site(
         Page("/waiting", _form(waits.do), methods=["POST"]),
         Page("/forget", _form(forgetting.do), methods=["POST"]),
         Page("/projects", _form(pages.said_of_project), methods=["POST"]),
+        Page("/things", _form(pages.correct), methods=["POST"]),
         Page("/static/{name}", _static),
         # What a browser asks for of its own accord, where a page names no icon.
         Page("/favicon.ico", lambda _: RedirectResponse("/static/icon.svg", 308)),
@@ -247,19 +249,26 @@ class _Pages:
 
     def search(self, request: Request) -> str:
         text = request.query_params.get("q", "").strip()[:8_000]
-        answer = None
-        if text:
-            now = datetime.now().astimezone()
+        kind = request.query_params.get("kind", "")[:64]
+        since, before = (_day(request, name) for name in ("since", "before"))
 
-            def ask(reader: Reader) -> Any:
+        def ask(reader: Reader) -> Draw:
+            answer = None
+            if text:
                 asked = Question(
-                    query=text, places=_places(reader, request), now=now, limit=20, explain=True, asked=True
-                )
-                return self._engine.search(reader, asked)
+                    query=text, places=_places(reader, request), now=datetime.now().astimezone(), limit=20,
+                    kinds=(kind,) if kind else (), since=_start_of(since), before=_start_of(before), explain=True,
+                    asked=True,
+                )  # fmt: skip
+                answer = msgspec.to_builtins(self._engine.search(reader, asked))
+            part = request.query_params.get("part") == "results"
+            return self._page(
+                request, "results.html" if part else "search.html", q=text, answer=answer, kind=kind, since=since,
+                before=before, kinds=[] if part else [name for name, _ in self._by_kind(reader).kinds],
+                projects=[] if part else [each.name for each in projects_of(reader).all[:MOST_PROJECTS]],
+            )  # fmt: skip
 
-            answer = msgspec.to_builtins(self._readers.read(ask, caller_of(request)))
-        name = "results.html" if request.query_params.get("part") == "results" else "search.html"
-        return render.page(name, q=text, answer=answer, at="search", project=_project(request))
+        return self._readers.read(ask, caller_of(request))()
 
     def sessions(self, reader: Reader, request: Request) -> Draw:
         cursor = request.query_params.get("cursor")
@@ -285,10 +294,21 @@ class _Pages:
         )
 
     def thing(self, reader: Reader, request: Request) -> Draw:
-        found = queries.thing(reader, request.path_params["id"])
+        return self._thing(reader, request.path_params["id"], "")
+
+    def correct(self, given: Mapping[str, Any], caller: Caller) -> str:
+        """A person said something of a thing: its page, with that."""
+        id = corrections.correct(self._handler, given, caller)
+        return self._readers.read(lambda reader: self._thing(reader, id, "It is recorded."), caller)()
+
+    def _thing(self, reader: Reader, asked: str, done: str) -> Draw:
+        found = queries.thing(reader, asked)
         id = str(found.item["id"])
-        bug = _bug_of(reader, found.kind, id)
-        return self._page(request, "thing.html", kind=found.kind, item=found.item, why=explain(reader, id), bug=bug)
+        return partial(
+            render.page, "thing.html", kind=found.kind, item=found.item, why=explain(reader, id),
+            bug=_bug_of(reader, found.kind, id), done=done, key=uuid4().hex, labels=corrections.LABELS,
+            offered=corrections.OFFERED.get(found.kind, ()), at="things", project=ANYWHERE,
+        )  # fmt: skip
 
     def event(self, reader: Reader, request: Request) -> Draw:
         found = queries.event(reader, request.path_params["id"])
@@ -442,6 +462,18 @@ def _project(request: Request) -> str:
 def _named(given: Mapping[str, Any]) -> str:
     """The project that is asked about."""
     return str(given.get("project", "")).strip()[:4096] or ANYWHERE
+
+
+def _day(request: Request, name: str) -> date | None:
+    """A day that a form asks about, as browsers write it; None for none, and for what is no day."""
+    with suppress(ValueError):
+        return date.fromisoformat(request.query_params.get(name, "")[:10])
+    return None
+
+
+def _start_of(day: date | None) -> Micros | None:
+    """When a day begins, UTC, in microseconds."""
+    return None if day is None else Micros((day - date(1970, 1, 1)).days * 86_400_000_000)
 
 
 def _places(reader: Reader, request: Request) -> Places:

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -47,8 +47,12 @@ _ASIDE = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "log.showSignature
           "diff.orderFile=/dev/null", "i18n.logOutputEncoding=UTF-8")  # fmt: skip
 """What a repository's configuration has no say in."""
 
-_COMMITS = ("log", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv", "--topo-order",
-            "--reverse", f"-{MOST_COMMITS}", "--format=%H%x00%ct%x00%B%x00", "--end-of-options")  # fmt: skip
+MOST_APART = 16
+"""Commits of one reading whose files git cannot list, or only with too much memory: they are read without."""
+
+_LOG = ("log", "-z", "--topo-order", "--reverse", f"-{MOST_COMMITS}")
+_COMMIT = "--format=%H%x00%ct%x00%B%x00"
+_FILES = ("--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv")
 _TAGS = (
     "for-each-ref", f"--count={MOST_TAGS}", "--sort=-creatordate", "refs/tags",
     "--format=%(refname:short)%00%(creatordate:unix)%00%(*objectname)%00%(objectname)%00",
@@ -123,7 +127,28 @@ class History:
         return Checkpoint(last.end, last.number, next(commit for end, commit in self._behind if end == last.end))
 
     def _commits(self, which: str) -> Iterator[tuple[int, Micros, CommitRecorded]]:
-        fields = self._fields(*_COMMITS, which)
+        """The commits of a range. One whose files git cannot list is read without them, and those behind it as ever."""
+        behind, apart = list[str](), 0
+        while True:
+            last = ""
+            try:
+                for size, at, commit in self._listed(*_LOG, _COMMIT, *_FILES, "--end-of-options", which, *behind):
+                    last = commit.line
+                    yield size, at, commit
+                return
+            except NoRepository:
+                behind += [f"^{last}"] if last else []
+                heads = self._fields(*_LOG, "--format=%H", "--end-of-options", which, *behind, quietly=True)
+                stuck = _text(next(heads, b"")).strip()
+                heads.close()
+                if not stuck or apart == MOST_APART:
+                    raise
+                apart += 1
+                behind.append(f"^{stuck}")
+                yield from self._listed("log", "-z", "-1", _COMMIT, "--end-of-options", stuck)
+
+    def _listed(self, *command: str) -> Iterator[tuple[int, Micros, CommitRecorded]]:
+        fields = self._fields(*command)
         field = next(fields, None)
         while field is not None:
             id, at, text = field, next(fields, b""), next(fields, b"")
@@ -147,7 +172,7 @@ class History:
 
     # --- the child ---
 
-    def _fields(self, *command: str, quietly: bool = False) -> Iterator[bytes]:
+    def _fields(self, *command: str, quietly: bool = False) -> Generator[bytes, None, None]:
         """What git writes, field by field. `quietly`: that git refuses is an answer."""
         aside = [part for setting in _ASIDE for part in ("-c", setting)]
         said = tempfile.TemporaryFile()  # noqa: SIM115 - closed below

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import looping
 import pytest
-from events import prompt
+from events import prompt, work
 from processes import memctl
 from soak import FACTOR
 from waiting import until
@@ -35,7 +35,7 @@ def shards() -> int:
 def test_a_fold_that_never_ends_holds_up_no_other(
     environment: dict[str, str], log: Connection, tmp_path: Path, active: int, events: int
 ) -> None:
-    """Beside so many sessions at a time, with so many events each."""
+    """Beside so many sessions at a time, with so many events each, as real ones have them."""
     live = generations.live(log)
     appended: list[tuple[Position, float]] = []
     lags: list[float] = []
@@ -48,7 +48,8 @@ def test_a_fold_that_never_ends_holds_up_no_other(
             now = time.monotonic()
             if number < RATE * SECONDS and now >= began + number / RATE:
                 wanted = range(number, number + RATE // 10)
-                append(log, 1, [prompt(n, session=f"s{n // (active * events)}-{n % active}") for n in wanted])
+                of = [(n // active % events, f"s{n // (active * events)}-{n % active}") for n in wanted]
+                append(log, 1, [work(turn, session=session) for turn, session in of])
                 if number == RATE * 5:
                     append(log, 1, [prompt(1, f"mend the checkout {looping.ENDLESS}", session="endless")])
                     endless_at = now

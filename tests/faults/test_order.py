@@ -178,7 +178,22 @@ def test_what_a_worker_keeps_of_many_small_sessions_and_of_long_rows_is_bounded(
             lease = second.drain_batch(connection, lease, live.stage1, upto)
         generations.release(connection, lease)
         assert 0 < len(first._states) < 10
-        assert 0 < sum(len(encoded) for _, encoded in second._rows.values()) <= 20_000
+        assert 0 < second._rows.bytes <= 20_000
+
+
+def test_a_stream_longer_than_all_that_is_kept_is_not_read_again_for_each_event_of_another(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folding1, "KEPT_EVENTS", 100)
+    with servers.fresh_database(server[0], server[1].live(1)) as url, connect(url) as connection:
+        append(connection, 1, [prompt(number, session="long") for number in range(200)])
+        live, stage = generations.live(connection), folding1.Stage1(500)
+        for number in range(3):
+            append(connection, 1, [prompt(200 + number, session="long"), prompt(number, session=f"short{number}")])
+            lease = generations.take(connection, live.stage1, 0, "test", 5)
+            lease = stage.drain_batch(connection, lease, move_mark(connection))
+            generations.release(connection, lease)
+            assert (1, "session/claude-code/long") in stage._states
 
 
 def test_of_what_is_told_under_one_key_the_same_counts_whichever_came_first(server: Server) -> None:

@@ -277,7 +277,7 @@ def test_a_history_that_takes_too_much_is_kept_as_far_as_it_was_read(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="nothing else limits the memory of a child")
-def test_git_takes_only_so_much_memory(
+def test_git_takes_only_so_much_memory_and_what_takes_more_is_read_without_its_files(
     intake: IngestWriter, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository.commit("Begin")
@@ -288,8 +288,14 @@ def test_git_takes_only_so_much_memory(
         inside = repository.git("mktree", given=tmp_path / "entries")
     made = repository.git("commit-tree", "-p", "HEAD", "-m", "A million files", inside)
     repository.git("update-ref", "refs/heads/main", made)
+    repository.git("reset", "-q", "--hard", repository.git("commit-tree", "-p", made, "-m", "Go on", "HEAD~^{tree}"))
+    last = repository.commit("Go on from there")
     account = read(intake, repository)
-    assert [each.why.partition(":")[0] for each in account.bad] == ["fatal"]
+    assert (account.new, account.bad) == (4, [])
+    assert (read(intake, repository).new, last) == (0, repository.git("rev-parse", "HEAD"))
+    monkeypatch.setattr(history, "MOST_APART", 0)
+    intake.connection.execute("DELETE FROM memctl.checkpoints")
+    assert [each.why.partition(":")[0] for each in read(intake, repository).bad] == ["fatal"]
 
 
 def test_a_message_of_megabytes_and_odd_bytes_are_kept_within_bounds(

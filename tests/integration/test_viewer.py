@@ -411,10 +411,52 @@ def test_a_real_browser_walks_every_page(viewer: Viewer, monkeypatch: pytest.Mon
         assert "q=coastline" in page.url
         page.fill("#q", "지도 색상")
         page.wait_for_selector("#results li a:has-text('지도')")
+        page.goto(name + "/sessions")
+        page.keyboard.press("j")
+        page.keyboard.press("j")
+        page.keyboard.press("k")
+        first = page.locator("main .list > li a").first
+        assert page.evaluate("document.activeElement.href") == first.evaluate("link => link.href")
+        page.keyboard.press("Control+k")
+        page.keyboard.type("coastline")
+        page.wait_for_selector("dialog a.result")
+        page.fill("#wanted", "know")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/knowledge")
         page.click("text=Sign out")
         page.wait_for_url("**/sign-in")
         assert not [name for name in page.context.cookies() if name["name"] == COOKIE]
     assert complaints == []
+
+
+def test_a_search_is_narrowed_to_a_project_a_kind_and_days(viewer: Viewer) -> None:
+    def found(**asked: str) -> set[str]:
+        text = client.get("/search", params={"q": "decimal", **asked}).text
+        return set(re.findall(r'<p class="head">.*?href="(/things/[^"]+)"', text))
+
+    with viewer.signed_in() as client:
+        everything = found()
+        kinds = re.findall(r'<option value="(\w+)">', client.get("/search").text)
+        parts = [found(kind=kind) for kind in kinds]
+        assert everything
+        assert set().union(*parts) >= everything
+        assert found(before="2026-03-02") == set() != found(since="2026-03-02")
+        assert found(since="no day") == everything
+        assert "Look in all projects, kinds and days" in client.get("/search?q=decimal&before=2026-03-02").text
+        assert client.get("/search?q=decimal&project=none-such").status_code == 404
+
+
+def test_a_person_says_where_they_read_what_holds_and_what_comes_first(viewer: Viewer) -> None:
+    with viewer.signed_in() as client:
+        shown = client.get("/search?q=decimal").text
+        id = html.unescape(re.findall(r'<p class="head">.*?href="/things/([^"]+)"', shown)[0])
+        assert 'value="pin"' in client.get(f"/things/{id}").text
+        asked = {"id": id, "say": "pin", "key": "once"}
+        headers = {"Origin": viewer.url}
+        assert [client.post("/things", data=asked, headers=headers).status_code for _ in range(2)] == [200, 200]
+        assert "It is recorded." in client.post("/things", data={**asked, "say": "helped"}, headers=headers).text
+        refused = client.post("/things", data={**asked, "say": "anything"}, headers=headers)
+        assert (refused.status_code, "nothing of that kind" in refused.text) == (422, True)
 
 
 def test_the_engine_shows_levels_that_add_up_and_how_long_answers_took(viewer: Viewer) -> None:

@@ -130,3 +130,18 @@ def test_a_graph_draws_its_nodes_and_the_edges_between_them() -> None:
     assert (drawn[0].x, drawn[0].y) == (0.0, 0.0)
     assert len(lines) == plots.MOST_NODES - 1
     assert (lines[0].a.label, lines[0].relation, lines[0].b.label) == ("N0", "used by", "N1")
+
+
+def test_words_of_the_question_are_marked_in_any_form_and_stay_text() -> None:
+    text = "Caches are <b>dropped</b> by `drop_cache`, not by us"
+    assert render.found(text, "why was the cache dropped?") == (
+        "<mark>Caches</mark> are <mark>&lt;b&gt;dropped&lt;/b&gt;</mark> by "
+        "<code><mark>drop_cache</mark></code>, not by us"
+    )
+    assert render.found(text, "") == render.ticked(text)
+
+
+@given(text=st.text(max_size=80), question=st.text(max_size=30))
+def test_marking_loses_no_character(text: str, question: str) -> None:
+    plain = re.sub(r"</?(?:mark|code)>", "", render.found(text, question))
+    assert html.unescape(plain) == html.unescape(re.sub(r"</?code>", "", render.ticked(text)))

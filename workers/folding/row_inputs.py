@@ -19,8 +19,42 @@ from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Changed, Projection, Recorded, folded_as_recorded
 from memctl.workers.folding.sources import Item, Register, parts, when
 
-Rows = OrderedDict[tuple[str, RowKey], tuple[Any, bytes]]
-"""Rows at hand, and their JSON, by projection and key."""
+RowOf = tuple[str, RowKey]
+"""Name of a projection, and key of a row."""
+
+
+class Rows:
+    """Rows at hand with their JSON, those used last at the end."""
+
+    def __init__(self) -> None:
+        self._rows: OrderedDict[RowOf, tuple[Any, bytes]] = OrderedDict()
+        self.bytes = 0
+        """Of the JSON of all of them."""
+
+    def __contains__(self, of: RowOf) -> bool:
+        return of in self._rows
+
+    def get(self, of: RowOf) -> tuple[Any, bytes | None]:
+        """A row and its JSON; None twice where it is not at hand."""
+        return self._rows.get(of, (None, None))
+
+    def put(self, of: RowOf, row: Any, encoded: bytes) -> None:
+        self.drop(of)
+        self._rows[of] = (row, encoded)
+        self.bytes += len(encoded)
+
+    def drop(self, of: RowOf) -> None:
+        _, encoded = self._rows.pop(of, (None, b""))
+        self.bytes -= len(encoded)
+
+    def shrink(self, most: int, most_bytes: int) -> None:
+        """Let go of the rows that were not used for longest, until so many rows and bytes are left."""
+        while self._rows and (len(self._rows) > most or self.bytes > most_bytes):
+            self.drop(next(iter(self._rows)))
+
+    def clear(self) -> None:
+        self._rows.clear()
+        self.bytes = 0
 
 
 class RowInputs:
@@ -43,7 +77,7 @@ class RowInputs:
         self._facts_of = facts_of
         self._upto = upto
         self._register = register
-        self._rows = OrderedDict() if rows is None else rows
+        self._rows = Rows() if rows is None else rows
         self.items: Mapping[SourceKey, Fact | Recorded[Any] | None] = {}
         self.routes: dict[SourceKey, Route] = {}
 
@@ -91,9 +125,8 @@ class RowInputs:
             upstream = self._register.by_name[name]
             self.load(upstream, [key for _, key in wanted])
             for source, key in wanted:
-                held = self._rows.get((name, key))
-                if held is not None:
-                    found[source] = Changed(key[1], held[0])
+                if (name, key) in self._rows:
+                    found[source] = Changed(key[1], self._rows.get((name, key))[0])
         return found
 
     def source(self, source: SourceKey, upstream: str | None = None, upstream_key: str | None = None) -> Item | None:
@@ -104,7 +137,7 @@ class RowInputs:
         """Have these rows at hand, where they are there."""
         missing = [key for key in keys if (p.name, key) not in self._rows]
         for key, row in readmodels.load(self._connection, p, self._generation, missing).items():
-            self._rows[p.name, key] = (row, msgspec.json.encode(row))
+            self._rows.put((p.name, key), row, msgspec.json.encode(row))
 
     def forget(self) -> None:
         """Have no row at hand any more."""

@@ -29,6 +29,9 @@ KEPT_EVENTS = 60_000
 """About how many events' worth of stream states a worker keeps in memory, some 130 MB; streams beyond it are read
 again."""
 
+LARGEST = 400_000
+"""Events of the longest stream that is kept beside those: some 600 MB."""
+
 OF_A_STREAM = 40
 """How many events' worth a state takes besides its events: 80 KB, where an event of a real session adds 2 KB."""
 
@@ -323,9 +326,16 @@ class Stage1:
             self._kept -= _size(state)
 
     def _shrink(self) -> None:
-        while self._kept > KEPT_EVENTS and len(self._states) > 1:
-            _, state = self._states.popitem(last=False)
-            self._kept -= _size(state)
+        """Let go of the states that were not used for longest. The largest stays: to fold it again costs the most, and
+        it alone may be more than all that is kept, so that a short stream's event would have it read again each time.
+        """
+        if self._kept <= KEPT_EVENTS:
+            return
+        largest = max(self._states, key=lambda key: self._states[key].events)
+        first = [key for key in self._states if key != largest or self._states[key].events > LARGEST]
+        for key in first[: len(self._states) - 1]:
+            if self._kept > KEPT_EVENTS:
+                self._drop(key)
 
     def _forget(self, lease: Lease) -> None:
         from memctl.domain.events.event import stream_hash

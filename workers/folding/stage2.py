@@ -9,7 +9,7 @@ but not folded until it is tried again, the one at fault changes, or is left out
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, cast
@@ -60,7 +60,7 @@ class Stage2:
         self._parks = parks
         self._endless = endless
         self._register = Register()
-        self._rows: Rows = OrderedDict()
+        self._rows = Rows()
         self._letters: Letters | None = None
         """What is parked, for as long as nobody else can have changed it."""
         self._seen: tuple[int, Position, int] | None = None
@@ -82,7 +82,7 @@ class Stage2:
         changes = [of_fact(c) for c in facts.read_changes(connection, facts_of, lease.position, end)]
         recorded = recorded_sources(connection, self._register.by_payload, lease.position, end)
         lease = self._commit(connection, lease, facts_of, end, lambda batch: batch.fold([*changes, *recorded]))
-        self._shrink()
+        self._rows.shrink(KEPT_ROWS, KEPT_BYTES)
         self._seen = (lease.generation, lease.position, lease.epoch)
         return lease
 
@@ -107,12 +107,6 @@ class Stage2:
         return self._commit(
             connection, lease, facts_of, lease.position, lambda batch: batch.refold(wanted, changed, parked)
         )
-
-    def _shrink(self) -> None:
-        held = sum(len(encoded) for _, encoded in self._rows.values())
-        while self._rows and (len(self._rows) > KEPT_ROWS or held > KEPT_BYTES):
-            _, (_, encoded) = self._rows.popitem(last=False)
-            held -= len(encoded)
 
     def _forget(self) -> None:
         self._rows.clear()
@@ -206,7 +200,7 @@ class _Batch:
             elif fault.upstream is not None and fault.upstream_key is not None:
                 upstream, key = self._register.by_name[fault.upstream], (target.space_id, fault.upstream_key)
                 self._inputs.load(upstream, [key])
-                self._changed[upstream.name][key] = self._rows.get((upstream.name, key), (None, b""))[0]
+                self._changed[upstream.name][key] = self._rows.get((upstream.name, key))[0]
             else:
                 unrouted.append((target.space_id, fault.source))
         for name, key in rows:
@@ -339,7 +333,7 @@ class _Batch:
         out: dict[RowKey, bytes | None] = {}
         self._begin("row", p.name, touched)
         for number, key in enumerate(touched):
-            row, before = self._rows.get((p.name, key), (None, None))
+            row, before = self._rows.get((p.name, key))
             items = feeds.get(key, [])
             if key in refolds:
                 row, items = None, [item for _, item in inputs.get(key, [])]
@@ -355,10 +349,9 @@ class _Batch:
                     raise
                 row, after = self._park(p, key, problem)
             if after is None:
-                self._rows.pop((p.name, key), None)
+                self._rows.drop((p.name, key))
             else:
-                self._rows[p.name, key] = (row, after)
-                self._rows.move_to_end((p.name, key))
+                self._rows.put((p.name, key), row, after)
             if after != before:
                 out[key] = after
                 self._changed[p.name][key] = row

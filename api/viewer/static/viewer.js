@@ -32,7 +32,7 @@ for (const zone of document.querySelectorAll("#zone")) zone.textContent = zoned.
 if (results && field) {
   let waiting = 0;
   let asked = 0;
-  field.addEventListener("input", () => {
+  field.form.addEventListener("input", () => {
     clearTimeout(waiting);
     waiting = setTimeout(look, 160);
   });
@@ -49,13 +49,81 @@ if (results && field) {
   }
 }
 
+// Keys: / to search, j and k from one result to the next, Ctrl K to go anywhere.
+const palette = document.getElementById("palette");
+const wanted = document.getElementById("wanted");
+for (const part of document.querySelectorAll("#keys, #go-to")) part.hidden = !palette;
+
 document.addEventListener("keydown", (event) => {
-  if (event.key === "/" && field && !/^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement.tagName)) {
+  if ((event.ctrlKey || event.metaKey) && event.key === "k" && palette) {
     event.preventDefault();
+    openPalette();
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement.tagName)) return;
+  if (event.key === "/" && (field || palette)) {
+    event.preventDefault();
+    if (!field) return openPalette();
     field.focus();
     field.select();
   }
+  const step = { j: 1, k: -1 }[event.key];
+  if (!step) return;
+  const items = [...document.querySelectorAll("main .results > li, main .list > li")].map((item) => item.querySelector("a")).filter(Boolean);
+  const at = items.indexOf(document.activeElement);
+  items[Math.min(Math.max(at + step, 0), items.length - 1)]?.focus();
 });
+
+function openPalette() {
+  palette.showModal();
+  wanted.select();
+  offer();
+}
+
+// The pages whose names have what was written, at once, and what memory has on it, in a moment.
+let soonSearched = 0;
+function offer() {
+  const text = wanted.value.trim();
+  const pages = [...document.querySelectorAll(".top nav a")].filter((link) => link.textContent.toLowerCase().includes(text.toLowerCase()));
+  palette.querySelector("ul").replaceChildren(...pages.map((link) => offered(link.href, link.textContent.trim(), "page")));
+  clearTimeout(soonSearched);
+  if (text.length > 2) soonSearched = setTimeout(searched, 160, text);
+}
+
+async function searched(text) {
+  const answer = await fetched("/search?" + new URLSearchParams({ q: text, part: "results" }));
+  if (answer === null || text !== wanted.value.trim()) return;
+  const found = new DOMParser().parseFromString(answer, "text/html").querySelectorAll(".results > li > .head a");
+  const unlike = new Map([...found].reverse().map((link) => [link.textContent, link])); // an episode and its turn may have one title
+  palette.querySelector("ul").append(...[...unlike.values()].reverse().slice(0, 6).map((link) => offered(link.getAttribute("href"), link.textContent, "result")));
+}
+
+function offered(href, text, kind) {
+  const item = document.createElement("li");
+  const link = item.appendChild(document.createElement("a"));
+  link.href = href;
+  link.className = kind;
+  link.textContent = text;
+  return item;
+}
+
+if (palette) {
+  document.getElementById("go-to").addEventListener("click", openPalette);
+  wanted.addEventListener("input", offer);
+  palette.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const links = [...palette.querySelectorAll("li a")];
+    const at = links.indexOf(document.activeElement);
+    if (step) {
+      event.preventDefault();
+      (links[at + step] ?? (step < 0 ? wanted : links.at(-1)))?.focus();
+    }
+    const page = palette.querySelector("li a.page");
+    if (event.key === "Enter" && event.target === wanted && page) {
+      event.preventDefault();
+      page.click();
+    }
+  });
+}
 
 for (const part of document.querySelectorAll("[data-live]")) {
   setInterval(async () => {
