@@ -80,6 +80,8 @@ class Conversation:
         self._last_prompt = Micros(0)
         self._fresh = False
         self.episode: EpisodeSoFar | None = None
+        self.speaker = "user"
+        """Actor of what was typed: the user, or else whoever spoke first in the user's place."""
         self._sentences = 0
         self._recalls = Recalls()
         """The memories that were injected since the last task was over."""
@@ -121,6 +123,7 @@ class Conversation:
     def prompted(self, placed: OrderedEvent, seen: PromptSubmitted) -> None:
         if seen.subagent or seen.meta or seen.injected:
             return
+        self.speaker = placed.event.actor if self.speaker == "user" else self.speaker
         said = said_in(seen.text)
         if said.by == "command":
             self._fresh = self._fresh or said.command in FRESH_START

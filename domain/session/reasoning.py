@@ -108,7 +108,7 @@ class Reasoning:
         rests on no words: it stays a guess."""
         for number, claim in enumerate(seen.claims):
             read, span = stated(claim.text, claim.kind), claim.span
-            said_by = heard(_SAID_BY[claim.said_by], placed.event.actor)
+            said_by = heard(_SAID_BY[claim.said_by], self._talk.speaker)
             if not says_no_more(claim.text, claim.quote):
                 span = None
             self._assert.make(
@@ -126,7 +126,7 @@ class Reasoning:
                 rule="extracted",
                 everywhere=(claim.everywhere or read.everywhere) and MAY[said_by].crosses and not self._assert.confined,
                 files=claim.files,
-                member=member_of(placed.event.actor) if said_by is Provenance.MEMBER else "",
+                member=member_of(self._talk.speaker) if said_by is Provenance.MEMBER else "",
                 location=self._assert.home_of(placed.event.location),
             )
 

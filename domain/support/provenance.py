@@ -72,7 +72,7 @@ def words_of(said_by: Provenance, *, confirmed: bool = False, member: str = "", 
     """An origin as it is shown to the member `asking` (empty: the owner); `member` said it, `confirmed` by a person."""
     words = MAY[said_by].words
     if said_by is Provenance.MEMBER and member:
-        words = "said by you" if member == asking else f"said by {member}"
+        words = "said by you" if member == asking else f"said by {member} of the team"
     return f"{words}, confirmed by you" if confirmed and not MAY[said_by].as_users else words
 
 
@@ -81,14 +81,17 @@ IMPORTED = "import"
 
 
 _MEMBER = "member:"
+_USERS = ("user", "tool")
+"""Actors of what the user says: prompts, and answers and refusals, which stand in a tool's result."""
 LONGEST_NAME = 60
 """Characters of a member's name."""
 
 
 def spoken_through(actor: str, key: str) -> str:
-    """The actor of what came through a key: whoever says there that they are the user is the key's member."""
+    """The actor of what came through a key: who says there that they are the user, or what the user answered and refused
+    there, is the key's member."""
     name = "".join(char for char in key if char.isprintable())
-    return f"{_MEMBER}{' '.join(name.split())[:LONGEST_NAME]}" if actor == "user" else actor
+    return f"{_MEMBER}{' '.join(name.split())[:LONGEST_NAME]}" if actor in _USERS else actor
 
 
 def member_of(actor: str) -> str:
@@ -113,7 +116,9 @@ def heard(said_by: Provenance, actor: str) -> Provenance:
     """Whose words an event's are here: the user of another memory is not this one's, nor is a member of a team."""
     if actor == IMPORTED:
         return Provenance.IMPORT
-    return Provenance.MEMBER if said_by is Provenance.USER_TYPED and member_of(actor) else said_by
+    if said_by is not Provenance.USER_TYPED or actor in _USERS:
+        return said_by
+    return Provenance.MEMBER if member_of(actor) else Provenance.AGENT
 
 
 def table() -> str:

@@ -426,7 +426,7 @@ def test_what_a_member_says_is_theirs_by_name_and_given_to_their_own_sessions(
     assert all(f'{said}" (said by you' in own for said in ("feldspar for maps", "the banks of rivers."))
     assert not any(stone in starts(other) for stone in ("feldspar", "basalt") for other in (erin, None))
     for stone in ("feldspar", "basalt"):
-        assert (origin(dana, stone), origin(erin, stone)) == ("said by you", "said by dana")
+        assert (origin(dana, stone), origin(erin, stone)) == ("said by you", "said by dana of the team")
     items = json.loads(ask(api, dana, "/v1/knowledge?limit=200")[2])["items"]
     (basalt,) = (each for each in items if "basalt" in each["text"])
     claim = basalt["claims"][0]["id"]
@@ -435,7 +435,7 @@ def test_what_a_member_says_is_theirs_by_name_and_given_to_their_own_sessions(
     with api.client() as owner:
         owner.command("verify-knowledge", uuid4().hex, claim=claim, location=here)
     fold()
-    assert 'basalt for the banks of rivers." (said by dana, confirmed by you' in starts(erin)
+    assert 'basalt for the banks of rivers." (said by dana of the team, confirmed by you' in starts(erin)
     assert "feldspar" not in starts(erin)
 
 

@@ -101,7 +101,7 @@ def held(api: Api, location: str) -> dict[str, str]:
     answers["core"] = json.dumps([each for each in sections if each["confirmed"]])
     # What a member of the team said is shown to who asks under that member's name, and as nobody else's.
     known = json.loads(answers["knowledge"])["items"]
-    assert all(each["origin"] == f"said by {each['member']}" for each in known if each["member"])
+    assert all(each["origin"] == f"said by {each['member']} of the team" for each in known if each["member"])
     answers["knowledge"] = json.dumps([each for each in known if not each["member"]])
     # A lesson that acts is shown to who asks for lessons, as one that acts, with its source; to nobody else.
     lessons = json.loads(answers["strategies"])["items"]
