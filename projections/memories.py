@@ -33,7 +33,7 @@ from memctl.projections.memories_learnt import (
     of_sentiment,
     of_strategy,
 )
-from memctl.projections.memory_rows import Memory, Source, context, listed, memory_of, paths, places
+from memctl.projections.memory_rows import NOWHERE, Memory, Source, context, listed, memory_of, paths, places
 from memctl.projections.project_digests import ProjectDigest
 from memctl.projections.reflections import Reflection
 from memctl.projections.relations import Relation
@@ -159,7 +159,7 @@ def of_turn(turn: Turn) -> Memory:
         search_text=search_text(
             clipped(turn.prompt, 1200), clipped(turn.answer, 1200), listed(turn.files), context(turn.location, at)
         ),
-        location=turn.location,
+        location=turn.location or NOWHERE,
         locations=places((turn.location,)),
         sessions=(clipped(turn.stream, 160),),
         importance=rules.turn_importance(turn),
@@ -216,7 +216,7 @@ def _of_episode(episode: Episode) -> Memory:
             listed(episode.files),
             context(episode.location, at),
         ),
-        location=episode.location,
+        location=episode.location or NOWHERE,
         locations=places((episode.location,)),
         sessions=(clipped(episode.stream, 160),),
         importance=rules.episode_importance(episode),
@@ -248,7 +248,7 @@ def _of_section(section: SectionWritten) -> Memory:
         gist=f"{section.heading or document}: {key_sentences(section.text, rules.GIST)}",
         lines=(f"{head}:", section.text),
         searched=(head, section.text, listed(section.names)),
-        where=(section.location,),
+        where=(section.location or NOWHERE,),
         first_at=int(section.occurred_at),
         at=int(section.occurred_at),
         importance=rules.DOCUMENT_IMPORTANCE,

@@ -258,11 +258,15 @@ def own_prose(text: str) -> str:
     return _QUOTED.sub(lambda quote: " " * len(quote[0]) if _is_quotation(quote) else quote[0], text)
 
 
+_NAMED_BY = 4
+"""Words in quotes that name something; more are a sentence, which somebody else said."""
+
+
 def _is_quotation(quote: patterns.Match[str]) -> bool:
     whole = quote.string
     before, after = whole[: quote.start()].rpartition("\n")[2], whole[quote.end() :].partition("\n")[0]
     alone = not before.strip(" \t-*•>(") and not after.strip(" \t.,!)")
-    return alone or _SENTENCE_WITHIN.search(quote[0]) is not None
+    return alone or len(quote[0].split()) > _NAMED_BY or _SENTENCE_WITHIN.search(quote[0]) is not None
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:

@@ -107,20 +107,25 @@ def typed_of(prompt: str) -> str:
     )
 
 
+_ADDRESSES = patterns.compile(r"(?:^|[^\w'’])(?:you|your|please|pls|let['’]?s)(?:[^\w]|$)|\?|[가-힣]", patterns.I)
 _SENTENCE = patterns.compile(r"[.!?;。]+[)\"'”’]*\s+")
 
 
 def own_word(prompt: str) -> str:
     """The prompt, offsets kept, where it can settle something for good: a short one, all of which was typed. Blanks
-    stand for sentences in another rhythm than its first: who begins small does not go on with capitals."""
+    stand for sentences in another rhythm than its first: who begins small does not go on with capitals, and what speaks
+    to nobody, and begins with one, is the beginning of a text."""
     start, end, whole = _typed_line(prompt) if not _CLIENT.match(prompt) else (0, 0, False)
     if not whole or end - start > LONGEST_WORD:
         return ""
     kept, at, small = prompt[:start], start, prompt[start : start + 1].islower()
     ends = [match.end() for match in _SENTENCE.finditer(prompt, start, end)]
+    first = prompt[start : ends[0] if ends else end]
+    addressed = small or _ADDRESSES.search(first) is not None or _ORDERS.match(first) is not None
     for stop in (*ends, end):
         sentence = prompt[at:stop]
-        kept += BLANK * len(sentence) if small and sentence[:1].isupper() and sentence[:2].strip() != "I" else sentence
+        strange = small and sentence[:1].isupper() and sentence[:2].strip() != "I"
+        kept += BLANK * len(sentence) if strange or (at > start and not addressed) else sentence
         at = stop
     return kept + prompt[end:]
 

@@ -67,7 +67,9 @@ def test_a_members_word_is_that_members_by_name_and_given_unasked_to_nobody_else
     assert heard(Provenance.USER_TYPED, "whoever") == Provenance.AGENT, "nobody else is the user"
     member = Provenance.MEMBER
     assert words_of(member, member="dana", asking="dana") == "said by you"
-    assert words_of(member, member="dana", asking="erin", confirmed=True) == "said by dana of the team, confirmed by you"
+    assert (
+        words_of(member, member="dana", asking="erin", confirmed=True) == "said by dana of the team, confirmed by you"
+    )
     assert words_of(member) == words_of(member, asking="") == "said by a member of the team"
     given = [given_unasked(member, confirmed=False, member="dana", asking=each) for each in ("dana", "erin", "")]
     assert given == [True, False, False]

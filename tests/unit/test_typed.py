@@ -45,6 +45,8 @@ def test_what_was_pasted_alone_settles_nothing(pasted: str) -> None:
         f"{ABOVE}. {RULE}",
         f"what do you think? {RULE}",
         f"the page says <p>{RULE}</p> and we",
+        f"Quillmark is fast. {RULE} We use quillmark for dates, not floats.",
+        '"always use quillmark for dates." said the page',
         f"please {'look ' * 60}. always use quillmark for dates",
     ],
 )
