@@ -108,9 +108,8 @@ class SpecStory:
             found = list(_said(record.text, self._role, common))
         else:
             found = [SessionStarted(source="startup", title=self._title, **self._session.fields("start"))]
-        return [self._session.event(seen, moment, actor=nobodys(seen)) for seen in found] or kind(
-            self._role or "message", "empty"
-        )
+        events = [self._session.event(seen, moment, actor=nobodys(seen)) for seen in found]
+        return events or kind(self._role or "message", "empty")
 
 
 def _headings(lines: list[str]) -> list[int]:
