@@ -160,7 +160,7 @@ def of_turn(turn: Turn) -> Memory:
             clipped(turn.prompt, 1200), clipped(turn.answer, 1200), listed(turn.files), context(turn.location, at)
         ),
         location=turn.location or NOWHERE,
-        locations=places((turn.location,)),
+        locations=(turn.location or NOWHERE,),
         sessions=(clipped(turn.stream, 160),),
         importance=rules.turn_importance(turn),
         confidence=1.0,
@@ -217,7 +217,7 @@ def _of_episode(episode: Episode) -> Memory:
             context(episode.location, at),
         ),
         location=episode.location or NOWHERE,
-        locations=places((episode.location,)),
+        locations=(episode.location or NOWHERE,),
         sessions=(clipped(episode.stream, 160),),
         importance=rules.episode_importance(episode),
         confidence=1.0,
