@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-pythons check bench bench-sessions bench-stages bench-engine bench-hooks bench-search eval docs lock test-wheel test-deploy test-tutorial axe
+.PHONY: help run test test-pythons check bench bench-sessions bench-stages bench-engine bench-hooks bench-search eval docs lock release test-wheel test-deploy test-tutorial axe
 .PHONY: calibrate unseen test-howtos test-client test-external soak planted fuzz fuzz-api audit mutation clean
 
 help: ## List the targets
@@ -79,6 +79,9 @@ test-wheel: $(VENV)/.installed-dev ## Build the wheel, install it by pip, uv and
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv pipx
 	$(BIN)/pytest -q tests/e2e/installed_wheel.py
 
+release: $(VENV)/.installed-dev ## Build wheel, source archive, checksums and notes of the last commit into dist/, twice alike
+	$(BIN)/python tests/release.py
+
 test-deploy: $(VENV)/.installed-dev ## Check infra/deploy with each file's own tool, as far as there is one here (promtool, kubectl and systemd are not brought)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check kubernetes-validate compose-spec
 	$(BIN)/pytest -q tests/unit/test_deploy.py tests/integration/test_deploy_read.py
@@ -89,9 +92,9 @@ test-tutorial: $(VENV)/.installed-dev ## Run every command of docs/tutorial.md, 
 test-howtos: $(VENV)/.installed-dev ## Run every command of docs/how-to, page by page, in homes of their own
 	$(BIN)/pytest -q -n 2 tests/e2e/howtos.py
 
-test-client: $(VENV)/.installed-dev ## Drive the real Claude Code (npm) with memctl installed, in a network that ends at this machine (CLAUDE=2.1.330)
-	@mkdir -p .scratch/claude-code && cd .scratch/claude-code && npm install --silent --no-fund --no-audit @anthropic-ai/claude-code@$(or $(CLAUDE),2.1.330)
-	unshare --map-root-user --net sh -c 'ip link set lo up && exec $(BIN)/pytest -q tests/e2e/claude_code.py'
+test-client: $(VENV)/.installed-dev ## Drive the real Claude Code (npm) with memctl installed, and it, Codex and Gemini CLI as models, in a network that ends here
+	@mkdir -p .scratch/claude-code && cd .scratch/claude-code && npm install --silent --no-fund --no-audit @anthropic-ai/claude-code@$(or $(CLAUDE),2.1.330) @openai/codex@0.169.0 @google/gemini-cli@0.61.0
+	unshare --map-root-user --net sh -c 'ip link set lo up && exec $(BIN)/pytest -q tests/e2e/claude_code.py tests/e2e/model_clients.py'
 
 axe: $(VENV)/.installed-dev ## Look for what makes the viewer hard to use, with axe-core from npm and the system's Chromium
 	@mkdir -p .axe && cd .axe && npm pack --silent axe-core@4 >/dev/null && tar xzf axe-core-*.tgz

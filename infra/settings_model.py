@@ -96,8 +96,10 @@ class Llm(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    provider: Literal["none", "openai", "anthropic"] = Field(
-        default="none", description="openai: whatever is compatible with it, Ollama and vLLM among them"
+    provider: Literal["none", "openai", "anthropic", "claude-code", "codex", "gemini-cli"] = Field(
+        default="none",
+        description="openai: whatever is compatible with it, Ollama and vLLM among them; the last three: that client's "
+        "own command, with the account that it is signed in to",
     )
     model: str = Field(default="", description="the model's name, as its provider calls it")
     base_url: HttpUrl | None = Field(default=None, description="where it is, unless at the provider's own address")
@@ -119,7 +121,7 @@ class Llm(BaseModel):
         if self.provider != "none" and not self.model:
             raise ValueError("say which model: llm.model")
         if (
-            self.provider != "none"
+            self.provider in ("openai", "anthropic")
             and self.base_url is None
             and not (self.usd_per_million_in and self.usd_per_million_out)
         ):

@@ -7,6 +7,7 @@ import shutil
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -58,6 +59,7 @@ def examine() -> Iterator[Check]:
         ("queue", lambda: _queue(settings)),
         ("vectors", lambda: _vectors(settings)),
         ("embedder", lambda: _embedder(settings)),
+        ("language model", lambda: _language_model(settings)),
         ("memory", lambda: _memory(settings)),
         ("projects", lambda: _projects(settings)),
     )
@@ -321,6 +323,32 @@ def _embedder(settings: Settings) -> Iterator[Check]:
         return
     wrong = [f"it gives {found} dimensions"] if found != embedder.dimensions else []
     yield check("embedder", "model", f"{embedder.name}, loaded in {time.monotonic() - began:.1f} s", wrong)
+
+
+def _language_model(settings: Settings) -> Iterator[Check]:
+    """What it is asked to do, whether it could be, and what of today's budget is left. It is not asked."""
+    from memctl.infra.database import connect
+    from memctl.infra.llm import budget
+    from memctl.infra.llm.agents import AGENTS
+
+    llm = settings.llm
+    if llm.provider == "none":
+        yield skipped("language model", "asked", "none: rules do all of it")
+        return
+    wrong = []
+    if find_spec("pydantic_ai") is None:
+        wrong.append("what speaks to it is not installed: the extra `llm`")
+    agent = AGENTS.get(llm.provider)
+    if agent is not None and shutil.which(program := agent.command(llm, "", Path())[0]) is None:
+        wrong.append(f"`{program}` is not on this shell's path")
+    assert settings.database_url is not None
+    with connect(settings.database_url, name="memctl doctor", statement_timeout_ms=10_000) as connection:
+        used = budget.spent(connection).daily_tokens
+    if used >= llm.daily_tokens:
+        wrong.append("today's tokens are used up: what is new waits")
+    counted = f"{llm.model} by {llm.provider}; {used:,} of {number(llm.daily_tokens, 'token')} today"
+    yield check("language model", "asked", counted, wrong, advice="`memctl costs` says what for")
+    yield check("language model", "does", ", ".join(llm.tasks))
 
 
 def _doors(settings: Settings, found: InstanceStatus) -> Iterator[Check]:

@@ -1,7 +1,8 @@
 """Asking a language model for a typed answer: metered, in bounded time, with content that is redacted and fenced.
 
-Speaks to Anthropic and to whatever is compatible with OpenAI (Ollama and vLLM among them). Every request over the wire
-is one line of the ledger, its retries among them: the libraries' own retries are switched off.
+Speaks to Anthropic, to whatever is compatible with OpenAI (Ollama and vLLM among them), and to coding agents' own
+clients (`agents`). Every request is one line of the ledger, its retries among them: the libraries' own retries are
+switched off.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import msgspec
@@ -17,6 +19,7 @@ import msgspec
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection
 from memctl.infra.llm import budget
+from memctl.infra.llm.agents import AGENTS, model_of
 from memctl.infra.llm.budget import Limits, OverBudget, Purpose
 from memctl.infra.llm.prompts import Prompt, fenced
 from memctl.infra.redaction.text import drop_private
@@ -112,7 +115,8 @@ class Client:
         purpose = Purpose(
             space_id=self._space_id, processor=processor, subject=subject, model=self.model, prompt=prompt.name
         )
-        meter = Meter(self._connection, self.limits, purpose, self._cost)
+        agent_adds = AGENTS[self._settings.provider].overhead if self._settings.provider in AGENTS else 0
+        meter = Meter(self._connection, self.limits, purpose, self._cost, OVERHEAD_TOKENS + agent_adds)
 
         async def asked() -> T:
             model, close = _model(self._settings)
@@ -153,16 +157,22 @@ class Meter:
     """Sets aside, and settles, what each request of one answer costs."""
 
     def __init__(
-        self, connection: Connection, limits: Limits, purpose: Purpose, cost: Callable[[int, int], Decimal]
+        self,
+        connection: Connection,
+        limits: Limits,
+        purpose: Purpose,
+        cost: Callable[[int, int], Decimal],
+        overhead: int = OVERHEAD_TOKENS,
     ) -> None:
         self._connection, self._limits, self._purpose, self._cost = connection, limits, purpose, cost
+        self._overhead = overhead
         self._aside = (0, Decimal(0))
         self.tokens = 0
         self.usd = Decimal(0)
 
     def reserve(self, request_bytes: int, most_output: int) -> int:
         """What a request of so many bytes may cost at most: no token of any model is less than a byte."""
-        tokens_in = request_bytes + OVERHEAD_TOKENS
+        tokens_in = request_bytes + self._overhead
         self._aside = (tokens_in + most_output, self._cost(tokens_in, most_output))
         return budget.reserve(self._connection, self._limits, self._purpose, *self._aside)
 
@@ -262,6 +272,8 @@ def _model(settings: Llm) -> tuple[Model, Callable[[], Any]]:
     key = settings.api_key.get_secret_value() if settings.api_key is not None else "none"
     url = settings.base_url
     try:
+        if settings.provider in AGENTS:
+            return model_of(settings), partial(asyncio.sleep, 0)
         if settings.provider == "anthropic":
             from anthropic import AsyncAnthropic
             from pydantic_ai.models.anthropic import AnthropicModel

