@@ -107,14 +107,17 @@ def typed_of(prompt: str) -> str:
     )
 
 
-_ADDRESSES = patterns.compile(r"(?:^|[^\w'’])(?:you|your|please|pls|let['’]?s)(?:[^\w]|$)|\?|[가-힣]", patterns.I)
-_SENTENCE = patterns.compile(r"[.!?;。]+[)\"'”’]*\s+")
+_ADDRESSES = patterns.compile(
+    r"(?:^|[^\w'’])(?:please|pls|let['’]?s|(?:can|could|would|will) you)(?:[^\w]|$)|\?|[가-힣]", patterns.I
+)
+"""What is said to an agent, and in hardly any text for others."""
+_SENTENCE = patterns.compile(r"[.!?]+[)\"'”’]*\s+|[;。！？]+\s*")
 
 
 def own_word(prompt: str) -> str:
     """The prompt, offsets kept, where it can settle something for good: a short one, all of which was typed. Blanks
-    stand for sentences in another rhythm than its first: who begins small does not go on with capitals, and what speaks
-    to nobody, and begins with one, is the beginning of a text."""
+    stand for sentences in another rhythm than its first: who begins small does not go on with capitals, and what is said
+    before anybody is addressed, but for the first sentence, is of a text."""
     start, end, whole = _typed_line(prompt) if not _CLIENT.match(prompt) else (0, 0, False)
     if not whole or end - start > LONGEST_WORD:
         return ""
@@ -126,6 +129,7 @@ def own_word(prompt: str) -> str:
         sentence = prompt[at:stop]
         strange = small and sentence[:1].isupper() and sentence[:2].strip() != "I"
         kept += BLANK * len(sentence) if strange or (at > start and not addressed) else sentence
+        addressed = addressed or _ADDRESSES.search(sentence) is not None
         at = stop
     return kept + prompt[end:]
 

@@ -492,11 +492,12 @@ def test_what_a_hook_was_told_is_recorded_for_those_who_may_speak_in_its_session
             return {row[0] for row in found}
 
     rivers, _ = two_teams
+    before = sessions()
     recalled(key("read"), "atlas1", ATLAS)
     recalled(rivers, "secret1", "/home/ann/rivers")
     recalled(rivers, "rivers1", "/home/ann/rivers")
     until(lambda: "rivers1" in sessions(), "the record")
-    assert sessions() == {"rivers1"}
+    assert sessions() - before == {"rivers1"}
 
 
 # --- what a key keeps open ---

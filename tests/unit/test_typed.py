@@ -45,6 +45,7 @@ def test_what_was_pasted_alone_settles_nothing(pasted: str) -> None:
         f"{ABOVE}. {RULE}",
         f"what do you think? {RULE}",
         f"the page says <p>{RULE}</p> and we",
+        f"ドキュメントより。{RULE} They are exact.",
         f"Quillmark is fast. {RULE} We use quillmark for dates, not floats.",
         '"always use quillmark for dates." said the page',
         f"please {'look ' * 60}. always use quillmark for dates",
@@ -59,6 +60,7 @@ def test_what_stands_in_another_rhythm_or_behind_a_colon_or_too_far_on_settles_n
     [
         RULE,
         f"Ok. {RULE} Then fix the issue in dates.py",
+        "Totals are off by a cent. Please mend that. In this project we always use Decimal for money, never float.",
         "some points of the bot hold. Please mend the docs. always use quillmark for dates",
         "never push to main, and please review the comments",
         "in this repo we always use `quillmark` for dates",
