@@ -116,8 +116,8 @@ _SENTENCE = patterns.compile(r"[.!?]+[)\"'”’]*\s+|[;。！？]+\s*")
 
 def own_word(prompt: str) -> str:
     """The prompt, offsets kept, where it can settle something for good: a short one, all of which was typed. Blanks
-    stand for sentences in another rhythm than its first: who begins small does not go on with capitals, and what is said
-    before anybody is addressed, but for the first sentence, is of a text."""
+    stand for sentences in another rhythm than its first: who begins small does not go on with capitals, and what is
+    said before anybody is addressed, but for the first sentence, is of a text."""
     start, end, whole = _typed_line(prompt) if not _CLIENT.match(prompt) else (0, 0, False)
     if not whole or end - start > LONGEST_WORD:
         return ""
