@@ -41,6 +41,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     location: str
     everywhere: bool
     said_by: Provenance
+    member: str = ""
     proved: bool
     confidence: float
     sessions: int

@@ -27,7 +27,7 @@ from memctl.projections.memories_learnt import (
     of_reflection,
     of_strategy,
 )
-from memctl.projections.memory_rows import Memory, Source, context, listed, memory_of, paths, places
+from memctl.projections.memory_rows import NOWHERE, Memory, Source, context, listed, memory_of, paths, places
 from memctl.projections.project_digests import ProjectDigest
 from memctl.projections.reflections import Reflection
 from memctl.projections.strategies import Strategy
@@ -135,8 +135,8 @@ def of_turn(turn: Turn) -> Memory:
         search_text=search_text(
             clipped(turn.prompt, 1200), clipped(turn.answer, 1200), listed(turn.files), context(turn.location, at)
         ),
-        location=turn.location,
-        locations=places((turn.location,)),
+        location=turn.location or NOWHERE,
+        locations=(turn.location or NOWHERE,),
         sessions=(clipped(turn.stream, 160),),
         importance=rules.turn_importance(turn),
         confidence=1.0,
@@ -192,8 +192,8 @@ def _of_episode(episode: Episode) -> Memory:
             listed(episode.files),
             context(episode.location, at),
         ),
-        location=episode.location,
-        locations=places((episode.location,)),
+        location=episode.location or NOWHERE,
+        locations=(episode.location or NOWHERE,),
         sessions=(clipped(episode.stream, 160),),
         importance=rules.episode_importance(episode),
         confidence=1.0,
@@ -224,7 +224,7 @@ def _of_section(section: SectionWritten) -> Memory:
         gist=f"{section.heading or document}: {key_sentences(section.text, rules.GIST)}",
         lines=(f"{head}:", section.text),
         searched=(head, section.text, listed(section.names)),
-        where=(section.location,),
+        where=(section.location or NOWHERE,),
         first_at=int(section.occurred_at),
         at=int(section.occurred_at),
         importance=rules.DOCUMENT_IMPORTANCE,
@@ -287,7 +287,7 @@ def _of_knowledge(knowledge: VerifiedKnowledge) -> Memory:
     replaced = [c for c in knowledge.claims if c.superseded_by][:5]
     head = standing[0]
     lines = [c.text for c in standing]
-    lines += [f"Before: {c.text} ({_dates(c)}; {words_of(c.said_by, confirmed=c.confirmed)})" for c in replaced]
+    lines += [f"Before: {c.text} ({_dates(c)}; {_whose(c)})" for c in replaced]
     text = clipped("\n".join(dict.fromkeys(lines)), rules.TEXT)
     return Memory(
         id=memory_id("knowledge", knowledge.id),
@@ -311,9 +311,14 @@ def _of_knowledge(knowledge: VerifiedKnowledge) -> Memory:
         source=Source("verified_knowledge", knowledge.id),
         said_by=head.said_by,
         confirmed=head.confirmed,
+        member=head.member,
         evidence=tuple(s for c in (*standing, *replaced) for s in c.evidence)[:8],
         files=paths(dict.fromkeys(f for c in standing for f in c.files)),
     )
+
+
+def _whose(claim: VerifiedClaim) -> str:
+    return words_of(claim.said_by, confirmed=claim.confirmed, member=claim.member)
 
 
 def _dates(claim: VerifiedClaim) -> str:

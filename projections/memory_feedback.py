@@ -78,7 +78,7 @@ def memory_feedback(row: MemoryFeedback | None, said: Said) -> MemoryFeedback:
     at = (int(event.occurred_at), str(event.delivery_id))
     match payload:
         case MemoryPinned():
-            if at < row.pinned_at:
+            if event.actor != "user" or at < row.pinned_at:
                 return row
             since = at[0] if payload.pinned else 0
             return msgspec.structs.replace(row, pinned=payload.pinned, pinned_at=at, pinned_since=since)

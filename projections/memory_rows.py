@@ -57,6 +57,8 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     source: Source
     said_by: Provenance = Provenance.TOOL
     """Whose words it is in; of several the least trusted."""
+    member: str = ""
+    """Of the team, who said it."""
     confirmed: bool = False
     """A person confirmed it."""
     evidence: tuple[Span, ...] = ()
@@ -123,6 +125,10 @@ def memory_of(
         signatures=signatures,
         outcome=outcome,
     )
+
+
+NOWHERE = "?"
+"""The location of what was said nobody knows where: an empty one holds in every project."""
 
 
 def context(location: str, at: int) -> str:

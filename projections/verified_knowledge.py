@@ -27,6 +27,7 @@ class VerifiedClaim(msgspec.Struct, frozen=True, kw_only=True):
     canonical: str
     polarity: int
     said_by: Provenance
+    member: str = ""
     proved: bool
     confidence: float
     warrant: str
@@ -55,6 +56,7 @@ class VerifiedKnowledge(msgspec.Struct, frozen=True, kw_only=True):
     kind: InsightKind
     text: str
     said_by: Provenance
+    member: str = ""
     confirmed: bool
     confidence: float
     first_seen: int

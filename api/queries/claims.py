@@ -44,7 +44,7 @@ from memctl.domain.events.core_memory import CORE, CoreMemoryAppended, CoreMemor
 from memctl.domain.knowledge.acting import acts
 from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.projects.identity import Projects
-from memctl.domain.support.provenance import MAY, words_of
+from memctl.domain.support.provenance import MAY, Provenance
 from memctl.infra.log.read import read_stream
 from memctl.projections.candidates import Candidate
 from memctl.projections.insights import Insight
@@ -215,12 +215,12 @@ def known(reader: Reader, rows: Sequence[Keyed[VerifiedKnowledge]]) -> list[Know
             keyed.row,
             KnowledgeItem,
             id=keyed.key,
-            origin=words_of(keyed.row.said_by, confirmed=keyed.row.confirmed),
+            origin=reader.whose(keyed.row),
             claims=[
                 shown_as(
                     claim,
                     ClaimItem,
-                    origin=words_of(claim.said_by, confirmed=claim.confirmed),
+                    origin=reader.whose(claim),
                     evidence=evidence_of(claim.evidence, events),
                     stale=any(changed.get(path, 0) > claim.last_seen for path in claim.files),
                 )
@@ -251,7 +251,7 @@ def preferences(reader: Reader, places: Places, *, limit: Limit = 50) -> Page[Pr
             confidence=claim.confidence,
         )
         for row, claim in claims
-        if not acts(claim.text, claim.polarity)
+        if claim.said_by is not Provenance.MEMBER and not acts(claim.text, claim.polarity)
     ]
     found.sort(key=lambda item: (item.group, not item.said, -item.sessions))
     return Page(_first_of_each(found, lambda item: item.text)[:limit], None, places.scope)
@@ -284,7 +284,7 @@ def core_memory(reader: Reader, places: Places | None = None) -> list[CoreSectio
     rows, _ = page(reader, models.core_memory, "changed_at", [], limit=MOST_SECTIONS, cursor=None)
     there = None if places is None else places.locations
     return [
-        shown_as(keyed.row, CoreSectionItem, origin=words_of(keyed.row.said_by, confirmed=keyed.row.confirmed))
+        shown_as(keyed.row, CoreSectionItem, origin=reader.whose(keyed.row))
         for keyed in sorted(rows, key=lambda keyed: keyed.key)
         if keyed.row.text and (there is None or not keyed.row.location or keyed.row.location in there)
     ]

@@ -59,6 +59,7 @@ class MemoryItem(Record, frozen=True, kw_only=True):
     last_at: str | None
     source: SourceRow
     said_by: str
+    member: str
     origin: str
     confirmed: bool
     evidence: list[Evidence]
@@ -493,6 +494,7 @@ class Saying(Record, frozen=True, kw_only=True):
     rule: str
     stream: str
     proved: bool
+    member: str
 
 
 class InsightItem(Record, frozen=True, kw_only=True):
@@ -507,6 +509,7 @@ class InsightItem(Record, frozen=True, kw_only=True):
     text: str
     subject: str
     said_by: str
+    member: str
     origin: str
     proved: bool
     confidence: float
@@ -536,6 +539,7 @@ class ClaimItem(Record, frozen=True, kw_only=True):
     canonical: str
     polarity: int
     said_by: str
+    member: str
     origin: str
     proved: bool
     confidence: float
@@ -562,6 +566,7 @@ class KnowledgeItem(Record, frozen=True, kw_only=True):
     kind: str
     text: str
     said_by: str
+    member: str
     origin: str
     confirmed: bool
     confidence: float

@@ -599,6 +599,8 @@ class InsightFound(Identified, frozen=True, kw_only=True, omit_defaults=True, ta
     """The session showed the contrary: it speaks against the claim, and makes none."""
     files: tuple[str, ...] = ()
     """Files that it is about."""
+    member: str = ""
+    """Of the team, who said it."""
 
 
 class FileTouched(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="file_touched"):

@@ -105,6 +105,8 @@ def warrant_of(claim: ClaimSupport) -> str:
         return ""
     if may.as_users:
         return "said by the user"
+    if may.unasked == "to its member":
+        return may.words
     if claim.sessions >= enough_sessions(claim.kind, claim.said_by, claim.denials):
         proof = ", proved by a run that passed" if claim.proved else ""
         return f"seen in {claim.sessions} sessions{proof}"

@@ -40,14 +40,14 @@ from memctl.domain.language.prompts import (
 )
 from memctl.domain.language.sayings import is_rule, keyed_sentences
 from memctl.domain.language.tasks import canonical_of, description_of, task_key, task_type_of
-from memctl.domain.language.typed import typed_of
+from memctl.domain.language.typed import own_word, typed_of
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.session.episodes import CERTAIN, EpisodeSoFar
 from memctl.domain.session.outcome_rules import SAID, Verdict
 from memctl.domain.session.turns import OpenTurn
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line
-from memctl.domain.support.provenance import Provenance, heard
+from memctl.domain.support.provenance import MAY, Provenance, heard, member_of
 
 RESTED = 4 * 3_600_000_000
 """After this many microseconds without a word, a request is more likely a new task."""
@@ -78,6 +78,8 @@ class Conversation:
         self._last_prompt = Micros(0)
         self._fresh = False
         self.episode: EpisodeSoFar | None = None
+        self.speaker = "user"
+        """Actor of what was typed: the user, or else whoever spoke first in the user's place."""
         self._sentences = 0
         self._recalls = Recalls()
         """The memories that were injected since the last task was over."""
@@ -114,6 +116,7 @@ class Conversation:
     def prompted(self, placed: OrderedEvent, seen: PromptSubmitted) -> None:
         if seen.subagent or seen.meta or seen.injected:
             return
+        self.speaker = placed.event.actor if self.speaker == "user" else self.speaker
         said = said_in(seen.text)
         if said.by == "command":
             self._fresh = self._fresh or said.command in FRESH_START
@@ -131,7 +134,7 @@ class Conversation:
         about = self._about_prompt(words)
         self._say(placed, text, words, kind, start, end, about)
         self._about |= words_in(words)
-        claims = claims_in(typed_of(text[start:end]), lasting=True)
+        claims = claims_in(own_word(text[start:end]), lasting=True)
         self._claimed(placed, text, start, about, heard(Provenance.USER_TYPED, placed.event.actor), claims)
 
     def refused_change(self) -> None:
@@ -172,7 +175,7 @@ class Conversation:
         typed, by = typed_of(said.text), heard(Provenance.USER_TYPED, placed.event.actor)
         for decision in decisions_by_user(typed):
             self.decided(placed, span_of(placed, text, decision.start, decision.end), decision, by)
-        self._claimed(placed, text, 0, about_prompt, by, claims_in(typed))
+        self._claimed(placed, text, 0, about_prompt, by, claims_in(own_word(said.text)))
 
     def _sayings(self, placed: OrderedEvent, prompt: Prompted, turn: UUID) -> None:
         """What the user says, sentence by sentence: it may have been said in an earlier session."""
@@ -290,7 +293,8 @@ class Conversation:
                 said_by=said_by,
                 polarity=claim.polarity,
                 rule=claim.rule,
-                everywhere=claim.everywhere and not self._assert.confined,
+                everywhere=claim.everywhere and MAY[said_by].crosses and not self._assert.confined,
+                member=member_of(placed.event.actor),
                 location=self._assert.home,
             )
 

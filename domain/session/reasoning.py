@@ -25,7 +25,7 @@ from memctl.domain.language.hypotheses import CONFIRMED, HINTS, Hypotheses, Stat
 from memctl.domain.session.conversation import Conversation
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.support.literals import Literals
-from memctl.domain.support.provenance import MAY, Provenance, by_actor, heard
+from memctl.domain.support.provenance import MAY, Provenance, by_actor, heard, member_of
 
 _HINTS = Literals((*HINTS, *AGENT_HINTS))
 """One pass finds whether there is anything to read: there is in one text of ten."""
@@ -103,7 +103,7 @@ class Reasoning:
         rests on no words: it stays a guess."""
         for number, claim in enumerate(seen.claims):
             read, span = stated(claim.text, claim.kind), claim.span
-            said_by = heard(_SAID_BY[claim.said_by], placed.event.actor)
+            said_by = heard(_SAID_BY[claim.said_by], self._talk.speaker)
             if not says_no_more(claim.text, claim.quote):
                 span = None
             self._assert.make(
@@ -121,6 +121,7 @@ class Reasoning:
                 rule="extracted",
                 everywhere=(claim.everywhere or read.everywhere) and MAY[said_by].crosses and not self._assert.confined,
                 files=claim.files,
+                member=member_of(self._talk.speaker) if said_by is Provenance.MEMBER else "",
                 location=self._assert.home_of(placed.event.location),
             )
 

@@ -249,6 +249,7 @@ def test_a_key_for_a_project_delivers_that_ones_sessions_alone(api: Api, of_atla
 
 
 RIVERS, SECRET = "github.com/acme/rivers", "github.com/acme/secret"
+QUARRY = "github.com/acme/quarry"
 
 
 def cloned(location: str, remote: str) -> NewEvent:
@@ -389,6 +390,53 @@ def test_a_key_for_a_project_states_nothing_that_holds_elsewhere(
     assert [each["everywhere"] for each in claims] == [False]
 
 
+def test_what_a_member_says_is_theirs_by_name_and_given_to_their_own_sessions(
+    api: Api, key: Callable[..., str], verb: Verb, fold: Callable[[], None]
+) -> None:
+    here, command = "/home/ann/quarry", "/v1/commands"
+    assert deliver(api, key("ingest"), cloned(here, QUARRY), a_prompt("q1", here, "quarry1"))[0] == 200
+    fold()
+    scopes = ("--scope", "read", "--scope", "write", "--scope", "ingest", "--project", QUARRY)
+    dana, erin = (verb("keys", "add", name, *scopes)[1].strip() for name in ("dana", "erin"))
+
+    def say(token: str, name: str, **asked: Any) -> int:
+        return ask(api, token, f"{command}/{name}", {"by": "user", "location": here, **asked},
+                   Idempotency_Key=uuid4().hex)[0]  # fmt: skip
+
+    typed = PromptSubmitted(line="d1", text="we always use feldspar for maps")
+    assert deliver(api, dana, observed(typed, session="of-dana", location=here))[1]["refused"] == {}
+    assert say(dana, "note", text="We use basalt for the banks of rivers.") == 200
+    fold()
+
+    def starts(token: str | None) -> str:
+        payload = {"hook_event_name": "SessionStart", "source": "startup", "session_id": uuid4().hex, "cwd": here}
+        path = "/v1/hooks/claude-code"
+        by = (
+            ask(api, token, path, payload) if token else api.ask(path, method="POST", body=json.dumps(payload).encode())
+        )
+        return by[2].decode().replace('\\"', '"')
+
+    def origin(token: str, of: str) -> str:
+        items = json.loads(ask(api, token, "/v1/knowledge?limit=200")[2])["items"]
+        return next(each["origin"] for each in items if of in each["text"])
+
+    own = starts(dana)
+    assert all(f'{said}" (said by you' in own for said in ("feldspar for maps", "the banks of rivers."))
+    assert not any(stone in starts(other) for stone in ("feldspar", "basalt") for other in (erin, None))
+    for stone in ("feldspar", "basalt"):
+        assert (origin(dana, stone), origin(erin, stone)) == ("said by you", "said by dana of the team")
+    items = json.loads(ask(api, dana, "/v1/knowledge?limit=200")[2])["items"]
+    (basalt,) = (each for each in items if "basalt" in each["text"])
+    claim = basalt["claims"][0]["id"]
+    assert say(dana, "verify-knowledge", claim=claim) == 422, "what settles a thing for all is not a member's to say"
+    assert say(dana, "pin", memory=basalt["memory_id"]) == 422
+    with api.client() as owner:
+        owner.command("verify-knowledge", uuid4().hex, claim=claim, location=here)
+    fold()
+    assert 'basalt for the banks of rivers." (said by dana of the team, confirmed by you' in starts(erin)
+    assert "feldspar" not in starts(erin)
+
+
 def test_an_idempotency_key_is_its_callers_own(api: Api, two_teams: tuple[str, str]) -> None:
     drawn = uuid4().hex
     places = ("/home/ann/rivers", "/home/eve/secret")
@@ -442,11 +490,12 @@ def test_what_a_hook_was_told_is_recorded_for_those_who_may_speak_in_its_session
             return {row[0] for row in found}
 
     rivers, _ = two_teams
+    before = sessions()
     recalled(key("read"), "atlas1", ATLAS)
     recalled(rivers, "secret1", "/home/ann/rivers")
     recalled(rivers, "rivers1", "/home/ann/rivers")
     until(lambda: "rivers1" in sessions(), "the record")
-    assert sessions() == {"rivers1"}
+    assert sessions() - before == {"rivers1"}
 
 
 # --- what a key keeps open ---

@@ -239,7 +239,7 @@ def test_an_edit_cites_the_delivery_that_it_repeats_and_not_the_version_of_it_th
         first, event_id=derived_id("another telling"), variant_of=first.event_id,
         payload=msgspec.structs.replace(first.payload, text="one of another log"),
     )  # fmt: skip
-    edit = new_event(AppendCoreMemory(section="user", content="two"), "key", [first, longer])
+    edit = new_event(AppendCoreMemory(section="user", content="two"), "key", [first, longer], "user")
     assert isinstance(edit.payload, CoreMemoryAppended)
     assert (edit.payload.text, edit.sources) == ("one of another log\ntwo", (first.event_id,))
 
