@@ -116,15 +116,15 @@ def _made(item: Input) -> Memory | None:
 def of_turn(turn: Turn) -> Memory:
     """The memory that a turn makes."""
     at = int(turn.occurred_at)
-    answers = bool(turn.answer.strip())
-    asked = first_sentences(turn.prompt, rules.GIST // 2 if answers else rules.GIST)
-    answered = key_sentences(turn.answer, rules.GIST // 2) if answers else ""
+    answer = _answers(turn, 1100)
+    asked = first_sentences(turn.prompt, rules.GIST // 2 if answer else rules.GIST)
+    answered = key_sentences(answer, rules.GIST // 2) if answer else ""
     embedded = f"{asked} → {answered}" if answered else asked
     if lead := one_line(turn.lead, rules.LEAD):
         embedded = f"{one_line(embedded, rules.GIST - len(lead) - 3)} ({lead})"
     text = clipped(turn.prompt.strip(), 800)
-    if turn.answer.strip():
-        text += "\n→ " + clipped(turn.answer.strip(), 1100)
+    if answer:
+        text += f"\n→ {answer}"
     return Memory(
         id=memory_id("turn", str(turn.id)),
         kind="turn",
@@ -133,7 +133,7 @@ def of_turn(turn: Turn) -> Memory:
         gist=one_line(embedded, rules.GIST),
         text=text,
         search_text=search_text(
-            clipped(turn.prompt, 1200), clipped(turn.answer, 1200), listed(turn.files), context(turn.location, at)
+            clipped(turn.prompt, 1200), _answers(turn, 1200), listed(turn.files), context(turn.location, at)
         ),
         location=turn.location or NOWHERE,
         locations=(turn.location or NOWHERE,),
@@ -151,6 +151,17 @@ def of_turn(turn: Turn) -> Memory:
         task=clipped(turn.task, 160),
         before=memory_id("turn", str(turn.before)) if turn.before is not None else "",
     )
+
+
+def _answers(turn: Turn, most: int) -> str:
+    """What so many characters keep of a turn's answers, in order: the last one, and earlier ones as far as there is
+    room."""
+    kept: list[str] = []
+    for each in (turn.answer, *reversed(turn.earlier)):
+        if (text := each.strip()) and most > 0:
+            kept.insert(0, clipped(text, most))
+            most -= len(text)
+    return "\n\n".join(kept)
 
 
 def _of_episode(episode: Episode) -> Memory:

@@ -45,13 +45,16 @@ _SORTS: dict[MemoryKind | FormerKind, Sort] = {
 
 
 class Coefficients(msgspec.Struct, frozen=True):
-    """Of a logistic regression over `features`. `fitted_on` is the digest of the labels."""
+    """Of a logistic regression over `features`, and (`answer`, `by_odds`) of one over the odds by which answers are
+    ordered (`answering`). `fitted_on` is the digest of the labels."""
 
     intercept: float
     by_score: float
     by_lead: float
     by_files: float
     by_sort: dict[Sort, float]
+    answer: float
+    by_odds: float
     fitted_on: str
 
 

@@ -22,7 +22,7 @@ from memctl.domain.events.facts import (
     fact_id,
     quote,
 )
-from memctl.domain.events.observations import PromptSubmitted, ResponseReceived
+from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolCalled
 from memctl.domain.events.recalls import MemoryRecalled, Recalls
 from memctl.domain.events.statements import TaskCompleted, TaskStarted
 from memctl.domain.failures.signatures import errors_in
@@ -44,7 +44,7 @@ from memctl.domain.language.typed import own_word, typed_of
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.session.episodes import CERTAIN, EpisodeSoFar
 from memctl.domain.session.outcome_rules import SAID, Verdict
-from memctl.domain.session.turns import OpenTurn
+from memctl.domain.session.turns import AnswerGiven, OpenTurn
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line
 from memctl.domain.support.provenance import MAY, Provenance, heard, member_of
@@ -311,11 +311,15 @@ class Conversation:
         if seen.subagent:
             return
         if self._turn is not None:
-            self._turn.answer, self._turn.answered = text, span
-            self._turn.dirty = True
+            self._turn.answered(AnswerGiven(text, span, seen.message))
         if self.episode is not None:
             self.episode.said(seen.text, span)
             self.episode.touch(placed.when)
+
+    def called(self, seen: ToolCalled) -> None:
+        """The agent used a tool."""
+        if self._turn is not None and not seen.subagent:
+            self._turn.called(seen.message)
 
     def worked_on(self, path: str) -> None:
         if self._turn is not None and path not in self._turn.files:

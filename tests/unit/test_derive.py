@@ -50,6 +50,7 @@ from memctl.domain.events.observations import (
 )
 from memctl.domain.session.fold import derive
 from memctl.domain.session.tool_uses import Use
+from memctl.projections.memories import of_turn
 
 
 @pytest.fixture
@@ -385,6 +386,47 @@ def test_subagents_open_no_task_and_their_work_counts_for_the_open_one() -> None
     assert (changed.task, changed.subagent, changed.created, changed.added) == (task.task, "a1", True, 2)
     [turn] = only(facts, Turn)
     assert turn.answer == ""
+
+
+def test_an_answer_that_was_finished_is_kept_where_something_else_than_a_prompt_leads_to_another() -> None:
+    session = Session()
+    session.user("Why is the first page of the shop slow?")
+    session.says("I look at the queries.", message="m1")
+    session.tell(ToolCalled(tool="Bash", call="c1", input={"command": "make trace"}, message="m1"))
+    session.tell(ToolReturned(call="c1", text="900 queries"), "tool")
+    session.says("It asks once for each product: 900 queries.", message="m2")
+    session.user("<task-notification>the trace ended</task-notification>", meta=True)
+    session.tell(ToolCalled(tool="Bash", call="c2", input={"command": "cat trace"}, message="m3"))
+    session.tell(ToolReturned(call="c2", text="ok"), "tool")
+    last = session.says("The trace ended too.", message="m4")
+    [turn] = only(facts_of(session.events), Turn)
+    assert (turn.earlier, turn.answer) == (("It asks once for each product: 900 queries.",), "The trace ended too.")
+    assert (len(turn.evidence), turn.evidence[-1].event) == (3, last.event_id), "known since the last"
+    row = of_turn(turn)
+    assert row.text.endswith("→ It asks once for each product: 900 queries.\n\nThe trace ended too.")
+    assert "900 queries" in row.search_text
+
+
+def test_words_before_the_use_of_a_tool_are_no_answer_where_no_message_says_which() -> None:
+    session = Session()
+    session.user("Why is the first page of the shop slow?")
+    session.says("I look at the queries.")
+    session.runs("make trace", "900 queries")
+    session.says("I read them.")
+    session.runs("cat trace", "ok")
+    session.says("It asks once for each product.")
+    [turn] = only(facts_of(session.events), Turn)
+    assert (turn.earlier, turn.answer) == ((), "It asks once for each product.")
+
+
+def test_of_many_answers_of_one_turn_the_short_ones_go() -> None:
+    session = Session()
+    session.user("Why is the first page of the shop slow?")
+    said = ["It asks once for each product: 900 queries.", "Ended.", "Ended too, as before.", "All ended."]
+    for number, text in enumerate(said):
+        session.says(text, message=f"m{number}")
+    [turn] = only(facts_of(session.events), Turn)
+    assert (*turn.earlier, turn.answer) == (said[0], said[2], said[3])
 
 
 def test_what_a_subagent_was_asked_for_is_told_and_its_steps_are_not_the_tasks() -> None:
