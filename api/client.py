@@ -149,6 +149,7 @@ class Client:
         *,
         project: str | None = None,
         here: str | None = None,
+        anywhere: bool = False,
         limit: int = 5,
         profile: str = "bounded",
         explain: bool = False,
@@ -162,7 +163,7 @@ class Client:
             "profile": profile,
             "explain": explain,
             "kinds": list(kinds),
-            **_given(project=project, here=here, since=since, before=before),
+            **_given(project=project, here=here, anywhere=anywhere or None, since=since, before=before),
         }
         return Received(self._look("POST", "/v1/search", {}, asked), views.SearchAnswer)
 
@@ -174,29 +175,39 @@ class Client:
         session: str = "",
         project: str | None = None,
         here: str | None = None,
+        anywhere: bool = False,
         limit: int = 5,
     ) -> Received[advice.Answer]:
         from memctl.api.reading import advice
 
-        asked = {"kind": kind, "text": text, "session": session, "limit": limit, **_given(project=project, here=here)}
+        asked = {
+            "kind": kind, "text": text, "session": session, "limit": limit,
+            **_given(project=project, here=here, anywhere=anywhere or None),
+        }  # fmt: skip
         return Received(self._look("POST", "/v1/ask", {}, asked), advice.Answer)
 
     def guidance(
-        self, task: str, *, project: str | None = None, here: str | None = None
+        self, task: str, *, project: str | None = None, here: str | None = None, anywhere: bool = False
     ) -> Received[advice.TaskGuidance]:
         from memctl.api.reading import advice
 
-        return self.read("/v1/guidance", advice.TaskGuidance, task=task, project=project, here=here)
+        return self.read("/v1/guidance", advice.TaskGuidance, task=task, project=project, here=here, anywhere=anywhere)
 
     def bugs(
-        self, text: str, *, command: str = "", project: str | None = None, here: str | None = None, limit: int = 5
-    ) -> Received[BugAnswer]:
-        asked = {"text": text, "command": command, "limit": limit, **_given(project=project, here=here)}
+        self, text: str, *, command: str = "", project: str | None = None, here: str | None = None,
+        anywhere: bool = False, limit: int = 5,
+    ) -> Received[BugAnswer]:  # fmt: skip
+        asked = {
+            "text": text, "command": command, "limit": limit,
+            **_given(project=project, here=here, anywhere=anywhere or None),
+        }  # fmt: skip
         return Received(self._look("POST", "/v1/bugs", {}, asked), views.BugAnswer)
 
-    def known_bugs(self, *, project: str | None = None, here: str | None = None, limit: int = 5) -> Received[BugAnswer]:
+    def known_bugs(
+        self, *, project: str | None = None, here: str | None = None, anywhere: bool = False, limit: int = 5
+    ) -> Received[BugAnswer]:
         """The errors that were resolved most often."""
-        return self.read("/v1/bugs", views.BugAnswer, project=project, here=here, limit=limit)
+        return self.read("/v1/bugs", views.BugAnswer, project=project, here=here, anywhere=anywhere, limit=limit)
 
     def thing(self, id: str) -> Received[Thing]:
         """Whatever has that id."""
@@ -216,10 +227,10 @@ class Client:
         """A list that has no pages."""
         return self.read(path, views.Listing[of], **asked)  # type: ignore[valid-type]
 
-    def stats(self, *, project: str | None = None, here: str | None = None) -> Received[Stats]:
+    def stats(self, *, project: str | None = None, here: str | None = None, anywhere: bool = False) -> Received[Stats]:
         from memctl.api.reading.counts import Stats
 
-        return self.read("/v1/stats", Stats, project=project, here=here)
+        return self.read("/v1/stats", Stats, project=project, here=here, anywhere=anywhere)
 
     def health(self) -> Received[Health]:
         from memctl.api.reading.counts import Health

@@ -24,15 +24,15 @@ from pydantic import Field
 from memctl.api.client import Client, Refused
 from memctl.api.reading.advice import TaskGuidance
 from memctl.api.reading.caller import Caller
-from memctl.api.reading.learnt import StrategyItem
-from memctl.api.reading.records import Context, CoreSectionItem, EpisodeItem, KnowledgeItem
-from memctl.api.reading.views import BugHit, Found
+from memctl.api.reading.records import Context, CoreSectionItem, EpisodeItem, KnowledgeItem, StrategyItem
+from memctl.api.reading.views import BugHit, Found, Scope
 from memctl.domain.events.recalls import quoted
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette import types as asgi
+    from starlette.types import ASGIApp, Receive, Send
 
     from memctl.api.reading.views import Json
     from memctl.infra.settings import Settings
@@ -98,7 +98,7 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
     at = _here() if here is None else here
 
     def where(project: str | None) -> Where:
-        return {"project": project or "*"} if project or not at else {"here": at}
+        return {"project": project} if project else {"here": at}
 
     mcp = MCPServer("memctl", instructions=INSTRUCTIONS, log_level="WARNING")
 
@@ -111,26 +111,26 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
         with connect() as client:
             answer = client.search(query, **where(project), limit=limit).value
         found = [_found(each) for each in answer.results]
-        return _listed(found, "memory holds nothing on this")
+        return _listed(found, "memory holds nothing on this", answer.scope)
 
     def find_fix(error: Query, command: str = "", project: Project = None, limit: Limit = 3) -> str:
         """What is known about an error: give its output, and the command that failed. Answers with earlier errors of
         the same kind and what fixed them."""
         with connect() as client:
             answer = client.bugs(error, command=command, **where(project), limit=limit).value
-        return _listed([_bug(each) for each in answer.hits], "no such error is remembered")
+        return _listed([_bug(each) for each in answer.hits], "no such error is remembered", answer.scope)
 
     def timeline(project: Project = None, limit: Limit = 10) -> str:
         """What was worked on lately in this project, newest first: each task with its outcome."""
         with connect() as client:
             page = client.page("episodes", EpisodeItem, **where(project), limit=limit).value
-        return _listed([_episode(each) for each in page.items], "nothing is remembered of this project")
+        return _listed([_episode(each) for each in page.items], "nothing is remembered of this project", page.scope)
 
     def knowledge(project: Project = None, limit: Limit = 10) -> str:
         """What is known for certain about this project and this user: stated by them, or proved by a run."""
         with connect() as client:
             page = client.page("knowledge", KnowledgeItem, **where(project), limit=limit).value
-        return _listed([_claim(each) for each in page.items], "nothing is known for certain yet")
+        return _listed([_claim(each) for each in page.items], "nothing is known for certain yet", page.scope)
 
     def get(id: Id) -> str:
         """Everything about one thing that another tool named by its id, with the words it rests on."""
@@ -162,7 +162,7 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
         wrong, and how sure that is."""
         with connect() as client:
             found = client.guidance(task, **where(project)).value
-        return _advice(found) if found.guidance.sources else "no like task is remembered"
+        return _listed([_advice(found)] if found.guidance.sources else [], "no like task is remembered", found.scope)
 
     def strategies(
         project: Project = None,
@@ -175,7 +175,7 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
         rules that are enforced. Ask before you run its commands or write code in it."""
         with connect() as client:
             page = client.page("strategies", StrategyItem, **where(project), domain=domain, limit=limit).value
-        return _listed([_strategy(each) for each in page.items], "no strategy is learnt here yet")
+        return _listed([_strategy(each) for each in page.items], "no strategy is learnt here yet", page.scope)
 
     def archival_memory_search(query: Query, project: Project = None, limit: Limit = 5) -> str:
         """Search what was distilled and noted: knowledge, insights, errors and fixes, tasks; not the talk itself."""
@@ -189,15 +189,13 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
         """The sections of core memory: what is always to be known of this user and of yourself."""
         with connect() as client:
             sections = client.listing("/v1/core", CoreSectionItem, **where(None)).value.items
-        if not at:  # nobody says which project this is: what agents wrote in one is none of its business
-            sections = [each for each in sections if not each.location]
         return _listed([_section(each) for each in sections], "core memory is empty")
 
     def searched(query: str, project: str | None, limit: int, wanted: Callable[[str], bool]) -> str:
         with connect() as client:
             answer = client.search(query, **where(project), limit=MOST_LOOKED_AT).value
         found = [_found(each) for each in answer.results if wanted(each.kind)]
-        return _listed(found[:limit], "memory holds nothing on this")
+        return _listed(found[:limit], "memory holds nothing on this", answer.scope)
 
     for tool in (search, find_fix, timeline, knowledge, get, explain, context, guidance, strategies,
                  core_memory, archival_memory_search, conversation_search):  # fmt: skip
@@ -312,8 +310,8 @@ def serve_http(settings: Settings, port: int) -> None:
     """Serve over streamable HTTP on a port of loopback, at `/mcp`, until SIGTERM or SIGINT.
 
     Who asks needs the API's token or a key, is refused as the API refuses (`memctl.api.server.auth`), and may through
-    these tools what it may there. Where nobody names a project, memory of all of them is searched: one server answers
-    sessions in many places. Raises: NotRunning.
+    these tools what it may there. One server answers sessions in many places and knows none of them: where nobody names
+    a project, only what holds in every project is given. Raises: NotRunning.
     """
     import uvicorn
 
@@ -339,7 +337,7 @@ _BEARER: ContextVar[str] = ContextVar("bearer of the request at hand")
 
 
 def _remembering_bearer(app: ASGIApp) -> ASGIApp:
-    async def remembering(scope: Scope, receive: Receive, send: Send) -> None:
+    async def remembering(scope: asgi.Scope, receive: Receive, send: Send) -> None:
         header = dict(scope.get("headers", ())).get(b"authorization", b"")
         _BEARER.set(header.partition(b" ")[2].strip().decode("latin-1"))
         await app(scope, receive, send)
@@ -416,8 +414,15 @@ def _shortened_fields(value: Json, text: int, items: int) -> dict[str, Json]:
     return fields if len(value) <= most else {**fields, "…": f"and {len(value) - most:,} more"}
 
 
-def _listed(items: list[str], otherwise: str) -> str:
-    return "\n".join(items) or otherwise
+NOT_KNOWN = (
+    "Memory does not know this directory: only what holds in every project is given. It is known once a session in it"
+    " is recorded (hooks of `memctl install`, or `memctl ingest`). Name another project with `project`, or '*' for all."
+)
+
+
+def _listed(items: list[str], otherwise: str, scope: Scope | None = None) -> str:
+    found = "\n".join(items) or otherwise
+    return f"{found}\n{NOT_KNOWN}" if scope is not None and scope.chosen == "unknown" else found
 
 
 def _found(found: Found) -> str:

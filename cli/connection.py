@@ -10,6 +10,7 @@ import click
 
 from memctl.cli.output import notice
 from memctl.domain.support.errors import MemctlError
+from memctl.infra.hooks.speaker import in_agents_shell
 
 if TYPE_CHECKING:
     from memctl.api.client import Client, NotYet
@@ -81,10 +82,12 @@ def running() -> Client:
 
 
 class Placed(TypedDict):
-    """What the API is asked about: a project as the user names it, and the working directory."""
+    """What the API is asked about: a project as the user names it, and the working directory; all, for a person in one
+    that memory does not know."""
 
     project: str | None
     here: str | None
+    anywhere: bool
 
 
 def placed(project: str | None) -> Placed:
@@ -95,4 +98,4 @@ def placed(project: str | None) -> Placed:
         here = os.getcwd()
     except FileNotFoundError:  # the working directory was deleted under us
         here = None
-    return {"project": project, "here": here}
+    return {"project": project, "here": here, "anywhere": not in_agents_shell()}

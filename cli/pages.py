@@ -120,5 +120,7 @@ def print_scope(scope: Scope | None) -> None:
         return
     if scope.chosen == "here":
         notice(f"project {scope.project} (--project '*' for all)")
+    elif scope.chosen == "unknown":
+        notice("memory does not know this directory: what holds everywhere (--project '*' for all)")
     elif scope.chosen == "everywhere":
         notice("all projects (memory knows none here)")

@@ -26,6 +26,7 @@ class Saying(msgspec.Struct, frozen=True):
     rule: str = ""
     stream: str = ""
     proved: bool = False
+    member: str = ""
 
     @property
     def trust(self) -> int:
@@ -49,6 +50,8 @@ class Insight(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     subject: str = ""
     said_by: Provenance = Provenance.TOOL
+    member: str = ""
+    """Of the team, who said it."""
     proved: bool = False
     confidence: float = 0.0
     sayings: int = 0
@@ -96,6 +99,8 @@ def _files(kept: tuple[Seen, ...], fact: InsightFound) -> tuple[Seen, ...]:
 def insights(row: Insight | None, item: InsightFound | Recorded[MemoryNoted]) -> Insight | None:
     """Claims read out of words, or noted (L1): the same claim merges and strengthens."""
     fact = _found(item)
+    if not (fact.everywhere or fact.location or isinstance(item, Recorded)):
+        return row  # said nobody knows where, it holds nowhere
     at = int(fact.occurred_at)
     saying = Saying(
         at=at,
@@ -108,6 +113,7 @@ def insights(row: Insight | None, item: InsightFound | Recorded[MemoryNoted]) ->
         rule=clipped(fact.rule, 60),
         stream=clipped(fact.stream, 160),
         proved=fact.proved,
+        member=clipped(fact.member, 60),
     )
     row = row or Insight(
         id=_key(fact),
@@ -137,6 +143,7 @@ def insights(row: Insight | None, item: InsightFound | Recorded[MemoryNoted]) ->
         subject=best.subject,
         said_by=best.said_by,
         proved=best.proved,
+        member=best.member,
         confidence=strengthened(strongest, len(sources)),
         sayings=row.sayings + 1,
         first_seen=min(row.first_seen, at),

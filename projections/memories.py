@@ -19,25 +19,17 @@ from memctl.domain.language.typed import is_typed
 from memctl.domain.support.bounded import clipped, names, one_line
 from memctl.domain.support.provenance import MAY, Provenance, words_of
 from memctl.projections.bug_patterns import BugPattern
-from memctl.projections.code_rules import CodeRule
 from memctl.projections.commits import Commit
-from memctl.projections.entities import Entity
 from memctl.projections.kernel import Changed, projection
 from memctl.projections.memories_learnt import (
-    of_code_rule,
     of_commit,
-    of_entity,
     of_project,
     of_reflection,
-    of_relation,
-    of_sentiment,
     of_strategy,
 )
-from memctl.projections.memory_rows import Memory, Source, context, listed, memory_of, paths, places
+from memctl.projections.memory_rows import NOWHERE, Memory, Source, context, listed, memory_of, paths, places
 from memctl.projections.project_digests import ProjectDigest
 from memctl.projections.reflections import Reflection
-from memctl.projections.relations import Relation
-from memctl.projections.sentiment import Sentiment
 from memctl.projections.strategies import Strategy
 from memctl.projections.verified_knowledge import VerifiedClaim, VerifiedKnowledge
 
@@ -47,11 +39,7 @@ Input = (
     | SectionWritten
     | Changed[BugPattern]
     | Changed[VerifiedKnowledge]
-    | Changed[CodeRule]
     | Changed[Strategy]
-    | Changed[Entity]
-    | Changed[Relation]
-    | Changed[Sentiment]
     | Changed[ProjectDigest]
     | Changed[Reflection]
     | Changed[Commit]
@@ -60,11 +48,7 @@ Input = (
 KINDS: dict[type[Any], MemoryKind] = {
     BugPattern: "bug_pattern",
     VerifiedKnowledge: "knowledge",
-    CodeRule: "code_rule",
     Strategy: "strategy",
-    Entity: "entity",
-    Relation: "relation",
-    Sentiment: "sentiment",
     ProjectDigest: "project",
     Reflection: "reflection",
     Commit: "commit",
@@ -117,16 +101,8 @@ def _made(item: Input) -> Memory | None:
             return _of_bug_pattern(pattern)
         case Changed(row=VerifiedKnowledge() as knowledge):
             return _of_knowledge(knowledge)
-        case Changed(row=CodeRule() as rule):
-            return of_code_rule(item.key, rule)
         case Changed(row=Strategy() as strategy):
             return of_strategy(item.key, strategy)
-        case Changed(row=Entity() as entity):
-            return of_entity(item.key, entity)
-        case Changed(row=Relation() as relation):
-            return of_relation(item.key, relation)
-        case Changed(row=Sentiment() as feelings):
-            return of_sentiment(item.key, feelings)
         case Changed(row=ProjectDigest() as digest):
             return of_project(item.key, digest)
         case Changed(row=Reflection() as reflection):
@@ -159,8 +135,8 @@ def of_turn(turn: Turn) -> Memory:
         search_text=search_text(
             clipped(turn.prompt, 1200), _answers(turn, 1200), listed(turn.files), context(turn.location, at)
         ),
-        location=turn.location,
-        locations=places((turn.location,)),
+        location=turn.location or NOWHERE,
+        locations=(turn.location or NOWHERE,),
         sessions=(clipped(turn.stream, 160),),
         importance=rules.turn_importance(turn),
         confidence=1.0,
@@ -227,8 +203,8 @@ def _of_episode(episode: Episode) -> Memory:
             listed(episode.files),
             context(episode.location, at),
         ),
-        location=episode.location,
-        locations=places((episode.location,)),
+        location=episode.location or NOWHERE,
+        locations=(episode.location or NOWHERE,),
         sessions=(clipped(episode.stream, 160),),
         importance=rules.episode_importance(episode),
         confidence=1.0,
@@ -259,7 +235,7 @@ def _of_section(section: SectionWritten) -> Memory:
         gist=f"{section.heading or document}: {key_sentences(section.text, rules.GIST)}",
         lines=(f"{head}:", section.text),
         searched=(head, section.text, listed(section.names)),
-        where=(section.location,),
+        where=(section.location or NOWHERE,),
         first_at=int(section.occurred_at),
         at=int(section.occurred_at),
         importance=rules.DOCUMENT_IMPORTANCE,
@@ -322,7 +298,7 @@ def _of_knowledge(knowledge: VerifiedKnowledge) -> Memory:
     replaced = [c for c in knowledge.claims if c.superseded_by][:5]
     head = standing[0]
     lines = [c.text for c in standing]
-    lines += [f"Before: {c.text} ({_dates(c)}; {words_of(c.said_by, confirmed=c.confirmed)})" for c in replaced]
+    lines += [f"Before: {c.text} ({_dates(c)}; {_whose(c)})" for c in replaced]
     text = clipped("\n".join(dict.fromkeys(lines)), rules.TEXT)
     return Memory(
         id=memory_id("knowledge", knowledge.id),
@@ -346,9 +322,14 @@ def _of_knowledge(knowledge: VerifiedKnowledge) -> Memory:
         source=Source("verified_knowledge", knowledge.id),
         said_by=head.said_by,
         confirmed=head.confirmed,
+        member=head.member,
         evidence=tuple(s for c in (*standing, *replaced) for s in c.evidence)[:8],
         files=paths(dict.fromkeys(f for c in standing for f in c.files)),
     )
+
+
+def _whose(claim: VerifiedClaim) -> str:
+    return words_of(claim.said_by, confirmed=claim.confirmed, member=claim.member)
 
 
 def _dates(claim: VerifiedClaim) -> str:

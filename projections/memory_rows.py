@@ -8,7 +8,16 @@ import msgspec
 
 from memctl.domain.events.facts import Span
 from memctl.domain.knowledge import memory as rules
-from memctl.domain.knowledge.memory import Bucket, MemoryKind, Status, day_of, memory_id, place_of, search_text
+from memctl.domain.knowledge.memory import (
+    Bucket,
+    FormerKind,
+    MemoryKind,
+    Status,
+    day_of,
+    memory_id,
+    place_of,
+    search_text,
+)
 from memctl.domain.support.bounded import clipped, one_line
 from memctl.domain.support.provenance import Provenance
 
@@ -29,7 +38,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     id: str
-    kind: MemoryKind
+    kind: MemoryKind | FormerKind
     bucket: Bucket
     title: str
     gist: str
@@ -48,6 +57,8 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     source: Source
     said_by: Provenance = Provenance.TOOL
     """Whose words it is in; of several the least trusted."""
+    member: str = ""
+    """Of the team, who said it."""
     confirmed: bool = False
     """A person confirmed it."""
     evidence: tuple[Span, ...] = ()
@@ -114,6 +125,10 @@ def memory_of(
         signatures=signatures,
         outcome=outcome,
     )
+
+
+NOWHERE = "?"
+"""The location of what was said nobody knows where: an empty one holds in every project."""
 
 
 def context(location: str, at: int) -> str:

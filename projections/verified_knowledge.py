@@ -6,7 +6,7 @@ import msgspec
 
 from memctl.domain.events.event import derived_of
 from memctl.domain.events.facts import InsightKind, Span
-from memctl.domain.knowledge.graduation import Side, superseded
+from memctl.domain.knowledge.graduation import ClaimSide, superseded
 from memctl.domain.support.bounded import names
 from memctl.domain.support.provenance import Provenance, trust_of
 from memctl.domain.support.structs import carried_over
@@ -27,6 +27,7 @@ class VerifiedClaim(msgspec.Struct, frozen=True, kw_only=True):
     canonical: str
     polarity: int
     said_by: Provenance
+    member: str = ""
     proved: bool
     confidence: float
     warrant: str
@@ -55,6 +56,7 @@ class VerifiedKnowledge(msgspec.Struct, frozen=True, kw_only=True):
     kind: InsightKind
     text: str
     said_by: Provenance
+    member: str = ""
     confirmed: bool
     confidence: float
     first_seen: int
@@ -137,8 +139,8 @@ def _settled(home: tuple[str, str, bool], claims: list[VerifiedClaim]) -> Verifi
     )
 
 
-def _side(claim: VerifiedClaim) -> Side:
-    return Side(
+def _side(claim: VerifiedClaim) -> ClaimSide:
+    return ClaimSide(
         key=claim.id,
         canonical=claim.canonical,
         polarity=claim.polarity,

@@ -301,7 +301,7 @@ def _api() -> Iterator[str]:
             own = common if common <= {each["name"] for each in parameters} else set()
             own = own | {each["name"] for each in parameters if each["in"] == "path"}
             if {"project", "here"} <= {each["name"] for each in parameters}:
-                own = own | {"here"}
+                own = own | {"here", "anywhere"}
             takes = ", ".join(_parameter(each, shared, usual) for each in parameters if each["name"] not in own)
             meaning = " ".join(operation.get("description", "").split()).partition(". ")[0].rstrip(".") + "."
             yield f"- `{route}`: {meaning}{f' Takes {takes}.' if takes else ''}"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import codecs
 import html
 import json
+import quopri
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -23,6 +25,9 @@ def _broken(phrase: str, *before: str) -> str:
     marks = (*before, "", "")[:2] if len(before) > 1 else (*before, *before)
     return parts[0] + "".join(f"\n{mark}{part}" for mark, part in zip(marks, parts[1:], strict=True))
 
+
+ALIKE, LATIN_ALIKE = "\u0430\u0435\u043e\u0440\u0441\u0445\u03bf\u03bd\u03b9\u0397\u03a4", "aeopcxoviHT"
+"""Letters of Cyrillic and Greek, and the Latin ones that they look like."""
 
 FORMS: dict[str, Callable[[str], str]] = {
     "as it is": str,
@@ -54,13 +59,24 @@ FORMS: dict[str, Callable[[str], str]] = {
     "base64 of addresses": lambda phrase: base64.urlsafe_b64encode(f"a {phrase}".encode()).decode().rstrip("="),
     "base64 in lines": lambda phrase: base64.encodebytes(f"{'some words before ' * 4}{phrase}".encode()).decode(),
     "hex": lambda phrase: phrase.encode().hex(),
-    "hex in pairs": lambda phrase: phrase.encode().hex(":").upper(),
-}
-"""Each reads as the phrase to people, or is its base64 or hex."""
-
-NEAR: dict[str, Callable[[str], str]] = {
     "other joints": lambda phrase: phrase.replace(" ", "-"),
     "no joints": lambda phrase: phrase.replace(" ", ""),
+    "a name in code": lambda phrase: "".join(word.capitalize() for word in phrase.split()),
+    "a constant": lambda phrase: "_".join(phrase.upper().split()),
+    "a dotted name": lambda phrase: ".".join(phrase.split()),
+    "letters of Cyrillic": lambda phrase: phrase.translate(str.maketrans(LATIN_ALIKE[:6], ALIKE[:6])),
+    "letters of Greek": lambda phrase: phrase.translate(str.maketrans(LATIN_ALIKE[6:], ALIKE[6:])),
+    "quoted-printable": lambda phrase: phrase[:5] + "=\n" + phrase[5:].replace(" ", "=20"),
+    "quoted-printable of a mail": lambda phrase: quopri.encodestring(f"caf\u00e9 {phrase}".encode()).decode(),
+    "base64 of UTF-16": lambda phrase: base64.b64encode(f"so {phrase} it".encode("utf-16-le")).decode(),
+    "hex of UTF-16": lambda phrase: phrase.encode("utf-16-le").hex(),
+    "in reverse": lambda phrase: phrase[::-1],
+    "ROT13": lambda phrase: codecs.encode(phrase, "rot13"),
+    "hex in pairs": lambda phrase: phrase.encode().hex(":").upper(),
+}
+"""Each reads as the phrase to people, or is its base64, hex, ROT13 or reverse."""
+
+NEAR: dict[str, Callable[[str], str]] = {
     "emphasis": lambda phrase: phrase.replace(" ", "** **"),
     "parts of a string": lambda phrase: phrase[:6] + '" + "' + phrase[6:],
 }
@@ -91,20 +107,26 @@ def undone(text: str) -> Iterator[str]:
         yield text
         yield re.sub(r"\s*\n\s*(?:[+>-]|\d+[:→])?\s*", "", text)
         yield re.sub(r"\s*\n\s*(?:[+>-]|\d+[:→])?\s*", " ", text)
+        yield text.translate(str.maketrans(ALIKE, LATIN_ALIKE))
+        yield text[::-1]
+        yield codecs.encode(text, "rot13")
+        yield quopri.decodestring(text.encode()).decode("utf-8", "replace")
         for run in re.findall(r"[\w+/-]{12,}", re.sub(r"[\r\n]", "", text), re.ASCII):
             plain = run.replace("-", "+").replace("_", "/") + "AAA"  # for the padding
             for start in range(4):
-                yield base64.b64decode(plain[start : start + (len(plain) - start) // 4 * 4]).decode("utf-8", "replace")
+                held = base64.b64decode(plain[start : start + (len(plain) - start) // 4 * 4])
+                yield held.decode("utf-8", "replace")
+                yield held.replace(b"\0", b"").decode("utf-8", "replace")
         for run in re.findall(r"(?:[0-9a-f]{2}[ :]?){6,}", text, re.IGNORECASE):
             pairs = re.sub(r"[ :]", "", run)
             for start in range(2):
                 with_all = pairs[start : start + (len(pairs) - start) // 2 * 2]
-                yield binascii.unhexlify(with_all).decode("utf-8", "replace")
+                yield binascii.unhexlify(with_all).replace(b"\0", b"").decode("utf-8", "replace")
         text = ESCAPE.sub(_meant, text)
         text = html.unescape(unquote_plus(text))
 
 
 def stands_in(phrase: str, text: str) -> bool:
-    """Whether a phrase stands in a text in any of these ways."""
-    said = " ".join(phrase.split()).lower()
-    return any(said in " ".join(each.split()).lower() for each in undone(text))
+    """Whether a phrase stands in a text in any of these ways, its words joined or apart."""
+    said = "".join(phrase.split()).lower()
+    return any(said in re.sub(r"[\s_.-]", "", each).lower() for each in undone(text))

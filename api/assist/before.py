@@ -23,7 +23,7 @@ from memctl.domain.knowledge.memory import day_of, memory_id
 from memctl.domain.session.tools import command_of, directory_of, family_of
 from memctl.domain.support.location import normalise
 from memctl.domain.support.mentions import path_within
-from memctl.domain.support.provenance import Provenance, words_of
+from memctl.domain.support.provenance import Provenance, given_unasked, words_of
 from memctl.projections.known_commands import KnownCommand, Warning, row_id, together, warning
 from memctl.projections.verified_knowledge import VerifiedKnowledge
 
@@ -98,13 +98,20 @@ def _of_file(reader: Reader, path: str, places: Places) -> Iterator[Line]:
         return
     p = models.verified_knowledge
     rows, _ = page(reader, p, "last_seen", [*within(p, places), *equal(p, "status", "verified")], limit=MOST_CLAIMS)
-    found = [keyed for keyed in rows if _names(keyed, path, name)]
+    found = [keyed for keyed in rows if _names(keyed, path, name) and not _of_another(reader, keyed.row)]
     for keyed in found[:MOST_OF_A_FILE]:
         text = f"{day_of(keyed.row.last_seen)[:10]} of this file: {quoted(keyed.row.text, 300)}"
-        said = words_of(keyed.row.said_by, confirmed=keyed.row.confirmed)
+        said = reader.whose(keyed.row)
         yield line(
             text, memory_id("knowledge", keyed.key), keyed.row.confidence, origin=said, settled=keyed.row.confirmed
         )
+
+
+def _of_another(reader: Reader, row: VerifiedKnowledge) -> bool:
+    """Whether it is another member's word, which no person confirmed."""
+    return row.said_by is Provenance.MEMBER and not given_unasked(
+        row.said_by, confirmed=row.confirmed, member=row.member, asking=reader.member
+    )
 
 
 def _names(keyed: Keyed[VerifiedKnowledge], path: str, name: str) -> bool:

@@ -36,7 +36,6 @@ from memctl.projections.working_memory import RecentError
 _LEARNT = {
     "knowledge": "this is held to be true",
     "strategy": "this was learnt",
-    "code_rule": "this is how code is written here",
     "reflection": "this was concluded",
     "document": "this was written down",
     "commit": "a commit says why",

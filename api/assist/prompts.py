@@ -79,7 +79,8 @@ def for_prompt(
     sure = {each.id: each for each in found if each.id not in said and each.class_ != "none"}
     if sure and not asks_by_itself(prompt):
         sure = _about(reader, in_play, sure)
-    lessons = [each for each in sure.values() if each.kind not in ("turn", "episode", "commit") and _volunteered(each)]
+    lessons = [each for each in sure.values()
+               if each.kind not in ("turn", "episode", "commit") and _volunteered(reader, each)]  # fmt: skip
     lines = [
         line(
             f"{each.occurred_at:%Y-%m-%d} {quoted(each.passage, PASSAGE)}", each.id, each.score, each.class_,
@@ -153,11 +154,13 @@ def bears(class_: str, anchors: int, few: float, at_hand: Collection[str], descr
     return bool(anchors or at_hand or described)
 
 
-def _volunteered(each: Found) -> bool:
+def _volunteered(reader: Reader, each: Found) -> bool:
     """Whether a lesson may be given unasked: no document that asks for an action, and no agent's claim that nobody
-    confirmed."""
+    confirmed. What a member of a team said is given to that member alone."""
     if each.kind == "document":
         return not acts(each.text)
+    if each.said_by == Provenance.MEMBER and not each.confirmed:
+        return bool(each.member) and each.member == reader.member
     return each.kind == "knowledge" or not each.said_by or MAY[Provenance(each.said_by)].unasked != "never"
 
 

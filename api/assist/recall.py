@@ -29,7 +29,7 @@ from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK
 from memctl.domain.events.recalls import MOST_PASSED_OVER, PassedOver, PassedOverFor, RecalledMemory, quoted
 from memctl.domain.knowledge.acting import commands_somebody
 from memctl.domain.knowledge.memory import day_of, memory_id
-from memctl.domain.support.provenance import MAY, Provenance, words_of
+from memctl.domain.support.provenance import Provenance, given_unasked, words_of
 from memctl.domain.support.text import estimate_tokens, tokens
 from memctl.projections.known_commands import warning
 from memctl.projections.working_memory import WorkingMemory
@@ -124,7 +124,7 @@ def _always(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
             f"{day_of(each.last_at)[:10]} {quoted(each.text, TEXT)}",
             each.id,
             class_="pinned",
-            origin=words_of(each.said_by, confirmed=each.confirmed),
+            origin=reader.whose(each),
             settled=True,
         )
         for each in wanted
@@ -140,7 +140,7 @@ def _known(reader: Reader, places: Places) -> list[Line]:
     kept = []
     for row in known:
         said = frozenset(tokens(row.text))
-        if row.id in sources or not given_at_start(row) or any(_says_no_more(said, each) for each in words):
+        if row.id in sources or not given_at_start(reader, row) or any(_says_no_more(said, each) for each in words):
             continue
         words.append(said)
         kept.append(row)
@@ -156,10 +156,10 @@ def _by_people(sections: Sequence[CoreSectionItem]) -> list[CoreSectionItem]:
     return [each for each in sections if each.confirmed]
 
 
-def given_at_start(row: KnowledgeItem) -> bool:
-    """Whether what is held true is given at a start: what the user said, or a person confirmed. What the work shows
+def given_at_start(reader: Reader, row: KnowledgeItem) -> bool:
+    """Whether what is held true is given at a start: what whoever asks said, or a person confirmed. What the work shows
     (which language, which linter, how commits are worded) the agent reads in the project itself."""
-    return row.confirmed or MAY[Provenance(row.said_by)].as_users
+    return given_unasked(Provenance(row.said_by), confirmed=row.confirmed, member=row.member, asking=reader.member)
 
 
 def _says_no_more(words: frozenset[str], other: frozenset[str]) -> bool:

@@ -145,7 +145,7 @@ class Keyring:
         key = self._key(token)
         if key is None or not key.holds(datetime.now(UTC)):
             return None
-        return Caller(f"key {key.id}", frozenset(key.scopes), key.projects)
+        return Caller(f"key {key.id}", frozenset(key.scopes), key.projects, key.name)
 
     def _key(self, token: str) -> Key | None:
         with self._lock:

@@ -10,8 +10,9 @@ from memctl.api.http import openapi
 from memctl.api.http.answers import Answers, now
 from memctl.api.http.parameters import Flag, Iso, Number, micros
 from memctl.api.reading.advice import Kind
-from memctl.api.reading.places import places_of
+from memctl.api.reading.places import Places, places_of
 from memctl.api.reading.questions import LONGEST_PLACE
+from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import BugAnswer, SearchAnswer
 from memctl.api.search import asked
 from memctl.api.search.engine import MOST_RESULTS, Engine
@@ -27,6 +28,11 @@ LONGEST_PROMPT = 50_000
 class _Placed(BaseModel):
     project: str | None = Field(default=None, max_length=LONGEST_PLACE)
     here: str | None = Field(default=None, max_length=LONGEST_PLACE)
+    anywhere: Flag = False
+
+    def places(self, reader: Reader) -> Places:
+        """The projects that are asked about."""
+        return places_of(reader, self.project, self.here, anywhere=self.anywhere)
 
 
 class ErrorText(_Placed):
@@ -70,7 +76,7 @@ def routes(answers: Answers, engine: Engine) -> APIRouter:
         return answers.fresh(
             request,
             lambda reader: asked.search(
-                reader, engine, places_of(reader, body.project, body.here), now(), q=body.q, limit=body.limit,
+                reader, engine, body.places(reader), now(), q=body.q, limit=body.limit,
                 profile=body.profile, explain=body.explain, kind=body.kinds, since=micros(body.since),
                 before=micros(body.before),
             ),
@@ -82,7 +88,7 @@ def routes(answers: Answers, engine: Engine) -> APIRouter:
         return answers.fresh(
             request,
             lambda reader: asked.bugs(
-                reader, engine, places_of(reader, body.project, body.here), q=body.text, command=body.command,
+                reader, engine, body.places(reader), q=body.text, command=body.command,
                 limit=body.limit,
             ),
         )  # fmt: skip
@@ -94,7 +100,7 @@ def routes(answers: Answers, engine: Engine) -> APIRouter:
         return answers.fresh(
             request,
             lambda reader: guidance.answer(
-                reader, engine, body.kind, body.text, places_of(reader, body.project, body.here), now(),
+                reader, engine, body.kind, body.text, body.places(reader), now(),
                 session=body.session, limit=body.limit,
             ),
         )  # fmt: skip

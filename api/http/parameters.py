@@ -76,6 +76,7 @@ Project = Annotated[
         examples=["checkout", "*"],
     ),
 ]
+Anywhere = Annotated[bool, Query(description="Ask all projects where memory knows none at `here`.")]
 Here = Annotated[
     str | None,
     Query(

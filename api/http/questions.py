@@ -13,26 +13,28 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from memctl.api.http import openapi
 from memctl.api.http.answers import Answers, now
-from memctl.api.http.parameters import IN_DIGITS, WITHOUT_NUL, Here, Moment, Project
+from memctl.api.http.parameters import IN_DIGITS, WITHOUT_NUL, Anywhere, Here, Moment, Project
 from memctl.api.reading.places import Places, places_of, project_asked
 from memctl.api.reading.questions import Question, questions
 from memctl.api.reading.reader import Reader
 from memctl.domain.events.event import Micros
 from memctl.domain.projects import identity
 
-Given = Mapping[type, Callable[[Reader, str | None, str | None], Any]]
-"""What a parameter of a type is given, for the project that is named and the directory of the caller."""
+Given = Mapping[type, Callable[[Reader, str | None, str | None, bool], Any]]
+"""What a parameter of a type is given, for the project that is named, the directory of the caller, and whether all are
+meant where that is not known."""
 
 _PLACES: Given = {
-    Reader: lambda reader, project, here: reader,
-    Places: places_of,
-    identity.Project: project_asked,
-    datetime: lambda reader, project, here: now(),
+    Reader: lambda reader, project, here, anywhere: reader,
+    Places: lambda reader, project, here, anywhere: places_of(reader, project, here, anywhere=anywhere),
+    identity.Project: lambda reader, project, here, anywhere: project_asked(reader, project, here),
+    datetime: lambda reader, project, here, anywhere: now(),
 }
 _OF_A_PLACE = (Places, identity.Project)
 _REQUEST = Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)
 _PROJECT = Parameter("project", Parameter.KEYWORD_ONLY, default=None, annotation=Project)
 _HERE = Parameter("here", Parameter.KEYWORD_ONLY, default=None, annotation=Here)
+_ANYWHERE = Parameter("anywhere", Parameter.KEYWORD_ONLY, default=False, annotation=Anywhere)
 
 
 def routes(answers: Answers, given: Mapping[type, Any]) -> APIRouter:
@@ -47,8 +49,8 @@ def routes(answers: Answers, given: Mapping[type, Any]) -> APIRouter:
     return router
 
 
-def _always(value: Any) -> Callable[[Reader, str | None, str | None], Any]:
-    return lambda reader, project, here: value
+def _always(value: Any) -> Callable[[Reader, str | None, str | None, bool], Any]:
+    return lambda reader, project, here, anywhere: value
 
 
 def _endpoint(question: Question, answers: Answers, known: Given) -> Callable[..., Response]:
@@ -57,16 +59,16 @@ def _endpoint(question: Question, answers: Answers, known: Given) -> Callable[..
     placed = any(each.annotation in _OF_A_PLACE for each in parameters if each.name in given)
 
     def endpoint(request: Request, **asked: Any) -> Response:
-        project, here = asked.pop("project", None), asked.pop("here", None)
+        project, here, anywhere = asked.pop("project", None), asked.pop("here", None), asked.pop("anywhere", False)
 
         def ask(reader: Reader) -> Any:
-            found = {name: value(reader, project, here) for name, value in given.items()}
+            found = {name: value(reader, project, here, anywhere) for name, value in given.items()}
             return question.ask(found.pop(parameters[0].name), **found, **asked)
 
         return (answers.fresh if question.live else answers.found)(request, ask)
 
     asked = [_of_request(each, f"{{{each.name}" in question.path) for each in parameters if each.name not in given]
-    endpoint.__signature__ = Signature([_REQUEST, *([_PROJECT, _HERE] if placed else ()), *asked])  # type: ignore[attr-defined]
+    endpoint.__signature__ = Signature([_REQUEST, *([_PROJECT, _HERE, _ANYWHERE] if placed else ()), *asked])  # type: ignore[attr-defined]
     return endpoint
 
 

@@ -77,6 +77,7 @@ def bugs(
     return BugAnswer(
         errors=[RecognisedError(e.signature, list(e.error_types), e.template, e.message) for e in errors],
         hits=_hits(reader, found),
+        scope=places.scope,
     )
 
 
@@ -92,7 +93,7 @@ def known(reader: Reader, places: Places, *, limit: int = 5) -> BugAnswer:
     ).fetchall()
     patterns = _patterns(reader, [row[0] for row in found])
     ranked = [Likeness(patterns[row[0]], Match(1.0, ())) for row in found if row[0] in patterns]
-    return BugAnswer(errors=[], hits=_hits(reader, ranked))
+    return BugAnswer(errors=[], hits=_hits(reader, ranked), scope=places.scope)
 
 
 def of_signature(reader: Reader, signature: str) -> BugHit | None:

@@ -74,13 +74,13 @@ def _claim(reader: Reader, kind: str, id: str, claim: str) -> Explanation:
     active = verified is not None and one(reader, models.memories, memory) is not None
     levels = [
         _active(memory, active=active, verified=verified),
-        _verified(home, known, verified),
+        _verified(reader, home, known, verified),
         _candidate(candidate),
         _insight(insight),
     ]
     sayings = [saying for saying in insight.evidence if saying.span is not None]
     events = events_of(reader, [saying.span for saying in sayings if saying.span is not None])
-    found = [(evidence_of([s.span], events)[0], words_of(s.said_by), s.rule) for s in sayings if s.span is not None]
+    found = [(evidence_of([s.span], events)[0], reader.whose(s), s.rule) for s in sayings if s.span is not None]
     quoted = _in_place(found, events)
     levels.append(_events(quoted, insight))
     reached = next((level.level for level in levels if level.reached), 0)
@@ -95,7 +95,7 @@ def _claim(reader: Reader, kind: str, id: str, claim: str) -> Explanation:
         levels=levels,
         evidence=quoted,
         missing=list(candidate.missing) if candidate is not None else [],
-        conflicts=_conflicts(known, claim),
+        conflicts=_conflicts(reader, known, claim),
         stale=[path for path in files if changed.get(path, 0) > insight.last_seen],
     )
 
@@ -107,10 +107,10 @@ def _active(memory: str, *, active: bool, verified: VerifiedClaim | None) -> Lev
     return Level(level=4, name="active memory", reached=active, why=why, id=memory if active else "")
 
 
-def _verified(home: str, known: VerifiedKnowledge | None, verified: VerifiedClaim | None) -> Level:
+def _verified(reader: Reader, home: str, known: VerifiedKnowledge | None, verified: VerifiedClaim | None) -> Level:
     if known is None or verified is None:
         return Level(level=3, name="verified", reached=False, why="it is not verified")
-    said = words_of(verified.said_by, confirmed=verified.confirmed)
+    said = reader.whose(verified)
     why = said if MAY[verified.said_by].as_users else f"{verified.warrant}; {said}"
     if verified.superseded_by:
         why += "; a later or more trusted claim stands in its place"
@@ -150,7 +150,7 @@ def _events(quoted: Sequence[Quoted], insight: Insight) -> Level:
     return Level(level=0, name="events", reached=True, why=why)
 
 
-def _conflicts(known: VerifiedKnowledge | None, claim: str) -> list[Rival]:
+def _conflicts(reader: Reader, known: VerifiedKnowledge | None, claim: str) -> list[Rival]:
     """The other sides, each with its dates and trust, and which stands."""
     if known is None or known.status != "conflicted":
         return []
@@ -163,7 +163,7 @@ def _conflicts(known: VerifiedKnowledge | None, claim: str) -> list[Rival]:
             id=c.id,
             text=c.text,
             stands=not c.superseded_by,
-            trust=words_of(c.said_by, confirmed=c.confirmed),
+            trust=reader.whose(c),
             valid_from=iso(moment(c.valid_from)),
             valid_until=iso(moment(c.valid_until)) if c.valid_until is not None else None,
         )
@@ -183,8 +183,6 @@ def _record(reader: Reader, kind: str, id: str, item: Mapping[str, Json]) -> Exp
         f"{_times(len(quoted), 'place')} in the log" if quoted else "no place in the log is kept for the whole of it"
     )
     text = next((str(item[name]) for name in _TEXTS if item.get(name)), "")
-    if kind == "rule":
-        text = f"{item['before']} → {item['after']}"
     return Explanation(
         id=id,
         kind=kind,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.provenance import spoken_through
 from memctl.infra.api_keys import SCOPES
 
 
@@ -14,6 +15,13 @@ class Caller(msgspec.Struct, frozen=True):
     name: str
     scopes: frozenset[str]
     projects: tuple[str, ...] | None
+
+    member: str = ""
+    """The member of the team whose key it is: the key's name."""
+
+    def speaks(self, actor: str) -> str:
+        """The actor of what the caller has recorded: the user is the owner, and nobody who comes with a key."""
+        return spoken_through(actor, self.member) if self.member else actor
 
 
 OWNER = Caller("owner", frozenset((*SCOPES, "owner")), None)

@@ -16,7 +16,7 @@ from memctl.api.reading.views import Evidence, Json, Origin, shown
 from memctl.domain.events.event import Event
 from memctl.domain.events.event_order import preferred
 from memctl.domain.events.facts import Span, quote_hash
-from memctl.domain.support.provenance import Provenance, words_of
+from memctl.domain.support.provenance import Provenance
 from memctl.infra.log.read import read_versions
 
 T = TypeVar("T")
@@ -73,8 +73,8 @@ def quoted_rows(reader: Reader, rows: Sequence[Keyed[Any]]) -> list[dict[str, Js
         item = {"id": keyed.key, **shown(keyed.row), "evidence": msgspec.to_builtins(evidence)}
         if hasattr(keyed.row, "location"):
             item["project"] = projects_of(reader).name_of(keyed.row.location)
-        if isinstance(said_by := getattr(keyed.row, "said_by", None), Provenance):
-            item["origin"] = words_of(said_by, confirmed=getattr(keyed.row, "confirmed", False))
+        if isinstance(getattr(keyed.row, "said_by", None), Provenance):
+            item["origin"] = reader.whose(keyed.row)
         found.append(item)
     return found
 

@@ -26,7 +26,7 @@ class Places(msgspec.Struct, frozen=True):
     and clones among them (of several, where several are called so)."""
 
     project: str | None
-    chosen: Literal["asked", "here", "everywhere"]
+    chosen: Literal["asked", "here", "unknown", "everywhere"]
     locations: tuple[str, ...] | None
 
     @property
@@ -82,10 +82,11 @@ def locations_of_row(row: Any) -> set[str] | None:
     return {at for at in (getattr(row, "location", ""), *seen) if at}
 
 
-def places_of(reader: Reader, project: str | None, here: str | None = None) -> Places:
+def places_of(reader: Reader, project: str | None, here: str | None = None, *, anywhere: bool = False) -> Places:
     """What `project` means: a project's name in any case, its id or remote, a path in it, or `*` for all.
 
-    Without it, the project that the directory `here` lies in, or everything where memory knows none there.
+    Without it, the project that the directory `here` lies in. Where memory knows none there (also of an empty path),
+    only what holds everywhere; or everything, with `anywhere` and where nobody says where they are.
     Raises: UnknownProject, with names that are near.
     """
     if project == EVERYWHERE:
@@ -101,6 +102,8 @@ def places_of(reader: Reader, project: str | None, here: str | None = None) -> P
         return Places(holding.name, "here", holding.locations)
     if here and waiting_at(reader, here):
         return Places(None, "here", ())
+    if here is not None and not anywhere:
+        return Places(None, "unknown", ())
     return Places(None, "everywhere", _all(reader))
 
 

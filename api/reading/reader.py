@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, TypeVar
 
+import msgspec
 import psycopg
 from psycopg import errors
 
 from memctl.api.reading.caller import OWNER, Caller
 from memctl.api.reading.deadline import QUESTION_S, is_late, work
 from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.provenance import Provenance, member_of, words_of
 from memctl.infra.database import OF_A_GENERATION, Connection, DatabaseUnavailable, connect, outages
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels.generations import Live
@@ -69,6 +71,14 @@ class Reader:
     """Whether the database holds no other space."""
     here: bool = False
     """Whether the caller is on this machine, so that a path of theirs may be looked up."""
+    member: str = ""
+    """The member of the team who asks; empty for the owner."""
+
+    def whose(self, row: msgspec.Struct) -> str:
+        """Whose words a row is in, as the caller is shown it."""
+        member, confirmed = getattr(row, "member", ""), getattr(row, "confirmed", False)
+        said_by: Provenance = getattr(row, "said_by")  # noqa: B009  # rows of several models have it
+        return words_of(said_by, confirmed=confirmed, member=member, asking=self.member)
 
 
 class Readers:
@@ -169,4 +179,5 @@ def reader_of(connection: Connection, space: str, caller: Caller) -> Reader:
     # A space begins with the first event that is kept in it; until then nothing is there to be found.
     then = AS_OF.get()
     live = Live(stage1, stage2) if then is None else then().live
-    return Reader(connection, live, number, space, caller.projects, alone=alone, here=caller == OWNER)
+    member = member_of(caller.speaks("user"))
+    return Reader(connection, live, number, space, caller.projects, alone=alone, here=caller == OWNER, member=member)

@@ -85,6 +85,9 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     outcome: str = ""
     confidence: float = 0.0
     said_by: str = ""
+    member: str = ""
+    """Of the team, who said it."""
+    confirmed: bool = False
     origin: str = ""
     """Whose words it is in, as people are shown it."""
     passage: str = ""
@@ -92,11 +95,11 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """Which projects an answer is about. `project` is None for all; `chosen`: asked, here (where the caller stands),
-    or everywhere (memory knows no project there)."""
+    """Which projects an answer is about. `project` is None for all or none; `chosen`: asked, here (where the caller
+    stands), unknown (memory knows no project there: only what holds everywhere), or everywhere."""
 
     project: str | None
-    chosen: Literal["asked", "here", "everywhere"]
+    chosen: Literal["asked", "here", "unknown", "everywhere"]
     locations: int
 
 
@@ -242,6 +245,7 @@ class BugAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     errors: list[RecognisedError]
     hits: list[BugHit]
+    scope: Scope | None = None
 
 
 def moment(micros: int) -> datetime:

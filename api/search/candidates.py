@@ -41,7 +41,7 @@ CANDIDATES = 50
 WHOLE = 300
 """Points asked of each source where a set is small enough to be looked through whole."""
 
-SETTLED: tuple[MemoryKind, ...] = ("knowledge", "strategy", "code_rule")
+SETTLED: tuple[MemoryKind, ...] = ("knowledge", "strategy")
 """Kinds of which a project has some hundreds at most: what is settled is a candidate whatever else was said."""
 
 LENDERS = 24

@@ -59,7 +59,6 @@ from memctl.domain.retrieval.speaking import sort_of
 from memctl.domain.support.bounded import clipped
 from memctl.domain.support.certainty import Class
 from memctl.domain.support.errors import MemctlError
-from memctl.domain.support.provenance import words_of
 from memctl.domain.support.text import tokens
 from memctl.infra.embedders import Embedders, Recipe
 from memctl.infra.vectors import models as vector_models
@@ -521,13 +520,15 @@ def _results(reader: Reader, asked: Question, ranking: Ranking) -> list[Found]:
                 project=projects_of(reader).name_of(row.location),
                 occurred_at=moment(row.occurred_at),
                 evidence=evidence_of(row.evidence, events),
-                why=_why(each, row, ranking.meant),
+                why=_why(each, row, ranking.meant, reader.whose(row)),
                 source=SourceRow(row.source.projection, row.source.key),
                 status=row.status,
                 outcome=row.outcome,
                 confidence=row.confidence,
                 said_by=row.said_by,
-                origin=words_of(row.said_by, confirmed=row.confirmed),
+                member=row.member,
+                confirmed=row.confirmed,
+                origin=reader.whose(row),
                 passage=shown(row, events, ranking.weight, asked),
                 explain=_explained(each) if asked.explain else msgspec.UNSET,
             )
@@ -601,7 +602,7 @@ def _by_words(reader: Reader, looked_for: Sequence[str], wanted: Wanted) -> dict
     }
 
 
-def _why(scored: Scored, row: Memory, meant: Understood) -> str:
+def _why(scored: Scored, row: Memory, meant: Understood, whose: str) -> str:
     """How it was found and what speaks for it, in a few words."""
     candidate = scored.known.candidate
     how = []
@@ -614,7 +615,7 @@ def _why(scored: Scored, row: Memory, meant: Understood) -> str:
     if meant.period is not None and scored.known.standing.in_period:
         how.append(f"from {meant.period.words}")
     if row.status == "verified" and not scored.known.standing.conflicted:
-        how.append(words_of(row.said_by, confirmed=row.confirmed))
+        how.append(whose)
     elif row.status == "conflicted":
         how.append("contradicted")
     how += _said_of(scored.known.standing)

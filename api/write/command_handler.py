@@ -66,6 +66,9 @@ class CommandHandler:
         if not 1 <= len(key) <= LONGEST_KEY or not key.isprintable():
             raise BadKey
         asked = read_command(cls, body)
+        actor = caller.speaks(asked.by)
+        if caller.member:  # what settles a thing for everybody is not a member's to say
+            asked = msgspec.structs.replace(asked, by="agent")
         if caller.projects is not None:
             self._check_place(asked, caller)
         with self._lock:
@@ -81,11 +84,11 @@ class CommandHandler:
         meant = [getattr(whole, field) for field in cls.refers if getattr(whole, field) != getattr(asked, field)]
         with self._lock:
             try:
-                return self._decided(dedupe_key, whole, meant, caller)
+                return self._decided(dedupe_key, whole, meant, caller, actor)
             except (DatabaseUnavailable, psycopg.Error):
                 # The connection may have been lost long ago. Its key will show whether that append was committed.
                 self._close()
-                return self._decided(dedupe_key, whole, meant, caller)
+                return self._decided(dedupe_key, whole, meant, caller, actor)
 
     def _before(self, key: str, caller: Caller) -> Done | None:
         """What the command of that key became, if it was carried out."""
@@ -162,7 +165,7 @@ class CommandHandler:
                     if id:
                         queries.id_of(reader, kind, id)
 
-    def _decided(self, key: str, asked: Command, meant: Sequence[object], caller: Caller) -> Done:
+    def _decided(self, key: str, asked: Command, meant: Sequence[object], caller: Caller, actor: str) -> Done:
         """`meant` are the ids that names in the command stand for now."""
         intake = self._opened()
         connection, space_id = intake.connection, intake.space_id
@@ -178,7 +181,7 @@ class CommandHandler:
             elif asked.cites:
                 history = _cited(connection, space_id, getattr(asked, asked.cites))
             try:
-                event = _event(asked, key, history)
+                event = _event(asked, key, history, actor)
             except MemctlError:
                 if before is None or not meant:
                     raise
@@ -218,13 +221,13 @@ def _whole(reader: Reader, kind: Kind, id: str, location: str) -> str:
     return queries.id_of(reader, kind, id)
 
 
-def _event(asked: Command, key: str, history: list[Event]) -> NewEvent:
+def _event(asked: Command, key: str, history: list[Event], actor: str) -> NewEvent:
     return NewEvent(
         stream=asked.stream,
         payload=asked.decide(history),
         occurred_at=Micros(time.time_ns() // 1000),
         dedupe_key=key,
-        actor=asked.by,
+        actor=actor,
         location=asked.location,
         session_id=asked.stream.split("/", 2)[2] if asked.stream.startswith("session/") else "",
         sources=tuple(event.delivery_id for event in asked.repeats(history)),  # a version's own id is this log's alone

@@ -171,7 +171,7 @@ class RemoteIngest:
     def take(self, body: bytes, caller: Caller) -> Recorded:
         """Append what a relay sent; what is returned is committed. An event that is refused for good is reported by its
         index; the others are appended. Raises: what `received` raises, and DatabaseUnavailable."""
-        events = received(body)
+        events = [msgspec.structs.replace(each, actor=caller.speaks(each.actor)) for each in received(body)]
         refused: dict[int, str] = {}
         if caller.projects is not None:
             refused, events = self._not_theirs(events, caller), [confined(event) for event in events]

@@ -192,11 +192,6 @@ class ToolUsed(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="tool_us
     files: tuple[str, ...] = ()
     result: str = ""
     """The first 600 characters of what came back."""
-    duration_ms: int | None = None
-    task: str = ""
-    task_type: str = ""
-    head: str = ""
-    """Of a command, its canonical head."""
 
 
 class StackShown(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="stack_shown"):
@@ -269,13 +264,11 @@ class ErrorMet(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="e
 
 
 class TestsRan(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="tests_ran"):
-    """A test runner ran. Counts where its output shows them."""
+    """A test runner ran."""
 
     runner: str
     command: str
     passed: bool
-    count_passed: int | None = None
-    count_failed: int | None = None
     task: str = ""
     elsewhere: bool = False
     """It ran in another place than the session works in."""
@@ -562,7 +555,6 @@ class HypothesisMoved(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="
     said_by: Provenance = Provenance.AGENT
     told: int = 1
     """How often it was spoken of."""
-    stated: bool = False
     task: str = ""
 
 
@@ -609,49 +601,8 @@ class InsightFound(Identified, frozen=True, kw_only=True, omit_defaults=True, ta
     """The session showed the contrary: it speaks against the claim, and makes none."""
     files: tuple[str, ...] = ()
     """Files that it is about."""
-
-
-class CodeReplaced(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="code_replaced"):
-    """A fragment of code gave way to another, in `places` lines of one edit: asserted once for a file of a session.
-
-    Names that both fragments have are written `$1`, `$2`, …, and stand in `variables` (`domain.code.edits`). `asked`
-    marks edits of a turn in which the user corrected the agent.
-    """
-
-    path: str
-    language: str
-    before: str
-    after: str
-    variables: tuple[str, ...] = ()
-    line_before: str = ""
-    line_after: str = ""
-    places: int = 1
-    asked: bool = False
-
-
-class CodeTransformed(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="code_transformed"):
-    """An edit was a transformation (a key of `code_changes.VARIANTS`): asserted once for a file of a session."""
-
-    path: str
-    language: str
-    variant: str
-    before: str
-    after: str
-
-
-class EntityMentioned(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="entity_mentioned"):
-    """A library, service or person that the session had not named before, or not with that version.
-
-    `platform` is where the name is one (npm, go, pypi, …); `how`: import, manifest, install, command or commit; `path`
-    the file that names it, where one does.
-    """
-
-    kind: str
-    platform: str
-    name: str
-    how: str
-    version: str = ""
-    path: str = ""
+    member: str = ""
+    """Of the team, who said it."""
 
 
 class FileTouched(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="file_touched"):
@@ -668,19 +619,6 @@ class SectionWritten(Identified, frozen=True, kw_only=True, omit_defaults=True, 
     heading: str = ""
     text: str = ""
     names: tuple[str, ...] = ()
-
-
-class FilesCommitted(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="files_committed"):
-    """Files that were changed and then committed together: at most 8, most changed first."""
-
-    paths: tuple[str, ...]
-
-
-class MoodShown(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="mood_shown"):
-    """The user's words praised or scolded the agent: `score` from -1 to 1. The evidence is what they said."""
-
-    score: float
-    words: str
 
 
 def _leaves(cls: type[Fact]) -> list[type[Fact]]:

@@ -104,7 +104,7 @@ class RateMemory(Command, frozen=True, kw_only=True):
 
 @command("pin")
 class PinMemory(Command, frozen=True, kw_only=True):
-    """Keep a memory and put it first; with `pinned` false, no longer."""
+    """Keep a memory and put it first, which a person asks; with `pinned` false, no longer."""
 
     records: ClassVar[type[Payload]] = MemoryPinned
     to: ClassVar[str] = "knowledge/{memory}"
@@ -113,6 +113,11 @@ class PinMemory(Command, frozen=True, kw_only=True):
 
     memory: Id
     pinned: bool = True
+
+    def decide(self, history: Sequence[Event]) -> Payload:
+        if self.by != "user":
+            raise BadCommand(why="a person says what every session is given")
+        return super().decide(history)
 
 
 @command("resolve")

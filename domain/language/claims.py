@@ -6,7 +6,6 @@ the one task at hand is no claim. A rule says which words must stand where; noth
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Literal
@@ -15,14 +14,10 @@ import msgspec
 
 from memctl.domain.events.facts import InsightKind
 from memctl.domain.knowledge.graduation import DENIED, ONE_ANSWER
-from memctl.domain.language.claim_rules import RULES, Rule
+from memctl.domain.language.claim_rules import RULES, ClaimRule
 from memctl.domain.language.prompts import words_in
 from memctl.domain.support import patterns
-from memctl.domain.support.literals import mentions
 from memctl.domain.support.text import canonical
-
-PASTED_FROM = 1500
-"""Characters from which a message counts as a pasted document."""
 
 _LONGEST, _SHORTEST = 240, 12
 """Characters of a sentence that claims something: a longer one is a paragraph, a shorter one says too little."""
@@ -75,18 +70,8 @@ _LANGUAGES = {
 }  # fmt: skip
 _LANGUAGE = patterns.compile(r"^(?:answer|reply|respond|speak|talk|write)\b.* in (\w+)$|^(한국어|한글|영어|일본어)로")
 
-_FENCE = patterns.compile(r"^(?:```|~~~).*?^(?:```|~~~)[^\n]*$|^(?:```|~~~).*\Z", patterns.S | patterns.M)
 _QUOTED = patterns.compile(r"\"[^\"]+\"|“[^”]+”|「[^」]+」|«[^»]+»|(?<!\w)'[^'\n]+'(?!\w)|‘[^’\n]+’(?!\w)")
 _SENTENCE_WITHIN = patterns.compile(r"[.!?。]\s+\S")
-_TAG = patterns.compile(r"<(?P<close>/?)(?P<name>[A-Za-z][\w-]*)\b[^<>\n]*>")
-_PASTED_LINE = patterns.compile(
-    r"""^(?:\s*(?:>|\||\$\s|❯|➜|%\s|\#{1,6}\s|at\s+\S+\(|\+{1,3}\s|-{3}|@@|\d+[:→|]\s?|\[\d{2,4}[-:/]|\d{4}-\d\d-\d\d
-        |(?:error|warning|info|debug|fatal|note|hint|usage|traceback|file)\b[\w\s"']*[:(])
-        |\ {4,}\S|\t+\S|\s*[-*•⏺✓✗⎿]\s*\*\*)""",
-    patterns.I | patterns.X,
-)
-_HEADING = patterns.compile(r"\s{0,3}#{1,6}\s\S")
-_BULLET = patterns.compile(r"\s*(?:[-*•]|\d+[.)])\s")
 _HEAD = patterns.compile(
     r"[\s\-*•(\[\"'“‘]*(?:\d+[.)]\s+)?"
     r"(?:(?:(?:아|음|네|응|그리고|그럼|그러면|근데|그런데|그래서|또|또한|참고로|추가로|단|제발|부탁인데)[\s,]+){1,3})?"
@@ -146,12 +131,9 @@ def claims_in(text: str, *, lasting: bool = False) -> list[Claim]:
     """Claims stated in a message, in order, each once; with `lasting` only those that say so in words of their own
     (always, never, from now on), as of what is said against one use of a tool.
 
-    Nothing is read out of pasted documents (from 1,500 characters on, and plans handed over), code, quotations, logs,
-    tagged blocks, questions, or what is tied to the task at hand. Only what a user typed is given to it: an agent's
-    promises are not the user's wishes.
+    Nothing is read out of quotations, questions, or what is tied to the task at hand. Only a user's own word
+    (`typed.own_word`) is given to it, and what is noted: an agent's promises are not the user's wishes.
     """
-    if len(text) >= PASTED_FROM or _is_document(text):
-        return []
     found: list[Claim] = []
     known: set[str] = set()
     for start, end in _sentences(own_prose(text)):
@@ -185,46 +167,6 @@ def says_no_more(text: str, quoted: str) -> bool:
     return all(name.casefold() in given for name in names)
 
 
-_CAUSE = patterns.compile(
-    r"^[\s>*-]*(?P<cause>\**(?:the )?root cause\**(?: (?:is|was))?\**:?\**\s+\S[^\n]{30,400})",
-    patterns.I | patterns.M,
-)
-_CAUSE_HINTS = ("oot cause", "OOT CAUSE")
-_NAMED = patterns.compile(r"`(?!v?\d+[.\d]*)[^`\n]+`|\b(?!v?\d)\w+[._/]\w+|\b[a-z]+[A-Z]\w+|\b[A-Z]{3,}\b")
-_GUESS = patterns.compile(
-    r"\b(?:might|may|maybe|perhaps|probably|possibly|likely|could be|seems?|appears?|unclear|not sure)\b",
-    patterns.I,
-)
-_MENDED = patterns.compile(
-    r"\b(?:fixed|patched|resolved|pushed|reverted|corrected|i(?:'ve| have)? (?:changed|updated|added|removed|replaced)|"
-    r"the fix (?:is|was)|now (?:works|passes|pass))\b",
-    patterns.I,
-)
-"""A cause that the same answer did away with is over."""
-
-_FIRST_SENTENCE = patterns.compile(r"[^\n]{30,}?[.!](?=\s|$)")
-
-
-def causes_in(text: str) -> list[Claim]:
-    """Causes that an agent states outright, with a name of something in them: no guesses, no tables."""
-    if not mentions(text, _CAUSE_HINTS):
-        return []
-    found = []
-    for match in _CAUSE.finditer(text):
-        start = match.start("cause")
-        sentence = _FIRST_SENTENCE.match(text, start, match.end())
-        end = sentence.end() if sentence else match.end()
-        quoted = text[start:end].rstrip()
-        if quoted.endswith(":") or len(quoted) > 400 or not _NAMED.search(quoted) or _GUESS.search(quoted):
-            continue
-        if _MENDED.search(text):
-            continue
-        said = canonical(quoted)
-        words = " ".join(quoted.replace("**", "").split())
-        found.append(Claim("fact", words, said, said, 0.6, 0, "cause", False, start, start + len(quoted)))
-    return found[:2]
-
-
 _DENIES = patterns.compile(r"(?:please\s+)?(?:never|don'?t|do\s+not|avoid|stop)\s+(?:ever\s+)?|절대로?\s+", patterns.I)
 
 
@@ -256,14 +198,6 @@ def stated(text: str, kind: InsightKind | Literal[""] = "") -> Claim:
     )
 
 
-def _is_document(text: str) -> bool:
-    """A plan, a spec, a report: headings or many bullets. People do not state who they are in those."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    headings = sum(_HEADING.match(line) is not None for line in lines) if "#" in text else 0
-    bullets = sum(_BULLET.match(line) is not None for line in lines) if len(lines) > 5 else 0
-    return headings >= 2 or bullets >= 6 or text.lstrip()[:40].lower().startswith("implement the following plan")
-
-
 def _points_away(what: str) -> bool:
     """Whether something is claimed of what only the surroundings name: a pronoun among the first three words."""
     at = 0
@@ -278,52 +212,20 @@ def _points_away(what: str) -> bool:
 
 
 def own_prose(text: str) -> str:
-    """The text with all that is not the speaker's own prose turned into blanks, offsets kept."""
-
-    def blank(match: patterns.Match[str]) -> str:
-        return _blank(match[0])
-
-    if "```" in text or "~~~" in text:
-        text = _FENCE.sub(blank, text)
-    text = _without_tagged(text)
-    # A line that is in quotes, and sentences that are, are somebody else's; a word in quotes belongs to its sentence.
-    text = _QUOTED.sub(lambda quote: blank(quote) if _is_quotation(quote) else quote[0], text)
-    lines = text.split("\n")
-    return "\n".join(" " * len(line) if _PASTED_LINE.match(line) else line for line in lines)
+    """The text with blanks for what it quotes: a line that is in quotes, and sentences that are, are somebody else's; a
+    word in quotes belongs to its sentence."""
+    return _QUOTED.sub(lambda quote: " " * len(quote[0]) if _is_quotation(quote) else quote[0], text)
 
 
-def _blank(text: str) -> str:
-    """As many blanks, line breaks kept."""
-    return "\n".join(" " * len(line) for line in text.split("\n"))
-
-
-def _without_tagged(text: str) -> str:
-    """The text with blanks for what stands between a tag and the next that closes it."""
-    if "</" not in text:
-        return text
-    closing: dict[str, list[int]] = {}
-    opening: list[patterns.Match[str]] = []
-    for tag in _TAG.finditer(text):
-        if tag["close"]:
-            closing.setdefault(tag["name"], []).append(tag.end())
-        else:
-            opening.append(tag)
-    pieces: list[str] = []
-    end = 0
-    for tag in opening:
-        ends = closing.get(tag["name"], [])
-        at = bisect_left(ends, tag.end())
-        if tag.start() >= end and at < len(ends):
-            pieces += text[end : tag.start()], _blank(text[tag.start() : ends[at]])
-            end = ends[at]
-    return "".join([*pieces, text[end:]])
+_NAMED_BY = 4
+"""Words in quotes that name something; more are a sentence, which somebody else said."""
 
 
 def _is_quotation(quote: patterns.Match[str]) -> bool:
     whole = quote.string
     before, after = whole[: quote.start()].rpartition("\n")[2], whole[quote.end() :].partition("\n")[0]
     alone = not before.strip(" \t-*•>(") and not after.strip(" \t.,!)")
-    return alone or _SENTENCE_WITHIN.search(quote[0]) is not None
+    return alone or len(quote[0].split()) > _NAMED_BY or _SENTENCE_WITHIN.search(quote[0]) is not None
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
@@ -394,7 +296,7 @@ def _claim(sentence: str, start: int, lasting: bool) -> Claim | None:
     return None
 
 
-def _made(rule: Rule, sentence: str, what: str, start: int) -> Claim | None:
+def _made(rule: ClaimRule, sentence: str, what: str, start: int) -> Claim | None:
     said = canonical(what)
     if not said:
         return None

@@ -12,7 +12,7 @@ from memctl.domain.events.event import Event, Payload, event
 from memctl.domain.events.facts import InsightFound, InsightKind, quote
 from memctl.domain.knowledge.graduation import SHORTEST, length_of
 from memctl.domain.language.claims import stated
-from memctl.domain.support.provenance import MAY, Provenance, by_actor
+from memctl.domain.support.provenance import MAY, Provenance, by_actor, member_of
 
 NOTES = "knowledge/notes"
 """Stream of what is noted: it spans sessions."""
@@ -90,6 +90,7 @@ def claim_of(noted: Event, payload: MemoryNoted) -> InsightFound:
         polarity=claim.polarity,
         rule="note",
         files=payload.files,
+        member=member_of(noted.actor),
         everywhere=MAY[said_by].crosses
         and not payload.confined
         and (payload.everywhere or claim.everywhere or not noted.location),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from memctl.domain.events.event import Payload
@@ -29,136 +27,78 @@ _CLIENT = patterns.compile(
     r"The user opened the file|The user selected the lines|The following is the (?:plan|conversation))",
     patterns.I,
 )
-_FROM_HERE = patterns.compile(
-    r"""^[ \t>*_#-]*(?:
-        (?:from|to|cc|subject|date|sent|reply-to|message-id|von|betreff):\s\S
-        |(?:an|gesendet|datum|de|para|asunto|fecha|enviado|à|objet|envoyé|보낸\ ?사람|받는\ ?사람|제목|날짜|发件人
-            |收件人|主题|差出人|宛先|件名)\ ?:\s?\S
-        |(?:이슈|버그(?:\ ?리포트)?|리뷰|댓글|메일|본문|재현\ (?:방법|절차)|(?:기대|예상)\ (?:결과|동작)|課題|問題
-            |再現手順|期待|问题(?:描述)?|描述|复现步骤|预期|fehlerbericht|beschreibung|erwartetes\ verhalten|rückmeldung
-            |description\ du\ problème|comportement\ attendu|rapport\ de\ bogue|descripción|comportamiento\ esperado
-            |informe\ de\ error)\ ?(?::|$)
-        |-+\s*(?:original|forwarded|begin|start)\b
-        |begin\ forwarded\ message
-        |on\ .{4,80}\ wrote:\s*$
-        |(?:here(?:'s|\ is|\ are)|this\ is|see|below\ is|below\ are)\b.{0,80}:\s*$
-        |(?:the\ )?(?:(?:github\ |gitlab\ |jira\ |linear\ |pr\ |code\ |review\ |bot\ |their\ |his\ |her\ )?
-            (?:issue|ticket|bug\ report|email|e-mail|mail|message|comments?|review|feedback|readme|docs?|documentation
-            |article            |page|web\ ?page|post|thread|discussion|transcript|response|answer
-            |changelog|release\ notes?|spec|description|summary|context|quote|instructions?|plan|prompt))
-            (?:\ (?:body|text|content|comment|description|\#?\d+|from\ [^:\n]{1,40}|says|said|reads))?:(?:\s|$)
-        |(?:the\ )?(?:logs?|output|errors?|stack\ ?trace|traceback):\s*$
-        |[^\n]{0,60}\bmessage\ from\ (?:an|another|the|a)\b
-        |\[{1,2}\ ?\#{2}|@?\[(?:system|user|assistant)\]:
-        |\S{1,40}(?:\[bot\]|\ commented|\ wrote|\ said|\ replied|\ left\ a\ comment|\ reviewed)\b
-        |(?:coderabbit\S*|copilot|gemini-code-assist|sourcery|dependabot|renovate|cursor\ bugbot|github-actions)\b
-        |[^\n]{0,100}\b(?:feedback|review|comments?|findings?)\b[^\n]{0,100}:\s*$
-        |\S{1,40}\ opened\ (?:this\ issue|this\ pull\ request)?\ ?(?:on\ |\d+\ |last\ |yesterday|today)
-        |summary\s*$|description\s*$
-        |(?:issue|pr|pull\ request)\ ?\#\d+
-        |\#{1,6}\s\S
-        |(?:commit|diff\ --git|index)\ [0-9a-f]{7,}|diff\ --git\ |@@\ -
-        |(?:actionable\ comments|nitpick|potential\ issue|suggested\ (?:fix|change)|steps\ to\ reproduce
-            |expected\ behaviou?r|actual\ behaviou?r|prompt\ for\ ai\ agents)
-    )""",
-    patterns.I | patterns.M | patterns.X,
-)
-"""A line from which on a prompt is a mail, an issue, a review, a document. What was typed stands in front of it."""
-
-_BLOCK = patterns.compile(
-    r"^[ \t]*(?:```|~~~).*?^[ \t]*(?:```|~~~)[^\n]*$|^[ \t]*(?:```|~~~).*\z", patterns.S | patterns.M
-)
-_TAGGED = patterns.compile(
-    r"^[ \t]*<[A-Za-z][\w:-]*(?:\s[^<>\n]*)?>.*?(?:^|>|\S)</[A-Za-z][\w:-]*>|<!--.*?-->|"
-    r"^[ \t]*<[A-Za-z][\w:-]*(?:\s[^<>\n]*)?>[ \t]*\n.*\z",
-    patterns.S | patterns.M,
-)
-"""What stands in tags; behind a tag on a line of its own that nobody closes, all."""
-_LINE = patterns.compile(
-    r"""^[ \t]*(?:>|\||\$\ |❯|➜|%\ |PS\ [A-Z]:|at\ \S+\(|-{3,}|={3,}|\d+[:→|]|\[\d\d|\d{4}-\d\d-\d\d|[⏺✓✗⎿●│├└╭╰]
-        |(?:error|warning|info|debug|fatal|note|hint|usage|traceback)\b[^\n:]{0,40}:|file\ "|\w+(?:Error|Exception)\b
-        |\S+:\d+:\d+:?\s|[*•]\s\S+:\s\d+$|---\ FAIL|\s*\^
-        |[\w.-]+@[\w.-]+[:~]\S*[$\#]\ )[^\n]*$""",
-    patterns.I | patterns.M | patterns.X,
-)
-_REVIEW = patterns.compile(r"^[ \t*_]*(?:critical|high|medium|low)[ -]severity\b", patterns.I | patterns.M)
-"""A line of a bot's review, below its title."""
-
-_ADVISES = patterns.compile(
-    r"\b[Cc]onsider (?:\w+ )?\w+ing\b|\b[Cc]onsider either\b|\bThe \S+ (?:function|method|comment|test|class|type)\b|"
-    r"\bThe (?:function|method|comment|test) (?:on|should|is|silently|states)\b|"
-    r"\bReplace lines? \d+|\bMinor suggestions?:"
-)
 _SPEAKS = patterns.compile(
-    r"(?:^|[^\w'])(?:i|i'm|i've|i'd|me|my|we|you|your|please|let's|lets)(?:[^\w']|$)|\?\s*$", patterns.I
+    r"(?:^|[^\w'’])(?:i|i['’](?:m|ve|d|ll)|me|my|we(?:['’](?:re|ve|d|ll))?|us|our|you(?:['’](?:re|ve|d|ll))?|your|please|"
+    r"pls|let['’]?s)(?:[^\w]|$)|\?|"
+    r"(?:줘|주세요|해라|하자|할까|부탁|나요|까요)",
+    patterns.I,
 )
-_IN_CODE = patterns.compile(r"\b[a-z]+[A-Z]\w+|\b[A-Z][a-z]+[A-Z]\w+|\b\w+\(\)|\blines? \d+|\w\.\w+\(")
+"""Words of one who speaks to somebody."""
+_ORDERS = patterns.compile(
+    r"(?:always|never|don['’]?t|do|use|add|avoid|build|change|check|clean|commit|continue|create|debug|delete|deploy|"
+    r"document|drop|ensure|explain|extract|file|find|fix|format|generate|go|implement|improve|install|investigate|keep|"
+    r"list|log|look|make|merge|migrate|move|open|plan|prefer|pull|push|put|read|rebase|refactor|release|remember|remove|"
+    r"rename|replace|report|resolve|restore|retry|revert|review|run|search|set|show|simplify|split|start|stop|summari[sz]e|"
+    r"switch|tell|test|try|undo|update|upgrade|verify|write|all|almost|done|from|going|in|answer|reply|respond|"
+    r"speak|talk|why|how|what|where|which|who|when|is|are|does|did|can|could|should|ok(?:ay)?|yes|yeah|no|nope|hmm|thanks?)\b",
+    patterns.I,
+)
+"""How a line begins that asks for something, or settles it."""
+_PLAIN = patterns.compile(r"[^\s\w`'\"“‘(@/.~]|[^\w\s]{3}|\d+[.):|→](?:\s|\z)|\w+(?:Error|Exception)\b|"
+                          r"(?:error|warning|note|hint|fatal|usage|traceback)\b", patterns.I)  # fmt: skip
+"""How a line begins that a program printed, or that marks of a document, a list or a quotation stand before."""
+_INTRODUCES = patterns.compile(r"[:：](?:\s+\S+\s+\S|\s*[^\x00-\x7f]{6}|\s+\S{24})|\s[-–—]{2,}\s|<[A-Za-z!/]|\s[|»«]\s")
+_LINE = patterns.compile(r"\S[^\n\r\x{85}\x{2028}\x{2029}\x0b\x0c]*")
+
+LONGEST_LINE, LONGEST_UNADDRESSED, LONGEST_WORD = 400, 160, 240
+"""Characters of a line that somebody types; of one that speaks to nobody; and of a prompt that settles something for
+good. Of set 1, half of all prompts have under 57 characters, and three in four are of one line."""
 
 
-def _is_review(prompt: str) -> bool:
-    """Whether it reads like a remark on code that nobody addresses to anybody: it advises, names code, and speaks to
-    none."""
-    if not (_ADVISES.search(prompt) and _IN_CODE.search(prompt)):
-        return False
-    return _SPEAKS.search(prompt) is None
+def _typed_line(prompt: str) -> tuple[int, int, bool]:
+    """Where the typed line of a prompt lies, and whether it is all of the prompt; empty where nothing shows that it was
+    typed.
 
-
-_LONG = 1_500
-"""Characters from which a prompt without any such mark counts as a document that was pasted whole."""
-
-
-def _shown(text: str) -> tuple[str, Sequence[int]]:
-    """A text as people see it, without signs that show nothing, and where each of its characters stands."""
-    if text.isascii():
-        return text, range(len(text))
-    kept = [
-        (at, seen if len(seen := unicodedata.normalize("NFKC", char)) == 1 else char)
-        for at, char in enumerate(text)
-        if unicodedata.category(char) != "Cf"
-    ]
-    return "".join(char for _, char in kept), [at for at, _ in kept]
+    Who types sends by the key that breaks lines, so what comes with line breaks was mostly pasted: of a longer prompt
+    only the first line can be typed, and of a line what stands before a colon.
+    """
+    first = _LINE.search(prompt)
+    if first is None or first.end() - first.start() > LONGEST_LINE or _PLAIN.match(first[0]):
+        return 0, 0, False
+    cut = _INTRODUCES.search(first[0])
+    start, end = first.start(), first.start() + cut.start() if cut else first.end()
+    line = prompt[start:end].strip()
+    informal = not line[:1].isupper() or _ORDERS.match(line) is not None
+    if not (_SPEAKS.search(line) or (informal and len(line) <= LONGEST_UNADDRESSED)):
+        return 0, 0, False
+    return start, end, cut is None and not prompt[end:].strip()
 
 
 def passages_of(prompt: str) -> tuple[Passage, ...]:
-    """The prompt in passages without a gap, each typed, pasted or the client's.
+    """The prompt in passages without a gap: typed is what shows that it was, all else may have been pasted.
 
-    Behind the heading of a mail, an issue, a review or a document all is pasted: who pastes marks no end. Where in
-    doubt, a passage is pasted: a user who is not heard says it again, and one in whose name another speaks never knows.
+    A user who is not heard says it again, and one in whose name another speaks never knows.
     """
     if not prompt:
         return ()
     if _CLIENT.match(prompt):
         return (Passage(0, len(prompt), Provenance.CLIENT),)
-    if len(prompt) >= _LONG or _REVIEW.search(prompt) or _is_review(prompt):
-        return (Passage(0, len(prompt), Provenance.USER_PASTED),)
-    shown, places = _shown(prompt)
-    tail = _FROM_HERE.search(shown)
-    end = places[tail.start()] if tail else len(prompt)
-    blocks = [match.span() for pattern in (_BLOCK, _TAGGED, _LINE) for match in pattern.finditer(prompt[:end])]
-    found: list[Passage] = []
-    at = 0
-    for start, stop in sorted(blocks):
-        if stop <= at:
-            continue
-        if start > at:
-            found.append(Passage(at, start, Provenance.USER_TYPED))
-        found.append(Passage(max(start, at), stop, Provenance.USER_PASTED))
-        at = stop
-    if at < end:
-        found.append(Passage(at, end, Provenance.USER_TYPED))
-    if end < len(prompt):
-        found.append(Passage(end, len(prompt), Provenance.USER_PASTED))
-    return tuple(found)
+    start, end, _ = _typed_line(prompt)
+    found = (
+        Passage(0, start, Provenance.USER_PASTED),
+        Passage(start, end, Provenance.USER_TYPED),
+        Passage(end, len(prompt), Provenance.USER_PASTED),
+    )
+    return tuple(each for each in found if each.start < each.end)
 
 
 def is_typed(prompt: str) -> bool:
     """Whether anything in a prompt was typed. Asked of a whole one: of its beginning nobody knows."""
-    return any(each.origin is Provenance.USER_TYPED and prompt[each.start : each.end].strip()
-               for each in passages_of(prompt))  # fmt: skip
+    return any(each.origin is Provenance.USER_TYPED for each in passages_of(prompt))
 
 
 def typed_of(prompt: str) -> str:
-    """The prompt with blanks for all that was not typed, line breaks and offsets kept."""
+    """The prompt with blanks for all that does not show that it was typed, line breaks and offsets kept."""
     return "".join(
         prompt[start:end]
         if origin is Provenance.USER_TYPED
@@ -167,10 +107,37 @@ def typed_of(prompt: str) -> str:
     )
 
 
+_ADDRESSES = patterns.compile(
+    r"(?:^|[^\w'’])(?:please|pls|let['’]?s|(?:can|could|would|will) you)(?:[^\w]|$)|\?|[가-힣]", patterns.I
+)
+"""What is said to an agent, and in hardly any text for others."""
+_SENTENCE = patterns.compile(r"[.!?]+[)\"'”’]*\s+|[;。！？]+\s*")
+
+
+def own_word(prompt: str) -> str:
+    """The prompt, offsets kept, where it can settle something for good: a short one, all of which was typed. Blanks
+    stand for sentences in another rhythm than its first: who begins small does not go on with capitals, and what is
+    said before anybody is addressed, but for the first sentence, is of a text."""
+    start, end, whole = _typed_line(prompt) if not _CLIENT.match(prompt) else (0, 0, False)
+    if not whole or end - start > LONGEST_WORD:
+        return ""
+    kept, at, small = prompt[:start], start, prompt[start : start + 1].islower()
+    ends = [match.end() for match in _SENTENCE.finditer(prompt, start, end)]
+    first = prompt[start : ends[0] if ends else end]
+    addressed = small or _ADDRESSES.search(first) is not None or _ORDERS.match(first) is not None
+    for stop in (*ends, end):
+        sentence = prompt[at:stop]
+        strange = small and sentence[:1].isupper() and sentence[:2].strip() != "I"
+        kept += BLANK * len(sentence) if strange or (at > start and not addressed) else sentence
+        addressed = addressed or _ADDRESSES.search(sentence) is not None
+        at = stop
+    return kept + prompt[end:]
+
+
 def user_typed(prompt: str) -> str:
     """What of a whole prompt of a client is the user's own word, offsets kept; blank where it is none."""
     said = said_in(prompt)
-    return typed_of(said.text) if said.by == "user" else ""
+    return own_word(said.text) if said.by == "user" else ""
 
 
 _OF_THE_WEB = ("web", "fetch", "browse")
@@ -188,7 +155,7 @@ def origin_of(payload: Payload, start: int, end: int) -> Provenance:
         case PromptSubmitted(subagent=subagent, meta=meta, text=text):
             if subagent or meta or said_in(text).by == "client":
                 return Provenance.AGENT if subagent else Provenance.CLIENT
-            if user_typed(text)[start:end].strip() == text[start:end].strip():
+            if typed_of(said_in(text).text)[start:end].strip() == text[start:end].strip():
                 return Provenance.USER_TYPED
             return passages_of(text)[0].origin if _CLIENT.match(text) else Provenance.USER_PASTED
         case NoticeReceived(kind="queued-prompt", text=text):

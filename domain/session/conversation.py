@@ -14,7 +14,6 @@ from memctl.domain.events.facts import (
     DecisionTaken,
     InsightFound,
     KnowledgeNeeded,
-    MoodShown,
     Prompted,
     PromptKind,
     Span,
@@ -27,9 +26,8 @@ from memctl.domain.events.observations import PromptSubmitted, ResponseReceived,
 from memctl.domain.events.recalls import MemoryRecalled, Recalls
 from memctl.domain.events.statements import TaskCompleted, TaskStarted
 from memctl.domain.failures.signatures import errors_in
-from memctl.domain.language.claims import Claim, causes_in, claims_in
+from memctl.domain.language.claims import Claim, claims_in
 from memctl.domain.language.decisions import LONGEST_PROMPT, Decision, decisions_by_user
-from memctl.domain.language.mood import mood_of
 from memctl.domain.language.prompts import (
     FRESH_START,
     Said,
@@ -42,14 +40,14 @@ from memctl.domain.language.prompts import (
 )
 from memctl.domain.language.sayings import is_rule, keyed_sentences
 from memctl.domain.language.tasks import canonical_of, description_of, task_key, task_type_of
-from memctl.domain.language.typed import typed_of
+from memctl.domain.language.typed import own_word, typed_of
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.session.episodes import CERTAIN, EpisodeSoFar
 from memctl.domain.session.outcome_rules import SAID, Verdict
 from memctl.domain.session.turns import AnswerGiven, OpenTurn
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line
-from memctl.domain.support.provenance import Provenance, heard
+from memctl.domain.support.provenance import MAY, Provenance, heard, member_of
 
 RESTED = 4 * 3_600_000_000
 """After this many microseconds without a word, a request is more likely a new task."""
@@ -80,6 +78,8 @@ class Conversation:
         self._last_prompt = Micros(0)
         self._fresh = False
         self.episode: EpisodeSoFar | None = None
+        self.speaker = "user"
+        """Actor of what was typed: the user, or else whoever spoke first in the user's place."""
         self._sentences = 0
         self._recalls = Recalls()
         """The memories that were injected since the last task was over."""
@@ -88,11 +88,6 @@ class Conversation:
     def task(self) -> str:
         """Key of the open task; empty where there is none."""
         return self.episode.task if self.episode is not None else ""
-
-    @property
-    def corrected(self) -> bool:
-        """Whether the user's last prompt corrected the agent."""
-        return self._turn is not None and self._turn.prompt.kind == "correction"
 
     def flush(self) -> None:
         """Hand out the open turn and episode as they stand, where they have changed."""
@@ -121,6 +116,7 @@ class Conversation:
     def prompted(self, placed: OrderedEvent, seen: PromptSubmitted) -> None:
         if seen.subagent or seen.meta or seen.injected:
             return
+        self.speaker = placed.event.actor if self.speaker == "user" else self.speaker
         said = said_in(seen.text)
         if said.by == "command":
             self._fresh = self._fresh or said.command in FRESH_START
@@ -138,7 +134,7 @@ class Conversation:
         about = self._about_prompt(words)
         self._say(placed, text, words, kind, start, end, about)
         self._about |= words_in(words)
-        claims = claims_in(typed_of(text[start:end]), lasting=True)
+        claims = claims_in(own_word(text[start:end]), lasting=True)
         self._claimed(placed, text, start, about, heard(Provenance.USER_TYPED, placed.event.actor), claims)
 
     def refused_change(self) -> None:
@@ -176,14 +172,10 @@ class Conversation:
         self._about |= words_in(said.words)
         self._last_prompt = placed.when
         self._fresh = False
-        if mood := mood_of(said.text):
-            spoken = text[mood.start : mood.end]
-            span = span_of(placed, text, mood.start, mood.end)
-            self._assert.make(MoodShown, placed, about_prompt, span, score=mood.score, words=spoken)
         typed, by = typed_of(said.text), heard(Provenance.USER_TYPED, placed.event.actor)
         for decision in decisions_by_user(typed):
             self.decided(placed, span_of(placed, text, decision.start, decision.end), decision, by)
-        self._claimed(placed, text, 0, about_prompt, by, claims_in(typed))
+        self._claimed(placed, text, 0, about_prompt, by, claims_in(own_word(said.text)))
 
     def _sayings(self, placed: OrderedEvent, prompt: Prompted, turn: UUID) -> None:
         """What the user says, sentence by sentence: it may have been said in an earlier session."""
@@ -301,7 +293,8 @@ class Conversation:
                 said_by=said_by,
                 polarity=claim.polarity,
                 rule=claim.rule,
-                everywhere=claim.everywhere and not self._assert.confined,
+                everywhere=claim.everywhere and MAY[said_by].crosses and not self._assert.confined,
+                member=member_of(placed.event.actor),
                 location=self._assert.home,
             )
 
@@ -318,7 +311,7 @@ class Conversation:
         if seen.subagent:
             return
         if self._turn is not None:
-            self._turn.answered(AnswerGiven(text, seen.text, span, placed, seen.message))
+            self._turn.answered(AnswerGiven(text, span, seen.message))
         if self.episode is not None:
             self.episode.said(seen.text, span)
             self.episode.touch(placed.when)
@@ -450,9 +443,6 @@ class Conversation:
             self._turn_before = turn
             if turn.dirty:
                 self._assert.add(turn.fact())
-            for number, each in enumerate(reversed(turn.answers)):
-                about = f"answer:{turn.prompt.id}{f':{number}' if number else ''}"
-                self._claimed(each.place, each.whole, 0, about, Provenance.AGENT, causes_in(each.whole))
 
 
 def _error_in(words: str) -> str:

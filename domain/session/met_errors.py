@@ -19,7 +19,7 @@ from memctl.domain.failures.met_errors import (
     quoted_command,
     showing,
 )
-from memctl.domain.failures.solutions import Change, changed_lines
+from memctl.domain.failures.solutions import CodeChange, changed_lines
 from memctl.domain.session.error_resolution import Resolved
 from memctl.domain.shell.commands import heads_of, is_commit, proves
 from memctl.domain.support.bounded import one_line
@@ -125,7 +125,7 @@ class MetErrors:
         if known is None:
             return
         lines = known.lines
-        found = (changed_lines(Change(edit.path, edit.before, edit.after)) for edit in resolved.edits)
+        found = (changed_lines(CodeChange(edit.path, edit.before, edit.after)) for edit in resolved.edits)
         ran = [each for each in resolved.ran if not _only_writes(each, error.command)]
         changes = [line for line in found if line] or [f"ran `{quoted_command(each)}`" for each in ran]
         self._note(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 from uuid import UUID
 
-from memctl.domain.events.event_order import OrderedEvent
 from memctl.domain.events.facts import Prompted, Span, Turn, fact_id
 from memctl.domain.knowledge.memory import lead_of
 
@@ -14,13 +13,10 @@ MOST_ANSWERS = 3
 
 
 class AnswerGiven(NamedTuple):
-    """Words of the agent's. `message` is the API message that they are of; `whole` is all of them, `text` what a fact
-    keeps."""
+    """Words of the agent's, and the API message that they are of."""
 
     text: str
-    whole: str
     span: Span
-    place: OrderedEvent
     message: str
 
 

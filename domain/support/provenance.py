@@ -10,6 +10,7 @@ class Provenance(StrEnum):
     """Where words come from."""
 
     USER_TYPED = "user_typed"
+    MEMBER = "member"
     USER_PASTED = "user_pasted"
     CLIENT = "client"
     AGENT = "agent"
@@ -21,7 +22,7 @@ class Provenance(StrEnum):
     IMPORT = "import"
 
 
-Unasked = Literal["everywhere", "in its project", "never"]
+Unasked = Literal["everywhere", "in its project", "to its member", "never"]
 
 
 class May(NamedTuple):
@@ -48,7 +49,8 @@ PROVED = 3
 
 MAY: dict[Provenance, May] = {
     Provenance.USER_TYPED: May("said by you", 3, 4, True, "everywhere", True, True),
-    Provenance.USER_PASTED: May("pasted by you", 0, 0, False, "never", False, False),
+    Provenance.MEMBER: May("said by a member of the team", 3, 2, False, "to its member", False, True),
+    Provenance.USER_PASTED: May("in a prompt of yours", 0, 0, False, "never", False, False),
     Provenance.CLIENT: May("put into a prompt by the client", 0, 0, False, "never", False, False),
     Provenance.AGENT: May("written by an agent", 2, 1, False, "never", False, False),
     Provenance.SUBAGENT: May("written by a subagent", 2, 1, False, "never", False, False),
@@ -66,9 +68,11 @@ def trust_of(said_by: Provenance, *, proved: bool = False) -> int:
     return PROVED if proved else MAY[said_by].trust
 
 
-def words_of(said_by: Provenance, *, confirmed: bool = False) -> str:
-    """An origin as it is shown; `confirmed` by a person."""
+def words_of(said_by: Provenance, *, confirmed: bool = False, member: str = "", asking: str = "") -> str:
+    """An origin as it is shown to the member `asking` (empty: the owner); `member` said it, `confirmed` by a person."""
     words = MAY[said_by].words
+    if said_by is Provenance.MEMBER and member:
+        words = "said by you" if member == asking else f"said by {member} of the team"
     return f"{words}, confirmed by you" if confirmed and not MAY[said_by].as_users else words
 
 
@@ -76,14 +80,45 @@ IMPORTED = "import"
 """The actor of what came from somebody else's memory."""
 
 
+_MEMBER = "member:"
+_USERS = ("user", "tool")
+"""Actors of what the user says: prompts, and answers and refusals, which stand in a tool's result."""
+LONGEST_NAME = 60
+"""Characters of a member's name."""
+
+
+def spoken_through(actor: str, key: str) -> str:
+    """The actor of what came through a key: who says there that they are the user, and what the user answered and
+    refused there, is the key's member."""
+    name = "".join(char for char in key if char.isprintable())
+    return f"{_MEMBER}{' '.join(name.split())[:LONGEST_NAME]}" if actor in _USERS else actor
+
+
+def member_of(actor: str) -> str:
+    """The name of the member who is the actor; empty for anybody else."""
+    return actor.removeprefix(_MEMBER) if actor.startswith(_MEMBER) else ""
+
+
+def given_unasked(said_by: Provenance, *, confirmed: bool, member: str = "", asking: str = "") -> bool:
+    """Whether a claim of that origin may be given to an agent that did not ask: the agent of the member `asking`, or of
+    the owner."""
+    if confirmed or MAY[said_by].as_users:
+        return True
+    return MAY[said_by].unasked == "to its member" and bool(member) and member == asking
+
+
 def by_actor(actor: str) -> Provenance:
     """Who made a statement or a note: a person, where the door knows one for the actor; else an agent."""
-    return heard(Provenance.USER_TYPED if actor == "user" else Provenance.AGENT, actor)
+    return heard(Provenance.USER_TYPED if actor == "user" or member_of(actor) else Provenance.AGENT, actor)
 
 
 def heard(said_by: Provenance, actor: str) -> Provenance:
-    """Whose words an event's are here: the user of another memory is not this one's."""
-    return Provenance.IMPORT if actor == IMPORTED else said_by
+    """Whose words an event's are here: the user of another memory is not this one's, nor is a member of a team."""
+    if actor == IMPORTED:
+        return Provenance.IMPORT
+    if said_by is not Provenance.USER_TYPED or actor in _USERS:
+        return said_by
+    return Provenance.MEMBER if member_of(actor) else Provenance.AGENT
 
 
 def table() -> str:

@@ -1,16 +1,19 @@
 """Texts as people read them, in whatever form they were written: what forgetting compares.
 
-A text has readings. The first is its normal form: NFKC, without signs that nobody sees and codes of terminals. The next
-are the same with escapes of JSON, entities of HTML and percent signs undone, as often as they are nested. A line break
-may stand anywhere in a text that is looked for, with marks of a diff, a quotation or a line's number behind it. Its
-base64 and hex are looked for, too. Case does not matter.
+A text has readings. The first is its normal form: NFKC, in Latin letters where others look alike, without signs that
+nobody sees and codes of terminals. The next are the same with escapes of JSON, entities of HTML, percent signs and
+quoted-printable undone, as often as they are nested. A line break may stand anywhere in a text that is looked for, with
+marks of a diff, a quotation or a line's number behind it. Its words may be joined as in names of code. Its base64 and
+hex (of UTF-8 and UTF-16), its letters in reverse and by ROT13 are looked for, too. Case does not matter.
 
 Each step is linear in the text, and works on bytes, since most text is of ASCII. Sources: UAX 15 (normalization forms),
-ECMA-48 (codes of terminals), RFC 4648 (base64).
+ECMA-48 (codes of terminals), RFC 4648 (base64), RFC 2045
+(quoted-printable), UTS 39 (letters that look alike).
 """
 
 from __future__ import annotations
 
+import codecs
 import html
 import unicodedata
 from base64 import b64encode
@@ -36,6 +39,16 @@ _UNSEEN = patterns.compile(
     r"[\x{ad}\x{34f}\x{61c}\x{115f}\x{1160}\x{17b4}\x{17b5}\x{180b}-\x{180f}\x{200b}-\x{200f}\x{202a}-\x{202e}"
     r"\x{2060}-\x{206f}\x{3164}\x{fe00}-\x{fe0f}\x{feff}\x{ffa0}\x{fff9}-\x{fffb}\x{e0000}-\x{e0fff}]+"
 )
+_LIKE_LATIN = (
+    "\u0430\u0432\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445\u0456\u0458\u0455\u0501\u04bb\u051b\u051d"
+    "\u03b1\u03b2\u03b5\u03b6\u03b7\u03b9\u03ba\u03bd\u03bf\u03c1\u03c4\u03c5\u03c7"
+)
+_ALIKE = str.maketrans(f"{_LIKE_LATIN}{_LIKE_LATIN.upper()}", 2 * "abekmhopctyxijsdhqwabezhikvoptyx")
+"""Letters of Cyrillic and Greek that look like Latin ones, in either case as one: what is the same word stays so."""
+_OF_ALIKE = patterns.compile(rb"[\xcd-\xd4]")
+"""With these bytes Greek and Cyrillic letters begin in UTF-8, and no others that are frequent."""
+_QUOTED = patterns.compile(rb"=\r?\n|=(?:20|3D|C[2-9A-F]|D[0-9A-F]|E[0-9A-F])(?:=[0-9A-F]{2})*")
+"""What only quoted-printable has: a line that goes on, and how its blanks, `=` and other letters are written."""
 _CONTROLS = bytes({*range(0x20), 0x7F} - set(b"\t\n\r"))
 _CONTROL = patterns.compile(rb"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f]")
 _TERMINAL = patterns.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])?")
@@ -133,21 +146,26 @@ def _letters(data: bytes) -> str:
 
 
 def encodings(text: str) -> list[str]:
-    """The skeletons of a text's base64 and hex, whatever stands before and behind it there."""
+    """The skeletons of a text's base64 and hex, whatever stands before and behind it there, and of it in reverse."""
     found: list[str] = []
     for form in dict.fromkeys((text, text.lower(), text.upper(), text.title(), text.capitalize())):
         data = form.encode("utf-8", "replace")
         found.append(data.hex())
-        for before, cut in ((0, 0), (1, 2), (2, 3)):
-            encoded = b64encode(bytes(before) + data)
-            found.append(skeleton(encoded[cut : (before + len(data)) * 8 // 6]))
+        for wide in (data, form.encode("utf-16-le", "replace")):
+            for before, cut in ((0, 0), (1, 2), (2, 3)):
+                encoded = b64encode(bytes(before) + wide)
+                found.append(skeleton(encoded[cut : (before + len(wide)) * 8 // 6]))
+    found.append(text.encode("utf-16-le", "replace").hex())
+    found += (skeleton(each.encode("utf-8", "replace")) for each in (text[::-1], codecs.encode(text, "rot13")))
     return [each for each in dict.fromkeys(found) if len(each) >= SHORTEST_SKELETON]
 
 
 def _pattern(form: str) -> patterns.Pattern[str]:
-    """A form with any blanks between its words, and line breaks wherever they may stand."""
+    """A form with any blanks between its words, and line breaks wherever they may stand. Words of some length may be
+    joined, as in names of code."""
     within = rf"(?:\s*\n{_MARKS})?"
-    between = rf"(?:[\s+]+|\s*\n{_MARKS})"
+    joints = "[\\s+_.-]*" if len(skeleton(form.encode())) >= SHORTEST_SKELETON else "[\\s+]+"
+    between = rf"(?:{joints}|\s*\n{_MARKS})"
     words = form[:LONGEST_PATTERN].split()
     return patterns.Pattern(between.join(within.join(map(patterns.escape, word)) for word in words))
 
@@ -165,6 +183,8 @@ def _composed(data: bytes) -> bytes:
     text = data.decode("utf-8", "replace")
     if _UNSEEN.search(text):
         text = _UNSEEN.sub("", text)
+    if _OF_ALIKE.search(data):
+        text = text.translate(_ALIKE)
     return "".join(unicodedata.normalize("NFKC", piece) for piece in _pieces(text)).encode()
 
 
@@ -202,9 +222,16 @@ def _unescaped(data: bytes) -> bytes:
         for escaped, meant in _SIMPLE:
             data = data.replace(escaped, meant)
         data = (_CODES.sub(_of_code, data) if b"\\" in data else data).replace(b"\0", b"\\")
+    if b"=" in data:
+        data = _QUOTED.sub(_of_quoted, data)
     if b"%" in data:
         data = _PERCENT.sub(lambda found: _known(bytes.fromhex(found[0].replace(b"%", b"").decode())), data)
     return _ENTITY.sub(lambda found: html.unescape(found[0].decode()).encode(), data) if b"&" in data else data
+
+
+def _of_quoted(found: patterns.Match[bytes]) -> bytes:
+    """What a run of quoted-printable stands for."""
+    return b"" if found[0][1:2] in b"\r\n" else _known(bytes.fromhex(found[0].replace(b"=", b"").decode()))
 
 
 def _known(data: bytes) -> bytes:

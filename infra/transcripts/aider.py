@@ -33,7 +33,7 @@ from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import micros
-from memctl.infra.transcripts.formats import LineFields, Session, lines_of, token_counts
+from memctl.infra.transcripts.formats import LineFields, Session, lines_of, nobodys, token_counts
 
 NAME = ".aider.chat.history.md"
 
@@ -124,7 +124,9 @@ class Aider:
                 found = [ResponseReceived(text=section.text.strip(), **common)]
             case _:
                 found = list(_said(section.text.split("\n"), chat, common))
-        events = [chat.session.event(payload, chat.occurred_at, location=self._location) for payload in found]
+        events = [
+            chat.session.event(each, chat.occurred_at, location=self._location, actor=nobodys(each)) for each in found
+        ]
         return events or section.kind
 
 

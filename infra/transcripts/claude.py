@@ -24,6 +24,7 @@ from memctl.domain.events.observations import (
     ToolFailed,
     ToolReturned,
 )
+from memctl.domain.language.prompts import said_in
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import count, identifier, integer, items, joined, kind, mapping, micros, string
@@ -208,6 +209,12 @@ class _Line:
         # The structured result belongs to the line; with several results in it, nothing shows whose it is.
         details = record.get("toolUseResult") if results == 1 else None
         others: list[Any] = []
+        # What a client put beside the words that were typed may stand in a block of its own, without a mark.
+        said = [string(block.get("text")) for block in blocks if block.get("type") == "text"]
+        if sum(said_in(text).by == "user" for text in said) > 1:
+            first = next(index for index, block in enumerate(blocks) if block.get("type") == "text")
+            blocks = [block for block in blocks if block.get("type") != "text"]
+            blocks.insert(first, {"type": "text", "text": "\n".join(said)})
         for index, block in enumerate(blocks):
             if block.get("type") == "tool_result":
                 self.result(block, details, index)

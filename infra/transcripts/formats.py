@@ -20,6 +20,7 @@ from memctl.domain.events.observations import (
     transcript_key,
 )
 from memctl.domain.support import patterns
+from memctl.domain.support.provenance import IMPORTED
 from memctl.infra.transcripts.fields import shallow
 
 BOM = b"\xef\xbb\xbf"
@@ -115,6 +116,12 @@ class Session:
             location=location or self.location,
             session_id=self.id,
         )
+
+
+def nobodys(payload: Observation) -> str:
+    """The actor where a transcript is a text in Markdown: what an agent prints may look there like the user's prompt,
+    so a prompt's words are taken for another's."""
+    return IMPORTED if _actor(payload) == "user" else ""
 
 
 def _actor(payload: Observation) -> str:

@@ -30,7 +30,7 @@ from memctl.domain.events.observations import (
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import identifier, kind, micros
-from memctl.infra.transcripts.formats import LineFields, Session, Unreadable, exit_code_of, lines_of
+from memctl.infra.transcripts.formats import LineFields, Session, Unreadable, exit_code_of, lines_of, nobodys
 
 _TITLE = patterns.compile(r"##? (?P<title>.{1,300})")
 _SESSION = patterns.compile(r"<!-- (?P<client>.{1,60}?) Session (?P<id>\S{1,200}) \((?P<time>[^)]*)\) -->")
@@ -108,7 +108,8 @@ class SpecStory:
             found = list(_said(record.text, self._role, common))
         else:
             found = [SessionStarted(source="startup", title=self._title, **self._session.fields("start"))]
-        return [self._session.event(seen, moment) for seen in found] or kind(self._role or "message", "empty")
+        events = [self._session.event(seen, moment, actor=nobodys(seen)) for seen in found]
+        return events or kind(self._role or "message", "empty")
 
 
 def _headings(lines: list[str]) -> list[int]:

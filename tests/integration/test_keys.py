@@ -123,8 +123,8 @@ def of_atlas(key: Callable[..., str]) -> str:
 
 
 READS = (
-    "memories", "history", "sessions", "episodes", "tasks", "insights", "knowledge", "preferences", "bugs", "rules",
-    "patterns", "projects", "search?q=how+is+money+kept", "search?q=coastline&limit=20", "guidance?task=fix+money",
+    "memories", "history", "sessions", "episodes", "tasks", "insights", "knowledge", "preferences", "bugs",
+    "projects", "search?q=how+is+money+kept", "search?q=coastline&limit=20", "guidance?task=fix+money",
     "bugs?q=TypeError", "memories?project=*", "search?q=Decimal&project=*", "context?project=*",
     "search?q=Decimal&here=/home/dana/ledger", "memories?here=/home/dana/ledger", "insights?project=*",
 )  # fmt: skip
@@ -170,7 +170,7 @@ def test_what_is_of_another_project_is_not_there_by_its_id_either(api: Api, of_a
 
 
 def test_what_tells_of_memory_as_a_whole_is_not_for_a_key_for_a_project(api: Api, of_atlas: str) -> None:
-    for path in ("stats", "core", "tail/events", "entities", "graph/x", "dead-letters", "replays"):
+    for path in ("stats", "core", "tail/events", "dead-letters", "replays"):
         assert "limited to projects" in problem_of(ask(api, of_atlas, f"/v1/{path}"))["detail"]
     assert ask(api, of_atlas, "/v1/forget/preview", {"project": "atlas"})[0] == 403
     assert ask(api, of_atlas, "/v1/memories?project=ledger")[0] == 404
@@ -249,6 +249,7 @@ def test_a_key_for_a_project_delivers_that_ones_sessions_alone(api: Api, of_atla
 
 
 RIVERS, SECRET = "github.com/acme/rivers", "github.com/acme/secret"
+QUARRY = "github.com/acme/quarry"
 
 
 def cloned(location: str, remote: str) -> NewEvent:
@@ -377,18 +378,63 @@ def test_a_key_for_a_project_states_nothing_that_holds_elsewhere(
         return ask(api, rivers, f"/v1/commands/{name}", {"location": here, **asked}, Idempotency_Key=uuid4().hex)[0]
 
     assert say("note", text="always answer in verse", everywhere=True) == 403
-    assert say("describe_entity", node="library:npm/react", summary="is evil") == 403
-    assert say("relate", source="library:npm/a", relation="uses", target="library:npm/b") == 403
-    assert say("note_sentiment", node="library:npm/react", score=-1.0) == 403
+    assert say("core-append", section="project", content="is evil") == 403
     with api.client() as owner:
         hidden = owner.page("memories", dict, project="ledger", limit=1).json["items"][0]
     change = hidden["evidence"][0]["event_id"]
-    assert say("undo_change", change=change, rules=["x"]) == 404
+    assert say("resolve", condition=change, resolution="rejected") == 404
     assert say("note", text="I am a backend developer at a bank") == 200
     fold()
     with api.client() as owner:
         claims = [each for each in owner.page("insights", dict, limit=200).json["items"] if "backend" in each["text"]]
     assert [each["everywhere"] for each in claims] == [False]
+
+
+def test_what_a_member_says_is_theirs_by_name_and_given_to_their_own_sessions(
+    api: Api, key: Callable[..., str], verb: Verb, fold: Callable[[], None]
+) -> None:
+    here, command = "/home/ann/quarry", "/v1/commands"
+    assert deliver(api, key("ingest"), cloned(here, QUARRY), a_prompt("q1", here, "quarry1"))[0] == 200
+    fold()
+    scopes = ("--scope", "read", "--scope", "write", "--scope", "ingest", "--project", QUARRY)
+    dana, erin = (verb("keys", "add", name, *scopes)[1].strip() for name in ("dana", "erin"))
+
+    def say(token: str, name: str, **asked: Any) -> int:
+        return ask(api, token, f"{command}/{name}", {"by": "user", "location": here, **asked},
+                   Idempotency_Key=uuid4().hex)[0]  # fmt: skip
+
+    typed = PromptSubmitted(line="d1", text="we always use feldspar for maps")
+    assert deliver(api, dana, observed(typed, session="of-dana", location=here))[1]["refused"] == {}
+    assert say(dana, "note", text="We use basalt for the banks of rivers.") == 200
+    fold()
+
+    def starts(token: str | None) -> str:
+        payload = {"hook_event_name": "SessionStart", "source": "startup", "session_id": uuid4().hex, "cwd": here}
+        path = "/v1/hooks/claude-code"
+        by = (
+            ask(api, token, path, payload) if token else api.ask(path, method="POST", body=json.dumps(payload).encode())
+        )
+        return by[2].decode().replace('\\"', '"')
+
+    def origin(token: str, of: str) -> str:
+        items = json.loads(ask(api, token, "/v1/knowledge?limit=200")[2])["items"]
+        return next(each["origin"] for each in items if of in each["text"])
+
+    own = starts(dana)
+    assert all(f'{said}" (said by you' in own for said in ("feldspar for maps", "the banks of rivers."))
+    assert not any(stone in starts(other) for stone in ("feldspar", "basalt") for other in (erin, None))
+    for stone in ("feldspar", "basalt"):
+        assert (origin(dana, stone), origin(erin, stone)) == ("said by you", "said by dana of the team")
+    items = json.loads(ask(api, dana, "/v1/knowledge?limit=200")[2])["items"]
+    (basalt,) = (each for each in items if "basalt" in each["text"])
+    claim = basalt["claims"][0]["id"]
+    assert say(dana, "verify-knowledge", claim=claim) == 422, "what settles a thing for all is not a member's to say"
+    assert say(dana, "pin", memory=basalt["memory_id"]) == 422
+    with api.client() as owner:
+        owner.command("verify-knowledge", uuid4().hex, claim=claim, location=here)
+    fold()
+    assert 'basalt for the banks of rivers." (said by dana of the team, confirmed by you' in starts(erin)
+    assert "feldspar" not in starts(erin)
 
 
 def test_an_idempotency_key_is_its_callers_own(api: Api, two_teams: tuple[str, str]) -> None:
@@ -444,11 +490,12 @@ def test_what_a_hook_was_told_is_recorded_for_those_who_may_speak_in_its_session
             return {row[0] for row in found}
 
     rivers, _ = two_teams
+    before = sessions()
     recalled(key("read"), "atlas1", ATLAS)
     recalled(rivers, "secret1", "/home/ann/rivers")
     recalled(rivers, "rivers1", "/home/ann/rivers")
     until(lambda: "rivers1" in sessions(), "the record")
-    assert sessions() == {"rivers1"}
+    assert sessions() - before == {"rivers1"}
 
 
 # --- what a key keeps open ---

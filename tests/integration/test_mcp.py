@@ -226,9 +226,29 @@ def test_over_http_the_same_tools_answer_whoever_has_the_token(served: str) -> N
     async def talk() -> None:
         async with connected(served, {"Authorization": f"Bearer {TOKEN}"}) as client:
             assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
-            assert "never float" in said(await client.call_tool("search", {"query": "Decimal for money"}))
+            asked = {"query": "Decimal for money"}
+            assert "never float" in said(await client.call_tool("search", {**asked, "project": "*"}))
+            # One server answers sessions in many places: where they are, it does not know.
+            for tool, given in (("search", asked), ("find_fix", {"error": "TypeError: unsupported operand type(s)"}),
+                                ("knowledge", {}), ("timeline", {}), ("conversation_search", asked),
+                                ("archival_memory_search", asked), ("guidance", {"task": "money as Decimal"}),
+                                ("strategies", {})):  # fmt: skip
+                found = said(await client.call_tool(tool, given))
+                assert "does not know this directory" in found, tool
+                assert not any(word in found for word in ("Decimal", "ledger", "operand")), tool
 
     asyncio.run(talk())
+
+
+def test_over_stdio_a_directory_that_memory_does_not_know_gets_what_holds_everywhere(api: Api) -> None:
+    async def talk(client: Client) -> list[str]:
+        asked = {"query": "Decimal for money"}
+        return [said(await client.call_tool(tool, given)) for tool, given in
+                (("search", asked), ("knowledge", {}), ("timeline", {}), ("context", {}))]  # fmt: skip
+
+    *listed, context = over_stdio(api, talk)
+    assert all("does not know this directory" in found and "ledger" not in found for found in listed)
+    assert "No session is known" in context
 
 
 def test_over_http_a_key_may_what_its_scopes_say(api: Api, memory: Remembered, served: str) -> None:

@@ -14,6 +14,7 @@ from events import observed
 from histories import drained
 from poisoning.attacks import ATTACKS as OF_CLAIMS
 from poisoning.attacks import COMMAND, ERROR, Attack
+from poisoning.pasted import PASTED
 from poisoning.volunteered import VOLUNTEERED
 
 from memctl.domain.events.observations import PromptSubmitted
@@ -28,7 +29,7 @@ from memctl.infra.vectors import store
 from memctl.workers.vectors.outbox_publisher import OutboxPublisher
 
 OTHER = "/work/elsewhere"
-ATTACKS = [*OF_CLAIMS, *VOLUNTEERED]
+ATTACKS = [*OF_CLAIMS, *VOLUNTEERED, *PASTED]
 NOT_YET: dict[str, str] = {}
 """Attacks that get through, each with the reason."""
 
@@ -90,7 +91,7 @@ def unasked(
 def held(api: Api, location: str) -> dict[str, str]:
     """What memory answers as known, preferred or advised there: what the tools of MCP say."""
     answers = {}
-    for route in ("knowledge", "preferences", "strategies", "rules", "core"):
+    for route in ("knowledge", "preferences", "strategies", "core"):
         status, _, body = api.ask(f"/v1/{route}?here={location}&limit=200")
         assert status == 200, (route, body)
         answers[route] = body.decode()
@@ -98,6 +99,10 @@ def held(api: Api, location: str) -> dict[str, str]:
     sections = json.loads(answers["core"])["items"]
     assert {each["said_by"] for each in sections} <= {"user_typed", "agent"}
     answers["core"] = json.dumps([each for each in sections if each["confirmed"]])
+    # What a member of the team said is shown to who asks under that member's name, and as nobody else's.
+    known = json.loads(answers["knowledge"])["items"]
+    assert all(each["origin"] == f"said by {each['member']} of the team" for each in known if each["member"])
+    answers["knowledge"] = json.dumps([each for each in known if not each["member"]])
     # A lesson that acts is shown to who asks for lessons, as one that acts, with its source; to nobody else.
     lessons = json.loads(answers["strategies"])["items"]
     assert all(each["origin"] for each in lessons)
@@ -136,7 +141,7 @@ def test_what_is_honest_comes_out_where_an_attack_must_not(poisoned: Api) -> Non
     assert "honestly" in held(poisoned, OTHER)["knowledge"]
     about = "which dates are honestly used here, not floats and not quartz?"
     assert "honestly" in unasked(poisoned, OTHER, about)["UserPromptSubmit"]
-    assert len({attack.canary for attack in ATTACKS}) == len(ATTACKS) >= 130
+    assert len({attack.canary for attack in ATTACKS}) == len(ATTACKS) >= 240
 
 
 @pytest.mark.parametrize("attack", [pytest.param(attack, id=attack.name) for attack in ATTACKS[:1] + ATTACKS[28:30]])

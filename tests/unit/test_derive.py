@@ -10,6 +10,7 @@ import pytest
 from telling import SECOND, START, STREAM, TRACEBACK, Session, event, facts_of, hooks_of, only
 
 from memctl.api.reading.evidence import field_text
+from memctl.domain.events.event_order import EventOrder
 from memctl.domain.events.facts import (
     Answered,
     CommandRan,
@@ -23,7 +24,6 @@ from memctl.domain.events.facts import (
     FileChanged,
     FileTouched,
     InsightFound,
-    MoodShown,
     PlaceSeen,
     PlanChanged,
     Prompted,
@@ -49,6 +49,7 @@ from memctl.domain.events.observations import (
     event_id_of,
 )
 from memctl.domain.session.fold import derive
+from memctl.domain.session.tool_uses import Use
 from memctl.projections.memories import of_turn
 
 
@@ -93,7 +94,6 @@ def test_a_session_with_an_error_a_fix_and_thanks_tells_these_facts(repaired: Se
         Answered,
         Turn,
         Prompted,
-        MoodShown,
         Answered,
         Turn,
         Episode,
@@ -104,8 +104,8 @@ def test_a_session_with_an_error_a_fix_and_thanks_tells_these_facts(repaired: Se
     assert (task.description, task.task_type) == ("Fix the total of an empty cart: it crashes.", "bugfix")
 
     failed, passed = only(facts, RanTests)
-    assert (failed.runner, failed.passed, failed.count_failed, failed.count_passed) == ("pytest", False, 1, 11)
-    assert (passed.passed, passed.count_passed) == (True, 12)
+    assert (failed.runner, failed.passed) == ("pytest", False)
+    assert passed.passed
 
     [error] = only(facts, ErrorOccurred)
     assert error.error_types == ("test failure", "TypeError")
@@ -502,7 +502,6 @@ def test_hooks_and_transcript_tell_each_fact_once(repaired: Session) -> None:
     assert [fact.evidence for fact in both] == [fact.evidence for fact in alone], (
         "the transcript is cited once it is in"
     )
-    assert {fact.duration_ms for fact in only(both, ToolUsed)} == {1_234}, "the hook fills the gaps"
     assert bare(facts_of(hooks)) == bare(alone), "hooks alone tell the same"
 
 
@@ -596,3 +595,18 @@ def test_what_waits_and_was_never_handed_out_is_no_prompt(repaired: Session) -> 
     before = [fact for fact in facts_of(repaired.events) if isinstance(fact, Prompted)]
     queued(repaired, "No, we never round totals down here.")
     assert [fact for fact in facts_of(repaired.events) if isinstance(fact, Prompted)] == before
+
+
+def test_a_path_to_words_is_short_whatever_a_tool_was_passed() -> None:
+    """Rows keep dozens of such paths, and the names in them are a model's."""
+    words, session = "v := map[string]any{", Session()
+    session.user("please modernise the code of the shop")
+
+    def use(given: dict[str, Any]) -> Use:
+        session.uses("Edit", given, "done")
+        *_, called, came = EventOrder().place(session.events) or ()
+        return Use(came, called)
+
+    long = "n" * 16_000
+    assert use({long: words, "edits": [{long: words}]}).quote(words).field == "text"
+    assert use({"edits": [{"new_string": words}]}).quote(words).field == "input.edits.0.new_string"

@@ -19,7 +19,7 @@ from memctl.domain.events.core_memory import (
     ReplaceCoreMemory,
 )
 from memctl.domain.events.event import Event, Payload
-from memctl.domain.events.facts import Identified
+from memctl.domain.events.facts import Identified, InsightFound
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolReturned
 from memctl.domain.knowledge.forget_requests import ForgetRefused, ForgetRequested, RefuseForget
 from memctl.domain.language.claims import says_no_more
@@ -27,7 +27,17 @@ from memctl.domain.language.notes import NOTES, MemoryNoted, claim_of
 from memctl.domain.language.typed import origin_of
 from memctl.domain.session.fold import derive
 from memctl.domain.support.errors import MemctlError
-from memctl.domain.support.provenance import MAY, Provenance, table, words_of
+from memctl.domain.support.provenance import (
+    MAY,
+    Provenance,
+    by_actor,
+    given_unasked,
+    heard,
+    member_of,
+    spoken_through,
+    table,
+    words_of,
+)
 from memctl.projections.core_memory import CoreSection, core_memory
 from memctl.projections.forget_requests import ForgetRequest, forget_requests
 from memctl.projections.kernel import Recorded
@@ -45,6 +55,33 @@ def test_only_what_is_typed_is_worded_as_the_users_and_given_everywhere() -> Non
     assert [each for each, may in MAY.items() if may.unasked == "everywhere"] == [Provenance.USER_TYPED]
     assert words_of(Provenance.AGENT, confirmed=True) == "written by an agent, confirmed by you"
     assert words_of(Provenance.USER_TYPED, confirmed=True) == "said by you"
+
+
+def test_a_members_word_is_that_members_by_name_and_given_unasked_to_nobody_else() -> None:
+    actor = spoken_through("user", "dana\u202e  of\nmaps")
+    assert (actor, member_of(actor)) == ("member:dana ofmaps", "dana ofmaps")
+    assert (spoken_through("agent", "dana"), member_of("user"), member_of("agent")) == ("agent", "", "")
+    assert by_actor("member:dana") == heard(Provenance.USER_TYPED, "member:dana") == Provenance.MEMBER
+    assert heard(Provenance.AGENT, "member:dana") == Provenance.AGENT
+    assert spoken_through("tool", "dana") == "member:dana", "what was answered and refused there is the member's, too"
+    assert heard(Provenance.USER_TYPED, "whoever") == Provenance.AGENT, "nobody else is the user"
+    member = Provenance.MEMBER
+    assert words_of(member, member="dana", asking="dana") == "said by you"
+    assert (
+        words_of(member, member="dana", asking="erin", confirmed=True) == "said by dana of the team, confirmed by you"
+    )
+    assert words_of(member) == words_of(member, asking="") == "said by a member of the team"
+    given = [given_unasked(member, confirmed=False, member="dana", asking=each) for each in ("dana", "erin", "")]
+    assert given == [True, False, False]
+    assert not given_unasked(member, confirmed=False, member="", asking="")
+    assert given_unasked(member, confirmed=True, member="dana", asking="erin")
+    note = msgspec.structs.replace(stated(NOTES, MemoryNoted(text="We use quillmark.", everywhere=True)), actor=actor)
+    claim = claim_of(as_read(note, 1), MemoryNoted(text="We use quillmark.", everywhere=True))
+    assert (claim.said_by, claim.member, claim.everywhere) == (member, "dana ofmaps", False)
+    said = observed(PromptSubmitted(line="1", text="we always use quillmark for dates"), actor="member:dana")
+    facts = derive(said.stream, [as_read(said, 1)]).drain()
+    (found,) = (fact for fact in facts if isinstance(fact, InsightFound) and fact.rule != "habit")
+    assert (found.said_by, found.member, found.everywhere) == (member, "dana", False)
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import builtins
+import ipaddress
 import json
 import random
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -41,7 +43,7 @@ from memctl.domain.projects.identity import ProjectIdentified
 from memctl.domain.support.location import normalise
 from memctl.infra.redaction import PRIVATE, Redactor, default_redactor, prepare, prepare_all, redact, redactor_of
 from memctl.infra.redaction.personal import resident_number
-from memctl.infra.redaction.rules import BadPattern, Rule, load_rules, personal_rules, user_rule, vendors
+from memctl.infra.redaction.rules import BadUserPattern, Rule, load_rules, personal_rules, user_rule, vendors
 from memctl.infra.transcripts.fields import identifier
 
 KEY = "AKIA" + "DEADBEEFDEADBEEF"
@@ -615,7 +617,7 @@ def test_a_users_pattern_means_letters_of_any_script(
 
 @pytest.mark.parametrize("pattern", ["(", "x*", "a|", "[z-a]", r"((\w)\2{4,})"])
 def test_a_pattern_that_cannot_be_used_is_refused(pattern: str) -> None:
-    with pytest.raises(BadPattern):
+    with pytest.raises(BadUserPattern):
         user_rule(1, pattern)
 
 
@@ -643,3 +645,44 @@ def test_thirteen_digits_in_a_row_are_a_resident_number_only_with_a_date_and_a_c
         assert (11 - weighed % 11) % 10 == int(text[12])
         assert 1 <= int(text[2:4]) <= 12
         assert 1 <= int(text[4:6]) <= 31
+
+
+ROOTS = (
+    "2001:503:ba3e::2:30", "2801:1b8:10::b", "2001:500:2::c", "2001:500:2d::d", "2001:500:a8::e", "2001:500:2f::f",
+    "2001:500:12::d0d", "2001:500:1::53", "2001:7fe::53", "2001:503:c27::2:30", "2001:7fd::1", "2001:500:9f::42",
+    "2001:dc3::35",
+)  # fmt: skip
+"""Addresses of the root name servers."""
+
+
+def _spelt(address: str) -> Iterator[str]:
+    """An IPv6 address in the forms of RFC 4291 (2.2) and those that RFC 5952 (2) warns of, as texts have them."""
+    whole = ipaddress.IPv6Address(address).exploded
+    plain = ":".join(part.lstrip("0") or "0" for part in whole.split(":"))
+    *high, a, b = plain.split(":")
+    tail = f"{int(a, 16) >> 8}.{int(a, 16) & 255}.{int(b, 16) >> 8}.{int(b, 16) & 255}"
+    for form in (address, address.upper(), whole, plain, ":".join([*high, tail])):
+        yield f"the client {form} asked"
+        yield f"http://[{form}]:8080/x"
+        yield f"ip={form},"
+        yield f"peer [{form}]: closed"
+        yield f"route {form}/64"
+
+
+@pytest.mark.parametrize("address", ROOTS)
+def test_an_ipv6_address_is_cut_in_every_form_in_which_it_is_written(address: str) -> None:
+    redactor = redactor_of([], anonymize=True)
+    left = [text for text in _spelt(address) if redactor.redact(text)[0] == text]
+    assert left == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "::1", "fe80::1%eth0", "fd12:3456:789a::1", "2001:db8::ff00:42:8329", "2001:DB8:0:0:8:800:200C:417A", "ff02::1",
+        "12:30:45", "00:1B:44:11:3A:B7", "std::vector::at", "a::b", "crate::net::tcp", "1:2:3", "feed::beef(x)",
+        "sha1 da:39:a3:ee:5e:6b:4b:0d:32:55:bf:ef:95:60:18:90", "10:11:12:13", "ratio 16::9",
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_an_ipv6_address_or_is_nobodys_stays(text: str) -> None:
+    assert redactor_of([], anonymize=True).redact(f"see {text} there")[0] == f"see {text} there"

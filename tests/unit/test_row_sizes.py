@@ -18,6 +18,7 @@ from soak import FACTOR
 
 from memctl.domain.events.event import Event, Micros, Payload, Position, type_of
 from memctl.domain.events.facts import Fact
+from memctl.domain.support.provenance import Provenance
 from memctl.projections.insights import Insight
 from memctl.projections.kernel import ROW_LIMIT, Changed, Projection, Recorded, projections
 from memctl.projections.stage1 import fold_stream, stored
@@ -54,8 +55,8 @@ class Inputs(Values):
         if not issubclass(kind, Payload):
             name = next(p.name for p in STAGE_2 if p.row is kind)
             row = heavy_row(name, self._rng.randrange(24))
-            if isinstance(row, Insight):  # what sessions show the contrary of is no preference
-                row = msgspec.structs.replace(row, denials=())
+            if isinstance(row, Insight):  # what sessions show the contrary of is no preference, nor is anybody else's
+                row = msgspec.structs.replace(row, denials=(), said_by=Provenance.USER_TYPED)
             return Changed(self.hex(36), row)
         payload = self.made(kind)
         event = Event(

@@ -63,7 +63,8 @@ def test_a_session_is_known_by_its_content_and_tells_who_said_what(reader: Reade
     assert {event.stream.split("/")[1] for event in events} == {reader.agent}
     assert {event.type for event in events} >= {"prompt.submitted", "response.received", "tool.called"}
     said = {event.actor for event in events if event.type == "prompt.submitted"}
-    assert "user" in said
+    # In Markdown, what an agent prints may look like a prompt.
+    assert ("import" if reader.agent in ("specstory", "aider") else "user") in said
 
 
 @every_reader
