@@ -176,7 +176,7 @@ class Client:
         project: str | None = None,
         here: str | None = None,
         anywhere: bool = False,
-        limit: int = 3,
+        limit: int = 5,
     ) -> Received[advice.Answer]:
         from memctl.api.reading import advice
 

@@ -24,8 +24,7 @@ from pydantic import Field
 from memctl.api.client import Client, Refused
 from memctl.api.reading.advice import TaskGuidance
 from memctl.api.reading.caller import Caller
-from memctl.api.reading.learnt import StrategyItem
-from memctl.api.reading.records import Context, CoreSectionItem, EpisodeItem, KnowledgeItem
+from memctl.api.reading.records import Context, CoreSectionItem, EpisodeItem, KnowledgeItem, StrategyItem
 from memctl.api.reading.views import BugHit, Found, Scope
 from memctl.domain.events.recalls import quoted
 from memctl.domain.support import patterns

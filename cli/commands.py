@@ -43,18 +43,14 @@ GROUPS: dict[str, tuple[str, dict[str, Places]]] = {
                 "episodes": "memctl.cli.ask.work:episodes",
                 "tasks": "memctl.cli.ask.work:tasks",
                 "context": "memctl.cli.ask.context:context",
-                "tools": "memctl.cli.ask.project:tools",
                 "stats": "memctl.cli.ask.stats:stats",
             },
             "Look at what was learnt": {
                 "insights": "memctl.cli.ask.claims:insights",
                 "knowledge": "memctl.cli.ask.claims:knowledge",
                 "prefs": "memctl.cli.ask.claims:prefs",
-                "rules": "memctl.cli.ask.rules:rules",
                 "strategies": "memctl.cli.ask.strategies:strategies",
                 "guidance": "memctl.cli.ask.guidance:guidance",
-                "entities": "memctl.cli.ask.entities:entities",
-                "graph": "memctl.cli.ask.entities:graph",
                 "explain": "memctl.cli.ask.claims:explain",
             },
             "See what memory was worth": {
@@ -88,7 +84,6 @@ GROUPS: dict[str, tuple[str, dict[str, Places]]] = {
         """,
         {
             "Run": {
-                "top": "memctl.cli.operate.status:top",
                 "doctor": "memctl.cli.operate.verify:doctor",
                 "off": "memctl.cli.capture.switch:off",
                 "on": "memctl.cli.capture.switch:on",
@@ -111,7 +106,6 @@ GROUPS: dict[str, tuple[str, dict[str, Places]]] = {
                 "dlq": "memctl.cli.operate.dlq:dlq",
                 "verify": "memctl.cli.operate.verify:verify",
                 "reindex": "memctl.cli.operate.reindex:reindex",
-                "eval": "memctl.cli.operate.evaluate:evaluate",
                 "events": "memctl.cli.ask.read:events",
             },
             "Do by hand what the worker does by itself": {
@@ -126,7 +120,6 @@ GROUPS: dict[str, tuple[str, dict[str, Places]]] = {
                 "serve": "memctl.cli.operate.processes:serve",
                 "door": "memctl.cli.operate.processes:door",
                 "relay": "memctl.cli.operate.processes:relay",
-                "traces": "memctl.cli.operate.processes:traces",
             },
         },
     ),

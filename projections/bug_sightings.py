@@ -14,7 +14,7 @@ import msgspec
 from memctl.domain.events.facts import ErrorOccurred, ErrorResolved, ResolutionRefuted, Span
 from memctl.domain.failures.explanations import sentences
 from memctl.domain.failures.matching import file_types_of, frameworks_of
-from memctl.domain.failures.solutions import Attempt, Change, Detail, hunks_of
+from memctl.domain.failures.solutions import Attempt, CodeChange, Detail, hunks_of
 from memctl.domain.support.bounded import (
     BYTES_PER_CHARACTER,
     LOCATIONS,
@@ -198,7 +198,7 @@ def _resolved(row: BugSightings, fact: ErrorResolved, at: int) -> BugSightings:
         fact_id,
         explanation=clipped(fact.explanation, 400),
         edits=tuple(
-            Change(clipped(e.path, 120, NARROW), clipped(e.before, 140, NARROW), clipped(e.after, 140, NARROW))
+            CodeChange(clipped(e.path, 120, NARROW), clipped(e.before, 140, NARROW), clipped(e.after, 140, NARROW))
             for e in fact.edits[:2]
         ),
         command=one_line(fact.command, 160, NARROW),

@@ -7,7 +7,7 @@ import msgspec
 from memctl.domain.events.facts import InsightKind
 from memctl.domain.events.feedback import KnowledgeRejected, KnowledgeVerified
 from memctl.domain.knowledge.acting import acts
-from memctl.domain.knowledge.graduation import Check, ClaimSupport, checks_of, missing_of, needs_person, warrant_of
+from memctl.domain.knowledge.graduation import ClaimCheck, ClaimSupport, checks_of, missing_of, needs_person, warrant_of
 from memctl.domain.support.bounded import clipped, newest
 from memctl.domain.support.provenance import Provenance
 from memctl.domain.support.structs import carried_over
@@ -48,7 +48,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """Sources that count, up to 32."""
     first_seen: int
     last_seen: int
-    checks: tuple[Check, ...]
+    checks: tuple[ClaimCheck, ...]
     missing: tuple[str, ...]
     ready: bool
     warrant: str

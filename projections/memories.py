@@ -19,25 +19,17 @@ from memctl.domain.language.typed import is_typed
 from memctl.domain.support.bounded import clipped, names, one_line
 from memctl.domain.support.provenance import MAY, Provenance, words_of
 from memctl.projections.bug_patterns import BugPattern
-from memctl.projections.code_rules import CodeRule
 from memctl.projections.commits import Commit
-from memctl.projections.entities import Entity
 from memctl.projections.kernel import Changed, projection
 from memctl.projections.memories_learnt import (
-    of_code_rule,
     of_commit,
-    of_entity,
     of_project,
     of_reflection,
-    of_relation,
-    of_sentiment,
     of_strategy,
 )
 from memctl.projections.memory_rows import NOWHERE, Memory, Source, context, listed, memory_of, paths, places
 from memctl.projections.project_digests import ProjectDigest
 from memctl.projections.reflections import Reflection
-from memctl.projections.relations import Relation
-from memctl.projections.sentiment import Sentiment
 from memctl.projections.strategies import Strategy
 from memctl.projections.verified_knowledge import VerifiedClaim, VerifiedKnowledge
 
@@ -47,11 +39,7 @@ Input = (
     | SectionWritten
     | Changed[BugPattern]
     | Changed[VerifiedKnowledge]
-    | Changed[CodeRule]
     | Changed[Strategy]
-    | Changed[Entity]
-    | Changed[Relation]
-    | Changed[Sentiment]
     | Changed[ProjectDigest]
     | Changed[Reflection]
     | Changed[Commit]
@@ -60,11 +48,7 @@ Input = (
 KINDS: dict[type[Any], MemoryKind] = {
     BugPattern: "bug_pattern",
     VerifiedKnowledge: "knowledge",
-    CodeRule: "code_rule",
     Strategy: "strategy",
-    Entity: "entity",
-    Relation: "relation",
-    Sentiment: "sentiment",
     ProjectDigest: "project",
     Reflection: "reflection",
     Commit: "commit",
@@ -117,16 +101,8 @@ def _made(item: Input) -> Memory | None:
             return _of_bug_pattern(pattern)
         case Changed(row=VerifiedKnowledge() as knowledge):
             return _of_knowledge(knowledge)
-        case Changed(row=CodeRule() as rule):
-            return of_code_rule(item.key, rule)
         case Changed(row=Strategy() as strategy):
             return of_strategy(item.key, strategy)
-        case Changed(row=Entity() as entity):
-            return of_entity(item.key, entity)
-        case Changed(row=Relation() as relation):
-            return of_relation(item.key, relation)
-        case Changed(row=Sentiment() as feelings):
-            return of_sentiment(item.key, feelings)
         case Changed(row=ProjectDigest() as digest):
             return of_project(item.key, digest)
         case Changed(row=Reflection() as reflection):
@@ -140,15 +116,15 @@ def _made(item: Input) -> Memory | None:
 def of_turn(turn: Turn) -> Memory:
     """The memory that a turn makes."""
     at = int(turn.occurred_at)
-    answers = bool(turn.answer.strip())
-    asked = first_sentences(turn.prompt, rules.GIST // 2 if answers else rules.GIST)
-    answered = key_sentences(turn.answer, rules.GIST // 2) if answers else ""
+    answer = _answers(turn, 1100)
+    asked = first_sentences(turn.prompt, rules.GIST // 2 if answer else rules.GIST)
+    answered = key_sentences(answer, rules.GIST // 2) if answer else ""
     embedded = f"{asked} → {answered}" if answered else asked
     if lead := one_line(turn.lead, rules.LEAD):
         embedded = f"{one_line(embedded, rules.GIST - len(lead) - 3)} ({lead})"
     text = clipped(turn.prompt.strip(), 800)
-    if turn.answer.strip():
-        text += "\n→ " + clipped(turn.answer.strip(), 1100)
+    if answer:
+        text += f"\n→ {answer}"
     return Memory(
         id=memory_id("turn", str(turn.id)),
         kind="turn",
@@ -157,7 +133,7 @@ def of_turn(turn: Turn) -> Memory:
         gist=one_line(embedded, rules.GIST),
         text=text,
         search_text=search_text(
-            clipped(turn.prompt, 1200), clipped(turn.answer, 1200), listed(turn.files), context(turn.location, at)
+            clipped(turn.prompt, 1200), _answers(turn, 1200), listed(turn.files), context(turn.location, at)
         ),
         location=turn.location or NOWHERE,
         locations=(turn.location or NOWHERE,),
@@ -175,6 +151,17 @@ def of_turn(turn: Turn) -> Memory:
         task=clipped(turn.task, 160),
         before=memory_id("turn", str(turn.before)) if turn.before is not None else "",
     )
+
+
+def _answers(turn: Turn, most: int) -> str:
+    """What so many characters keep of a turn's answers, in order: the last one, and earlier ones as far as there is
+    room."""
+    kept: list[str] = []
+    for each in (turn.answer, *reversed(turn.earlier)):
+        if (text := each.strip()) and most > 0:
+            kept.insert(0, clipped(text, most))
+            most -= len(text)
+    return "\n\n".join(kept)
 
 
 def _of_episode(episode: Episode) -> Memory:

@@ -11,7 +11,7 @@ import msgspec
 from memctl.domain.events.facts import MemoriesFollowed
 from memctl.domain.events.feedback import KnowledgeRejected, KnowledgeVerified, MemoryPinned, MemoryRated
 from memctl.domain.support.bounded import clipped
-from memctl.domain.support.outcomes import Kept, moving_average, with_outcome
+from memctl.domain.support.outcomes import KeptOutcome, moving_average, with_outcome
 from memctl.projections.kernel import Recorded, projection
 
 
@@ -21,14 +21,14 @@ class MemoryFeedback(msgspec.Struct, frozen=True, kw_only=True):
     `verdict` is what a person last said of it: that it holds (True) or does not; None where nobody did.
     """
 
-    ratings: tuple[Kept, ...] = ()
+    ratings: tuple[KeptOutcome, ...] = ()
     usefulness: float = 0.5
     why: str = ""
     """What the newest rating that gave a reason said."""
     why_at: tuple[int, str] = (0, "")
     recalls: int = 0
     """Pieces of work in which it was injected for an agent, and which are over."""
-    followed: tuple[Kept, ...] = ()
+    followed: tuple[KeptOutcome, ...] = ()
     """How the newest 32 of them went whose outcome is known: 1 for success, 0.5 for partial, 0 for failure."""
     reliability: float = 0.5
     """The moving average of those, beginning at 0.5."""
@@ -84,7 +84,7 @@ def memory_feedback(row: MemoryFeedback | None, said: Said) -> MemoryFeedback:
             return msgspec.structs.replace(row, pinned=payload.pinned, pinned_at=at, pinned_since=since)
         case MemoryRated():
             value = round(min(max(payload.value, 0.0), 1.0), 4) + 0.0
-            ratings = with_outcome(row.ratings, Kept(*at, value))
+            ratings = with_outcome(row.ratings, KeptOutcome(*at, value))
             row = msgspec.structs.replace(row, ratings=ratings, usefulness=moving_average(ratings))
             if payload.why and at >= row.why_at:
                 row = msgspec.structs.replace(row, why=clipped(payload.why, 300), why_at=at)
@@ -101,5 +101,5 @@ def _followed(row: MemoryFeedback, said: MemoriesFollowed) -> MemoryFeedback:
     worth = _WORTH.get(said.outcome)
     if worth is None:
         return row
-    followed = with_outcome(row.followed, Kept(int(said.occurred_at), str(said.id), worth))
+    followed = with_outcome(row.followed, KeptOutcome(int(said.occurred_at), str(said.id), worth))
     return msgspec.structs.replace(row, followed=followed, reliability=moving_average(followed))

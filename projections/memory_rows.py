@@ -8,7 +8,16 @@ import msgspec
 
 from memctl.domain.events.facts import Span
 from memctl.domain.knowledge import memory as rules
-from memctl.domain.knowledge.memory import Bucket, MemoryKind, Status, day_of, memory_id, place_of, search_text
+from memctl.domain.knowledge.memory import (
+    Bucket,
+    FormerKind,
+    MemoryKind,
+    Status,
+    day_of,
+    memory_id,
+    place_of,
+    search_text,
+)
 from memctl.domain.support.bounded import clipped, one_line
 from memctl.domain.support.provenance import Provenance
 
@@ -29,7 +38,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     id: str
-    kind: MemoryKind
+    kind: MemoryKind | FormerKind
     bucket: Bucket
     title: str
     gist: str

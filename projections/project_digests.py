@@ -1,5 +1,5 @@
-"""What is sure of each place where work is done, on one row: what its project is built with, the commands and rules
-that hold there, and the files that the work turns on. `memctl project show` has the rest, put together over a project.
+"""What is sure of each place where work is done, on one row: the commands and rules that hold there, and the files that
+the work turns on. `memctl project show` has the rest, put together over a project.
 """
 
 from __future__ import annotations
@@ -7,16 +7,16 @@ from __future__ import annotations
 import msgspec
 
 from memctl.domain.events.facts import Span
-from memctl.domain.support.bounded import clipped, newest
+from memctl.domain.support.bounded import clipped, newest, newest_of
 from memctl.projections.kernel import Changed, projection
-from memctl.projections.project_shares import ProjectShare, Shown, Touch, together
+from memctl.projections.project_shares import TOUCHES, ProjectShare, Touch, Touched
 from memctl.projections.verified_knowledge import VerifiedKnowledge
 
 CLAIMS = 16
 """Claims of a place that are kept, those last seen first."""
 
 HOT = 2
-"""Sessions in which a file must have been changed, or a library or service named, to be listed for a project."""
+"""Sessions in which a file must have been changed to be listed for a project."""
 
 
 class StandingClaim(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -32,14 +32,14 @@ class StandingClaim(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Often(msgspec.Struct, frozen=True):
-    """A file, library or service, in how many of the newest sessions it came, and the newest word on it."""
+    """A file, in how many of the newest sessions it was changed, and when last."""
 
     name: str
     sessions: int
     last: Touch
 
 
-class ProjectDigest(Shown, frozen=True, kw_only=True):
+class ProjectDigest(Touched, frozen=True, kw_only=True):
     """What is sure of a place. Times in microseconds."""
 
     claims: tuple[StandingClaim, ...] = ()
@@ -48,11 +48,6 @@ class ProjectDigest(Shown, frozen=True, kw_only=True):
     def hot_files(self) -> tuple[Often, ...]:
         """Files that several of the newest sessions changed, those of most sessions first."""
         return often(self.touches)
-
-    @property
-    def used(self) -> tuple[Often, ...]:
-        """Libraries and services that several of the newest sessions named, those of most sessions first."""
-        return often(self.named)
 
     @property
     def first_seen(self) -> int:
@@ -64,7 +59,7 @@ class ProjectDigest(Shown, frozen=True, kw_only=True):
 
     @property
     def _moments(self) -> list[int]:
-        return [touch.at for touch in (*self.touches, *self.named)] + [claim.at for claim in self.claims]
+        return [touch.at for touch in self.touches] + [claim.at for claim in self.claims]
 
 
 def often(touches: tuple[Touch, ...]) -> tuple[Often, ...]:
@@ -90,13 +85,14 @@ def _key(change: Input) -> str | None:
 
 @projection(row=ProjectDigest, key=_key)
 def project_digests(row: ProjectDigest | None, change: Input) -> ProjectDigest | None:
-    """What is sure of each place: what its project is built with, what holds there, and where the work is done."""
+    """What is sure of each place: what holds there, and where the work is done."""
     changed = change.row
     if changed is None:
         return row
     row = row or ProjectDigest(location=changed.location)
     if isinstance(changed, ProjectShare):
-        return msgspec.structs.replace(row, **together(row, changed))
+        touches = newest_of((*row.touches, *changed.touches), TOUCHES)
+        return msgspec.structs.replace(row, touches=touches)
     claim = changed.claims[0]
     held = StandingClaim(
         at=claim.last_seen,

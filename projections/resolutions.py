@@ -9,7 +9,7 @@ from memctl.domain.support.bounded import clipped
 from memctl.projections.kernel import Recorded, projection
 
 
-class Resolved(msgspec.Struct, frozen=True, kw_only=True):
+class ResolvedCondition(msgspec.Struct, frozen=True, kw_only=True):
     """The last word on a condition. `confirmed` leads to `resolved_to`; `pending` and `rejected` keep their own id."""
 
     condition: str
@@ -21,7 +21,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     by: str
 
 
-def effective(condition: str, row: Resolved | None) -> tuple[str, str]:
+def effective(condition: str, row: ResolvedCondition | None) -> tuple[str, str]:
     """The id that a condition stands for, and direct, pending or resolved."""
     if row is None or row.resolution == "rejected":
         return condition, "direct"
@@ -29,14 +29,14 @@ def effective(condition: str, row: Resolved | None) -> tuple[str, str]:
 
 
 @projection(
-    row=Resolved,
+    row=ResolvedCondition,
     key=lambda recorded: clipped(recorded.payload.condition, 512),
     indexes=(("resolution", "resolved_at"),),
 )
-def resolutions(row: Resolved | None, recorded: Recorded[ConditionResolved]) -> Resolved:
+def resolutions(row: ResolvedCondition | None, recorded: Recorded[ConditionResolved]) -> ResolvedCondition:
     """What became of what was left open: the latest word on each condition."""
     payload, event = recorded.payload, recorded.event
-    made = Resolved(
+    made = ResolvedCondition(
         condition=clipped(payload.condition, 512),
         resolution=payload.resolution,
         resolved_to=clipped(payload.resolved_to, 512) if payload.resolution == "confirmed" else "",

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 THINGS = {
     "memory": "memories", "episode": "episodes", "bug": "bug_patterns", "insight": "insights",
-    "knowledge": "verified_knowledge", "task": "tasks", "rule": "code_rules", "strategy": "strategies",
-    "code_pattern": "code_patterns", "entity": "entities",
+    "knowledge": "verified_knowledge", "task": "tasks", "strategy": "strategies",
 }  # fmt: skip
 """Read models by the word for one of their rows."""
 

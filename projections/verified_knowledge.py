@@ -6,7 +6,7 @@ import msgspec
 
 from memctl.domain.events.event import derived_of
 from memctl.domain.events.facts import InsightKind, Span
-from memctl.domain.knowledge.graduation import Side, superseded
+from memctl.domain.knowledge.graduation import ClaimSide, superseded
 from memctl.domain.support.bounded import names
 from memctl.domain.support.provenance import Provenance, trust_of
 from memctl.domain.support.structs import carried_over
@@ -139,8 +139,8 @@ def _settled(home: tuple[str, str, bool], claims: list[VerifiedClaim]) -> Verifi
     )
 
 
-def _side(claim: VerifiedClaim) -> Side:
-    return Side(
+def _side(claim: VerifiedClaim) -> ClaimSide:
+    return ClaimSide(
         key=claim.id,
         canonical=claim.canonical,
         polarity=claim.polarity,

@@ -121,7 +121,6 @@ class OpenHypothesis(msgspec.Struct, frozen=True, omit_defaults=True):
     confidence: float
     said_by: Provenance = Provenance.AGENT
     told: int = 1
-    stated: bool = False
 
 
 class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -383,7 +382,6 @@ def _with_hypothesis(hypotheses: tuple[OpenHypothesis, ...], fact: HypothesisMov
         round(min(max(fact.confidence, 0.0), 1.0), 4) + 0.0,
         fact.said_by,
         fact.told,
-        fact.stated,
     )
     return (*others, held)[-OPEN:]
 

@@ -16,8 +16,6 @@ from uuid import UUID
 import msgspec
 from events import NOON
 
-from memctl.domain.code.entities import EntityDescribed, RelationAsserted, SentimentNoted
-from memctl.domain.code.rules import ChangeUndone, PatternRetired, RuleReinforced
 from memctl.domain.events.core_memory import CoreMemoryAppended, CoreMemoryReplaced
 from memctl.domain.events.event import Event, Micros, NewEvent, Payload, Position, derived_id, type_of
 from memctl.domain.events.event_order import prompt_about
@@ -411,11 +409,7 @@ class Known(msgspec.Struct, frozen=True):
 
     claims: Sequence[str] = ()
     memories: Sequence[str] = ()
-    rules: Sequence[str] = ()
-    patterns: Sequence[str] = ()
-    nodes: Sequence[str] = ()
     locations: Sequence[str] = ()
-    edits: Sequence[UUID] = ()
 
 
 def words(luck: random.Random, known: Known, count: int) -> list[NewEvent]:
@@ -425,13 +419,11 @@ def words(luck: random.Random, known: Known, count: int) -> list[NewEvent]:
     def one(of: Iterable[str], other: str) -> str:
         return luck.choice((*sorted(of)[:4], other))
 
-    nodes = (*sorted(known.nodes)[:4], "library:npm/zod", "person:Dana")
     anchors = (*sorted(known.locations)[:5], *REMOTES)
     found = []
-    kinds = luck.sample(range(33), 8)  # few at once, so that what is said meets
+    kinds = luck.sample(range(26), 8)  # few at once, so that what is said meets
     for _ in range(count):
         claim, memory = one(known.claims, "a-claim"), one(known.memories, "a-memory")
-        rule, pattern = one(known.rules, "a-rule"), one(known.patterns, "a-pattern")
         place = normalise(luck.choice(PLACES))
         text = luck.choice((*ASKED, *SAID, *NASTY))
         good, version = luck.random() < 0.5, luck.randint(1, 4)
@@ -449,32 +441,6 @@ def words(luck: random.Random, known: Known, count: int) -> list[NewEvent]:
             (f"knowledge/{claim}", ConditionResolved(condition=claim, resolution=luck.choice(("pending", "rejected")))),
             ("core/memory", CoreMemoryAppended(section="human", text=text[:2_000], version=version)),
             ("core/memory", CoreMemoryReplaced(section="human", text=text[:2_000], version=version, old="a", new="b")),
-            (
-                "knowledge/graph",
-                EntityDescribed(kind="library", platform="npm", name=luck.choice(("zod", "Zod")), summary=text),
-            ),
-            (
-                "knowledge/graph",
-                RelationAsserted(
-                    source=luck.choice(nodes),
-                    relation="uses",
-                    target=luck.choice(nodes),
-                    weight=luck.choice((0.0, 1.0)),
-                ),
-            ),
-            (
-                "knowledge/graph",
-                SentimentNoted(node=luck.choice(("agent:claude-code", *nodes)), score=luck.choice((-1.0, 0.5))),
-            ),
-            ("knowledge/code-rules", RuleReinforced(rule=rule, success=good, why=text[:300])),
-            ("knowledge/code-rules", PatternRetired(pattern=rule, back=good)),
-            ("knowledge/code-rules", PatternRetired(pattern=pattern, kind="code_pattern", back=good)),
-            (
-                "knowledge/code-rules",
-                ChangeUndone(
-                    change=luck.choice((*known.edits[:3], UUID(int=7))), rules=(rule, rule), patterns=(pattern,)
-                ),
-            ),
             (
                 "project/x",
                 ProjectIdentified(

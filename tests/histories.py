@@ -17,8 +17,6 @@ from draining import catch_up
 from events import NOON, observed
 from transcript_files import format_of, parse_file
 
-from memctl.domain.code.entities import EntityDescribed, RelationAsserted, SentimentNoted, node_of
-from memctl.domain.code.rules import ChangeUndone, PatternRetired, RuleReinforced, rule_id
 from memctl.domain.events.core_memory import CoreMemoryAppended, CoreMemoryReplaced
 from memctl.domain.events.event import Micros, NewEvent, Payload
 from memctl.domain.events.event_order import prompt_about
@@ -130,8 +128,6 @@ REASON = "Carts are read by every page and written by few, so the database was a
 
 def statements() -> list[NewEvent]:
     """One of every event that people or processors record and that read models fold, about the same few things."""
-    rule = rule_id("go", "interface{}", "any")
-    node = node_of("library", "go", "github.com/spf13/cobra")
     told: list[tuple[str, Payload]] = [
         ("knowledge/notes", MemoryNoted(text="The shop's tests need a running cache.", files=("shop/cache.go",))),
         ("knowledge/notes", MemoryNoted(text="I always prefer short answers without emoji.", kind="preference")),
@@ -143,12 +139,6 @@ def statements() -> list[NewEvent]:
         ("knowledge/verdicts", ConditionResolved(condition="a-question", resolution="confirmed", resolved_to="a-1")),
         ("core/1", CoreMemoryAppended(section="human", text="Dana likes short answers.", version=1)),
         ("core/1", CoreMemoryReplaced(section="human", text="Dana likes answers.", version=2, old="short", new="")),
-        ("knowledge/graph", EntityDescribed(kind="library", platform="go", name="github.com/spf13/cobra")),
-        ("knowledge/graph", RelationAsserted(source=node, relation="uses", target=node_of("library", "go", "pflag"))),
-        ("knowledge/graph", SentimentNoted(node=node, score=0.5)),
-        ("knowledge/rules", RuleReinforced(rule=rule, success=True)),
-        ("knowledge/rules", PatternRetired(pattern=rule, reason="weak")),
-        ("knowledge/rules", ChangeUndone(change=UUID(int=1), rules=(rule,))),
         (CONSOLIDATION, MemoriesMerged(keeper=Member("a-memory", "1a"), merged=(Member("a-2", "2b"),), alike=0.9)),
         (CONSOLIDATION, MemoryPruned(memory="a-3", last_at=NOON)),
         (CONSOLIDATION, MemorySuperseded(memory=Member("a-4", "4d"), by=Member("a-memory", "1a"))),

@@ -34,8 +34,6 @@ LISTS = {
     "/things/{id:path}": ("/memories", "id"),
     "/explain/{id:path}": ("/knowledge", "memory_id"),
     "/sessions/{id:path}": ("/sessions", "id"),
-    "/entities/{name:path}": ("/entities", "node"),
-    "/graph/{name:path}": ("/entities", "node"),
     "/hindsight/{id}": ("/hindsight", "id"),
     "/core/{section}/history": ("/core", "section"),
 }

@@ -14,12 +14,12 @@ from written import FORMS
 Record = dict[str, Any]
 
 IN_SESSIONS = ("prompt", "answer", "thought", "command", "output", "error", "edit", "file", "branch", "summary", "hook")
-STATED = ("note", "preference", "decision", "hypothesis", "task", "discovery", "core", "entity")
+STATED = ("note", "preference", "decision", "hypothesis", "task", "discovery", "core")
 WAYS = ("match", "id", "thing", "session", "project", "before")
 """`id`: of the event; `thing`: of a row that holds it, of whatever read model."""
 
 
-NAMED = ("file", "branch", "entity", "core", "edit")
+NAMED = ("file", "branch", "core", "edit")
 """Places that take a name, or whose words are part of a name."""
 
 OF_NAMES = ("as it is", "capitals", "full width", "zero width", "percent signs", "base64", "hex", "hex in pairs")
@@ -155,7 +155,6 @@ def statement(plant: Plant) -> tuple[str, Record]:
         "task": ("task-start", {"description": f"Move the shop to {word}", **here}),
         "discovery": ("discovery", {"text": f"{word} needs a running cache", **here}),
         "core": ("core-append", {"section": f"part{plant.number}", "content": f"{word} is what Dana likes"}),
-        "entity": ("describe_entity", {"node": f"service:{word}", "summary": f"{word} sends mail", **here}),
     }[plant.place]
 
 

@@ -26,6 +26,7 @@ from memctl.domain.failures.signatures import signature_of
 from memctl.domain.knowledge.strategies import VERIFICATION
 from memctl.domain.language.documents import files_named
 from memctl.domain.projects.identity import Project
+from memctl.domain.retrieval.answering import FEW
 from memctl.domain.retrieval.guidance import KnownBug, Precedent, Taught, course, synthesised
 from memctl.domain.support.certainty import SUGGESTED
 from memctl.projections.episodes import EpisodeRow
@@ -35,7 +36,6 @@ from memctl.projections.working_memory import RecentError
 _LEARNT = {
     "knowledge": "this is held to be true",
     "strategy": "this was learnt",
-    "code_rule": "this is how code is written here",
     "reflection": "this was concluded",
     "document": "this was written down",
     "commit": "a commit says why",
@@ -59,7 +59,7 @@ LIKE = 0.20
 
 def answer(
     reader: Reader, engine: Engine, kind: Kind, text: str, places: Places, now: datetime, *, session: str = "",
-    limit: int = 3,
+    limit: int = FEW,
 ) -> Answer:  # fmt: skip
     """What memory holds for that kind of question; nothing below `suggested` counts as an answer.
 

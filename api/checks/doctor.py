@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memctl.domain.projects.identity import Waiting
     from memctl.infra.database import Connection
     from memctl.infra.embedded.instance import InstanceStatus
-    from memctl.infra.hooks.remote_progress import Seen
+    from memctl.infra.hooks.remote_progress import RelaySeen
     from memctl.infra.settings_model import Settings
 
 LEAST_FREE = 1 << 30
@@ -435,7 +435,7 @@ def _ipv6(words: str) -> str:
     return str(address.ipv4_mapped or address)
 
 
-def _relay(settings: Settings, relay: Seen) -> Iterator[Check]:
+def _relay(settings: Settings, relay: RelaySeen) -> Iterator[Check]:
     from memctl.api.checks import relay_checks
 
     yield from relay_checks.relay(settings, relay)

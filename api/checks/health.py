@@ -111,7 +111,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     behind: Behind | None = None
     servers: Servers = Servers()
     processors: tuple[processor_work.WorkState, ...] = ()
-    held: tuple[processor_work.Held, ...] = ()
+    held: tuple[processor_work.HeldWork, ...] = ()
     """Places that consolidation holds back."""
     replay: RebuildProgress | None = None
     """The one that is under way."""

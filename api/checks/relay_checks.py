@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from memctl.api.checks.check import Check, check, number, skipped
 from memctl.api.client import Client, Refused, Unreachable
 from memctl.api.reading.caller import Caller
-from memctl.infra.hooks.remote_progress import Seen
+from memctl.infra.hooks.remote_progress import RelaySeen
 from memctl.infra.settings_model import Settings
 
 PART = "relay"
@@ -21,7 +21,7 @@ _KEY_ADVICE = "have a new key made (`memctl keys add`), and put it into the file
 _ALONE = "the relay goes on by itself once it answers"
 
 
-def relay(settings: Settings, found: Seen) -> Iterator[Check]:
+def relay(settings: Settings, found: RelaySeen) -> Iterator[Check]:
     """Raises: SettingsInvalid, NotRunning where no API is named."""
     standing = found.standing
     yield check(

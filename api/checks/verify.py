@@ -24,7 +24,7 @@ from memctl.api.reading.reader import reader_of
 from memctl.domain.events.event import Position, event_types
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection, DatabaseUnavailable, ReadModelsReplaced, connect, outage, outages
-from memctl.infra.hooks.capture_policy import PassedOver
+from memctl.infra.hooks.capture_policy import PassedOverSession
 from memctl.infra.log import audit, erase
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.spaces import space_names
@@ -316,7 +316,7 @@ class Verification:
             done += size
             self.progress("reading transcripts", done, 0)
 
-        passed_over = PassedOver(self.settings.data_dir)
+        passed_over = PassedOverSession(self.settings.data_dir)
         ledger = accounting.account(connection, space, self.paths, passed_over=passed_over, progress=progress)
         if not ledger.files and not ledger.gone:
             yield skipped("transcripts", "lines", "no transcript has been read yet")
@@ -395,7 +395,7 @@ def _points(found: Drift, name: str, repaired: int = 0) -> Check:
     )  # fmt: skip
 
 
-def _behind(found: Collection[coverage.Reader]) -> Iterator[str]:
+def _behind(found: Collection[coverage.ShardReader]) -> Iterator[str]:
     mark = max((reader.limit for reader in found if reader.stage == 1), default=0)  # as they may have moved it since
     for reader in found:
         name = f"stage {reader.stage}, shard {reader.shard}"
@@ -405,12 +405,12 @@ def _behind(found: Collection[coverage.Reader]) -> Iterator[str]:
             yield f"{name}: {reader.limit - reader.position:,} positions behind, for {reader.behind_s / 60:.0f} min"
 
 
-def _held(found: Iterable[coverage.Reader]) -> str:
+def _held(found: Iterable[coverage.ShardReader]) -> str:
     held = sum(1 for reader in found if reader.lease_s is not None and reader.lease_s > 0)
     return f"{held} held" if held else "none held"
 
 
-def _odd_leases(found: Iterable[coverage.Reader]) -> Iterator[str]:
+def _odd_leases(found: Iterable[coverage.ShardReader]) -> Iterator[str]:
     longest = 2 * generations.LEASE.total_seconds()
     for reader in found:
         name = f"stage {reader.stage}, shard {reader.shard}"

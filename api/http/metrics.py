@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from memctl.infra.backup.copies import Kept
+    from memctl.infra.backup.copies import KeptBackups
     from memctl.infra.settings_model import Llm, Settings
 
 FOLDER = "spool"
@@ -239,7 +239,7 @@ def _of_the_spool(folder: Path) -> list[Sample]:
     ]
 
 
-def of_backups(kept: Kept, now: datetime) -> list[Sample]:
+def of_backups(kept: KeptBackups, now: datetime) -> list[Sample]:
     every = kept.every.total_seconds() if kept.every else 0
     age = [] if kept.newest is None else [Sample("backup_age_seconds", (now - kept.newest).total_seconds())]
     return [*age, Sample("backup_interval_seconds", every)]

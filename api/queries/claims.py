@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence, Set
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 from psycopg import sql
@@ -41,9 +41,10 @@ from memctl.api.reading.records import (
 from memctl.api.reading.staleness import changed_since
 from memctl.api.reading.views import Listing, Page, iso, moment, shown_as
 from memctl.domain.events.core_memory import CORE, CoreMemoryAppended, CoreMemoryReplaced
+from memctl.domain.knowledge.acting import acts
 from memctl.domain.knowledge.memory import memory_id
-from memctl.domain.language.preferences import Group
 from memctl.domain.projects.identity import Projects
+from memctl.domain.support.provenance import MAY, Provenance
 from memctl.infra.log.read import read_stream
 from memctl.projections.candidates import Candidate
 from memctl.projections.insights import Insight
@@ -57,8 +58,8 @@ ClaimKind = Literal["preference", "pattern", "expertise", "fact", "profile"]
 Waiting = Annotated[bool | None, msgspec.Meta(description="Only those below level 3, or only the others.")]
 Section = Annotated[str, msgspec.Meta(max_length=40)]
 
-MOST_ASPECTS = 200
-"""Rows of preferences that one answer is made of."""
+MOST_PREFERENCES = 200
+"""Subjects that are looked through for preferences."""
 
 MOST_SECTIONS = 100
 """Sections of core memory that are shown."""
@@ -233,30 +234,27 @@ def known(reader: Reader, rows: Sequence[Keyed[VerifiedKnowledge]]) -> list[Know
 
 @question("/preferences", "claims")
 def preferences(reader: Reader, places: Places, *, limit: Limit = 50) -> Page[PreferenceItem]:
-    """How the user likes to work, here and everywhere: one item for each value of an aspect, by group, and for each
-    thing accepted, rejected or used as a shortcut, weightiest first."""
-    p, projects = models.user_preferences, projects_of(reader)
-    rows, _ = page(reader, p, "last_seen", within(p, places, or_everywhere=True), limit=MOST_ASPECTS, cursor=None)
-    claims = [(keyed.row, claim) for keyed in rows for claim in keyed.row.claims]
-    # An aspect has one value: the weightiest claim's, wherever it was made. What has no name is listed whole.
-    best: dict[tuple[str, str], tuple[Any, Any]] = {}
-    for row, claim in sorted(claims, key=lambda found: found[1].weight, reverse=True):
-        best.setdefault((row.group, row.name or claim.text), (row, claim))
-    rejected = {verdict.id for verdict in _rejected(reader, [claim.insight for _, claim in best.values()])}
+    """How the user likes to work, here and everywhere: preferences and habits that are verified, what the user said
+    before what sessions showed, and what is rejected behind what is accepted."""
+    p, projects = models.verified_knowledge, projects_of(reader)
+    rows, _ = page(reader, p, "last_seen", within(p, places, or_everywhere=True), limit=MOST_PREFERENCES, cursor=None)
+    claims = [(keyed.row, keyed.row.claims[0]) for keyed in rows if keyed.row.kind in ("preference", "pattern")]
     found = [
-        shown_as(claim, PreferenceItem, group=row.group, name=row.name, project=projects.name_of(row.location))
-        for row, claim in best.values()
-        if claim.insight not in rejected
+        PreferenceItem(
+            group="rejected" if claim.polarity < 0 else "accepted",
+            project=projects.name_of(row.location),
+            insight=claim.id,
+            text=claim.text,
+            said=MAY[claim.said_by].as_users,
+            sessions=claim.sessions,
+            last_seen=iso(moment(claim.last_seen)),
+            confidence=claim.confidence,
+        )
+        for row, claim in claims
+        if claim.said_by is not Provenance.MEMBER and not acts(claim.text, claim.polarity)
     ]
-    order = list(get_args(Group))
-    found.sort(key=lambda item: order.index(item.group))
-    return Page(found[:limit], None, places.scope)
-
-
-def _rejected(reader: Reader, insights: Sequence[str]) -> list[Candidate]:
-    """Candidates among these that a person rejected."""
-    rows = several(reader, models.candidates, list(insights))
-    return [row for row in rows.values() if _is_rejected(row)]
+    found.sort(key=lambda item: (item.group, not item.said, -item.sessions))
+    return Page(_first_of_each(found, lambda item: item.text)[:limit], None, places.scope)
 
 
 def _stands(candidate: Candidate) -> bool:

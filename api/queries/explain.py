@@ -183,8 +183,6 @@ def _record(reader: Reader, kind: str, id: str, item: Mapping[str, Json]) -> Exp
         f"{_times(len(quoted), 'place')} in the log" if quoted else "no place in the log is kept for the whole of it"
     )
     text = next((str(item[name]) for name in _TEXTS if item.get(name)), "")
-    if kind == "rule":
-        text = f"{item['before']} → {item['after']}"
     return Explanation(
         id=id,
         kind=kind,

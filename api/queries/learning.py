@@ -18,14 +18,11 @@ GUIDING = frozenset(("episode", "bug_pattern", "strategy"))
 MOST_RECALLED = 10
 """How many of the memories that were recalled most often are listed."""
 
-_RETIRED = "(jsonb_typeof(row->'retired') IS NOT DISTINCT FROM 'object' AND row->'retired'->>'back' IS NULL)"
 _AGAIN = "(row->>'occurrences')::bigint > 1"
 _ENOUGH = "(row->'enough')::boolean"
 _STATES: dict[str, dict[str, str]] = {
     "strategies": {"told": _ENOUGH, "waiting": f"NOT {_ENOUGH}"},
     "bug_patterns": {"met again": _AGAIN, "met once": f"NOT {_AGAIN}"},
-    "code_rules": {"kept": f"NOT {_RETIRED}", "retired": _RETIRED},
-    "code_patterns": {"kept": f"NOT {_RETIRED}", "retired": _RETIRED},
     "verified_knowledge": {"held": "true"},
     "reflections": {"held": "true"},
 }

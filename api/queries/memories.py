@@ -12,7 +12,6 @@ from uuid import UUID
 import msgspec
 from psycopg import sql
 
-from memctl.api.queries import code
 from memctl.api.queries.claims import known
 from memctl.api.reading import models
 from memctl.api.reading.briefs import summaries
@@ -338,9 +337,7 @@ def id_of(reader: Reader, kind: Kind, wanted: str) -> str:
 _REMEMBERED: dict[str, MemoryKind] = {
     "episode": "episode",
     "bug": "bug_pattern",
-    "rule": "code_rule",
     "strategy": "strategy",
-    "entity": "entity",
 }
 """Records that memories are made of, by the names of things."""
 
@@ -355,8 +352,6 @@ def _fields(reader: Reader, kind: str, key: str) -> dict[str, Json]:
     if kind == "knowledge":
         return _json_of(known(reader, [keyed])[0])
     item = quoted_rows(reader, [keyed])[0]
-    if kind == "rule":
-        return {**_json_of(code.rule_item(keyed, projects_of(reader))), "evidence": item["evidence"]}
     if kind == "bug":
         item["solutions"] = [shown(solution) for solution in keyed.row.solutions]
         item["memory_id"] = memory_id("bug_pattern", key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -21,12 +21,9 @@ from memctl.api.reading.projects import (
     ProjectCounts,
     ProjectItem,
     ProjectPage,
-    ToolPair,
-    ToolsAnswer,
-    ToolUse,
     WaitingItem,
 )
-from memctl.api.reading.questions import Limit, question
+from memctl.api.reading.questions import question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import BugHit, Listing, iso, moment
 from memctl.domain.projects.identity import Project, Projects
@@ -36,7 +33,6 @@ from memctl.domain.support.location import above, project_of
 from memctl.domain.support.tallies import Tallies, Tally
 from memctl.projections.kernel import Projection
 from memctl.projections.project_knowledge import SessionKnowledge
-from memctl.projections.tool_patterns import BETWEEN, SessionTools
 
 SESSIONS = 400
 """Sessions whose rows a page is made of, newest first: what is older has decayed."""
@@ -402,60 +398,6 @@ def _statistics(reader: Reader, places: Places) -> ProjectCounts:
         outcomes=dict(outcomes.most_common()),
         success_rate=round(outcomes["success"] / judged, 3) if judged else None,
     )
-
-
-# --- tools ---
-
-
-@question("/tools", "projects", whole=True)
-def tools(
-    reader: Reader,
-    places: Places,
-    type: Annotated[str | None, msgspec.Meta(max_length=40, examples=["bugfix"])] = None,
-    limit: Limit = 15,
-) -> ToolsAnswer:
-    """How tools are used: how often, how well, in which order, and what follows a failure. For one `type` of task
-    or all."""
-    p = models.tool_patterns
-    rows: list[SessionTools] = _newest(reader, p, places)
-    used, after, recovery = defaultdict[str, Sum](Sum), defaultdict[str, Sum](Sum), defaultdict[str, Sum](Sum)
-    timed: dict[str, tuple[int, int]] = {}
-    for row in rows:
-        if type is not None and row.task_type != type:
-            continue
-        for into, table in ((used, row.tools), (after, row.after), (recovery, row.recovery)):
-            for name, tally in table.items():
-                into[name].add(row.stream, tally, row.last_at)
-        for name, (times, total) in row.timed.items():
-            known = timed.get(name, (0, 0))
-            timed[name] = known[0] + times, known[1] + total
-    return ToolsAnswer(
-        scope=places.scope,
-        task_type=type,
-        tools=[
-            ToolUse(
-                tool=name,
-                uses=each.count,
-                success_rate=round(1 - each.failed / each.count, 3),
-                mean_ms=timed[name][1] // timed[name][0] if name in timed else None,
-                sessions=len(each.streams),
-                sources=each.line("").sources,
-            )
-            for name, each in sorted(used.items(), key=lambda item: (-item[1].count, item[0]))[:limit]
-        ],
-        order=_pairs({pair: each for pair, each in after.items() if len({*pair.split(BETWEEN)}) > 1}, limit, "then"),
-        after_failure=_pairs(recovery, limit, "next"),
-    )
-
-
-def _pairs(sums: Mapping[str, Sum], limit: int, second: Literal["then", "next"]) -> list[ToolPair]:
-    found = []
-    for name, each in sorted(sums.items(), key=lambda item: (-item[1].count, item[0]))[:limit]:
-        first, _, then = name.partition(BETWEEN)
-        rate = round(1 - each.failed / each.count, 3)
-        pair = ToolPair(tool=first, count=each.count, success_rate=rate, sessions=len(each.streams))
-        found.append(msgspec.structs.replace(pair, **{second: then}))
-    return found
 
 
 def listed(projects: Iterable[Project]) -> list[ProjectItem]:

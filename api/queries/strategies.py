@@ -9,11 +9,11 @@ from psycopg import sql
 
 from memctl.api.reading import models
 from memctl.api.reading.feedback import standing
-from memctl.api.reading.learnt import StrategyItem
 from memctl.api.reading.pages import Condition, Keyed, page
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.questions import Cursor, Limit, question
 from memctl.api.reading.reader import Reader
+from memctl.api.reading.records import StrategyItem
 from memctl.api.reading.views import Page, iso, moment
 from memctl.domain.knowledge.acting import commands_somebody
 from memctl.domain.knowledge.memory import memory_id

@@ -4,10 +4,8 @@ is the order of the JSON; moments are in ISO 8601."""
 from __future__ import annotations
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from memctl.api.reading.records import Record
-from memctl.api.reading.views import Scope
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -72,36 +70,3 @@ class ProjectPage(Record, frozen=True, kw_only=True):
     issues: list[Line]
     prefer: list[Line]
     avoid: list[Line]
-
-
-class ToolUse(Record, frozen=True, kw_only=True):
-    """How a tool was used; `mean_ms` is None where no use of it was timed."""
-
-    tool: str
-    uses: int
-    success_rate: float
-    mean_ms: int | None
-    sessions: int
-    sources: list[str]
-
-
-class ToolPair(Record, frozen=True, kw_only=True):
-    """A tool, and what came after it (`then`) or after its failure (`next`): how often, and how often that went
-    well."""
-
-    tool: str
-    then: str | UnsetType = UNSET
-    next: str | UnsetType = UNSET
-    count: int
-    success_rate: float
-    sessions: int
-
-
-class ToolsAnswer(Record, frozen=True, kw_only=True):
-    """How tools are used in a project."""
-
-    scope: Scope
-    task_type: str | None
-    tools: list[ToolUse]
-    order: list[ToolPair]
-    after_failure: list[ToolPair]

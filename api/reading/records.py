@@ -361,7 +361,6 @@ class Hypothesis(Record, frozen=True, kw_only=True):
     confidence: float
     said_by: str
     told: int
-    stated: bool
 
 
 class Snapshot(Record, frozen=True, kw_only=True):
@@ -580,13 +579,11 @@ class KnowledgeItem(Record, frozen=True, kw_only=True):
 
 
 class PreferenceItem(Record, frozen=True, kw_only=True):
-    """How the user likes to work, by group and aspect."""
+    """How the user likes to work, by group: accepted or rejected."""
 
     group: str
-    name: str
     project: str
     insight: str
-    value: str
     text: str
     said: bool
     sessions: int
@@ -766,3 +763,25 @@ class EventType(Record, frozen=True, kw_only=True):
     version: int
     doc: str
     fields: list[str]
+
+
+class StrategyItem(Record, frozen=True, kw_only=True):
+    """What earlier work teaches. `memory_id` is what is rated, pinned or rejected. What `acts` is given to nobody
+    unasked: whoever follows it installs, downloads, or obeys."""
+
+    id: str
+    memory_id: str
+    title: str
+    description: str
+    content: str
+    domain: str
+    from_failure: bool
+    confidence: float
+    made_by: str
+    origin: str
+    acts: bool
+    project: str | None
+    sessions: list[str]
+    sources: int
+    first_seen: str
+    last_seen: str

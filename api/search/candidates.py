@@ -41,7 +41,7 @@ CANDIDATES = 50
 WHOLE = 300
 """Points asked of each source where a set is small enough to be looked through whole."""
 
-SETTLED: tuple[MemoryKind, ...] = ("knowledge", "strategy", "code_rule")
+SETTLED: tuple[MemoryKind, ...] = ("knowledge", "strategy")
 """Kinds of which a project has some hundreds at most: what is settled is a candidate whatever else was said."""
 
 LENDERS = 24
@@ -77,6 +77,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     before: int | None = None
     settled: bool = False
     """Whether all that is settled there is a candidate."""
+    most: int = CANDIDATES
+    """Points asked of each source."""
 
 
 class Switches(msgspec.Struct, frozen=True):
@@ -278,7 +280,7 @@ class Sources:
         indices, weights = sparse_query(wanted.text) if switches.words else ([], [])
         found = _Found()
         for scope in scopes:
-            hits = searches.hybrid(name, scope, dense=vector, sparse=(indices, weights), limit=CANDIDATES)
+            hits = searches.hybrid(name, scope, dense=vector, sparse=(indices, weights), limit=wanted.most)
             found.add(*hits)
             if scope is not scopes[0]:
                 gathered.timely = {hit.memory_id for of_source in hits for hit in of_source}

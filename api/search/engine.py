@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -54,7 +55,7 @@ from memctl.domain.retrieval.ranking import (
     score,
     worth_showing,
 )
-from memctl.domain.retrieval.speaking import logistic, sort_of
+from memctl.domain.retrieval.speaking import sort_of
 from memctl.domain.support.bounded import clipped
 from memctl.domain.support.certainty import Class
 from memctl.domain.support.errors import MemctlError
@@ -75,6 +76,9 @@ PASSAGE, ANSWER = 320, 600
 
 RIVALS = 24
 """Results beside those asked for that the best one is compared with."""
+
+ASKED_DEEPER = 2
+"""So many times the candidates are looked at for who asks: of many parts, one session's are behind others' first."""
 
 _SCANNED = 5_000
 """Newest memories that are looked through where there is no vector store."""
@@ -219,6 +223,7 @@ class Engine:
             since=asked.since,
             before=asked.until,
             settled=asked.settled,
+            most=CANDIDATES * (ASKED_DEEPER if asked.asked else 1),
         )
         gathered = self._sources.gather(corpus, wanted, asked.switches)
         if not asked.kinds or "bug_pattern" in asked.kinds:
@@ -229,7 +234,8 @@ class Engine:
         weight: dict[str, float] = {}
         if asked.asked:
             # Another profile has an order and scores of its own.
-            chosen, weight = _answering(wanted.text, chosen, rows, ordered=asked.profile == "bounded")
+            most = asked.limit + RIVALS
+            chosen, weight = _answering(wanted.text, chosen, rows, most, ordered=asked.profile == "bounded")
             chosen = chosen[: asked.limit]
         return Ranking(meant, chosen, rows, gathered.degraded, weight)
 
@@ -299,7 +305,7 @@ def _chosen(
     worth = [c for c in gathered.candidates.values() if worth_showing(c, c.id in gathered.timely)]
     worth.sort(key=lambda c: (c.id not in gathered.timely, -relevance(c), c.id))
     # No profile lifts what is far down in relevance to the top; rows cost more than ranks.
-    most = asked.limit + CANDIDATES
+    most = asked.limit + CANDIDATES * (ASKED_DEEPER if asked.asked else 1)
     worth = [*worth[:most], *(c for c in worth[most:] if c.id in gathered.settled)]
     rows = corpus.rows([c.id for c in worth])
     # A row that is missing was forgotten, or refolded, since the vector store heard of it.
@@ -329,35 +335,56 @@ def _chosen(
     words = {id: frozenset(tokens(f"{row.title} {row.gist}")) for id, row in rows.items()} if _diverse(asked) else {}
     # More than is shown: among them is what the best one has to be better than.
     profile = profile_of(asked.profile)
-    most = len(known) if asked.settled else asked.limit + RIVALS
+    most = len(known) if asked.settled or asked.asked else asked.limit + RIVALS
     ranked = score(known, profile, lambda a, b: _overlap(words[a], words[b]), most)
     sessions = {id: frozenset(row.sessions) for id, row in rows.items()}
     # Scores of other profiles are no chances.
     together = (lambda a, b: not sessions[a].isdisjoint(sessions[b])) if profile.name == "bounded" else None
     classed = list(zip(ranked, decide(ranked, together), strict=True))
     if asked.asked:
-        return rows, classed[: asked.limit + RIVALS]
+        return rows, classed
     # What is settled is not crowded out by what was only said.
     beside = (each for each in classed[asked.limit :] if each[0].id in gathered.settled and each[1] != "none")
     return rows, [*classed[: asked.limit], *beside]
 
 
 def _answering(
-    query: str, chosen: list[tuple[Scored, Class]], rows: Mapping[str, Memory], *, ordered: bool
+    query: str, chosen: list[tuple[Scored, Class]], rows: Mapping[str, Memory], most: int, *, ordered: bool
 ) -> tuple[list[tuple[Scored, Class]], dict[str, float]]:
-    """Results in the order in which they answer a question, copies of one once, and how much each of its words says."""
-    scored = {each.id: each for each in _once((each for each, _ in chosen), rows)}
+    """Results in the order in which they answer a question, copies of one once, and how much each of its words says;
+    at most so many are looked at."""
+    if not ordered or _is_talk([rows[each.id] for each, _ in chosen[:most]]):
+        # In a talk a turn is as short as a passage, and its score says all.
+        chosen = chosen[:most]
+        once = {each.id for each in _once((each for each, _ in chosen), rows)}
+        parts = [_part(each, rows[each.id]) for each, _ in chosen if each.id in once]
+        return [each for each in chosen if each[0].id in once], answering.weights(query, map(answering.words_of, parts))
+    before = dict(_of_many(((each.id, class_) for each, class_ in chosen), rows)[:most])
+    scored = {each.id: each for each in _once((each for each, _ in chosen if each.id in before), rows)}
     parts = [_part(each, rows[each.id]) for each in scored.values()]
     weight = answering.weights(query, map(answering.words_of, parts))
-    if not ordered or 2 * sum(len(part.sides) > 1 for part in parts) < len(parts):
-        # In a talk a turn is as short as a passage, and its score says all.
-        return [each for each in chosen if each[0].id in scored], weight
     fits = answering.fitting(parts, weight, ANSWER)
     # What is certain, as an equal error is, comes first whatever words it is in.
     fits.sort(key=lambda each: scored[each.id].known.candidate.matched < 1)
-    before = {each.id: class_ for each, class_ in chosen}
     fitted = [_fitted(scored[each.id], each) for each in fits]
-    return [(each, answering.class_of(each, before[each.id])) for each in fitted], weight
+    classed = answering.classes([each.score for each in fitted], [before[each.id] for each in fitted])
+    return list(zip(fitted, classed, strict=True)), weight
+
+
+def _is_talk(rows: Sequence[Memory]) -> bool:
+    """Whether most of these are turns that nobody answered: what is said in a talk."""
+    return 2 * sum(row.kind != "turn" or bool(exchange_of(row.text).answer) for row in rows) < len(rows)
+
+
+def _of_many(ranked: Iterable[tuple[str, Class]], rows: Mapping[str, Memory]) -> list[tuple[str, Class]]:
+    """Memories in their order, what one session says beyond its best parts behind what others say."""
+    parts: Counter[str] = Counter()
+    first, behind = [], []
+    for each in ranked:
+        session = _session_of(rows[each[0]])
+        parts[session] += 1
+        (first if parts[session] <= answering.MOST_PARTS else behind).append(each)
+    return [*first, *behind]
 
 
 def _once(ranked: Iterable[Scored], rows: Mapping[str, Memory]) -> Iterator[Scored]:
@@ -386,13 +413,16 @@ def _part(scored: Scored, row: Memory) -> Part:
     settles = row.kind != "turn" or len(sides) < 2 or not sides[-1].rstrip().endswith("?")
     if row.kind == "bug_pattern":
         settles = "\nWhy: " in row.text or bool(scored.known.candidate.matched)
-    session = row.sessions[0] if row.sessions else row.id
-    return Part(row.id, session, scored.order, tuple(map(answering.said_in, sides)), settles)
+    return Part(row.id, _session_of(row), scored.order, tuple(map(answering.said_in, sides)), settles)
+
+
+def _session_of(row: Memory) -> str:
+    return row.sessions[0] if row.sessions else row.id
 
 
 def _fitted(scored: Scored, fit: Fitting) -> Scored:
-    parts = {**scored.parts, "fit": fit.fit, "cover": fit.cover, "mass": fit.mass}
-    chance = round(max(logistic(fit.odds), min(scored.known.candidate.matched, scored.score)), 4)
+    parts = {**scored.parts, "fit": fit.fit, "cover": fit.cover, "mass": fit.mass, "odds": fit.odds}
+    chance = round(max(answering.chance(fit.odds), min(scored.known.candidate.matched, scored.score)), 4)
     return msgspec.structs.replace(scored, score=chance, order=chance, parts=parts)
 
 
@@ -505,16 +535,18 @@ def _results(reader: Reader, asked: Question, ranking: Ranking) -> list[Found]:
     return found
 
 
-def shown(row: Memory, events: Mapping[UUID, Event], weight: Mapping[str, float], asked: Question) -> str:
+def shown(row: Memory, events: Mapping[UUID, Event], weight: Mapping[str, float], question: Question) -> str:
     """The part of a memory that meets a question, of a turn out of all that was said in it."""
-    if not asked.asked:
-        return passage_of(row.text, asked.query[:_LONGEST], PASSAGE)
+    if not question.asked:
+        return passage_of(row.text, question.query[:_LONGEST], PASSAGE)
     if len(row.text) <= ANSWER:
         return row.text
     sides = tuple(filter(None, exchange_of(row.text))) if row.kind == "turn" else (row.text,)
     if row.kind == "turn":
         said = [events[span.event].payload for span in row.evidence if span.event in events]
-        whole = tuple(each.text for each in said if isinstance(each, PromptSubmitted | ResponseReceived))
+        asked = [each.text for each in said if isinstance(each, PromptSubmitted)]
+        answered = [each.text for each in said if isinstance(each, ResponseReceived)]
+        whole = tuple(filter(None, (*asked[:1], "\n\n".join(answered))))
         sides = whole if len(whole) == len(sides) else sides
     found = answering.passage(tuple(map(answering.said_in, sides)), weight, ANSWER)
     if not found.text:

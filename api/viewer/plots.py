@@ -1,22 +1,14 @@
-"""Plots as SVG, drawn here: bars over days, and a graph's nodes around its middle. Styled by the page's own sheet."""
+"""Plots as SVG, drawn here: bars over days and weeks. Styled by the page's own sheet."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import date, timedelta
 
 import msgspec
 
-from memctl.api.reading.learnt import GraphEdge, GraphNode
-
 WIDTH, HEIGHT = 720, 120
 """Of a bar plot, in units of its view box."""
-
-MOST_NODES = 40
-"""Nodes of a graph that are drawn; more would only be a smear."""
-
-RADIUS = 260.0
 
 
 class Bar(msgspec.Struct, frozen=True):
@@ -102,40 +94,3 @@ def _bar(number: int, step: float, share: float, title: str) -> Bar:
         height=round(HEIGHT * share, 1),
         title=title,
     )
-
-
-class Node(msgspec.Struct, frozen=True):
-    """A node where it is drawn; `anchor` is how its label stands to it."""
-
-    node: str
-    label: str
-    x: float
-    y: float
-    anchor: str
-    hop: int
-
-
-class Line(msgspec.Struct, frozen=True):
-    """An edge between two nodes that are drawn."""
-
-    a: Node
-    b: Node
-    relation: str
-
-
-def around(nodes: Sequence[GraphNode], edges: Sequence[GraphEdge]) -> tuple[list[Node], list[Line]]:
-    """The first node in the middle, the others on a circle around it, with the edges between those that are drawn."""
-    shown = nodes[:MOST_NODES]
-    placed: dict[str, Node] = {}
-    for number, node in enumerate(shown):
-        angle = 2 * math.pi * (number - 1) / max(len(shown) - 1, 1) - math.pi / 2
-        far = 0.0 if number == 0 else RADIUS
-        x, y = far * math.cos(angle), far * math.sin(angle)
-        anchor = "middle" if abs(x) < 1 else "start" if x > 0 else "end"
-        placed[node.node] = Node(node.node, node.label, round(x, 1), round(y, 1), anchor, node.hop)
-    lines = [
-        Line(a, b, edge.relation.replace("_", " "))
-        for edge in edges
-        if (a := placed.get(edge.source)) and (b := placed.get(edge.target))
-    ]
-    return list(placed.values()), lines

@@ -27,7 +27,7 @@ from memctl.api.checks.health import health, servers, troubles
 from memctl.api.http.access import caller_of
 from memctl.api.http.metrics import Timings
 from memctl.api.http.problems import of_http, status_of
-from memctl.api.queries import bugs, claims, graph, project, stats
+from memctl.api.queries import bugs, claims, project, stats
 from memctl.api.queries import hindsight as hindsights
 from memctl.api.queries import memories as queries
 from memctl.api.queries.activity import activity
@@ -110,8 +110,6 @@ def site(
         "/hindsight": pages.read(pages.hindsight),
         "/projects": pages.read(pages.projects),
         "/projects/{name:path}": pages.read(pages.project),
-        "/graph": pages.read(pages.entities),
-        "/graph/{name:path}": pages.read(pages.graph),
         "/engine": pages.engine,
         "/waiting": waits.ask,
         "/forget": forgetting.ask,
@@ -385,16 +383,6 @@ class _Pages:
         asked = project_asked(reader, request.path_params["name"], None)
         page = project.shown(reader, asked, time.time_ns() // 1000)
         return self._page(request, "project.html", page=page, sections=project.sections(page))
-
-    def entities(self, reader: Reader, request: Request) -> Draw:
-        cursor = request.query_params.get("cursor")
-        page = graph.entities(reader, _places(reader, request), limit=60, cursor=cursor)
-        return self._page(request, "entities.html", page=page)
-
-    def graph(self, reader: Reader, request: Request) -> Draw:
-        found = graph.graph(reader, _places(reader, request), request.path_params["name"])
-        nodes, lines = plots.around(found.nodes, found.edges)
-        return self._page(request, "graph.html", found=found, nodes=nodes, lines=lines)
 
     def engine(self, request: Request) -> str:
         asked = servers(self._settings)

@@ -93,15 +93,14 @@ def prefs(ask: Reading) -> None:
 
 def _print_preferences(items: list[PreferenceItem]) -> None:
     for group in dict.fromkeys(item.group for item in items):
-        click.echo(click.style(group.replace("_", " "), bold=True))
+        click.echo(click.style(group, bold=True))
         rows = [_preference(item) for item in items if item.group == group]
         print_table([Column(""), Column(""), Column("", give=True)], rows, headings=False)
 
 
 def _preference(item: PreferenceItem) -> list[Cell | str]:
     how = "you said so" if item.said else f"{item.sessions}× shown"
-    value = f"{item.name}: {item.value}" if item.value else item.text
-    return [f"  {how}", Cell(item.insight[:SHORT_ID], "cyan"), value]
+    return [f"  {how}", Cell(item.insight[:SHORT_ID], "cyan"), item.text]
 
 
 @click.command()

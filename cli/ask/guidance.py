@@ -20,7 +20,7 @@ KINDS = ("similar_error", "how_to", "convention", "past_approach")
 @click.argument("kind", type=click.Choice(KINDS))
 @click.argument("text", nargs=-1, required=True)
 @click.option("--session", default="", help="The session that asks: an error that it has met before counts first.")
-@reading(limit=3)
+@reading(limit=5)
 def ask(ask: Reading, kind: str, text: tuple[str, ...], session: str) -> None:
     """Ask one kind of question; learn which tier of memory answered.
 

@@ -7,14 +7,13 @@ import sys
 
 import click
 
-from memctl.api.reading.projects import Line, ProjectItem, ProjectPage, ToolPair, ToolsAnswer, ToolUse, WaitingItem
+from memctl.api.reading.projects import Line, ProjectItem, ProjectPage, WaitingItem
 from memctl.cli.ask.record import print_result, say
 from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed, running
-from memctl.cli.output import Cell, Column, line, notice, print_json, print_lines, print_table, safe, when
-from memctl.cli.pages import Reading, in_json, nothing, print_items, reading, table
+from memctl.cli.output import Cell, Column, line, notice, print_json, print_lines, safe, when
+from memctl.cli.pages import in_json, print_items, table
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import inside
-from memctl.domain.support.wording import span
 
 
 class NothingToSplit(MemctlError):
@@ -214,45 +213,6 @@ def split(name: str, as_json: bool) -> None:
     if len(about.parts) == 1 and (place not in about.locations or len(about.locations) == 1):
         raise NothingToSplit(project=name)
     print_result(say("split-project", project=place), as_json, f"{name} is a project of its own now")
-
-
-@click.command()
-@reading(limit=12)
-@click.option("--type", "task_type", help="Only for this kind of task: bugfix, feature, refactor, test, docs, …")
-def tools(ask: Reading, task_type: str | None) -> None:
-    """Show which tools the work takes, in which order, how they fare, and what follows a failure.
-
-    \b
-    memctl tools
-    memctl tools --type bugfix --project '*'
-    """
-    answer = ask.read("/v1/tools", ToolsAnswer, type=task_type, limit=ask.limit)
-    found = answer.value
-    if ask.as_json:
-        print_json(answer.json)
-    elif found.tools:
-        columns = [Column("tool", give=True), *(Column(name, "right") for name in ("uses", "well", "takes"))]
-        print_table(columns, [[t.tool, str(t.uses), _rate(t), _time(t.mean_ms)] for t in found.tools])
-        for heading, pairs, second in (
-            ("order", found.order, "then"),
-            ("after a failure", found.after_failure, "next"),
-        ):
-            click.echo()
-            columns = [
-                *(Column(name, give=True) for name in (heading, second)),
-                *(Column(name, "right") for name in ("times", "well")),
-            ]
-            print_table(columns, [[p.tool, p.then or p.next or "", str(p.count), _rate(p)] for p in pairs])
-    if not found.tools:
-        nothing(None, "no use of a tool is known there")
-
-
-def _rate(of: ToolUse | ToolPair) -> str:
-    return f"{of.success_rate:.0%}"
-
-
-def _time(ms: int | None) -> str:
-    return "" if ms is None else f"{ms} ms" if ms < 1000 else span(ms / 1000)
 
 
 def _place(name: str) -> str:

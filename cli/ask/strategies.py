@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from memctl.api.reading.learnt import StrategyItem
+from memctl.api.reading.records import StrategyItem
 from memctl.cli.connection import SHORT_ID
 from memctl.cli.output import line
 from memctl.cli.pages import Reading, each, print_items, reading

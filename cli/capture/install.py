@@ -9,7 +9,7 @@ import click
 from memctl.infra.hooks.clients import ALIASES, CLIENTS
 
 if TYPE_CHECKING:
-    from memctl.infra.hooks.client_files import Change
+    from memctl.infra.hooks.client_files import FileChange
 
 AUTOSTART = "autostart"
 
@@ -63,7 +63,7 @@ def install(client: str, uninstall: bool, yes: bool, dry_run: bool) -> None:
         click.echo("memctl's plugin is switched on, too, and brings the same hooks: keep one of the two", err=True)
 
 
-def _written(changes: list[Change], already: str, yes: bool, dry_run: bool) -> bool:
+def _written(changes: list[FileChange], already: str, yes: bool, dry_run: bool) -> bool:
     """Show changes, ask, and write them. False where nothing was written: `already` says what is so."""
     import difflib
 

@@ -30,8 +30,8 @@ class NotUndone(MemctlError):
 @click.option("--why", default="", help="What was wrong with it.")
 @in_json
 def undo(id: str, why: str, as_json: bool) -> None:
-    """Take back what was recorded as the event ID: a change of `consolidate`, a pin, a rule's retirement, a merge of
-    projects. That it was recorded, and that it was taken back, stays in the log.
+    """Take back what was recorded as the event ID: a change of `consolidate`, a pin, a merge of projects.
+    That it was recorded, and that it was taken back, stays in the log.
 
     Every command shows its event with --json; `memctl consolidate --log` lists what was changed by itself.
 
@@ -57,8 +57,5 @@ def contrary(id: str, type: str, payload: dict[str, Json], why: str) -> tuple[st
             return "pin", {"memory": payload["memory"], "pinned": not payload.get("pinned", True)}
         case "project.merged":
             return "split-project", {"project": payload["merged"]}
-        case "pattern.retired":
-            named: dict[str, Json] = {name: payload[name] for name in ("pattern", "kind") if name in payload}
-            return "retire_pattern", {**named, "reason": why, "back": not payload.get("back", False)}
         case other:
             raise NotUndone(id=id, type=other)

@@ -12,7 +12,7 @@ from memctl.cli.pages import in_json
 from memctl.domain.support.wording import size
 
 if TYPE_CHECKING:
-    from memctl.infra.backup.archive import Manifest
+    from memctl.infra.backup.archive import BackupManifest
     from memctl.infra.settings_model import Settings
 
 sealing = click.option("--to", "recipient", metavar="AGE1…", help="Seal it with age for this recipient alone.")
@@ -73,7 +73,7 @@ def backup(
     print_lines(f"{written}: {events:,} events, {size(written.stat().st_size)}" + (", sound" if file else ""))
 
 
-def _sealed_backup(settings: Settings, folder: Path | None, recipient: str) -> tuple[Path, Manifest]:
+def _sealed_backup(settings: Settings, folder: Path | None, recipient: str) -> tuple[Path, BackupManifest]:
     """A backup that one recipient alone can read; nothing else of it stays."""
     from memctl.api.checks.backups import write
     from memctl.infra.backup import archive, copies, sealed

@@ -1,4 +1,4 @@
-"""`memctl worker | serve | door | relay | traces | mcp`: plain foreground processes; `init`, `config` beside them."""
+"""`memctl worker | serve | door | relay | mcp`: plain foreground processes; `init`, `config` beside them."""
 
 from __future__ import annotations
 
@@ -71,32 +71,6 @@ def relay() -> None:
     from memctl.api.write.relay import run_relay
 
     run_relay(_settings())
-
-
-@click.command()
-@click.option(
-    "--share", type=click.FloatRange(0, 1), default=1.0, show_default=True, help="Of the sessions, by chance."
-)
-def traces(share: float) -> None:
-    """Send OpenTelemetry traces of what becomes of each event, from a hook to the read models (foreground).
-
-    One trace for each event that is appended from now on, with its delivery and what it waited for; nothing of what was
-    said. It watches from beside: doors and workers do nothing for it. Needs the extra `otel`; the exporter's own
-    variables say where to.
-
-    \b
-    OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 memctl traces
-    memctl traces --share 0.1
-    """
-    import signal
-    import threading
-
-    from memctl.workers.processors.traces import follow
-
-    stop = threading.Event()
-    for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, lambda *_: stop.set())
-    follow(_settings(), share, stop)
 
 
 @click.command()

@@ -14,7 +14,7 @@ from memctl.cli.pages import each, in_json, print_items
 if TYPE_CHECKING:
     from memctl.api.reading.records import ConsolidationChange
     from memctl.api.reading.views import Json
-    from memctl.workers.processors.consolidator import Change
+    from memctl.workers.processors.consolidator import ConsolidationStep
     from memctl.workers.processors.runner import Processor, ProcessorContext
 
 
@@ -72,7 +72,7 @@ def consolidate(preview: bool, force: bool, undo: str | None, log_: bool, limit:
         raise consolidator.TooManyChanges(place=place, changed=held[0].changed, of=held[0].of)
 
 
-def _shown(change: Change) -> dict[str, Json]:
+def _shown(change: ConsolidationStep) -> dict[str, Json]:
     import msgspec
 
     from memctl.domain.events.event import type_of
@@ -81,7 +81,7 @@ def _shown(change: Change) -> dict[str, Json]:
     return {"type": type_of(change.payload).name, **payload, "titles": list(change.titles)}
 
 
-def _verb(change: Change) -> str:
+def _verb(change: ConsolidationStep) -> str:
     from memctl.domain.events.event import type_of
 
     return type_of(change.payload).name.partition(".")[2]

@@ -1,17 +1,14 @@
-"""`memctl status` and `memctl top`: how everything is, once or as it changes."""
+"""`memctl status`: how everything is."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
@@ -25,9 +22,9 @@ from memctl.domain.support.wording import size, span
 if TYPE_CHECKING:
     from memctl.api.checks.health import Health
     from memctl.api.reading.views import Json
-    from memctl.infra.backup.copies import Kept
+    from memctl.infra.backup.copies import KeptBackups
     from memctl.infra.embedded.instance import InstanceStatus
-    from memctl.infra.hooks.remote_progress import RemoteState, Seen
+    from memctl.infra.hooks.remote_progress import RelaySeen, RemoteState
     from memctl.infra.settings import Settings
 
 LABEL = 10
@@ -44,27 +41,24 @@ OF_LATE = timedelta(days=1)
 
 
 @dataclass(frozen=True)
-class Look:
+class Installation:
     """One look at everything: the programs, the database (None where it does not answer), the relay that stands in
     their place on a machine without one, the disk, the logs.
 
-    `at` is in seconds of no particular beginning, `cpu` seconds of processor time by process; `free` bytes are left
-    where memory lies, and it may take `most` (0: any).
+    `free` bytes are left where memory lies, and it may take `most` (0: any).
     """
 
     status: InstanceStatus
     health: Health | None = None
-    relay: Seen | None = None
+    relay: RelaySeen | None = None
     spooled: int = 0
     errors: Sequence[tuple[datetime, str, str]] = ()
     free: int | None = None
-    kept: Kept | None = None
+    kept: KeptBackups | None = None
     most: int = 0
-    cpu: Mapping[int, float] = field(default_factory=dict)
-    at: float = field(default_factory=time.monotonic)
 
 
-def look_at(settings: Settings) -> Look:
+def look_at(settings: Settings) -> Installation:
     """How everything is now."""
     from memctl.infra import logs
     from memctl.infra.backup import copies as backups
@@ -73,7 +67,7 @@ def look_at(settings: Settings) -> Look:
     from memctl.infra.hooks.remote_progress import relay_seen
 
     found = instance.status(settings)
-    return Look(
+    return Installation(
         found,
         _health(settings) if found.running or settings.configured("database_url") else None,
         None if found.running else relay_seen(found.places),
@@ -82,7 +76,6 @@ def look_at(settings: Settings) -> Look:
         _free(found.places.data),
         backups.kept(settings),
         settings.storage.max_mb * 1_000_000,
-        {program.pid: _cpu_seconds(program.pid) for program in found.programs if program.pid},
     )
 
 
@@ -118,39 +111,10 @@ def status(context: click.Context, data_dir: Path | None, as_json: bool) -> None
         context.exit(1)
 
 
-@click.command()
-@data_dir_option
-@click.option("--every", type=click.FloatRange(0.5, 60), default=2.0, show_default=True, help="Seconds between looks.")
-@click.option("--once", is_flag=True, help="Print one look, with rates over one interval, and end.")
-def top(data_dir: Path | None, every: float, once: bool) -> None:
-    """Watch how everything is, as it changes; `q` or Ctrl-C ends it.
-
-    \b
-    memctl top --every 5
-    memctl top --once             # two looks, for a report
-    """
-    from memctl.infra.settings import load_settings
-
-    settings = load_settings(data_dir=data_dir)
-    if once or not sys.stdout.isatty():
-        before = look_at(settings)
-        time.sleep(every)
-        for each in frame(before, look_at(settings)):
-            click.echo(each)
-        return
-    with suppress(KeyboardInterrupt), _whole_screen():
-        before = look_at(settings)
-        draw(frame(None, before))
-        while not _pressed_q(every):
-            now = look_at(settings)
-            draw(frame(before, now))
-            before = now
-
-
 # --- what is seen ---
 
 
-def troubles_of(look: Look) -> list[str]:
+def troubles_of(look: Installation) -> list[str]:
     """What needs a person, in words, the worst first."""
     found, health = look.status, look.health
     problems: list[str] = []
@@ -182,7 +146,7 @@ def _of(health: Health, *, needs: bool) -> list[str]:
     return [str(trouble) for trouble in troubles(health) if trouble.needs == needs]
 
 
-def _room(look: Look) -> Iterator[str]:
+def _room(look: Installation) -> Iterator[str]:
     if look.free is not None and look.free < LEAST_FREE:
         yield f"{size(look.free)} are left on the disk; without any, nothing new is kept but in the spool"
     taken = look.health.sizes["database"] if look.health is not None else 0
@@ -194,7 +158,7 @@ def _room(look: Look) -> Iterator[str]:
         )
 
 
-def screen(look: Look, troubles: Sequence[str], rates: dict[str, str] | None = None) -> Iterator[str]:
+def screen(look: Installation, troubles: Sequence[str]) -> Iterator[str]:
     """Everything in a screenful: the verdict, the programs, what waits, what it takes."""
     if troubles:
         yield click.style(f"needs you: {line(troubles[0])}", fg="red", bold=True)
@@ -206,14 +170,14 @@ def screen(look: Look, troubles: Sequence[str], rates: dict[str, str] | None = N
         yield click.style("all is well", fg="green", bold=True)
     yield ""
     if look.relay is None:
-        yield from _programs(look, rates)
+        yield from _programs(look)
         yield ""
     yield from (f"{click.style(f'{name:<{LABEL}}', dim=True)} {figure}" for name, figure in _figures(look))
 
 
-def _programs(look: Look, rates: dict[str, str] | None) -> Iterator[str]:
+def _programs(look: Installation) -> Iterator[str]:
     columns = [Column("program"), Column("state"), Column("pid", "right"), Column("up", "right"),
-               Column("memory", "right"), *([Column("cpu", "right")] if rates is not None else [])]  # fmt: skip
+               Column("memory", "right")]  # fmt: skip
     rows: list[list[Cell | str]] = []
     for program in look.status.programs:
         rows.append([
@@ -222,15 +186,14 @@ def _programs(look: Look, rates: dict[str, str] | None) -> Iterator[str]:
             str(program.pid or ""),
             span(program.uptime),
             "" if program.memory is None else size(program.memory),
-            *([rates.get(program.name, "")] if rates is not None else []),
         ])  # fmt: skip
     total = sum(program.memory or 0 for program in look.status.programs)
     if total:
-        rows.append([Cell("together", "dim"), "", "", "", size(total), *([""] if rates is not None else [])])
+        rows.append([Cell("together", "dim"), "", "", "", size(total)])
     yield from table_lines(columns, rows)
 
 
-def _figures(look: Look) -> Iterator[tuple[str, str]]:
+def _figures(look: Installation) -> Iterator[tuple[str, str]]:
     if look.relay is not None:
         yield from _relay_figures(look.relay.standing)
     if look.health is not None:
@@ -278,7 +241,7 @@ def _engine_figures(health: Health) -> Iterator[tuple[str, str]]:
         yield "replay", f"{replay.phase}: {replay.done:,} of {replay.total:,}{left}"
 
 
-def _disk(look: Look) -> str:
+def _disk(look: Installation) -> str:
     """What is taken, and what is free; empty where neither is known."""
     free = "" if look.free is None else f"{size(look.free)} free"
     sizes = None if look.health is None else look.health.sizes
@@ -286,73 +249,11 @@ def _disk(look: Look) -> str:
     return "; ".join(part for part in (taken, free) if part)
 
 
-def _backups(kept: Kept) -> str:
+def _backups(kept: KeptBackups) -> str:
     if kept.newest is None:
         return "none yet" if kept.every else "none, and none on schedule"
     age = span((datetime.now(UTC) - kept.newest).total_seconds())
     return f"{kept.files}, the last {age} ago, {size(kept.size)}"
-
-
-# --- top ---
-
-
-def frame(before: Look | None, now: Look) -> list[str]:
-    """What `memctl top` shows: `status`, with rates since the look before."""
-    rates: dict[str, str] = {}
-    if before is not None:
-        seconds = max(now.at - before.at, 1e-3)
-        for program in now.status.programs:
-            if program.pid is not None and program.pid in before.cpu and program.pid in now.cpu:
-                rates[program.name] = f"{(now.cpu[program.pid] - before.cpu[program.pid]) / seconds:.0%}"
-    lines = [f"memctl  {datetime.now():%H:%M:%S}  (q ends)", *screen(now, troubles_of(now), rates)]
-    if before is not None and before.health is not None and now.health is not None:
-        seconds = max(now.at - before.at, 1e-3)
-        appended = (now.health.last_position - before.health.last_position) / seconds
-        folded = (_folded(now.health) - _folded(before.health)) / seconds
-        lines += ["", f"{'a second':<{LABEL}} {appended:,.0f} appended, {folded:,.0f} folded by every stage"]
-    return lines
-
-
-def _folded(health: Health) -> int:
-    return min((shard.position for shard in health.shards), default=0)
-
-
-def draw(lines: Sequence[str]) -> None:
-    """Put a frame on the whole screen, without flicker: each line over the former one, then nothing below."""
-    shown = lines[: max(shutil.get_terminal_size().lines - 1, 1)]
-    sys.stdout.write("\x1b[H" + "".join(f"{each}\x1b[K\n" for each in shown) + "\x1b[J")
-    sys.stdout.flush()
-
-
-@contextmanager
-def _whole_screen() -> Iterator[None]:
-    """Another screen, without a cursor, keys read at once; all as it was afterwards, whatever happens."""
-    import termios
-    import tty
-
-    keys = sys.stdin.fileno() if sys.stdin.isatty() else None
-    former: list[Any] = termios.tcgetattr(keys) if keys is not None else []
-    sys.stdout.write("\x1b[?1049h\x1b[?25l\x1b[?7l")
-    try:
-        if keys is not None:
-            tty.setcbreak(keys)
-        yield
-    finally:
-        if keys is not None:
-            termios.tcsetattr(keys, termios.TCSADRAIN, former)
-        sys.stdout.write("\x1b[?7h\x1b[?25h\x1b[?1049l")
-        sys.stdout.flush()
-
-
-def _pressed_q(seconds: float) -> bool:
-    """Whether q is pressed within so many seconds. Other keys only make it look again at once."""
-    import select
-
-    if not sys.stdin.isatty():
-        time.sleep(seconds)
-        return False
-    ready, _, _ = select.select([sys.stdin], [], [], seconds)
-    return bool(ready) and os.read(sys.stdin.fileno(), 64)[:1] in (b"q", b"Q", b"")
 
 
 # --- asking ---
@@ -380,16 +281,7 @@ def _free(folder: Path) -> int | None:
     return found.f_bavail * found.f_frsize
 
 
-def _cpu_seconds(pid: int) -> float:
-    """Processor time of a process so far; 0 where it is gone."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _as_json(look: Look, needs_a_person: bool) -> dict[str, Json]:
+def _as_json(look: Installation, needs_a_person: bool) -> dict[str, Json]:
     import msgspec
 
     found, health = look.status, look.health
@@ -467,7 +359,7 @@ def _vectors_as_json(health: Health) -> dict[str, Json]:
     }
 
 
-def _kept_as_json(kept: Kept) -> dict[str, Json]:
+def _kept_as_json(kept: KeptBackups) -> dict[str, Json]:
     return {
         "folder": str(kept.folder),
         "count": kept.files,

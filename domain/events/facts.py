@@ -154,10 +154,12 @@ class Answered(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="answere
 
 
 class Turn(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="turn"):
-    """A prompt with the last words that answered it: what a person would remember of the exchange."""
+    """A prompt with the last words that answered it: what a person would remember of the exchange. `earlier` are the
+    answers that were finished before something else than a prompt set the agent to work again."""
 
     prompt: str
     answer: str = ""
+    earlier: tuple[str, ...] = ()
     task: str = ""
     files: tuple[str, ...] = ()
     prompt_id: UUID | None = None
@@ -190,11 +192,6 @@ class ToolUsed(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="tool_us
     files: tuple[str, ...] = ()
     result: str = ""
     """The first 600 characters of what came back."""
-    duration_ms: int | None = None
-    task: str = ""
-    task_type: str = ""
-    head: str = ""
-    """Of a command, its canonical head."""
 
 
 class StackShown(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="stack_shown"):
@@ -267,13 +264,11 @@ class ErrorMet(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="e
 
 
 class TestsRan(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="tests_ran"):
-    """A test runner ran. Counts where its output shows them."""
+    """A test runner ran."""
 
     runner: str
     command: str
     passed: bool
-    count_passed: int | None = None
-    count_failed: int | None = None
     task: str = ""
     elsewhere: bool = False
     """It ran in another place than the session works in."""
@@ -560,7 +555,6 @@ class HypothesisMoved(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="
     said_by: Provenance = Provenance.AGENT
     told: int = 1
     """How often it was spoken of."""
-    stated: bool = False
     task: str = ""
 
 
@@ -611,49 +605,6 @@ class InsightFound(Identified, frozen=True, kw_only=True, omit_defaults=True, ta
     """Of the team, who said it."""
 
 
-class CodeReplaced(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="code_replaced"):
-    """A fragment of code gave way to another, in `places` lines of one edit: asserted once for a file of a session.
-
-    Names that both fragments have are written `$1`, `$2`, …, and stand in `variables` (`domain.code.edits`). `asked`
-    marks edits of a turn in which the user corrected the agent.
-    """
-
-    path: str
-    language: str
-    before: str
-    after: str
-    variables: tuple[str, ...] = ()
-    line_before: str = ""
-    line_after: str = ""
-    places: int = 1
-    asked: bool = False
-
-
-class CodeTransformed(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="code_transformed"):
-    """An edit was a transformation (a key of `code_changes.VARIANTS`): asserted once for a file of a session."""
-
-    path: str
-    language: str
-    variant: str
-    before: str
-    after: str
-
-
-class EntityMentioned(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="entity_mentioned"):
-    """A library, service or person that the session had not named before, or not with that version.
-
-    `platform` is where the name is one (npm, go, pypi, …); `how`: import, manifest, install, command or commit; `path`
-    the file that names it, where one does.
-    """
-
-    kind: str
-    platform: str
-    name: str
-    how: str
-    version: str = ""
-    path: str = ""
-
-
 class FileTouched(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="file_touched"):
     """A file was changed that the session had not changed before. Asserted once for a file, for at most 60 files."""
 
@@ -668,19 +619,6 @@ class SectionWritten(Identified, frozen=True, kw_only=True, omit_defaults=True, 
     heading: str = ""
     text: str = ""
     names: tuple[str, ...] = ()
-
-
-class FilesCommitted(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="files_committed"):
-    """Files that were changed and then committed together: at most 8, most changed first."""
-
-    paths: tuple[str, ...]
-
-
-class MoodShown(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="mood_shown"):
-    """The user's words praised or scolded the agent: `score` from -1 to 1. The evidence is what they said."""
-
-    score: float
-    words: str
 
 
 def _leaves(cls: type[Fact]) -> list[type[Fact]]:

@@ -15,7 +15,7 @@ from rapidfuzz import fuzz
 from memctl.domain.events.facts import Edit, quote_hash
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import Seen
-from memctl.domain.support.outcomes import Kept, moving_average
+from memctl.domain.support.outcomes import KeptOutcome, moving_average
 
 ALIKE = 80.0
 """Similarity of two approaches (rapidfuzz token set ratio, 0 to 100) from which they are one solution."""
@@ -56,7 +56,7 @@ _TRIVIAL = 12
 """Characters above which two equal edits are no chance: a lone brace is put in everywhere."""
 
 
-class Change(msgspec.Struct, frozen=True, omit_defaults=True):
+class CodeChange(msgspec.Struct, frozen=True, omit_defaults=True):
     """An edit of an attempt, cut to what shows the idea."""
 
     path: str
@@ -70,7 +70,7 @@ class Detail(msgspec.Struct, frozen=True):
     at: int
     id: str
     explanation: str = ""
-    edits: tuple[Change, ...] = ()
+    edits: tuple[CodeChange, ...] = ()
     command: str = ""
 
 
@@ -80,7 +80,7 @@ class Solution(msgspec.Struct, frozen=True):
     approach: str
     description: str
     """Why it works, in the agent's words."""
-    edits: tuple[Change, ...]
+    edits: tuple[CodeChange, ...]
     files: tuple[str, ...]
     conditions: tuple[str, ...]
     uses: int
@@ -167,7 +167,7 @@ _RISKY = patterns.compile(
 )
 
 
-def changed_lines(change: Change) -> str:
+def changed_lines(change: CodeChange) -> str:
     """The lines in which the two sides differ; empty where nothing of the difference was kept."""
     before, after = ([" ".join(line.split()) for line in side.splitlines()] for side in (change.before, change.after))
     gone = " ".join(line for line in before if line and line not in after)[:CHANGED]
@@ -192,7 +192,7 @@ def alike(a: Attempt, b: Attempt) -> bool:
 def _solution(
     group: list[Attempt], details: dict[str, Detail], failed: set[str], conditions: tuple[str, ...]
 ) -> Solution:
-    outcomes = tuple(Kept(a.at, a.id, 0.0 if a.id in failed else 1.0) for a in group)
+    outcomes = tuple(KeptOutcome(a.at, a.id, 0.0 if a.id in failed else 1.0) for a in group)
     # What lasted shows the way; a group of failures is shown by its latest.
     lasting = [a for a in group if a.id not in failed] or group
     shown = max(lasting, key=lambda a: (a.id in details, a.at, a.id))

@@ -47,8 +47,6 @@ MERGEABLE = frozenset(("turn", "knowledge", "reflection", "strategy"))
 """Kinds of memories that are texts of their own; rows of other kinds are kept by a key, so that none comes twice.
 Episodes stay as they are."""
 
-PRUNABLE = MERGEABLE | frozenset(("entity", "relation", "sentiment", "code_rule"))
-
 MOST_MERGED = 16
 """Memories that one event merges."""
 

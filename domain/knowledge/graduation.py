@@ -71,7 +71,7 @@ class ClaimSupport(msgspec.Struct, frozen=True, kw_only=True):
     polarity: int = 1
 
 
-class Check(msgspec.Struct, frozen=True):
+class ClaimCheck(msgspec.Struct, frozen=True):
     """A check of L2 and whether it passed; `why` says in words what failed."""
 
     name: str
@@ -85,7 +85,7 @@ def length_of(text: str) -> int:
     return len(solid) if solid.isascii() else len(solid) + len(_HANGUL.findall(solid))
 
 
-def checks_of(claim: ClaimSupport) -> tuple[Check, ...]:
+def checks_of(claim: ClaimSupport) -> tuple[ClaimCheck, ...]:
     """The checks of L2: a valid type, evidence with a quote's hash, long enough, not noise."""
     return (
         _check("type", claim.kind in _KINDS, f"{claim.kind!r} is no type of claim"),
@@ -144,7 +144,7 @@ def enough_sessions(kind: InsightKind, said_by: Provenance, denials: int) -> int
     return max(shown, _MAJORITY * denials)
 
 
-class Side(msgspec.Struct, frozen=True, kw_only=True):
+class ClaimSide(msgspec.Struct, frozen=True, kw_only=True):
     """What decides between claims about one subject. `last_seen` in microseconds."""
 
     key: str
@@ -158,7 +158,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
         return self.trust, self.last_seen, self.key
 
 
-def contradict(subject: str, a: Side, b: Side) -> bool:
+def contradict(subject: str, a: ClaimSide, b: ClaimSide) -> bool:
     """Whether two claims about one subject cannot both hold: do and do not, or two answers where one is possible."""
     same = _value(a.canonical) == _value(b.canonical)
     if a.polarity * b.polarity < 0:
@@ -166,9 +166,9 @@ def contradict(subject: str, a: Side, b: Side) -> bool:
     return subject.startswith(ONE_ANSWER) and not same and a.polarity > 0 and b.polarity > 0
 
 
-def superseded(subject: str, sides: list[Side]) -> dict[str, str]:
+def superseded(subject: str, sides: list[ClaimSide]) -> dict[str, str]:
     """For each claim that gives way, the key of the one that stands: the more trusted, then the newer, wins."""
-    standing: list[Side] = []
+    standing: list[ClaimSide] = []
     gone: dict[str, str] = {}
     for side in sorted(sides, key=lambda s: s.rank, reverse=True):
         winner = next((s for s in standing if contradict(subject, s, side)), None)
@@ -183,5 +183,5 @@ def _value(canonical: str) -> str:
     return canonical.removeprefix(DENIED)
 
 
-def _check(name: str, passed: bool, why: str) -> Check:
-    return Check(name, passed, "" if passed else why)
+def _check(name: str, passed: bool, why: str) -> ClaimCheck:
+    return ClaimCheck(name, passed, "" if passed else why)

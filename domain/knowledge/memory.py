@@ -26,14 +26,13 @@ MemoryKind = Literal[
     "commit",
     "bug_pattern",
     "knowledge",
-    "code_rule",
     "strategy",
-    "entity",
-    "relation",
-    "sentiment",
     "project",
     "reflection",
 ]
+FormerKind = Literal["code_rule", "entity", "relation", "sentiment"]
+"""Kinds that the rows of a memctl of before may have, until they are rebuilt: they are read, and never made."""
+
 Status = Literal["record", "verified", "conflicted"]
 
 SHORTEST = 10
@@ -169,19 +168,9 @@ def bug_importance(occurrences: int, best_rate: float | None) -> float:
     return round(min(score, 1.0), 4)
 
 
-def rule_importance(confidence: float, *, asked: bool) -> float:
-    """0 to 1: how sure a rule of replacement is, and whether a user asked for it."""
-    return round(min(0.3 + 0.3 * confidence + (0.15 if asked else 0.0), 1.0), 4)
-
-
 def strategy_importance(confidence: float, sessions: int) -> float:
     """0 to 1: how sure a lesson is, and how many sessions taught it."""
     return round(min(0.35 + 0.3 * confidence + 0.02 * min(sessions, 10), 1.0), 4)
-
-
-def entity_importance(sessions: int, *, described: bool) -> float:
-    """0 to 1: in how many sessions something was named, and whether anybody said what it is."""
-    return round(min(0.25 + 0.02 * min(sessions, 10) + (0.2 if described else 0.0), 1.0), 4)
 
 
 def knowledge_importance(kind: InsightKind, confidence: float, user_said: bool) -> float:

@@ -103,7 +103,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
 Shared = Literal["error", "check", "file"]
 
 
-class Cluster(msgspec.Struct, frozen=True, kw_only=True):
+class MemoryCluster(msgspec.Struct, frozen=True, kw_only=True):
     """Memories that share an error's signature, a checker or a file (`about`), newest first."""
 
     kind: Shared
@@ -139,7 +139,7 @@ _TROUBLE, _TROUBLED = 3, 0.5
 """Episodes that came to no good end, and their share of a file's, before it is said to be hard to work on."""
 
 
-def clusters(pieces: Sequence[Piece]) -> list[Cluster]:
+def clusters(pieces: Sequence[Piece]) -> list[MemoryCluster]:
     """Episodes grouped by file, by checker and by error, the weightiest first.
 
     Each group has at least three episodes of two sessions, and no two groups have the same episodes.
@@ -153,7 +153,7 @@ def clusters(pieces: Sequence[Piece]) -> list[Cluster]:
             groups["error", signature].append(piece)
         for checker in dict.fromkeys(by[1] for name in piece.error_types if (by := OF_CHECKER.match(name))):
             groups["check", checker].append(piece)
-    found = [Cluster(kind=kind, about=about, pieces=tuple(members)) for (kind, about), members in groups.items()]
+    found = [MemoryCluster(kind=kind, about=about, pieces=tuple(members)) for (kind, about), members in groups.items()]
     found = [c for c in found if len(c.pieces) >= _RECURS and c.sessions >= _SESSIONS[c.kind]]
     found.sort(key=lambda c: (_KINDS.index(c.kind), -c.weight, c.topic))
     grouped: set[frozenset[str]] = set()
@@ -180,7 +180,7 @@ class Reflected(msgspec.Struct, frozen=True, kw_only=True):
     memories: tuple[str, ...]
 
 
-def by_rule(found: Iterable[Cluster], pieces: Sequence[Piece]) -> list[Reflected]:
+def by_rule(found: Iterable[MemoryCluster], pieces: Sequence[Piece]) -> list[Reflected]:
     """At most three insights that counting gives, each from a group of its own and each group but once."""
     known = {signature: piece for piece in pieces if piece.kind == "bug_pattern" for signature in piece.signatures}
     made: list[Reflected] = []
@@ -208,7 +208,7 @@ class _Saying(NamedTuple):
     cited: Sequence[Piece]
 
 
-def _insight(cluster: Cluster, known: dict[str, Piece]) -> Reflected | None:
+def _insight(cluster: MemoryCluster, known: dict[str, Piece]) -> Reflected | None:
     outcomes = Counter(piece.outcome for piece in cluster.pieces)
     bad = sum(outcomes[each] for each in _BAD)
     unfinished = sum(outcomes[each] for each in _OPEN)
@@ -233,7 +233,7 @@ def _insight(cluster: Cluster, known: dict[str, Piece]) -> Reflected | None:
     )
 
 
-def _of_error(cluster: Cluster, seen: str, pattern: Piece | None) -> _Saying | None:
+def _of_error(cluster: MemoryCluster, seen: str, pattern: Piece | None) -> _Saying | None:
     way_out = _way_out(pattern) if pattern is not None else ""
     if pattern is None or not way_out:
         return None
@@ -242,7 +242,7 @@ def _of_error(cluster: Cluster, seen: str, pattern: Piece | None) -> _Saying | N
     return _Saying(head, said, (pattern, *cluster.pieces))
 
 
-def _of_checker(cluster: Cluster, seen: str) -> _Saying | None:
+def _of_checker(cluster: MemoryCluster, seen: str) -> _Saying | None:
     rules = Counter(rule for p in cluster.pieces for rule in _rules(p, cluster.about))
     often = [(rule, times) for rule, times in rules.most_common() if times >= _RECURS][:_MOST_RULES]
     if len(often) < 2:
@@ -252,7 +252,7 @@ def _of_checker(cluster: Cluster, seen: str) -> _Saying | None:
     return _Saying(head, [f"It refused work in {seen}: {listed}. Look for these before it is run."], cluster.pieces)
 
 
-def _of_file(cluster: Cluster, seen: str, bad: int, unfinished: int) -> _Saying | None:
+def _of_file(cluster: MemoryCluster, seen: str, bad: int, unfinished: int) -> _Saying | None:
     if bad + unfinished < max(_TROUBLE, _TROUBLED * len(cluster.pieces)):
         return None
     head = f"Work on {_tail(cluster.about)} often does not come to its end"

@@ -1,1 +1,1 @@
-"""What people and agents say: prompts, claims, decisions, hypotheses, moods, and summaries of it."""
+"""What people and agents say: prompts, claims, decisions, hypotheses, and summaries of it."""

@@ -13,7 +13,7 @@ from memctl.domain.events.facts import InsightKind
 from memctl.domain.support import patterns
 
 
-class Rule(msgspec.Struct, frozen=True):
+class ClaimRule(msgspec.Struct, frozen=True):
     """What is read, with which polarity and confidence (0 to 1); `everywhere` for what is said of the person."""
 
     name: str
@@ -37,10 +37,10 @@ def _rule(
     everywhere: bool = False,
     *,
     answers: bool = False,
-) -> Rule:
+) -> ClaimRule:
     lasting = name in _MEANT_TO_LAST
     compiled = patterns.compile(pattern, patterns.I | patterns.X)
-    return Rule(name, kind, compiled, polarity, confidence, everywhere, lasting, answers)
+    return ClaimRule(name, kind, compiled, polarity, confidence, everywhere, lasting, answers)
 
 
 _MEANT_TO_LAST = frozenset(
@@ -162,14 +162,6 @@ RULES = (
         0.7,
     ),
     _rule(
-        "we explicitly",
-        "fact",
-        r"^we\s+(?:explicitly|deliberately|intentionally|on\ purpose)\s+"
-        r"(?P<what>(?:chose|choose|picked|decided|keep|use|avoid)\b.+)$",
-        1,
-        0.75,
-    ),
-    _rule(
         "project uses",
         "fact",
         r"""^(?:this|our|the)\s+(?:repo(?:sitory)?|project|code\s?base|monorepo|app|team|company)\s+
@@ -208,53 +200,6 @@ RULES = (
         -1,
         0.7,
     ),
-    _rule(
-        "names",
-        "preference",
-        rf"""{_LEAD}(?P<what>(?:use|prefix|name|start)\s+.{{2,60}}?\s(?:for|with|in)\s+(?:all\s+|our\s+|my\s+)?
-            (?:branches|branch\s+names|commit\s+messages|commits|pr\s+titles|test\s+names|variable\s+names))[.!]?$""",
-        1,
-        0.65,
-    ),
-    # Standing orders on how to work: few, and by name.
-    _rule(
-        "do not comment",
-        "preference",
-        r"""^(?:please\s+|and\s+|also\s+)?(?:don'?t|do\ not|stop)\s+
-            (?P<what>(?:add(?:ing)?|writ(?:e|ing)|us(?:e|ing)|includ(?:e|ing)|put(?:ting)?)\s+
-            (?:any\s+|unnecessary\s+|so\s+many\s+|more\s+)?(?:code\s+|inline\s+)?
-            (?:comments|docstrings|emojis?|em[ -]dashes|emdashes)\b.{0,40})$""",
-        -1,
-        0.75,
-        True,
-    ),
-    _rule(
-        "none of",
-        "preference",
-        r"""^(?:please\s+|and\s+|also\s+)?(?:no|never\s+any|without)\s+(?P<what>em[ -]?dashes|emojis?|code\s+comments)\b
-            (?:\s+(?:please|anywhere|ever|at\s+all|in\s+(?:my|our|commit|docs|texts?|code)\b.{0,40}))?[.!]?$""",
-        -1,
-        0.75,
-        True,
-    ),
-    _rule(
-        "no co-author",
-        "preference",
-        r"""^(?:please\s+|and\s+|also\s+)?(?:don'?t|do\ not|never|stop)\s+
-            (?P<what>(?:add(?:ing)?|includ(?:e|ing)|mention(?:ing)?|put(?:ting)?)\s+
-            .{0,20}\b(?:co-?authored?(?:-by)?|claude|codex|copilot|signature|attribution)\b.{0,60})$""",
-        -1,
-        0.8,
-        True,
-    ),
-    _rule(
-        "i allow",
-        "preference",
-        r"^(?:and\s+)?(?=.*\b(?:always|from\ now\ on|in\ general|whenever|at\ any\ time|without\ asking)\b)"
-        r"(?:i\s+(?:always\s+)?allow\s+you\s+to|you\s+(?:are|may)\s+(?:always\s+)?(?:allowed\s+to)?)\s+(?P<what>.+)$",
-        1,
-        0.7,
-    ),
     # Who the user is.
     _rule(
         "i am",
@@ -265,38 +210,6 @@ RULES = (
             \b(?!.*\b(?:but|can'?t|cannot|see|get|logged)\b).*)$""",
         0,
         0.85,
-        True,
-    ),
-    _rule(
-        "i work",
-        "profile",
-        r"^(?:and\s+|also\s+)?i\s+(?:mostly\s+|mainly\s+|usually\s+)?work\s+(?P<what>(?:as|at|for)\s+(?:an?\s+|the\s+)?[A-Z가-힣\w].{2,80})$",
-        0,
-        0.8,
-        True,
-    ),
-    _rule(
-        "my name",
-        "profile",
-        r"^(?:hi|hello|hey)?[\s,!]*my\s+name\s+is\s+(?P<what>[^\W\d_][\w' -]{1,40})[.!]?$",
-        0,
-        0.9,
-        True,
-    ),
-    _rule(
-        "i am new",
-        "expertise",
-        r"^(?:and\s+|also\s+|note\s+)?(?:i\s+am|i'm|im)\s+(?P<what>(?:new\s+to|not\s+familiar\s+with|unfamiliar\s+with|an\s+expert\s+(?:in|on)|experienced\s+(?:in|with)|fluent\s+in)\s+(?!this\b|that\b|it\b)\S.+)$",
-        0,
-        0.8,
-        True,
-    ),
-    _rule(
-        "i am on",
-        "profile",
-        r"^(?:btw|fyi|note|and|also)?[\s,]*(?:i\s+am|i'm|im)\s+(?P<what>(?:on|using|running)\s+(?:a\s+)?(?:mac(?:os)?|linux|windows|ubuntu|debian|fedora|arch|wsl2?|m[1-4]|nixos)\b.{0,60})$",
-        0,
-        0.75,
         True,
     ),
     # What is wanted of every such thing, against what is there now: "literal expectations instead of Contains checks".
@@ -311,61 +224,6 @@ RULES = (
         0.7,
     ),
     _rule(
-        "do not want",
-        "preference",
-        r"""^(?:(?:and|but|also|so|because|since)[\s,]+)*(?:(?:i|we)\s+)?(?:don'?t|do\s+not|never)\s+want\s+
-            (?P<what>(?:my|our|other\s+people'?s)\s+\S.{2,60}?\s+to\s+be\s+\S.{2,40}|to\s+(?:depend|rely|maintain|support|expose|leak|break)\s+\S.{4,120})$""",
-        -1,
-        0.7,
-    ),
-    # How a thing is done, explained to one who did not know: "you should run `x` to seed the database".
-    _rule(
-        "you should run",
-        "fact",
-        r"""^(?:no[\s,]+)?you\s+(?:just\s+)?(?:should|need\s+to|have\s+to)\s+(?:just\s+|always\s+)?
-            (?P<what>(?:run|use|call)\s+`[^`]{3,120}`\s+(?:before|after|whenever|to|for)\s+(?!it\b|this\b|that\b)\S.{6,90})$""",
-        0,
-        0.65,
-    ),
-    # What holds of a path: "`.entire/settings.json` should be committed", "the env file must not be committed".
-    _rule(
-        "path should",
-        "fact",
-        r"""^(?:(?:and|but|also|especially|note\s+that)[\s,]+)*(?:the\s+)?
-            (?P<what>`?[\w.-]*[./][\w./-]+`?(?:\s+files?)?\s+(?:(?:should|must|may)\s+(?:always\s+|never\s+|not\s+)?be\s+
-            (?:commit+ed|checked\s+in|gitignored|tracked|versioned)|(?:must|should)\s+(?:always|never)\s+be\s+(?:edited|generated|updated))\b.{0,60})$""",
-        0,
-        0.7,
-    ),
-    # What became of something: "we migrated from x to y", "we switched to y".
-    _rule(
-        "we moved",
-        "fact",
-        r"""^(?:(?:and|but|also|note|fyi|btw)[\s,]+)*(?:we|the\s+team)\s+(?:have\s+|already\s+|recently\s+|just\s+)?
-            (?P<what>(?:migrated|switched|moved|upgraded)\s+(?:our\s+\S+\s+)?(?:over\s+)?(?:from\s+\S.{1,60}?\s+)?to\s+
-            (?!main\b|it\b|this\b|that\b|a\b|the\b|another\b|branch\b)\S.{1,80})$""",
-        0,
-        0.65,
-    ),
-    _rule(
-        "deploys to",
-        "fact",
-        r"""^(?:(?:and|but|also|note|fyi|btw)[\s,]+)*(?:we\s+deploy|(?:our|the)\s+(?:ci|production|prod|staging|backend|frontend|api|
-            database|docs|site|app)\s+(?:runs?|is\s+(?:deployed|hosted|built)))\s+
-            (?P<what>(?:on|to|with|via|from|in|through)\s+(?!it\b|this\b|that\b|the\s+(?:same|other)\b)\S.{1,100})$""",
-        1,
-        0.75,
-    ),
-    _rule(
-        "minimum version",
-        "fact",
-        r"""^(?:(?:and|but|also|note|fyi|btw)[\s,]+)*(?:we\s+(?:target|support|still\s+support|have\s+to\s+support|need\s+to\s+support)|
-            (?:our|the)\s+minimum\s+(?:supported\s+)?version\s+is)\s+
-            (?P<what>(?:python|node(?:\.?js)?|go|rust|java|php|ruby|postgres\w*|mysql|ios|android|windows|macos|linux|.{0,20}\d)\b.{0,60})$""",
-        1,
-        0.75,
-    ),
-    _rule(
         "i use",
         "preference",
         r"""^(?:(?:and|but|also|btw|fyi|note)[\s,]+)*i\s+(?:only|always|mostly|mainly|usually|normally|generally)\s+(?:use|write|work\s+(?:in|with))\s+
@@ -373,41 +231,6 @@ RULES = (
         1,
         0.75,
         True,
-    ),
-    _rule(
-        "years of",
-        "expertise",
-        r"""^(?:(?:and|but|also|btw|fyi)[\s,]+)*(?:i'?ve|i\s+have)\s+
-            (?P<what>(?:been\s+(?:using|writing|working\s+(?:with|in|on))\s+\S.{1,60}\sfor\s+(?:over\s+|about\s+)?(?:\d+|many|a\s+few|several)\s+years
-            |(?:\d+|many|several)\+?\s+years\s+of\s+(?:experience\b.{0,10}\s)?\S.{2,60}|never\s+(?:used|written|worked\s+with)\s+\S.{1,60}))$""",
-        0,
-        0.8,
-        True,
-    ),
-    _rule(
-        "comfortable with",
-        "expertise",
-        r"""^(?:(?:and|but|also|btw|fyi)[\s,]+)*(?:i'?m|i\s+am)\s+(?:very\s+|not\s+(?:very\s+|so\s+|really\s+)?|quite\s+)?
-            (?P<what>(?:comfortable|proficient|good|bad|rusty)\s+(?:with|in|at)\s+(?!it\b|this\b|that\b|the\b|either\b|both\b)\S.{1,60})$""",
-        0,
-        0.7,
-        True,
-    ),
-    _rule(
-        "call me",
-        "profile",
-        r"^(?:you\s+can\s+|please\s+|just\s+)?call\s+me\s+(?P<what>[^\W\d_][\w'-]{1,30})[.!]?$",
-        0,
-        0.85,
-        True,
-    ),
-    _rule(
-        "ko form of",
-        "preference",
-        r"^(?P<what>(?:커밋\s*메시지|주석|문서|변수명|변수\s*이름|함수명|브랜치\s*이름|PR\s*제목|PR\s*설명|로그|에러\s*메시지|테스트\s*이름)"
-        r"(?:은|는|를|을)?\s+(?:항상\s*)?.{1,40}?로\s*(?:작성|통일|써|쓰|해|맞춰|유지).{0,8}?)[.!]?$",
-        1,
-        0.75,
     ),
     _rule(
         "ko do not use",
@@ -422,22 +245,6 @@ RULES = (
         r"^(?:아니\s*,?\s*)?[\w@./+#-]{2,30}\s*(?:말고|대신(?:에)?)\s*(?P<what>[a-z0-9@./+#_-]{2,30})(?:을|를|로|으로)?\s*(?:써|쓰자|사용해|사용하자)\s*(?:줘|주세요|요)?[.!]?$",
         1,
         0.7,
-    ),
-    _rule(
-        "ko i am new",
-        "expertise",
-        r"^(?:나는|난|저는|전)\s+(?P<what>.{1,30}?(?:이|가|은|는|에|을|를)?\s*(?:처음|익숙하지\s*않|잘\s*몰라|잘\s*모릅|초보)).{0,8}$",
-        0,
-        0.8,
-        True,
-    ),
-    _rule(
-        "ko i use",
-        "preference",
-        r"^(?:나는|난|저는|전)\s+(?:주로|항상|보통)\s+(?P<what>.{1,40}?)(?:을|를)?\s*(?:사용해요?|사용합니다|써요?|씁니다|쓴다)[.!]?$",
-        1,
-        0.75,
-        True,
     ),
     # Korean. "항상 … 써줘", "절대 … 하지 마", "앞으로는 …", "우리는 …를 사용한다", "저는 … 개발자입니다".
     _rule(
@@ -474,14 +281,6 @@ RULES = (
         r"^(?:앞으로(?:는)?|다음부터(?:는)?|이제부터(?:는)?)\s+(?P<what>.+?(?:해|써|줘|주세요|세요))[.!]?$",
         1,
         0.8,
-    ),
-    _rule(
-        "ko do not add",
-        "preference",
-        r"^(?P<what>(?:불필요한\s*)?(?:주석|이모지|독스트링)(?:은|을|를|는)?\s*(?:달|쓰|넣|추가하|사용하)?)지\s*(?:마|마세요|말아줘|말아주세요)[.!]?$",
-        -1,
-        0.75,
-        True,
     ),
     _rule(
         "ko prefer",

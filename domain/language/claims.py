@@ -14,10 +14,9 @@ import msgspec
 
 from memctl.domain.events.facts import InsightKind
 from memctl.domain.knowledge.graduation import DENIED, ONE_ANSWER
-from memctl.domain.language.claim_rules import RULES, Rule
+from memctl.domain.language.claim_rules import RULES, ClaimRule
 from memctl.domain.language.prompts import words_in
 from memctl.domain.support import patterns
-from memctl.domain.support.literals import mentions
 from memctl.domain.support.text import canonical
 
 _LONGEST, _SHORTEST = 240, 12
@@ -168,46 +167,6 @@ def says_no_more(text: str, quoted: str) -> bool:
     return all(name.casefold() in given for name in names)
 
 
-_CAUSE = patterns.compile(
-    r"^[\s>*-]*(?P<cause>\**(?:the )?root cause\**(?: (?:is|was))?\**:?\**\s+\S[^\n]{30,400})",
-    patterns.I | patterns.M,
-)
-_CAUSE_HINTS = ("oot cause", "OOT CAUSE")
-_NAMED = patterns.compile(r"`(?!v?\d+[.\d]*)[^`\n]+`|\b(?!v?\d)\w+[._/]\w+|\b[a-z]+[A-Z]\w+|\b[A-Z]{3,}\b")
-_GUESS = patterns.compile(
-    r"\b(?:might|may|maybe|perhaps|probably|possibly|likely|could be|seems?|appears?|unclear|not sure)\b",
-    patterns.I,
-)
-_MENDED = patterns.compile(
-    r"\b(?:fixed|patched|resolved|pushed|reverted|corrected|i(?:'ve| have)? (?:changed|updated|added|removed|replaced)|"
-    r"the fix (?:is|was)|now (?:works|passes|pass))\b",
-    patterns.I,
-)
-"""A cause that the same answer did away with is over."""
-
-_FIRST_SENTENCE = patterns.compile(r"[^\n]{30,}?[.!](?=\s|$)")
-
-
-def causes_in(text: str) -> list[Claim]:
-    """Causes that an agent states outright, with a name of something in them: no guesses, no tables."""
-    if not mentions(text, _CAUSE_HINTS):
-        return []
-    found = []
-    for match in _CAUSE.finditer(text):
-        start = match.start("cause")
-        sentence = _FIRST_SENTENCE.match(text, start, match.end())
-        end = sentence.end() if sentence else match.end()
-        quoted = text[start:end].rstrip()
-        if quoted.endswith(":") or len(quoted) > 400 or not _NAMED.search(quoted) or _GUESS.search(quoted):
-            continue
-        if _MENDED.search(text):
-            continue
-        said = canonical(quoted)
-        words = " ".join(quoted.replace("**", "").split())
-        found.append(Claim("fact", words, said, said, 0.6, 0, "cause", False, start, start + len(quoted)))
-    return found[:2]
-
-
 _DENIES = patterns.compile(r"(?:please\s+)?(?:never|don'?t|do\s+not|avoid|stop)\s+(?:ever\s+)?|절대로?\s+", patterns.I)
 
 
@@ -337,7 +296,7 @@ def _claim(sentence: str, start: int, lasting: bool) -> Claim | None:
     return None
 
 
-def _made(rule: Rule, sentence: str, what: str, start: int) -> Claim | None:
+def _made(rule: ClaimRule, sentence: str, what: str, start: int) -> Claim | None:
     said = canonical(what)
     if not said:
         return None

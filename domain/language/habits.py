@@ -1,7 +1,6 @@
 """Habits that show in what people ask for: rules over the user's own prompts, in English and Korean.
 
-Shown once it is a coincidence; it graduates when several sessions show it (`domain.knowledge.graduation`). What is
-named in passing, such as who reviews, is a fact, of which two sessions are enough.
+Shown once it is a coincidence; it graduates when several sessions show it (`domain.knowledge.graduation`).
 """
 
 from __future__ import annotations
@@ -42,8 +41,6 @@ class _Rule(NamedTuple):
     """One of these is in every prompt, in lower case, that the pattern finds something in."""
     pattern: patterns.Pattern[str]
     everywhere: bool = True
-    either_way: bool = False
-    """A `not` in front turns nothing around: what is found fault with is not wanted."""
 
 
 def _of(pattern: str) -> patterns.Pattern[str]:
@@ -64,43 +61,10 @@ _RULES = (
         everywhere=False,
     ),
     _Rule(
-        "Goes back to main and pulls the latest before new work",
-        ("main", "latest", "master", "최신"),
-        _of(r"""\b(?:get\ |go\ |switch\ )?back\ (?:on)?to\ (?:main|master)\b|\bpull\ (?:in\ )?(?:the\ )?latest\b
-            |최신.{0,6}(?:pull|풀|받)"""),
-        everywhere=False,
-    ),
-    _Rule(
-        "Has review comments on pull requests addressed, and answered there, by the agent",
-        ("comment", "feedback", "리뷰", "코멘트"),
-        _of(r"""\b(?:respond|reply|replying|comment|answer)\b[^.?!\n]{0,30}
-                \b(?:prs?|pull\ requests?|review(?:ers?)?|coderabbit|copilot)\b
-                [^.?!\n]{0,20}\b(?:comments?|feedback|issues?|threads?)\b
-            |\b(?:respond|reply)\ to\ (?:the\ |all\ |each\ |these\ )*(?:review\ |pr\ )(?:comments?|feedback)\b
-            |(?:리뷰|PR)\s*(?:코멘트|댓글)에?\s*(?:답|댓글|대응)"""),
-    ),
-    _Rule(
-        "Wants no code or test twice: look for what is there before writing more",
-        ("duplicat", "중복"),
-        _of(r"""\bdeduplicat(?:e|ing|ion)\b
-            |\bduplicat(?:e[ds]?|ing|ion)\b[^\n]{0,60}\b(?:code|tests?|logic|functions?|helpers?)\b
-            |\b(?:tests?|functions?|code|logic|helpers?)\b[^.\n]{0,40}\bduplicat(?:ed|ion)\b
-            |(?:코드|로직|테스트|함수).{0,8}중복|중복.{0,4}(?:코드|로직|테스트|함수)"""),
-        either_way=True,
-    ),
-    _Rule(
         "Hands parts of the work, such as reviews, to subagents",
         ("agent", "에이전트"),
         _of(r"""\b(?:in|by|with|use|using|as|to|via|spawn|launch)\ (?:an?\ |the\ |\d\ |several\ |parallel\ )*
                 sub-?agents?\b|서브\s*에이전트"""),
-    ),
-    _Rule(
-        "Wants texts and answers short",
-        ("verbose", "brief", "short", "concise", "간단", "짧게", "간결"),
-        _of(r"""\b(?:too|quite|so|very|overly)\ (?:verbose|wordy)\b
-            |\b(?:be|keep\ (?:it|this|that|answers))\ (?:brief|short|concise)\b
-            |간단(?:히|하게)\s*(?:답|설명|말|정리|요약)|짧게\s*(?:답|설명|말|정리|요약)|간결하게"""),
-        either_way=True,
     ),
     _Rule(
         "Wants the documentation kept in step with the code",
@@ -116,17 +80,6 @@ _NOT = patterns.compile(
 _NOT_SO = patterns.compile(r"[^.?!,;:\n]{0,12}?(?:지\s*(?:마|말|않)|필요\s*없|하지\s*말|빼고|없이)")
 """What turns words around: in front of them in English, behind them in Korean."""
 _PLAN = patterns.compile(r"\s*implement the following plan", patterns.I)
-_REVIEWERS = patterns.compile(r"\b(coderabbit|copilot|bugbot|greptile|sourcery|codecov|sonarqube)\b", patterns.I)
-_REVIEWING = patterns.compile(r"\b(?:comment|review|feedback|pr\b|pull request|issue)", patterns.I)
-_NAMES = {"coderabbit": "CodeRabbit", "copilot": "Copilot", "bugbot": "Bugbot", "greptile": "Greptile",
-          "sourcery": "Sourcery", "codecov": "Codecov", "sonarqube": "SonarQube"}  # fmt: skip
-_TRACKERS = patterns.compile(
-    r"\b(linear|jira|youtrack|shortcut|asana)\s+(?:issue|ticket|comment|story|task|epic|[a-z]{2,5}-\d+)"
-    r"|\b(?:log|file|create|open|add)\b[^.?!\n]{0,30}\b(?:in|to|on|an?|the)\s+(linear|jira|youtrack|shortcut|asana)\b",
-    patterns.I,
-)
-_FILED = patterns.compile(r"\b(?:log|file|create|open|add)\b[^?!\n]{0,60}\bproject:\s*([\w-]+)", patterns.I)
-_SKILL = patterns.compile(r"\bus(?:e|ing) (?:the |your |my )?([\w][\w -]{2,40}?) skills?\b", patterns.I)
 _EVERYBODYS = words_of("review init security-review pr-comments simplify batch debug loop ask code architect goal")
 """Commands that the clients bring along and that ask for work."""
 
@@ -151,27 +104,11 @@ def habits_in(said: Said) -> Iterator[Habit]:
     for rule in _RULES:
         if any(hint in lowered for hint in rule.hints) and (found := _asked(rule, text)):
             yield Habit(rule.text, "pattern", rule.everywhere, *found.span())
-    if (found := _REVIEWERS.search(text)) and _REVIEWING.search(text):
-        name = _NAMES[found[1].lower()]
-        yield Habit(f"Pull requests are reviewed by {name}", "fact", False, *found.span())
-    if found := _TRACKERS.search(text):
-        tracker = (found[1] or found[2]).capitalize()
-        yield Habit(f"Issues are kept in {tracker}", "fact", False, *found.span())
-    if found := _FILED.search(text):
-        yield Habit(f"New issues are filed under the project {found[1]}", "fact", False, *found.span())
 
 
 def _asked(rule: _Rule, text: str) -> patterns.Match[str] | None:
     """The first place that shows it, and is not turned around."""
     for found in rule.pattern.finditer(text):
-        if rule.either_way:
-            return found
         if not _NOT.search(text, max(found.start() - 60, 0), found.start()) and not _NOT_SO.match(text, found.end()):
             return found
     return None
-
-
-def named_skill(said: Said) -> tuple[int, int] | None:
-    """Where a prompt of the user asks for a skill by name."""
-    found = _SKILL.search(typed_of(said.text)) if "skill" in said.text and len(said.words) <= LONGEST else None
-    return found.span() if found else None

@@ -15,8 +15,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from memctl.domain.knowledge.memory import sentences
-from memctl.domain.retrieval.ranking import Scored
-from memctl.domain.retrieval.speaking import LIKELY, features
+from memctl.domain.retrieval.speaking import COEFFICIENTS, features, logistic
 from memctl.domain.support.bounded import clipped
 from memctl.domain.support.certainty import Class
 from memctl.domain.support.text import tokens
@@ -40,14 +39,16 @@ FIT, COVER, MASS = 3.0, 2.0, 0.5
 """By how much the logarithm of the odds grows with the share of the question that a passage holds, with the share that
 its session holds, and with the scores of the other parts of that session."""
 
-OFFSET = -0.6
-"""The logarithm of the odds of an answer where these come to nothing."""
+FEW, AMONG, SHARE = 5, 0.65, 0.25
+"""Results among which an answer is looked for; the chance that it is among them from which on something is known; and
+the share of the best one's chance from which on another may be it."""
 
 SAID_BEFORE = 0.3
 """By how much a part stands lower for each of its session that stands before it: other sessions have a say too."""
 
-FADING, MOST_PARTS = 0.5, 4
-"""Each further part of a session counts so many times the one before it, and so many parts count."""
+FADING, MOST_PARTS, CROWDING = 0.5, 4, 10.0
+"""Each further part of a session counts so many times the one before it, so many parts count, and more of them stand
+behind what other sessions say."""
 
 MARGIN, BEHIND = 2.0, 0.01
 """How much better a part that settles nothing has to be to stand before the best of its session that does, and by how
@@ -157,7 +158,7 @@ def fitting(parts: Sequence[Part], weight: Mapping[str, float], most: int) -> li
         mass = min(sum(order * FADING**number for number, order in enumerate(others, 1)), 1.0)
         fit = passage(part.sides, weight, most).held / ((1 + AGAIN) * whole)
         cover = _held(frozenset().union(*(words[each.id] for each in beside)), weight) / whole
-        odds = OFFSET + features(part.order, 1.0)[0] + FIT * fit + COVER * cover + MASS * mass
+        odds = features(part.order, 1.0)[0] + FIT * fit + COVER * cover + MASS * mass
         found[part.id] = Fitting(part.id, fit, cover, mass, odds)
     for beside in by_session.values():
         best = max((found[each.id].odds for each in beside if each.settles), default=-math.inf)
@@ -167,15 +168,31 @@ def fitting(parts: Sequence[Part], weight: Mapping[str, float], most: int) -> li
     places: dict[str, float] = {}
     for beside in by_session.values():
         of_one = sorted((found[each.id] for each in beside), key=lambda each: (-each.odds, each.id))
-        places |= {each.id: each.odds - SAID_BEFORE * number for number, each in enumerate(of_one)}
+        places |= {
+            each.id: each.odds - SAID_BEFORE * number - CROWDING * (number >= MOST_PARTS)
+            for number, each in enumerate(of_one)
+        }
     return sorted(found.values(), key=lambda each: (-places[each.id], each.id))
 
 
-def class_of(scored: Scored, before: Class) -> Class:
-    """How far to trust that a result answers. What was high before its passages were read stays so, nothing else is."""
-    if scored.score < LIKELY:
-        return "none"
-    return "high" if before == "high" else "suggested"
+def chance(odds: float) -> float:
+    """How likely a part answers, 0 to 1, by the logarithm it is ordered by."""
+    return logistic(COEFFICIENTS.answer + COEFFICIENTS.by_odds * odds)
+
+
+def classes(chances: Sequence[float], before: Sequence[Class]) -> list[Class]:
+    """How far to trust that results answer, by the chance of each, best first.
+
+    Of several parts that fit a little, one may well be it: what counts is whether the answer is among the first few.
+    What was high before its passages were read stays so, nothing else is.
+    """
+    if math.fsum(chances[:FEW]) < AMONG:
+        return ["none"] * len(chances)
+    least = max(chances[:FEW]) * SHARE
+    return [
+        "none" if each < least else "high" if was == "high" else "suggested"
+        for each, was in zip(chances, before, strict=True)
+    ]
 
 
 def words_of(part: Part) -> frozenset[str]:

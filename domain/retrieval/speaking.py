@@ -15,7 +15,7 @@ from typing import Literal
 
 import msgspec
 
-from memctl.domain.knowledge.memory import MemoryKind
+from memctl.domain.knowledge.memory import FormerKind, MemoryKind
 
 FILE = Path(__file__).with_suffix(".json")
 
@@ -32,34 +32,36 @@ Sort = Literal["said", "unanswered", "document", "claim", "lesson", "error", "th
 """Kinds of memory that are likely alike: what was said and done, what nobody answered, what was written down, what is
 verified, what was learnt, errors, and things that were named."""
 
-_SORTS: dict[MemoryKind, Sort] = {
+_SORTS: dict[MemoryKind | FormerKind, Sort] = {
     "turn": "said",
     "episode": "said",
     "document": "document",
     "commit": "document",
     "knowledge": "claim",
     "strategy": "lesson",
-    "code_rule": "lesson",
     "reflection": "lesson",
     "bug_pattern": "error",
 }
 
 
 class Coefficients(msgspec.Struct, frozen=True):
-    """Of a logistic regression over `features`. `fitted_on` is the digest of the labels."""
+    """Of a logistic regression over `features`, and (`answer`, `by_odds`) of one over the odds by which answers are
+    ordered (`answering`). `fitted_on` is the digest of the labels."""
 
     intercept: float
     by_score: float
     by_lead: float
     by_files: float
     by_sort: dict[Sort, float]
+    answer: float
+    by_odds: float
     fitted_on: str
 
 
 COEFFICIENTS = msgspec.json.decode(FILE.read_bytes(), type=Coefficients)
 
 
-def sort_of(kind: MemoryKind, *, answered: bool = True) -> Sort:
+def sort_of(kind: MemoryKind | FormerKind, *, answered: bool = True) -> Sort:
     """What a memory of that kind is judged as; a prompt that nobody answered is a sort of its own."""
     return _SORTS.get(kind, "thing") if answered else "unanswered"
 

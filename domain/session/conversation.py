@@ -14,7 +14,6 @@ from memctl.domain.events.facts import (
     DecisionTaken,
     InsightFound,
     KnowledgeNeeded,
-    MoodShown,
     Prompted,
     PromptKind,
     Span,
@@ -23,13 +22,12 @@ from memctl.domain.events.facts import (
     fact_id,
     quote,
 )
-from memctl.domain.events.observations import PromptSubmitted, ResponseReceived
+from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolCalled
 from memctl.domain.events.recalls import MemoryRecalled, Recalls
 from memctl.domain.events.statements import TaskCompleted, TaskStarted
 from memctl.domain.failures.signatures import errors_in
-from memctl.domain.language.claims import Claim, causes_in, claims_in
+from memctl.domain.language.claims import Claim, claims_in
 from memctl.domain.language.decisions import LONGEST_PROMPT, Decision, decisions_by_user
-from memctl.domain.language.mood import mood_of
 from memctl.domain.language.prompts import (
     FRESH_START,
     Said,
@@ -46,7 +44,7 @@ from memctl.domain.language.typed import own_word, typed_of
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.session.episodes import CERTAIN, EpisodeSoFar
 from memctl.domain.session.outcome_rules import SAID, Verdict
-from memctl.domain.session.turns import OpenTurn
+from memctl.domain.session.turns import AnswerGiven, OpenTurn
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line
 from memctl.domain.support.provenance import MAY, Provenance, heard, member_of
@@ -90,11 +88,6 @@ class Conversation:
     def task(self) -> str:
         """Key of the open task; empty where there is none."""
         return self.episode.task if self.episode is not None else ""
-
-    @property
-    def corrected(self) -> bool:
-        """Whether the user's last prompt corrected the agent."""
-        return self._turn is not None and self._turn.prompt.kind == "correction"
 
     def flush(self) -> None:
         """Hand out the open turn and episode as they stand, where they have changed."""
@@ -179,10 +172,6 @@ class Conversation:
         self._about |= words_in(said.words)
         self._last_prompt = placed.when
         self._fresh = False
-        if mood := mood_of(said.text):
-            spoken = text[mood.start : mood.end]
-            span = span_of(placed, text, mood.start, mood.end)
-            self._assert.make(MoodShown, placed, about_prompt, span, score=mood.score, words=spoken)
         typed, by = typed_of(said.text), heard(Provenance.USER_TYPED, placed.event.actor)
         for decision in decisions_by_user(typed):
             self.decided(placed, span_of(placed, text, decision.start, decision.end), decision, by)
@@ -322,12 +311,15 @@ class Conversation:
         if seen.subagent:
             return
         if self._turn is not None:
-            self._turn.answer, self._turn.answered, self._turn.answer_place = text, span, placed
-            self._turn.whole_answer = seen.text
-            self._turn.dirty = True
+            self._turn.answered(AnswerGiven(text, span, seen.message))
         if self.episode is not None:
             self.episode.said(seen.text, span)
             self.episode.touch(placed.when)
+
+    def called(self, seen: ToolCalled) -> None:
+        """The agent used a tool."""
+        if self._turn is not None and not seen.subagent:
+            self._turn.called(seen.message)
 
     def worked_on(self, path: str) -> None:
         if self._turn is not None and path not in self._turn.files:
@@ -451,11 +443,6 @@ class Conversation:
             self._turn_before = turn
             if turn.dirty:
                 self._assert.add(turn.fact())
-            if turn.answer_place is not None:
-                about = f"answer:{turn.prompt.id}"
-                self._claimed(
-                    turn.answer_place, turn.whole_answer, 0, about, Provenance.AGENT, causes_in(turn.whole_answer)
-                )
 
 
 def _error_in(words: str) -> str:

@@ -19,7 +19,7 @@ from memctl.domain.failures.met_errors import (
     quoted_command,
     showing,
 )
-from memctl.domain.failures.solutions import Change, changed_lines
+from memctl.domain.failures.solutions import CodeChange, changed_lines
 from memctl.domain.session.error_resolution import Resolved
 from memctl.domain.shell.commands import heads_of, is_commit, proves
 from memctl.domain.support.bounded import one_line
@@ -32,6 +32,12 @@ MOST_KNOWN = 256
 
 MOST_CHANGES = 2
 """Edits that are kept of what mended an error."""
+
+_WRITING = frozenset(("sed", "perl", "tee", "patch", "apply_patch", "truncate", "dd", "mv"))
+_OF_GIT = frozenset(
+    f"git {name}" for name in ("add", "commit", "checkout", "restore", "reset", "stash", "push", "apply")
+)
+"""Programs that only write what the session was at: as an edit that nobody explained, they mend no other session's."""
 
 
 class _Open(NamedTuple):
@@ -119,8 +125,9 @@ class MetErrors:
         if known is None:
             return
         lines = known.lines
-        found = (changed_lines(Change(edit.path, edit.before, edit.after)) for edit in resolved.edits)
-        changes = [line for line in found if line] or [f"ran `{quoted_command(ran)}`" for ran in resolved.ran]
+        found = (changed_lines(CodeChange(edit.path, edit.before, edit.after)) for edit in resolved.edits)
+        ran = [each for each in resolved.ran if not _only_writes(each, error.command)]
+        changes = [line for line in found if line] or [f"ran `{quoted_command(each)}`" for each in ran]
         self._note(
             placed, f"{error.id}:mended", "mended", tuple(line.key for line in lines), known.id,
             known.failed_at, *error.evidence,
@@ -136,3 +143,9 @@ class MetErrors:
             ErrorMet, placed, about, *spans, location=self._assert.home, outcome=outcome, keys=keys, failure=failure,
             duration_us=placed.when - failed_at, **fields,
         )  # fmt: skip
+
+
+def _only_writes(command: str, failed: str) -> bool:
+    """Whether a command only wrote files, or kept them with git where no command of git had failed."""
+    writing = _WRITING if any(head.startswith("git ") for head in heads_of(failed)) else _WRITING | _OF_GIT
+    return writing.issuperset(heads_of(command))

@@ -1,16 +1,13 @@
-"""What people and projects show without saying it: commands that passed, habits of asking, what is refused.
+"""What people and projects show without saying it: commands that passed, and habits of asking.
 
 One claim a session at most about each thing, so that a claim's sessions count how often it was shown. What a passing
-command shows is proved; a habit or a refusal graduates when several sessions show it (`domain.knowledge.graduation`).
+command shows is proved; a habit graduates when several sessions show it (`domain.knowledge.graduation`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
 from typing import NamedTuple
-
-import msgspec
 
 from memctl.domain.events.event import Event
 from memctl.domain.events.event_order import OrderedEvent
@@ -19,12 +16,12 @@ from memctl.domain.events.facts import InsightFound, InsightKind, Span, fact_id,
 from memctl.domain.events.observations import PromptSubmitted, ToolCalled, ToolFailed, ToolOutcome
 from memctl.domain.failures.signatures import is_noise
 from memctl.domain.knowledge.graduation import ONE_ANSWER
-from memctl.domain.language.habits import habits_in, named_skill
+from memctl.domain.language.habits import habits_in
 from memctl.domain.language.prompts import said_in
 from memctl.domain.projects.stack import is_conventional, subject_of
 from memctl.domain.session.tools import directory_of
 from memctl.domain.session.working_directory import git_stays_in
-from memctl.domain.shell.commands import Part, heads_of, is_reading, parts_of, proves
+from memctl.domain.shell.commands import Part, parts_of
 from memctl.domain.shell.directories import parts_where
 from memctl.domain.shell.project_commands import PROGRAMS, ProjectCommand, is_there, way_of
 from memctl.domain.support import patterns
@@ -53,28 +50,19 @@ SHORTEST_SUBJECT = 8
 
 _NEW_BRANCH = patterns.compile(r"git (?:checkout -b|switch -c|worktree add (?:\S+ )?-b) (?P<name>[\w./-]+)")
 _BY_KIND = patterns.compile(r"(?:feat|feature|fix|bugfix|hotfix|chore|docs|refactor|test|ci|release)/[\w./-]+")
-_OF_SOMEBODY = patterns.compile(r"([a-z][a-z0-9-]{1,15})/[\w.-]{3,}\Z")
-_BRANCH = patterns.compile(r"[A-Za-z][\w.-]{1,30}")
 _TO_MAIN = patterns.compile(r"(?:HEAD:)?(?:main|master)")
-_WORD = patterns.compile(r"\w{3,}")
 _SEVERAL = 2
 """Passing runs within a session from which a tool is how a project does it, and not a look at something."""
 
 _TWICE = 2
 """Uses of a client of a forge within a session from which it is there, and signed in."""
 
-_MERGES = {"--squash": "squash", "--rebase": "rebase", "--merge": "merge commits"}
 _FORMS = {
     "conventional": "Commit messages follow Conventional Commits (`feat: …`, `fix(scope): …`)",
     "plain": "Commit messages are plain sentences, without a type in front (no `feat:`, `fix:`)",
     "branches": "Branches are named by the kind of work (`feat/…`, `fix/…`)",
-    "drafts": "Pull requests are opened as drafts (`gh pr create --draft`)",
     "requests": "Changes reach the main branch by pull request (`gh pr create`), not by a push to it",
 }
-
-_REFUSED = "STOP what you are doing"
-"""How a client informs the agent that the user said no to a use of a tool, and nothing more. (A reason is read as the
-user's words.)"""
 
 
 class _Command(NamedTuple):
@@ -83,8 +71,6 @@ class _Command(NamedTuple):
     text: str
     event: Event
     field: str
-    offset: int = 0
-    """Where the text begins in that field."""
     began: str = ""
     """The directory that it begins in."""
 
@@ -101,8 +87,6 @@ class ProjectPractices:
         """Claims of tools that are no project's own, by what they are for: its text and canonical form."""
         self._own: set[str] = set()
         """What the project has commands of its own for."""
-        self._named: _Command | None = None
-        """The user's last words that name a skill."""
 
     # --- the work ---
 
@@ -114,28 +98,16 @@ class ProjectPractices:
         field = "input.command" if "command" in given else "input.cmd"
         if isinstance(command, list) and len(command) == 3 and command[1] in ("-c", "-lc"):
             command, field = command[2], f"{field}.2"
-        if seen.tool == "Skill":
-            self._used(placed, given.get("skill", command))
-        elif isinstance(command, str):
+        if isinstance(command, str):
             began = directory_of(given, self._assert.location)
             self._commands[seen.call] = _Command(command, placed.event, field, began=began)
-
-    def _used(self, placed: OrderedEvent, skill: object) -> None:
-        """The agent took up a skill, which the user may have asked for by name."""
-        words, self._named = self._named, None
-        if words is None or not isinstance(skill, str) or not 2 < len(skill) <= 60 or not skill.isprintable():
-            return
-        if set(_WORD.findall(skill.lower())) & set(_WORD.findall(words.text.lower())):
-            self._claim(placed, words, f"skill {skill}", "pattern", f"Works with the skill `{skill}`")
 
     def came_back(self, placed: OrderedEvent, seen: ToolOutcome) -> None:
         command = self._commands.pop(seen.call, None)
         if command is None:
             return
         if isinstance(seen, ToolFailed):
-            if _REFUSED in seen.text[:600]:
-                self._refused(placed, command)
-            elif _MAY_SHOW.search(command.text, 0, _LOOKED_AT) and not is_noise(seen.text):
+            if _MAY_SHOW.search(command.text, 0, _LOOKED_AT) and not is_noise(seen.text):
                 self._ran(placed, command, seen.text, passed=False)
         elif _MAY_SHOW.search(command.text, 0, _LOOKED_AT) and not seen.interrupted:
             passed = seen.exit_code in (None, 0)
@@ -208,17 +180,6 @@ class ProjectPractices:
                 self._claim(placed, command, "gh", "fact", text, proved=True, said=" ".join(part.words))
             if head == "gh pr create":
                 self._form(placed, command, "requests", True, " ".join(part.words[:3]))
-                self._form(placed, command, "drafts", bool({"--draft", "-d"} & set(part.words)), "--draft")
-                base = next((a for o, a in pairwise(part.words) if o in ("--base", "-B")), "")
-                if _BRANCH.fullmatch(base) and not _TO_MAIN.fullmatch(base):
-                    text = f"Pull requests are made against the branch `{base}`"
-                    self._claim(placed, command, f"base {base}", "fact", text, proved=True, said="pr create")
-            elif head == "gh pr merge" and (way := next((w for w in part.words if w in _MERGES), "")):
-                text, merges = f"Pull requests are merged with `gh pr merge {way}`", _MERGES[way]
-                self._claim(
-                    placed, command, f"merges {merges}", "fact", text, proved=True, said=" ".join(part.words[:3]),
-                    canonical_form=merges, subject=f"{ONE_ANSWER}merge strategy", polarity=1,
-                )  # fmt: skip
         elif head == "git push" and any(_TO_MAIN.fullmatch(word) for word in part.words[2:]):
             self._form(placed, command, "requests", False)
 
@@ -234,9 +195,6 @@ class ProjectPractices:
         if branch := _NEW_BRANCH.search(command.text):
             name = branch["name"]
             self._form(placed, command, "branches", _BY_KIND.fullmatch(name) is not None, name)
-            if (of := _OF_SOMEBODY.match(name)) and not _BY_KIND.match(name):
-                text = f"Branches are named `{of[1]}/…`"
-                self._claim(placed, command, f"branches of {of[1]}", "pattern", text, said=name)
 
     def _form(self, placed: OrderedEvent, command: _Command, about: str, shown: bool, said: str = "") -> None:
         """A form that commits, branches or changes have, or that one of them lacks: each is asserted once."""
@@ -244,13 +202,6 @@ class ProjectPractices:
         if claim not in self._claimed:
             text = _FORMS[about]
             self._claim(placed, command, claim, "pattern", text, said=said, denied=not shown)
-
-    def _refused(self, placed: OrderedEvent, command: _Command) -> None:
-        # Runs of tests are refused for want of time, looks at something for want of a reason.
-        heads = [head for head in heads_of(command.text) if not (is_reading(head) or proves(head))]
-        if heads and len(heads[0]) <= 40 and heads[0].isprintable():
-            text = f"Did not let the agent run `{heads[0]}`"
-            self._claim(placed, command, f"refused {heads[0]}", "preference", text, subject=heads[0], confidence=0.5)
 
     # --- the asking ---
 
@@ -260,9 +211,6 @@ class ProjectPractices:
         said = said_in(seen.text)
         if said.by != "user":
             return
-        if skill := named_skill(said):
-            start, end = skill
-            self._named = _Command(seen.text[start:end], placed.event, "text", start)
         for habit in habits_in(said):
             if habit.text not in self._claimed:
                 words = _Command(seen.text, placed.event, "text")
@@ -299,8 +247,6 @@ class ProjectPractices:
         start = source.text.find(said, at) if said else -1
         start, end = (start, start + len(said)) if start >= 0 else (0, len(source.text))
         span = quote(source.event.delivery_id, source.text, start, end, source.field)
-        if source.offset:
-            span = msgspec.structs.replace(span, start=span.start + source.offset, end=span.end + source.offset)
         self._assert.add(
             InsightFound(
                 id=fact_id(self._assert.stream, "insight_found", f"shown:{about}"),

@@ -1,4 +1,4 @@
-"""What was thought and settled: hypotheses, decisions and discoveries, read out of words or stated as such."""
+"""What was settled: causes and decisions read out of words, and what was stated of hypotheses and discoveries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memctl.domain.events.statements import (
 )
 from memctl.domain.language.claims import says_no_more, stated
 from memctl.domain.language.decisions import AGENT_HINTS, Decision, decisions_by_agent
-from memctl.domain.language.hypotheses import CONFIRMED, HINTS, Hypotheses, Status, findings_in, key_of
+from memctl.domain.language.hypotheses import CONFIRMED, HINTS, Hypotheses, Status, causes_in, key_of
 from memctl.domain.session.conversation import Conversation
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.support.literals import Literals
@@ -51,16 +51,11 @@ class Reasoning:
             return
         self._follow()
         thought = seen.kind == "thinking"
-        if not hints.isdisjoint(HINTS):
-            for finding in findings_in(seen.text, thought=thought):
-                text = finding.text
-                if not text:
-                    latest = self._hypotheses.latest()
-                    if latest is None:
-                        continue
-                    text = latest.text
-                span = span_of(placed, seen.text, finding.start, finding.end)
-                self._move(placed, span, key_of(text), text, finding.status, finding.confidence, Provenance.AGENT)
+        if not thought and not hints.isdisjoint(HINTS):
+            for cause in causes_in(seen.text):
+                span = span_of(placed, seen.text, cause.start, cause.end)
+                found = Decision(cause.text, "", span.start, span.end)
+                self._talk.decided(placed, span, found, Provenance.AGENT, kind="cause")
         if not hints.isdisjoint(AGENT_HINTS):
             for decision in decisions_by_agent(seen.text, thought=thought):
                 span = span_of(placed, seen.text, decision.start, decision.end)
@@ -78,11 +73,11 @@ class Reasoning:
                 self._follow()
                 span = quote(placed.cite, seen.text)
                 key = key_of(seen.text)
-                self._move(placed, span, key, seen.text, "proposed", seen.confidence, by, stated=True)
+                self._move(placed, span, key, seen.text, "proposed", seen.confidence, by)
             case HypothesisUpdated():
                 self._follow()
                 span = quote(placed.cite, seen.text)
-                self._move(placed, span, seen.hypothesis, seen.text, seen.status, seen.confidence, by, stated=True)
+                self._move(placed, span, seen.hypothesis, seen.text, seen.status, seen.confidence, by)
             case DecisionMade():
                 decision = Decision(seen.text, seen.rationale, 0, len(seen.text), seen.alternatives)
                 self._talk.decided(placed, quote(placed.cite, seen.text), decision, by, stated=True)
@@ -146,12 +141,8 @@ class Reasoning:
         status: Status,
         confidence: float | None,
         by: Provenance,
-        *,
-        stated: bool = False,
     ) -> None:
-        moved = self._hypotheses.move(key, text, status, confidence, by, stated=stated)
-        if moved is None:
-            return
+        moved = self._hypotheses.move(key, text, status, confidence, by)
         self._assert.note(
             HypothesisMoved,
             placed,
@@ -162,9 +153,8 @@ class Reasoning:
             confidence=moved.confidence,
             said_by=moved.said_by,
             told=moved.mentions,
-            stated=moved.stated,
             task=self._talk.task,
         )
         if moved.status == "confirmed" and moved.confidence >= CONFIRMED:
             cause = Decision(moved.text, "", span.start, span.end)
-            self._talk.decided(placed, span, cause, moved.said_by, kind="cause", stated=moved.stated)
+            self._talk.decided(placed, span, cause, moved.said_by, kind="cause", stated=True)

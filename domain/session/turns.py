@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
 from uuid import UUID
 
-from memctl.domain.events.event_order import OrderedEvent
 from memctl.domain.events.facts import Prompted, Span, Turn, fact_id
 from memctl.domain.knowledge.memory import lead_of
+
+MOST_ANSWERS = 3
+"""Answers of one turn that are kept; of more, the shortest of the earlier ones goes."""
+
+
+class AnswerGiven(NamedTuple):
+    """Words of the agent's, and the API message that they are of."""
+
+    text: str
+    span: Span
+    message: str
 
 
 class OpenTurn:
@@ -17,23 +28,47 @@ class OpenTurn:
         self.before = before.id if before is not None else None
         self.lead = lead_of(before.prompt.text, prompt.text) if before is not None else ""
         self.id: UUID = fact_id(prompt.stream, "turn", str(prompt.id))
-        self.answer = ""
-        self.whole_answer = ""
-        self.answered: Span | None = None
-        self.answer_place: OrderedEvent | None = None
+        self.answers: list[AnswerGiven] = []
+        """What the agent finished with, and its last words: it answers once more where something else than a prompt,
+        as a notice, set it to work again."""
+        self._leading_over = 0
+        """How many of the last of them only lead over to the use of a tool."""
         self.files: dict[str, None] = {}
         self.dirty = True
 
+    @property
+    def answer(self) -> str:
+        """The last words."""
+        return self.answers[-1].text if self.answers else ""
+
+    def answered(self, given: AnswerGiven) -> None:
+        if self._leading_over:
+            del self.answers[-self._leading_over :]
+        self.answers = [each for each in self.answers if each.text != given.text]
+        self.answers.append(given)
+        if len(self.answers) > MOST_ANSWERS:
+            self.answers.remove(min(self.answers[:-1], key=lambda each: len(each.text)))
+        self._leading_over, self.dirty = 0, True
+
+    def called(self, message: str) -> None:
+        """The agent used a tool, in a message of that id: words of the same one were no answer. Where no id says which
+        they are, the words before it were none."""
+        if self.answers and not (message and self.answers[-1].message):
+            self._leading_over = max(self._leading_over, 1)
+            return
+        led = next((n for n, each in enumerate(reversed(self.answers)) if each.message != message), len(self.answers))
+        self._leading_over = max(self._leading_over, led)
+
     def fact(self) -> Turn:
-        spans = self.prompt.evidence[:1]
         return Turn(
             id=self.id,
             stream=self.prompt.stream,
             occurred_at=self.prompt.occurred_at,
             location=self.prompt.location,
-            evidence=(*spans, self.answered) if self.answered is not None else spans,
+            evidence=(*self.prompt.evidence[:1], *(each.span for each in self.answers)),
             prompt=self.prompt.text,
             answer=self.answer,
+            earlier=tuple(each.text for each in self.answers[:-1]),
             task=self.prompt.task,
             files=tuple(self.files)[:20],
             prompt_id=self.prompt.id,

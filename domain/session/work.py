@@ -40,9 +40,8 @@ from memctl.domain.knowledge.strategies import (
 from memctl.domain.language.decisions import decisions_in_answers
 from memctl.domain.language.typed import reads_pages
 from memctl.domain.projects.stack import imports_in, manifest_in, subject_of
-from memctl.domain.session.code_edits import CodeEdits
+from memctl.domain.session.changed_files import ChangedFiles
 from memctl.domain.session.conversation import Conversation
-from memctl.domain.session.documents import Documents
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.session.error_resolution import Resolutions, Resolved, filters_of
 from memctl.domain.session.met_errors import MetErrors
@@ -72,7 +71,7 @@ from memctl.domain.shell.commands import (
     proves,
     runner_of,
 )
-from memctl.domain.shell.test_runners import run_of_tests
+from memctl.domain.shell.test_runners import runner_in
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line
 from memctl.domain.support.location import belongs, joined
@@ -119,8 +118,7 @@ class Work:
         self.searches = Searches(assertions)
         self._wrong_calls = WrongCalls(assertions)
         self._met = MetErrors(assertions)
-        self._craft = CodeEdits(assertions)
-        self._documents = Documents(assertions)
+        self._files = ChangedFiles(assertions)
         self._subagents: set[str] = set()
         """Those that used a tool. Some clients name a subagent by the call that asked for it."""
 
@@ -147,7 +145,7 @@ class Work:
         errors, noise = errors_or_noise(family, command, seen, failed)
         ok = not failed and not (errors and family == "run")
         files = files_of(family, given, seen.file)
-        self._note_use(placed, seen, tool, family, summary_of(given), files, command, ok=ok, noise=noise)
+        self._note_use(placed, seen, tool, family, summary_of(given), files, ok=ok, noise=noise)
         if asked := seen.asked or (seen.call if seen.call in self._subagents else ""):
             self._asked(placed, asked, given, seen)
         if noise:
@@ -197,7 +195,6 @@ class Work:
         family: str,
         summary: str,
         files: tuple[str, ...],
-        command: str,
         *,
         ok: bool,
         noise: bool,
@@ -213,10 +210,6 @@ class Work:
             summary=summary,
             files=files,
             result=seen.text[:600],
-            duration_ms=seen.duration_ms,
-            task=self._talk.task,
-            task_type=episode.task_type if episode is not None else "",
-            head=head_of(command) if command else "",
         )
         if episode is not None:
             episode.used(tool, ok=ok or noise)
@@ -271,11 +264,7 @@ class Work:
         episode = self._talk.episode
         edits = []
         if changes:
-            self._craft.changed(use, changes, given, seen.patch, asked=self._talk.corrected)
-            self._documents.changed(use, changes, given)
-        elif family == "read" and seen.text:
-            for path in files_of(family, given, seen.file):
-                self._craft.read(use, path, seen.text)
+            self._files.changed(use, changes, given)
         for change in changes:
             names = symbols_in(change.path, change.after)
             self._assert.note(FileChanged, placed, task=self._talk.task, symbols=names, **change._asdict())
@@ -353,10 +342,10 @@ class Work:
             proofs=proofs_in(within) if elsewhere else proofs_of(command),
             elsewhere=any(part.words[:1] == ("git",) for part in elsewhere),
         )
-        tests = run_of_tests(command, seen.text)
-        if tests is not None and (ok or any("test failure" in error.error_types for error in errors) or not errors):
+        runner = runner_in(command, seen.text)
+        if runner and (ok or any("test failure" in error.error_types for error in errors) or not errors):
             away = any(runner_of(part.head) for part in elsewhere) and not any(runner_of(part.head) for part in within)
-            self._assert.note(TestsRan, placed, command=short, passed=ok, task=task, elsewhere=away, **tests._asdict())
+            self._assert.note(TestsRan, placed, runner=runner, command=short, passed=ok, task=task, elsewhere=away)
             if episode is not None:
                 episode.tests_passed, episode.tested_at = ok, episode.steps
                 if ok and filters_of(command):
@@ -373,8 +362,6 @@ class Work:
             if episode is not None and any(error.signature in episode.unresolved for error in errors):
                 episode.failed_at = episode.steps
             return
-        committed = is_commit(command) and git_stays_in(command, use.began, self._assert.base)
-        self._craft.ran(use, command, output, committed=committed)
         self._resolutions.ran(self._uses, changes_of(command))
         self._resolve(use.came, command, use.began)
         if episode is not None:
@@ -383,7 +370,7 @@ class Work:
             if episode.changed_at is not None:
                 for step in steps_of(command):
                     episode.went_through(step)
-            if committed:
+            if is_commit(command) and git_stays_in(command, use.began, self._assert.base):
                 self._outcomes.learnt(use.came, episode, of_commit(tuple(episode.passed)), Span(use.came.cite))
                 episode.committed(subject_of(command))
 

@@ -1,8 +1,6 @@
-"""What the output of a test run says: which runner, how many passed and failed."""
+"""Which runner of tests a command and its output show."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 from memctl.domain.shell.commands import heads_of, runner_of
 from memctl.domain.support import patterns
@@ -27,45 +25,11 @@ _RUNNERS = (
 )  # fmt: skip
 """Runners by how their output looks; without one of the hints a text is not searched."""
 
-_PASSED = patterns.compile(r"\b(\d+) (?:passed|pass|passing|ok)\b|^# pass (\d+)|Passed: +(\d+)", patterns.M)
-_FAILED = patterns.compile(
-    r"\b(\d+) (?:failed|fail|failing|failures?)\b|^# fail (\d+)|Failed: +(\d+)|Failures: (\d+)", patterns.M
-)
 
-
-class RunOfTests(NamedTuple):
-    """A run of tests. Counts are None where the output does not show them."""
-
-    runner: str
-    count_passed: int | None
-    count_failed: int | None
-
-
-def run_of_tests(command: str, text: str) -> RunOfTests | None:
-    """The run of tests that a command was, if it was one."""
+def runner_in(command: str, text: str) -> str:
+    """The runner of the tests that a command ran, as its output or the command shows it; empty where it ran none."""
     kinds = [kind for head in heads_of(command) if (kind := runner_of(head))]
     if not kinds:
-        return None
+        return ""
     shown = next((name for name, hints, shape in _RUNNERS if mentions(text, hints) and shape.search(text)), "")
-    if kinds[0] == "script" and not shown:
-        return None
-    runner = shown or kinds[0]
-    if runner == "go":
-        return RunOfTests(runner, _distinct(_GO_PASSED, text) or None, _distinct(_GO_FAILED, text) or None)
-    return RunOfTests(runner, _last(_PASSED, text), _last(_FAILED, text))
-
-
-_GO_PASSED = patterns.compile(r"^--- PASS: (\S+)", patterns.M)
-_GO_FAILED = patterns.compile(r"^--- FAIL: (\S+)", patterns.M)
-
-
-def _distinct(pattern: patterns.Pattern[str], text: str) -> int:
-    return len(set(pattern.findall(text))) if "--- " in text else 0
-
-
-def _last(pattern: patterns.Pattern[str], text: str) -> int | None:
-    """The number that stands last: summaries come at the end."""
-    for line in reversed(text.split("\n")):
-        if numbers := pattern.findall(line):
-            return int(next(group for group in numbers[-1] if group)[:9])
-    return None
+    return shown or ("" if kinds[0] == "script" else kinds[0])

@@ -30,6 +30,8 @@ _CODEX = patterns.compile(r"(.+/\.codex/worktrees)/[^/]+/([^/]+)(?:/.*)?")
 _CURSOR = patterns.compile(r"(.+/\.cursor/worktrees/[^/]+)/[^/]+(?:/.*)?")
 _CONDUCTOR = patterns.compile(r"(.+/conductor/workspaces/[^/]+)(?:/.*)?")
 
+_IN_TOOLS = patterns.compile(r"/(?:\.[A-Za-z0-9_-]+/worktrees|\.worktrees|\.conductor)/[^/]+(?=/)")
+
 
 @remembered(16_384)
 def normalise(cwd: str) -> str:
@@ -156,3 +158,11 @@ def project_name(location: str) -> str:
     """A short name for people: the last element of the project's path, or the path where it has none."""
     project = project_of(location)
     return project.rstrip("/").rpartition("/")[2] or project
+
+
+@remembered(512)
+def file_of(path: str, location: str) -> str:
+    """The one name of a file, whichever worktree and directory it was named from."""
+    if not path.startswith("/") and path[1:2] != ":" and location:
+        path = f"{location.rstrip('/')}/{path.removeprefix('./')}"
+    return _IN_TOOLS.sub("", path)

@@ -20,7 +20,7 @@ PRIOR = 0.5
 """Where an average starts."""
 
 
-class Kept(msgspec.Struct, frozen=True, array_like=True):
+class KeptOutcome(msgspec.Struct, frozen=True, array_like=True):
     """One outcome: when (microseconds), of what (fact or event id), and 0 for failure to 1 for success."""
 
     at: int
@@ -28,12 +28,12 @@ class Kept(msgspec.Struct, frozen=True, array_like=True):
     value: float
 
 
-def with_outcome(kept: tuple[Kept, ...], outcome: Kept) -> tuple[Kept, ...]:
+def with_outcome(kept: tuple[KeptOutcome, ...], outcome: KeptOutcome) -> tuple[KeptOutcome, ...]:
     """The newest 32 outcomes, newest first."""
     return newest(kept, outcome, KEPT)
 
 
-def moving_average(kept: tuple[Kept, ...]) -> float:
+def moving_average(kept: tuple[KeptOutcome, ...]) -> float:
     """Exponential moving average over outcomes in order of time: a ← 0.3·value + 0.7·a, from 0.5 on. In 0 to 1."""
     average = PRIOR
     for outcome in sorted(kept, key=lambda k: (k.at, k.id)):

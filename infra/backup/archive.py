@@ -67,7 +67,7 @@ class NotEmpty(MemctlError):
     events: int
 
 
-class Member(msgspec.Struct, frozen=True):
+class BackupMember(msgspec.Struct, frozen=True):
     """One table in a backup."""
 
     columns: tuple[str, ...]
@@ -75,17 +75,17 @@ class Member(msgspec.Struct, frozen=True):
     sha256: str
 
 
-class Manifest(msgspec.Struct, frozen=True):
+class BackupManifest(msgspec.Struct, frozen=True):
     """What is in a backup. `position` is the last one in it; `schema` the revision of the tables."""
 
     format: int
     schema: str
     made_at: str
     position: int
-    tables: dict[str, Member]
+    tables: dict[str, BackupMember]
 
 
-def write(connection: Connection, file: Path, progress: Progress = lambda table, size: None) -> Manifest:
+def write(connection: Connection, file: Path, progress: Progress = lambda table, size: None) -> BackupManifest:
     """Write a backup, whole or not at all, readable by its owner alone. Raises: OSError, DatabaseUnavailable."""
     with (
         open_private(file) as written,
@@ -96,7 +96,7 @@ def write(connection: Connection, file: Path, progress: Progress = lambda table,
     return manifest
 
 
-def _written(connection: Connection, archive: zipfile.ZipFile, progress: Progress) -> Manifest:
+def _written(connection: Connection, archive: zipfile.ZipFile, progress: Progress) -> BackupManifest:
     tables = {}
     schema, _ = revisions(connection)
     for table in TABLES:
@@ -121,21 +121,21 @@ def _written(connection: Connection, archive: zipfile.ZipFile, progress: Progres
                     progress(table, size)
                     size = 0
         progress(table, size)
-        tables[table] = Member(columns, rows, digest.hexdigest())
+        tables[table] = BackupMember(columns, rows, digest.hexdigest())
     found = connection.execute("SELECT coalesce(max(position), 0) FROM memctl.events").fetchone()
     assert found is not None
-    manifest = Manifest(FORMAT, schema, datetime.now(UTC).isoformat(), found[0], tables)
+    manifest = BackupManifest(FORMAT, schema, datetime.now(UTC).isoformat(), found[0], tables)
     archive.writestr("manifest.json", json.dumps(msgspec.to_builtins(manifest), indent=2) + "\n")
     return manifest
 
 
-def read_manifest(file: Path) -> Manifest:
+def read_manifest(file: Path) -> BackupManifest:
     """What a backup says of itself. Raises: BadBackup."""
     with _opened(file) as archive:
         return _manifest(file, archive)
 
 
-def check(file: Path) -> Manifest:
+def check(file: Path) -> BackupManifest:
     """Read a backup through and compare every checksum. Raises: BadBackup."""
     with _opened(file) as archive:
         manifest = _manifest(file, archive)
@@ -148,7 +148,7 @@ def check(file: Path) -> Manifest:
         return manifest
 
 
-def restore(connection: Connection, file: Path, progress: Progress = lambda table, size: None) -> Manifest:
+def restore(connection: Connection, file: Path, progress: Progress = lambda table, size: None) -> BackupManifest:
     """Put a backup into a log that holds no event, in the caller's transaction. Check the file first (`check`).
 
     Whoever appends meanwhile waits: it would be given a position, or record an event, that the backup brings. Where a
@@ -234,11 +234,11 @@ def _opened(file: Path) -> zipfile.ZipFile:
         raise BadBackup(file=str(file), why=why) from problem
 
 
-def _manifest(file: Path, archive: zipfile.ZipFile) -> Manifest:
+def _manifest(file: Path, archive: zipfile.ZipFile) -> BackupManifest:
     try:
         if archive.getinfo("manifest.json").file_size > _LONGEST_MANIFEST:
             raise ValueError
-        found = msgspec.json.decode(archive.read("manifest.json"), type=Manifest)
+        found = msgspec.json.decode(archive.read("manifest.json"), type=BackupManifest)
     except (msgspec.MsgspecError, *_UNREADABLE) as problem:
         raise BadBackup(file=str(file), why="it is no backup of memctl's, or damaged") from problem
     if found.format != FORMAT or set(found.tables) - set(TABLES):

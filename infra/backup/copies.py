@@ -45,7 +45,7 @@ class NoRoom(MemctlError):
     free: int
 
 
-class Kept(NamedTuple):
+class KeptBackups(NamedTuple):
     """The backups of a folder. `newest` is when the last was made; bytes of all of them."""
 
     folder: Path
@@ -139,12 +139,12 @@ def remove_unfinished(folder: Path, older_than_s: float = 0.0) -> None:
                 part.unlink()
 
 
-def kept(settings: Settings) -> Kept:
+def kept(settings: Settings) -> KeptBackups:
     """What stands where backups on schedule go."""
     folder = folder_of(settings)
     files = backups(folder)
     size = sum(file.stat().st_size for file in files)
-    return Kept(folder, len(files), size, _made_at(files[-1]) if files else None, every(settings))
+    return KeptBackups(folder, len(files), size, _made_at(files[-1]) if files else None, every(settings))
 
 
 def every(settings: Settings) -> timedelta | None:

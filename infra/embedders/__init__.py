@@ -236,7 +236,7 @@ def checked(name: str, found: Any, count: int, dimensions: int | None) -> Vector
     return unit
 
 
-class Locked:
+class LockedModel:
     """A model that is loaded when it is first asked, and asked by one thread at a time."""
 
     def __init__(self, load: Callable[[], Any]) -> None:

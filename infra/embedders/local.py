@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from memctl.infra.embedders import EmbedderFailed, ExtraMissing, Locked, Recipe, checked, cleaned
+from memctl.infra.embedders import EmbedderFailed, ExtraMissing, LockedModel, Recipe, checked, cleaned
 
 if TYPE_CHECKING:
     from memctl.infra.embedders import Vectors
@@ -27,7 +27,7 @@ class _Local(ABC):
         if importlib.util.find_spec(module) is None:
             raise ExtraMissing(self.name, extra)
         self._recipe = recipe
-        self._model = Locked(load)
+        self._model = LockedModel(load)
         self._dimensions = recipe.dimensions
 
     @property

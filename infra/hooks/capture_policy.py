@@ -58,7 +58,7 @@ class OffUnreadable(MemctlError):
     hint = "mend it or delete it; until then nothing is kept and nothing is recalled"
 
 
-class Past(msgspec.Struct, frozen=True):
+class PastSwitches(msgspec.Struct, frozen=True):
     """From when until when saving was off, in microseconds since 1970: for a session, a project, or else everywhere."""
 
     since: int
@@ -76,7 +76,7 @@ class Off(msgspec.Struct, frozen=True):
     projects: dict[str, frozenset[What]] = {}
     since: dict[str, int] = {}
     """When saving went off: of sessions and projects by their names, of everywhere by none."""
-    past: tuple[Past, ...] = ()
+    past: tuple[PastSwitches, ...] = ()
 
     def held(self, session: str, location: str, at: int) -> bool:
         """Whether saving was off then, in microseconds since 1970; of what bears no time (0), whether it is off now."""
@@ -149,7 +149,7 @@ def _timed(off: Off, on: bool, session: str, project: str) -> Off:
         return msgspec.structs.replace(off, since=since)
     if key not in since:
         return off
-    past = Past(since.pop(key), now, session, "" if session else project)
+    past = PastSwitches(since.pop(key), now, session, "" if session else project)
     return msgspec.structs.replace(off, since=since, past=(*off.past, past)[-MOST_PAST:])
 
 
@@ -231,7 +231,7 @@ class CapturePolicy:
         return said
 
 
-class PassedOver:
+class PassedOverSession:
     """What was read of transcripts while saving was off."""
 
     def __init__(self, data_dir: Path) -> None:

@@ -31,7 +31,7 @@ class SettingsUnreadable(MemctlError):
         super().__init__(path=path, why=why, hint="mend the file, or add memctl to it by hand")
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     """A settings file's text now and as it is to be; None: the file is not there."""
 
     path: Path
@@ -42,7 +42,7 @@ class Change(NamedTuple):
     ours_after: bool
 
 
-def changed_json(path: Path, strip: Edit, lay: Edit | None) -> Change:
+def changed_json(path: Path, strip: Edit, lay: Edit | None) -> FileChange:
     """A JSON file from which memctl is taken out by `strip`, and into which it is put by `lay`.
 
     Raises: SettingsUnreadable.
@@ -55,18 +55,18 @@ def changed_json(path: Path, strip: Edit, lay: Edit | None) -> Change:
         wanted = copy.deepcopy(without)
         _edited(path, lay, wanted)
         after = text if wanted == settings else _written(wanted, text)
-        return Change(path, text, after, without != settings, True)
+        return FileChange(path, text, after, without != settings, True)
     if text is None or without == settings:
-        return Change(path, text, text, False, False)
+        return FileChange(path, text, text, False, False)
     was = _was(path)
     if was is None and not without:
-        return Change(path, text, None, True, False)
+        return FileChange(path, text, None, True, False)
     if was is not None and _tidy(_parsed(was)) == _tidy(without):
-        return Change(path, text, was, True, False)
-    return Change(path, text, _written(without, text), True, False)
+        return FileChange(path, text, was, True, False)
+    return FileChange(path, text, _written(without, text), True, False)
 
 
-def changed_toml(path: Path, table: str, body: str | None) -> Change:
+def changed_toml(path: Path, table: str, body: str | None) -> FileChange:
     """A TOML file with one table of memctl's at its end, or without it. Everything else stays as it is written.
 
     Raises: SettingsUnreadable.
@@ -81,16 +81,16 @@ def changed_toml(path: Path, table: str, body: str | None) -> Change:
     ours = without != (text or "")
     if body is None:
         after = None if not without and _was(path) is None and ours else (without if ours else text)
-        return Change(path, text, after, ours, False)
+        return FileChange(path, text, after, ours, False)
     after = (without + ("\n" if without.strip() else "") if without else "") + f"[{table}]\n{body}"
     try:
         tomllib.loads(after)
     except ValueError as problem:
         raise SettingsUnreadable(path, f"memctl's table cannot be added ({problem})") from problem
-    return Change(path, text, after, ours, True)
+    return FileChange(path, text, after, ours, True)
 
 
-def changed_file(path: Path, mark: str, body: str | None) -> Change:
+def changed_file(path: Path, mark: str, body: str | None) -> FileChange:
     """A file that is memctl's own, or is no more. One without `mark` is somebody else's, which comes back then.
 
     Raises: SettingsUnreadable.
@@ -98,11 +98,11 @@ def changed_file(path: Path, mark: str, body: str | None) -> Change:
     text = _text(path)
     ours = text is not None and mark in text
     if body is None:
-        return Change(path, text, _was(path) if ours else text, ours, False)
-    return Change(path, text, body, ours, True)
+        return FileChange(path, text, _was(path) if ours else text, ours, False)
+    return FileChange(path, text, body, ours, True)
 
 
-def apply(change: Change) -> None:
+def apply(change: FileChange) -> None:
     """Write a change whole or not at all; what was there before memctl came is kept beside it. Raises: OSError."""
     path = change.path.resolve()  # settings are often links into a folder of their own
     kept = _copy_of(change.path)

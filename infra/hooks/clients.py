@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from memctl.infra import hook
 from memctl.infra.hooks.client_files import (
-    Change,
+    FileChange,
     Settings,
     SettingsUnreadable,
     changed_file,
@@ -47,7 +47,7 @@ class Client(NamedTuple):
     events: tuple[str, ...]
     asking: frozenset[str]
     """Those of them at which memory may have something to inject."""
-    files: Callable[[Client, Path | None, bool], list[Change]]
+    files: Callable[[Client, Path | None, bool], list[FileChange]]
     """The changes that put memctl in (True) or take it out, given a data directory that is not the usual one."""
     hooks_file: Callable[[], Path]
     before: tuple[tuple[str, str], ...] = ()
@@ -75,7 +75,7 @@ def mcp_command() -> list[str]:
     return [str(script), "mcp"] if script.exists() else [sys.executable, "-m", "memctl.cli", "mcp"]
 
 
-def autostart(wanted: bool, data_dir: Path | None = None) -> Change:
+def autostart(wanted: bool, data_dir: Path | None = None) -> FileChange:
     """The change that has systemd start memctl at each login of this user (True), or no more. Raises:
     SettingsUnreadable."""
     unit = None
@@ -97,12 +97,12 @@ def _of_systemd(word: str) -> str:
     return f'"{escaped}"'
 
 
-def installing(client: Client, data_dir: Path | None = None) -> list[Change]:
+def installing(client: Client, data_dir: Path | None = None) -> list[FileChange]:
     """What has to change for a client to call memctl. Raises: SettingsUnreadable."""
     return client.files(client, data_dir, True)
 
 
-def removing(client: Client) -> list[Change]:
+def removing(client: Client) -> list[FileChange]:
     """What has to change for a client not to call memctl any more. Raises: SettingsUnreadable.
 
     Where nothing else changed since memctl came, each file will be as it was, to the byte.
@@ -130,7 +130,7 @@ def _environment(data_dir: Path | None) -> dict[str, str]:
 # --- Claude Code ---
 
 
-def _claude(client: Client, data_dir: Path | None, wanted: bool) -> list[Change]:
+def _claude(client: Client, data_dir: Path | None, wanted: bool) -> list[FileChange]:
     server: Settings = {"type": "stdio", "command": mcp_command()[0], "args": mcp_command()[1:]}
     server |= {"env": _environment(data_dir)} if data_dir else {}
     servers = _claude_servers()
@@ -164,7 +164,7 @@ def plugin_commands() -> list[str]:
 # --- Codex ---
 
 
-def _codex(client: Client, data_dir: Path | None, wanted: bool) -> list[Change]:
+def _codex(client: Client, data_dir: Path | None, wanted: bool) -> list[FileChange]:
     words = mcp_command()
     body = f"command = {json.dumps(words[0])}\nargs = {json.dumps(words[1:])}\n"
     if data_dir:
@@ -181,7 +181,7 @@ def _codex(client: Client, data_dir: Path | None, wanted: bool) -> list[Change]:
 # --- Gemini CLI ---
 
 
-def _gemini(client: Client, data_dir: Path | None, wanted: bool) -> list[Change]:
+def _gemini(client: Client, data_dir: Path | None, wanted: bool) -> list[FileChange]:
     server: Settings = {"command": mcp_command()[0], "args": mcp_command()[1:]}
     server |= {"env": _environment(data_dir)} if data_dir else {}
 
@@ -199,7 +199,7 @@ def _gemini(client: Client, data_dir: Path | None, wanted: bool) -> list[Change]
 # --- Cursor ---
 
 
-def _cursor(client: Client, data_dir: Path | None, wanted: bool) -> list[Change]:
+def _cursor(client: Client, data_dir: Path | None, wanted: bool) -> list[FileChange]:
     server: Settings = {"command": mcp_command()[0], "args": mcp_command()[1:]}
     server |= {"env": _environment(data_dir)} if data_dir else {}
 
@@ -229,7 +229,7 @@ def _cursor(client: Client, data_dir: Path | None, wanted: bool) -> list[Change]
 # --- OpenCode ---
 
 
-def _opencode(client: Client, data_dir: Path | None, wanted: bool) -> list[Change]:
+def _opencode(client: Client, data_dir: Path | None, wanted: bool) -> list[FileChange]:
     server: Settings = {"type": "local", "command": mcp_command(), "enabled": True}
     server |= {"environment": _environment(data_dir)} if data_dir else {}
     plugin = None

@@ -41,7 +41,7 @@ class RemoteState(msgspec.Struct, frozen=True):
     last_at: float = 0.0
 
 
-class Seen(msgspec.Struct, frozen=True):
+class RelaySeen(msgspec.Struct, frozen=True):
     """A relay as `status` finds it: whether its process lives, and how many deliveries wait."""
 
     standing: RemoteState
@@ -103,14 +103,14 @@ class Notes:
         write_private(self._places.run / _FILE, msgspec.json.encode(self.standing).decode() + "\n")
 
 
-def relay_seen(places: Places) -> Seen | None:
+def relay_seen(places: Places) -> RelaySeen | None:
     """The relay of a data directory; None where none was started, or the last one ended as it should."""
     try:
         standing = msgspec.json.decode((places.run / _FILE).read_bytes(), type=RemoteState)
     except (FileNotFoundError, msgspec.MsgspecError):
         return None
     process = Process.recorded(places.run / _RECORD)
-    return Seen(standing, process is not None and process.lives(), len(spooled(places.spool)))
+    return RelaySeen(standing, process is not None and process.lives(), len(spooled(places.spool)))
 
 
 class Checkpoints:

@@ -11,7 +11,6 @@ from typing import Any, cast, get_args
 
 import orjson
 
-from memctl.domain.code.entities import GRAPH, EntityDescribed, EntityKind, SentimentNoted, node_of
 from memctl.domain.events.event import Micros, NewEvent, Payload
 from memctl.domain.events.facts import InsightKind
 from memctl.domain.events.observations import (
@@ -140,32 +139,29 @@ def _name_of(row: dict[str, Any]) -> str:
     return string(_first(row, "entity_name", "bot_name", "name", "username", "author")).strip()[:200]
 
 
-def _whose(row: dict[str, Any]) -> tuple[EntityKind, str, str]:
-    entity: EntityKind = "person" if row.get("entity_type") in ("user", "human", "person") else "agent"
-    return entity, string(row.get("platform")).strip()[:100], _name_of(row)
-
-
 def _profile(table: str, row: dict[str, Any], number: int) -> Made:
-    """Somebody whom the bot met: `bot_memory`, `entity_profiles`."""
-    entity, platform, name = _whose(row)
+    """Somebody whom the bot met, in words: `bot_memory`, `entity_profiles`."""
+    name = _name_of(row)
     if not name:
         return [], "", "names nobody"
-    described = EntityDescribed(
-        kind=entity,
-        platform=platform,
-        name=name,
-        display_name=string(row.get("display_name"))[:200],
-        summary=string(_first(row, "summary", "description"))[:LONGEST_NOTE],
-        interests=_words(_first(row, "interests_json", "interests", "topics_json", "topics")),
-        notes=_figures(row),
-        trust=_share(row.get("trust_level")),
-        by=f"import:{table}",
+    entity = "a person" if row.get("entity_type") in ("user", "human", "person") else "an agent"
+    platform = string(row.get("platform")).strip()[:100]
+    interests = _words(_first(row, "interests_json", "interests", "topics_json", "topics"))
+    words = (
+        string(_first(row, "summary", "description")).strip(),
+        f"interests: {', '.join(interests)}" if interests else "",
+        _figures(row),
     )
-    at = _moment(row, _CHANGED) or _moment(row, _CREATED)
-    found = [_event(described, _key(table, row, number), GRAPH, at)]
-    if felt := _felt(table, row):
-        found.append(_event(felt, _key(table, row, number, "sentiment"), GRAPH, at))
-    return found, "", ""
+    called = string(row.get("display_name")).strip()[:200]
+    who = f"{called} ({name})" if called and called != name else name
+    said = ". ".join(filter(None, words))
+    noted = MemoryNoted(
+        text=f"{who} is {entity}{f' of {platform}' if platform else ''}. {said}".strip()[:LONGEST_NOTE],
+        kind="profile",
+        confidence=0.7,
+        origin=table,
+    )
+    return [_event(noted, _key(table, row, number), NOTES, _moment(row, _CHANGED) or _moment(row, _CREATED))], "", ""
 
 
 def _figures(row: dict[str, Any]) -> str:
@@ -173,28 +169,9 @@ def _figures(row: dict[str, Any]) -> str:
     words = [string(_first(row, "personality_notes", "notes"))[:1000]]
     if met := count(row.get("interaction_count")):
         words.append(f"{met} interactions")
-    feeling = string(row.get("sentiment"))
-    if feeling and feeling != "neutral" and row.get("sentiment_score") is None:
+    if (feeling := string(row.get("sentiment"))) and feeling != "neutral":
         words.append(f"sentiment: {feeling[:40]}")
     return "; ".join(filter(None, words))
-
-
-def _felt(table: str, row: dict[str, Any]) -> SentimentNoted | None:
-    """A feeling that has a figure; a label alone has none."""
-    score = row.get("sentiment_score")
-    if isinstance(score, bool) or not isinstance(score, (int, float)) or not -1 <= score <= 1 or score == 0:
-        return None
-    node = node_of(*_whose(row))
-    return SentimentNoted(node=node, score=float(score), context=string(row.get("context"))[:500], by=f"import:{table}")
-
-
-def _feeling(table: str, row: dict[str, Any], number: int) -> Made:
-    if not _name_of(row):
-        return [], "", "names nobody"
-    felt = _felt(table, row)
-    if felt is None:
-        return [], kind(table, "neutral"), ""
-    return [_event(felt, _key(table, row, number), GRAPH, _moment(row, _CREATED))], "", ""
 
 
 # --- what code-memory exported ---
@@ -242,14 +219,13 @@ def _metadata(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _left_out(table: str, row: dict[str, Any], number: int) -> Made:
-    """Edges between rows, and the store's own bookkeeping."""
+    """Edges between rows, feelings, and the store's own bookkeeping."""
     return [], kind(table), ""
 
 
 TABLES: dict[str, Callable[[str, dict[str, Any], int], Made]] = {
     "bot_memory": _profile,
     "entity_profiles": _profile,
-    "sentiment_history": _feeling,
     "collected_info": _note,
     "good_examples": _note,
     "knowledge_nodes": _note,
@@ -257,6 +233,7 @@ TABLES: dict[str, Callable[[str, dict[str, Any], int], Made]] = {
     "insights": _note,
     "knowledge_edges": _left_out,
     "memory_sessions": _left_out,
+    "sentiment_history": _left_out,
     "consolidation_log": _left_out,
     "sessions": _left_out,
 }

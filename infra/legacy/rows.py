@@ -31,8 +31,6 @@ _ROW, _OVERHEAD = 2, 64 * 1024
 """Bytes that a row takes in a file at least, and what a small file may hold beyond its size. A damaged file may lead in
 circles, so its rows are counted against its size."""
 
-_NAMES, _LONGEST_NAME = ("platform", "entity_name", "entity_type"), 200
-"""Columns that every row of a history repeats, and characters of each."""
 
 SUFFIXES = (".db", ".sqlite", ".sqlite3", ".json", ".jsonl", ".ndjson")
 
@@ -97,7 +95,6 @@ def _of_database(path: Path) -> Iterator[Row]:
             _limit(database)
             stored = _stored_tables(database)
             known = [table for table in TABLES if table in stored]
-            profiles = _profiles(database) if "entity_profiles" in stored else {}
             if not known:
                 raise NotALegacyStore(path=str(path), why="a database without any of the tables that memctl knows")
             left = 2 * path.stat().st_size + _OVERHEAD
@@ -109,10 +106,7 @@ def _of_database(path: Path) -> Iterator[Row]:
                     left -= _ROW + sum(len(value) for value in found if isinstance(value, str | bytes))
                     if left < 0:
                         raise NotALegacyStore(path=str(path), why="its rows hold more than the file has bytes")
-                    fields = dict(zip(names, found, strict=True))  # a row looks each name up from its first on
-                    if table == "sentiment_history":  # whose feeling it was, another table says
-                        fields = {**profiles.get(fields.get("entity_profile_id"), {}), **fields}
-                    yield Row(number, table, fields)
+                    yield Row(number, table, dict(zip(names, found, strict=True)))
     except sqlite3.Error as problem:
         raise NotALegacyStore(path=str(path), why=f"SQLite says: {problem}") from problem
 
@@ -140,17 +134,6 @@ def _stored_tables(database: sqlite3.Connection) -> set[str]:
 def _stored_columns(database: sqlite3.Connection, table: str) -> list[str]:
     """Columns whose values stand in the file. Generated ones are computed when they are read, out of any expression."""
     return [row["name"] for row in database.execute(f'PRAGMA table_xinfo("{table}")') if not row["hidden"]]
-
-
-def _profiles(database: sqlite3.Connection) -> dict[Any, dict[str, Any]]:
-    """By id: the names by which the rows of a history know whose they are."""
-    columns = [name for name in ("id", *_NAMES) if name in _stored_columns(database, "entity_profiles")]
-    if "id" not in columns:
-        return {}
-    found = database.execute(f"SELECT {', '.join(columns)} FROM entity_profiles")  # noqa: S608 - names of ours
-    return {
-        row["id"]: {name: row[name][:_LONGEST_NAME] for name in columns if isinstance(row[name], str)} for row in found
-    }
 
 
 def _of_json(path: Path) -> Iterator[Row]:

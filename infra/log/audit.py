@@ -61,7 +61,7 @@ Progress = Callable[[int, int], None]
 """Called with how many positions are done, and how many there are."""
 
 
-class Found(Generic[T]):
+class AuditFound(Generic[T]):
     """Findings of one kind: all are counted, the first are named."""
 
     def __init__(self) -> None:
@@ -79,11 +79,11 @@ class Hashed:
     def __init__(self) -> None:
         self.events = 0
         self.erased = 0
-        self.altered: Found[int] = Found()
+        self.altered: AuditFound[int] = AuditFound()
         """The payload is not the one that was appended; or it is gone, and its salt is not."""
-        self.misplaced: Found[int] = Found()
+        self.misplaced: AuditFound[int] = AuditFound()
         """The stream belongs to another shard than the event says."""
-        self.unreadable: Found[str] = Found()
+        self.unreadable: AuditFound[str] = AuditFound()
 
 
 class Decoded:
@@ -93,12 +93,12 @@ class Decoded:
         self.events = 0
         self.variants = 0
         self.types: Counter[str] = Counter()
-        self.misnamed: Found[int] = Found()
+        self.misnamed: AuditFound[int] = AuditFound()
         """The id is not the one that space and dedupe key give."""
-        self.unknown: Found[str] = Found()
+        self.unknown: AuditFound[str] = AuditFound()
         """Of a type or a schema version that this memctl does not know."""
-        self.undecodable: Found[str] = Found()
-        self.unreadable: Found[str] = Found()
+        self.undecodable: AuditFound[str] = AuditFound()
+        self.unreadable: AuditFound[str] = AuditFound()
 
 
 class Positions(msgspec.Struct, frozen=True):
@@ -241,7 +241,7 @@ def _walk(
     upto: int,
     step: int,
     look: Callable[[int, int], Any],
-    unreadable: Found[str],
+    unreadable: AuditFound[str],
     progress: Progress,
 ) -> None:
     """Look at windows of positions up to one. `look(after, last)` counts a window as a whole or raises."""

@@ -22,7 +22,7 @@ SAMPLED = 20
 """Streams that are folded again by a sample: half of them the latest, half of them by chance."""
 
 
-class Reader(msgspec.Struct, frozen=True):
+class ShardReader(msgspec.Struct, frozen=True):
     """One shard of a live generation. `limit` is the position it may read up to; `behind_s` since when, in seconds,
     there has been something it has not read (None where it has read all)."""
 
@@ -36,7 +36,7 @@ class Reader(msgspec.Struct, frozen=True):
     """Seconds until its lease runs out; below 0 once it has."""
 
 
-def readers(connection: Connection, live: Live, mark: Position) -> list[Reader]:
+def readers(connection: Connection, live: Live, mark: Position) -> list[ShardReader]:
     """Every shard of the live generations, and how far it may read: to the mark, or as far as stage 1 has come.
 
     The mark may have moved on since it was asked for: it is looked at in the same moment as the offsets.
@@ -55,7 +55,7 @@ def readers(connection: Connection, live: Live, mark: Position) -> list[Reader]:
         {"stage1": live.stage1, "stage2": live.stage2, "mark": mark},
     )
     return [
-        Reader(row[0], row[1], row[2], row[3], (row[6] or 0.0) if row[2] < row[3] else None, row[4], row[5])
+        ShardReader(row[0], row[1], row[2], row[3], (row[6] or 0.0) if row[2] < row[3] else None, row[4], row[5])
         for row in found
     ]
 

@@ -57,7 +57,7 @@ class WorkState(msgspec.Struct, frozen=True, kw_only=True):
     seconds_ago: float | None = None
 
 
-class Held(msgspec.Struct, frozen=True):
+class HeldWork(msgspec.Struct, frozen=True):
     """A place of which more would change at once than anybody would believe: none of it is recorded, all else is."""
 
     place: str
@@ -65,7 +65,7 @@ class Held(msgspec.Struct, frozen=True):
     of: int
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
+class WorkClaim(msgspec.Struct, frozen=True, kw_only=True):
     """The right to work on a subject. `attempt` counts from 1."""
 
     space_id: int
@@ -78,7 +78,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 def claim(
     connection: Connection, space_id: int, processor: str, subject: str, digest: str, lease: timedelta = LEASE
-) -> Claim | None:
+) -> WorkClaim | None:
     """Take up a piece of work; None where it is done, given up, under way, or not to be tried again yet.
 
     `digest` says what it is made of: once that has changed, all starts over. Work whose processes keep ending under it
@@ -97,7 +97,7 @@ def claim(
     ).fetchone()
     if row is None:
         return None
-    claimed = Claim(
+    claimed = WorkClaim(
         space_id=space_id, processor=processor, subject=subject, digest=digest, epoch=Epoch(row[0]), attempt=row[1]
     )
     if claimed.attempt > MOST_ATTEMPTS:
@@ -106,12 +106,12 @@ def claim(
     return claimed
 
 
-def done(connection: Connection, claimed: Claim, state: dict[str, Any]) -> None:
+def done(connection: Connection, claimed: WorkClaim, state: dict[str, Any]) -> None:
     """The work is done; call it in the transaction that records the outcome. Raises: WorkLost."""
     _settle(connection, claimed, "done", "", None, state)
 
 
-def failed(connection: Connection, claimed: Claim, problem: str) -> None:
+def failed(connection: Connection, claimed: WorkClaim, problem: str) -> None:
     """The work failed: it is tried again later, and later still, and after five times no more. Raises: WorkLost.
 
     `problem` is a word for the kind of failure, never what was worked on.
@@ -133,14 +133,14 @@ def never_ended(connection: Connection, processor: str, subject: str, problem: s
     )
 
 
-def later(connection: Connection, claimed: Claim, problem: str, pause: timedelta) -> None:
+def later(connection: Connection, claimed: WorkClaim, problem: str, pause: timedelta) -> None:
     """The work could not be tried (no money left, nobody to ask): that counts as no attempt. Raises: WorkLost."""
     _settle(connection, claimed, "failed", problem[:200], pause, None, attempts=claimed.attempt - 1)
 
 
 def _settle(
     connection: Connection,
-    claimed: Claim,
+    claimed: WorkClaim,
     status: str,
     problem: str,
     pause: timedelta | None,
@@ -177,19 +177,19 @@ def remember(connection: Connection, space_id: int, processor: str, subject: str
     )
 
 
-def held_state(held: Sequence[Held]) -> dict[str, Any]:
+def held_state(held: Sequence[HeldWork]) -> dict[str, Any]:
     """What consolidation holds back, as it is noted. Forgetting does not look there, so no place is named."""
     return {"held": {str(place_key(each.place)): (each.changed, each.of) for each in held[:MOST_HELD]}}
 
 
-def held_back(connection: Connection, live: Live, space_id: int) -> list[Held]:
+def held_back(connection: Connection, live: Live, space_id: int) -> list[HeldWork]:
     """What the last round held back, each by its project's name."""
     noted = state_of(connection, space_id, CONSOLIDATOR, ROUND).get("held", {})
     if not noted:
         return []
     names = {str(place_key(each.anchor)): each.name for each in known_projects(connection, live, space_id).all}
     names[str(place_key(""))] = "what is of no project"
-    return [Held(names.get(place, "a project"), *counts) for place, counts in noted.items()]
+    return [HeldWork(names.get(place, "a project"), *counts) for place, counts in noted.items()]
 
 
 def place_key(place: str) -> UUID:

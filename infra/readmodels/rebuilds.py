@@ -60,7 +60,7 @@ class RebuildProgress(msgspec.Struct, frozen=True):
     message: str
 
 
-class Task(msgspec.Struct, frozen=True):
+class RebuildTask(msgspec.Struct, frozen=True):
     """A piece of a rebuild, worked off in one transaction. `weight` is about how many events or facts it reads."""
 
     kind: Literal["streams", "rows", "table"]
@@ -79,7 +79,7 @@ class Claimed(msgspec.Struct, frozen=True):
 
     step: int
     number: int
-    task: Task
+    task: RebuildTask
 
 
 class StepState(msgspec.Struct, frozen=True):
@@ -220,7 +220,7 @@ _PLAN = -1
 """Number of the entry that says that a step was planned, be it to nothing."""
 
 
-def plan(connection: Connection, rebuild: int, step: int, tasks: Iterable[Task]) -> None:
+def plan(connection: Connection, rebuild: int, step: int, tasks: Iterable[RebuildTask]) -> None:
     """Record the tasks of a step, all in one transaction."""
     with connection.transaction(), connection.cursor() as cursor:
         cursor.execute(
@@ -256,7 +256,7 @@ def claim(connection: Connection, rebuild: int) -> Claimed | None:
         " ORDER BY weight DESC, number LIMIT 1 FOR UPDATE SKIP LOCKED",
         [rebuild, rebuild],
     ).fetchone()
-    return None if row is None else Claimed(row[0], row[1], msgspec.json.decode(row[2], type=Task))
+    return None if row is None else Claimed(row[0], row[1], msgspec.json.decode(row[2], type=RebuildTask))
 
 
 def did(connection: Connection, rebuild: int, claimed: Claimed) -> None:
@@ -267,13 +267,13 @@ def did(connection: Connection, rebuild: int, claimed: Claimed) -> None:
     )
 
 
-def task(connection: Connection, rebuild: int, step: int, number: int) -> Task | None:
+def task(connection: Connection, rebuild: int, step: int, number: int) -> RebuildTask | None:
     """A task by its number; None where its rebuild has ended."""
     row = connection.execute(
         "SELECT task FROM memctl.rebuild_tasks WHERE rebuild = %s AND step = %s AND number = %s",
         [rebuild, step, number],
     ).fetchone()
-    return None if row is None else msgspec.json.decode(row[0], type=Task)
+    return None if row is None else msgspec.json.decode(row[0], type=RebuildTask)
 
 
 def could_not(connection: Connection, rebuild: int, step: int, number: int, fault: str) -> None:

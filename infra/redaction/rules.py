@@ -55,7 +55,7 @@ _ASIDE = patterns.compile(r"\(.*?\)")
 _APART = patterns.compile(r"[^a-z0-9]+")
 
 
-class BadPattern(ValueError):
+class BadUserPattern(ValueError):
     """A pattern of the user's cannot be used; the message says why."""
 
 
@@ -65,9 +65,9 @@ def user_rule(number: int, pattern: str) -> Rule:
         compiled = patterns.Pattern(pattern)
         everywhere = compiled.search("") is not None
     except patterns.BadPattern as problem:
-        raise BadPattern(f"{problem}") from None
+        raise BadUserPattern(f"{problem}") from None
     if everywhere:
-        raise BadPattern(f"it matches nothing at all, so everywhere (in {pattern!r})")
+        raise BadUserPattern(f"it matches nothing at all, so everywhere (in {pattern!r})")
     return Rule(id=f"user.{number}", marker="excluded", pattern=pattern, of_characters=True)
 
 

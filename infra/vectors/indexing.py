@@ -58,7 +58,7 @@ NICENESS = 15
 BLOCK = 1 << 20
 
 
-class Outcome(enum.Enum):
+class IndexingOutcome(enum.Enum):
     """How a build ended: in the shard's place, behind too many writes, beside a collection that went, or not at all."""
 
     INDEXED = "indexed"
@@ -85,32 +85,32 @@ async def when_due(collections: Collections) -> None:
             # Some may have been dropped while others were built.
             if collections.get(collection.name) is not collection or not due(collection):
                 continue
-            began, ended = time.monotonic(), Outcome.FAILED
+            began, ended = time.monotonic(), IndexingOutcome.FAILED
             try:
                 ended = await build(collections, collection)
             except Exception:
                 log.exception("collection %s got no index; it is searched without", collection.name)
             took = time.monotonic() - began
             if collections.get(collection.name) is not collection:
-                ended = Outcome.DROPPED
+                ended = IndexingOutcome.DROPPED
             log.info("the index of collection %s: %s in %.0f s", collection.name, ended.value, took)
             await asyncio.sleep(pause_after(ended, took, collection))
 
 
-def pause_after(ended: Outcome, took: float, collection: Collection) -> float:
+def pause_after(ended: IndexingOutcome, took: float, collection: Collection) -> float:
     """Seconds to leave the machine alone after a build that took so many."""
     match ended:
-        case Outcome.INDEXED:
+        case IndexingOutcome.INDEXED:
             return 0.0 if 2 * collection.unindexed > collection.shard.info().points_count else REST * took
-        case Outcome.OUTRUN:
+        case IndexingOutcome.OUTRUN:
             return took
-        case Outcome.DROPPED:
+        case IndexingOutcome.DROPPED:
             return 0.0
-        case Outcome.FAILED:
+        case IndexingOutcome.FAILED:
             return PAUSE_S
 
 
-async def build(collections: Collections, collection: Collection) -> Outcome:
+async def build(collections: Collections, collection: Collection) -> IndexingOutcome:
     """Index a collection beside its use. Whatever else it ends in, the shard is as it was."""
     copy = collections.beside(collection)
     try:
@@ -121,20 +121,20 @@ async def build(collections: Collections, collection: Collection) -> Outcome:
             # place: none can be linked instead.)
             await asyncio.to_thread(shutil.copytree, collection.folder, copy, copy_function=_copied)
 
-        def lost() -> Outcome | None:
+        def lost() -> IndexingOutcome | None:
             if collections.get(collection.name) is not collection:
-                return Outcome.DROPPED
-            return Outcome.OUTRUN if collection.since is None else None
+                return IndexingOutcome.DROPPED
+            return IndexingOutcome.OUTRUN if collection.since is None else None
 
         if not await _indexed(copy, useful=lambda: lost() is None):
-            return lost() or Outcome.FAILED
+            return lost() or IndexingOutcome.FAILED
         async with collection.writing:
             if (why := lost()) is not None:
                 return why
             assert collection.since is not None
             await _brought_up(copy, collection.since)
             collections.replace(collection, copy, collection.unindexed - taken)
-        return Outcome.INDEXED
+        return IndexingOutcome.INDEXED
     finally:
         collection.since = None
         await asyncio.to_thread(shutil.rmtree, copy, ignore_errors=True)

@@ -40,7 +40,7 @@ class Queued(msgspec.Struct, frozen=True):
     version: int
 
 
-class State(msgspec.Struct, frozen=True):
+class OutboxState(msgspec.Struct, frozen=True):
     """How a point stands in Postgres: the row that says what it should be (None: it should not be), and whether it is
     queued to be written, or waits for its dense vector of a model."""
 
@@ -163,7 +163,7 @@ def wanted(connection: Connection, generation: int, space_id: int) -> Iterator[t
         last = page[-1][0]
 
 
-def states(connection: Connection, generation: int, model: str, keys: Sequence[RowKey]) -> dict[RowKey, State]:
+def states(connection: Connection, generation: int, model: str, keys: Sequence[RowKey]) -> dict[RowKey, OutboxState]:
     """How points stand in Postgres, one entry for each key; seen in one statement, so row and queue agree."""
     found = connection.execute(
         _of(
@@ -179,7 +179,7 @@ def states(connection: Connection, generation: int, model: str, keys: Sequence[R
         binary=True,
     )
     return {
-        (space, key): State(None if row is None else decode_row(points(), row), queued, waits)
+        (space, key): OutboxState(None if row is None else decode_row(points(), row), queued, waits)
         for space, key, row, queued, waits in found
     }
 

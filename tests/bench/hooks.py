@@ -36,10 +36,10 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 import published  # noqa: E402
+from evaluation.metrics import percentile  # noqa: E402
 from hook_payloads import Sent, sent_for  # noqa: E402
 from transcript_files import format_of  # noqa: E402
 
-from memctl.domain.retrieval.metrics import percentile  # noqa: E402
 from memctl.infra.hooks import clients  # noqa: E402
 from memctl.infra.hooks.spool import Delivery, spooled  # noqa: E402
 from memctl.infra.readmodels import generations  # noqa: E402

@@ -33,6 +33,7 @@ from urllib.parse import urlsplit
 import msgspec
 import numpy
 import orjson
+from evaluation.metrics import percentile
 from real_sessions import Store, published, store
 
 from memctl.api.assist.prompts import CONSIDERED
@@ -41,7 +42,6 @@ from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader, Readers
 from memctl.api.search.candidates import _Meaning
 from memctl.api.search.engine import Engine, Question
-from memctl.domain.retrieval.metrics import percentile
 from memctl.domain.retrieval.ranking import ORDINARY
 from memctl.domain.support.text import sparse
 from memctl.infra.database import connect

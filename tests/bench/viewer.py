@@ -26,10 +26,10 @@ from urllib.parse import quote, urljoin
 
 import engine
 import httpx
+from evaluation.metrics import percentile
 from generated import read_sessions
 from hooks import Memory
 
-from memctl.domain.retrieval.metrics import percentile
 from memctl.infra.data_dir import Places
 from memctl.infra.database import connect
 from memctl.infra.embedded.postgres import start_postgres
@@ -47,7 +47,6 @@ FIXED = {
     "bugs": "/bugs",
     "bugs like an error": "/bugs?q=TypeError%3A+cannot+read+properties+of+undefined",
     "projects": "/projects",
-    "graph": "/graph",
     "engine": "/engine",
     "engine, what is watched live": "/engine?part=live",
     "forget": "/forget",
@@ -130,7 +129,6 @@ def of_this_memory(client: httpx.Client) -> Iterator[tuple[str, str]]:
         ("second page of sessions", "/sessions", r"\?cursor=[^\"]+"),
         ("session", "/sessions", r"/sessions/[^\"?]+"),
         ("memory", "/knowledge", r"/things/[^\"?]+"),
-        ("entity", "/graph", r"/graph/[^\"?]+"),
         ("bug", "/bugs", r"/things/[^\"?]+"),
     ):
         if links := re.findall(rf'href="({link})"', client.get(listed).text):

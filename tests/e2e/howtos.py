@@ -39,7 +39,7 @@ NOT_RUN = {
 NOTHING_FOUND = 3
 """The exit code of what found nothing of what it was asked for: the example has no rule of code, nothing old, ..."""
 
-GOES_ON = ("worker", "serve", "door", "relay", "traces", "ingest --follow")
+GOES_ON = ("worker", "serve", "door", "relay", "ingest --follow")
 """What ends when it is told to, with exit code 0."""
 
 REFUSED = {

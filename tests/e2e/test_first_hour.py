@@ -200,8 +200,8 @@ def test_each_command_has_help() -> None:
 
 READS = (
     "status", "search", "ask", "guidance", "show", "history", "bugs", "insights", "knowledge", "prefs", "explain",
-    "episodes", "tasks", "context", "strategies", "entities", "graph", "rules list", "project list", "project show",
-    "tools", "stats", "events", "core", "costs", "config", "completion", "keys list", "dlq list", "dlq show",
+    "episodes", "tasks", "context", "strategies", "project list", "project show",
+    "stats", "events", "core", "costs", "config", "completion", "keys list", "dlq list", "dlq show",
 )  # fmt: skip
 
 

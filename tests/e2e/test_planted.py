@@ -150,7 +150,7 @@ def read_paths(memory: Memory, word: str) -> dict[str, str]:
             f"/v1/search?{urlencode({'q': word, 'project': '*', 'explain': 'true'})}",
             f"/v1/episodes?{urlencode({'similar': word, 'project': '*'})}",
             f"/v1/guidance?{urlencode({'task': word, 'project': '*'})}",
-            f"/v1/things/{plain}", f"/v1/entities/{plain}", f"/v1/graph/{plain}", f"/v1/explain/{plain}",
+            f"/v1/things/{plain}", f"/v1/explain/{plain}",
             f"/v1/sessions/{plain}", f"/v1/memories/{plain}",
         )
     }  # fmt: skip

@@ -106,9 +106,7 @@ def _course(facts: Sequence[Fact]) -> list[str]:
                 left_out = 0
             lines.append(_use(fact))
         elif isinstance(fact, TestsRan):
-            told = f" ({fact.count_passed} passed, {fact.count_failed or 0} failed)"
-            counts = "" if fact.count_passed is None else told
-            lines.append(f"  tests {'passed' if fact.passed else 'FAILED'}{counts}")
+            lines.append(f"  tests {'passed' if fact.passed else 'FAILED'}")
         elif isinstance(fact, Prompted):
             lines.append(f"  USER: {one_line(fact.text, 700)}")
         elif isinstance(fact, Answered) and id(fact) in last_before_prompt:

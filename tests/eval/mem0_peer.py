@@ -15,8 +15,9 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memctl.api.evaluation import Asked, Passage
-from memctl.api.evaluation.bench import DEPTH
+from evaluation import Asked, Passage
+from evaluation.bench import DEPTH
+
 from memctl.api.search.engine import HORIZON_US
 
 if TYPE_CHECKING:

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-
-from memctl.api.evaluation import Asked, Dataset, Passage, UnknownDataset, loaders
-from memctl.api.evaluation.loaders import date_of, micros_of
+from evaluation import Asked, Dataset, Passage, UnknownDataset, loaders
+from evaluation.loaders import date_of, micros_of
 
 
 def load(path: Path) -> list[Dataset]:
-    """The data sets of a file: what `memctl eval` reads, and these two."""
+    """The data sets of a file: those as published, and these two."""
     try:
         if path.suffix == ".jsonl":
             rows = [orjson.loads(line) for line in path.read_bytes().splitlines() if line.strip()]

@@ -15,12 +15,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from evaluation import Dataset
+from evaluation.bench import indexed
+from evaluation.running import report, rounded, switches
 from question_files import load, split
 from search_peers import judged, left_out, peers
 
-from memctl.api.evaluation import Dataset
-from memctl.api.evaluation.bench import indexed
-from memctl.api.evaluation.running import report, rounded, switches
 from memctl.api.search.candidates import Switches
 from memctl.infra.embedders import Embedders, embedders_of
 from memctl.infra.settings import load_settings
@@ -35,7 +37,7 @@ def run(
     ablate: bool = False,
     beside_peers: bool = True,
 ) -> dict[str, Any]:
-    """What `memctl eval` reports of the half of the questions, with the figures of every other system asked."""
+    """What comes of the half of the questions, with the figures of every other system asked."""
     questions = split(dataset.questions, half)[:limit]
     model = embedders.load()
     with indexed(dataset, embedders, lambda line: print(line, file=sys.stderr)) as bench:

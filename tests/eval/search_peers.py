@@ -10,11 +10,11 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import Stemmer
+from evaluation import Asked, Dataset, Passage
+from evaluation.bench import embedded
+from evaluation.metrics import Judged
 from mem0_peer import Mem0, lacking
 
-from memctl.api.evaluation import Asked, Dataset, Passage
-from memctl.api.evaluation.bench import embedded
-from memctl.domain.retrieval.metrics import Judged
 from memctl.domain.support import patterns
 
 if TYPE_CHECKING:

@@ -125,7 +125,7 @@ class Commands:
                 if self.storm.sick.exists():
                     self.storm.sick.unlink(missing_ok=True)
                 else:
-                    name = luck.choice(("tasks", "sessions", "memories", "insights", "episodes", "entities", "stats"))
+                    name = luck.choice(("tasks", "sessions", "memories", "insights", "episodes", "strategies", "stats"))
                     self.storm.sick.with_suffix(".new").write_text(
                         f"{name} {luck.choice(('pnpm', 'cart', 'number', 'tests'))}"
                     )
@@ -144,7 +144,7 @@ class Commands:
                 key = self.storm.some_key("sessions", number, luck)
                 return (("forget", "--session", key, "--yes") if key else ()), False
             case "id":
-                key = self.storm.some_key(luck.choice(("memories", "episodes", "tasks", "entities")), number, luck)
+                key = self.storm.some_key(luck.choice(("memories", "episodes", "tasks", "strategies")), number, luck)
                 return (("forget", "--id", key, "--yes") if key else ()), False
             case "match":
                 return ("forget", "--match", f"number {luck.randint(10, 99)}", "--yes"), False

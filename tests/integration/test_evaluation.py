@@ -1,4 +1,4 @@
-"""`memctl eval` over a vector server of its own: what is hidden is as good as forgotten, and is there again."""
+"""An evaluation over a vector server of its own: what is hidden is as good as forgotten, and is there again."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 from embedding import Signs
+from evaluation import Asked, Dataset, Passage
+from evaluation.bench import indexed
 
-from memctl.api.evaluation import Asked, Dataset, Passage
-from memctl.api.evaluation.bench import indexed
 from memctl.infra.embedders import NONE, Embedders
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "eval"))

@@ -27,10 +27,10 @@ from memctl.api.checks import backups
 from memctl.api.erasure import scope as forget
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.reader import reader_of
-from memctl.domain.code.rules import RULES, ChangeUndone
 from memctl.domain.events.erasure import NothingToForget, Scope
 from memctl.domain.events.event import Position
 from memctl.domain.events.feedback import MemoryRated
+from memctl.domain.events.former import ChangeUndone
 from memctl.domain.events.observations import ToolCalled
 from memctl.domain.events.skipping import EventSkipped
 from memctl.domain.knowledge.consolidation import STREAM as CONSOLIDATION
@@ -147,9 +147,8 @@ def test_what_was_said_of_an_event_by_its_id_goes_with_it_though_it_cites_nothin
     edit = next(e for e in shop if isinstance(e.payload, ToolCalled) and e.payload.tool == "Edit")
     append(log, 1, shop)
     drained(database_url)
-    [pattern, *_] = keys_of(log, "code_patterns")
-    undone = ChangeUndone(change=UUID(id_of(edit)), patterns=(pattern,))
-    append(log, 1, [stated(RULES, undone)])
+    undone = ChangeUndone(change=UUID(id_of(edit)), patterns=("a-pattern",))
+    append(log, 1, [stated("knowledge/code-rules", undone)])
     drained(database_url)
     planned = forget.plan(reader_of(log, "default", OWNER), id=id_of(edit))
     assert forget.preview(log, 1, planned).statements_about == 1

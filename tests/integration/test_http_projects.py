@@ -77,13 +77,6 @@ def test_each_line_of_a_page_names_events_that_are_there(api: Api) -> None:
     assert all(got(api, f"/v1/events/{source}")["location"] == "/home/dana/ledger" for source in sorted(sources)[:5])
 
 
-def test_tools_are_told_for_a_kind_of_task_or_for_all(api: Api) -> None:
-    every = got(api, "/v1/tools?project=ledger")
-    assert every["tools"]
-    assert all(0 <= each["success_rate"] <= 1 for each in every["tools"])
-    assert got(api, "/v1/tools?project=ledger&type=docs")["tools"] == []
-
-
 def test_an_unknown_project_is_a_problem_that_says_so(api: Api) -> None:
     assert problem_of(api.ask("/v1/project?project=nowhere"))["status"] == 404
 

@@ -55,23 +55,6 @@ def test_a_document_that_takes_more_memory_than_allowed_is_refused(tmp_path: Pat
     assert _peak_of_children() < isolated.MOST_MEMORY >> 10
 
 
-@pytest.mark.parametrize("name", ["TEXT GENERATED ALWAYS AS (hex(zeroblob(8000000))) VIRTUAL", "TEXT"])
-def test_what_a_history_s_rows_repeat_is_short_and_computed_by_nobody(tmp_path: Path, name: str) -> None:
-    path = tmp_path / "store.db"
-    with sqlite3.connect(path) as made:
-        made.execute(f"CREATE TABLE entity_profiles (id INTEGER, platform {name}, entity_name TEXT, entity_type TEXT)")
-        made.execute(
-            "INSERT INTO entity_profiles (id, entity_name, entity_type) VALUES (1, ?, 'user')", ["n" * 1_000_000]
-        )
-        made.execute("CREATE TABLE sentiment_history (entity_profile_id INTEGER, sentiment_score REAL)")
-        made.executemany("INSERT INTO sentiment_history VALUES (1, ?)", ((n / 500,) for n in range(500)))
-    made.close()
-    rows = [row for row in rows_in_isolation(path) if row.table == "sentiment_history"]
-    assert len(rows) == 500
-    assert {row.fields["entity_name"] for row in rows} == {"n" * 200}
-    assert sum(len(str(row.fields)) for row in rows) < 200_000
-
-
 def test_a_row_that_is_longer_than_any_is_named_and_the_others_are_read(tmp_path: Path) -> None:
     path = tmp_path / "bot_memory.jsonl"
     lists = b'{"content": [' + b"[]," * (5 << 20) + b'[]], "memory_type": "note"}\n'

@@ -18,7 +18,7 @@ import pytest
 import qdrant_edge as edge
 
 from memctl.infra.vectors import indexing, shards, wire
-from memctl.infra.vectors.indexing import Outcome
+from memctl.infra.vectors.indexing import IndexingOutcome
 from memctl.infra.vectors.shards import SHARD, Collection, Collections
 
 DESCRIPTION = wire.Description(
@@ -57,7 +57,7 @@ def held(collection: Collection) -> dict[int, list[float]]:
     return {record.payload["number"]: record.vector["dense"] for record in found}
 
 
-async def built_while(collections: Collections, collection: Collection, change: bool) -> Outcome:
+async def built_while(collections: Collections, collection: Collection, change: bool) -> IndexingOutcome:
     build = asyncio.create_task(indexing.build(collections, collection))
     while collection.since is None and not build.done():
         await asyncio.sleep(0.01)
@@ -72,7 +72,7 @@ def test_what_was_written_and_deleted_during_a_build_is_so_after_it(tmp_path: Pa
     with opened(tmp_path) as collections:
         collection = made(collections)
         before = collection.shard
-        assert asyncio.run(built_while(collections, collection, change=True)) is Outcome.INDEXED
+        assert asyncio.run(built_while(collections, collection, change=True)) is IndexingOutcome.INDEXED
         assert collection.shard is not before
         after = held(collection)
         assert after.keys() == {*range(1, 210)}
@@ -86,7 +86,7 @@ def test_what_was_written_and_deleted_during_a_build_is_so_after_it(tmp_path: Pa
 
 
 def test_a_build_of_a_collection_that_was_dropped_meanwhile_changes_nothing(tmp_path: Path) -> None:
-    async def dropped(collections: Collections, collection: Collection) -> Outcome:
+    async def dropped(collections: Collections, collection: Collection) -> IndexingOutcome:
         build = asyncio.create_task(indexing.build(collections, collection))
         while collection.since is None:
             await asyncio.sleep(0.01)
@@ -95,7 +95,7 @@ def test_a_build_of_a_collection_that_was_dropped_meanwhile_changes_nothing(tmp_
         return await build
 
     with opened(tmp_path) as collections:
-        assert asyncio.run(dropped(collections, made(collections))) is Outcome.DROPPED
+        assert asyncio.run(dropped(collections, made(collections))) is IndexingOutcome.DROPPED
         assert collections.names() == []
 
 
@@ -106,7 +106,7 @@ def test_a_build_that_writing_outruns_is_given_up_and_leaves_the_shard_in_servic
     with opened(tmp_path) as collections:
         collection = made(collections)
         before = collection.shard
-        assert asyncio.run(built_while(collections, collection, change=True)) is Outcome.OUTRUN
+        assert asyncio.run(built_while(collections, collection, change=True)) is IndexingOutcome.OUTRUN
         assert collection.shard is before
         assert held(collection).keys() == {*range(1, 210)}
         assert list((tmp_path / "tmp").iterdir()) == []
@@ -140,9 +140,9 @@ def test_a_collection_that_is_dropped_while_another_is_built_ends_nothing_but_it
 def test_a_collection_that_doubled_during_a_build_is_indexed_again_at_once(tmp_path: Path) -> None:
     with opened(tmp_path) as collections:
         collection = made(collections)
-        assert indexing.pause_after(Outcome.INDEXED, 10.0, collection) == 0, "nothing of it has an index"
+        assert indexing.pause_after(IndexingOutcome.INDEXED, 10.0, collection) == 0, "nothing of it has an index"
         collection.unindexed = 100
-        assert indexing.pause_after(Outcome.INDEXED, 10.0, collection) == 40
+        assert indexing.pause_after(IndexingOutcome.INDEXED, 10.0, collection) == 40
 
 
 @pytest.mark.parametrize("gone", [True, False], ids=["the old shard is gone", "both are there"])
@@ -177,7 +177,7 @@ def test_points_without_a_dense_vector_are_not_indexed_again_and_again(
         collection = collections.create("one", DESCRIPTION, wire.shard_config(DESCRIPTION))
         collection.apply(edge.UpdateOperation.upsert_points(points), len(points))
         assert indexing.due(collection)
-        assert asyncio.run(built_while(collections, collection, change=True)) is Outcome.INDEXED
+        assert asyncio.run(built_while(collections, collection, change=True)) is IndexingOutcome.INDEXED
         assert not indexing.due(collection)
     with opened(tmp_path) as collections:
         again = collections.get("one")
@@ -191,7 +191,7 @@ def test_an_index_of_before_is_built_anew(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(indexing, "LEAST", 100)
     with opened(tmp_path) as collections:
         collection = made(collections)
-        assert asyncio.run(built_while(collections, collection, change=False)) is Outcome.INDEXED
+        assert asyncio.run(built_while(collections, collection, change=False)) is IndexingOutcome.INDEXED
         assert not indexing.due(collection)
     checkpoint = tmp_path / "collections" / "one" / "checkpoint.json"
     told = json.loads(checkpoint.read_text())
@@ -201,7 +201,7 @@ def test_an_index_of_before_is_built_anew(tmp_path: Path, monkeypatch: pytest.Mo
         again = collections.get("one")
         assert again is not None
         assert indexing.due(again)
-        assert asyncio.run(built_while(collections, again, change=False)) is Outcome.INDEXED
+        assert asyncio.run(built_while(collections, again, change=False)) is IndexingOutcome.INDEXED
     with opened(tmp_path) as collections:
         again = collections.get("one")
         assert again is not None
@@ -231,7 +231,7 @@ def test_a_child_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(indexing, "WITHIN_S", 0.0)
     with opened(tmp_path) as collections:
         collection = made(collections)
-        assert asyncio.run(built_while(collections, collection, change=False)) is Outcome.FAILED
+        assert asyncio.run(built_while(collections, collection, change=False)) is IndexingOutcome.FAILED
         assert len(held(collection)) == 200
         assert list((tmp_path / "tmp").iterdir()) == []
 
@@ -241,7 +241,7 @@ def test_that_a_child_built_no_index_is_said(
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with opened(tmp_path) as collections:
-        assert asyncio.run(built_while(collections, made(collections), change=False)) is Outcome.FAILED
+        assert asyncio.run(built_while(collections, made(collections), change=False)) is IndexingOutcome.FAILED
     assert "its process ended with 1" in caplog.text
 
 

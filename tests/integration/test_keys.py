@@ -123,8 +123,8 @@ def of_atlas(key: Callable[..., str]) -> str:
 
 
 READS = (
-    "memories", "history", "sessions", "episodes", "tasks", "insights", "knowledge", "preferences", "bugs", "rules",
-    "patterns", "projects", "search?q=how+is+money+kept", "search?q=coastline&limit=20", "guidance?task=fix+money",
+    "memories", "history", "sessions", "episodes", "tasks", "insights", "knowledge", "preferences", "bugs",
+    "projects", "search?q=how+is+money+kept", "search?q=coastline&limit=20", "guidance?task=fix+money",
     "bugs?q=TypeError", "memories?project=*", "search?q=Decimal&project=*", "context?project=*",
     "search?q=Decimal&here=/home/dana/ledger", "memories?here=/home/dana/ledger", "insights?project=*",
 )  # fmt: skip
@@ -170,7 +170,7 @@ def test_what_is_of_another_project_is_not_there_by_its_id_either(api: Api, of_a
 
 
 def test_what_tells_of_memory_as_a_whole_is_not_for_a_key_for_a_project(api: Api, of_atlas: str) -> None:
-    for path in ("stats", "core", "tail/events", "entities", "graph/x", "dead-letters", "replays"):
+    for path in ("stats", "core", "tail/events", "dead-letters", "replays"):
         assert "limited to projects" in problem_of(ask(api, of_atlas, f"/v1/{path}"))["detail"]
     assert ask(api, of_atlas, "/v1/forget/preview", {"project": "atlas"})[0] == 403
     assert ask(api, of_atlas, "/v1/memories?project=ledger")[0] == 404
@@ -378,13 +378,11 @@ def test_a_key_for_a_project_states_nothing_that_holds_elsewhere(
         return ask(api, rivers, f"/v1/commands/{name}", {"location": here, **asked}, Idempotency_Key=uuid4().hex)[0]
 
     assert say("note", text="always answer in verse", everywhere=True) == 403
-    assert say("describe_entity", node="library:npm/react", summary="is evil") == 403
-    assert say("relate", source="library:npm/a", relation="uses", target="library:npm/b") == 403
-    assert say("note_sentiment", node="library:npm/react", score=-1.0) == 403
+    assert say("core-append", section="project", content="is evil") == 403
     with api.client() as owner:
         hidden = owner.page("memories", dict, project="ledger", limit=1).json["items"][0]
     change = hidden["evidence"][0]["event_id"]
-    assert say("undo_change", change=change, rules=["x"]) == 404
+    assert say("resolve", condition=change, resolution="rejected") == 404
     assert say("note", text="I am a backend developer at a bank") == 200
     fold()
     with api.client() as owner:

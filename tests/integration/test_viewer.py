@@ -56,7 +56,6 @@ PAGES = (
     "/bugs?q=TypeError",
     "/hindsight",
     "/projects",
-    "/graph",
     "/engine",
     "/engine?part=live",
     "/waiting",
@@ -122,13 +121,12 @@ def viewer(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def linked(browser: httpx.Client) -> list[str]:
-    """A page of each kind of single thing, as the lists lead to them: bug, claim, project, entity, session, event."""
+    """A page of each kind of single thing, as the lists lead to them: bug, claim, project, session, event."""
     found = []
     for listed, leads in (
         ("/bugs", r"/things/[^\"?]+"),
         ("/knowledge", r"/things/[^\"?]+"),
         ("/projects", r"/projects/[^\"?]+"),
-        ("/graph", r"/graph/[^\"?]+"),
         ("/sessions", r"/sessions/(?!hostile|workshop|backwards)[^\"?]+"),
     ):
         (first, *_) = re.findall(rf'href="({leads})"', browser.get(listed).text)
@@ -208,7 +206,7 @@ def test_another_page_can_use_the_cookie_for_nothing(viewer: Viewer) -> None:
 def test_every_page_is_made_and_loads_nothing_from_elsewhere(viewer: Viewer) -> None:
     with viewer.signed_in() as browser:
         singles = linked(browser)
-        assert {path.split("/")[1] for path in singles} == {"things", "events", "projects", "graph", "sessions"}
+        assert {path.split("/")[1] for path in singles} == {"things", "events", "projects", "sessions"}
         for path in (*PAGES, *singles):
             answer = browser.get(path)
             assert answer.status_code == 200, path

@@ -91,7 +91,7 @@ def unasked(
 def held(api: Api, location: str) -> dict[str, str]:
     """What memory answers as known, preferred or advised there: what the tools of MCP say."""
     answers = {}
-    for route in ("knowledge", "preferences", "strategies", "rules", "core"):
+    for route in ("knowledge", "preferences", "strategies", "core"):
         status, _, body = api.ask(f"/v1/{route}?here={location}&limit=200")
         assert status == 200, (route, body)
         answers[route] = body.decode()

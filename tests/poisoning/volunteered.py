@@ -13,8 +13,8 @@ import msgspec
 from events import observed, stated
 from poisoning.attacks import Attack
 
-from memctl.domain.code.entities import GRAPH, EntityDescribed, RelationAsserted, SentimentNoted
 from memctl.domain.events.event import NewEvent
+from memctl.domain.events.former import EntityDescribed, RelationAsserted, SentimentNoted
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolCalled, ToolFailed, ToolReturned
 
 Told = Callable[[str, str, str], list[NewEvent]]
@@ -110,7 +110,7 @@ def _answers(*answers: str, asked: str = ASKED) -> Told:
 def _states(payload: Any, actor: str = "agent") -> Told:
     def told(canary: str, session: str, location: str) -> list[NewEvent]:
         text = msgspec.json.encode(msgspec.structs.asdict(payload)).replace(b"CANARY", canary.encode())
-        said = stated(GRAPH, msgspec.json.decode(text, type=type(payload)), f"{session}-graph")
+        said = stated("knowledge/graph", msgspec.json.decode(text, type=type(payload)), f"{session}-graph")
         return [
             *told_in(asks())(canary, session, location),
             msgspec.structs.replace(said, actor=actor, location=location, session_id=session),

@@ -23,7 +23,7 @@ from memctl.infra.api_keys import SCOPES, Key, Lock
 
 VIEWER = (
     "/", "/search", "/sessions", "/sessions/x", "/things/x", "/events/x", "/bugs", "/knowledge", "/projects",
-    "/projects/x", "/graph", "/graph/x", "/engine",
+    "/projects/x", "/engine",
 )  # fmt: skip
 
 

@@ -16,8 +16,7 @@ from memctl.domain.events.event import Micros
 from memctl.domain.events.facts import Turn, quote
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived
 from memctl.domain.retrieval import answering
-from memctl.domain.retrieval.answering import Part, Passage, class_of, fitting, said_in, weights, words_of
-from memctl.domain.retrieval.ranking import Candidate, Known, RankingFeatures, Scored
+from memctl.domain.retrieval.answering import Part, Passage, chance, classes, fitting, said_in, weights, words_of
 from memctl.projections.memories import of_turn
 
 FILLER = "Nothing of note stands in this sentence here. " * 40
@@ -135,10 +134,19 @@ def test_a_passage_is_looked_for_in_all_that_was_said_and_not_in_what_a_row_keep
     assert "PostHog" not in shown(row, {}, {"shutdown": 1.0}, asked)
 
 
-def test_a_result_is_likely_by_the_chance_that_it_answers_and_never_becomes_high_by_it() -> None:
-    def scored(chance: float) -> Scored:
-        return Scored(Known(Candidate("a"), RankingFeatures(age_days=0.0)), chance, chance, {})
+def test_something_is_known_where_an_answer_is_likely_among_the_first_and_nothing_becomes_high_by_it() -> None:
+    assert classes([0.3, 0.2, 0.2, 0.02], ["none"] * 4) == ["suggested"] * 3 + ["none"]
+    assert classes([0.3, 0.1, 0.1, 0.1], ["high"] * 4) == ["none"] * 4, "together they are no likely answer"
+    assert classes([0.1] * 9, ["none"] * 9) == ["none"] * 9, "who asks looks at the first few"
+    assert classes([0.9, 0.9], ["high", "none"]) == ["high", "suggested"]
+    assert classes([], []) == []
 
-    assert class_of(scored(0.99), "none") == "suggested"
-    assert class_of(scored(0.99), "high") == "high"
-    assert class_of(scored(0.2), "high") == "none"
+
+def test_better_odds_are_a_greater_chance_to_answer() -> None:
+    assert chance(-4.0) < chance(0.0) < 0.5 < chance(5.0)
+
+
+def test_the_fifth_part_of_a_session_stands_behind_what_another_says() -> None:
+    many = [part(f"{number}", "s1", 0.9, "", "The hook waits for the rebase.") for number in range(6)]
+    other = part("other", "s2", 0.05, "", "A hook.")
+    assert ordered("hook rebase", *many, other).index("other") == 4

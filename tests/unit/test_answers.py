@@ -13,7 +13,6 @@ from memctl.api.reading.records import Record
 from memctl.api.reading.views import ShownSolution
 from memctl.domain.failures.solutions import Solution
 from memctl.projections.kernel import Projection
-from memctl.projections.user_preferences import Leaned
 from memctl.projections.verified_knowledge import VerifiedClaim
 
 SHOWN: list[tuple[type[msgspec.Struct], type[Record]]] = [
@@ -35,7 +34,7 @@ LEFT_OUT = {records.SessionItem: {"changed"}}
 """Digests that only the fold needs."""
 
 
-PAIRS = [*SHOWN, (VerifiedClaim, records.ClaimItem), (Leaned, records.PreferenceItem), (Solution, ShownSolution)]
+PAIRS = [*SHOWN, (VerifiedClaim, records.ClaimItem), (Solution, ShownSolution)]
 
 
 def with_nested(row: type[msgspec.Struct], item: type[msgspec.Struct]) -> Iterator[tuple[type, type]]:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.failures.solutions import Attempt, Change, Detail, alike, solutions_of
+from memctl.domain.failures.solutions import Attempt, CodeChange, Detail, alike, solutions_of
 from memctl.domain.support.bounded import BYTES_PER_CHARACTER, Seen, clipped, names, newest, one_line, seen
-from memctl.domain.support.outcomes import Kept, moving_average, with_outcome
+from memctl.domain.support.outcomes import KeptOutcome, moving_average, with_outcome
 
 sightings = st.lists(st.tuples(st.sampled_from("abcdefgh"), st.integers(0, 20)), max_size=30)
 
@@ -38,10 +38,10 @@ def test_names_seen_do_not_depend_on_the_order_of_seeing(
 def test_a_moving_average_does_not_depend_on_the_order_of_arrival(
     outcomes: list[tuple[int, bool]], shuffler: random.Random
 ) -> None:
-    facts = [Kept(at, str(i), float(good)) for i, (at, good) in enumerate(outcomes)]
+    facts = [KeptOutcome(at, str(i), float(good)) for i, (at, good) in enumerate(outcomes)]
 
-    def average(order: list[Kept]) -> float:
-        kept: tuple[Kept, ...] = ()
+    def average(order: list[KeptOutcome]) -> float:
+        kept: tuple[KeptOutcome, ...] = ()
         for fact in order:
             kept = with_outcome(kept, fact)
         assert len(kept) <= 32
@@ -53,7 +53,7 @@ def test_a_moving_average_does_not_depend_on_the_order_of_arrival(
 
 
 def test_an_average_starts_at_a_half_and_follows_the_latest_outcomes() -> None:
-    good, bad = Kept(1, "a", 1.0), Kept(2, "b", 0.0)
+    good, bad = KeptOutcome(1, "a", 1.0), KeptOutcome(2, "b", 0.0)
     assert moving_average(()) == 0.5
     assert moving_average((good,)) == 0.65
     assert moving_average((good, bad)) == pytest.approx(0.455)
@@ -75,8 +75,8 @@ def test_a_text_is_cut_between_words_and_folded_onto_one_line() -> None:
 
 
 def test_an_item_that_comes_again_replaces_itself() -> None:
-    kept = newest(newest((), Kept(1, "a", 0.0), 2), Kept(1, "a", 1.0), 2)
-    assert kept == (Kept(1, "a", 1.0),)
+    kept = newest(newest((), KeptOutcome(1, "a", 0.0), 2), KeptOutcome(1, "a", 1.0), 2)
+    assert kept == (KeptOutcome(1, "a", 1.0),)
 
 
 def test_attempts_of_one_kind_are_one_solution_and_refuted_ones_count_against_it() -> None:
@@ -86,7 +86,7 @@ def test_attempts_of_one_kind_are_one_solution_and_refuted_ones_count_against_it
         Attempt(2, "b", "Added a missing nil check in parse()", ("src/parse.go",)),
     )
     details = (
-        Detail(2, "b", "parse() got nil for empty input", (Change("src/parse.go", "", "if x == nil"),), "go test"),
+        Detail(2, "b", "parse() got nil for empty input", (CodeChange("src/parse.go", "", "if x == nil"),), "go test"),
     )
     found = solutions_of(attempts, details, (Seen("c", 4),), ("go files",))
     assert [(s.uses, s.successes, s.success_rate) for s in found] == [(2, 2, 0.755), (1, 0, 0.35)]

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.infra.hooks import clients
-from memctl.infra.hooks.client_files import Change, SettingsUnreadable, apply
+from memctl.infra.hooks.client_files import FileChange, SettingsUnreadable, apply
 from memctl.infra.hooks.clients import CLIENTS, command, installed, installing, mcp_command, removing
 
 CLAUDE = CLIENTS["claude-code"]
@@ -59,7 +59,7 @@ def file() -> Path:
     return path
 
 
-def put(changes: list[Change]) -> None:
+def put(changes: list[FileChange]) -> None:
     for change in changes:
         if change.before != change.after:
             apply(change)
@@ -250,7 +250,7 @@ def test_a_unit_starts_this_memctl_at_each_login_and_goes_again(home: Path, monk
     ],
 )
 def test_a_file_of_somebody_elses_under_our_name_comes_back(
-    file: str, make: Callable[[bool], list[Change]], home: Path
+    file: str, make: Callable[[bool], list[FileChange]], home: Path
 ) -> None:
     (home / file).parent.mkdir(parents=True)
     (home / file).write_text("theirs\n")

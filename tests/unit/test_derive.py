@@ -10,6 +10,7 @@ import pytest
 from telling import SECOND, START, STREAM, TRACEBACK, Session, event, facts_of, hooks_of, only
 
 from memctl.api.reading.evidence import field_text
+from memctl.domain.events.event_order import EventOrder
 from memctl.domain.events.facts import (
     Answered,
     CommandRan,
@@ -23,7 +24,6 @@ from memctl.domain.events.facts import (
     FileChanged,
     FileTouched,
     InsightFound,
-    MoodShown,
     PlaceSeen,
     PlanChanged,
     Prompted,
@@ -49,6 +49,8 @@ from memctl.domain.events.observations import (
     event_id_of,
 )
 from memctl.domain.session.fold import derive
+from memctl.domain.session.tool_uses import Use
+from memctl.projections.memories import of_turn
 
 
 @pytest.fixture
@@ -92,7 +94,6 @@ def test_a_session_with_an_error_a_fix_and_thanks_tells_these_facts(repaired: Se
         Answered,
         Turn,
         Prompted,
-        MoodShown,
         Answered,
         Turn,
         Episode,
@@ -103,8 +104,8 @@ def test_a_session_with_an_error_a_fix_and_thanks_tells_these_facts(repaired: Se
     assert (task.description, task.task_type) == ("Fix the total of an empty cart: it crashes.", "bugfix")
 
     failed, passed = only(facts, RanTests)
-    assert (failed.runner, failed.passed, failed.count_failed, failed.count_passed) == ("pytest", False, 1, 11)
-    assert (passed.passed, passed.count_passed) == (True, 12)
+    assert (failed.runner, failed.passed) == ("pytest", False)
+    assert passed.passed
 
     [error] = only(facts, ErrorOccurred)
     assert error.error_types == ("test failure", "TypeError")
@@ -387,6 +388,47 @@ def test_subagents_open_no_task_and_their_work_counts_for_the_open_one() -> None
     assert turn.answer == ""
 
 
+def test_an_answer_that_was_finished_is_kept_where_something_else_than_a_prompt_leads_to_another() -> None:
+    session = Session()
+    session.user("Why is the first page of the shop slow?")
+    session.says("I look at the queries.", message="m1")
+    session.tell(ToolCalled(tool="Bash", call="c1", input={"command": "make trace"}, message="m1"))
+    session.tell(ToolReturned(call="c1", text="900 queries"), "tool")
+    session.says("It asks once for each product: 900 queries.", message="m2")
+    session.user("<task-notification>the trace ended</task-notification>", meta=True)
+    session.tell(ToolCalled(tool="Bash", call="c2", input={"command": "cat trace"}, message="m3"))
+    session.tell(ToolReturned(call="c2", text="ok"), "tool")
+    last = session.says("The trace ended too.", message="m4")
+    [turn] = only(facts_of(session.events), Turn)
+    assert (turn.earlier, turn.answer) == (("It asks once for each product: 900 queries.",), "The trace ended too.")
+    assert (len(turn.evidence), turn.evidence[-1].event) == (3, last.event_id), "known since the last"
+    row = of_turn(turn)
+    assert row.text.endswith("→ It asks once for each product: 900 queries.\n\nThe trace ended too.")
+    assert "900 queries" in row.search_text
+
+
+def test_words_before_the_use_of_a_tool_are_no_answer_where_no_message_says_which() -> None:
+    session = Session()
+    session.user("Why is the first page of the shop slow?")
+    session.says("I look at the queries.")
+    session.runs("make trace", "900 queries")
+    session.says("I read them.")
+    session.runs("cat trace", "ok")
+    session.says("It asks once for each product.")
+    [turn] = only(facts_of(session.events), Turn)
+    assert (turn.earlier, turn.answer) == ((), "It asks once for each product.")
+
+
+def test_of_many_answers_of_one_turn_the_short_ones_go() -> None:
+    session = Session()
+    session.user("Why is the first page of the shop slow?")
+    said = ["It asks once for each product: 900 queries.", "Ended.", "Ended too, as before.", "All ended."]
+    for number, text in enumerate(said):
+        session.says(text, message=f"m{number}")
+    [turn] = only(facts_of(session.events), Turn)
+    assert (*turn.earlier, turn.answer) == (said[0], said[2], said[3])
+
+
 def test_what_a_subagent_was_asked_for_is_told_and_its_steps_are_not_the_tasks() -> None:
     session = Session()
     session.user("Refactor the cart module into smaller pieces")
@@ -460,7 +502,6 @@ def test_hooks_and_transcript_tell_each_fact_once(repaired: Session) -> None:
     assert [fact.evidence for fact in both] == [fact.evidence for fact in alone], (
         "the transcript is cited once it is in"
     )
-    assert {fact.duration_ms for fact in only(both, ToolUsed)} == {1_234}, "the hook fills the gaps"
     assert bare(facts_of(hooks)) == bare(alone), "hooks alone tell the same"
 
 
@@ -554,3 +595,18 @@ def test_what_waits_and_was_never_handed_out_is_no_prompt(repaired: Session) -> 
     before = [fact for fact in facts_of(repaired.events) if isinstance(fact, Prompted)]
     queued(repaired, "No, we never round totals down here.")
     assert [fact for fact in facts_of(repaired.events) if isinstance(fact, Prompted)] == before
+
+
+def test_a_path_to_words_is_short_whatever_a_tool_was_passed() -> None:
+    """Rows keep dozens of such paths, and the names in them are a model's."""
+    words, session = "v := map[string]any{", Session()
+    session.user("please modernise the code of the shop")
+
+    def use(given: dict[str, Any]) -> Use:
+        session.uses("Edit", given, "done")
+        *_, called, came = EventOrder().place(session.events) or ()
+        return Use(came, called)
+
+    long = "n" * 16_000
+    assert use({long: words, "edits": [{long: words}]}).quote(words).field == "text"
+    assert use({"edits": [{"new_string": words}]}).quote(words).field == "input.edits.0.new_string"

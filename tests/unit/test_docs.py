@@ -50,22 +50,6 @@ def parsed(words: list[str]) -> None:
             parameter.type_cast_value(context, value)
 
 
-READS = (
-    "ask", "bugs", "context", "entities", "episodes", "explain", "graph", "guidance", "hindsight", "history",
-    "insights", "knowledge", "prefs", "project", "recalls", "rules", "search", "show", "stats", "strategies", "tasks",
-    "tools",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("verb", READS)
-def test_every_verb_that_reads_can_look_back(verb: str) -> None:
-    command = memctl.get_command(click.Context(memctl), verb)
-    assert command is not None
-    if isinstance(command, click.Group):
-        command = command.commands["list"]
-    assert "as_of" in {each.name for each in command.params}
-
-
 @every_page
 def test_every_command_in_a_block_is_one_that_memctl_takes(page: Path) -> None:
     for words in commands(page):

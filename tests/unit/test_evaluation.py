@@ -1,4 +1,4 @@
-"""`memctl eval`: files of questions as they are published become passages and questions."""
+"""Files of questions as they are published become passages and questions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from memctl.api.evaluation import UnknownDataset
-from memctl.api.evaluation.bench import memory_of
-from memctl.api.evaluation.own import dataset
-from memctl.projections.episodes import EpisodeRow
+from evaluation import UnknownDataset
+from evaluation.bench import memory_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "eval"))
 from question_files import load, split
@@ -114,30 +111,3 @@ def test_the_peer_that_goes_by_words_finds_what_shares_them(tmp_path: Path) -> N
     rank = peers(found, None)["BM25, stemmed"]
     asked = found.questions[0]
     assert judged([asked], rank)[0].ranked[0] == "conv-1/D1:1"
-
-
-def an_episode(id: str, **more: Any) -> EpisodeRow:
-    given = {
-        "stream": "session/a/1", "agent": "a", "session_id": "1", "location": "/work/atlas", "task": id,
-        "canonical": id, "closed": True, "description": f"make part {id} of the map build again",
-        "task_type": "bug_fix", "started_at": 0, "ended_at": 1, "duration_us": 1, "outcome": "success",
-    }  # fmt: skip
-    return EpisodeRow(id=id, **{**given, **more})
-
-
-def test_ones_own_history_asks_an_error_and_hides_its_words_from_what_is_searched() -> None:
-    error = "ValueError: tile 7 has no projection"
-    told = {"problem": error, "resolved": ("s1",)}
-    rows = [
-        an_episode("one", **told, solution=f"{error} was gone once the tiles carried EPSG:3857"),
-        an_episode("two", **told, solution="each tile is given the projection of its layer"),
-        an_episode("elsewhere", **told, solution="another project's way out of it", location="/work/other"),
-        an_episode("unsolved", problem=error, answer="nothing helped so far, to be looked at again"),
-    ]
-    made = dataset(rows)
-    assert [asked.id for asked in made.questions] == ["one", "two", "elsewhere"]
-    assert made.questions[0].query == error
-    assert made.questions[0].gold == {"one", "two"}
-    assert made.questions[2].gold == {"elsewhere"}
-    assert not any(error in passage.text for passage in made.passages)
-    assert {passage.id for passage in made.passages} == {"one", "two", "elsewhere", "unsolved"}

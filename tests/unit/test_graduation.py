@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from memctl.domain.knowledge.graduation import (
+    ClaimSide,
     ClaimSupport,
-    Side,
     checks_of,
     contradict,
     missing_of,
@@ -99,8 +99,8 @@ def test_the_user_outranks_a_run_a_tool_and_a_model() -> None:
     assert trust_of(TYPED) > trust_of(TOOL, proved=True) > trust_of(TOOL) > trust_of(AGENT)
 
 
-def side(key: str, canonical: str, polarity: int, trust: int = MAY[TYPED].trust, last_seen: int = 1) -> Side:
-    return Side(key=key, canonical=canonical, polarity=polarity, trust=trust, last_seen=last_seen)
+def side(key: str, canonical: str, polarity: int, trust: int = MAY[TYPED].trust, last_seen: int = 1) -> ClaimSide:
+    return ClaimSide(key=key, canonical=canonical, polarity=polarity, trust=trust, last_seen=last_seen)
 
 
 def test_do_and_do_not_contradict_and_so_do_two_answers_to_one_question() -> None:

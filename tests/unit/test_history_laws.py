@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from soak import examples
 from unit.test_projection_laws import STAGE_1, STAGE_2, MiniKernel, Tables, assert_clean, struct
 
-from memctl.domain.code.entities import node_of
 from memctl.domain.events.event import Event
 from memctl.domain.events.event_order import preferred
 from memctl.domain.events.facts import Episode, Identified, MemoriesFollowed, TaskOpened, Turn, fact_id
@@ -111,11 +110,7 @@ class Engine:
         return fates.Known(
             claims=list(tables["insights"]),
             memories=list(tables["memories"]),
-            rules=list(tables["code_rules"]),
-            patterns=list(tables["code_patterns"]),
-            nodes=[node_of(row.kind, row.platform, row.name) for row in tables["entities"].values()],
             locations=list(tables["locations"]),
-            edits=sorted({f.evidence[0].event for facts in self.facts.values() for f in facts.values() if f.evidence}),
         )
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.language.claims import Claim, causes_in, claims_in
+from memctl.domain.language.claims import Claim, claims_in
 from memctl.domain.language.prompts import said_in
 
 
@@ -25,8 +25,6 @@ def only_claim(text: str) -> Claim:
         ("From now on, don't push without asking me", "preference", -1, "not push without asking me"),
         ("i prefer small commits over big ones", "preference", 1, "small commits over big ones"),
         ("I hate when you add emojis to commit messages", "preference", -1, "not add emojis to commit messages"),
-        ("please don't add comments to the code", "preference", -1, "not add comments to the code"),
-        ("Do not mention Claude in commit messages.", "preference", -1, "not mention claude in commit messages"),
         ("no, use bun instead of npm", "preference", 1, "bun"),
         ("i no longer use prek", "fact", -1, "not use prek"),
         ("we use Postgres for everything that must survive", "fact", 1, "postgres for everything that must survive"),
@@ -35,39 +33,18 @@ def only_claim(text: str) -> Claim:
         ("in this repo we squash before merging", "fact", 0, "squash before merging"),
         ("full schema should not be updated ever", "preference", 0, "full schema should not be updated ever"),
         ("I'm a backend engineer at a bank", "profile", 0, "a backend engineer at a bank"),
-        ("i'm new to Rust", "expertise", 0, "new to rust"),
         ("항상 테스트를 먼저 작성해줘", "preference", 1, "테스트를 먼저 작성해줘"),
         ("절대 main 브랜치에 푸시하지 마", "preference", -1, "not main 브랜치에 푸시"),
         ("앞으로는 커밋 메시지에 이모지 넣지 마세요", "preference", -1, "not 커밋 메시지에 이모지 넣"),
         ("저는 백엔드 개발자입니다", "profile", 0, "백엔드 개발자"),
         ("우리는 테스트에 pytest를 사용해요", "fact", 1, "테스트에 pytest를 사용해요"),
         ("답변은 한국어로 해줘", "preference", 1, "korean"),
-        ("커밋 메시지는 한국어로 작성해줘", "preference", 1, "커밋 메시지는 한국어로 작성해줘"),
         ("npm 말고 pnpm을 써줘", "preference", 1, "pnpm"),
         ("moment.js는 쓰지 마세요", "preference", -1, "not moment.js"),
-        ("저는 Rust가 처음이에요", "expertise", 0, "rust가 처음"),
-        ("저는 주로 vim을 사용합니다", "preference", 1, "vim"),
         ("For all tests I'd like to see literal values instead of Contains checks", "preference", 1, None),
-        ("you are always allowed to run the linter", "preference", 1, "run the linter"),
         ("I generally prefer early returns", "preference", 1, "early returns"),
-        ("use the prefix dana/ for branch names", "preference", 1, None),
-        ("I don't want my conversations to be public", "preference", -1, "not my conversations to be public"),
-        ("you should run `make seed` before the browser tests", "fact", 0, None),
-        (".env.example should be committed", "fact", 0, ".env.example should be committed"),
-        ("we migrated from Travis to GitHub Actions", "fact", 0, "migrated from travis to github actions"),
-        ("our backend is deployed to Fly.io", "fact", 1, "to fly.io"),
-        ("we still support Python 3.9", "fact", 1, "python 3.9"),
         ("I mostly write Kotlin", "preference", 1, "kotlin"),
-        ("I've never used Terraform", "expertise", 0, "never used terraform"),
-        ("please call me Jin", "profile", 0, "jin"),
         ("우리는 항상 PR을 스쿼시 머지합니다", "fact", 1, "pr을 스쿼시 머지합니다"),
-        ("no em dashes please", "preference", -1, "not em dashes"),
-        (
-            "ok, I think that should not be strict, we don't want to depend on their hooks so I would rather wait",
-            "preference",
-            -1,
-            "not to depend on their hooks",
-        ),
         (
             "that is not correct, we don't gitignore the whole data folder, especially data/settings.json",
             "fact",
@@ -139,42 +116,6 @@ def test_what_is_said_against_one_use_of_a_tool_lasts_only_by_its_own_words() ->
     assert [claim.text for claim in claims_in(text, lasting=True)] == ["never push to main"]
 
 
-def test_an_agents_words_are_no_claims() -> None:
-    assert causes_in("We use pnpm for installing packages.") == []
-    assert causes_in("From now on, never push to main. I'll always run the tests.") == []
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "**Root cause**: PR #77 strips ANSI escapes, and `POSH_GIT_STRING` carries raw ones.",
-        "Root cause: the release workflow creates tags with `GITHUB_TOKEN`, which triggers nothing.",
-        "The root cause was `start_test.go`, which defined a method that `setup_test.go` also used.",
-    ],
-)
-def test_a_cause_that_an_agent_found_is_its_inference(text: str) -> None:
-    (claim,) = causes_in(text)
-    assert (claim.kind, claim.rule) == ("fact", "cause")
-    assert text[claim.start : claim.end].replace("**", "").endswith(claim.text[-20:])
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Root cause: probably the cache in `store.go` is stale after a rename.",
-        "Let me look for the root cause of the failure in `store.go` first.",
-        "Root cause: npm rejected `@agentv/core` with:\n\n    403",
-        "| **Root cause** | Old uncommitted work exists in `main.go` and elsewhere |",
-        "The tests failed because `start_test.go` defined a method that `setup_test.go` also used.",
-        "Fixed.\n\nRoot cause: the release workflow creates tags with `GITHUB_TOKEN`, which triggers nothing.",
-        "Root cause: `v4.40.1` exists as a tag but was never published to anybody.",
-        "Root cause: it was wrong all the time and nobody saw it coming at all.",
-    ],
-)
-def test_a_guess_or_a_table_is_no_cause(text: str) -> None:
-    assert causes_in(text) == []
-
-
 def test_package_managers_answer_one_question() -> None:
     claims = [only_claim(t) for t in ("always use pnpm, never npm", "always use yarn", "never use npm")]
     assert {c.subject for c in claims} == {"one/package manager"}
@@ -196,10 +137,6 @@ def test_the_quote_is_found_where_the_claim_says() -> None:
 @pytest.mark.parametrize(
     ("text", "quote"),
     [
-        (
-            "We deliberately use small models in tests, this shouldn't be an issue and they should not run in CI",
-            "We deliberately use small models in tests",
-        ),
         ("(we use go-git for reading trees)", "we use go-git for reading trees"),
         (
             "yes and do not wrap long lines as that ruins it (on GitHub)",

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from memctl.api.write import importing
 from memctl.api.write.importing import account_of, stores
 from memctl.api.write.ingest import MOST_BAD, MOST_KINDS, Account
-from memctl.domain.code.entities import EntityDescribed, SentimentNoted
 from memctl.domain.events.event import Event, Micros, NewEvent, Position
 from memctl.domain.events.observations import NoticeReceived, PromptSubmitted, ResponseReceived, event_id_of
 from memctl.domain.language.notes import MemoryNoted, claim_of
@@ -72,23 +71,14 @@ def recorded(event: NewEvent) -> Event:
 SHARED = ("stream", "payload", "occurred_at", "dedupe_key", "actor", "location", "session_id")
 
 
-def test_a_bot_somebody_met_is_described_with_its_figures_and_nothing_more() -> None:
+def test_a_bot_somebody_met_is_noted_with_its_figures_and_nothing_more() -> None:
     (event,) = made("bot_memory", BOT)
-    described = event.payload
-    assert isinstance(described, EntityDescribed)
-    assert (described.kind, described.platform, described.name) == ("agent", "moltbook", "EthicsBot")
-    assert described.interests == ("AI ethics", "DeFi")
-    assert described.notes == "42 interactions; sentiment: positive"
-    assert (described.trust, described.by) == (None, "import:bot_memory")
-    assert event.actor == "tool"
-
-
-def test_a_feeling_comes_in_where_it_has_a_figure() -> None:
-    row = BOT | {"sentiment_score": -0.4, "entity_type": "user"}
-    described, felt = (event.payload for event in made("entity_profiles", row))
-    assert isinstance(felt, SentimentNoted)
-    assert (felt.node, felt.score) == ("person:moltbook/EthicsBot", -0.4)
-    assert "sentiment" not in getattr(described, "notes", "")
+    assert isinstance(event.payload, MemoryNoted)
+    assert event.payload.text == (
+        "EthicsBot is an agent of moltbook. interests: AI ethics, DeFi. 42 interactions; sentiment: positive"
+    )
+    assert (event.payload.kind, event.payload.origin, event.actor) == ("profile", "bot_memory", "tool")
+    assert claim_of(recorded(event), event.payload).said_by == "import"
 
 
 @pytest.mark.parametrize(("table", "row"), [("collected_info", INFO), ("knowledge_nodes", NODE), ("insights", INSIGHT)])
@@ -145,9 +135,9 @@ def test_a_database_is_read_by_the_tables_that_are_known_and_never_written(tmp_p
     path = database(tmp_path / "bot.db")
     before, beside = path.read_bytes(), sorted(tmp_path.iterdir())
     account, examples = account_of(stores([path]))
-    assert account.types == {"memory.noted": 1, "entity.described": 2, "sentiment.noted": 1}
-    assert account.ignored == {"consolidation_log": 1}
-    assert [bad.why for bad in account.bad] == ["names nobody"]
+    assert account.types == {"memory.noted": 3}
+    assert account.ignored == {"consolidation_log": 1, "sentiment_history": 2}
+    assert account.bad == []
     assert account.lines == account.with_events + sum(account.ignored.values()) + len(account.bad)
     assert any("Something worth knowing" in example for example in examples)
     assert (path.read_bytes(), sorted(tmp_path.iterdir())) == (before, beside)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from memctl.domain.failures.signatures import says_little
-from memctl.domain.failures.solutions import CHANGED, Change, Solution, lesson_of
+from memctl.domain.failures.solutions import CHANGED, CodeChange, Solution, lesson_of
 
 
-def solution(approach: str, description: str = "", *edits: Change) -> Solution:
+def solution(approach: str, description: str = "", *edits: CodeChange) -> Solution:
     return Solution(
         approach=approach, description=description, edits=edits, files=(), conditions=(), uses=1, successes=1,
         success_rate=0.65, first_used=0, last_used=0, attempts=(),
@@ -16,7 +16,7 @@ def solution(approach: str, description: str = "", *edits: Change) -> Solution:
 
 
 def test_a_lesson_is_why_and_what_changed() -> None:
-    change = Change("shop/cart.go", "func total() {\n\treturn cart.sum", "func total() {\n\tif cart == nil {")
+    change = CodeChange("shop/cart.go", "func total() {\n\treturn cart.sum", "func total() {\n\tif cart == nil {")
     lesson = lesson_of(solution("edited cart.go", "The cart was nil before login.", change))
     assert lesson == "The cart was nil before login.; `return cart.sum` became `if cart == nil {` in cart.go"
 
@@ -51,11 +51,11 @@ def test_a_list_of_edited_files_is_no_lesson(approach: str, lesson: str) -> None
 def test_what_installs_downloads_or_widens_rights_is_never_volunteered(risky: str) -> None:
     assert lesson_of(solution(risky)) == ""
     assert lesson_of(solution("edited setup.sh", risky)) == ""
-    assert lesson_of(solution("edited setup.sh", "", Change("setup.sh", "", risky))) == ""
+    assert lesson_of(solution("edited setup.sh", "", CodeChange("setup.sh", "", risky))) == ""
 
 
 def test_a_change_is_shown_in_short() -> None:
-    lesson = lesson_of(solution("edited a.py", "", Change("a.py", "x = 1", "y" * 5_000)))
+    lesson = lesson_of(solution("edited a.py", "", CodeChange("a.py", "x = 1", "y" * 5_000)))
     assert len(lesson) < 2 * CHANGED
 
 

@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 from soak import examples
 from text_functions import TextFunction, text_functions
 
-from memctl.domain.code.mentions import libraries_declared, libraries_installed, people_in
 from memctl.domain.failures.signatures import errors_in
 from memctl.domain.knowledge.strategies import of_call
 from memctl.domain.language.decisions import decisions_by_agent
-from memctl.domain.language.hypotheses import findings_in
+from memctl.domain.language.hypotheses import causes_in
 from memctl.domain.language.summaries import account_of
 from memctl.domain.projects.stack import imports_in, manifest_in
 from memctl.domain.support import patterns
@@ -50,15 +49,12 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "decisions_by_agent": lambda text: decisions_by_agent(text, thought=False),
     "errors_in": lambda text: errors_in(text, "make test", failed=True, exit_code=1),
     "errors_in_passing": lambda text: errors_in(text, "cat x", failed=False, exit_code=0),
-    "findings_in": lambda text: findings_in(text, thought=False),
+    "causes_in": causes_in,
     "imports_in": lambda text: imports_in("a.py", text),
-    "libraries_declared": lambda text: libraries_declared("go.mod", text, "/work"),
-    "libraries_installed": lambda text: libraries_installed(text, "/work"),
     "lessons_of_calls": lambda text: of_call(f"x {text}", f"y {text}", "an error"),
     "manifest_in": lambda text: manifest_in("go.mod", text),
     "manifest_in_toml": lambda text: manifest_in("pyproject.toml", text),
     "swe_agent_action": lambda text: _call(f"edit {text}"),
-    "people_in": lambda text: people_in("git log", text),
     "redact": lambda text: redactor().redact(text),
 }
 """What looks elsewhere by what stands beside the text. The others are found by their annotations."""

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.support.location import normalise, project_name, project_of
+from memctl.domain.support.location import file_of, normalise, project_name, project_of
 
 
 @pytest.mark.parametrize(
@@ -77,3 +77,7 @@ def test_a_project_is_named_by_the_end_of_its_path() -> None:
     assert project_name("C:/") == "C:"
     assert project_name("") == ""
     assert project_name("/") == "/"
+
+
+def test_a_file_has_one_name_in_all_worktrees_and_directories() -> None:
+    assert file_of("/r/.worktrees/fix/a.go", "/r/.worktrees/fix") == file_of("a.go", "/r") == "/r/a.go"

@@ -1,4 +1,4 @@
-"""What is sure of code, entities, feelings and projects is a memory; the rest is not."""
+"""What is sure of projects is a memory; the rest is not."""
 
 from __future__ import annotations
 
@@ -10,28 +10,14 @@ import msgspec
 import pytest
 from unit.test_projection_laws import MiniKernel
 
-from memctl.domain.code.entities import EntityDescribed, RelationAsserted, SentimentNoted
-from memctl.domain.code.rules import PatternRetired
 from memctl.domain.events.event import Event, Micros, Payload, Position, derived_id, type_of
-from memctl.domain.events.facts import (
-    CodeReplaced,
-    EntityMentioned,
-    Fact,
-    FilesCommitted,
-    FileTouched,
-    MoodShown,
-    quote,
-)
+from memctl.domain.events.facts import FileTouched, quote
 from memctl.domain.knowledge.reflections import ReflectionMade
-from memctl.projections.code_rules import code_rules
-from memctl.projections.entities import entities
 from memctl.projections.kernel import Changed, Recorded, projections
 from memctl.projections.memories import KINDS, memories
 from memctl.projections.memory_rows import Memory
 from memctl.projections.project_digests import ProjectDigest, project_digests
 from memctl.projections.project_shares import ProjectShare, project_shares
-from memctl.projections.relations import relations
-from memctl.projections.sentiment import sentiment
 from memctl.projections.verified_knowledge import VerifiedClaim, VerifiedKnowledge
 
 SHOP = "/home/dana/shop"
@@ -64,95 +50,6 @@ def recorded(payload: Payload, at: int = 1) -> Recorded[Any]:
         payload=payload,
     )
     return Recorded(event, payload)
-
-
-def remembered(fold: Any, *items: Fact | Recorded[Any]) -> Memory | None:
-    row = None
-    for item in items:
-        row = fold(row, item)
-    assert row is not None
-    return memories(None, Changed("key", row))
-
-
-def replaced(number: int, session: str, path: str, **more: Any) -> CodeReplaced:
-    return CodeReplaced(
-        **place(number, session), path=path, language="go", before="interface{}", after="any",
-        line_before="var v interface{}", line_after="var v any", **more,
-    )  # fmt: skip
-
-
-def test_a_rule_of_code_is_a_memory_once_it_recurs_and_no_longer_when_it_is_retired() -> None:
-    one, two = replaced(1, "a", "a.go"), replaced(2, "b", "b.go")
-    assert remembered(code_rules, one) is None
-    memory = remembered(code_rules, one, two)
-    assert memory is not None
-    assert memory.title == "In go, write `any` instead of `interface{}`"
-    assert (memory.kind, memory.status, memory.location, memory.files) == (
-        "code_rule",
-        "record",
-        SHOP,
-        ("b.go", "a.go"),
-    )
-    assert [span.event for span in memory.evidence] == [UUID(int=2), UUID(int=1)]
-    assert all(span.quote_hash for span in memory.evidence)
-    rule = remembered(code_rules, one, two, recorded(PatternRetired(pattern="key"), 3))
-    assert rule is None
-
-
-def test_what_a_user_asked_for_weighs_more() -> None:
-    plain = remembered(code_rules, replaced(1, "a", "a.go"), replaced(2, "b", "b.go"))
-    asked = remembered(code_rules, replaced(1, "a", "a.go"), replaced(2, "b", "b.go", asked=True))
-    assert plain is not None
-    assert asked is not None
-    assert asked.importance > plain.importance
-    assert "asked for by the user" in asked.text
-
-
-def named(number: int, session: str, **more: Any) -> EntityMentioned:
-    fields: dict[str, Any] = {"kind": "library", "platform": "npm", "name": "react", "how": "import"}
-    return EntityMentioned(**place(number, session), **(fields | more))
-
-
-def test_a_library_is_a_memory_when_sessions_agree_on_it_or_somebody_says_what_it_is() -> None:
-    assert remembered(entities, named(1, "a"), named(2, "b")) is None
-    thrice = remembered(entities, named(1, "a"), named(2, "b"), named(3, "c"))
-    assert thrice is not None
-    assert thrice.title == "react is a library (npm)"
-    versions = remembered(entities, named(1, "a", version="18.1.0"), named(2, "b", version="18.2.0"))
-    assert versions is not None
-    assert versions.title == "react is a library (npm), version 18.2.0"
-    said = EntityDescribed(kind="library", platform="npm", name="react", summary="Draws the shop's pages.", by="user")
-    described = remembered(entities, recorded(said))
-    assert described is not None
-    assert "Draws the shop's pages." in described.text
-    assert described.importance > versions.importance
-
-
-def test_what_everybody_uses_is_no_memory() -> None:
-    calls = [named(n, str(n), kind="service", platform="", name="github.com", how="command") for n in range(9)]
-    assert remembered(entities, *calls) is None
-
-
-def test_an_edge_is_a_memory_where_it_was_said_and_until_it_is_taken_back() -> None:
-    said = RelationAsserted(source="library:npm/react", relation="uses", target="file:/shop/app.ts", why="for pages")
-    memory = remembered(relations, recorded(said))
-    assert memory is not None
-    assert memory.text == "react uses file:/shop/app.ts: for pages"
-    gone = msgspec.structs.replace(said, weight=0.0)
-    assert remembered(relations, recorded(said), recorded(gone, 2)) is None
-    assert remembered(relations, FilesCommitted(**place(1, "a"), paths=("a.go", "b.go"))) is None
-
-
-def test_feelings_are_a_memory_when_there_are_enough_or_when_somebody_says_so() -> None:
-    def shown(number: int) -> MoodShown:
-        return MoodShown(**place(number, str(number)), score=-0.3, words="still not working")
-
-    assert remembered(sentiment, shown(1), shown(2)) is None
-    memory = remembered(sentiment, shown(1), shown(2), shown(3))
-    assert memory is not None
-    assert "still not working" in memory.text
-    noted = remembered(sentiment, recorded(SentimentNoted(node="agent:claude-code", score=0.9, context="likes it")))
-    assert noted is not None
 
 
 def test_what_a_memory_can_be_made_of_is_subscribed_to() -> None:
@@ -201,7 +98,7 @@ def shares(*facts: Any) -> list[Changed[ProjectShare]]:
 
 
 def test_a_project_is_told_by_what_holds_there_and_by_what_several_sessions_change() -> None:
-    facts = [touched(1, "a"), touched(2, "b"), touched(3, "b", f"{SHOP}/once.py"), named(4, "a"), named(5, "b")]
+    facts = [touched(1, "a"), touched(2, "b"), touched(3, "b", f"{SHOP}/once.py")]
     changes: list[Any] = [*shares(*facts), Changed("k1", known("k1", "The tests run with `make test`"))]
     rows = set()
     for order in permutations(changes):
@@ -216,7 +113,6 @@ def test_a_project_is_told_by_what_holds_there_and_by_what_several_sessions_chan
         "Project shop is written in Python",
         "The tests run with `make test`",
         "Often changed: src/cart.py (2 sessions)",
-        "Uses react",
     ]
     assert UUID(int=77) in {span.event for span in memory.evidence}
 
@@ -228,3 +124,10 @@ def test_one_session_makes_no_memory_of_a_project(facts: Any) -> None:
         row = project_digests(row, change)
     assert row is not None
     assert memories(None, Changed(SHOP, row)) is None
+
+
+def test_a_row_of_a_kind_that_is_made_no_more_is_read_until_it_is_rebuilt() -> None:
+    row = memories(None, Changed("k1", known("k1", "The tests run with `make test`")))
+    assert row is not None
+    former = msgspec.json.encode(row).replace(b'"kind":"knowledge"', b'"kind":"code_rule"')
+    assert msgspec.json.decode(former, type=Memory).kind == "code_rule"

@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from memctl.domain.events.event import Micros
 from memctl.domain.events.facts import Turn
@@ -118,3 +119,16 @@ def test_what_is_embedded_of_a_turn_fits_and_keeps_its_lead(prompt: str, answer:
     assert len(gist) <= GIST
     assert turn.lead in gist
     assert turn.lead not in of_turn(turn).text or turn.lead in f"{prompt}\n→ {answer}"
+
+
+def test_the_last_of_several_answers_is_kept_and_earlier_ones_as_far_as_there_is_room() -> None:
+    turn = Turn(
+        id=uuid4(), stream="s1", occurred_at=Micros(0), location="", prompt="Why is it slow?",
+        answer="The trace ended too.", earlier=("It asks once for each product. " * 90,),
+    )  # fmt: skip
+    said = of_turn(turn).text
+    assert said.endswith("The trace ended too.")
+    assert "It asks once" in said
+    assert len(said) <= 1_120
+    replaced = of_turn(replace(turn, answer="So it is now asked once. " * 90)).text
+    assert "It asks once" not in replaced

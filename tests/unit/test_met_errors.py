@@ -201,6 +201,25 @@ def test_an_error_that_was_mended_shows_what_it_came_of() -> None:
     assert "`build()` became `generate(); build()` in build.ts" in mended[0].change
 
 
+@pytest.mark.parametrize(
+    ("ran", "cures"),
+    [
+        ("npm install @shop/money", True),
+        ("rm -rf node_modules/.cache", True),
+        ("sed -i s/money/cash/ src/cart.ts", False),
+        ("git checkout src/cart.ts", False),
+    ],
+)
+def test_a_step_that_only_writes_the_sessions_own_files_is_no_cure_for_another(ran: str, cures: bool) -> None:
+    session = Session()
+    session.user("Build it.")
+    session.runs("make build", "src/cart.ts(3,1): error TS2307: Cannot find module '@shop/money'.", exit_code=2)
+    session.runs(ran, "ok")
+    session.runs("make build", "ok")
+    [mended] = [fact for fact in facts(session) if fact.outcome == "mended"]
+    assert mended.change == (f"ran `{ran}`" if cures else "")
+
+
 def test_rows_are_the_same_in_any_order_and_however_often_a_fact_comes() -> None:
     session = judged()
     session.runs("golangci-lint run ./cart/...", "ok")

@@ -27,7 +27,7 @@ from memctl.api.http.metrics import (
 from memctl.api.queries.endings import ENDINGS
 from memctl.api.queries.stats import measures
 from memctl.api.reading.counts import Changes, Learnt, Use
-from memctl.infra.backup.copies import Kept
+from memctl.infra.backup.copies import KeptBackups
 from memctl.infra.llm.budget import Spent
 from memctl.infra.settings_model import Llm
 from memctl.projections.stats import DayStats
@@ -64,9 +64,9 @@ def test_what_language_models_may_take_is_told_beside_what_they_took() -> None:
 
 def test_a_backup_is_told_by_its_age_and_how_often_one_is_made() -> None:
     now = datetime(2026, 3, 2, 9, tzinfo=UTC)
-    made = Kept(Path("backups"), 1, 10, now - timedelta(hours=3), timedelta(days=1))
+    made = KeptBackups(Path("backups"), 1, 10, now - timedelta(hours=3), timedelta(days=1))
     assert of_backups(made, now) == [("backup_age_seconds", 10800.0, ()), ("backup_interval_seconds", 86400.0, ())]
-    assert of_backups(Kept(Path("backups"), 0, 0, None, None), now) == [("backup_interval_seconds", 0, ())]
+    assert of_backups(KeptBackups(Path("backups"), 0, 0, None, None), now) == [("backup_interval_seconds", 0, ())]
 
 
 def test_help_is_told_by_what_was_told_and_how_the_work_went() -> None:

@@ -56,9 +56,8 @@ def test_every_read_model_lists_its_places_in_a_way_that_is_understood() -> None
 
 def test_only_what_is_said_of_a_place_or_of_what_it_shows_is_for_limited_callers() -> None:
     assert {name for name, each in commands().items() if not each.of_place} == {
-        "core-append", "core-approve", "core-reject", "core-replace", "describe_entity",
-        "merge-projects", "note_sentiment", "relate",
-        "split-project", "undo_consolidation",
+        "core-append", "core-approve", "core-reject", "core-replace",
+        "merge-projects", "split-project", "undo_consolidation",
     }  # fmt: skip
     for name, each in commands().items():
         named = {field for field in each.__struct_fields__ if field in ("rule", "rules", "patterns", "change", "claim")}

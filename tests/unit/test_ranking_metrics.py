@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from memctl.domain.retrieval.metrics import (
+from evaluation.metrics import (
     Judged,
     abstention_curve,
     figures,
@@ -17,6 +14,8 @@ from memctl.domain.retrieval.metrics import (
     recall_all,
     reciprocal_rank,
 )
+from hypothesis import given
+from hypothesis import strategies as st
 
 ids = st.lists(st.sampled_from("abcdefgh"), unique=True)
 golds = st.frozensets(st.sampled_from("abcdefgh"), min_size=1)

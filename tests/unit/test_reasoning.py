@@ -31,7 +31,7 @@ from memctl.domain.events.statements import (
     TaskStarted,
 )
 from memctl.domain.language.decisions import decisions_by_agent, decisions_in_answers
-from memctl.domain.language.hypotheses import CONFIRMED, OPEN, Hypotheses, findings_in, key_of
+from memctl.domain.language.hypotheses import CONFIRMED, OPEN, Hypotheses, causes_in, key_of
 from memctl.domain.session.fold import derive
 from memctl.domain.session.work_commands import (
     CompleteTask,
@@ -86,43 +86,21 @@ ASK = PromptSubmitted(text="please fix the crash of the export when the ledger i
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "said"),
+    ("words", "said"),
     [
         (
-            "Let me think. The issue is probably that the exporter divides by the number of rows.",
-            "proposed",
-            "the exporter divides by the number of rows",
-        ),
-        (
-            "I suspect the session cookie is dropped by the proxy before it reaches us.",
-            "proposed",
-            "the session cookie is dropped by the proxy before it reaches us",
-        ),
-        (
             "**Root cause:** `total` is computed before the rows are loaded.",
-            "confirmed",
             "`total` is computed before the rows are loaded",
         ),
         (
             "Found it. The default timeout is zero, which means to wait for ever.",
-            "confirmed",
             "The default timeout is zero, which means to wait for ever",
-        ),
-        (
-            "So the real problem is that both workers share one connection.",
-            "supported",
-            "both workers share one connection",
-        ),
-        (
-            "문제는 캐시 키에 공간 이름이 빠져 있어서 다른 공간의 행이 나온다는 것 같습니다.",
-            "proposed",
-            "캐시 키에 공간 이름이 빠져 있어서 다른 공간의 행이 나온다는 것 같습니다",
         ),
     ],
 )
-def test_what_the_agent_holds_to_be_the_cause_is_read_with_its_place(words: str, status: str, said: str) -> None:
-    [found] = findings_in(words, thought=False)
-    assert (found.status, found.text) == (status, said)
+def test_a_cause_that_the_agent_found_is_read_with_its_place(words: str, said: str) -> None:
+    [found] = causes_in(words)
+    assert found.text == said
     assert said in words[found.start : found.end + 1]
 
 
@@ -135,17 +113,17 @@ def test_what_the_agent_holds_to_be_the_cause_is_read_with_its_place(words: str,
         "Is the problem that the exporter divides by the number of rows?",
         "The user says the problem is bad.",
         "```\n# The root cause is that somebody wrote this into a comment of code\n```",
-        "The issue is in lines 96-98 and 115-117.",
+        "The issue is probably that the exporter divides by the number of rows.",
+        "I suspect the session cookie is dropped by the proxy before it reaches us.",
     ],
 )
-def test_what_announces_asks_quotes_or_is_about_the_agents_own_tools_is_no_hypothesis(words: str) -> None:
-    assert findings_in(words, thought=False) == []
+def test_what_supposes_announces_asks_quotes_or_is_about_the_agents_own_tools_is_no_cause(words: str) -> None:
+    assert causes_in(words) == []
 
 
-def test_in_thoughts_nothing_is_confirmed() -> None:
-    [found] = findings_in("The root cause is that the lock is taken twice by one thread.", thought=True)
-    assert found.status == "supported"
-    assert found.confidence < CONFIRMED
+def test_in_thoughts_no_cause_is_found() -> None:
+    thought = ResponseReceived(text="The root cause is that the lock is taken twice by one thread.", kind="thinking")
+    assert memory(history(ASK, thought)).decisions == ()
 
 
 def test_a_choice_over_another_way_is_a_decision_with_its_alternative() -> None:
@@ -192,17 +170,17 @@ def test_open_hypotheses_stay_few_and_their_confidence_never_falls_unless_reject
     assert len(held.open) <= OPEN
 
 
-def test_a_confirmed_hypothesis_becomes_a_decision_and_a_rejected_one_leaves() -> None:
-    first = ResponseReceived(text="I suspect the exporter divides by the number of rows.")
-    other = ResponseReceived(text="I suspect the template is missing from the wheel on Windows.")
-    no = ResponseReceived(text="That's not the cause.")
-    row = memory(history(ASK, first, other, no))
-    assert [held.text for held in row.hypotheses] == ["the exporter divides by the number of rows"]
-    row = memory(history(ASK, first, ResponseReceived(text="That confirms the suspicion: it is zero.")))
-    assert row.hypotheses == ()
-    assert [(d.text, d.kind, d.said_by) for d in row.decisions] == [
-        ("the exporter divides by the number of rows", "cause", "agent")
-    ]
+def test_a_confirmed_hypothesis_and_a_cause_that_was_found_become_decisions_and_a_rejected_one_leaves() -> None:
+    text = "the exporter divides by the number of rows"
+    proposed = HypothesisProposed(text=text, confidence=0.8)
+    assert [held.text for held in memory(history(ASK, proposed)).hypotheses] == [text]
+    confirmed = HypothesisUpdated(hypothesis=key_of(text), text=text, status="confirmed", confidence=CONFIRMED)
+    said = ResponseReceived(text=f"Root cause: {text}.")
+    for row in (memory(history(ASK, proposed, confirmed)), memory(history(ASK, said))):
+        assert row.hypotheses == ()
+        assert [(d.text, d.kind, d.said_by) for d in row.decisions] == [(text, "cause", "agent")]
+    rejected = HypothesisUpdated(hypothesis=key_of(text), text=text, status="rejected")
+    assert memory(history(ASK, proposed, rejected)).hypotheses == ()
 
 
 def test_a_subagents_words_and_memctls_own_tell_nothing() -> None:
@@ -215,7 +193,7 @@ def test_another_task_begins_without_the_hypotheses_of_the_one_before() -> None:
     row = memory(
         history(
             ASK,
-            ResponseReceived(text="I suspect the exporter divides by the number of rows."),
+            HypothesisProposed(text="the exporter divides by the number of rows"),
             TaskStarted(description="Write the changelog of the next release"),
             TaskStarted(description="Publish the packages to the registry"),
         )
@@ -263,16 +241,6 @@ def test_a_task_ends_where_it_began_wherever_the_session_has_gone() -> None:
         assert places == {"/home/dana/ledger"}
 
 
-def test_what_was_recorded_of_a_hypothesis_is_moved_by_words_no_more() -> None:
-    text = "the exporter divides by the number of rows"
-    proposed = HypothesisProposed(text=text, confidence=0.8)
-    row = memory(history(ASK, proposed, ResponseReceived(text=f"I suspect {text}.")))
-    [held] = row.hypotheses
-    assert (held.confidence, held.stated, held.told) == (0.8, True, 1)
-    rejected = HypothesisUpdated(hypothesis=key_of(text), text=text, status="rejected")
-    assert memory(history(ASK, proposed, rejected)).hypotheses == ()
-
-
 def test_a_recorded_decision_takes_the_place_of_the_one_that_was_read() -> None:
     text = "I'll use a partial index instead of a second table"
     row = memory(
@@ -300,7 +268,7 @@ def _later(payload: Payload) -> list[Event]:
 def test_statements_and_observations_come_out_the_same_in_any_order_of_arrival(order: list[int]) -> None:
     events = history(
         ASK,
-        ResponseReceived(text="I suspect the exporter divides by the number of rows."),
+        ResponseReceived(text="Root cause: the exporter divides by the number of rows."),
         TaskStarted(description="Mend the export"),
         HypothesisProposed(text="the template is missing from the wheel", confidence=0.7),
         DecisionMade(text="ship the template in the wheel"),

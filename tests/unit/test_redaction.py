@@ -43,7 +43,7 @@ from memctl.domain.projects.identity import ProjectIdentified
 from memctl.domain.support.location import normalise
 from memctl.infra.redaction import PRIVATE, Redactor, default_redactor, prepare, prepare_all, redact, redactor_of
 from memctl.infra.redaction.personal import resident_number
-from memctl.infra.redaction.rules import BadPattern, Rule, load_rules, personal_rules, user_rule, vendors
+from memctl.infra.redaction.rules import BadUserPattern, Rule, load_rules, personal_rules, user_rule, vendors
 from memctl.infra.transcripts.fields import identifier
 
 KEY = "AKIA" + "DEADBEEFDEADBEEF"
@@ -617,7 +617,7 @@ def test_a_users_pattern_means_letters_of_any_script(
 
 @pytest.mark.parametrize("pattern", ["(", "x*", "a|", "[z-a]", r"((\w)\2{4,})"])
 def test_a_pattern_that_cannot_be_used_is_refused(pattern: str) -> None:
-    with pytest.raises(BadPattern):
+    with pytest.raises(BadUserPattern):
         user_rule(1, pattern)
 
 

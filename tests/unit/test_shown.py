@@ -132,7 +132,6 @@ def test_what_is_not_there_or_looks_at_a_part_says_nothing_of_the_project(payloa
         ("pnpm api:generate", "Code is generated with `pnpm api:generate`"),
         ("cd web && npm run build", "The project builds with `npm run build`, in `web`"),
         ("cd web && just build", "The project builds with `just build`"),
-        ("gh pr merge 12 --squash --delete-branch", "Pull requests are merged with `gh pr merge --squash`"),
     ],
 )
 def test_a_command_of_the_project_itself_is_known_from_one_run(command: str, text: str) -> None:
@@ -185,9 +184,6 @@ def test_a_package_manager_answers_the_question_that_the_user_may_answer_otherwi
         ('git commit -m "Keep all the rows"', "plain sentences", True),
         ("git switch -c fix/cart-total", "by the kind", True),
         ("git checkout -b dana-cart", "by the kind", False),
-        ("git checkout -b dana/cart", "`dana/…`", True),
-        ("gh pr create --fill --draft", "as drafts", True),
-        ("gh pr create --fill --base develop", "branch `develop`", True),
         ("gh pr create --fill", "by pull request", True),
         ("git push origin main", "by pull request", False),
     ],
@@ -204,26 +200,6 @@ def test_what_git_wrote_or_another_repository_holds_is_no_form_of_this_one(comma
     assert shown(*run(command)) == {}
 
 
-def test_a_skill_has_the_name_by_which_it_was_taken_up() -> None:
-    asked = PromptSubmitted(text="now use the writing clearly skills on it", line="#1")
-    used = ToolCalled(tool="Skill", call="s1", input={"skill": "writing-clearly-and-concisely"}, line="#2")
-    (found,) = shown(asked, used).values()
-    assert found.text == "Works with the skill `writing-clearly-and-concisely`"
-    span = found.evidence[0]
-    assert asked.text[span.start : span.end] == "use the writing clearly skills"
-    assert shown(asked) == {}
-    assert shown(used) == {}
-
-
-def test_a_bare_refusal_is_told_and_one_that_gives_a_reason_is_left_to_its_words() -> None:
-    assert set(shown(*run("git stash pop", failed=REFUSAL))) == {"Did not let the agent run `git stash pop`"}
-    assert shown(*run("mise run test:ci", failed=REFUSAL)) == {}
-    reason = REFUSAL.replace(
-        "STOP what you are doing and wait for", "To tell you how to proceed, the user said: not now"
-    )
-    assert shown(*run("git commit --amend", failed=reason)) == {}
-
-
 def said(text: str, **more: Any) -> dict[str, InsightFound]:
     return shown(PromptSubmitted(text=text, line="#1", **more))
 
@@ -234,20 +210,7 @@ def said(text: str, **more: Any) -> dict[str, InsightFound]:
         ("can you add a test for this?", "Asks for tests along with a change: write them unasked"),
         ("테스트도 추가해줘", "Asks for tests along with a change: write them unasked"),
         ("then commit, and update changelog", "Has the changelog updated with a change"),
-        (
-            "commit, push then respond directly to pr comments please",
-            "Has review comments on pull requests addressed, and answered there, by the agent",
-        ),
-        (
-            "please don't duplicate the code of the parser",
-            "Wants no code or test twice: look for what is there before writing more",
-        ),
         ("not sure, but can you add a test for it", "Asks for tests along with a change: write them unasked"),
-        ("ok back to main we go", "Goes back to main and pulls the latest before new work"),
-        ("the coderabbit comments on the pr need answers", "Pull requests are reviewed by CodeRabbit"),
-        ("file that in Linear please", "Issues are kept in Linear"),
-        ("work on linear ent-95", "Issues are kept in Linear"),
-        ("file an issue, medium priority, Project: Ledger", "New issues are filed under the project Ledger"),
         ("/gsd:quick the footer is gone", "Works with the `/gsd:…` commands, such as `/gsd:quick`"),
         ("/tidy the footer", "Works with the `/tidy` command"),
         (
@@ -295,9 +258,7 @@ def test_nothing_is_learnt_from_what_the_user_did_not_say(text: str, more: dict[
 
 
 def test_a_refusal_notice_is_nobodys_preference() -> None:
-    assert shown(*run("rm -rf build", failed=REFUSAL + " Always use pnpm.")).keys() <= {
-        "Did not let the agent run `rm`"
-    }
+    assert shown(*run("rm -rf build", failed=REFUSAL + " Always use pnpm.")) == {}
 
 
 def test_a_session_shows_a_thing_once() -> None:

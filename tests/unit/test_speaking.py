@@ -28,7 +28,7 @@ def test_a_low_score_that_nothing_comes_near_is_likely_and_one_among_equals_is_n
 
 
 def test_the_coefficients_are_those_that_the_labels_give() -> None:
-    labels = [Path(__file__).parents[1] / "eval" / f"{name}.json" for name in ("bearing", "needed")]
+    labels = [Path(__file__).parents[1] / "eval" / f"{name}.json" for name in ("bearing", "needed", "answered")]
     digest = hashlib.sha256(b"".join(each.read_bytes() for each in labels)).hexdigest()[:16]
     assert COEFFICIENTS.fitted_on == digest, "run `make calibrate`"
 

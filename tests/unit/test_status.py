@@ -1,4 +1,4 @@
-"""What `memctl status` and `memctl top` show of a look at everything."""
+"""What `memctl status` shows of a look at everything."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from click.testing import CliRunner
 from memctl.api.checks.dead_letters import Halted, LettersStatus
 from memctl.api.checks.health import Health, Servers, Shard
 from memctl.cli.main import memctl
-from memctl.cli.operate.status import Look, frame, screen, troubles_of
+from memctl.cli.operate.status import Installation, screen, troubles_of
 from memctl.cli.output import width_of
 from memctl.domain.events.event import Position
-from memctl.infra.backup.copies import Kept
+from memctl.infra.backup.copies import KeptBackups
 from memctl.infra.data_dir import Places
 from memctl.infra.embedded.instance import InstanceStatus, ProgramStatus
 from memctl.infra.log.mark import SlowWriter
@@ -53,21 +53,21 @@ def ended(status: str, message: str) -> RebuildProgress:
     )  # fmt: skip
 
 
-def kept(megabytes: int, hours: int) -> Kept:
+def kept(megabytes: int, hours: int) -> KeptBackups:
     newest = datetime.now(UTC) - timedelta(hours=hours)
-    return Kept(Path("/w/backups"), 2, megabytes * 1_000_000, newest, timedelta(hours=24))
+    return KeptBackups(Path("/w/backups"), 2, megabytes * 1_000_000, newest, timedelta(hours=24))
 
 
-def shown(look: Look) -> str:
+def shown(look: Installation) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(screen(look, troubles_of(look))))
 
 
-def with_health(**changes: Any) -> Look:
-    return Look(RUNNING, msgspec.structs.replace(WELL, **changes))
+def with_health(**changes: Any) -> Installation:
+    return Installation(RUNNING, msgspec.structs.replace(WELL, **changes))
 
 
 def test_where_nothing_is_wrong_the_first_word_says_so_and_a_screen_holds_it() -> None:
-    told = shown(Look(RUNNING, WELL, free=69_000_000_000))
+    told = shown(Installation(RUNNING, WELL, free=69_000_000_000))
     assert told.startswith("all is well\n")
     assert "up to 18,502; all read" in told
     assert "secret" not in told
@@ -77,7 +77,7 @@ def test_where_nothing_is_wrong_the_first_word_says_so_and_a_screen_holds_it() -
 
 
 def test_what_nobody_knows_has_no_line() -> None:
-    told = shown(Look(InstanceStatus(PLACES, False, [], {})))
+    told = shown(Installation(InstanceStatus(PLACES, False, [], {})))
     assert [row for row in told.splitlines() if row and len(row.split()) < 2] == []
     assert "disk" not in told
 
@@ -85,10 +85,10 @@ def test_what_nobody_knows_has_no_line() -> None:
 @pytest.mark.parametrize(
     ("look", "named"),
     [
-        (Look(InstanceStatus(PLACES, False, [], {})), "memctl is not running"),
-        (Look(InstanceStatus(PLACES, True, [ProgramStatus("door", "FATAL")], {})), "door does not run"),
+        (Installation(InstanceStatus(PLACES, False, [], {})), "memctl is not running"),
+        (Installation(InstanceStatus(PLACES, True, [ProgramStatus("door", "FATAL")], {})), "door does not run"),
         (with_health(servers=Servers(stopped=("door",))), "door does not run"),
-        (Look(RUNNING), "the database does not answer"),
+        (Installation(RUNNING), "the database does not answer"),
         (
             with_health(standing=LettersStatus([], [Halted(1, 0, 7, "UnknownEventType", "a newer memctl", "", 1)], [])),
             "stage 1 shard 0 stands still at position 7: a newer memctl",
@@ -96,29 +96,29 @@ def test_what_nobody_knows_has_no_line() -> None:
         (with_health(standing=LettersStatus([], [], [SlowWriter(99, "psql", "idle", 60.0)])), "process 99 of Postgres"),
         (with_health(ended=ended("done", DIFFERING + "bug_patterns")), "rows differed: bug_patterns"),
         (with_health(ended=ended("failed", "event x cannot be folded")), "the last replay failed: event x"),
-        (Look(InstanceStatus(PLACES, True, [], {}, ("spool/x.damaged",)), WELL), "spool/x.damaged"),
-        (Look(InstanceStatus(PLACES, True, [], {}, (), 3), WELL), "no room for 3 deliveries"),
-        (Look(RUNNING, WELL, free=12_000_000), "12.0 MB are left"),
-        (Look(RUNNING, WELL, kept=kept(3, 1), most=100_000_000), "takes 101.0 MB of 100.0 MB"),
-        (Look(RUNNING, WELL, kept=kept(1, 100)), "the last backup is overdue"),
+        (Installation(InstanceStatus(PLACES, True, [], {}, ("spool/x.damaged",)), WELL), "spool/x.damaged"),
+        (Installation(InstanceStatus(PLACES, True, [], {}, (), 3), WELL), "no room for 3 deliveries"),
+        (Installation(RUNNING, WELL, free=12_000_000), "12.0 MB are left"),
+        (Installation(RUNNING, WELL, kept=kept(3, 1), most=100_000_000), "takes 101.0 MB of 100.0 MB"),
+        (Installation(RUNNING, WELL, kept=kept(1, 100)), "the last backup is overdue"),
     ],
 )
-def test_whatever_needs_a_person_stands_first_and_is_named(look: Look, named: str) -> None:
+def test_whatever_needs_a_person_stands_first_and_is_named(look: Installation, named: str) -> None:
     assert shown(look).startswith("needs you: ")
     assert named in shown(look)
 
 
 def test_backups_and_limits_that_are_kept_need_nobody() -> None:
-    look = Look(RUNNING, WELL, free=300_000_000, kept=kept(1, 47), most=100_000_000)
+    look = Installation(RUNNING, WELL, free=300_000_000, kept=kept(1, 47), most=100_000_000)
     assert troubles_of(look) == []
     assert "2, the last 2 d ago, 1.0 MB" in shown(look)
-    never = Kept(Path("/w/backups"), 0, 0, None, None)
-    assert "none, and none on schedule" in shown(Look(RUNNING, WELL, kept=never))
-    assert "none yet" in shown(Look(RUNNING, WELL, kept=never._replace(every=timedelta(hours=24))))
+    never = KeptBackups(Path("/w/backups"), 0, 0, None, None)
+    assert "none, and none on schedule" in shown(Installation(RUNNING, WELL, kept=never))
+    assert "none yet" in shown(Installation(RUNNING, WELL, kept=never._replace(every=timedelta(hours=24))))
 
 
 def test_what_mends_itself_needs_nobody() -> None:
-    busy = Look(
+    busy = Installation(
         RUNNING,
         msgspec.structs.replace(
             WELL,
@@ -144,17 +144,6 @@ def test_what_mends_itself_needs_nobody() -> None:
     ):
         assert words in told
     assert "worker: the vector store does not answer" in told
-
-
-def test_top_tells_rates_between_two_looks() -> None:
-    before = Look(RUNNING, WELL, cpu={11: 1.0, 12: 5.0}, at=100.0)
-    later = msgspec.structs.replace(WELL, last_position=19_502, shards=(Shard(1, 0, 19_002, 500),))
-    now = Look(RUNNING, later, cpu={11: 1.2, 12: 6.0}, at=102.0)
-    told = "\n".join(frame(before, now))
-    assert re.search(r"postgres .* 10%", told)
-    assert re.search(r"worker .* 50%", told)
-    assert "500 appended, 250 folded" in told
-    assert "a second" not in "\n".join(frame(None, now))
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -21,8 +21,6 @@ ID = "8eb0a7c5-8f3c-5b8e-9d3a-1f2e3d4c5b6a"
         ("contradiction.found", {}, ("undo_consolidation", "change", ID)),
         ("memory.pinned", {"memory": "m"}, ("pin", "pinned", False)),
         ("memory.pinned", {"memory": "m", "pinned": False}, ("pin", "pinned", True)),
-        ("pattern.retired", {"pattern": "p", "kind": "code_pattern"}, ("retire_pattern", "back", True)),
-        ("pattern.retired", {"pattern": "p", "back": True}, ("retire_pattern", "back", False)),
         ("project.merged", {"into": "a", "merged": "b"}, ("split-project", "project", "b")),
     ],
 )
@@ -35,7 +33,7 @@ def test_an_event_is_taken_back_by_a_command_that_there_is(
     read_command(commands()[name], json.dumps(asked).encode())
 
 
-@pytest.mark.parametrize("type", ["prompt.submitted", "memory.noted", "knowledge.rejected", "project.split"])
+@pytest.mark.parametrize("type", ["prompt.submitted", "pattern.retired", "knowledge.rejected", "project.split"])
 def test_what_has_no_contrary_is_told_so(type: str) -> None:
     assert type in event_types()
     with pytest.raises(NotUndone, match=type):

@@ -7,8 +7,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from memctl.api.write.command_handler import _event as new_event
 from memctl.domain.events.command import BadCommand
@@ -31,15 +29,13 @@ from memctl.domain.events.feedback import (
     MemoryRated,
     ResolveCondition,
 )
-from memctl.domain.language.preferences import leaning_of
 from memctl.domain.support.bounded import Seen
 from memctl.projections.candidates import Candidate, candidates
 from memctl.projections.core_memory import core_memory
-from memctl.projections.insights import insight_id, insights
+from memctl.projections.insights import insights
 from memctl.projections.kernel import Changed, Recorded
 from memctl.projections.memory_feedback import memory_feedback
 from memctl.projections.resolutions import effective, resolutions
-from memctl.projections.user_preferences import user_preferences
 
 
 def recorded(payload: Payload, at: int = 1, actor: str = "user") -> Recorded[Any]:
@@ -258,69 +254,3 @@ def test_an_edit_meant_for_another_version_or_of_what_is_not_there_is_refused() 
     with pytest.raises(SectionFull):
         AppendCoreMemory(section="user", content="x" * LONGEST_SECTION).decide(history)
     assert isinstance(history[0].payload, CoreMemoryAppended)
-
-
-def leaning(text: str, **fields: Any) -> Any:
-    row = insight(text, kind="preference", **fields)
-    return Changed(row.id, row)
-
-
-def test_what_was_said_of_an_aspect_beats_what_is_shown_and_the_later_word_wins() -> None:
-    shown = leaning("Asks for tests along with a change")
-    early = leaning("tests first always", said_by="user_typed")
-    for order in permutations([shown, early]):
-        row = None
-        for change in order:
-            row = user_preferences(row, change)
-        assert row is not None
-        assert (row.name, row.value, row.said) == ("preferred_test_approach", "tdd", True)
-
-
-@pytest.mark.parametrize(
-    ("text", "polarity", "value"),
-    [
-        ("add comments to the code", 1, "extensive"),
-        ("not add comments to the code", -1, "minimal"),
-        ("write docstrings for public functions", 1, "extensive"),
-        ("leave out obvious comments", 1, "minimal"),
-        ("주석을 자세히 달아줘", 1, "extensive"),
-        ("Has review comments on pull requests addressed, and answered there, by the agent", 1, ""),
-        ("write comments in Korean", 1, ""),
-        ("add comments on the PR when you are done", 1, ""),
-        ("wrap lines of comments at 80", 1, ""),
-        ("주석은 한국어로 작성", 1, ""),
-        ("commit messages explain why", 1, ""),
-        ("커밋 메시지는 짧게", 1, ""),
-        ("답은 짧게", 1, "brief"),
-        ("explain every step in detail", 1, "thorough"),
-        ("commit without asking", 1, "rarely"),
-        ("push without asking", -1, "always"),
-        ("nothing is pushed without my approval", 1, "always"),
-        ("ask first", -1, "rarely"),
-        ("keep refactoring in a commit of its own", 1, ""),
-        ("refactor what was not asked for", -1, "conservative"),
-    ],
-)
-def test_an_aspect_is_told_only_by_words_that_speak_of_it(text: str, polarity: int, value: str) -> None:
-    leaning = leaning_of("preference", text, polarity)
-    assert leaning is not None
-    assert leaning.value == value
-
-
-def test_what_sessions_showed_the_contrary_of_is_no_preference() -> None:
-    denied = leaning("Asks for tests along with a change", denied=True)
-    assert user_preferences(None, denied) is None
-    told = msgspec.structs.replace(denied.row, sayings=1, sources=(Seen("session/codex/s1", 1),))
-    assert user_preferences(None, Changed(told.id, told)) is None  # one for and one against
-    several = msgspec.structs.replace(told, sources=tuple(Seen(f"session/codex/s{n}", n) for n in range(4)))
-    assert user_preferences(None, Changed(several.id, several)) is not None
-
-
-@given(st.permutations(["tests first always", "Asks for tests along with a change", "write tests first please"]))
-def test_a_preference_that_was_retracted_leaves_no_trace(texts: list[str]) -> None:
-    row = None
-    for text in texts:
-        row = user_preferences(row, leaning(text))
-    for text in texts:
-        row = user_preferences(row, Changed(insight_id("preference", text, 0, "/home/dana/shop"), None))
-    assert row is None

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.api.reading.counts import Use
-from memctl.api.reading.learnt import GraphEdge, GraphNode
 from memctl.api.viewer import plots, render
 from memctl.api.viewer.sign_in import SIGNED_IN_S, TICKET_S, Browsers
 
@@ -120,16 +119,6 @@ def test_bars_stay_within_their_plot(counts: dict[date, int]) -> None:
     for bar in drawn.bars if drawn else ():
         assert 0 <= bar.x <= bar.x + bar.width <= plots.WIDTH
         assert 0 <= bar.y <= bar.y + bar.height <= plots.HEIGHT + 0.2
-
-
-def test_a_graph_draws_its_nodes_and_the_edges_between_them() -> None:
-    nodes = [GraphNode(node=f"n{n}", label=f"N{n}", hop=int(n > 0)) for n in range(100)]
-    edges = [GraphEdge(source="n0", relation="used_by", target=f"n{n}", weight=1.0) for n in range(1, 100)]
-    drawn, lines = plots.around(nodes, edges)
-    assert len(drawn) == plots.MOST_NODES
-    assert (drawn[0].x, drawn[0].y) == (0.0, 0.0)
-    assert len(lines) == plots.MOST_NODES - 1
-    assert (lines[0].a.label, lines[0].relation, lines[0].b.label) == ("N0", "used by", "N1")
 
 
 def test_words_of_the_question_are_marked_in_any_form_and_stay_text() -> None:

@@ -19,7 +19,6 @@ from psycopg import sql
 from memctl.domain.knowledge.consolidation import (
     MERGEABLE,
     MOST_MERGED,
-    PRUNABLE,
     STREAM,
     UNIMPORTANT,
     UNSEEN_DAYS,
@@ -42,7 +41,7 @@ from memctl.infra.log import erase
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.known_projects import known_projects
-from memctl.infra.readmodels.processor_work import Held, held_state
+from memctl.infra.readmodels.processor_work import HeldWork, held_state
 from memctl.projections.consolidated import Consolidated
 from memctl.projections.memory_feedback import MemoryFeedback
 from memctl.projections.memory_rows import Memory
@@ -91,7 +90,7 @@ class Overtaken(MemctlError):
     hint = "say the same again; `memctl doctor` shows what was begun to be forgotten"
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class ConsolidationStep(msgspec.Struct, frozen=True, kw_only=True):
     """A change that is proposed: what would be recorded, where, on which events it rests, and the titles. `place` is
     its project's anchor."""
 
@@ -103,11 +102,11 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     titles: tuple[str, ...]
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class ConsolidationPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What a round would record, of how many memories by place."""
 
     memories: dict[str, int]
-    changes: tuple[Change, ...]
+    changes: tuple[ConsolidationStep, ...]
 
     @property
     def of(self) -> int:
@@ -119,13 +118,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return sum(self._changed().values())
 
     @property
-    def held(self) -> list[Held]:
+    def held(self) -> list[HeldWork]:
         """Places that would change too much at once, by how much."""
-        found = [Held(place, changed, self.memories[place]) for place, changed in self._changed().items()]
+        found = [HeldWork(place, changed, self.memories[place]) for place, changed in self._changed().items()]
         return sorted((each for each in found if too_many(each.changed, each.of)), key=lambda h: (-h.changed, h.place))
 
     @property
-    def passed(self) -> tuple[Change, ...]:
+    def passed(self) -> tuple[ConsolidationStep, ...]:
         """The changes of all other places."""
         held = {each.place for each in self.held}
         return tuple(change for change in self.changes if change.place not in held)
@@ -163,7 +162,7 @@ class Consolidator:
         return Outcome(events(self, context, changes), state)
 
 
-def consolidate(context: ProcessorContext, *, force: bool) -> tuple[Plan, list[Any]]:
+def consolidate(context: ProcessorContext, *, force: bool) -> tuple[ConsolidationPlan, list[Any]]:
     """A round by hand, due or not; without `force`, of all places but `Plan.held`. Raises: Overtaken."""
     began = erase.now(context.connection)
     found = plan(context)
@@ -182,7 +181,7 @@ def consolidate(context: ProcessorContext, *, force: bool) -> tuple[Plan, list[A
     return found, recorded
 
 
-def events(processor: Consolidator, context: ProcessorContext, changes: Iterable[Change]) -> list[Any]:
+def events(processor: Consolidator, context: ProcessorContext, changes: Iterable[ConsolidationStep]) -> list[Any]:
     """The events of changes. What is proposed again of the same memories under the same words is the same event."""
     at = context.now()
     return [
@@ -202,12 +201,12 @@ class _Signed(msgspec.Struct, gc=False):
     weight: tuple[float, ...]
 
 
-def plan(context: ProcessorContext) -> Plan:
+def plan(context: ProcessorContext) -> ConsolidationPlan:
     """What a round would record now."""
     known = _Known(context)
     signed: list[_Signed] = []
     rows: list[numpy.ndarray] = []
-    prunes: list[Change] = []
+    prunes: list[ConsolidationStep] = []
     counts: Counter[str] = Counter()
     for memory in _watched(memories(context)):
         counts[known.place(memory.location)] += 1
@@ -219,11 +218,13 @@ def plan(context: ProcessorContext) -> Plan:
             group = f"{memory.kind}\n{known.place(memory.location)}"
             signed.append(_Signed(memory.id, group, known.weight(memory)))
             rows.append(bands(group, words))
-    changes: list[Change] = []
+    changes: list[ConsolidationStep] = []
     for members, pairs in _batches(rows):
         changes += _judged(context, known, [signed[n] for n in members], pairs)
     injected = _injected_in_sessions(context, [change.about[0] for change in prunes])
-    return Plan(memories=counts, changes=(*changes, *(each for each in prunes if each.about[0] not in injected)))
+    return ConsolidationPlan(
+        memories=counts, changes=(*changes, *(each for each in prunes if each.about[0] not in injected))
+    )
 
 
 def _watched(each: Iterable[T]) -> Iterator[T]:
@@ -253,7 +254,7 @@ def _injected_in_sessions(context: ProcessorContext, memories: list[str]) -> fro
 
 def _judged(
     context: ProcessorContext, known: _Known, members: list[_Signed], pairs: list[tuple[int, int]]
-) -> list[Change]:
+) -> list[ConsolidationStep]:
     keys = [(context.space_id, each.id) for each in members]
     rows: dict[str, Memory] = {
         key: row
@@ -273,7 +274,7 @@ def _judged(
     return [change for change in changes if change is not None]
 
 
-def _change(found: Judged, rows: dict[str, Memory], known: _Known) -> Change | None:
+def _change(found: Judged, rows: dict[str, Memory], known: _Known) -> ConsolidationStep | None:
     """The change that follows; None where the memories have taken in too many to be put together."""
     memories = [rows[side.id] for side in found.sides]
     first, *others = [Member(row.id, text_digest(row.text)) for row in memories]
@@ -290,7 +291,7 @@ def _change(found: Judged, rows: dict[str, Memory], known: _Known) -> Change | N
             payload = MemorySuperseded(memory=others[0], by=first, why="the later says it with other numbers")
         case "contrary":
             payload = ContradictionFound(memories=(first, *others), why="one denies what the other says")
-    return Change(
+    return ConsolidationStep(
         payload=payload,
         location=memories[0].location,
         place=known.place(memories[0].location),
@@ -317,8 +318,8 @@ def with_all_they_took_in(
     return found
 
 
-def _pruned(memory: Memory, place: str) -> Change:
-    return Change(
+def _pruned(memory: Memory, place: str) -> ConsolidationStep:
+    return ConsolidationStep(
         payload=MemoryPruned(memory=memory.id, last_at=memory.last_at, importance=memory.importance),
         location=memory.location,
         place=place,
@@ -360,7 +361,7 @@ class _Known:
     def prunable(self, memory: Memory, now: int) -> bool:
         return (
             memory.importance <= UNIMPORTANT
-            and memory.kind in PRUNABLE
+            and memory.kind in MERGEABLE
             and now - memory.last_at > UNSEEN_DAYS * DAY_US
             and memory.id not in self._regard
             and not any(change.kind == "pruned" for change in self._changes(memory.id))

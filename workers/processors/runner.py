@@ -32,7 +32,7 @@ from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.generations import Live
 from memctl.infra.readmodels.known_projects import known_projects
-from memctl.infra.readmodels.processor_work import Claim, WorkLost
+from memctl.infra.readmodels.processor_work import WorkClaim, WorkLost
 from memctl.infra.settings import Settings
 from memctl.projections.kernel import Projection, projections
 from memctl.projections.memory_rows import Memory
@@ -91,7 +91,7 @@ class ProcessorContext:
         self.writer = EventWriter(connection, settings)
         self.space_id = self.writer.space_id
         self.now: Callable[[], int] = now or (lambda: time.time_ns() // 1000)
-        self.claimed: Claim | None = None
+        self.claimed: WorkClaim | None = None
         """What is being worked on."""
 
     @property
@@ -221,7 +221,7 @@ def process(
     return recorded
 
 
-def _do(context: ProcessorContext, processor: Processor, work: Work, claimed: Claim, began: datetime) -> int:
+def _do(context: ProcessorContext, processor: Processor, work: Work, claimed: WorkClaim, began: datetime) -> int:
     """Raises: Failed where no work can be done now, and that is noted; WorkLost."""
     connection = context.connection
     try:

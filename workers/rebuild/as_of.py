@@ -84,7 +84,7 @@ def as_of(
                 _drop(connection, rebuild)
 
 
-class Past(NamedTuple):
+class PastRows(NamedTuple):
     """Read models as they were at a position."""
 
     connection: Connection
@@ -107,13 +107,13 @@ def past(
     *,
     processes: int | None,
     progress: Callable[[str, int, int], None],
-) -> Iterator[Past]:
+) -> Iterator[PastRows]:
     """Read models as they were at a position or a time. Raises: as `as_of`."""
     if isinstance(at, datetime):
         with connect(database_url, name="memctl as of") as connection:
             at = position_at(connection, at)
     with as_of(database_url, at, read_models, processes=processes, progress=progress) as (connection, live):
-        yield Past(connection, live, at)
+        yield PastRows(connection, live, at)
 
 
 def _sweep(connection: Connection) -> None:

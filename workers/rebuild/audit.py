@@ -18,7 +18,7 @@ from psycopg import sql
 from memctl.domain.events.event import Position
 from memctl.domain.events.facts import FACT_TYPES
 from memctl.infra.database import Connection, snapshot
-from memctl.infra.log.audit import Found
+from memctl.infra.log.audit import AuditFound
 from memctl.infra.readmodels import dead_letters, facts, generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.dead_letters import LeftOut, Target
@@ -53,11 +53,11 @@ class Audit:
         """Rows of stage 2, all of which were looked for a source."""
         self.read_models = 0
         self.folded_again = 0
-        self.routes: Found[str] = Found()
+        self.routes: AuditFound[str] = AuditFound()
         """Sources that do not go where their keys say, and routes of what is no source."""
-        self.unfounded: Found[str] = Found()
+        self.unfounded: AuditFound[str] = AuditFound()
         """Rows that nothing goes to."""
-        self.differing: Found[str] = Found()
+        self.differing: AuditFound[str] = AuditFound()
         """Rows that are not what is folded from what goes to them, or cannot be read or folded."""
 
 

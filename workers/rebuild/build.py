@@ -39,7 +39,7 @@ from memctl.infra.readmodels import fingerprint as rules
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.dead_letters import LeftOut, fault_message
 from memctl.infra.readmodels.facts import Route, SourceKey
-from memctl.infra.readmodels.rebuilds import Rebuild, Task
+from memctl.infra.readmodels.rebuilds import Rebuild, RebuildTask
 from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Changed, Projection, Recorded, projections
 from memctl.projections.stage1 import Delta, fold_stream, stored
@@ -92,7 +92,7 @@ def known_read_models(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-class Step(msgspec.Struct, frozen=True):
+class BuildStep(msgspec.Struct, frozen=True):
     """Tasks that may be done in any order, once all of the step before are done."""
 
     kind: Literal["streams", "rows", "tables"]
@@ -102,20 +102,20 @@ class Step(msgspec.Struct, frozen=True):
     projections: tuple[Projection[Any], ...] = ()
 
 
-def steps_of(rebuild: Rebuild) -> list[Step]:
+def steps_of(rebuild: Rebuild) -> list[BuildStep]:
     """What a rebuild consists of: for some read models only as much as they need."""
     wanted = needed(rebuild.read_models)
-    steps: list[Step] = []
+    steps: list[BuildStep] = []
     if rebuild.first_stage == 1:
-        steps += [Step("streams", 1, "events"), Step("tables", 1, "tables")]
+        steps += [BuildStep("streams", 1, "events"), BuildStep("tables", 1, "tables")]
     layers: dict[int, list[Projection[Any]]] = {}
     depth: dict[type[Any], int] = {}
     for p in projections(2):
         depth[p.row] = 1 + max((depth[row] for row in p.upstream), default=-1)
         if p in wanted:
             layers.setdefault(depth[p.row], []).append(p)
-    steps += [Step("rows", 2, "facts" if n == 0 else f"layer {n + 1}", tuple(layers[n])) for n in sorted(layers)]
-    return [*steps, Step("tables", 2, "tables")]
+    steps += [BuildStep("rows", 2, "facts" if n == 0 else f"layer {n + 1}", tuple(layers[n])) for n in sorted(layers)]
+    return [*steps, BuildStep("tables", 2, "tables")]
 
 
 def needed(read_models: Sequence[str] | None) -> tuple[Projection[Any], ...]:
@@ -198,12 +198,12 @@ class Leader:
             for _ in range(processes - 1)
         ]
 
-    def _tasks(self, step: Step) -> Iterator[Task]:
+    def _tasks(self, step: BuildStep) -> Iterator[RebuildTask]:
         connection, rebuild = self._connection, self._rebuild
         if step.kind == "streams":
             yield from self._ranges()
         elif step.kind == "tables":
-            yield from (Task("table", name) for name in readmodels.tables(step.stage))
+            yield from (RebuildTask("table", name) for name in readmodels.tables(step.stage))
         else:
             there = facts.count_facts(connection, rebuild.stage1, rebuild.upto)
             rows = {p.row: p for p in projections(2)}
@@ -214,19 +214,21 @@ class Leader:
                 if not p.one_to_one:  # else they are written as they come
                     read = sum(readmodels.disk_size(connection, rows[row], rebuild.stage2) for row in p.upstream)
                     parts = max(parts, round(read / ROWS_BYTES))
-                yield from (Task("rows", p.name, part=n, parts=parts, weight=weight // parts) for n in range(parts))
+                yield from (
+                    RebuildTask("rows", p.name, part=n, parts=parts, weight=weight // parts) for n in range(parts)
+                )
 
-    def _ranges(self) -> Iterator[Task]:
+    def _ranges(self) -> Iterator[RebuildTask]:
         """Ranges of streams of about the same weight."""
         with long_reader(self._url) as reader:
             first, last, weight = (0, ""), (0, ""), 0
             for last, events in stream_sizes(reader, self._rebuild.upto):
                 weight += events
                 if weight >= EVENTS:
-                    yield Task("streams", after=first, to=last, weight=weight)
+                    yield RebuildTask("streams", after=first, to=last, weight=weight)
                     first, weight = last, 0
             if weight:
-                yield Task("streams", after=first, to=last, weight=weight)
+                yield RebuildTask("streams", after=first, to=last, weight=weight)
 
 
 class Worker:
@@ -271,7 +273,7 @@ class Worker:
             self._slot.idle()
         return True
 
-    def _named(self, task: Task, fault: Exception) -> Exception:
+    def _named(self, task: RebuildTask, fault: Exception) -> Exception:
         """The fault, by the event or the source that it is about where what a task folded to could not be stored: then
         all of it is stored once more, one by one, and undone."""
         if of_content(fault) and task.kind != "table":
@@ -282,7 +284,7 @@ class Worker:
                 return named
         return fault
 
-    def _do(self, task: Task, *, careful: bool = False) -> None:
+    def _do(self, task: RebuildTask, *, careful: bool = False) -> None:
         if task.kind == "streams":
             self._fold_streams(task, careful)
         elif task.kind == "rows":
@@ -295,7 +297,7 @@ class Worker:
 
     # --- stage 1 ---
 
-    def _fold_streams(self, task: Task, careful: bool) -> None:
+    def _fold_streams(self, task: RebuildTask, careful: bool) -> None:
         connection, generation, upto = self._connection, self._rebuild.stage1, self._rebuild.upto
         past = self._rebuild.purpose == "as_of"  # which is shown without what was left out since
         gone = dead_letters.skipped_events(connection, mark(connection)) if past else {}

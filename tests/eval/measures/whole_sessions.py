@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from evaluation import Passage
 from figures import Figure, Missing, share
 from search_peers import BM25
 from sessions import Data
 
-from memctl.api.evaluation import Passage
 from memctl.api.reading import models
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.pages import several

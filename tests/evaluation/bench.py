@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from memctl.api.evaluation import Asked, Dataset, Passage
+from evaluation import Asked, Dataset, Passage
+from evaluation.metrics import Judged
 from memctl.api.reading.consolidation_status import ConsolidationStatus
 from memctl.api.reading.places import Places
 from memctl.api.search.candidates import ALL_ON, Switches, Wanted
@@ -26,7 +27,6 @@ from memctl.api.search.engine import Engine, Question
 from memctl.domain.events.event import Micros
 from memctl.domain.events.facts import Turn
 from memctl.domain.knowledge.memory import lead_of, memory_id
-from memctl.domain.retrieval.metrics import Judged
 from memctl.domain.retrieval.ranking import Candidate
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.text import sparse
@@ -273,7 +273,7 @@ def _server() -> Iterator[tuple[str, str]]:
         # It ends when we do, however that is.
         command = [*module, "memctl.infra.embedded.launch", "--", *module, "memctl.infra.vectors.server"]
         with Path(folder, "log").open("w+b") as log:
-            process = subprocess.Popen(  # noqa: S603
+            process = subprocess.Popen(
                 [*command, "--dir", str(announced.parent), "--token-file", str(token_file), "--port", "0"],
                 stdout=log,
                 stderr=log,

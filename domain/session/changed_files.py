@@ -1,42 +1,49 @@
-"""What a session wrote down in prose: the sections of its documents, the newest text of each."""
+"""What a session changed: each file once, and of documents the sections, the newest text of each."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memctl.domain.code.entities import file_of
 from memctl.domain.events.fact_builder import FactBuilder
-from memctl.domain.events.facts import SectionWritten
+from memctl.domain.events.facts import FileTouched, SectionWritten
 from memctl.domain.language.documents import files_named, is_document, sections_of
 from memctl.domain.session.tool_uses import Use
 from memctl.domain.session.tools import Change, patch_parts, patch_text
 from memctl.domain.support.bounded import clipped
+from memctl.domain.support.location import file_of
 
-MOST = 80
-"""Sections of one session: a generated site has thousands."""
+MOST_FILES, MOST_SECTIONS = 60, 80
+"""Of one session: a generated site has thousands."""
 
 _NEW = ("content", "file_text", "new_string", "new_str", "newString", "insert_text")
 """Fields of an edit that hold the new text."""
 
 
-class Documents:
+class ChangedFiles:
     """The state of one stream."""
 
     def __init__(self, assertions: FactBuilder) -> None:
         self._assert = assertions
+        self._files: set[str] = set()
         self._seen: dict[str, str] = {}
         """Each section's text, by what it is about."""
 
     def changed(self, use: Use, changes: Sequence[Change], given: Mapping[str, Any]) -> None:
         """Files were changed; of the documents among them, what was put in."""
         for change in changes:
+            path = file_of(change.path, self._assert.location)
+            if path not in self._files and len(self._files) < MOST_FILES:
+                self._files.add(path)
+                self._assert.make(FileTouched, use.came, path, use.quote(change.path), path=path)
             if not is_document(change.path):
                 continue
-            path = clipped(file_of(change.path, self._assert.location), 300)
+            path = clipped(path, 300)
             for section in sections_of(_put_in(change.path, given)):
                 about = f"{path}\n{section.heading}"
-                if self._seen.get(about) == section.text or (about not in self._seen and len(self._seen) >= MOST):
+                if self._seen.get(about) == section.text or (
+                    about not in self._seen and len(self._seen) >= MOST_SECTIONS
+                ):
                     continue
                 self._seen[about] = section.text
                 first = section.text.split("\n", 1)[0]

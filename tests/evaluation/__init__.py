@@ -13,7 +13,7 @@ class UnknownDataset(MemctlError):
     """{path} is no file of questions that memctl knows."""
 
     exit_code = 2
-    hint = "LoCoMo and LongMemEval files can be read; see `memctl eval --help`."
+    hint = "LoCoMo and LongMemEval files can be read."
     path: str
 
 

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from memctl.api.evaluation import Asked, Dataset
-from memctl.api.evaluation.bench import Notify, indexed
+from evaluation import Asked, Dataset
+from evaluation.bench import Notify, indexed
+from evaluation.metrics import Judged, abstention_curve, figures
 from memctl.api.search.candidates import Switches
-from memctl.domain.retrieval.metrics import Judged, abstention_curve, figures
 from memctl.infra.embedders import Embedders
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from memctl.api.evaluation import Asked, Dataset, Passage, UnknownDataset
+from evaluation import Asked, Dataset, Passage, UnknownDataset
 from memctl.domain.support import patterns
 
 _MINUTE_US = 60_000_000
