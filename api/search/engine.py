@@ -379,7 +379,8 @@ def _is_talk(rows: Sequence[Memory]) -> bool:
 def _of_many(ranked: Iterable[tuple[str, Class]], rows: Mapping[str, Memory]) -> list[tuple[str, Class]]:
     """Memories in their order, what one session says beyond its best parts behind what others say."""
     parts: Counter[str] = Counter()
-    first, behind = [], []
+    first: list[tuple[str, Class]] = []
+    behind: list[tuple[str, Class]] = []
     for each in ranked:
         session = _session_of(rows[each[0]])
         parts[session] += 1
