@@ -7,6 +7,7 @@ with the number of memories; of their texts only those are held that may be alik
 
 from __future__ import annotations
 
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
@@ -68,8 +69,8 @@ DAY_US = 86_400_000_000
 EVERY_TASKS, EVERY_US = 20, 6 * 3_600_000_000
 """A round is due after so many tasks, or so many microseconds."""
 
-WATCHED = 1_000
-"""Memories, and pairs of them, after each of which the guard sees that a round goes on."""
+PART, REST, LONGEST_REST_S = 250, 4.0, 2.0
+"""A round of a worker rests after so many memories, or pairs of them, so many times as long as they took."""
 
 BATCH = 2_000
 """Memories whose texts are held at once, where those that may be alike are no more."""
@@ -156,7 +157,7 @@ class Consolidator:
             yield Work(processing.ROUND, digest_of((tasks, context.now() // EVERY_US)))
 
     def run(self, context: ProcessorContext, work: Work, attempt: int) -> Outcome:
-        found = plan(context)
+        found = plan(context, pace=giving_way)
         changes = found.changes if self._force else found.passed
         state = {"tasks": _tasks(context), "at": context.now(), **held_state([] if self._force else found.held)}
         return Outcome(events(self, context, changes), state)
@@ -201,14 +202,22 @@ class _Signed(msgspec.Struct, gc=False):
     weight: tuple[float, ...]
 
 
-def plan(context: ProcessorContext) -> ConsolidationPlan:
+Pace = Callable[[Iterable[Any]], Iterable[Any]]
+"""Gives on what it is given, as fast as it may be worked through."""
+
+
+def _at_once(each: Iterable[T]) -> Iterable[T]:
+    return each
+
+
+def plan(context: ProcessorContext, pace: Pace = _at_once) -> ConsolidationPlan:
     """What a round would record now."""
     known = _Known(context)
     signed: list[_Signed] = []
     rows: list[numpy.ndarray] = []
     prunes: list[ConsolidationStep] = []
     counts: Counter[str] = Counter()
-    for memory in _watched(memories(context)):
+    for memory in pace(memories(context)):
         counts[known.place(memory.location)] += 1
         if known.hidden(memory):
             continue
@@ -219,20 +228,23 @@ def plan(context: ProcessorContext) -> ConsolidationPlan:
             signed.append(_Signed(memory.id, group, known.weight(memory)))
             rows.append(bands(group, words))
     changes: list[ConsolidationStep] = []
-    for members, pairs in _batches(rows):
-        changes += _judged(context, known, [signed[n] for n in members], pairs)
+    for members, pairs in _batches(rows, pace):
+        changes += _judged(context, known, [signed[n] for n in members], pairs, pace)
     injected = _injected_in_sessions(context, [change.about[0] for change in prunes])
     return ConsolidationPlan(
         memories=counts, changes=(*changes, *(each for each in prunes if each.about[0] not in injected))
     )
 
 
-def _watched(each: Iterable[T]) -> Iterator[T]:
-    """The same, and the guard sees that the round goes on: what takes long in all is not stuck."""
-    slot = progress.slot()
+def giving_way(each: Iterable[T]) -> Iterator[T]:
+    """The same, while the folds of this process go on beside it: after each part of the work it rests `REST` times as
+    long as that took, for one interpreter runs both. The guard sees that the round goes on."""
+    slot, worked = progress.slot(), time.thread_time()
     for number, one in enumerate(each):
-        if number % WATCHED == 0:
+        if number % PART == 0:
             slot.goes_on()
+            time.sleep(min(REST * (time.thread_time() - worked), LONGEST_REST_S))
+            worked = time.thread_time()
         yield one
 
 
@@ -253,7 +265,7 @@ def _injected_in_sessions(context: ProcessorContext, memories: list[str]) -> fro
 
 
 def _judged(
-    context: ProcessorContext, known: _Known, members: list[_Signed], pairs: list[tuple[int, int]]
+    context: ProcessorContext, known: _Known, members: list[_Signed], pairs: list[tuple[int, int]], pace: Pace
 ) -> list[ConsolidationStep]:
     keys = [(context.space_id, each.id) for each in members]
     rows: dict[str, Memory] = {
@@ -270,7 +282,7 @@ def _judged(
         for n in order
     ]  # fmt: skip
     met = sorted((order[one], order[other]) for one, other in pairs if one in order and other in order)
-    changes = (_change(each, rows, known) for each in judge(sides, _watched(met), known.apart))
+    changes = (_change(each, rows, known) for each in judge(sides, pace(met), known.apart))
     return [change for change in changes if change is not None]
 
 
@@ -397,7 +409,7 @@ class _Known:
         return row.changes if row is not None else ()
 
 
-def _batches(rows: list[numpy.ndarray]) -> Iterator[tuple[list[int], list[tuple[int, int]]]]:
+def _batches(rows: list[numpy.ndarray], pace: Pace) -> Iterator[tuple[list[int], list[tuple[int, int]]]]:
     """Memories that may be alike, in batches that share no pair: their numbers, and pairs of places in that list."""
     import numpy
 
@@ -413,7 +425,7 @@ def _batches(rows: list[numpy.ndarray]) -> Iterator[tuple[list[int], list[tuple[
 
     signatures = numpy.stack(rows)
     rows.clear()
-    pairs = list(likely_pairs(signatures))
+    pairs = list(pace(likely_pairs(signatures)))
     for one, other in pairs:
         parent[root(other)] = root(one)
     together: dict[int, list[tuple[int, int]]] = defaultdict(list)
