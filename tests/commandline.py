@@ -28,6 +28,16 @@ def terminal(typed: bytes = b"") -> Iterator[int]:
         os.close(theirs)
 
 
+def at_a_terminal(*words: str) -> str:
+    """What a command prints that a person gives, in the environment of the test."""
+    environment = {name: value for name, value in os.environ.items() if name not in AGENTS_VARIABLES}
+    with terminal() as keyboard:
+        command = [sys.executable, "-m", "memctl.cli", *words]
+        done = subprocess.run(command, env=environment, stdin=keyboard, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 class Memctl:
     """The command line on one data directory, with `home` as the user's home, at a terminal."""
 

@@ -25,6 +25,7 @@ import pytest
 from apis import RUN, TOKEN, Api, free_port, problem_of, serving
 from asked import ATLAS, LEDGER, Remembered, remembered
 from click.testing import CliRunner
+from commandline import at_a_terminal
 from draining import catch_up
 from events import observed
 from waiting import until
@@ -553,8 +554,10 @@ def test_what_was_recorded_is_taken_back_by_its_event(api: Api, verb: Any) -> No
     with api.client() as client:
         memory = client.page("memories", dict, project="ledger", limit=1).json["items"][0]["id"]
         pinned = client.command("pin", "pin-undone", memory=memory).json["event_id"]
-    code, out, _ = verb("undo", pinned, "--json")
-    assert (code, json.loads(out)["recorded"]) == (0, {"memory": memory, "pinned": False})
+    with pytest.raises(BadlyAsked, match="a person says"):
+        verb("undo", pinned)  # at no terminal, so by an agent
+    out = at_a_terminal("undo", pinned, "--json")
+    assert json.loads(out)["recorded"] == {"memory": memory, "pinned": False}
     with pytest.raises(NotUndone):
         verb("undo", json.loads(verb("note", "maps are drawn at night", "--json")[1])["event_id"])
 

@@ -581,9 +581,10 @@ def test_a_project_is_named_by_its_name_or_a_path_in_it(read: Read, project: str
     assert ATLAS not in places.locations
 
 
-def test_without_a_project_it_is_that_of_the_callers_directory_else_all(read: Read) -> None:
+def test_without_a_project_it_is_that_of_the_callers_directory_and_of_an_unknown_one_none(read: Read) -> None:
     assert read(lambda reader: places_of(reader, None, ATLAS + "/tiles")).project == "atlas"
-    assert read(lambda reader: places_of(reader, None, "/somewhere/else")) == EVERYWHERE
+    assert read(lambda reader: places_of(reader, None, "/somewhere/else")) == Places(None, "unknown", ())
+    assert read(lambda reader: places_of(reader, None, "/somewhere/else", anywhere=True)) == EVERYWHERE
     assert read(lambda reader: places_of(reader, "*", ATLAS)).locations is None
 
 

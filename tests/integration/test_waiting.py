@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
@@ -13,12 +10,11 @@ from urllib.parse import urlencode
 import pytest
 from apis import TOKEN, Api, serving
 from asked import Remembered
-from commandline import terminal
+from commandline import at_a_terminal
 from data_dirs import used
 from draining import catch_up
 
 from memctl.infra.database import Connection
-from memctl.infra.hooks.speaker import AGENTS_VARIABLES
 from memctl.workers.folding.drain import Drainer
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -56,15 +52,6 @@ def press(api: Api, **form: str) -> bytes:
     status, _, page = api.ask("/waiting", method="POST", body=urlencode(form).encode(), headers=headers)
     assert status == 200, page
     return page
-
-
-def at_a_terminal(*words: str) -> str:
-    environment = {name: value for name, value in os.environ.items() if name not in AGENTS_VARIABLES}
-    with terminal() as keyboard:
-        command = [sys.executable, "-m", "memctl.cli", *words]
-        done = subprocess.run(command, env=environment, stdin=keyboard, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_the_terminal_lists_approves_and_rejects(api: Api, database_url: str) -> None:
