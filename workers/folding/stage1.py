@@ -326,16 +326,16 @@ class Stage1:
             self._kept -= _size(state)
 
     def _shrink(self) -> None:
-        """Let go of the states that were not used for longest. The largest stays: to fold it again costs the most, and
-        it alone may be more than all that is kept, so that a short stream's event would have it read again each time.
-        """
+        """Let go of the states that were not used for longest. The largest stays beside what is kept: to fold it again
+        costs the most, and it alone may be more than all of that, so that others' events would have it read again."""
         if self._kept <= KEPT_EVENTS:
             return
         largest = max(self._states, key=lambda key: self._states[key].events)
-        first = [key for key in self._states if key != largest or self._states[key].events > LARGEST]
-        for key in first[: len(self._states) - 1]:
-            if self._kept > KEPT_EVENTS:
-                self._drop(key)
+        beside = _size(self._states[largest]) if self._states[largest].events <= LARGEST else 0
+        for key in [key for key in self._states if not beside or key != largest][: len(self._states) - 1]:
+            if self._kept - beside <= KEPT_EVENTS:
+                return
+            self._drop(key)
 
     def _forget(self, lease: Lease) -> None:
         from memctl.domain.events.event import stream_hash
