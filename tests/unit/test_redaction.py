@@ -669,10 +669,14 @@ def _spelt(address: str) -> Iterator[str]:
         yield f"route {form}/64"
 
 
+@pytest.fixture(scope="module")
+def anonymizing() -> Redactor:
+    return redactor_of([], anonymize=True)
+
+
 @pytest.mark.parametrize("address", ROOTS)
-def test_an_ipv6_address_is_cut_in_every_form_in_which_it_is_written(address: str) -> None:
-    redactor = redactor_of([], anonymize=True)
-    left = [text for text in _spelt(address) if redactor.redact(text)[0] == text]
+def test_an_ipv6_address_is_cut_in_every_form_in_which_it_is_written(anonymizing: Redactor, address: str) -> None:
+    left = [text for text in _spelt(address) if anonymizing.redact(text)[0] == text]
     assert left == []
 
 
@@ -684,5 +688,5 @@ def test_an_ipv6_address_is_cut_in_every_form_in_which_it_is_written(address: st
         "sha1 da:39:a3:ee:5e:6b:4b:0d:32:55:bf:ef:95:60:18:90", "10:11:12:13", "ratio 16::9",
     ],
 )  # fmt: skip
-def test_what_only_looks_like_an_ipv6_address_or_is_nobodys_stays(text: str) -> None:
-    assert redactor_of([], anonymize=True).redact(f"see {text} there")[0] == f"see {text} there"
+def test_what_only_looks_like_an_ipv6_address_or_is_nobodys_stays(anonymizing: Redactor, text: str) -> None:
+    assert anonymizing.redact(f"see {text} there")[0] == f"see {text} there"
