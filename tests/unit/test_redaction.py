@@ -208,12 +208,14 @@ def test_no_string_of_any_kind_of_event_keeps_a_secret(kind: str) -> None:
 
 
 def test_a_name_that_holds_a_secret_gives_way_to_a_digest_and_stays_one_name() -> None:
+    redactor = redactor_of([r"\d{4}"], anonymize=True)
+
     def named(session: str, **more: str) -> NewEvent:
         given = msgspec.structs.replace(
             event(PromptSubmitted(text="a plain text")), stream=f"session/codex/{session}", session_id=session,
             dedupe_key=f"transcript:codex:{session}:1:0", **more,
         )  # fmt: skip
-        return prepare_all([given], redactor_of([r"\d{4}"], anonymize=True)).events[0]
+        return prepare_all([given], redactor).events[0]
 
     first, again, other = named(KEY, actor=KEY), named(KEY), named(KEY[:-1] + "A")
     assert KEY.encode() not in msgspec.json.encode(first)
