@@ -11,7 +11,7 @@ import msgspec
 
 from memctl.domain.events.observations import event_id_of
 from memctl.infra.database import Connection
-from memctl.infra.hooks.capture_policy import PassedOverSession, Spans
+from memctl.infra.hooks.capture_policy import PassedOverTranscripts, Spans
 from memctl.infra.log import checkpoints, erase
 from memctl.infra.transcripts.files import discover
 from memctl.infra.transcripts.history import History
@@ -77,7 +77,7 @@ def account(
     space_id: int,
     named: Iterable[Path] = (),
     *,
-    passed_over: PassedOverSession | None = None,
+    passed_over: PassedOverTranscripts | None = None,
     keep: int = 20,
     progress: Progress = lambda path, size: None,
 ) -> Ledger:

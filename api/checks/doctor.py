@@ -339,8 +339,8 @@ def _language_model(settings: Settings) -> Iterator[Check]:
     if find_spec("pydantic_ai") is None:
         wrong.append("what speaks to it is not installed: the extra `llm`")
     agent = AGENTS.get(llm.provider)
-    if agent is not None and shutil.which(program := agent.command(llm, "", Path())[0]) is None:
-        wrong.append(f"`{program}` is not on this shell's path")
+    if agent is not None and shutil.which(agent.program) is None:
+        wrong.append(f"`{agent.program}` is not on this shell's path")
     assert settings.database_url is not None
     with connect(settings.database_url, name="memctl doctor", statement_timeout_ms=10_000) as connection:
         used = budget.spent(connection).daily_tokens

@@ -24,7 +24,7 @@ from memctl.api.reading.reader import reader_of
 from memctl.domain.events.event import Position, event_types
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection, DatabaseUnavailable, ReadModelsReplaced, connect, outage, outages
-from memctl.infra.hooks.capture_policy import PassedOverSession
+from memctl.infra.hooks.capture_policy import PassedOverTranscripts
 from memctl.infra.log import audit, erase
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.spaces import space_names
@@ -316,7 +316,7 @@ class Verification:
             done += size
             self.progress("reading transcripts", done, 0)
 
-        passed_over = PassedOverSession(self.settings.data_dir)
+        passed_over = PassedOverTranscripts(self.settings.data_dir)
         ledger = accounting.account(connection, space, self.paths, passed_over=passed_over, progress=progress)
         if not ledger.files and not ledger.gone:
             yield skipped("transcripts", "lines", "no transcript has been read yet")

@@ -231,7 +231,7 @@ class CapturePolicy:
         return said
 
 
-class PassedOverSession:
+class PassedOverTranscripts:
     """What was read of transcripts while saving was off."""
 
     def __init__(self, data_dir: Path) -> None:

@@ -49,10 +49,11 @@ class Failed(Exception):
 
 
 class Agent(NamedTuple):
-    """How one client is asked: its command (of the settings, the schema as text, and the folder it runs in), what it
-    prints, and the tokens that it adds to a request at most."""
+    """How one client is asked: its program with arguments (of the settings, the schema as text, and the folder it runs
+    in), what it prints, and the tokens that it adds to a request at most."""
 
-    command: Callable[[Llm, str, Path], list[str]]
+    program: str
+    arguments: Callable[[Llm, str, Path], list[str]]
     read: Callable[[bytes], Said]
     overhead: int
     form_in_words: bool = False
@@ -61,7 +62,7 @@ class Agent(NamedTuple):
 
 def _claude_code(settings: Llm, schema: str, folder: Path) -> list[str]:
     return [
-        "claude", "-p", "--output-format", "json", "--json-schema", schema,
+        "-p", "--output-format", "json", "--json-schema", schema,
         "--system-prompt-file", str(folder / _SYSTEM), "--model", settings.model, "--effort", "low", "--tools", "",
         "--setting-sources", "", "--settings", '{"disableAllHooks":true}', "--strict-mcp-config",
         "--disable-slash-commands", "--no-session-persistence",
@@ -87,7 +88,7 @@ def _codex(settings: Llm, schema: str, folder: Path) -> list[str]:
     off = [part for name in _CODEX_OFF for part in ("-c", f"features.{name}=false")]
     where = ["-c", f"openai_base_url={json.dumps(str(settings.base_url))}"] if settings.base_url else []
     return [
-        "codex", "exec", "--ephemeral", "--ignore-user-config", "--ignore-rules", "--skip-git-repo-check", "--json",
+        "exec", "--ephemeral", "--ignore-user-config", "--ignore-rules", "--skip-git-repo-check", "--json",
         "-s", "read-only", "-m", settings.model, "--output-schema", str(folder / _SCHEMA), *off, *where,
         "-c", f"model_instructions_file={json.dumps(str(folder / _SYSTEM))}", "-c", 'web_search="disabled"',
         "-c", "project_doc_max_bytes=0", "-",
@@ -113,7 +114,7 @@ _GEMINI_SETTINGS = {
 
 
 def _gemini(settings: Llm, schema: str, folder: Path) -> list[str]:
-    return ["gemini", "-o", "json", "-e", "none", "--allowed-mcp-server-names", "none",
+    return ["-o", "json", "-e", "none", "--allowed-mcp-server-names", "none",
             "-m", settings.model, "-p", ""]  # fmt: skip
 
 
@@ -137,9 +138,9 @@ def _forget_session(id: str) -> None:
 
 
 AGENTS = {
-    "claude-code": Agent(_claude_code, _said_by_claude_code, 4_000),
-    "codex": Agent(_codex, _said_by_codex, 24_000),
-    "gemini-cli": Agent(_gemini, _said_by_gemini, 12_000, form_in_words=True),
+    "claude-code": Agent("claude", _claude_code, _said_by_claude_code, 4_000),
+    "codex": Agent("codex", _codex, _said_by_codex, 24_000),
+    "gemini-cli": Agent("gemini", _gemini, _said_by_gemini, 12_000, form_in_words=True),
 }
 
 
@@ -194,7 +195,7 @@ async def _printed(agent: Agent, settings: Llm, instructions: str, schema: str, 
         (folder / ".gemini").mkdir()
         (folder / ".gemini" / "settings.json").write_text(json.dumps(_GEMINI_SETTINGS))
         client = await asyncio.create_subprocess_exec(
-            *agent.command(settings, schema, folder), cwd=folder, env=_environment(settings, folder),
+            agent.program, *agent.arguments(settings, schema, folder), cwd=folder, env=_environment(settings, folder),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
             start_new_session=True,
         )  # fmt: skip

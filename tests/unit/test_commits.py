@@ -6,7 +6,7 @@ import functools
 import itertools
 
 import pytest
-from telling import event
+from session_events import event
 
 from memctl.domain.events.observations import CommitRecorded
 from memctl.domain.language.commits import LONGEST, Message, message_of

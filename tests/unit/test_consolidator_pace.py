@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from memctl.workers.processors.consolidator import LONGEST_REST_S, PART, REST, giving_way
+from memctl.workers.processors import consolidator
+from memctl.workers.processors.consolidator import LONGEST_REST_S, PART, REST, GivesWay
 
 
 def work(parts: int, seconds: float) -> Iterator[int]:
@@ -25,5 +26,15 @@ def test_it_rests_several_times_as_long_as_it_works_and_not_for_ever(
 ) -> None:
     rests: list[float] = []
     monkeypatch.setattr(time, "sleep", rests.append)
-    assert list(giving_way(work(parts, seconds))) == list(range(parts * PART + 1))
+    assert list(GivesWay()(work(parts, seconds))) == list(range(parts * PART + 1))
     assert sum(rests) == pytest.approx(parts * rest, rel=0.25)
+
+
+def test_all_parts_of_a_round_rest_only_so_long_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    rests: list[float] = []
+    monkeypatch.setattr(time, "sleep", rests.append)
+    monkeypatch.setattr(consolidator, "MOST_REST_S", 0.3)
+    pace = GivesWay()
+    for _ in range(3):
+        list(pace(work(1, 0.05)))
+    assert sum(rests) == pytest.approx(0.3)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from telling import SECOND, START, STREAM, TRACEBACK, Session, event, facts_of, hooks_of, only
+from session_events import SECOND, START, STREAM, TRACEBACK, Session, event, facts_of, hooks_of, only
 
 from memctl.api.reading.evidence import field_text
 from memctl.domain.events.event_order import EventOrder

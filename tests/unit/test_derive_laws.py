@@ -13,7 +13,7 @@ import published
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from telling import STREAM, event, facts_of, histories, hooks_of
+from session_events import STREAM, event, facts_of, histories, hooks_of
 
 from memctl.api.reading.evidence import field_text
 from memctl.domain.events.event import Event

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from telling import Session, facts_of, only
+from session_events import Session, facts_of, only
 
 from memctl.domain.events.facts import SectionWritten
 from memctl.domain.language.documents import (

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from telling import Session, facts_of
+from session_events import Session, facts_of
 
 from memctl.domain.events.event import Event, Micros
 from memctl.domain.events.facts import Edit, ErrorResolved, Fact, Identified, KnowledgeNeeded

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from telling import Session, facts_of
+from session_events import Session, facts_of
 
 from memctl.domain.events.facts import CommandTried
 from memctl.domain.failures.known_commands import (

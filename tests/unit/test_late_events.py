@@ -12,7 +12,7 @@ import pytest
 from histories import example
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from telling import SECOND, START, Session, event, histories, hooks_of
+from session_events import SECOND, START, Session, event, histories, hooks_of
 
 from memctl.domain.events.event import Event, Micros, NewEvent, Payload, Position
 from memctl.domain.events.facts import Fact, PlaceSeen

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from telling import Session, facts_of, only
+from session_events import Session, facts_of, only
 
 from memctl.api.assist.failures import Met, lines_of, met, said
 from memctl.domain.events.event import Micros

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 import pytest
-from telling import Session, facts_of, only
+from session_events import Session, facts_of, only
 
 from memctl.domain.events.event import Micros
 from memctl.domain.events.facts import Edit, ErrorOccurred, ErrorResolved

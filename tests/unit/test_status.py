@@ -67,19 +67,19 @@ def with_health(**changes: Any) -> Installation:
 
 
 def test_where_nothing_is_wrong_the_first_word_says_so_and_a_screen_holds_it() -> None:
-    told = shown(Installation(RUNNING, WELL, free=69_000_000_000))
-    assert told.startswith("all is well\n")
-    assert "up to 18,502; all read" in told
-    assert "secret" not in told
-    lines = told.splitlines()
+    printed = shown(Installation(RUNNING, WELL, free=69_000_000_000))
+    assert printed.startswith("all is well\n")
+    assert "up to 18,502; all read" in printed
+    assert "secret" not in printed
+    lines = printed.splitlines()
     assert len(lines) <= 24
     assert max(map(width_of, lines)) <= 80
 
 
 def test_what_nobody_knows_has_no_line() -> None:
-    told = shown(Installation(InstanceStatus(PLACES, False, [], {})))
-    assert [row for row in told.splitlines() if row and len(row.split()) < 2] == []
-    assert "disk" not in told
+    printed = shown(Installation(InstanceStatus(PLACES, False, [], {})))
+    assert [row for row in printed.splitlines() if row and len(row.split()) < 2] == []
+    assert "disk" not in printed
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_what_mends_itself_needs_nobody() -> None:
         spooled=2,
         errors=[(NOW, "worker", "the vector store does not answer")],
     )
-    told = shown(busy)
+    printed = shown(busy)
     assert troubles_of(busy) == []
     for words in (
         "102 not readable yet",
@@ -142,13 +142,13 @@ def test_what_mends_itself_needs_nobody() -> None:
         "openai/another: 500 of 2,000 embedded",
         "2 deliveries wait",
     ):
-        assert words in told
-    assert "worker: the vector store does not answer" in told
+        assert words in printed
+    assert "worker: the vector store does not answer" in printed
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_prints_a_script_for_the_shell(shell: str) -> None:
-    told = CliRunner().invoke(memctl, ["completion", shell])
-    assert told.exit_code == 0
-    assert f"{shell}_complete" in told.output
-    assert "_MEMCTL_COMPLETE" in told.output
+    printed = CliRunner().invoke(memctl, ["completion", shell])
+    assert printed.exit_code == 0
+    assert f"{shell}_complete" in printed.output
+    assert "_MEMCTL_COMPLETE" in printed.output

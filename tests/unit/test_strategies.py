@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from telling import Session, facts_of, only
+from session_events import Session, facts_of, only
 from unit.test_learning import EPISODE, WORK, of, read
 
 from memctl.domain.events.event import NewEvent

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from telling import Session, facts_of, only
+from session_events import Session, facts_of, only
 
 from memctl.domain.events.event import Event, Micros, Position
 from memctl.domain.events.event_order import OrderedEvent

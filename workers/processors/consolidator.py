@@ -69,8 +69,9 @@ DAY_US = 86_400_000_000
 EVERY_TASKS, EVERY_US = 20, 6 * 3_600_000_000
 """A round is due after so many tasks, or so many microseconds."""
 
-PART, REST, LONGEST_REST_S = 250, 4.0, 2.0
-"""A round of a worker rests after so many memories, or pairs of them, so many times as long as they took."""
+PART, REST, LONGEST_REST_S, MOST_REST_S = 250, 4.0, 2.0, 180.0
+"""A round of a worker rests after so many memories, or pairs of them, so many times as long as they took; so long at a
+time, and so long in all: another worker takes the round from who holds it for ten minutes (`processor_work.LEASE`)."""
 
 BATCH = 2_000
 """Memories whose texts are held at once, where those that may be alike are no more."""
@@ -157,7 +158,7 @@ class Consolidator:
             yield Work(processing.ROUND, digest_of((tasks, context.now() // EVERY_US)))
 
     def run(self, context: ProcessorContext, work: Work, attempt: int) -> Outcome:
-        found = plan(context, pace=giving_way)
+        found = plan(context, pace=GivesWay())
         changes = found.changes if self._force else found.passed
         state = {"tasks": _tasks(context), "at": context.now(), **held_state([] if self._force else found.held)}
         return Outcome(events(self, context, changes), state)
@@ -236,16 +237,23 @@ def plan(context: ProcessorContext, pace: Pace = _at_once) -> ConsolidationPlan:
     )
 
 
-def giving_way(each: Iterable[T]) -> Iterator[T]:
-    """The same, while the folds of this process go on beside it: after each part of the work it rests `REST` times as
-    long as that took, for one interpreter runs both. The guard sees that the round goes on."""
-    slot, worked = progress.slot(), time.thread_time()
-    for number, one in enumerate(each):
-        if number % PART == 0:
-            slot.goes_on()
-            time.sleep(min(REST * (time.thread_time() - worked), LONGEST_REST_S))
-            worked = time.thread_time()
-        yield one
+class GivesWay:
+    """The pace of a round beside the folds of its process: after each part of the work it rests several times as long
+    as that took, for one interpreter runs both. The guard sees that the round goes on."""
+
+    def __init__(self) -> None:
+        self._left_s = MOST_REST_S
+
+    def __call__(self, each: Iterable[T]) -> Iterator[T]:
+        slot, worked = progress.slot(), time.thread_time()
+        for number, one in enumerate(each):
+            if number % PART == 0:
+                slot.goes_on()
+                rest = min(REST * (time.thread_time() - worked), LONGEST_REST_S, self._left_s)
+                self._left_s -= rest
+                time.sleep(rest)
+                worked = time.thread_time()
+            yield one
 
 
 def _injected_in_sessions(context: ProcessorContext, memories: list[str]) -> frozenset[str]:
