@@ -55,14 +55,14 @@ def phrase(seed: int) -> str:
 
 
 def plants(count: int) -> list[Plant]:
-    """As many, with every place and every way among the first 19, and each place in all ways among 114."""
+    """As many, with every place and every way among the first 18, and each place in the ways it has among 108."""
     places = IN_SESSIONS + STATED
     found = []
     for n in range(count):
         place = places[n % len(places)]
         way = WAYS[(n + n // len(places) + 2) % len(WAYS)]  # a prompt has most rows: by one of them
-        if place in STATED and way not in ("id", "thing"):
-            way = "match"  # what was stated by hand is of no session
+        if (place in STATED and way not in ("id", "thing")) or (place, way) == ("hook", "before"):
+            way = "match"  # what was stated by hand is of no session, and a hook's time is now
         found.append(Plant(n, phrase(n), place, way))
     return found
 
