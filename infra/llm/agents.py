@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 MOST_BYTES = 4 << 20
 """Of what a client prints."""
 
+_NOT_THEIRS = ("MEMCTL_", "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT")
+"""Beginnings of variables that a client does not get. Others of Claude Code's hold how the user is signed in."""
+
 _SCHEMA, _SYSTEM = "schema.json", "instructions.md"
 _FORM = "\n\nAnswer with one JSON object of this schema, and nothing else:\n"
 
@@ -218,9 +221,11 @@ async def _printed(agent: Agent, settings: Llm, instructions: str, schema: str, 
 
 
 def _environment(settings: Llm, folder: Path) -> dict[str, str]:
-    """The user's, so that the client is signed in, without what says that one client runs within another."""
+    """The user's, so that the client is signed in, without memctl's own settings and what says that one client runs
+    within another. Hooks that run all the same keep nothing."""
     ours = {
-        "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(settings.most_output_tokens), "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
+        "MEMCTL_OFF": "1", "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
+        "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(settings.most_output_tokens),
         "GEMINI_SYSTEM_MD": str(folder / _SYSTEM), "GEMINI_CLI_TRUST_WORKSPACE": "true",
     }  # fmt: skip
     if settings.base_url is not None:
@@ -229,5 +234,5 @@ def _environment(settings: Llm, folder: Path) -> dict[str, str]:
     if settings.api_key is not None:
         key = settings.api_key.get_secret_value()
         ours |= {"ANTHROPIC_API_KEY": key, "CODEX_API_KEY": key, "GEMINI_API_KEY": key}
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CLAUDECODE", "CLAUDE_CODE_"))}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_THEIRS)}
     return {**kept, **ours}

@@ -106,6 +106,19 @@ def test_a_client_that_fails_is_an_answer_that_did_not_come_and_nothing_of_it_go
         until(lambda: not child.exists() or child.read_text().rpartition(")")[2].split()[0] == "Z", "its end")
 
 
+def test_a_client_gets_no_setting_of_memctls_and_its_hooks_keep_nothing(
+    log: Connection, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_API_TOKEN", "not for others")
+    monkeypatch.setenv("CLAUDE_CODE_OAUTH_TOKEN", "how the user is signed in")
+    played(tmp_path, f"env > {tmp_path}/seen; cat > /dev/null", monkeypatch)
+    with pytest.raises(Unanswered):
+        ask(asking(log, server, "claude-code", base_url=None))
+    seen = (tmp_path / "seen").read_text().splitlines()
+    assert [each for each in seen if each.startswith("MEMCTL_")] == ["MEMCTL_OFF=1"]
+    assert "CLAUDE_CODE_OAUTH_TOKEN=how the user is signed in" in seen
+
+
 def test_a_client_that_is_not_installed_is_nobody_for_us(
     log: Connection, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

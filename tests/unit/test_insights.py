@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from session_events import event, facts_of, only
 
+from memctl.domain.events.facts import InsightFound
+from memctl.domain.events.observations import PromptSubmitted
 from memctl.domain.language.claims import Claim, claims_in
 from memctl.domain.language.prompts import said_in
+from memctl.projections.insights import insights
 
 
 def only_claim(text: str) -> Claim:
@@ -176,3 +181,12 @@ def test_words_in_quotes_belong_to_their_sentence() -> None:
 def test_what_a_client_lays_in_front_makes_no_code_of_what_was_said() -> None:
     said = said_in("<ide_opened_file>cart.py</ide_opened_file>Always use pnpm for installs")
     assert [claim.text for claim in claims_in(said.text)] == ["Always use pnpm for installs"]
+
+
+@pytest.mark.parametrize(("location", "stands"), [("/work/shop", True), ("", False)])
+def test_what_is_said_nobody_knows_where_is_no_claim(location: str, stands: bool) -> None:
+    said = event(PromptSubmitted(line="1", text="in this project we always use pnpm, never npm"), "1", 1, actor="user")
+    found = only(facts_of([msgspec.structs.replace(said, location=location)]), InsightFound)
+    assert found
+    assert all((insights.fold(None, each) is not None) is stands for each in found if not each.everywhere)
+    assert any(not each.everywhere for each in found)
