@@ -20,7 +20,7 @@ WORK_S = 0.5
 
 LATELY_S = 10.0
 
-LEAST_UNFOLDED, MOST_UNFOLDED = 500, 3_000
+LEAST_UNFOLDED, MOST_UNFOLDED = 200, 3_000
 """Events that may wait at any rate, and at most."""
 
 FEW = 100

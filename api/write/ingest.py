@@ -29,7 +29,7 @@ from memctl.infra.transcripts.sniff import sniff_head
 
 log = logging.getLogger("memctl.ingest")
 
-BATCH = 1000
+BATCH = 250
 """Events committed at once: what others append meanwhile is folded behind them."""
 
 BATCH_BYTES = 8 * 1024 * 1024

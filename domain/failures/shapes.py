@@ -58,7 +58,7 @@ def base_of(path: str) -> str:
     return path.replace("\\", "/").rpartition("/")[2]
 
 
-_PREFIX = r"^(?:\[[\w:.@/-]{2,40}\] |[\w@/.-]{2,40} ?\| |[\w@/.-]{2,40}:[\w-]{2,20}: )?"
+_PREFIX = r"^(?:\[[\w:.@/-]{2,}\] |[\w@/.-]{2,} ?\| |[\w@/.-]{2,}:[\w-]{2,}: )?"
 """What task runners put before each line: `[lint:go] `, `web | `, `web:build: `."""
 
 
