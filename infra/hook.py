@@ -164,7 +164,7 @@ def _quoted(text: str) -> str:
 
 
 def _through_door(door: str, delivery: bytes) -> bool:
-    """Whether the door has it: only then is there nothing left to do."""
+    """Whether the door (`memctl.api.write.door`) has it: only then is there nothing left to do."""
     import _socket
 
     deadline = time.monotonic() + PATIENCE_S
@@ -187,7 +187,7 @@ def _through_door(door: str, delivery: bytes) -> bool:
 def _ask(
     data_dir: str, asked: dict[str, str], identifier: str, payload: bytes
 ) -> tuple[_socket.socket, bytes, float] | None:
-    """Ask what memory has to inject at this hook, without waiting for anything.
+    """Ask the API (`memctl.api.http.hooks`) what memory has to inject at this hook, without waiting for anything.
 
     Returns the connection on which it answers, what is still to be sent on it, and until when it may take; None where
     memory is not there.

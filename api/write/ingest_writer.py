@@ -62,7 +62,7 @@ OUTAGES = (
     Away, DatabaseUnavailable, NotRunning, psycopg.OperationalError, psycopg.InterfaceError, psycopg.ProgrammingError,
     OSError, MemoryError,
 )  # fmt: skip
-"""What is raised over the surroundings of who keeps events. Everything else is raised over what is to be kept."""
+"""Errors of the environment: try again. Any other error is the event's own, and trying again does not help."""
 
 
 class Recording(Protocol):

@@ -78,9 +78,9 @@ class StreamFacts:
     def extend(self, events: Sequence[Event]) -> bool:
         """Fold further events of this stream.
 
-        False when one of them does not sort last, pairs with an earlier one (a hook delivery and its transcript block),
-        is another version of one, or judges an episode that was asserted already. Then this is of no more use, and the
-        caller derives the whole stream again.
+        Returns False if an event belongs before one already folded, or together with one (a hook delivery and its
+        transcript block, another version of it), or judges an episode that was asserted already. Then this is of no
+        more use, and the caller derives the whole stream again.
         """
         placed = None if self._undated else self._ordering.place(events)
         if placed is None or (self._titled and any(is_aside(each) for each in placed)):

@@ -162,8 +162,9 @@ _GONE = """
 
 
 def _resting_on_what_is_gone(connection: Connection, space_id: int, events: Sequence[NewEvent]) -> set[int]:
-    """Indices of the events that cite what was forgotten, or each other as such: an import of what another log learnt
-    from it. Tombstones are laid for them, so that what cites them stays away, too. In a transaction."""
+    """Indices of events that cite a forgotten event, directly or through another event of this batch: an import of what
+    another log learnt from it. Tombstones are laid for them, so that what cites them stays away, too. In a
+    transaction."""
     # From here on whoever forgets waits for this append, or has been seen by it.
     (forgets,) = connection.execute("SELECT memctl.begin_append(%s)", [space_id]).fetchone() or (False,)
     if not forgets:

@@ -31,7 +31,7 @@ Status = Literal["asked", "building", "ready", "failed", "dropped"]
 
 
 class TooManySnapshots(MemctlError):
-    """{waiting} looks at memory as it was wait to be built, and no more may."""
+    """{waiting} snapshots of past memory are already waiting; no more can be queued."""
 
     hint = "ask again once one of them was looked at; those that nobody asks after are dropped in five minutes"
     waiting: int

@@ -1,5 +1,5 @@
-"""Hook deliveries: what Claude Code (and Codex, in nearly the same shapes) hands to a hook on stdin; others' are put
-into its words first (`hook_dialects`).
+"""Parses hook payloads in Claude Code's format (Codex has nearly the same). `hook_dialects` translates those of other
+clients to it first.
 
 The delivery carries no time, so the hook stamps it. Unknown hooks and fields never fail: they are ignored by kind.
 """

@@ -72,7 +72,7 @@ def key_of(space_id: int, stored: str) -> RowKey:
 
 
 class Filling(msgspec.Struct, frozen=True):
-    """How far the collections of a model are that is to serve: `waiting` of so many points have no dense vector yet."""
+    """Progress of the embedder that is to serve next: `waiting` of `points` have no dense vector yet."""
 
     model: str
     points: int

@@ -138,7 +138,7 @@ def named(
 
 
 class Letters:
-    """Letters as a batch looks for them: what they cost it hangs on what it holds, not on how many are parked.
+    """Dead letters indexed by source, so that looking one up costs the same however many are parked.
 
     They change under the lease only, so who has held it since they were read may use them again.
     """

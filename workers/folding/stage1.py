@@ -121,7 +121,7 @@ class Stage1:
     def _commit(
         self, connection: Connection, lease: Lease, streams: dict[StreamKey, list[Event]], end: Position, *, retry: bool
     ) -> Lease:
-        """Fold what came for each stream, or with `retry` all that is there, and move the offset."""
+        """Fold each stream's new events (with `retry`: all its events), write the result, and move the offset."""
         self._step, self._end = Work("stage 1", str(lease.shard), generation=lease.generation), end
         for careful in (False, True):
             try:

