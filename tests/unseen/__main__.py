@@ -111,7 +111,7 @@ def round_of(memory: Memory, folder: Path, found: list[tuple[str, str]], luck: r
         (folder / f"{number}-{at}-{client}.jsonl").write_bytes(session(client, number * 100 + at, texts, luck))
     size = sum(path.stat().st_size for path in folder.iterdir())
     began = time.monotonic()
-    memory("ingest", str(folder), "--wait", seconds=STARTING_S + size / BYTES_A_SECOND)
+    memory("ingest", str(folder), "--wait", seconds=(STARTING_S + size / BYTES_A_SECOND) * crowded())
     took = time.monotonic() - began
     for text in luck.sample(texts, k=2):
         at = luck.randrange(len(text) + 1)
@@ -122,6 +122,11 @@ def round_of(memory: Memory, folder: Path, found: list[tuple[str, str]], luck: r
         assert min(answered) <= SEARCH_S, f"a search took {min(answered):.1f} s: {asked!r}"
     print(f"round {number}: {size / 1e6:.1f} MB in {took:.1f} s", flush=True)
     return size
+
+
+def crowded() -> float:
+    """How many times as long work takes beside what else the machine does."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def searched_s(memory: Memory, query: str) -> float:
