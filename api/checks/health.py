@@ -16,6 +16,7 @@ import msgspec
 from memctl.api.checks import dead_letters
 from memctl.api.checks.dead_letters import LettersStatus
 from memctl.api.queries import stats
+from memctl.api.reading.counts import ShardProgress
 from memctl.api.reading.reader import Reader
 from memctl.domain.support.wording import span
 from memctl.infra import queue
@@ -43,15 +44,6 @@ _PATIENCE_S = 1.0
 
 LATEST = 20
 """Rebuilds that are looked through for one that has ended."""
-
-
-class Shard(msgspec.Struct, frozen=True):
-    """Up to where a shard is folded, and how many positions it is behind."""
-
-    stage: int
-    shard: int
-    position: int
-    lag: int
 
 
 class Behind(msgspec.Struct, frozen=True):
@@ -102,7 +94,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     mark: int
     mark_age_s: float
     """Age of the oldest event that may not be read yet."""
-    shards: tuple[Shard, ...]
+    shards: tuple[ShardProgress, ...]
     to_write: int
     to_embed: int
     filling: outbox.Filling | None = None
@@ -199,7 +191,7 @@ def _troubles(found: Health) -> Iterator[Trouble]:
     for halt in found.standing.halted:
         yield Trouble(
             kind="halted", what=f"stage {halt.stage} shard {halt.shard} stands still at position {halt.position}:"
-            f" {halt.message}", since=halt.since, position=halt.position, do="`memctl dlq list` names it",
+            f" {halt.message}", since=halt.since.isoformat(), position=halt.position, do="`memctl dlq list` names it",
         )  # fmt: skip
     for writer in found.standing.writers:
         yield Trouble(
@@ -304,7 +296,7 @@ def health(reader: Reader, servers: Servers = Servers()) -> Health:  # noqa: B00
         last_position=found.last_position,
         mark=found.mark,
         mark_age_s=mark_age(reader.connection),
-        shards=tuple(Shard(**msgspec.structs.asdict(shard)) for shard in found.shards),
+        shards=tuple(found.shards),
         to_write=to_write,
         to_embed=to_embed,
         filling=outbox.filling(reader.connection, reader.live.stage2),

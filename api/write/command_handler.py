@@ -235,7 +235,7 @@ def _event(asked: Command, key: str, history: list[Event], actor: str) -> NewEve
 
 
 def _repeated(before: Payload, now: Payload, meant: Sequence[object]) -> bool:
-    """Whether both payloads say the same; ids in `meant` may differ, since a name may resolve to another thing today."""
+    """Whether both payloads say the same. Ids in `meant` may differ: a name may resolve to another thing today."""
     if type(before) is not type(now):
         return False
     fields = [(getattr(before, name), getattr(now, name)) for name in now.__struct_fields__]

@@ -12,7 +12,6 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ import msgspec
 
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import above, normalise
+from memctl.infra.data_dir import write_private
 from memctl.infra.hook import OFF_FILE
 from memctl.infra.project_file import PROJECT_FILE, read_project_file
 
@@ -136,7 +136,8 @@ def switch(data_dir: Path, on: bool, what: Iterable[What] = BOTH, *, session: st
         off = msgspec.structs.replace(off, everywhere=turned(off.everywhere))
     if "save" in named:
         off = _timed(off, on, session, project)
-    _write(data_dir / FILE, off)
+    data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    write_private(data_dir / FILE, json.dumps(msgspec.to_builtins(off), indent=2, sort_keys=True))
     return off
 
 
@@ -264,18 +265,3 @@ def _upward(location: str) -> tuple[str, ...]:
     if not location.startswith("/"):
         return (location,) if location else ()
     return (location, *above(location), "/")
-
-
-def _write(path: Path, off: Off) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".off.")
-    try:
-        with os.fdopen(handle, "w") as file:
-            json.dump(msgspec.to_builtins(off), file, indent=2, sort_keys=True)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise

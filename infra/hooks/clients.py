@@ -131,16 +131,12 @@ def _environment(data_dir: Path | None) -> dict[str, str]:
 
 
 def _claude(client: Client, data_dir: Path | None, wanted: bool) -> list[FileChange]:
-    server: Settings = {"type": "stdio", "command": mcp_command()[0], "args": mcp_command()[1:]}
-    server |= {"env": _environment(data_dir)} if data_dir else {}
     servers = _claude_servers()
     return [
         changed_json(
             client.hooks_file(), _strip_hooks, partial(_lay_groups, client, data_dir, TIMEOUT_S) if wanted else None
         ),
-        changed_json(servers, partial(_strip_server, "mcpServers"), partial(_lay_server, "mcpServers", server))
-        if wanted
-        else changed_json(servers, partial(_strip_server, "mcpServers"), None),
+        _changed_servers(servers, "mcpServers", {"type": "stdio", **_server(data_dir)} if wanted else None),
     ]
 
 
@@ -182,12 +178,9 @@ def _codex(client: Client, data_dir: Path | None, wanted: bool) -> list[FileChan
 
 
 def _gemini(client: Client, data_dir: Path | None, wanted: bool) -> list[FileChange]:
-    server: Settings = {"command": mcp_command()[0], "args": mcp_command()[1:]}
-    server |= {"env": _environment(data_dir)} if data_dir else {}
-
     def lay(settings: Settings) -> None:
         _lay_groups(client, data_dir, TIMEOUT_S * 1000, settings)
-        _lay_server("mcpServers", server, settings)
+        _lay_server("mcpServers", _server(data_dir), settings)
 
     def strip(settings: Settings) -> None:
         _strip_hooks(settings)
@@ -200,9 +193,6 @@ def _gemini(client: Client, data_dir: Path | None, wanted: bool) -> list[FileCha
 
 
 def _cursor(client: Client, data_dir: Path | None, wanted: bool) -> list[FileChange]:
-    server: Settings = {"command": mcp_command()[0], "args": mcp_command()[1:]}
-    server |= {"env": _environment(data_dir)} if data_dir else {}
-
     def lay(settings: Settings) -> None:
         settings.setdefault("version", 1)
         hooks = settings.setdefault("hooks", {})
@@ -218,11 +208,7 @@ def _cursor(client: Client, data_dir: Path | None, wanted: bool) -> list[FileCha
     servers = client.hooks_file().with_name("mcp.json")
     return [
         changed_json(client.hooks_file(), strip, lay if wanted else None),
-        changed_json(
-            servers,
-            partial(_strip_server, "mcpServers"),
-            partial(_lay_server, "mcpServers", server) if wanted else None,
-        ),
+        _changed_servers(servers, "mcpServers", _server(data_dir) if wanted else None),
     ]
 
 
@@ -239,7 +225,7 @@ def _opencode(client: Client, data_dir: Path | None, wanted: bool) -> list[FileC
     servers = client.hooks_file().parent.with_name("opencode.json")
     return [
         changed_file(client.hooks_file(), _BY_US, plugin),
-        changed_json(servers, partial(_strip_server, "mcp"), partial(_lay_server, "mcp", server) if wanted else None),
+        _changed_servers(servers, "mcp", server if wanted else None),
     ]
 
 
@@ -298,6 +284,17 @@ def _without_ours(group: Any) -> list[Any]:
     if len(others) == len(entries):
         return [group]
     return [{**group, "hooks": others}] if others else []
+
+
+def _server(data_dir: Path | None) -> Settings:
+    """The entry of an MCP server, in the form that most clients share."""
+    program, *arguments = mcp_command()
+    return {"command": program, "args": arguments, **({"env": _environment(data_dir)} if data_dir else {})}
+
+
+def _changed_servers(file: Path, section: str, server: Settings | None) -> FileChange:
+    lay = partial(_lay_server, section, server) if server is not None else None
+    return changed_json(file, partial(_strip_server, section), lay)
 
 
 def _lay_server(section: str, server: Settings, settings: Settings) -> None:

@@ -97,8 +97,6 @@ class Coverage(msgspec.Struct):
     """Streams of the log against what stage 1 made of them. `read`: streams that stage 1 has read something of."""
 
     read: int = 0
-    silent: int = 0
-    """Streams that rightly have no row: nothing in them makes a fact."""
     missing: list[str] = msgspec.field(default_factory=list)
     unfounded: list[str] = msgspec.field(default_factory=list)
     """Streams that have rows, and no event."""
@@ -153,7 +151,6 @@ def _coverage(connection: Connection, parked: set[StreamKey]) -> Coverage:
             continue
         result.folded_again += 1
         if key in latest and key not in has_rows:
-            result.silent += same and not any_facts
             if any_facts:
                 result.missing.append(key[1])
         elif not same:

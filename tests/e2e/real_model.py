@@ -1,7 +1,7 @@
 """A real language model behind every processor that asks one: `make test-model SESSIONS=20`.
 
-SmolLM2-135M comes in a wheel, `xllamacpp` serves it as OpenAI's API and holds it to the form that is asked for. It is far
-too small to be right. What this shows is that a model's answers go all the way, what they cost, and that what it
+SmolLM2-135M comes in a wheel. `xllamacpp` serves it as OpenAI's API, and holds it to the form that is asked for. It is
+far too small to be right. What this shows is that a model's answers go all the way, what they cost, and that what it
 invents is refused. (This is no test that `make test` collects.)
 """
 

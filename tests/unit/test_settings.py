@@ -56,8 +56,8 @@ def test_each_value_knows_where_it_came_from(bare: Path, monkeypatch: pytest.Mon
     write(bare / "project" / ".memctl.toml", 'space = "team"\n')
     monkeypatch.setenv("MEMCTL_EMBEDDER", "none")
     instance(bare / "data", {"redis_url": "unix:///run/x?db=0"}, Process.of(os.getpid()))
-    settings = load_settings(output_cap=5000, log_level=None)
-    assert settings.origin("output_cap") == "flag"
+    settings = load_settings(append_batch=50, log_level=None)
+    assert settings.origin("append_batch") == "flag"
     assert settings.origin("embedder") == "environment MEMCTL_EMBEDDER"
     assert settings.origin("space") == str(bare / "project" / ".memctl.toml")
     assert settings.origin("stage1_shards") == str(user_file())
@@ -97,11 +97,11 @@ def test_an_instance_that_died_fills_nothing_even_if_its_pid_is_in_use(bare: Pat
 def test_a_checkout_cannot_decide_where_words_are_sent(
     bare: Path, setting: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    write(bare / "project" / ".memctl.toml", f"output_cap = 5000\n{setting}\n")
+    write(bare / "project" / ".memctl.toml", f'log_level = "debug"\n{setting}\n')
     settings = load_settings()
     name = setting.partition(" ")[0]
     assert settings.origin(name) != str(bare / "project" / ".memctl.toml")
-    assert settings.output_cap == 5000
+    assert settings.log_level == "debug"
     assert f"a project may not decide {name}" in caplog.text
 
 
@@ -115,7 +115,7 @@ def test_a_checkout_cannot_decide_where_words_are_sent(
         (b"save = [[1]]", "save: "),
         (b'log_level = "loud"', "log_level: "),
         (b'space = "../../x"', "space: "),
-        (b"output_cap = 99999999999999999999999", "output_cap: "),
+        (b"recall = 99999999999999999999999", "recall: "),
         (b'"\\u001b]0;x\\u0007" = 1', "may not decide"),
     ],
 )

@@ -11,8 +11,9 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from memctl.api.checks.dead_letters import Halted, LettersStatus
-from memctl.api.checks.health import Health, Servers, Shard
+from memctl.api.checks.dead_letters import LettersStatus
+from memctl.api.checks.health import Health, Servers
+from memctl.api.reading.counts import ShardProgress
 from memctl.cli.main import memctl
 from memctl.cli.operate.status import Installation, screen, troubles_of
 from memctl.cli.output import width_of
@@ -21,6 +22,7 @@ from memctl.infra.backup.copies import KeptBackups
 from memctl.infra.data_dir import Places
 from memctl.infra.embedded.instance import InstanceStatus, ProgramStatus
 from memctl.infra.log.mark import SlowWriter
+from memctl.infra.readmodels.dead_letters import Halt
 from memctl.infra.readmodels.rebuilds import DIFFERING, RebuildProgress
 from memctl.infra.vectors.outbox import Filling
 
@@ -35,11 +37,18 @@ RUNNING = InstanceStatus(
     ],
     {"api_url": "http://127.0.0.1:56941", "database_url": "postgresql://memctl:secret@/memctl?host=/run"},
 )
+HALTED = Halt(1, 0, Position(7), "UnknownEventType", "a newer memctl", NOW, 1)
+
+
+def shard(stage: int, position: int, lag: int) -> ShardProgress:
+    return ShardProgress(stage=stage, shard=0, position=position, lag=lag)
+
+
 WELL = Health(
     last_position=18_502,
     mark=18_502,
     mark_age_s=0.0,
-    shards=(Shard(1, 0, 18_502, 0), Shard(2, 0, 18_502, 0)),
+    shards=(shard(1, 18_502, 0), shard(2, 18_502, 0)),
     to_write=0,
     to_embed=0,
     standing=LettersStatus([], [], []),
@@ -90,7 +99,7 @@ def test_what_nobody_knows_has_no_line() -> None:
         (with_health(servers=Servers(stopped=("door",))), "door does not run"),
         (Installation(RUNNING), "the database does not answer"),
         (
-            with_health(standing=LettersStatus([], [Halted(1, 0, 7, "UnknownEventType", "a newer memctl", "", 1)], [])),
+            with_health(standing=LettersStatus([], [HALTED], [])),
             "stage 1 shard 0 stands still at position 7: a newer memctl",
         ),
         (with_health(standing=LettersStatus([], [], [SlowWriter(99, "psql", "idle", 60.0)])), "process 99 of Postgres"),
@@ -124,7 +133,7 @@ def test_what_mends_itself_needs_nobody() -> None:
             WELL,
             mark=18_400,
             mark_age_s=2.0,
-            shards=(Shard(1, 0, 18_000, 400),),
+            shards=(shard(1, 18_000, 400),),
             to_write=7,
             to_embed=857,
             filling=Filling("openai/another", 2_000, 1_500),
