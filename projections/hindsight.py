@@ -194,7 +194,7 @@ def _need(fact: KnowledgeNeeded) -> Need:
         stream=clipped(fact.stream, 160, NARROW),
         location=clipped(fact.location, 200, NARROW),
         event=str(fact.evidence[0].event) if fact.evidence else "",
-        text=one_line(fact.text or fact.subject, 200),
+        text=one_line(fact.subject, 200),
         end=str(fact.evidence[-1].event) if fact.evidence else "",
         words=tuple(clipped(word, 21, NARROW) for word in fact.words[:REQUEST]),
         calls=fact.calls,
@@ -203,7 +203,7 @@ def _need(fact: KnowledgeNeeded) -> Need:
     )
 
 
-def _held(fact: KnowledgeNeeded | Turn, memory: str, words: tuple[str, ...], text: str) -> HeldMemory:
+def _held(fact: Turn, memory: str, words: tuple[str, ...], text: str) -> HeldMemory:
     return HeldMemory(
         at=int(fact.occurred_at),
         id=str(fact.id),

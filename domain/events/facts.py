@@ -369,8 +369,9 @@ class KnowledgeNeeded(Identified, frozen=True, kw_only=True, omit_defaults=True,
 
     `place`: a file that it searched for, and then edited; `value`: a value that it searched for, and then used in a
     command or an edit; neither was named before, by the prompt or in the session.
-    `subject` is the path within the project, or the value. `words` are the content words of what was asked. `calls`, `tokens` and `duration_us` lie between the prompt and the
-    first sight of what was searched for. Evidence: the prompt, what showed it, and its use.
+    `subject` is the path within the project, or the value. `words` are the content words of what was asked. `calls`,
+    `tokens` and `duration_us` lie between the prompt and the first sight of what was searched for. Evidence: the
+    prompt, what showed it, and its use.
     """
 
     kind: Literal["place", "value"]

@@ -1,7 +1,7 @@
 """What a user states for longer than the task at hand: sentences kept as they were typed.
 
-A linear model says how likely a sentence is meant to last. Its features are cues (a word of scope, of a practice, of the
-task at hand, of trouble), where they stand, and the sentence's form. The cues' words, in several languages, and the
+A linear model says how likely a sentence is meant to last. Its features are cues (a word of scope, of a practice, of
+the task at hand, of trouble), where they stand, and the sentence's form. The cues' words, in several languages, and the
 weights are data (`statements.json`); `make calibrate` fits the weights on labelled sentences.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -19,6 +19,7 @@ import msgspec
 from memctl.domain.events.facts import InsightKind
 from memctl.domain.knowledge.graduation import DENIED, MEANT, ONE_ANSWER
 from memctl.domain.language.prompts import words_in
+from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
 from memctl.domain.support.text import canonical
 
@@ -28,7 +29,7 @@ PERHAPS = 0.4
 """From this chance on a sentence is kept. Below `graduation.MEANT` it waits until other sessions say it as well."""
 
 _LONGEST, _SHORTEST, _MOST_WORDS = 240, 8, 32
-"""Characters and words of a sentence that states something: a longer one is a paragraph, a shorter one says too little."""
+"""Characters and words of a sentence that states something: longer ones are paragraphs, shorter ones say too little."""
 
 _TRIMMED = 2_000
 """Characters that may be cut off the ends of a sentence: each cut looks at what is left."""
@@ -55,7 +56,7 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class Model(msgspec.Struct, frozen=True):
-    """The words of each cue, the weight of each feature, and the digest of the labels that the weights were fitted on."""
+    """The words of each cue, the weight of each feature, and the digest of the labels that they were fitted on."""
 
     cues: dict[str, tuple[str, ...]]
     weights: dict[str, float] = {}
@@ -108,16 +109,17 @@ _ASKS_AT_END = patterns.compile(
     r"\?\s*$|(?:까요|나요|니까|까|죠|는지|건가요?)\s*[?]?\s*$|,?\s(?:right|no|correct|ok|okay)\s*[?.]*$",
     patterns.I,
 )
-_ENDS_OPEN = patterns.compile(
-    r"(?:[:,(…]|\.\.|\b(?:and|or|but|because|so|the|a|to|of|with|for|in|do))\s*$", patterns.I
-)
+_ENDS_OPEN = patterns.compile(r"(?:[:,(…]|\.\.|\b(?:and|or|but|because|so|the|a|to|of|with|for|in|do))\s*$", patterns.I)
 _TAIL = 12
 """Characters at the end of a sentence, before its marks, in which a question's last words and open ends stand."""
 
-_FILLER = patterns.compile(r"(?:(?:yes|no|nope|ok|okay|great|thanks|perfect|and|but|also|so|well|btw|actually)[\s,:;-]+)+", patterns.I)
+_FILLER = patterns.compile(
+    r"(?:(?:yes|no|nope|ok|okay|great|thanks|perfect|and|but|also|so|well|btw|actually)[\s,:;-]+)+", patterns.I
+)
 _LEAD = patterns.compile(
-    r"(?:(?:please|pls|plz|always|in (?:this|the|our) (?:repo(?:sitory)?|project|codebase|team)|remember|note|from now on|going forward|in (?:the )?future|next time|as a rule|in general|"
-    r"generally|(?:you|we|i) (?:should|must|need to|have to)|we|i(?: (?:really|strongly))? prefer|i (?:mostly|usually|generally) prefer|"
+    r"(?:(?:please|pls|plz|always|in (?:this|the|our) (?:repo(?:sitory)?|project|codebase|team)|remember|note|"
+    r"from now on|going forward|in (?:the )?future|next time|as a rule|in general|generally|"
+    r"(?:you|we|i) (?:should|must|need to|have to)|we|i(?: (?:really|strongly|mostly|usually|generally))? prefer|"
     r"immer|ab jetzt|bitte|siempre|por favor|앞으로(?:는|도)?|항상|언제나|무조건|반드시)[\s,:!-]+)+",
     patterns.I,
 )
@@ -134,10 +136,12 @@ _POLITE = patterns.compile(r"[\s,]+(?:please|pls|plz|bitte|por favor)[.!]*$", pa
 _WORD = patterns.compile(r"[^\W_](?:[\w'./@#+-]*\w)?")
 _PARTS = patterns.compile(r"[,;:(–—]|\s-\s")
 """What parts clauses."""
-_JOINS = frozenset("and but so because since as bc und aber weil y pero porque et mais que e".split())
-_SKIPPED = frozenset("please pls plz and but so also then well actually just bitte also por favor y e et und aber repo project codebase".split())
+_JOINS = words_of("and but so because since as bc und aber weil y pero porque et mais que e")
+_SKIPPED = words_of(
+    "please pls plz and but so also then well actually just bitte por favor y e et und aber repo project codebase"
+)
 """Words before a clause's first word that says something."""
-_SUBJECTS = frozenset("it this that they he she i the a an my der die das es el la los las le les o".split())
+_SUBJECTS = words_of("it this that they he she i the a an my der die das es el la los las le les o")
 _CODE = patterns.compile(r"`|://|\w/\w|[a-z][A-Z]|\d|\w[._]\w")
 
 _AT_HEAD = frozenset(("ban", "request", "scope", "must", "we", "wish", "self"))
@@ -233,7 +237,7 @@ def _heads(lowered: str, found: list[patterns.Match[str]], words: list[str], at:
 
 
 def chance(sentence: str) -> float:
-    """How likely a sentence is meant to last beyond the task at hand, 0 to 1; 0 of a question, and of what ends open."""
+    """How likely a sentence is meant to last beyond the task at hand, 0 to 1; 0 of a question, and of an open end."""
     if vetoed(sentence):
         return 0.0
     odds = math.fsum(MODEL.weights.get(name, 0.0) * value for name, value in sorted(features(sentence).items()))
@@ -347,7 +351,6 @@ def is_question(sentence: str) -> bool:
 
 
 _PROFILE = patterns.compile(r"(?:i'?m|i am) an?\b|ich bin\b|soy\b|저는 |나는 ", patterns.I)
-_FACTS = frozenset(("we", "place", "state"))
 
 
 def _split(sentence: str) -> tuple[int, str, str]:
@@ -368,8 +371,9 @@ def _made(sentence: str, kind: InsightKind | Literal[""], confidence: float, sta
         return None
     profile = _PROFILE.match(sentence) is not None
     if not kind:
-        facts = "scope" not in (seen := features(sentence)) and not seen.keys().isdisjoint(_FACTS) and "wish" not in seen
-        kind = "profile" if profile else "fact" if facts else "preference"
+        seen = features(sentence)
+        ours = "we" in seen or "place" in seen or ("state" in seen and "scope" not in seen)
+        kind = "profile" if profile else "fact" if ours and "wish" not in seen else "preference"
     return Claim(
         kind=kind,
         text=" ".join(sentence.split()),

@@ -1,9 +1,8 @@
 """Hindsight: what a session needed, paired with what memory held before.
 
 Later events show what a session needed, and the log shows what memory held by then. A need is paired with the memory
-of an earlier session only where both show it: the same error, resolved the same way or worded the same; the same file or
-value, reached from a request that is near. A pair that is not true is worse than one that
-is missed.
+of an earlier session only where both show it: the same error, resolved the same way or worded the same; the same
+file or value, reached from a request that is near. A pair that is not true is worse than one that is missed.
 """
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
 import numpy
 from sessions import FOLDER, Data
 
@@ -115,7 +114,9 @@ def main() -> None:
     for project in sorted({row.project for row in rows} - {""}):
         without = fitted([row for row in rows if row.project != project], names)
         held_out += [
-            (likely(row.sentence, without), row.lasting, row.sentence) for row in rows if row.project == project and row.own
+            (likely(row.sentence, without), row.lasting, row.sentence)
+            for row in rows
+            if row.project == project and row.own
         ]
     parts: list[tuple[float, bool, str]] = []
     written = [row for row in rows if not row.project]
@@ -125,7 +126,11 @@ def main() -> None:
         parts += [(likely(row.sentence, without), row.lasting, row.sentence) for row in mine]
     fresh = json.loads(FRESH.read_text(encoding="utf-8"))
     apart = [(likely(each, weights), name == "lasting", each) for name, texts in fresh.items() for each in texts]
-    for name, pairs in (("sessions, project left out", held_out), ("written, a fifth left out", parts), ("fresh", apart)):
+    for name, pairs in (
+        ("sessions, project left out", held_out),
+        ("written, a fifth left out", parts),
+        ("fresh", apart),
+    ):
         for least in (statements.PERHAPS, 0.5, 0.6, 0.7, 0.8):
             print(f"{name}, from {least}: {counted([each[:2] for each in pairs], least)}")
     for chance, label, sentence in sorted(held_out, reverse=True):

@@ -16,6 +16,7 @@ from memctl.domain.knowledge.graduation import MEANT
 from memctl.domain.language import statements
 from memctl.domain.language.prompts import said_in
 from memctl.domain.language.statements import PERHAPS, Claim, chance, features, statements_in
+from memctl.domain.session.fold import derive
 from memctl.projections.candidates import Candidate, candidates
 from memctl.projections.insights import Insight, insights
 from memctl.projections.kernel import Changed
@@ -175,14 +176,10 @@ PERHAPS_MEANT = "we use Postgres for everything that must survive"
 
 
 def said(text: str, number: int) -> list[InsightFound]:
-    stream = f"session/claude-code/{number}"
-    prompts = [f"look at part {number} of the shop", text]
-    events = [
-        event(PromptSubmitted(line=str(at), text=each), str(at), number * 10 + at, actor="user")
-        for at, each in enumerate(prompts)
-    ]
-    of_one = [msgspec.structs.replace(each, location="/work/shop", stream=stream) for each in events]
-    return only(facts_of(of_one), InsightFound)
+    """What a session of its own says."""
+    prompt = event(PromptSubmitted(line=f"{number}", text=text), "1", number, actor="user")
+    facts = derive(f"session/claude-code/{number}", [msgspec.structs.replace(prompt, location="/work/shop")]).drain()
+    return only(facts, InsightFound)
 
 
 def candidate_of(facts: list[InsightFound]) -> Candidate:
@@ -202,7 +199,7 @@ def test_what_may_be_meant_to_last_waits_until_other_sessions_say_it() -> None:
     assert not once.ready
     assert not once.waits
     assert once.missing
-    assert (twice.ready, twice.warrant) == (True, "seen in 2 sessions")
+    assert (twice.ready, twice.warrant) == (True, "said by the user")
     assert len({candidate_of(list(order)).confidence for order in permutations(facts)}) == 1
 
 

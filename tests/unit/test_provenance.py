@@ -22,8 +22,8 @@ from memctl.domain.events.event import Event, Payload
 from memctl.domain.events.facts import Identified, InsightFound
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolReturned
 from memctl.domain.knowledge.forget_requests import ForgetRefused, ForgetRequested, RefuseForget
-from memctl.domain.language.statements import says_no_more
 from memctl.domain.language.notes import NOTES, MemoryNoted, claim_of
+from memctl.domain.language.statements import says_no_more
 from memctl.domain.language.typed import origin_of
 from memctl.domain.session.fold import derive
 from memctl.domain.support.errors import MemctlError

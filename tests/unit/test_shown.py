@@ -206,7 +206,11 @@ def test_what_a_user_states_for_good_is_kept_verbatim() -> None:
     text = "great, always run the linter before you push"
     (found,) = said(text).values()
     span = found.evidence[0]
-    assert (found.text, found.said_by, found.rule) == ("always run the linter before you push", "user_typed", "statement")
+    assert (found.text, found.said_by, found.rule) == (
+        "always run the linter before you push",
+        "user_typed",
+        "statement",
+    )
     assert span.quote_hash == quote_hash(text[span.start : span.end])
 
 
