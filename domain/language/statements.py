@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -25,8 +25,12 @@ from memctl.domain.support.text import canonical
 
 FILE = Path(__file__).with_suffix(".json")
 
-PERHAPS = 0.4
-"""From this chance on a sentence is kept. Below `graduation.MEANT` it waits until other sessions say it as well."""
+PERHAPS, UNSAID = 0.4, 0.55
+"""From the first chance on a sentence is kept. Below `graduation.MEANT` it waits until other sessions say it as well;
+so does one that does not say that it is meant to last, which is taken to be no likelier than the second."""
+
+_SAYS_SO = frozenset(("scope", "place", "tongue", "choice", "self", "wish"))
+"""Cues by which a sentence says that it is meant to last: always, in this project, in English, pnpm, I am, I prefer."""
 
 _LONGEST, _SHORTEST, _MOST_WORDS = 240, 8, 32
 """Characters and words of a sentence that states something: longer ones are paragraphs, shorter ones say too little."""
@@ -236,12 +240,14 @@ def _heads(lowered: str, found: list[patterns.Match[str]], words: list[str], at:
     return heads
 
 
-def chance(sentence: str) -> float:
+def chance(sentence: str, weights: Mapping[str, float] = MODEL.weights) -> float:
     """How likely a sentence is meant to last beyond the task at hand, 0 to 1; 0 of a question, and of an open end."""
     if vetoed(sentence):
         return 0.0
-    odds = math.fsum(MODEL.weights.get(name, 0.0) * value for name, value in sorted(features(sentence).items()))
-    return round(1 / (1 + math.exp(-max(min(odds, 40.0), -40.0))), 4)
+    seen = features(sentence)
+    odds = math.fsum(weights.get(name, 0.0) * value for name, value in sorted(seen.items()))
+    likely = round(1 / (1 + math.exp(-max(min(odds, 40.0), -40.0))), 4)
+    return min(likely, UNSAID) if _SAYS_SO.isdisjoint(seen) else likely
 
 
 def vetoed(sentence: str) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -85,13 +84,6 @@ def _row(sentence: str, names: Sequence[str]) -> list[float]:
     return [seen.get(name, 0.0) for name in names]
 
 
-def likely(sentence: str, weights: dict[str, float]) -> float:
-    if statements.vetoed(sentence):
-        return 0.0
-    odds = math.fsum(weights.get(name, 0.0) * value for name, value in statements.features(sentence).items())
-    return 1 / (1 + math.exp(-odds))
-
-
 def counted(pairs: Sequence[tuple[float, bool]], least: float = MEANT) -> str:
     """How many are kept as lasting from that chance on, how many of these are, and of how many that are."""
     kept = [label for chance, label in pairs if chance >= least]
@@ -114,7 +106,7 @@ def main() -> None:
     for project in sorted({row.project for row in rows} - {""}):
         without = fitted([row for row in rows if row.project != project], names)
         held_out += [
-            (likely(row.sentence, without), row.lasting, row.sentence)
+            (statements.chance(row.sentence, without), row.lasting, row.sentence)
             for row in rows
             if row.project == project and row.own
         ]
@@ -123,15 +115,17 @@ def main() -> None:
     for part in range(5):
         mine = written[part::5]
         without = fitted([row for row in rows if row not in mine], names)
-        parts += [(likely(row.sentence, without), row.lasting, row.sentence) for row in mine]
+        parts += [(statements.chance(row.sentence, without), row.lasting, row.sentence) for row in mine]
     fresh = json.loads(FRESH.read_text(encoding="utf-8"))
-    apart = [(likely(each, weights), name == "lasting", each) for name, texts in fresh.items() for each in texts]
+    apart = [
+        (statements.chance(each, weights), name == "lasting", each) for name, texts in fresh.items() for each in texts
+    ]
     for name, pairs in (
         ("sessions, project left out", held_out),
         ("written, a fifth left out", parts),
         ("fresh", apart),
     ):
-        for least in (statements.PERHAPS, 0.5, 0.6, 0.7, 0.8):
+        for least in (statements.PERHAPS, MEANT):
             print(f"{name}, from {least}: {counted([each[:2] for each in pairs], least)}")
     for chance, label, sentence in sorted(held_out, reverse=True):
         if chance >= statements.PERHAPS or label:

@@ -15,7 +15,7 @@ from memctl.domain.events.observations import PromptSubmitted
 from memctl.domain.knowledge.graduation import MEANT
 from memctl.domain.language import statements
 from memctl.domain.language.prompts import said_in
-from memctl.domain.language.statements import PERHAPS, Claim, chance, features, statements_in
+from memctl.domain.language.statements import PERHAPS, UNSAID, Claim, chance, features, statements_in
 from memctl.domain.session.fold import derive
 from memctl.projections.candidates import Candidate, candidates
 from memctl.projections.insights import Insight, insights
@@ -39,7 +39,6 @@ def only_claim(text: str) -> Claim:
         ("i prefer small commits over big ones", "preference", 1),
         ("I hate when you add emojis to commit messages", "preference", 1),
         ("i no longer use prek", "preference", 1),
-        ("We don't use ORMs in Go services", "fact", -1),
         ("I mostly write Kotlin", "preference", 1),
         ("항상 테스트를 먼저 작성해줘", "preference", 1),
         ("절대 main 브랜치에 푸시하지 마", "preference", -1),
@@ -201,6 +200,11 @@ def test_what_may_be_meant_to_last_waits_until_other_sessions_say_it() -> None:
     assert once.missing
     assert (twice.ready, twice.warrant) == (True, "said by the user")
     assert len({candidate_of(list(order)).confidence for order in permutations(facts)}) == 1
+
+
+def test_what_does_not_say_that_it_lasts_waits_however_likely_it_is() -> None:
+    assert chance("don't use ORMs or raw queries, because they hide what the tests need") == UNSAID < MEANT
+    assert chance("never use ORMs or raw queries, because they hide what the tests need") > MEANT
 
 
 def test_what_is_meant_to_last_holds_at_once() -> None:
