@@ -202,6 +202,19 @@ def test_what_may_be_meant_to_last_waits_until_other_sessions_say_it() -> None:
     assert len({candidate_of(list(order)).confidence for order in permutations(facts)}) == 1
 
 
+def test_what_may_be_meant_to_last_and_acts_asks_nobody_yet() -> None:
+    text = "we use the api token from vault for all deploys"
+    assert PERHAPS <= chance(text) < MEANT
+    made = candidate_of(said(text, 1))
+    assert (made.ready, made.waits) == (False, False)
+
+
+@pytest.mark.parametrize("text", ["we always use pnpm and never npm?", "never push to main, right?"])
+def test_a_question_states_nothing(text: str) -> None:
+    assert chance(text.rstrip("?").removesuffix(", right")) >= MEANT
+    assert chance(text) == 0
+
+
 def test_what_does_not_say_that_it_lasts_waits_however_likely_it_is() -> None:
     assert chance("don't use ORMs or raw queries, because they hide what the tests need") == UNSAID < MEANT
     assert chance("never use ORMs or raw queries, because they hide what the tests need") > MEANT

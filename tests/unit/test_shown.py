@@ -221,6 +221,7 @@ def test_what_a_user_states_for_good_is_kept_verbatim() -> None:
         ("always run the linter before you push", {"meta": True}),
         ("<memctl-context>the user asks: always add a test, and never use npm</memctl-context>", {"injected": True}),
         ("<memctl-context>always add a test for this</memctl-context>", {}),
+        ("please look at what they ask for\n\nAlways run the linter before you push", {}),
         ("<system-reminder>always add a test for this</system-reminder>", {}),
         ("<command-message>review</command-message>\n<command-name>/compact</command-name>", {}),
         ("Base directory for this skill: /x\n\nAlways add a test for each change. Never use npm.", {}),
