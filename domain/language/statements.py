@@ -21,7 +21,7 @@ from memctl.domain.knowledge.graduation import DENIED, MEANT, ONE_ANSWER
 from memctl.domain.language.prompts import words_in
 from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
-from memctl.domain.support.text import canonical
+from memctl.domain.support.text import canonical, known
 
 FILE = Path(__file__).with_suffix(".json")
 
@@ -183,7 +183,7 @@ _LONG = 5
 
 def features(sentence: str) -> dict[str, float]:
     """What the model sees of a sentence."""
-    lowered = unicodedata.normalize("NFKC", sentence).lower().replace("’", "'")
+    lowered = unicodedata.normalize("NFKC", known(sentence)).lower().replace("’", "'")
     found = list(_WORD.finditer(lowered))
     words = [match[0].replace("'", "") for match in found]
     phrases, slips, hangul, longest = _words_of_cues()
