@@ -30,9 +30,10 @@ PERHAPS, UNSAID = 0.4, 0.55
 so does one that does not say that it is meant to last, which is taken to be no likelier than the second."""
 
 _SAYS_SO = frozenset(("scope", "place", "tongue", "choice", "self", "wish"))
-"""Cues by which a sentence says that it is meant to last: always, in this project, in English, pnpm, I am, I prefer."""
+"""Cues by which a sentence says that it is meant to last: always, in this project, in English, pnpm, I am, I prefer. So
+does what "we" do, but not what we should do: that is work."""
 
-_LONGEST, _SHORTEST, _MOST_WORDS = 240, 8, 32
+_LONGEST, _SHORTEST, _MOST_WORDS = 240, 12, 32
 """Characters and words of a sentence that states something: longer ones are paragraphs, shorter ones say too little."""
 
 _TRIMMED = 2_000
@@ -247,7 +248,8 @@ def chance(sentence: str, weights: Mapping[str, float] = MODEL.weights) -> float
     seen = features(sentence)
     odds = math.fsum(weights.get(name, 0.0) * value for name, value in sorted(seen.items()))
     likely = round(1 / (1 + math.exp(-max(min(odds, 40.0), -40.0))), 4)
-    return min(likely, UNSAID) if _SAYS_SO.isdisjoint(seen) else likely
+    ours = "first we" in seen and "must" not in seen
+    return likely if ours or not _SAYS_SO.isdisjoint(seen) else min(likely, UNSAID)
 
 
 def vetoed(sentence: str) -> bool:

@@ -203,7 +203,7 @@ def test_what_may_be_meant_to_last_waits_until_other_sessions_say_it() -> None:
 
 
 def test_what_may_be_meant_to_last_and_acts_asks_nobody_yet() -> None:
-    text = "we use the api token from vault for all deploys"
+    text = "all deploys use the token from vault"
     assert PERHAPS <= chance(text) < MEANT
     made = candidate_of(said(text, 1))
     assert (made.ready, made.waits) == (False, False)
