@@ -60,8 +60,9 @@ bench-search: $(VENV)/.installed-dev ## Measure search among many memories: late
 eval: $(VENV)/.installed-dev ## Measure how good the rules are on real data (ONLY=names, DATA=folder, JSON=file)
 	$(BIN)/python tests/eval $(ONLY) $(if $(DATA),--data $(DATA)) $(if $(JSON),--json $(JSON))
 
-calibrate: $(VENV)/.installed-dev ## Fit the decision to speak on the labelled questions again (domain/retrieval/speaking.json)
+calibrate: $(VENV)/.installed-dev ## Fit what is said unasked, and what is taken for lasting, on their labels again (domain/**/*.json)
 	$(BIN)/python tests/eval/calibrate.py
+	$(BIN)/python tests/eval/lasting.py
 
 docs: $(VENV)/.installed-dev ## Write docs/reference from the code
 	$(BIN)/python tests/reference.py

@@ -7,7 +7,15 @@ import msgspec
 from memctl.domain.events.facts import InsightKind
 from memctl.domain.events.feedback import KnowledgeRejected, KnowledgeVerified
 from memctl.domain.knowledge.acting import acts
-from memctl.domain.knowledge.graduation import ClaimCheck, ClaimSupport, checks_of, missing_of, needs_person, warrant_of
+from memctl.domain.knowledge.graduation import (
+    MEANT,
+    ClaimCheck,
+    ClaimSupport,
+    checks_of,
+    missing_of,
+    needs_person,
+    warrant_of,
+)
 from memctl.domain.support.bounded import clipped, newest
 from memctl.domain.support.provenance import Provenance
 from memctl.domain.support.structs import carried_over
@@ -106,7 +114,7 @@ def _waits(insight: Insight | None, standing: ClaimSupport, last: Verdict | None
     """Whether only a person can let it through, and none spoke of it: what acts, and what an agent asked to be kept."""
     if insight is None or insight.best is None or last is not None or not needs_person(standing):
         return False
-    asked = insight.best.rule == "note" or acts(insight.text, insight.polarity)
+    asked = insight.best.rule == "note" or (insight.confidence >= MEANT and acts(insight.text, insight.polarity))
     return asked and all(check.passed for check in checks_of(standing))
 
 
@@ -123,6 +131,7 @@ def _made(key: str, insight: Insight | None, verdicts: tuple[Verdict, ...]) -> C
         denials=len(found.denials),
         has_quote=any(s.span is not None and bool(s.span.quote_hash) for s in found.evidence),
         polarity=found.polarity,
+        confidence=found.confidence,
         confirmed=last is not None and last.holds,
         rejected=last is not None and not last.holds,
     )

@@ -62,7 +62,7 @@ class Hindsight(msgspec.Struct, frozen=True, kw_only=True):
 
 Shown = CommandTried | ErrorOccurred | ErrorResolved | KnowledgeNeeded | Turn
 
-KINDS: dict[str, HindsightKind] = {"place": "known place", "value": "found out again", "said": "said again"}
+KINDS: dict[str, HindsightKind] = {"place": "known place", "value": "found out again"}
 """The kinds of hindsight by the kind of a `KnowledgeNeeded`."""
 
 
@@ -90,7 +90,7 @@ def _keys(fact: Shown) -> tuple[str, ...]:
 @projection(row=Hindsight, key=_keys, indexes=(("several", "last_at"), ("kind", "last_at")))
 def hindsight(row: Hindsight | None, fact: Shown) -> Hindsight:
     """What sessions needed, beside what earlier ones had left in memory: known errors and commands, known places,
-    what was said and found out again."""
+    and what was found out again."""
     row = row or Hindsight()
     match fact:
         case CommandTried():
@@ -104,8 +104,6 @@ def hindsight(row: Hindsight | None, fact: Shown) -> Hindsight:
             row = _holding(row, _resolution(fact))
         case KnowledgeNeeded():
             row = _needing(row, KINDS[fact.kind], fact.subject, _need(fact))
-            if fact.kind == "said" and fact.turn is not None:
-                row = _holding(row, _held(fact, memory_id("turn", str(fact.turn)), (), fact.text))
         case Turn():
             words = memory_words(fact.prompt, fact.lead, fact.answer, fact.files)
             row = _holding(row, _held(fact, memory_id("turn", str(fact.id)), words, fact.prompt))
@@ -196,7 +194,7 @@ def _need(fact: KnowledgeNeeded) -> Need:
         stream=clipped(fact.stream, 160, NARROW),
         location=clipped(fact.location, 200, NARROW),
         event=str(fact.evidence[0].event) if fact.evidence else "",
-        text=one_line(fact.text or fact.subject, 200),
+        text=one_line(fact.subject, 200),
         end=str(fact.evidence[-1].event) if fact.evidence else "",
         words=tuple(clipped(word, 21, NARROW) for word in fact.words[:REQUEST]),
         calls=fact.calls,
@@ -205,7 +203,7 @@ def _need(fact: KnowledgeNeeded) -> Need:
     )
 
 
-def _held(fact: KnowledgeNeeded | Turn, memory: str, words: tuple[str, ...], text: str) -> HeldMemory:
+def _held(fact: Turn, memory: str, words: tuple[str, ...], text: str) -> HeldMemory:
     return HeldMemory(
         at=int(fact.occurred_at),
         id=str(fact.id),

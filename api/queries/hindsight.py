@@ -31,7 +31,7 @@ from memctl.projections.injections import Injections
 MOST_ROWS = 5_000
 """Things that one question looks at, those needed last first."""
 
-KINDS: tuple[HindsightKind, ...] = ("known error", "known command", "said again", "found out again", "known place")
+KINDS: tuple[HindsightKind, ...] = ("known error", "known command", "found out again", "known place")
 
 RecordId = Annotated[str, Meta(min_length=4, max_length=36, examples=["6f1c2a9e"])]
 
@@ -226,6 +226,4 @@ def _why(row: Hindsight, pair: Pair, shared: Sequence[str]) -> str:
         return f"the same error was resolved the same way before ({words}; likeness {alike:.2f})"
     if row.kind == "known command":
         return f"`{row.subject}` had failed so before, and an earlier session knew the form that works here"
-    if row.kind == "said again":
-        return "the user had said so, in the same words, in an earlier session"
     return f"an earlier request much like this one ({words}; likeness {pair.likeness:.2f}) had come to it"

@@ -368,17 +368,14 @@ class KnowledgeNeeded(Identified, frozen=True, kw_only=True, omit_defaults=True,
     """The session needed what an earlier one may have left in memory.
 
     `place`: a file that it searched for, and then edited; `value`: a value that it searched for, and then used in a
-    command or an edit; neither was named before, by the prompt or in the session. `said`: a sentence of the user's.
-    `subject` is the path within the project, the value, or the sentence's words in order; `text` is the sentence.
-    `words` are the content words of what was asked. `calls`, `tokens` and `duration_us` lie between the prompt and the
-    first sight of what was searched for. Evidence: the prompt, what showed it, and its use.
+    command or an edit; neither was named before, by the prompt or in the session.
+    `subject` is the path within the project, or the value. `words` are the content words of what was asked. `calls`,
+    `tokens` and `duration_us` lie between the prompt and the first sight of what was searched for. Evidence: the
+    prompt, what showed it, and its use.
     """
 
-    kind: Literal["place", "value", "said"]
+    kind: Literal["place", "value"]
     subject: str
-    text: str = ""
-    turn: UUID | None = None
-    """Of a sentence, the turn that it stands in."""
     words: tuple[str, ...] = ()
     searches: int = 0
     calls: int = 0

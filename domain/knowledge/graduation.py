@@ -22,6 +22,9 @@ _MAJORITY = 4
 VERIFIED = 3
 """The level of what is held true."""
 
+MEANT = 0.6
+"""From this confidence on what a user said is held true at once; below it other sessions have to say it as well."""
+
 CERTAIN = 0.99
 _DAMPING = 0.8
 
@@ -69,6 +72,7 @@ class ClaimSupport(msgspec.Struct, frozen=True, kw_only=True):
     rejected: bool = False
     """A person rejected it."""
     polarity: int = 1
+    confidence: float = 1.0
 
 
 class ClaimCheck(msgspec.Struct, frozen=True):
@@ -103,10 +107,11 @@ def warrant_of(claim: ClaimSupport) -> str:
         return "confirmed by a person"
     if _acts(claim) or may.level < VERIFIED:
         return ""
-    if may.as_users:
-        return "said by the user"
-    if may.unasked == "to its member":
-        return may.words
+    if claim.confidence >= MEANT:
+        if may.as_users:
+            return "said by the user"
+        if may.unasked == "to its member":
+            return may.words
     if claim.sessions >= enough_sessions(claim.kind, claim.said_by, claim.denials):
         proof = ", proved by a run that passed" if claim.proved else ""
         return f"seen in {claim.sessions} sessions{proof}"

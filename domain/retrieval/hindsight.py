@@ -1,9 +1,8 @@
 """Hindsight: what a session needed, paired with what memory held before.
 
 Later events show what a session needed, and the log shows what memory held by then. A need is paired with the memory
-of an earlier session only where both show it: the same error, resolved the same way or worded the same; the same words
-of a user; the same file or value, reached from a request that is near. A pair that is not true is worse than one that
-is missed.
+of an earlier session only where both show it: the same error, resolved the same way or worded the same; the same
+file or value, reached from a request that is near. A pair that is not true is worse than one that is missed.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from memctl.domain.shell.commands import head_of
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import NARROW, clipped
 
-HindsightKind = Literal["known error", "known command", "said again", "found out again", "known place"]
+HindsightKind = Literal["known error", "known command", "found out again", "known place"]
 
 APART = 10 * 60_000_000
 """Microseconds that a memory has to be older than the need: of sessions side by side none learns from the other."""
@@ -250,8 +249,6 @@ def _before(positions: Mapping[str, int], held: str, needed: str) -> bool:
 
 
 def _likeness(kind: HindsightKind, need: Need, memory: HeldMemory, message: str) -> float:
-    if kind == "said again":
-        return 1.0
     if kind == "known command":
         return 1.0 if need.end and need.words == memory.words else ALIKE if memory.words else 0.0
     if kind != "known error":

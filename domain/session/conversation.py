@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Literal
-from uuid import UUID
 
 from memctl.domain.events.event import Micros
 from memctl.domain.events.event_order import OrderedEvent, prompt_about
@@ -13,7 +12,6 @@ from memctl.domain.events.facts import (
     Answered,
     DecisionTaken,
     InsightFound,
-    KnowledgeNeeded,
     Prompted,
     PromptKind,
     Span,
@@ -26,7 +24,6 @@ from memctl.domain.events.observations import PromptSubmitted, ResponseReceived,
 from memctl.domain.events.recalls import MemoryRecalled, Recalls
 from memctl.domain.events.statements import TaskCompleted, TaskStarted
 from memctl.domain.failures.signatures import errors_in
-from memctl.domain.language.claims import Claim, claims_in
 from memctl.domain.language.decisions import LONGEST_PROMPT, Decision, decisions_by_user
 from memctl.domain.language.prompts import (
     FRESH_START,
@@ -38,7 +35,7 @@ from memctl.domain.language.prompts import (
     says_no,
     words_in,
 )
-from memctl.domain.language.sayings import is_rule, keyed_sentences
+from memctl.domain.language.statements import Claim, statements_in
 from memctl.domain.language.tasks import canonical_of, description_of, task_key, task_type_of
 from memctl.domain.language.typed import own_word, typed_of
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
@@ -51,9 +48,6 @@ from memctl.domain.support.provenance import MAY, Provenance, heard, member_of
 
 RESTED = 4 * 3_600_000_000
 """After this many microseconds without a word, a request is more likely a new task."""
-
-SENTENCES = 200
-"""Sentences of a user's that are looked for in earlier sessions, of one session at most."""
 
 LONGEST_TEXT = 8_000
 """Characters of a prompt or an answer that a fact keeps; the event has the rest."""
@@ -80,7 +74,6 @@ class Conversation:
         self.episode: EpisodeSoFar | None = None
         self.speaker = "user"
         """Actor of what was typed: the user, or else whoever spoke first in the user's place."""
-        self._sentences = 0
         self._recalls = Recalls()
         """The memories that were injected since the last task was over."""
 
@@ -134,7 +127,7 @@ class Conversation:
         about = self._about_prompt(words)
         self._say(placed, text, words, kind, start, end, about)
         self._about |= words_in(words)
-        claims = claims_in(own_word(text[start:end]), lasting=True)
+        claims = statements_in(own_word(text[start:end]), lasting=True)
         self._claimed(placed, text, start, about, heard(Provenance.USER_TYPED, placed.event.actor), claims)
 
     def refused_change(self) -> None:
@@ -168,34 +161,13 @@ class Conversation:
             self._about_task = about_prompt
             self._opened(placed, *prompt.evidence)
         self._turn = OpenTurn(prompt, self._turn_before)
-        self._sayings(placed, prompt, self._turn.id)
         self._about |= words_in(said.words)
         self._last_prompt = placed.when
         self._fresh = False
         typed, by = typed_of(said.text), heard(Provenance.USER_TYPED, placed.event.actor)
         for decision in decisions_by_user(typed):
             self.decided(placed, span_of(placed, text, decision.start, decision.end), decision, by)
-        self._claimed(placed, text, 0, about_prompt, by, claims_in(own_word(said.text)))
-
-    def _sayings(self, placed: OrderedEvent, prompt: Prompted, turn: UUID) -> None:
-        """What the user says, sentence by sentence: it may have been said in an earlier session."""
-        if prompt.kind == "thanks" or self._sentences >= SENTENCES:
-            return
-        for subject, sentence in keyed_sentences(prompt.text):
-            if prompt.kind != "correction" and not is_rule(sentence):
-                continue
-            self._sentences += 1
-            about = self._assert.nth(f"said:{subject}")
-            self._assert.make(
-                KnowledgeNeeded,
-                placed,
-                about,
-                *prompt.evidence[:1],
-                kind="said",
-                subject=subject,
-                text=one_line(sentence, 300),
-                turn=turn,
-            )
+        self._claimed(placed, text, 0, about_prompt, by, statements_in(own_word(said.text)))
 
     def _kind(self, said: Said, when: Micros) -> PromptKind:
         episode = self.episode

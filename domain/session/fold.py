@@ -188,7 +188,6 @@ class StreamFacts:
     def _prompted(self, placed: OrderedEvent, seen: PromptSubmitted) -> None:
         self._conversation.prompted(placed, seen)
         self._work.searches.prompted(placed, seen)
-        self._practices.prompted(placed, seen)
 
     def _open(self, placed: OrderedEvent, seen: Observed) -> None:
         started = seen if isinstance(seen, SessionStarted) else SessionStarted()

@@ -1,7 +1,7 @@
-"""What people and projects show without saying it: commands that passed, and habits of asking.
+"""What projects show without anybody saying it: commands that passed, and the forms of commits and branches.
 
 One claim a session at most about each thing, so that a claim's sessions count how often it was shown. What a passing
-command shows is proved; a habit graduates when several sessions show it (`domain.knowledge.graduation`).
+command shows is proved; a form graduates when several sessions show it (`domain.knowledge.graduation`).
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ from memctl.domain.events.event import Event
 from memctl.domain.events.event_order import OrderedEvent
 from memctl.domain.events.fact_builder import FactBuilder
 from memctl.domain.events.facts import InsightFound, InsightKind, Span, fact_id, quote
-from memctl.domain.events.observations import PromptSubmitted, ToolCalled, ToolFailed, ToolOutcome
+from memctl.domain.events.observations import ToolCalled, ToolFailed, ToolOutcome
 from memctl.domain.failures.signatures import is_noise
 from memctl.domain.knowledge.graduation import ONE_ANSWER
-from memctl.domain.language.habits import habits_in
-from memctl.domain.language.prompts import said_in
 from memctl.domain.projects.stack import is_conventional, subject_of
 from memctl.domain.session.tools import directory_of
 from memctl.domain.session.working_directory import git_stays_in
@@ -87,8 +85,6 @@ class ProjectPractices:
         """Claims of tools that are no project's own, by what they are for: its text and canonical form."""
         self._own: set[str] = set()
         """What the project has commands of its own for."""
-
-    # --- the work ---
 
     def called(self, placed: OrderedEvent, seen: ToolCalled) -> None:
         given = seen.input
@@ -203,24 +199,6 @@ class ProjectPractices:
             text = _FORMS[about]
             self._claim(placed, command, claim, "pattern", text, said=said, denied=not shown)
 
-    # --- the asking ---
-
-    def prompted(self, placed: OrderedEvent, seen: PromptSubmitted) -> None:
-        if seen.subagent or seen.meta:
-            return
-        said = said_in(seen.text)
-        if said.by != "user":
-            return
-        for habit in habits_in(said):
-            if habit.text not in self._claimed:
-                words = _Command(seen.text, placed.event, "text")
-                quoted = seen.text[habit.start : habit.end]
-                self._claim(
-                    placed, words, habit.text, habit.kind, habit.text, said=quoted,
-                    everywhere=habit.everywhere, confidence=0.8 if habit.kind == "fact" else 0.6, at=habit.start,
-                    canonical_form=canonical(habit.about),
-                )  # fmt: skip
-
     def _claim(
         self,
         placed: OrderedEvent,
@@ -230,21 +208,18 @@ class ProjectPractices:
         text: str,
         *,
         said: str = "",
-        at: int = 0,
         proved: bool = False,
-        everywhere: bool = False,
-        confidence: float = 0.7,
         canonical_form: str = "",
         subject: str = "",
         polarity: int = 0,
         denied: bool = False,
     ) -> None:
-        """Assert the claim once, on the characters `said` of the source (from `at` on), or all of it."""
+        """Assert the claim once, on the characters `said` of the source, or all of it."""
         if about in self._claimed:
             return
         self._claimed.add(about)
         form = canonical_form or canonical(text)
-        start = source.text.find(said, at) if said else -1
+        start = source.text.find(said) if said else -1
         start, end = (start, start + len(said)) if start >= 0 else (0, len(source.text))
         span = quote(source.event.delivery_id, source.text, start, end, source.field)
         self._assert.add(
@@ -259,11 +234,10 @@ class ProjectPractices:
                 text=text,
                 canonical=form,
                 subject=subject or form,
-                confidence=confidence,
+                confidence=0.7,
                 said_by=Provenance.TOOL,
                 polarity=polarity,
                 rule="shown",
-                everywhere=everywhere and not self._assert.confined,
                 proved=proved,
                 denied=denied,
             )

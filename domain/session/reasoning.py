@@ -19,9 +19,9 @@ from memctl.domain.events.statements import (
     TaskCompleted,
     TaskStarted,
 )
-from memctl.domain.language.claims import says_no_more, stated
 from memctl.domain.language.decisions import AGENT_HINTS, Decision, decisions_by_agent
 from memctl.domain.language.hypotheses import CONFIRMED, HINTS, Hypotheses, Status, causes_in, key_of
+from memctl.domain.language.statements import says_no_more, stated
 from memctl.domain.session.conversation import Conversation
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.support.literals import Literals

@@ -12,7 +12,6 @@ from session_events import Session, facts_of
 
 from memctl.domain.events.event import Event, Micros
 from memctl.domain.events.facts import Edit, ErrorResolved, Fact, Identified, KnowledgeNeeded
-from memctl.domain.language.sayings import keyed_sentences
 from memctl.domain.retrieval.hindsight import APART, HeldMemory, Need, Pair, nearness, pairs, same_way, way_of
 from memctl.domain.support.mentions import is_distinctive, path_within, values_in
 from memctl.projections.hindsight import Hindsight, hindsight
@@ -25,7 +24,7 @@ def need(at: int, stream: str, **fields: Any) -> Need:
 
 
 def memory(at: int, stream: str, **fields: Any) -> HeldMemory:
-    fields = {"text": "ran `bun test` instead", **fields}
+    fields = {"text": "ran `bun test` instead", "words": ("bun", "test"), **fields}
     return HeldMemory(at=at, id=f"m{at}", stream=stream, location="/work/shop", memory="m", event=f"h{at}", **fields)
 
 
@@ -34,31 +33,31 @@ def memory(at: int, stream: str, **fields: Any) -> HeldMemory:
 
 def test_a_memory_of_an_earlier_session_is_paired_and_the_sessions_own_is_not() -> None:
     asked = need(5 * HOUR, "b")
-    assert [pair.memory.stream for pair in pairs("said again", [asked], [memory(0, "a"), memory(0, "b")])] == ["a"]
-    assert not list(pairs("said again", [asked], [memory(0, "b")]))
+    assert [pair.memory.stream for pair in pairs("known command", [asked], [memory(0, "a"), memory(0, "b")])] == ["a"]
+    assert not list(pairs("known command", [asked], [memory(0, "b")]))
 
 
 def test_sessions_side_by_side_learn_nothing_from_each_other() -> None:
-    assert not list(pairs("said again", [need(APART - 1, "b")], [memory(0, "a")]))
-    assert list(pairs("said again", [need(APART, "b")], [memory(0, "a")]))
+    assert not list(pairs("known command", [need(APART - 1, "b")], [memory(0, "a")]))
+    assert list(pairs("known command", [need(APART, "b")], [memory(0, "a")]))
 
 
 def test_memory_is_what_the_log_held_and_not_what_clocks_say() -> None:
     """An older session that was imported after the need was no help."""
     asked, held = need(5 * HOUR, "b"), memory(0, "a")
-    assert list(pairs("said again", [asked], [held], positions={asked.event: 9, held.event: 8}))
-    assert not list(pairs("said again", [asked], [held], positions={asked.event: 8, held.event: 9}))
-    assert not list(pairs("said again", [asked], [held], positions={asked.event: 8}))  # forgotten
+    assert list(pairs("known command", [asked], [held], positions={asked.event: 9, held.event: 8}))
+    assert not list(pairs("known command", [asked], [held], positions={asked.event: 8, held.event: 9}))
+    assert not list(pairs("known command", [asked], [held], positions={asked.event: 8}))  # forgotten
 
 
 def test_of_a_session_the_first_need_counts() -> None:
-    found = list(pairs("said again", [need(6 * HOUR, "b"), need(5 * HOUR, "b")], [memory(0, "a")]))
+    found = list(pairs("known command", [need(6 * HOUR, "b"), need(5 * HOUR, "b")], [memory(0, "a")]))
     assert [pair.need.at for pair in found] == [5 * HOUR]
 
 
 def test_other_projects_are_apart() -> None:
     asked, held = need(5 * HOUR, "b"), memory(0, "a")
-    assert not list(pairs("said again", [asked], [held], together=lambda one, other: False))
+    assert not list(pairs("known command", [asked], [held], together=lambda one, other: False))
 
 
 def test_a_value_that_many_sessions_held_says_nothing() -> None:
@@ -137,7 +136,7 @@ def searching(*, named: bool = False, looked: int = 3) -> list[Event]:
 
 
 def needs_of(events: Sequence[Event]) -> list[tuple[str, str, int]]:
-    facts = [fact for fact in facts_of(events) if isinstance(fact, KnowledgeNeeded) and fact.kind != "said"]
+    facts = [fact for fact in facts_of(events) if isinstance(fact, KnowledgeNeeded)]
     return [(fact.kind, fact.subject, fact.calls) for fact in facts]
 
 
@@ -153,21 +152,6 @@ def test_what_the_prompt_names_was_known() -> None:
 
 def test_what_was_found_at_once_was_no_search() -> None:
     assert needs_of(searching(looked=2)) == []
-
-
-def test_what_a_user_says_has_a_key_by_its_words_whatever_their_order() -> None:
-    [(one, _)] = keyed_sentences("Never commit generated protobuf files!")
-    [(other, sentence)] = keyed_sentences("generated protobuf files: never commit")
-    assert (one, sentence) == (other, "generated protobuf files: never commit")
-    [(allowed, _)] = keyed_sentences("Commit the generated protobuf files")
-    assert allowed != one
-
-
-@pytest.mark.parametrize(
-    "prompt", ["yes please", "Implement the following plan:\n\nuse pnpm for the tests", "word " * 400]
-)
-def test_assent_plans_and_long_pastes_are_no_sayings(prompt: str) -> None:
-    assert keyed_sentences(prompt) == ()
 
 
 def test_values_are_addresses_options_variables_and_long_names() -> None:

@@ -22,8 +22,8 @@ from memctl.domain.events.event import Event, Payload
 from memctl.domain.events.facts import Identified, InsightFound
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolReturned
 from memctl.domain.knowledge.forget_requests import ForgetRefused, ForgetRequested, RefuseForget
-from memctl.domain.language.claims import says_no_more
 from memctl.domain.language.notes import NOTES, MemoryNoted, claim_of
+from memctl.domain.language.statements import says_no_more
 from memctl.domain.language.typed import origin_of
 from memctl.domain.session.fold import derive
 from memctl.domain.support.errors import MemctlError
@@ -80,7 +80,7 @@ def test_a_members_word_is_that_members_by_name_and_given_unasked_to_nobody_else
     assert (claim.said_by, claim.member, claim.everywhere) == (member, "dana ofmaps", False)
     said = observed(PromptSubmitted(line="1", text="we always use quillmark for dates"), actor="member:dana")
     facts = derive(said.stream, [as_read(said, 1)]).drain()
-    (found,) = (fact for fact in facts if isinstance(fact, InsightFound) and fact.rule != "habit")
+    (found,) = (fact for fact in facts if isinstance(fact, InsightFound))
     assert (found.said_by, found.member, found.everywhere) == (member, "dana", False)
 
 

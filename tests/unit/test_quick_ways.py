@@ -7,8 +7,7 @@ from itertools import islice
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.language import claims, prompts, summaries
-from memctl.domain.language.claim_rules import RULES
+from memctl.domain.language import prompts, summaries
 from memctl.domain.support import patterns
 from memctl.infra.redaction import text as redaction
 from memctl.infra.transcripts.fields import identifier
@@ -32,12 +31,6 @@ def test_words_are_those_of_the_pattern(text: str) -> None:
 @given(words)
 def test_a_sentence_says_words_where_the_pattern_finds_three(text: str) -> None:
     assert summaries._says_words(text) == (sum(1 for _ in islice(summaries._PLAIN_WORD.finditer(text), 3)) == 3)
-
-
-@given(words)
-def test_every_rule_that_matches_a_sentence_is_among_those_that_may(text: str) -> None:
-    may = claims._rules()(text)
-    assert {index for index, rule in enumerate(RULES) if rule.pattern.match(text)} <= may
 
 
 @given(st.text(alphabet='\\ntbu04"/a', max_size=30).map(str.encode))

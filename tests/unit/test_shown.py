@@ -19,8 +19,6 @@ from memctl.domain.events.observations import (
     ToolReturned,
     transcript_key,
 )
-from memctl.domain.language.habits import habits_in
-from memctl.domain.language.prompts import said_in
 from memctl.domain.session.fold import derive
 
 STREAM = "session/claude-code/s1"
@@ -204,34 +202,26 @@ def said(text: str, **more: Any) -> dict[str, InsightFound]:
     return shown(PromptSubmitted(text=text, line="#1", **more))
 
 
-@pytest.mark.parametrize(
-    ("text", "habit"),
-    [
-        ("can you add a test for this?", "Asks for tests along with a change: write them unasked"),
-        ("테스트도 추가해줘", "Asks for tests along with a change: write them unasked"),
-        ("then commit, and update changelog", "Has the changelog updated with a change"),
-        ("not sure, but can you add a test for it", "Asks for tests along with a change: write them unasked"),
-        ("/gsd:quick the footer is gone", "Works with the `/gsd:…` commands, such as `/gsd:quick`"),
-        ("/tidy the footer", "Works with the `/tidy` command"),
-        (
-            "Implement the following plan:\n\n# Plan: a thing",
-            "Has larger work planned in writing before it begins: propose a plan first",
-        ),
-    ],
-)
-def test_a_habit_shows_in_what_is_asked(text: str, habit: str) -> None:
-    found = said(text)[habit]
+def test_what_a_user_states_for_good_is_kept_verbatim() -> None:
+    text = "great, always run the linter before you push"
+    (found,) = said(text).values()
     span = found.evidence[0]
+    assert (found.text, found.said_by, found.rule) == (
+        "always run the linter before you push",
+        "user_typed",
+        "statement",
+    )
     assert span.quote_hash == quote_hash(text[span.start : span.end])
 
 
 @pytest.mark.parametrize(
     ("text", "more"),
     [
-        ("can you add a test for this?", {"subagent": "a1"}),
-        ("can you add a test for this?", {"meta": True}),
+        ("always run the linter before you push", {"subagent": "a1"}),
+        ("always run the linter before you push", {"meta": True}),
         ("<memctl-context>the user asks: always add a test, and never use npm</memctl-context>", {"injected": True}),
         ("<memctl-context>always add a test for this</memctl-context>", {}),
+        ("please look at what they ask for\n\nAlways run the linter before you push", {}),
         ("<system-reminder>always add a test for this</system-reminder>", {}),
         ("<command-message>review</command-message>\n<command-name>/compact</command-name>", {}),
         ("Base directory for this skill: /x\n\nAlways add a test for each change. Never use npm.", {}),
@@ -244,10 +234,7 @@ def test_a_habit_shows_in_what_is_asked(text: str, habit: str) -> None:
         ("please make sure the docs are consistent", {}),
         ("can you explain that", {}),
         ("summarize real quick", {}),
-        ("please don't add tests", {}),
-        ("I didn't ask you to write any tests", {}),
         ("no need to update the changelog", {}),
-        ("테스트는 추가하지 마", {}),
         ("> can you add a test for this?\n\nwhat is meant by that", {}),
         ('He wrote: "Please add tests. Then update the changelog."', {}),
         ("The spec says:\n" + "Then add a test. " * 60, {}),
@@ -259,15 +246,3 @@ def test_nothing_is_learnt_from_what_the_user_did_not_say(text: str, more: dict[
 
 def test_a_refusal_notice_is_nobodys_preference() -> None:
     assert shown(*run("rm -rf build", failed=REFUSAL + " Always use pnpm.")) == {}
-
-
-def test_a_session_shows_a_thing_once() -> None:
-    prompts = [PromptSubmitted(text=f"can you add a test for this {n}?", line=f"#{n}") for n in range(1, 4)]
-    facts = derive(STREAM, events(*prompts)).drain()
-    assert sum(isinstance(f, InsightFound) and f.text.startswith("Asks for tests") for f in facts) == 1
-
-
-def test_places_of_habits_are_places_in_the_prompt() -> None:
-    text = "<system-reminder>x</system-reminder> please add a test"
-    (habit,) = habits_in(said_in(text))
-    assert text[habit.start : habit.end] == "add a test"

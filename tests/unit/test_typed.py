@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.domain.events.observations import PromptSubmitted
-from memctl.domain.language.claims import claims_in
+from memctl.domain.language.statements import statements_in
 from memctl.domain.language.typed import LONGEST_LINE, LONGEST_WORD, origin_of, own_word, passages_of, typed_of
 
 RULE = "Always use quillmark for dates."
@@ -34,8 +34,8 @@ def test_of_several_lines_only_the_first_was_typed_and_settles_nothing(pasted: s
 
 @pytest.mark.parametrize("pasted", PASTED[1:])
 def test_what_was_pasted_alone_settles_nothing(pasted: str) -> None:
-    assert claims_in(own_word(pasted)) == []
-    assert claims_in(own_word(f"{pasted}\n\n{ABOVE}")) == []
+    assert statements_in(own_word(pasted)) == []
+    assert statements_in(own_word(f"{pasted}\n\n{ABOVE}")) == []
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_what_was_pasted_alone_settles_nothing(pasted: str) -> None:
     ],
 )
 def test_what_stands_in_another_rhythm_or_behind_a_colon_or_too_far_on_settles_nothing(text: str) -> None:
-    assert claims_in(own_word(text)) == []
+    assert statements_in(own_word(text)) == []
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_what_stands_in_another_rhythm_or_behind_a_colon_or_too_far_on_settles_n
     ],
 )
 def test_a_short_prompt_of_one_line_that_speaks_to_the_agent_is_the_users_word(text: str) -> None:
-    assert claims_in(own_word(text))
+    assert statements_in(own_word(text))
     assert origin_of(PromptSubmitted(line="1", text=text), 0, len(text)) == "user_typed"
 
 

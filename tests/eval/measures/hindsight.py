@@ -18,7 +18,7 @@ from memctl.domain.retrieval.hindsight import Pair, pairs, without_twins
 from memctl.domain.support.location import project_name
 from memctl.projections.hindsight import Hindsight, hindsight
 
-KINDS = ("known error", "known command", "said again", "found out again", "known place")
+KINDS = ("known error", "known command", "found out again", "known place")
 
 
 class Record(NamedTuple):
