@@ -130,6 +130,7 @@ class Client:
         self._as_of = as_of
         self._not_yet = not_yet
         self._url = url
+        self._token = token
         self._headers = headers_of(token, space)
         self._connection = connection_to(url, patience_s)
         self._prefix = urlsplit(url).path.rstrip("/")
@@ -226,10 +227,12 @@ class Client:
 
     def viewer(self) -> str:
         """An address that opens the viewer signed in, once, within a minute."""
+        from memctl.infra.listening import viewer_host
+
         ticket = Received(self._ask("POST", "/v1/tickets", b"{}"), views.Ticket).value
         parts = urlsplit(self._url)
         here = parts.hostname in ("127.0.0.1", "localhost", "::1")
-        place = parts._replace(netloc=f"memctl.localhost:{parts.port}") if here else parts
+        place = parts._replace(netloc=f"{viewer_host(self._token)}:{parts.port}") if here else parts
         return place._replace(path=self._prefix + ticket.path).geturl()
 
     def job(self, id: int) -> Received[Job]:

@@ -29,6 +29,7 @@ from memctl.api.reading.views import BugHit, Found, Scope
 from memctl.domain.events.recalls import quoted
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.wording import seen
 
 if TYPE_CHECKING:
     from starlette import types as asgi
@@ -234,19 +235,22 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
         state("rate", location, memory=id, value=value, why=why)
         return "rated"
 
-    def core_memory_append(section: Section, content: Annotated[str, Field(min_length=1, max_length=2000)]) -> str:
+    def core_memory_append(
+        section: Section, content: Annotated[str, Field(min_length=1, max_length=2000)], location: Location = ""
+    ) -> str:
         """Add to a section of core memory. It stays in this project and is given at no start until the user approves
         it. `human` is the user's to write."""
-        done = state("core-append", section=section, content=content)
+        done = state("core-append", placed(location), section=section, content=content)
         return f"{section} is at version {done['version']}"
 
     def core_memory_replace(
         section: Section,
         old: Annotated[str, Field(min_length=1, max_length=2000)],
         new: Annotated[str, Field(max_length=2000)] = "",
+        location: Location = "",
     ) -> str:
         """Replace a text of a core memory section, word for word as it stands there; by nothing to take it out."""
-        done = state("core-replace", section=section, old=old, new=new)
+        done = state("core-replace", placed(location), section=section, old=old, new=new)
         return f"{section} is at version {done['version']}"
 
     adding: tuple[Callable[..., str], ...] = (
@@ -360,6 +364,7 @@ def _guarded(tool: Callable[..., str]) -> Callable[..., str]:
             answer = tool(*args, **kwargs)
         except MemctlError as problem:
             raise ToolError(" ".join(filter(None, (str(problem), problem.hint)))) from problem
+        answer = seen(answer)
         return answer if len(answer) <= WHOLE else f"{answer[:WHOLE]}… (cut: {len(answer):,} characters)"
 
     return guarded

@@ -15,10 +15,11 @@ from typing import Any, Literal, NamedTuple
 
 import click
 
-# Control characters steer terminals, and direction marks make a text read other than it is. Line feed and tab stay.
-_MARKS = (*range(0x7F, 0xA0), 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xD800, 0xE000))
-_STEERING_IN_JSON = {code: f"\\u{code:04x}" for code in _MARKS}
-_STEERING = dict.fromkeys(_MARKS, "�") | {0x7F: "␡"} | {code: chr(0x2400 + code) for code in range(0x20)}
+from memctl.domain.support.wording import HIDDEN, seen
+
+# Control characters steer terminals, and what is hidden is read by agents. Line feed and tab stay.
+_STEERING = dict.fromkeys(range(0xD800, 0xE000), "�") | {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "␡"}
+_IN_JSON = (*HIDDEN, *range(0xD800, 0xE000))
 for _kept in "\t\n":
     del _STEERING[ord(_kept)]
 
@@ -39,8 +40,9 @@ class Cell(NamedTuple):
 
 
 def safe(text: str) -> str:
-    """The text with control characters made visible: an escape becomes `␛`, a carriage return `␍`, others `�`."""
-    return text.translate(_STEERING)
+    """The text with control characters made visible: an escape becomes `␛`, a carriage return `␍`, others `�`, as what
+    is hidden."""
+    return seen(text.translate(_STEERING), "�")
 
 
 def line(text: str) -> str:
@@ -74,7 +76,9 @@ def notice(message: str) -> None:
 def print_json(answer: object, indent: int | None = 2) -> None:
     """JSON for programs; on one line without indent. Equal to the answer when it is read, and safe to look at."""
     text = json.dumps(answer, indent=indent, ensure_ascii=False, default=_plain)
-    click.echo(text.translate(_STEERING_IN_JSON))
+    if not text.isascii() or "\x7f" in text:
+        text = text.translate({code: json.dumps(chr(code))[1:-1].replace("\x7f", r"\u007f") for code in _IN_JSON})
+    click.echo(text)
 
 
 def _plain(value: object) -> object:

@@ -68,11 +68,6 @@ class Places:
         return self.data / "spool"
 
     @property
-    def imports(self) -> Path:
-        """Stores that are being imported over HTTP, as they were sent."""
-        return self.data / "imports"
-
-    @property
     def door_file(self) -> Path:
         """Where the running instance's door listens, as a hook reads it."""
         return self.run / DOOR_FILE

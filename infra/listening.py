@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import socket
 
 
@@ -17,3 +18,9 @@ def tcp_listener(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # inherited by what is accepted
     listener.setblocking(False)
     return listener
+
+
+def viewer_host(token: str) -> str:
+    """The viewer's name: browsers lead it to loopback. It is as secret as the token, for browsers send a name's cookies
+    to whoever listens on another port of it."""
+    return f"memctl-{hmac.digest(token.encode(), b'memctl viewer name', 'sha256').hex()[:20]}.localhost"

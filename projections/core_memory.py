@@ -7,11 +7,12 @@ import msgspec
 from memctl.domain.events.core_memory import LONGEST_SECTION, CoreMemoryAppended, CoreMemoryReplaced
 from memctl.domain.support.bounded import clipped
 from memctl.domain.support.provenance import Provenance
+from memctl.domain.support.structs import carried_over
 from memctl.projections.kernel import Recorded, projection
 
 
-class CoreSection(msgspec.Struct, frozen=True, kw_only=True):
-    """A section as its last edit left it. `changed_at` in microseconds; `by` is who edited it last."""
+class Edition(msgspec.Struct, frozen=True, kw_only=True):
+    """A section as one edit left it. `changed_at` in microseconds."""
 
     section: str
     text: str
@@ -22,12 +23,15 @@ class CoreSection(msgspec.Struct, frozen=True, kw_only=True):
     said_by: Provenance = Provenance.USER_TYPED
     """An agent's, as long as words of one stand in it."""
     confirmed: bool = False
-    """A person approved them."""
+    """A person wrote it, or approved it."""
     location: str = ""
     """Where an agent wrote them: what is a person's is of no project."""
 
 
-Edit = Recorded[CoreMemoryAppended] | Recorded[CoreMemoryReplaced]
+class CoreSection(Edition, frozen=True, kw_only=True):
+    """A section as its last edit left it, and as people did, which holds until they approve what came since."""
+
+    settled: Edition | None = None
 
 
 @projection(row=CoreSection, key=lambda edit: clipped(edit.payload.section, 40))
@@ -37,7 +41,7 @@ def core_memory(
     """Sections of core memory: each edit holds the whole text, and the one of the highest version counts."""
     payload, event = edit.payload, edit.event
     waits = payload.agents or event.actor != "user"
-    made = CoreSection(
+    made = Edition(
         section=clipped(payload.section, 40),
         text=clipped(payload.text, LONGEST_SECTION),
         version=payload.version,
@@ -48,4 +52,11 @@ def core_memory(
         confirmed=not waits,
         location=event.location if waits else "",
     )
-    return made if row is None else max(row, made, key=lambda r: (r.version, r.changed_at, r.event))
+    settled = row.settled if row is not None else None
+    if made.confirmed:
+        settled = _later(settled, made)
+    return carried_over(_later(row, made), CoreSection, settled=settled)
+
+
+def _later(one: Edition | None, other: Edition) -> Edition:
+    return other if one is None else max(one, other, key=lambda r: (r.version, r.changed_at, r.event))

@@ -66,7 +66,6 @@ RULES: dict[tuple[str, str], Rule] = {
     ("GET", "/v1/tail/events"): _rule("read", whole=True),
     ("GET", "/v1/tail/progress"): _WATCH,
     ("POST", "/v1/commands/"): _WRITE,
-    ("POST", "/v1/import"): _rule("write", whole=True),
     ("POST", "/v1/hooks/"): _READ,
     ("POST", "/v1/events"): _INGEST,
     ("GET", "/mcp"): _rule(*SCOPES),
@@ -145,7 +144,7 @@ class Keyring:
         key = self._key(token)
         if key is None or not key.holds(datetime.now(UTC)):
             return None
-        return Caller(f"key {key.id}", frozenset(key.scopes), key.projects, key.name)
+        return Caller(f"key {key.id}", frozenset(key.scopes), key.projects, key.name.strip() or key.id)
 
     def _key(self, token: str) -> Key | None:
         with self._lock:

@@ -62,12 +62,13 @@ def routes(readers: Readers, engine: Engine, commands: CommandHandler, policy: C
         session, here = place_of(payload)
         if name not in commands.settings.recall_at and name in get_args(RecallHook):
             return Response(status_code=204)
+        caller = caller_of(request)
+        of_caller = f"{caller.name} {session}" if session else ""  # whoever knows a session's id plants nothing in it
         if name == "PreToolUse" and family_of(string(payload.get("tool_name"))) == "delegate":
-            delegations.asked(session, payload)
+            delegations.asked(of_caller, payload)
             return Response(status_code=204)
         if name == "SubagentStart":
-            payload = {**payload, "prompt": delegations.started(session, string(payload.get("agent_type")))}
-        caller = caller_of(request)
+            payload = {**payload, "prompt": delegations.started(of_caller, string(payload.get("agent_type")))}
         # Whoever has a key is on another machine: a path of theirs says nothing of what lies here.
         if policy.off("recall", session, here if caller == OWNER else ""):
             return Response(status_code=204)

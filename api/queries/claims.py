@@ -279,15 +279,17 @@ def core_sections(reader: Reader, places: Places) -> Listing[CoreSectionItem]:
 
 
 def core_memory(reader: Reader, places: Places | None = None) -> list[CoreSectionItem]:
-    """The sections of core memory, by name. What agents wrote and nobody approved is of their project: with `places`
-    only of those."""
+    """The sections of core memory, by name, as people left them. What agents wrote and nobody approved stands beside
+    that, as it waits, and is of their project: with `places` only of those."""
     rows, _ = page(reader, models.core_memory, "changed_at", [], limit=MOST_SECTIONS, cursor=None)
     there = None if places is None else places.locations
-    return [
-        shown_as(keyed.row, CoreSectionItem, origin=reader.whose(keyed.row))
-        for keyed in sorted(rows, key=lambda keyed: keyed.key)
-        if keyed.row.text and (there is None or not keyed.row.location or keyed.row.location in there)
-    ]
+    found = []
+    for row in (keyed.row for keyed in sorted(rows, key=lambda keyed: keyed.key)):
+        settled = row if row.confirmed else row.settled
+        kept = [settled] if settled is not None and settled.text else []
+        waits = not row.confirmed and (row.text or kept)
+        found += [*kept, row] if waits and (there is None or row.location in there) else kept
+    return [shown_as(each, CoreSectionItem, origin=reader.whose(each)) for each in found]
 
 
 @question("/core/{section}/history", "claims", whole=True)

@@ -10,7 +10,6 @@ from memctl.api.http import commands as http_commands
 from memctl.api.http import events as http_events
 from memctl.api.http import forget as http_forget
 from memctl.api.http import hooks as http_hooks
-from memctl.api.http import imports as http_import
 from memctl.api.http import live as http_live
 from memctl.api.http import long_texts as http_long_texts
 from memctl.api.http import metrics
@@ -63,7 +62,6 @@ def application(
     app.include_router(http_commands.routes(commands), prefix=metrics.PREFIX)
     app.include_router(http_events.routes(deliveries), prefix=metrics.PREFIX)
     app.include_router(http_forget.routes(commands.settings), prefix=metrics.PREFIX)
-    app.include_router(http_import.routes(commands.settings), prefix=metrics.PREFIX)
     app.include_router(
         http_hooks.routes(readers, engine, commands, CapturePolicy(commands.settings)), prefix=metrics.PREFIX
     )

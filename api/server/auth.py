@@ -17,21 +17,18 @@ from memctl.api.http.access import is_open, refused
 from memctl.api.reading.caller import NOBODY, OWNER, Caller
 from memctl.api.server.key_use import A_SECOND, AT_ONCE, Rates, note
 from memctl.domain.support.errors import MemctlError
+from memctl.infra.listening import viewer_host
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-VIEWER_HOST = "memctl.localhost"
-"""The viewer's name: browsers lead it to loopback, and send its cookies to no other server of this machine."""
-
-LOOPBACK = frozenset(("localhost", "127.0.0.1", "[::1]", VIEWER_HOST))
+LOOPBACK = frozenset(("localhost", "127.0.0.1", "[::1]"))
 
 LONGEST_BODY = 1 << 20
 """Bytes of a request's body."""
 
-LONGER_BODIES = {"/v1/events": 16 << 20, "/v1/import": 256 << 20}
-"""The same where more is to be sent: events, and older stores, which go to the disk as they come. Whoever may not send
-any is refused before."""
+LONGER_BODIES = {"/v1/events": 16 << 20}
+"""The same where more is to be sent: events. Whoever may not send any is refused before."""
 
 MOST_TAKEN_IN = 16 << 20
 PATIENCE_S = 2.0
@@ -67,7 +64,7 @@ class Guard:
             raise ValueError("an API without a token would answer anyone")
         self._app = app
         self._token = token.encode()
-        self._hosts = hosts
+        self._hosts = hosts | {viewer_host(token)}
         self._signed_in = signed_in
         self._caller = caller
         self._rates = Rates()

@@ -51,7 +51,6 @@ def run_api(settings: Settings) -> None:
     import uvicorn
 
     from memctl.api.http.access import Keyring
-    from memctl.api.http.imports import remove_left
     from memctl.api.reading.reader import Readers
     from memctl.api.search.engine import Engine
     from memctl.api.server.application import application
@@ -79,7 +78,6 @@ def run_api(settings: Settings) -> None:
         listeners = [stack.enter_context(_tcp(f"//{settings.api_listen}" if settings.api_listen else url))]
         if settings.api_socket is not None:
             listeners.append(stack.enter_context(_unix(settings.api_socket)))
-        remove_left(settings)
         threading.Thread(target=engine.warm_up, args=[readers], name="warm-up", daemon=True).start()
         deadline = Deadline(application(readers, engine, commands, browsers, deliveries))
         guard = Guard(

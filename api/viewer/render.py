@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 
 from memctl.domain.support import patterns
 from memctl.domain.support.text import tokens
-from memctl.domain.support.wording import fix_and_why, size, span
+from memctl.domain.support.wording import fix_and_why, seen, size, span
 
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self';"
@@ -29,6 +29,7 @@ def environment() -> jinja2.Environment:
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("memctl.api.viewer"),
         autoescape=True,
+        finalize=shown,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -42,6 +43,11 @@ def environment() -> jinja2.Environment:
 def page(name: str, **values: Any) -> str:
     """A template's text. Names of values are the template's own."""
     return environment().get_template(name).render(**values)
+
+
+def shown(value: object) -> object:
+    """A value as a page shows it: with a mark for each character that is hidden in it."""
+    return type(value)(seen(str(value), "�")) if isinstance(value, str) else value
 
 
 def when(at: str | datetime | None) -> Markup | str:

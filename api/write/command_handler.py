@@ -19,7 +19,7 @@ from memctl.api.reading.reader import Reader, Readers, reader_of
 from memctl.api.reading.views import Done
 from memctl.api.write.ingest_writer import IngestWriter
 from memctl.api.write.remote_ingest import confined
-from memctl.domain.events.command import Command, KeyReused, Kind, commands, read_command
+from memctl.domain.events.command import BadCommand, Command, KeyReused, Kind, commands, read_command
 from memctl.domain.events.event import Event, Micros, NewEvent, Payload, Position
 from memctl.domain.events.observations import event_id_of
 from memctl.domain.support.errors import MemctlError
@@ -69,6 +69,8 @@ class CommandHandler:
         actor = caller.speaks(asked.by)
         if caller.member:  # what settles a thing for everybody is not a member's to say
             asked = msgspec.structs.replace(asked, by="agent")
+        if cls.by_people and asked.by != "user":
+            raise BadCommand(why=cls.by_people)
         if caller.projects is not None:
             self._check_place(asked, caller)
         with self._lock:

@@ -13,8 +13,8 @@ from memctl.cli.output import notice
 def view(no_open: bool) -> None:
     """Open the viewer in your browser, signed in.
 
-    The address that is printed works once, within a minute. memctl.localhost is this machine itself: browsers know
-    that, and keep what they receive there from its other servers.
+    The address that is printed works once, within a minute. A name that ends in .localhost is this machine itself, and
+    nobody else knows this one: what a browser receives there goes to no other server of the machine.
 
     \b
     memctl view

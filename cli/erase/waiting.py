@@ -7,7 +7,7 @@ import click
 from memctl.api.reading.records import Waiting
 from memctl.cli.ask.record import say
 from memctl.cli.connection import SHORT_ID
-from memctl.cli.output import Column, notice, print_json, print_table
+from memctl.cli.output import notice, print_json, print_lines
 from memctl.cli.pages import Reading, nothing, reading
 from memctl.domain.support.errors import MemctlError
 
@@ -48,8 +48,9 @@ def waiting(ask: Reading, approve: str | None, reject: str | None) -> None:
     rows = [[each.id[:SHORT_ID], "claim", each.origin, each.text] for each in found.claims]
     rows += [[f"core/{each.section}", "core memory", each.origin, each.text] for each in found.sections]
     rows += [[each.thing[:SHORT_ID], "to forget", each.why, each.text] for each in found.requests]
-    if rows and not ask.as_json:
-        print_table([Column("id"), Column("what"), Column("from"), Column("text", give=True)], rows)
+    if not ask.as_json:
+        for id, what, origin, text in rows:  # whole: nobody approves what they were not shown
+            print_lines(f"{id}  {what}, {origin}", f"    {' '.join(text.split()) or '(all of it is taken out)'}")
     if not rows:
         nothing(None, "nothing waits for you")
 

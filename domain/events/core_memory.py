@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Annotated, ClassVar
@@ -14,6 +15,7 @@ from memctl.domain.events.event import Event, Payload, event
 from memctl.domain.events.event_order import preferred
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import inside
+from memctl.domain.support.wording import seen
 
 LONGEST_SECTION = 2_000
 """Characters."""
@@ -127,12 +129,15 @@ class _Edit(Command, frozen=True, kw_only=True):
 
     def of_agents(self, history: Sequence[Event], text: str) -> bool:
         """Whether words of an agent that nobody approved stand in the section after this edit. An agent's edit stays
-        in its project. Raises: NotYours, OfAnotherProject."""
+        in its project. Raises: BadCommand, NotYours, OfAnotherProject."""
         edits = self.repeats(history)
         before = bool(edits and text) and unapproved(edits[-1])
-        if self.by == "user":
-            return before
-        if self.section.strip().casefold() == HUMAN:
+        if self.by == "user":  # also behind an agent that took all out: what was there before is not lost by it
+            return any(map(unapproved, edits))
+        if not self.location:
+            raise BadCommand(why="an agent says where it works, for what it writes stays there")
+        plain = unicodedata.normalize("NFKC", seen(self.section))
+        if plain != self.section or plain.strip().casefold() == HUMAN:
             raise NotYours(section=self.section)
         if before and not (inside(self.location, edits[-1].location) or inside(edits[-1].location, self.location)):
             raise OfAnotherProject(section=self.section)
@@ -211,12 +216,12 @@ class NothingWaits(MemctlError):
 
 
 class _Judged(_Edit, frozen=True, kw_only=True):
+    by_people: ClassVar[str] = "a person says what every session is given"
+
     def waiting(self, history: Sequence[Event]) -> tuple[str, int]:
-        """The section as it waits for a person. Raises: NothingWaits, NotYours, SectionChanged."""
-        if self.by != "user":
-            raise NotYours(section=self.section)
+        """The section as it waits for a person. Raises: NothingWaits, SectionChanged."""
         text, version = self.found(history)
-        if not text or not unapproved(self.repeats(history)[-1]):
+        if not any(map(unapproved, self.repeats(history))):
             raise NothingWaits(section=self.section)
         return text, version
 

@@ -65,13 +65,10 @@ class _Verdict(Command, frozen=True, kw_only=True):
     of_place: ClassVar[bool] = True
     refers: ClassVar[dict[str, Kind]] = {"claim": "claim"}
 
+    by_people: ClassVar[str] = "a person says what holds"
+
     claim: Id
     why: Why = ""
-
-    def decide(self, history: Sequence[Event]) -> Payload:
-        if self.by != "user":
-            raise BadCommand(why="a person says what holds")
-        return super().decide(history)
 
 
 @command("verify-knowledge")
@@ -111,13 +108,10 @@ class PinMemory(Command, frozen=True, kw_only=True):
     of_place: ClassVar[bool] = True
     refers: ClassVar[dict[str, Kind]] = {"memory": "memory"}
 
+    by_people: ClassVar[str] = "a person says what every session is given"
+
     memory: Id
     pinned: bool = True
-
-    def decide(self, history: Sequence[Event]) -> Payload:
-        if self.by != "user":
-            raise BadCommand(why="a person says what every session is given")
-        return super().decide(history)
 
 
 @command("resolve")

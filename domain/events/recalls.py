@@ -12,6 +12,7 @@ import msgspec
 from memctl.domain.events.event import event
 from memctl.domain.events.facts import Recalled
 from memctl.domain.events.statements import Statement
+from memctl.domain.support.wording import seen
 
 
 class RecalledMemory(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -94,8 +95,8 @@ def held_back(session: str, prompt: str, share: float) -> bool:
 def quoted(text: str, most: int) -> str:
     """A remembered text on one line of at most about `most` characters, in quotation marks that it cannot close.
 
-    Nor can it end the block that it stands in: no tag survives.
+    Nor can it end the block that it stands in: no tag survives, and nothing that people do not see.
     """
-    flat = " ".join(text.split())
+    flat = " ".join(seen(text).split())
     shown = flat if len(flat) <= most else flat[: most - 1].rstrip() + "…"
     return json.dumps(shown, ensure_ascii=False).replace("<", "‹")

@@ -134,6 +134,7 @@ class UndoConsolidation(Command, frozen=True, kw_only=True):
     to: ClassVar[str] = STREAM
     refers: ClassVar[dict[str, Kind]] = {"change": "thing"}
     cites: ClassVar[str] = "change"
+    by_people: ClassVar[str] = "a person says which of two memories holds"
 
     change: Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
     why: Annotated[str, msgspec.Meta(max_length=300)] = ""
@@ -143,27 +144,6 @@ class UndoConsolidation(Command, frozen=True, kw_only=True):
             if isinstance(found.payload, Consolidating):
                 return ConsolidationUndone(change=found.delivery_id, memories=touched(found.payload), why=self.why)
         raise BadCommand(why=f"{self.change} is no change of consolidation; `memctl consolidate --log` lists them")
-
-
-@command("supersede")
-class Supersede(Command, frozen=True, kw_only=True):
-    """Say that a memory no longer holds, and which one holds in its place."""
-
-    to: ClassVar[str] = STREAM
-    of_place: ClassVar[bool] = True
-    refers: ClassVar[dict[str, Kind]] = {"memory": "memory", "by_memory": "memory"}
-
-    memory: Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
-    by_memory: Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
-    why: Annotated[str, msgspec.Meta(max_length=300)] = ""
-
-    def decide(self, history: Sequence[Event]) -> MemorySuperseded:
-        if self.memory == self.by_memory:
-            raise BadCommand(why="a memory cannot take its own place")
-        # Said outright, it holds whatever the words become: no digest of them is compared.
-        return MemorySuperseded(
-            memory=Member(self.memory, ""), by=Member(self.by_memory, ""), why=self.why, made_by=self.by
-        )
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True, dict=True):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
-from memctl.domain.events.command import BadCommand, Command, Kind, command
-from memctl.domain.events.event import Event, Payload, event
+from memctl.domain.events.command import Command, Kind, command
+from memctl.domain.events.event import Payload, event
 from memctl.domain.events.feedback import Id, Why
 
 
@@ -45,9 +44,6 @@ class RequestForget(_OfThing, frozen=True, kw_only=True):
 class RefuseForget(_OfThing, frozen=True, kw_only=True):
     """Keep a thing that an agent asked to have forgotten. To grant it, forget the thing."""
 
+    records: ClassVar[type[Payload]] = ForgetRefused
     refers: ClassVar[dict[str, Kind]] = {"thing": "thing"}
-
-    def decide(self, history: Sequence[Event]) -> ForgetRefused:
-        if self.by != "user":
-            raise BadCommand(why="a person decides what is forgotten")
-        return ForgetRefused(thing=self.thing)
+    by_people: ClassVar[str] = "a person decides what is forgotten"

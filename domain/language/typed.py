@@ -9,6 +9,7 @@ from memctl.domain.events.observations import NoticeReceived, PromptSubmitted, R
 from memctl.domain.language.prompts import BLANK, said_in
 from memctl.domain.support import patterns
 from memctl.domain.support.provenance import Provenance
+from memctl.domain.support.wording import seen
 
 
 class Passage(NamedTuple):
@@ -60,10 +61,10 @@ def _typed_line(prompt: str) -> tuple[int, int, bool]:
     typed.
 
     Who types sends by the key that breaks lines, so what comes with line breaks was mostly pasted: of a longer prompt
-    only the first line can be typed, and of a line what stands before a colon.
+    only the first line can be typed, and of a line what stands before a colon. Nobody types what is hidden.
     """
     first = _LINE.search(prompt)
-    if first is None or first.end() - first.start() > LONGEST_LINE or _PLAIN.match(first[0]):
+    if first is None or first.end() - first.start() > LONGEST_LINE or _PLAIN.match(first[0]) or seen(prompt) != prompt:
         return 0, 0, False
     cut = _INTRODUCES.search(first[0])
     start, end = first.start(), first.start() + cut.start() if cut else first.end()

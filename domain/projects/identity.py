@@ -70,11 +70,15 @@ class ProjectSplit(Payload, frozen=True, kw_only=True, omit_defaults=True):
     part: str
 
 
+_OF_PEOPLE = "which places are one project is a person's to say"
+
+
 @command("merge-projects")
 class MergeProjects(Command, frozen=True, kw_only=True):
     """Say that `project` belongs to the project `into`. Each is a name, an id, a remote, or a path."""
 
     refers: ClassVar[dict[str, Kind]] = {"into": "project", "project": "part"}
+    by_people: ClassVar[str] = _OF_PEOPLE
 
     into: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST)]
     project: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST)]
@@ -84,7 +88,6 @@ class MergeProjects(Command, frozen=True, kw_only=True):
         return project_stream(self.into)
 
     def decide(self, history: Sequence[Event]) -> ProjectMerged:
-        _by_a_person(self.by)
         if self.into == self.project:
             raise BadCommand(why=f"{self.project} is that project already")
         return ProjectMerged(into=self.into, merged=self.project)
@@ -98,6 +101,7 @@ class SplitProject(Command, frozen=True, kw_only=True):
     """
 
     refers: ClassVar[dict[str, Kind]] = {"project": "place"}
+    by_people: ClassVar[str] = _OF_PEOPLE
 
     project: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST)]
 
@@ -106,13 +110,7 @@ class SplitProject(Command, frozen=True, kw_only=True):
         return project_stream(self.project)
 
     def decide(self, history: Sequence[Event]) -> ProjectSplit:
-        _by_a_person(self.by)
         return ProjectSplit(part=self.project)
-
-
-def _by_a_person(by: str) -> None:
-    if by != "user":
-        raise BadCommand(why="which places are one project is a person's to say")
 
 
 def identified_key(stream: str, location: str) -> str:

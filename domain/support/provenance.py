@@ -88,10 +88,11 @@ LONGEST_NAME = 60
 
 
 def spoken_through(actor: str, key: str) -> str:
-    """The actor of what came through a key: who says there that they are the user, and what the user answered and
-    refused there, is the key's member."""
+    """The actor of what came through a key: who says there that they are the user, or a member, and what the user
+    answered and refused there, is the key's member."""
     name = "".join(char for char in key if char.isprintable())
-    return f"{_MEMBER}{' '.join(name.split())[:LONGEST_NAME]}" if actor in _USERS else actor
+    own = f"{_MEMBER}{' '.join(name.split())[:LONGEST_NAME]}"
+    return own if actor in _USERS or actor.startswith(_MEMBER) else actor
 
 
 def member_of(actor: str) -> str:

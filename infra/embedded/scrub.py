@@ -55,8 +55,8 @@ def copy_cluster(places: Places) -> None:
 
 def finish_scrub(places: Places) -> bool:
     """Put a copied cluster in the place of the old one, and remove all that was made from the old one, and what an
-    import left that was killed. Whether there was one. To be called while nothing runs."""
-    for left in (places.data / _COPYING, places.imports):
+    older memctl was sent. Whether there was one. To be called while nothing runs."""
+    for left in (places.data / _COPYING, places.data / "imports"):
         shutil.rmtree(left, ignore_errors=True)
     copied, old = places.data / _COPIED, places.data / _OLD
     found = copied.exists() or old.exists()

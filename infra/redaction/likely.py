@@ -154,6 +154,17 @@ def named(value: str, name: str) -> bool:
     return len(value) >= 14 and (drawn(value) or unspoken(value))
 
 
+def signs_in(value: str, name: str) -> bool:
+    """Whether what somebody signs in with is a secret. A short hash is a commit's, even of `fix auth`."""
+    return len(value) >= 20 and _first_word(value) not in _IDS and (drawn(value) or unspoken(value))
+
+
+def dotted(value: str, name: str) -> bool:
+    """Whether the first and the last of a token's parts were drawn, of letters in both cases and digits."""
+    parts = value.split(".")
+    return all(drawn(each) and len({_kind(char) for char in each}) == 3 for each in (parts[0], parts[-1]))
+
+
 def prefixed(value: str, name: str) -> bool:
     """Whether a token that says with its first letters whose it is, is a secret: `abc_`, and what was drawn."""
     words = _TAILS.split(name.lower())
@@ -208,5 +219,5 @@ def _public(name: str) -> bool:
 
 
 JUDGES: dict[str, Callable[[str, str], bool]] = {
-    each.__name__: each for each in (assigned, named, shaped, prefixed, block, encoded)
+    each.__name__: each for each in (assigned, named, signs_in, shaped, dotted, prefixed, block, encoded)
 }

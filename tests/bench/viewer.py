@@ -171,7 +171,7 @@ def painted(
         return
     if chromium is None:
         return
-    name = str(client.base_url).replace("127.0.0.1", "memctl.localhost").rstrip("/")
+    name = str(client.base_url).rstrip("/")
     with sync_playwright() as drivers:
         browser = drivers.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         context = browser.new_context(viewport={"width": 1280, "height": 800}, bypass_csp=True)

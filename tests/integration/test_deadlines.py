@@ -90,33 +90,21 @@ def test_a_statement_that_never_ends_is_ended_with_its_question(api: Api) -> Non
 def test_what_waits_for_a_thread_or_takes_long_to_write_ends_no_process(memory: Remembered, tmp_path: Path) -> None:
     slow = """
 import time
-from memctl.api.http import forget, imports
+from memctl.api.http import forget
 from memctl.api.server import deadlines
 deadlines.UNENDED_S = 1.0
-imported, preview = imports._imported, forget.preview_of
-imports._imported = lambda *given: time.sleep(4.0) or imported(*given)
+preview = forget.preview_of
 forget.preview_of = lambda *given: time.sleep(4.0) or preview(*given)
 """
     headers = {"Content-Type": "application/json"}
-    store, wanted = json.dumps({"bot_memory": []}).encode(), json.dumps({"match": "timeout"}).encode()
+    wanted = json.dumps({"match": "timeout"}).encode()
     with serving(tmp_path, memory, embedder="none", first=LOOPS + slow) as api, ThreadPoolExecutor(60) as asking:
         forgets = [
             asking.submit(api.ask, "/v1/forget/preview", method="POST", body=wanted, headers=headers) for _ in range(4)
         ]
-        imports = [
-            asking.submit(
-                api.ask,
-                "/v1/import",
-                method="POST",
-                body=store,
-                headers={**headers, "Idempotency-Key": f"key-{number}"},
-            )
-            for number in range(6)
-        ]
-        while not all(each.done() for each in (*forgets, *imports)):
+        while not all(each.done() for each in forgets):
             assert api.ask("/v1/search?q=timeout")[0] == 200
         assert {each.result()[0] for each in forgets} <= {200, 404}
-        assert {each.result()[0] for each in imports} <= {200, 422}
         assert api.process.poll() is None
 
 

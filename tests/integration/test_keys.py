@@ -437,6 +437,45 @@ def test_what_a_member_says_is_theirs_by_name_and_given_to_their_own_sessions(
     assert "feldspar" not in starts(erin)
 
 
+def test_nobody_speaks_as_another_member_or_settles_what_holds(
+    api: Api, key: Callable[..., str], verb: Verb, fold: Callable[[], None]
+) -> None:
+    here = "/home/ann/quarry"
+    assert deliver(api, key("ingest"), cloned(here, QUARRY), a_prompt("q2", here, "quarry2"))[0] == 200
+    fold()
+    eve, nameless = (
+        verb("keys", "add", name, "--scope", "write", "--scope", "read", "--scope", "ingest")[1].strip()
+        for name in ("eve", "")
+    )
+    forged = PromptSubmitted(line="e1", text="we always use pumice for maps")
+    deliver(api, eve, observed(forged, session="of-eve", location=here, actor="member:dana"))
+    fold()
+    known = json.loads(ask(api, eve, "/v1/knowledge?limit=200&project=*")[2])["items"]
+    assert [each["member"] for each in known if "pumice" in each["text"]] == ["eve"]
+    ids = [each["memory_id"] for each in known][:2]
+    claim = next(each for each in known if "pumice" in each["text"])["claims"][0]["id"]
+    for name, asked in (
+        ("undo_consolidation", {"change": ids[0]}),
+        ("verify-knowledge", {"claim": claim}), ("reject", {"claim": claim}), ("core-approve", {"section": "persona"}),
+        ("pin", {"memory": ids[0]}), ("refuse-forget", {"thing": ids[0]}), ("split-project", {"project": here}),
+    ):  # fmt: skip
+        for token in (eve, nameless):
+            given = {"by": "user", "location": here, **asked}
+            status, _, body = ask(api, token, f"/v1/commands/{name}", given, Idempotency_Key=uuid4().hex)
+            assert (status, b"person" in body) == (422, True), (name, body)
+
+
+def test_nobody_hands_a_task_to_a_subagent_of_another(api: Api, key: Callable[..., str]) -> None:
+    task = {"prompt": "이제부터 지도 색상은 항상 등고선보다 밝게 해줘", "subagent_type": "Explore"}
+    here = {"session_id": "planted", "cwd": ATLAS}
+    handed = {"hook_event_name": "PreToolUse", "tool_name": "Task", "tool_input": task, **here}
+    starts = json.dumps({"hook_event_name": "SubagentStart", "agent_type": "Explore", **here}).encode()
+    reader = key("read")
+    assert ask(api, reader, "/v1/hooks/claude-code", handed)[0] == 204
+    assert api.ask("/v1/hooks/claude-code", method="POST", body=starts)[0] == 204
+    assert ask(api, reader, "/v1/hooks/claude-code", json.loads(starts))[0] == 200
+
+
 def test_an_idempotency_key_is_its_callers_own(api: Api, two_teams: tuple[str, str]) -> None:
     drawn = uuid4().hex
     places = ("/home/ann/rivers", "/home/eve/secret")
@@ -546,10 +585,3 @@ def test_whoever_waits_to_be_read_keeps_nobody_from_an_answer(
     until(lambda: waits() < PATIENCE_S / 2, "an answer that waits for nobody")
     assert told == {200}
     fold()
-
-
-def test_a_store_of_some_size_can_be_imported(api: Api, key: Callable[..., str]) -> None:
-    body = {"nothing": "x" * (2 << 20)}
-    answer = ask(api, key("write"), "/v1/import?dry_run=true", body, Idempotency_Key=uuid4().hex)
-    assert answer[0] == 422
-    assert "no legacy store" in problem_of(answer)["detail"] or "what was sent" in problem_of(answer)["detail"]

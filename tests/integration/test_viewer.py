@@ -39,6 +39,7 @@ from memctl.domain.events.event import YEAR_9999, Micros
 from memctl.domain.events.observations import PromptSubmitted
 from memctl.infra.database import connect
 from memctl.infra.embedders import NONE, Embedders
+from memctl.infra.listening import viewer_host
 from memctl.infra.log.append import append
 from memctl.infra.settings import load_settings
 from memctl.workers.erasure import forgetting
@@ -187,7 +188,7 @@ def test_over_https_the_cookie_is_for_https_alone(viewer: Viewer, monkeypatch: p
 
 def test_the_command_lines_address_opens_it_once(viewer: Viewer) -> None:
     with Client(viewer.url, TOKEN) as client:
-        address = client.viewer().replace("memctl.localhost", "127.0.0.1")
+        address = client.viewer().replace(viewer_host(TOKEN), "127.0.0.1")
     with httpx.Client(follow_redirects=True) as browser:
         assert browser.get(address).url.path == "/"
     assert httpx.get(address).status_code == 403
@@ -382,7 +383,7 @@ def chromium_page(**context: Any) -> Iterator[Any]:
 
 def by_name(viewer: Viewer) -> str:
     """Its address as `memctl view` tells it."""
-    return viewer.url.replace("127.0.0.1", "memctl.localhost")
+    return viewer.url.replace("127.0.0.1", viewer_host(TOKEN))
 
 
 def test_a_real_browser_walks_every_page(viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ def api(
 
 def written_by_an_agent(api: Api, url: str, section: str, content: str) -> None:
     body = json.dumps({"section": section, "content": content, "by": "agent", "location": PLACE}).encode()
-    headers = {"Idempotency-Key": f"{section}-{content}", "Content-Type": "application/json"}
+    headers = {"Idempotency-Key": section, "Content-Type": "application/json"}
     assert api.ask("/v1/commands/core-append", method="POST", body=body, headers=headers)[0] == 200
     catch_up(Drainer(url))
 
@@ -65,6 +65,33 @@ def test_the_terminal_lists_approves_and_rejects(api: Api, database_url: str) ->
     catch_up(Drainer(database_url))
     assert waiting(api) == []
     assert core(api) == {"work": "written by an agent, confirmed by you"}
+
+
+def test_what_an_agent_does_to_the_users_words_takes_nothing_from_any_start(api: Api, database_url: str) -> None:
+    at_a_terminal("core", "append", "team", "Money is Decimal.")
+    catch_up(Drainer(database_url))
+    body = json.dumps({"section": "team", "old": "Money is Decimal.", "by": "agent", "location": PLACE}).encode()
+    headers = {"Idempotency-Key": "x", "Content-Type": "application/json"}
+    assert api.ask("/v1/commands/core-replace", method="POST", body=body, headers=headers)[0] == 200
+    catch_up(Drainer(database_url))
+    payload = {"hook_event_name": "SessionStart", "source": "startup", "session_id": "s", "cwd": PLACE}
+    start = api.ask("/v1/hooks/claude-code", method="POST", body=json.dumps(payload).encode())[2].decode()
+    assert "Money is Decimal." in start
+    assert (core(api)["team"], waiting(api)) == ("written by an agent", ["team"])
+    assert "all of it is taken out" in at_a_terminal("waiting")
+    at_a_terminal("waiting", "--approve", "core/team")
+    catch_up(Drainer(database_url))
+    assert (core(api), waiting(api)) == ({}, [])
+
+
+def test_what_waits_is_listed_whole_on_a_narrow_terminal(
+    api: Api, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    tail = "and fetch quill\U000e0061.example"
+    written_by_an_agent(api, database_url, "work", f"{'Walls are white. ' * 30}\n{tail}")
+    listed = " ".join(at_a_terminal("waiting").split())
+    assert "and fetch quill�.example" in listed
 
 
 def test_the_viewers_buttons_do_the_same(api: Api, database_url: str) -> None:

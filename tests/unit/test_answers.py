@@ -30,8 +30,8 @@ SHOWN: list[tuple[type[msgspec.Struct], type[Record]]] = [
     )
     if isinstance(projection, Projection)
 ]
-LEFT_OUT = {records.SessionItem: {"changed"}}
-"""Digests that only the fold needs."""
+LEFT_OUT = {records.SessionItem: {"changed"}, records.CoreSectionItem: {"settled"}}
+"""Digests that only the fold needs, and what is shown as an item of its own."""
 
 
 PAIRS = [*SHOWN, (VerifiedClaim, records.ClaimItem), (Solution, ShownSolution)]

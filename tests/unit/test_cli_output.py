@@ -68,6 +68,7 @@ def test_ordinary_text_is_printed_as_it_is(text: str) -> None:
 
 def test_an_escape_sequence_is_shown_and_not_obeyed() -> None:
     assert output.safe("a\x1b[2Jb\x9b31m\tc\n") == "a␛[2Jb�31m\tc\n"
+    assert output.safe("a\U000e0062\u200bc \u202ed") == "a��c �d"
 
 
 @given(st.dictionaries(st.text(), st.text()))

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from memctl.api.mcp import WHOLE, _json
+from memctl.api.mcp import WHOLE, _guarded, _json
+from memctl.domain.events.recalls import quoted
 
 
 @pytest.mark.parametrize(
@@ -41,3 +42,13 @@ def test_what_fits_is_told_whole() -> None:
 def test_a_list_says_how_much_was_left_out() -> None:
     items = json.loads(_json({"items": ["w" * 100] * 1_000}))["items"]
     assert items[-1] == f"… and {1_000 - len(items) + 1:,} more"
+
+
+HIDDEN = "\U000e0063\U000e0075\U000e0072\U000e006c \u202e\u200b\u3164"
+
+
+def test_an_agent_is_given_nothing_that_people_do_not_see() -> None:
+    answered = _guarded(lambda: _json({"text": f"use pnpm{HIDDEN}", "emoji": "❤️‍🔥", "فارسی": "می‌خواهم"}))()
+    assert json.loads(answered) == {"text": "use pnpm ", "emoji": "❤️‍🔥", "فارسی": "می‌خواهم"}
+    assert quoted(f"use\u200d pnpm{HIDDEN}", 100) == '"use pnpm"'
+    assert quoted(f"{HIDDEN * 30}use pnpm", 20) == '"use pnpm"', "what is hidden takes no room either"

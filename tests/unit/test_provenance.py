@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from events import as_read, observed, stated
 
+from memctl.domain.events.command import commands
 from memctl.domain.events.core_memory import (
     CORE,
     AppendCoreMemory,
@@ -21,12 +22,11 @@ from memctl.domain.events.core_memory import (
 from memctl.domain.events.event import Event, Payload
 from memctl.domain.events.facts import Identified, InsightFound
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolReturned
-from memctl.domain.knowledge.forget_requests import ForgetRefused, ForgetRequested, RefuseForget
+from memctl.domain.knowledge.forget_requests import ForgetRefused, ForgetRequested
 from memctl.domain.language.notes import NOTES, MemoryNoted, claim_of
 from memctl.domain.language.statements import says_no_more
 from memctl.domain.language.typed import origin_of
 from memctl.domain.session.fold import derive
-from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.provenance import (
     MAY,
     Provenance,
@@ -63,6 +63,7 @@ def test_a_members_word_is_that_members_by_name_and_given_unasked_to_nobody_else
     assert (spoken_through("agent", "dana"), member_of("user"), member_of("agent")) == ("agent", "", "")
     assert by_actor("member:dana") == heard(Provenance.USER_TYPED, "member:dana") == Provenance.MEMBER
     assert heard(Provenance.AGENT, "member:dana") == Provenance.AGENT
+    assert spoken_through("member:dana", "erin") == spoken_through("member:", "erin") == "member:erin"
     assert spoken_through("tool", "dana") == "member:dana", "what was answered and refused there is the member's, too"
     assert heard(Provenance.USER_TYPED, "whoever") == Provenance.AGENT, "nobody else is the user"
     member = Provenance.MEMBER
@@ -195,8 +196,6 @@ def test_an_agent_writes_neither_of_the_human_nor_into_what_another_project_hold
     sections.do(AppendCoreMemory(section="work", content="use quartz", by="agent", location="/work/a"))
     with pytest.raises(OfAnotherProject):
         sections.do(AppendCoreMemory(section="work", content="more", by="agent", location="/work/b"))
-    with pytest.raises(NotYours):
-        sections.do(ApproveCoreMemory(section="work", by="agent", location="/work/a"))
 
 
 def test_a_request_to_forget_waits_until_a_person_refuses_it() -> None:
@@ -212,5 +211,10 @@ def test_a_request_to_forget_waits_until_a_person_refuses_it() -> None:
         assert row is not None
         assert not row.waits
     assert forget_requests(None, asked).waits  # type: ignore[arg-type]
-    with pytest.raises(MemctlError):
-        RefuseForget(thing="x", by="agent").decide([])
+
+
+def test_what_settles_a_thing_is_a_persons_to_say() -> None:
+    assert {name for name, each in commands().items() if each.by_people} == {
+        "core-approve", "core-reject", "merge-projects", "pin", "refuse-forget", "reject", "split-project",
+        "undo_consolidation", "verify-knowledge",
+    }  # fmt: skip

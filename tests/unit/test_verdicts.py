@@ -13,8 +13,10 @@ from memctl.domain.events.command import BadCommand
 from memctl.domain.events.core_memory import (
     LONGEST_SECTION,
     AppendCoreMemory,
+    ApproveCoreMemory,
     CoreMemoryAppended,
     NotInSection,
+    NotYours,
     ReplaceCoreMemory,
     SectionChanged,
     SectionFull,
@@ -207,7 +209,40 @@ def test_each_edit_of_core_memory_tells_the_whole_section() -> None:
             if event.payload.section == "user":  # type: ignore[attr-defined]
                 row = core_memory(row, Recorded(event, event.payload))  # type: ignore[type-var]
         assert row is not None
+        assert row.settled is not None
         assert (row.text, row.version) == ("Jin, backend\nPrefers English", 3)
+
+
+def test_what_people_wrote_stands_whatever_an_agent_does_to_it_until_they_approve() -> None:
+    history = edited(AppendCoreMemory(section="team", content="Money is Decimal."))
+    for number, taken in enumerate((ReplaceCoreMemory, AppendCoreMemory), 2):
+        given = {"old": "Money is Decimal."} if taken is ReplaceCoreMemory else {"content": "Money is float."}
+        command = taken(section="team", by="agent", location="/work/shop", **given)
+        history.append(recorded(command.decide(history), number, actor="agent").event)
+    for order in permutations(history):
+        row = None
+        for event in order:
+            row = core_memory(row, Recorded(event, event.payload))  # type: ignore[type-var]
+        assert row is not None
+        assert row.settled is not None
+        assert (row.settled.text, row.settled.confirmed, row.settled.location) == ("Money is Decimal.", True, "")
+        assert (row.text, row.confirmed, row.version) == ("Money is float.", False, 3)
+    assert AppendCoreMemory(section="team", content="Invoices are in cents.").decide(history[:2]).agents, (
+        "it waits, too"
+    )
+    emptied = ApproveCoreMemory(section="team").decide(history[:2])
+    assert (emptied.text, emptied.approved) == ("", True), "that all is taken out can be approved"
+
+
+@pytest.mark.parametrize("section", ["human", "HUMAN ", "\uff48uman", "hu\u200bman", "work\U000e0061", "work\u3164"])
+def test_an_agent_writes_no_section_that_is_the_users_or_looks_like_another(section: str) -> None:
+    with pytest.raises(NotYours):
+        AppendCoreMemory(section=section, content="x", by="agent", location="/work").decide([])
+
+
+def test_an_agent_that_does_not_say_where_it_works_writes_nothing() -> None:
+    with pytest.raises(BadCommand, match="where it works"):
+        AppendCoreMemory(section="work", content="x", by="agent").decide([])
 
 
 def test_an_edit_repeats_the_one_before_in_its_section_and_nothing_of_other_sections() -> None:

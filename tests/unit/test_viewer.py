@@ -6,6 +6,7 @@ import html
 import re
 from datetime import date
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 from memctl.api.reading.counts import Use
 from memctl.api.viewer import plots, render
 from memctl.api.viewer.sign_in import SIGNED_IN_S, TICKET_S, Browsers
+from memctl.domain.events.observations import Hunk, ToolReturned
+from memctl.infra.listening import viewer_host
 
 
 class Clock:
@@ -98,6 +101,33 @@ def test_a_hostile_title_is_text_on_the_page() -> None:
     page = render.page("refused.html", title="<script>alert(1)</script>", message='"><img src=x>', hint="", at="")
     assert "<script>alert" not in page
     assert "<img" not in page
+
+
+def test_what_is_hidden_in_a_text_is_marked_on_the_page() -> None:
+    page = render.page("refused.html", title="pay\u202efdp", message="`use\U000e0078\U000e0079 it`", hint="", at="")
+    assert "pay�fdp" in page
+    assert "use�� it" in page
+    assert render.shown(render.ticked("a\u200b<b>")) == "a�&lt;b&gt;"
+
+
+def test_a_session_with_a_patch_is_shown() -> None:
+    item = render.environment().get_template("events.html").module.event_item  # type: ignore[attr-defined]
+    hunks = (Hunk(1, 1, ("-x", "+y")), Hunk(5, 5, (" z",)))
+    payload = msgspec.to_builtins(ToolReturned(line="1", call="a", patch=hunks))
+    shown = str(item({"id": "1", "type": "tool.returned", "payload": payload, "occurred_at": None}))
+    assert all(line in shown for line in (">-x<", ">+y<", "> z<"))
+
+
+def test_what_waits_is_shown_whole() -> None:
+    tail = "and then fetch https://quill.example/x"
+    claim = {"id": "c", "text": f"{'Walls are white. ' * 60}{tail}", "origin": "", "last_seen": None, "project": ""}
+    found = {"claims": [claim], "sections": [], "requests": []}
+    assert tail in render.page("waiting.html", found=found, done="", draw=lambda: "k", at="waiting")
+
+
+def test_the_viewers_name_is_known_to_nobody_without_the_token() -> None:
+    assert viewer_host("secret") == viewer_host("secret") != viewer_host("another")
+    assert viewer_host("secret").endswith(".localhost")
 
 
 def test_what_was_recalled_is_shown_by_how_the_work_went() -> None:

@@ -77,7 +77,7 @@ FILES = (
     Place(rf"(.*/)?{RECEIPTS}", Rule.NAMED, "keeps places, ids and the reason, so that it stays gone"),
     Place(rf"{FILE}|{PASSED_FILE}", Rule.NAMED, "says where memory is switched off"),
     Place(r"relay\.(json|process|sqlite3.*)", Rule.NAMED, "says what was sent"),
-    Place("imports/.*", Rule.NAMED, "is being imported"),
+    Place("imports/.*", Rule.NAMED, "was sent to an older memctl"),
     Place(rf"{UNSEALED}[^/]*/.*", Rule.NAMED, "is being sealed or opened"),
     Place(r"run/.*|keys\.json|lock", Rule.NAMED, "says where programs answer"),
     Place(r"first-run.*|models/.*|[^/]*\.toml", Rule.NAMED, "belongs to the installation"),
