@@ -91,15 +91,12 @@ def recall(
         return block("What memory holds whatever the project:", _known(reader, places))
     if places.project is None:
         return Injection()
-    if hook == "UserPromptSubmit":
+    if hook in ("UserPromptSubmit", "SubagentStart"):
         lines, found = for_prompt(reader, engine, payload, places, stream, now, session)
-        return block("Memory of earlier sessions that bears on this prompt:", lines, found)
+        this, most = ("prompt", MOST_TOKENS) if hook == "UserPromptSubmit" else ("task", SUBAGENT_TOKENS)
+        return block(f"Memory of earlier sessions that bears on this {this}:", lines, found, most_tokens=most)
     if hook == "PreToolUse":
         return block("What memory holds of this, before it is done:", before_tool(reader, payload, places, stream))
-    if hook == "SubagentStart":
-        lines, found = for_prompt(reader, engine, payload, places, stream, now, session)
-        heading = "Memory of earlier sessions that bears on this task:"
-        return block(heading, lines, found, most_tokens=SUBAGENT_TOKENS)
     if hook == "PostToolUseFailure":
         return block("What memory holds of this failure:", of_failure(reader, payload, places, stream))
     if hook == "SessionStart":

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
@@ -330,12 +330,11 @@ class Sources:
         return self._looked
 
 
-class _Meaning:
+class _Meaning(NamedTuple):
     """An embedder, and its vectors of what is said in any talk."""
 
-    def __init__(self, embedder: Embedder, ordinary: Vectors) -> None:
-        self.embedder = embedder
-        self.ordinary = ordinary
+    embedder: Embedder
+    ordinary: Vectors
 
 
 def _background(meaning: _Meaning, vector: Vectors, sample: Vectors | None) -> Background:
@@ -344,16 +343,15 @@ def _background(meaning: _Meaning, vector: Vectors, sample: Vectors | None) -> B
     return background_of(remembered, ordinary)
 
 
-class _Look:
+class _Look(NamedTuple):
     """What was seen of a collection at a moment."""
 
-    def __init__(self, collection: str, documents: int, sample: Vectors | None, ends: int | None, at: float) -> None:
-        self.collection = collection
-        self.documents = documents
-        self.sample = sample
-        self.ends = ends
-        """A moment, in milliseconds, from which on nothing had happened; None where none is known."""
-        self.at = at
+    collection: str
+    documents: int
+    sample: Vectors | None
+    ends: int | None
+    """A moment, in milliseconds, from which on nothing had happened; None where none is known."""
+    at: float
 
 
 class _Found:

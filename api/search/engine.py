@@ -74,6 +74,9 @@ MOST_RESULTS = 50
 PASSAGE, ANSWER = 320, 600
 """Characters of the part of a memory that is shown: unasked, and to who asks."""
 
+FIRST_ANSWER = 1_200
+"""The same of the first result to who asks: the right session is found far more often than its right sentences."""
+
 RIVALS = 24
 """Results beside those asked for that the best one is compared with."""
 
@@ -505,9 +508,10 @@ def _overlap(a: frozenset[str], b: frozenset[str]) -> float:
 def _results(reader: Reader, asked: Question, ranking: Ranking) -> list[Found]:
     rows, chosen = ranking.rows, ranking.chosen
     events = events_of(reader, [span for each, _ in chosen for span in rows[each.id].evidence])
-    found = []
+    found: list[Found] = []
     for each, class_ in chosen:
         row = rows[each.id]
+        room = ANSWER if found else FIRST_ANSWER
         found.append(
             Found(
                 id=row.id,
@@ -529,14 +533,14 @@ def _results(reader: Reader, asked: Question, ranking: Ranking) -> list[Found]:
                 member=row.member,
                 confirmed=row.confirmed,
                 origin=reader.whose(row),
-                passage=shown(row, events, ranking.weight, asked),
+                passage=shown(row, events, ranking.weight, asked, room),
                 explain=_explained(each) if asked.explain else msgspec.UNSET,
             )
         )
     return found
 
 
-def shown(row: Memory, events: Mapping[UUID, Event], weight: Mapping[str, float], question: Question) -> str:
+def shown(row: Memory, events: Mapping[UUID, Event], weight: Mapping[str, float], question: Question, room: int) -> str:
     """The part of a memory that meets a question, of a turn out of all that was said in it."""
     if not question.asked:
         return passage_of(row.text, question.query[:_LONGEST], PASSAGE)
@@ -549,9 +553,9 @@ def shown(row: Memory, events: Mapping[UUID, Event], weight: Mapping[str, float]
         answered = [each.text for each in said if isinstance(each, ResponseReceived)]
         whole = tuple(filter(None, (*asked[:1], "\n\n".join(answered))))
         sides = whole if len(whole) == len(sides) else sides
-    found = answering.passage(tuple(map(answering.said_in, sides)), weight, ANSWER)
+    found = answering.passage(tuple(map(answering.said_in, sides)), weight, ANSWER, room)
     if not found.text:
-        return clipped(row.text, ANSWER)
+        return clipped(row.text, room)
     speaker = ("user: ", "agent: ")[found.side] if len(sides) > 1 else ""
     return speaker + found.text
 

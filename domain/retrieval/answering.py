@@ -108,17 +108,18 @@ def said_in(text: str) -> Said:
     return tuple((clipped(sentence, LONGEST_SENTENCE), frozenset(tokens(sentence))) for sentence in within)
 
 
-def passage(sides: Sequence[Said], weight: Mapping[str, float], most: int) -> Passage:
-    """The sentences of a text that stand together and hold most of a question; at most `most` characters.
+def passage(sides: Sequence[Said], weight: Mapping[str, float], most: int, room: int = 0) -> Passage:
+    """The sentences of a text that stand together and hold most of a question; at most `most` characters, and what
+    stands behind and before them as far as there is `room` for more.
 
     Of a text with sides, a question and its answer, the last one counts in full.
     """
-    found = [_of_side(side, weight, most)._replace(side=number) for number, side in enumerate(sides)]
+    found = [_of_side(side, weight, most, max(most, room))._replace(side=number) for number, side in enumerate(sides)]
     found[:-1] = [each._replace(held=each.held * ASKED_SIDE) for each in found[:-1]]
     return max(reversed(found), key=lambda each: each.held, default=Passage("", 0.0))
 
 
-def _of_side(said: Said, weight: Mapping[str, float], most: int) -> Passage:
+def _of_side(said: Said, weight: Mapping[str, float], most: int, whole: int) -> Passage:
     best, begin, end = 0.0, 0, 0
     for first, (sentence, words) in enumerate(said):
         own = _held(words, weight)
@@ -133,11 +134,16 @@ def _of_side(said: Said, weight: Mapping[str, float], most: int) -> Passage:
         worth = (_held(held, weight) + AGAIN * own) * (QUESTION if sentence.endswith("?") else 1.0)
         if worth > best:
             best, begin, end = worth, first, last
-    room = most - sum(len(sentence) + 1 for sentence, _ in said[begin:end])
-    while begin > 0 and len(said[begin - 1][0]) < room:
-        begin -= 1
-        room -= len(said[begin][0]) + 1
-    return Passage(clipped(" ".join(sentence for sentence, _ in said[begin:end]), most), best)
+    if not best:
+        return Passage("", 0.0)
+    for room, on in ((most, 0), (whole, 1), (whole, 0)):
+        while (end < len(said) if on else begin > 0) and _length(said[begin - 1 + on : end + on]) <= room:
+            begin, end = begin - 1 + on, end + on
+    return Passage(clipped(" ".join(sentence for sentence, _ in said[begin:end]), whole), best)
+
+
+def _length(said: Said) -> int:
+    return sum(len(sentence) + 1 for sentence, _ in said)
 
 
 def _held(words: Set[str], weight: Mapping[str, float]) -> float:

@@ -182,21 +182,15 @@ _LEAST_DEVIATION = 0.004
 """A model to which all ordinary texts are one has no background to speak of; nothing is divided by 0."""
 
 
-class Calibration(msgspec.Struct, frozen=True):
-    """Logistic regressions that turn what the sources said into the chance that a candidate answers the query.
+BOTH, WORDS_ONLY = (-4.65, 2.50, 0.60), (-4.60, 3.80)
+"""Logistic regressions that turn what the sources said into the chance that a candidate answers the query: intercept,
+and the weights of `words` and of `near`; the same where only words are known.
 
-    `both`: intercept, weights of `words` and of `near`; `words_only`: intercept and weight of `words`. Fitted on the
-    tuning half of longmemeval-lite's evidence turns. The weights' ratio ranks best over a wide plateau (2 to 3 for
-    `words` where `near` has 0.6). The intercept is the one for questions that do have an answer: of the reporting
-    half's, best results at .75 and above were right in .85, and .84 of the questions
-    whose answers were hidden stayed below (`docs/internals/evaluation/retrieval.md`).
-    """
-
-    both: tuple[float, float, float] = (-4.65, 2.50, 0.60)
-    words_only: tuple[float, float] = (-4.60, 3.80)
-
-
-CALIBRATION = Calibration()
+Fitted on the tuning half of longmemeval-lite's evidence turns. The weights' ratio ranks best over a wide plateau (2 to
+3 for `words` where `near` has 0.6). The intercept is the one for questions that do have an answer: of the reporting
+half's, best results at .75 and above were right in .85, and .84 of the questions whose answers were hidden stayed
+below (`docs/internals/evaluation/retrieval.md`).
+"""
 
 
 _SMALL = 8
@@ -221,10 +215,10 @@ def word_strength(bm25: float, words: float, documents: int) -> float:
 def relevance(candidate: Candidate) -> float:
     """0 to 1: the chance that the candidate answers the query. Equal errors are certain."""
     if candidate.near is None:
-        intercept, weight = CALIBRATION.words_only
+        intercept, weight = WORDS_ONLY
         chance = _logistic(intercept + weight * candidate.words)
     else:
-        intercept, by_words, by_meaning = CALIBRATION.both
+        intercept, by_words, by_meaning = BOTH
         chance = _logistic(intercept + by_words * candidate.words + by_meaning * candidate.near)
     return max(chance, candidate.matched)
 

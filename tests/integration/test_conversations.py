@@ -16,7 +16,7 @@ from memctl.api.assist.recall import Injection, recall
 from memctl.api.reading import models
 from memctl.api.reading.pages import page
 from memctl.api.reading.places import Places
-from memctl.api.search.engine import Engine, Question
+from memctl.api.search.engine import ANSWER, FIRST_ANSWER, Engine, Question
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.feedback import KnowledgeRejected
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolCalled, ToolReturned
@@ -128,6 +128,17 @@ def test_what_a_person_rejected_is_said_no_more_in_whatever_it_stands(door: Door
     no = [stated("knowledge/verdicts", KnowledgeRejected(claim=key, why="no"), f"no-{key}", at=9) for key in settled]
     append(door.connection, 1, no)
     assert "keeps the newer record" not in at_prompt(door, engine).text
+
+
+def test_who_asks_is_shown_more_of_the_first_answer(door: Door, engine: Engine) -> None:
+    for number, name in enumerate(("one", "two")):
+        said = " ".join(f"Step {step} of merge_records keeps the fuller record of the {name}." for step in range(60))
+        append(door.connection, 1, session(name, (("Which record does merge_records keep?", said),), number * DAY))
+    asked = Question(query="which record does merge_records keep", places=HERE, now=NOW, limit=4, asked=True)
+    first, *others = (len(each.passage.removeprefix("agent: ")) for each in engine.search(door.known(), asked).results)
+    assert ANSWER < first <= FIRST_ANSWER
+    assert others
+    assert max(others) <= ANSWER
 
 
 def test_a_session_is_not_given_its_own_words(door: Door, engine: Engine) -> None:

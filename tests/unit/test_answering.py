@@ -26,8 +26,8 @@ def part(id: str, session: str, order: float, *sides: str, settles: bool = True)
     return Part(id, session, order, tuple(map(said_in, sides)), settles)
 
 
-def passage(sides: list[str], weight: dict[str, float], most: int) -> Passage:
-    return answering.passage(list(map(said_in, sides)), weight, most)
+def passage(sides: list[str], weight: dict[str, float], most: int, room: int = 0) -> Passage:
+    return answering.passage(list(map(said_in, sides)), weight, most, room)
 
 
 def ordered(query: str, *parts: Part) -> list[str]:
@@ -115,6 +115,17 @@ def test_the_order_does_not_depend_on_that_in_which_memories_were_found(
 def test_a_passage_never_exceeds_its_room(sides: list[str], query: str) -> None:
     weight = weights(query, [])
     assert len(passage(sides, weight, 300).text) <= 300
+    assert len(passage(sides, weight, 300, 700).text) <= 700
+
+
+def test_with_more_room_what_answers_is_shown_with_what_stands_behind_it_and_then_before() -> None:
+    before, behind = "It was seen in May. " * 9, "Then it was mended by hand. " * 9
+    text = f"{before}The hook waits for the rebase. {behind}"
+    short, longer = (passage([text], {"hook": 1.0}, 60, room).text for room in (0, 220))
+    assert short in longer
+    assert longer.count("mended") > longer.count("May") == 1, "what stands behind goes first"
+    assert len(short) <= 60 < len(longer) - 100
+    assert passage([text], {"hook": 1.0}, 60, 900).text == " ".join(text.split())
 
 
 def test_a_passage_is_looked_for_in_all_that_was_said_and_not_in_what_a_row_keeps_of_it() -> None:
@@ -130,8 +141,8 @@ def test_a_passage_is_looked_for_in_all_that_was_said_and_not_in_what_a_row_keep
     row = of_turn(turn)
     assert "PostHog" not in row.text
     asked = Question(query="slow", places=Places(None, "everywhere", None), now=datetime.now(UTC), asked=True)
-    assert "The shutdown waits for PostHog." in shown(row, events, {"shutdown": 1.0}, asked)
-    assert "PostHog" not in shown(row, {}, {"shutdown": 1.0}, asked)
+    assert "The shutdown waits for PostHog." in shown(row, events, {"shutdown": 1.0}, asked, 600)
+    assert "PostHog" not in shown(row, {}, {"shutdown": 1.0}, asked, 600)
 
 
 def test_something_is_known_where_an_answer_is_likely_among_the_first_and_nothing_becomes_high_by_it() -> None:
