@@ -15,6 +15,7 @@ import sys
 import tarfile
 import tempfile
 import time
+import urllib.request
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ import psycopg
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from published import FOLDER
+from waiting import until
 
 ROOT = Path(__file__).parents[2]
 MODEL = ROOT / ".scratch" / "model" / "bin" / "python"
@@ -59,12 +61,21 @@ def asked(database: str) -> list[tuple[Any, ...]]:
         return connection.execute(CALLS).fetchall()
 
 
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
 def main(sessions: int, longest_s: float) -> int:
     model = subprocess.Popen([MODEL, "-c", SERVER], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     with tempfile.TemporaryDirectory(prefix="memctl-model-") as folder:
         home = Path(folder)
         assert model.stdout is not None
         address = model.stdout.readline().strip().removeprefix("http://")
+        until(lambda: _answers(f"http://{address}/health"), "the model")
         environment = {
             **os.environ, "HOME": folder, "MEMCTL_DATA_DIR": str(home / "memory"), "MEMCTL_EMBEDDER": "none",
             "MEMCTL_LLM__PROVIDER": "openai", "MEMCTL_LLM__MODEL": "smollm2", "MEMCTL_LLM__TIMEOUT_S": "600",

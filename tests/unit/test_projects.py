@@ -250,13 +250,6 @@ def test_a_command_means_the_same_when_it_is_sent_again_after_it_was_carried_out
     assert split(Projects(PLACES, parted), "web-old", word, at=2) == parted
 
 
-def test_which_places_are_one_project_is_no_agents_to_say() -> None:
-    with pytest.raises(BadCommand):
-        MergeProjects(into=CLI, project="/tmp/evil", by="agent").decide([])
-    with pytest.raises(BadCommand):
-        SplitProject(project="/tmp/evil", by="agent").decide([])
-
-
 def test_a_project_is_not_merged_into_itself() -> None:
     with pytest.raises(BadCommand):
         said(Projects(PLACES), "web", "/b/web")
