@@ -107,6 +107,11 @@ class Llm(BaseModel):
     tasks: tuple[Task, ...] = Field(
         default=("extract", "summarise", "judge", "distil"), description="what it is asked to do"
     )
+    form: Literal["tool", "schema"] = Field(
+        default="tool",
+        description="how it is held to a form: by a tool that it calls, or by a schema that its server enforces, as"
+        " Ollama, vLLM and llama.cpp do: what small models need",
+    )
     timeout_s: float = Field(default=60.0, gt=0, le=600, description="seconds until one request is given up")
     most_output_tokens: int = Field(default=1_500, ge=64, le=32_000, description="tokens of one answer at most")
     usd_per_million_in: float = Field(default=0.0, ge=0, description="price of a million tokens of input, in dollars")

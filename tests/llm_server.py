@@ -84,18 +84,21 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def answer_of(path: str, body: dict[str, Any], output: dict[str, Any]) -> dict[str, Any]:
-    """An answer that calls the tool which the request offers for its output."""
+    """An answer in the form that the request asks for: a schema, or a call of the tool that it offers."""
     if path.endswith("/messages"):
         return {
             "id": "msg_1", "type": "message", "role": "assistant", "model": body["model"], "stop_reason": "tool_use",
             "stop_sequence": None, "usage": {"input_tokens": TOKENS_IN, "output_tokens": TOKENS_OUT},
             "content": [{"type": "tool_use", "id": "toolu_1", "name": body["tools"][0]["name"], "input": output}],
         }  # fmt: skip
-    call = {"name": body["tools"][0]["function"]["name"], "arguments": json.dumps(output)}
-    message = {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function", "function": call}]}
+    message: dict[str, Any] = {"role": "assistant", "content": json.dumps(output)}
+    if body.get("tools"):
+        call = {"name": body["tools"][0]["function"]["name"], "arguments": json.dumps(output)}
+        calls = [{"id": "c1", "type": "function", "function": call}]
+        message = {"role": "assistant", "content": None, "tool_calls": calls}
     return {
         "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": body["model"],
-        "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}],
+        "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls" if body.get("tools") else "stop"}],
         "usage": {"prompt_tokens": TOKENS_IN, "completion_tokens": TOKENS_OUT, "total_tokens": TOKENS_IN + TOKENS_OUT},
     }  # fmt: skip
 

@@ -105,7 +105,7 @@ class Client:
         Raises: Unanswered; LlmMissing; psycopg's errors where the ledger cannot be written, and then nothing is asked.
         """
         try:
-            from pydantic_ai import Agent
+            from pydantic_ai import Agent, NativeOutput
             from pydantic_ai.exceptions import AgentRunError, UserError
         except ImportError as problem:
             raise LlmMissing from problem
@@ -123,7 +123,7 @@ class Client:
             try:
                 agent: Any = Agent(
                     _metered(model, meter, self._settings.timeout_s),
-                    output_type=output,
+                    output_type=NativeOutput(output) if self._settings.form == "schema" else output,
                     instructions=prompt.instructions + fence,
                     retries=1,
                     model_settings={"max_tokens": self._settings.most_output_tokens, "temperature": 0.0},

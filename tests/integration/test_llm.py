@@ -72,6 +72,15 @@ def test_an_answer_is_typed_and_costs_what_the_server_counts(log: Connection, se
     assert (line["processor"], line["subject"], line["model"]) == ("judge", "e1", f"{provider}:m")
 
 
+def test_a_server_can_be_asked_to_hold_its_model_to_a_schema(log: Connection, server: Server) -> None:
+    server.then(answers(GOOD))
+    answer = asking(log, server, "openai", form="schema").ask(ASK, "hello", Said, processor="judge", subject="e1")
+    assert answer.output == Said(word="yes", chance=0.5)
+    (asked,) = server.asked
+    assert "tools" not in asked.body
+    assert asked.body["response_format"]["json_schema"]["schema"]["required"] == ["word", "chance"]
+
+
 def played(path: Path, script: str, patch: pytest.MonkeyPatch) -> None:
     """A client of a coding agent that does as the script says. `make test-client` drives the real ones."""
     (path / "claude").write_text(f"#!/bin/sh\n{script}\n")
