@@ -91,8 +91,8 @@ def test_a_scrubbed_data_directory_holds_no_byte_of_what_was_forgotten(
     assert holding(places.postgres, words), "without a scrub the pages still hold some: else this tests nothing"
     copy_cluster(places)
     places.postgres.rename(places.data / "postgres.before-scrub")  # as if killed between the two renames
-    (places.imports / "killed").mkdir(parents=True)
-    (places.imports / "killed" / "store").write_text(words[0])
+    (places.data / "imports" / "killed").mkdir(parents=True)
+    (places.data / "imports" / "killed" / "store").write_text(words[0])
     assert list(places.data.glob("postgres.*scrub*"))
     assert finish_scrub(places)
     assert not finish_scrub(places)
