@@ -79,7 +79,8 @@ def main(sessions: int, longest_s: float) -> int:
         until(lambda: _answers(f"http://{address}/health"), "the model")
         environment = {
             **os.environ, "HOME": folder, "MEMCTL_DATA_DIR": str(home / "memory"), "MEMCTL_EMBEDDER": "none",
-            "MEMCTL_LLM__PROVIDER": "openai", "MEMCTL_LLM__MODEL": "smollm2", "MEMCTL_LLM__TIMEOUT_S": "600", "MEMCTL_LLM__FORM": "schema",
+            "MEMCTL_LLM__PROVIDER": "openai", "MEMCTL_LLM__MODEL": "smollm2", "MEMCTL_LLM__FORM": "schema",
+            "MEMCTL_LLM__TIMEOUT_S": "600",
             "MEMCTL_LLM__BASE_URL": f"http://{address}/v1", "MEMCTL_LLM__MOST_OUTPUT_TOKENS": "400",
         }  # fmt: skip
 
