@@ -131,6 +131,7 @@ _LEAD = patterns.compile(
 """Words before what a statement is about."""
 _DENIES = patterns.compile(
     r"(?:please\s+)?(?:never|don'?t|do\s+not|avoid|stop|no longer|nie(?:mals)?|nunca|jamás|no uses)\s+(?:ever\s+)?|"
+    r"(?:i|we)\s+(?:no\s+longer|(?:really\s+)?(?:hate|dislike)(?:\s+(?:it\s+)?when\s+you)?)\s+|"
     r"(?:절대로?|다시는)\s+",
     patterns.I,
 )
