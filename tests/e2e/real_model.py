@@ -40,18 +40,19 @@ print(server.listening_address, flush=True)
 threading.Event().wait()
 """
 KINDS = ("trajectory.judged", "strategy.distilled", "episode.distilled", "insight.extracted", "session.summarized")
+LONGEST = 200_000
+"""Bytes of a session."""
+
 CALLS = """
     SELECT processor, status, problem, count(*), sum(tokens_in)::bigint, sum(tokens_out)::bigint
     FROM memctl.llm_calls GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
-QUIET_S = 120.0
-"""So long without a further call, and nothing is left to ask."""
 
 
 def drawn(archive: Path, count: int, to: Path) -> None:
-    """That many sessions of the archive, drawn by the hash of their names."""
+    """That many short sessions of the archive, drawn by the hash of their names: an answer takes half a minute."""
     with tarfile.open(archive) as files:
-        transcripts = [each for each in files if each.name.endswith(".jsonl")]
+        transcripts = [each for each in files if each.name.endswith(".jsonl") and each.size < LONGEST]
         transcripts.sort(key=lambda each: hashlib.sha256(each.name.encode()).digest())
         for each in transcripts[:count]:
             files.extract(each, to)
@@ -70,7 +71,7 @@ def _answers(url: str) -> bool:
         return False
 
 
-def main(sessions: int, longest_s: float) -> int:
+def main(sessions: int) -> int:
     model = subprocess.Popen([MODEL, "-c", SERVER], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     with tempfile.TemporaryDirectory(prefix="memctl-model-") as folder:
         home = Path(folder)
@@ -81,7 +82,7 @@ def main(sessions: int, longest_s: float) -> int:
             **os.environ, "HOME": folder, "MEMCTL_DATA_DIR": str(home / "memory"), "MEMCTL_EMBEDDER": "none",
             "MEMCTL_LLM__PROVIDER": "openai", "MEMCTL_LLM__MODEL": "smollm2", "MEMCTL_LLM__FORM": "schema",
             "MEMCTL_LLM__TIMEOUT_S": "600",
-            "MEMCTL_LLM__BASE_URL": f"http://{address}/v1", "MEMCTL_LLM__MOST_OUTPUT_TOKENS": "400",
+            "MEMCTL_LLM__BASE_URL": f"http://{address}/v1",
         }  # fmt: skip
 
         def memctl(*words: str) -> str:
@@ -91,21 +92,15 @@ def main(sessions: int, longest_s: float) -> int:
         drawn(FOLDER / "agent-sessions-2.tar.xz", sessions, home / "sessions")
         memctl("up")
         try:
-            began = time.monotonic()
             print(memctl("ingest", str(home / "sessions"), "--wait"))
             database = json.loads(memctl("config", "--json"))["database_url"]
-            memctl("maintain")
-            seen, at = 0, time.monotonic()
-            while time.monotonic() - at < QUIET_S and time.monotonic() - began < longest_s:
-                time.sleep(5.0)
-                calls = sum(row[3] for row in asked(database) if row[1] != "reserved")
-                pending = any(row[1] == "reserved" for row in asked(database))
-                if calls != seen or pending:
-                    seen, at = calls, time.monotonic()
-            print(f"{seen} requests in {time.monotonic() - began:.0f} s")
+            began = time.monotonic()
+            memctl("maintain")  # returns when every processor has found nothing more to ask
+            while any(status == "reserved" for _, status, *_ in asked(database)):  # as long as a request may take
+                time.sleep(1.0)
+            print(f"asked for {time.monotonic() - began:.0f} s")
             for row in asked(database):
                 print(*row, sep="\t")
-            memctl("ingest", str(home / "sessions"), "--wait")
             _outputs(home, memctl)
             print(memctl("replay", "--all", "--verify").splitlines()[-1])
         finally:
@@ -132,4 +127,4 @@ def _outputs(home: Path, memctl: Any) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(os.environ.get("SESSIONS", "20")), float(os.environ.get("LONGEST_S", "3600"))))
+    sys.exit(main(int(os.environ.get("SESSIONS", "20"))))
