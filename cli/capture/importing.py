@@ -47,12 +47,12 @@ def import_legacy(
 def _import(paths: tuple[Path, ...], *, dry_run: bool, mine: bool, wait: bool, as_json: bool) -> None:
     from memctl.api.write.exporting import is_export
     from memctl.api.write.importing import account_of, import_stores, stores
-    from memctl.infra.hooks.speaker import in_agents_shell
+    from memctl.infra.hooks.speaker import only_a_person
 
     examples: list[str] = []
     if exports := [path for path in paths if is_export(path)]:
-        if mine and in_agents_shell():
-            raise click.UsageError("whose memory an export is, its user says, in a terminal of their own")
+        if mine:
+            only_a_person("says whose memory an export is")
         if dry_run or len(exports) < len(paths):
             raise click.UsageError("exports are imported by themselves, and without --dry-run")
         account = _exports(exports, wait, mine=mine)

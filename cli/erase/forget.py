@@ -22,13 +22,6 @@ if TYPE_CHECKING:
     from memctl.infra.settings import Settings
 
 
-class NotByAgents(MemctlError):
-    """A person forgets; this is the shell of a coding agent."""
-
-    exit_code = 2
-    hint = "run it in a terminal of your own; an agent asks for it over MCP, and `memctl waiting` lists what was asked"
-
-
 @click.command()
 @click.option("--id", "id_", metavar="ID", help="A memory, episode, claim, bug, task, rule, entity, session or event.")
 @click.option("--session", metavar="ID", help="A session and those of its subagents.")
@@ -75,10 +68,10 @@ def forget(
     memctl forget --before 2025-01-01 --dry-run
     """
     from memctl.api.erasure import scope as forgetting
-    from memctl.infra.hooks.speaker import in_agents_shell
+    from memctl.infra.hooks.speaker import only_a_person
 
-    if in_agents_shell() and not dry_run:
-        raise NotByAgents
+    if not dry_run:
+        only_a_person("forgets")
     asked = {"id": id_, "session": session, "project": project, "before": before, "match": match}
     named = [name for name, value in asked.items() if value]
     _check_named(len(named), resume=resume, scrub=scrub, dry_run=dry_run)
@@ -193,8 +186,11 @@ def prune(days: int | None, dry_run: bool, yes: bool, as_json: bool) -> None:
     import msgspec
 
     from memctl.api.erasure import scope as forgetting
+    from memctl.infra.hooks.speaker import only_a_person
     from memctl.workers.erasure import retention
 
+    if not dry_run:
+        only_a_person("prunes")
     with _opened() as (settings, reader, qdrant):
         days = days or settings.storage.keep_days
         if not days:
