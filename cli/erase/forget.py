@@ -11,7 +11,6 @@ import click
 
 from memctl.cli.output import Column, notice, print_json, print_lines, print_table, when
 from memctl.cli.pages import in_json
-from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.wording import size
 
 if TYPE_CHECKING:
