@@ -205,5 +205,5 @@ def test_a_line_before_the_session_is_named_is_bad() -> None:
 )
 def test_what_a_program_asks_of_codex_is_nobodys_typed_word(source: str, actor: str) -> None:
     asked = item("message", role="user", content=[{"type": "input_text", "text": "always use quartz for dates"}])
-    found = [event for event in events(record("session_meta", **{**META, "source": source}), asked)]
+    found = events(record("session_meta", **{**META, "source": source}), asked)
     assert [event.actor for event in found if isinstance(event.payload, PromptSubmitted)] == [actor]
