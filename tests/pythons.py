@@ -1,9 +1,9 @@
 """The unit tests on every other Python of this machine that memctl supports, and on all of them what real sessions
 fold to.
 
-`make test` runs the unit tests on the Python that this runs on. Interpreters are looked for on the PATH, in /usr/bin and
-where pyenv keeps its own. Each gets an environment of its own below `.scratch/pythons`. Ends with 1 where tests fail or
-two Pythons fold other facts.
+`make test` runs the unit tests on the Python that this runs on. Interpreters are looked for on the PATH, in /usr/bin
+and where pyenv keeps its own. Each gets an environment of its own below `.scratch/pythons`. Ends with 1 where tests
+fail or two Pythons fold other facts.
 """
 
 from __future__ import annotations
