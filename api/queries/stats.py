@@ -10,18 +10,16 @@ from msgspec import Meta, Struct, structs
 from msgspec.structs import asdict
 from psycopg import sql
 
-from memctl.api.queries import costs, learning
-from memctl.api.queries.endings import endings
+from memctl.api.queries import costs
+from memctl.api.queries.endings import GUIDING, endings, together, uses_of
 from memctl.api.reading import models
 from memctl.api.reading.counts import (
     Counts,
     EngineState,
     EventCounts,
     Generation,
-    Learning,
     LogProgress,
     Outbox,
-    ProcessorState,
     ShardProgress,
     Stats,
     Use,
@@ -33,7 +31,7 @@ from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import EventType
 from memctl.domain.events.event import event_types
 from memctl.infra.log.mark import mark
-from memctl.infra.readmodels import generations, processor_work, rebuilds
+from memctl.infra.readmodels import generations, rebuilds
 from memctl.infra.settings_model import Llm
 from memctl.infra.vectors.outbox import backlog
 from memctl.projections.kernel import projections
@@ -44,21 +42,21 @@ _SUMMED = tuple(name for name in DayStats.__struct_fields__ if name not in ("loc
 
 @question("/stats", "log", scopes=("read", "operate"), whole=True, live=True)
 def statistics(reader: Reader, places: Places, llm: Llm) -> Stats:
-    """Counts, what memory was good for and what it has learnt, progress of the folds, the budget, and sizes."""
+    """Counts, what memory was good for, progress of the folds, the budget, and sizes."""
     return structs.replace(stats(reader, places), budget=costs.allowance(reader, llm))
 
 
 def stats(reader: Reader, places: Places) -> Stats:
     """Counts by read model and by type of event; totals of what happened and what they say of memory's help,
-    for the project asked about; what learning comes to; how far each shard has read; what waits for the vector store;
-    sizes."""
+    for the project asked about; how agents used what was recalled, everywhere; how far each shard has read; what waits
+    for the vector store; sizes."""
     return Stats(**asdict(counts(reader, places)), **asdict(state(reader)))
 
 
 def counts(reader: Reader, places: Places) -> Counts:
     """The part of `stats` that takes the longer the more there is."""
     connection, space = reader.connection, reader.space_id
-    totals, uses = totals_of(reader, places), learning.uses(reader)
+    totals, uses = totals_of(reader, places), uses_of(reader)
     models = {}
     for p in projections():
         if not built(reader, p):
@@ -73,13 +71,7 @@ def counts(reader: Reader, places: Places) -> Counts:
         scope=places.scope,
         totals=totals,
         measures=measures(totals, uses),
-        learning=Learning(
-            uses=uses,
-            learnt=learning.learnt(reader),
-            consolidation=learning.changes(reader),
-            processors=[ProcessorState(**asdict(each)) for each in processor_work.standings(connection, space)],
-            most_recalled=learning.most_recalled(reader),
-        ),
+        uses=uses,
         read_models=models,
         events=EventCounts(total=by_type.total(), by_type=dict(sorted(by_type.items()))),
     )
@@ -186,9 +178,9 @@ def measures(totals: dict[str, int], uses: Sequence[Use]) -> dict[str, float | i
     share of those whose work went well and of ratings that are good, `guidance_helpful` the same of the kinds that
     guidance is made of, `strategies_useful` of strategies alone; `rated_helpful` of ratings alone (0.5 or more).
     """
-    everything = learning.together(uses)
-    guiding = learning.together(use for use in uses if use.kind in learning.GUIDING)
-    strategies = learning.together(use for use in uses if use.kind == "strategy")
+    everything = together(uses)
+    guiding = together(use for use in uses if use.kind in GUIDING)
+    strategies = together(use for use in uses if use.kind == "strategy")
     lasted = lasting_fixes(totals)
     return {
         "success_with_memory": _share(totals["tasks_told_succeeded"], totals["tasks_told"]),

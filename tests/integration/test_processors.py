@@ -17,7 +17,6 @@ from unit.test_learning import of
 
 from memctl.api.checks.health import health
 from memctl.api.erasure import scope as forget
-from memctl.api.queries import learning
 from memctl.api.queries.memories import memories
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.consolidation_status import consolidation
@@ -104,7 +103,6 @@ def test_what_says_the_same_is_told_once_until_that_is_taken_back_and_not_done_a
     assert plan(desk).changes == ()
     (change,) = consolidation(reader_of(desk.connection, "default", OWNER)).items
     assert change.undone_at is not None
-    assert learning.changes(reader_of(desk.connection, "default", OWNER)) == [learning.Changes("merged", 1, 1)]
     readers.close()
 
 
