@@ -1,4 +1,4 @@
-"""Which rules a text may break: one pass of Hyperscan over all of them, or of RE2's filter where that is missing."""
+"""Which rules a text may break: one pass of Hyperscan over all of them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import os
 import platform
 import tempfile
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from memctl.domain.support.patterns import Pattern, occurring
+import hyperscan
 
 Scan = Callable[[bytes], set[int]]
 """Indices of the patterns that occur in some bytes. Safe to call from several threads."""
@@ -24,24 +24,14 @@ def scanner(
     compiled: Sequence[Callable[[bytes], object]],
     cache: Path | None = None,
     of_characters: Collection[int] = (),
-    of_bytes: Mapping[int, Pattern[bytes]] | None = None,
 ) -> Scan:
     """A scan for patterns.
 
-    `compiled` are their searches by RE2: for where Hyperscan cannot be imported, and for what it does not take
-    (look-around). Those `of_characters` are read over characters, the others over bytes. Those `of_bytes` may be looked
-    for together.
+    `compiled` are their searches by RE2, for those that Hyperscan does not take (look-around). Those `of_characters`
+    are read over characters, the others over bytes.
 
     Compiling takes Hyperscan about two seconds of CPU; in `cache`, a folder, the result is kept for the next process.
     """
-    try:
-        import hyperscan
-    except ImportError:
-        of_bytes = of_bytes or {}
-        indices = list(of_bytes)
-        alone = [(index, search) for index, search in enumerate(compiled) if index not in of_bytes]
-        together = occurring(list(of_bytes.values()))
-        return lambda data: {indices[n] for n in together(data)} | {index for index, search in alone if search(data)}
     by_letters = hyperscan.HS_FLAG_UTF8 | hyperscan.HS_FLAG_UCP
     flagged = [(pattern, by_letters if n in of_characters else 0) for n, pattern in enumerate(patterns)]
     try:
@@ -58,8 +48,6 @@ Flagged = tuple[str, int]
 
 
 def _takes(pattern: Flagged) -> bool:
-    import hyperscan
-
     try:
         _hyperscan([pattern], None)
     except hyperscan.HyperscanError:
@@ -68,8 +56,6 @@ def _takes(pattern: Flagged) -> bool:
 
 
 def _hyperscan(patterns: Sequence[Flagged], cache: Path | None) -> Scan:
-    import hyperscan
-
     def compiled() -> Any:
         database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
         database.compile(
@@ -101,8 +87,6 @@ def _note(index: int, start: int, end: int, flags: int, found: set[int]) -> None
 
 def _cached(patterns: Sequence[Flagged], folder: Path, compiled: Callable[[], Any]) -> Any:
     """The database as an earlier process left it, if it was made of the same patterns by the same Hyperscan here."""
-    import hyperscan
-
     made_of = "\n".join([version("hyperscan"), platform.platform(), platform.processor(), *map(str, patterns)])
     file = folder / f"rules-{hashlib.sha256(made_of.encode()).hexdigest()[:16]}.hsdb"
     try:

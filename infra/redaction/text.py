@@ -104,7 +104,6 @@ class Redactor:
             [partial(_first, pattern) for pattern in seen],
             cache,
             {n for n, rule in enumerate(self._rules) if rule.of_characters},
-            {index: pattern for index, pattern in enumerate(seen) if _of_bytes(pattern)},
         )
 
     def suspects(self, data: bytes) -> bool:
