@@ -73,8 +73,6 @@ RULES: dict[tuple[str, str], Rule] = {
     ("DELETE", "/mcp"): _rule(*SCOPES),
     ("POST", "/v1/forget"): _rule("erase", whole=True),
     ("POST", "/v1/forget/preview"): _rule("erase", whole=True),
-    ("POST", "/v1/prune"): _rule("erase", whole=True),
-    ("POST", "/v1/prune/preview"): _rule("erase", whole=True),
 }
 """What no declared question is, by method and path. A path that ends with a slash stands for all below it."""
 

@@ -1,4 +1,4 @@
-"""How much is known, how far the folds have read, and what it takes on disk."""
+"""How much is known, how far the folds have read, what it takes on disk, and what language models cost."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated
 
-from msgspec import Meta, Struct, structs
+from msgspec import Meta, Struct, convert, structs
 from msgspec.structs import asdict
 from psycopg import sql
 
-from memctl.api.queries import costs
 from memctl.api.queries.endings import GUIDING, endings, together, uses_of
 from memctl.api.reading import models
 from memctl.api.reading.counts import (
+    Allowance,
+    Costs,
     Counts,
     EngineState,
     EventCounts,
     Generation,
     LogProgress,
+    ModelCalls,
     Outbox,
     ShardProgress,
     Stats,
@@ -26,10 +28,11 @@ from memctl.api.reading.counts import (
 )
 from memctl.api.reading.pages import built, table_of
 from memctl.api.reading.places import Places
-from memctl.api.reading.questions import question
+from memctl.api.reading.questions import Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import EventType
 from memctl.domain.events.event import event_types
+from memctl.infra.llm import budget
 from memctl.infra.log.mark import mark
 from memctl.infra.readmodels import generations, rebuilds
 from memctl.infra.settings_model import Llm
@@ -43,7 +46,7 @@ _SUMMED = tuple(name for name in DayStats.__struct_fields__ if name not in ("loc
 @question("/stats", "log", scopes=("read", "operate"), whole=True, live=True)
 def statistics(reader: Reader, places: Places, llm: Llm) -> Stats:
     """Counts, what memory was good for, progress of the folds, the budget, and sizes."""
-    return structs.replace(stats(reader, places), budget=costs.allowance(reader, llm))
+    return structs.replace(stats(reader, places), budget=allowance(reader, llm))
 
 
 def stats(reader: Reader, places: Places) -> Stats:
@@ -149,6 +152,27 @@ def version_of(reader: Reader) -> str:
     """What rows an answer was made from: the live generations, and how far their shards have read, all together."""
     offsets = generations.offsets(reader.connection, reader.live.stage1, reader.live.stage2)
     return f"{reader.live.stage1}.{reader.live.stage2}-{sum(o.position for o in offsets)}"
+
+
+@question("/costs", "log", scopes=("operate",), whole=True, live=True)
+def costs(reader: Reader, llm: Llm, *, limit: Limit = 50) -> Costs:
+    """This month's calls by processor and subject, dearest first, and the budget (over all spaces, in UTC).
+
+    What is set aside for calls under way, or of which nobody knows what became of them, counts as spent.
+    """
+    calls = budget.ledger(reader.connection, reader.space_id, limit)
+    return Costs(budget=allowance(reader, llm), calls=[convert(each, ModelCalls) for each in calls])
+
+
+def allowance(reader: Reader, llm: Llm) -> dict[str, Allowance]:
+    """What of the budget is spent, and what is allowed, by period and unit."""
+    spent = budget.spent(reader.connection)
+    return {
+        "daily_usd": Allowance(spent=float(spent.daily_usd), allowed=llm.daily_usd),
+        "monthly_usd": Allowance(spent=float(spent.monthly_usd), allowed=llm.monthly_usd),
+        "daily_tokens": Allowance(spent=spent.daily_tokens, allowed=llm.daily_tokens),
+        "monthly_tokens": Allowance(spent=spent.monthly_tokens, allowed=llm.monthly_tokens),
+    }
 
 
 def totals_of(reader: Reader, places: Places) -> dict[str, int]:
