@@ -165,9 +165,9 @@ def _record(settings: Settings, source: UUID, target: Target, reason: str) -> No
         dedupe_key=f"skip:{derived_id(f'{source} {target.id}')}",
         actor="user",
     )
-    with IngestWriter(settings) as intake:
-        if not read_headers(intake.connection, intake.space_id, [event_id_of(intake.space_id, event.dedupe_key)]):
-            intake.record([event])
+    with IngestWriter(settings) as writer:
+        if not read_headers(writer.connection, writer.space_id, [event_id_of(writer.space_id, event.dedupe_key)]):
+            writer.record([event])
 
 
 def parked_in(connection: Connection, space_id: int) -> int:

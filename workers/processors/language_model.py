@@ -37,7 +37,7 @@ from memctl.infra.log.read import read_stream
 from memctl.infra.readmodels import facts
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import Settings
-from memctl.workers.processors.runner import Failed, Outcome, ProcessorContext, Work, model, outcome
+from memctl.workers.processors.runner import Failed, Outcome, ProcessorContext, WorkItem, model, outcome
 
 AT_ONCE = 20
 """Pieces of work that are looked for at once, newest first."""
@@ -157,12 +157,12 @@ class LlmProcessor:
     """The prompt's file."""
     form: type[BaseModel]
 
-    def find(self, context: ProcessorContext) -> Iterator[Work]:
+    def find(self, context: ProcessorContext) -> Iterator[WorkItem]:
         for row, digest in _finished(context, self.of, self.name, prompt(self.text).name):
             subject = _subject(row, self.of)
-            yield Work(subject.id, digest, subject)
+            yield WorkItem(subject.id, digest, subject)
 
-    def run(self, context: ProcessorContext, work: Work, attempt: int) -> Outcome:
+    def run(self, context: ProcessorContext, work: WorkItem, attempt: int) -> Outcome:
         subject: Subject = work.about
         events = read_stream(context.connection, context.space_id, subject.stream)
         material = material_of(subject, events)

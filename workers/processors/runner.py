@@ -47,7 +47,7 @@ MOST_SOURCES = 2_000
 looks at no more."""
 
 
-class Work(msgspec.Struct, frozen=True):
+class WorkItem(msgspec.Struct, frozen=True):
     """A piece of work: what it is about, a digest of what it is made of, and whatever its processor wants to remember.
 
     The digest is made of ids and moments, never of texts: it stays in keys when the texts are erased.
@@ -116,10 +116,10 @@ class Processor(Protocol):
     name: str
     version: int
 
-    def find(self, context: ProcessorContext) -> Iterable[Work]:
+    def find(self, context: ProcessorContext) -> Iterable[WorkItem]:
         """Work that may be due, most urgent first; what is done already is passed over."""
 
-    def run(self, context: ProcessorContext, work: Work, attempt: int) -> Outcome:
+    def run(self, context: ProcessorContext, work: WorkItem, attempt: int) -> Outcome:
         """Do it. Raises: Failed."""
 
 
@@ -189,7 +189,7 @@ def process(
     ):
         return 0
     recorded = 0
-    slot, looking = progress.slot(), progress.Work("processor", processor.name)
+    slot, looking = progress.slot(), progress.ThreadWork("processor", processor.name)
     slot.over(looking)
     for work in processor.find(context):
         # What was found may hold what was forgotten since: the next look finds it without.
@@ -201,7 +201,7 @@ def process(
         if claimed is None:
             continue
         context.claimed = claimed
-        slot.over(progress.Work("processor", f"{processor.name} {work.subject}"))
+        slot.over(progress.ThreadWork("processor", f"{processor.name} {work.subject}"))
         try:
             recorded += _do(context, processor, work, claimed, began)
         except WorkLost as problem:
@@ -216,7 +216,7 @@ def process(
     return recorded
 
 
-def _do(context: ProcessorContext, processor: Processor, work: Work, claimed: WorkClaim, began: datetime) -> int:
+def _do(context: ProcessorContext, processor: Processor, work: WorkItem, claimed: WorkClaim, began: datetime) -> int:
     """Raises: Failed where no work can be done now, and that is noted; WorkLost."""
     connection = context.connection
     try:
