@@ -29,14 +29,14 @@ def stores(paths: Iterable[Path]) -> list[Path]:
     return list(dict.fromkeys(store for path in paths for store in stores_in(path.expanduser())))
 
 
-def import_stores(writer: IngestWriter, paths: Sequence[Path]) -> Account:
+def import_stores(intake: IngestWriter, paths: Sequence[Path]) -> Account:
     """Append what stores hold; what was imported before is a duplicate.
 
     Raises: NotALegacyStore, DatabaseUnavailable.
     """
     account = Account(files=len(paths))
     began = time.monotonic()
-    with Batches(writer, account) as batches:
+    with Batches(intake, account) as batches:
         for path, parsed in _rows(paths):
             count(account, path, parsed)
             if batches.add(path, parsed):

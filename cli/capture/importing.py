@@ -64,10 +64,10 @@ def _import(paths: tuple[Path, ...], *, dry_run: bool, mine: bool, wait: bool, a
         from memctl.infra.settings import load_settings
 
         found = stores(paths)
-        with IngestWriter(load_settings()) as writer:
-            account = import_stores(writer, found)
+        with IngestWriter(load_settings()) as intake:
+            account = import_stores(intake, found)
             if wait:
-                wait_until_folded(writer)
+                wait_until_folded(intake)
     if as_json:
         from memctl.cli.output import print_json
 
@@ -88,9 +88,9 @@ def _exports(paths: list[Path], wait: bool, *, mine: bool) -> Account:
 
     whole = Account()
     # What was exported may have happened elsewhere, at paths that lie here as well.
-    with IngestWriter(load_settings(), identify=False) as writer:
+    with IngestWriter(load_settings(), identify=False) as intake:
         for path in paths:
-            account = import_export(writer, path, mine=mine)
+            account = import_export(intake, path, mine=mine)
             for name in (
                 "files",
                 "lines",
@@ -107,7 +107,7 @@ def _exports(paths: list[Path], wait: bool, *, mine: bool) -> Account:
             whole.ignored.update(account.ignored)
             whole.bad += account.bad
         if wait:
-            wait_until_folded(writer)
+            wait_until_folded(intake)
     return whole
 
 
