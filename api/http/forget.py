@@ -28,7 +28,7 @@ AT_ONCE = 4
 
 
 def _exactly_one(schema: dict[str, Any]) -> None:
-    """In JSON Schema, what `Wanted` checks."""
+    """In JSON Schema, what `ToForget` checks."""
     for name in _SCOPES:
         schema["properties"][name].pop("default", None)
     schema["properties"]["before"] = {"anyOf": schema["properties"]["before"]["anyOf"][:-1]}
@@ -38,7 +38,7 @@ def _exactly_one(schema: dict[str, Any]) -> None:
 _SCOPES = ("id", "session", "project", "match", "before")
 
 
-class Wanted(BaseModel):
+class ToForget(BaseModel):
     """What is to be forgotten: exactly one of `id`, `session`, `project`, `before` and `match`."""
 
     model_config = ConfigDict(json_schema_extra=_exactly_one)
@@ -51,13 +51,13 @@ class Wanted(BaseModel):
     here: str | None = Field(default=None, max_length=LONGEST_PLACE)
 
     @model_validator(mode="after")
-    def _one_of_them(self) -> Wanted:
+    def _one_of_them(self) -> ToForget:
         if sum(bool(getattr(self, name)) for name in _SCOPES) != 1:
             raise ValueError(f"name exactly one of {', '.join(_SCOPES)}")
         return self
 
 
-class Forget(Wanted):
+class Forget(ToForget):
     """The same, and why."""
 
     reason: str = Field(default="", max_length=1_000)
@@ -71,7 +71,7 @@ def routes(settings: Settings) -> APIRouter:
         return await anyio.to_thread.run_sync(do, *given, limiter=at_once)
 
     @router.post("/forget/preview")
-    async def preview(request: Request, body: Wanted) -> Response:
+    async def preview(request: Request, body: ToForget) -> Response:
         """What would go, and what would become of all that was learnt from it. Changes nothing."""
         return json_of(await alone(preview_of, settings, caller_of(request), body))
 
@@ -83,7 +83,7 @@ def routes(settings: Settings) -> APIRouter:
     return router
 
 
-def preview_of(settings: Settings, caller: Caller, asked: Wanted) -> Preview:
+def preview_of(settings: Settings, caller: Caller, asked: ToForget) -> Preview:
     """What would go, and what would follow. Changes nothing. Raises: NothingToForget, TooShort."""
     with opened(settings, caller, "memctl forget") as reader:
         return forget.preview(reader.connection, reader.space_id, _plan(reader, asked))
@@ -107,7 +107,7 @@ def forget_once(settings: Settings, caller: Caller, asked: Forget, key: str) -> 
             )
 
 
-def _plan(reader: Reader, asked: Wanted) -> forget.Plan:
+def _plan(reader: Reader, asked: ToForget) -> forget.Plan:
     return forget.plan(
         reader, id=asked.id, session=asked.session, project=asked.project, before=asked.before, match=asked.match,
         here=asked.here,

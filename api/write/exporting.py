@@ -1,7 +1,7 @@
 """Export: the log as JSON lines that other tools can read and `memctl import` takes back.
 
-Line 1: `{"memctl": "export", "version": 1, …}`. Then an event a line, as `Line` has it. Last: `{"end": true, "events":
-…, "sha256": …}`, the sha256 over all lines before it. What was erased is not in it.
+Line 1: `{"memctl": "export", "version": 1, …}`. Then an event a line, as `ExportLine` has it. Last:
+`{"end": true, "events": …, "sha256": …}`, the sha256 over all lines before it. What was erased is not in it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class NotAnExport(MemctlError):
     why: str
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ExportLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One event. Times in microseconds since 1970; `payload` as it is stored, in that version of its type."""
 
     id: UUID
@@ -131,7 +131,7 @@ def _lines(
             binary=True,
         )
         for id, kind, version, stream, at, recorded, actor, key, payload, location, session_id, of, sources in cursor:
-            line = Line(
+            line = ExportLine(
                 id=id, type=kind, version=version, stream=stream, occurred_at=at, recorded_at=recorded, actor=actor,
                 key=key, payload=msgspec.Raw(payload), location=location, session_id=session_id, variant_of=of,
                 sources=tuple(sources or ()),
@@ -214,7 +214,7 @@ def _links(file: Path) -> _Links:
     found: list[tuple[int, UUID, tuple[UUID, ...]]] = []
     for number, line in _lines_of(file):
         with contextlib.suppress(msgspec.MsgspecError):  # the error is reported when the line is read for import
-            entry = msgspec.json.decode(line, type=Line)
+            entry = msgspec.json.decode(line, type=ExportLine)
             if entry.variant_of is not None:
                 delivery_of[entry.id] = entry.variant_of
             if entry.sources:
@@ -284,7 +284,7 @@ def _batches(
     batch: list[tuple[int, UUID, NewEvent]] = []
     for number, line in _lines_of(file):
         try:
-            entry = msgspec.json.decode(line, type=Line)
+            entry = msgspec.json.decode(line, type=ExportLine)
             delivery = entry.variant_of or entry.id
             if only is not None and delivery not in only:
                 continue
@@ -309,7 +309,7 @@ def _put(writer: IngestWriter, batch: list[NewEvent], account: Account) -> None:
         account.take(event.type, entry)
 
 
-def _event(line: Line, delivery_of: Mapping[UUID, UUID]) -> NewEvent:
+def _event(line: ExportLine, delivery_of: Mapping[UUID, UUID]) -> NewEvent:
     """The event as it was recorded."""
     key = line.key
     if line.variant_of is not None:  # its own id stands behind the key that it was recorded under

@@ -56,17 +56,18 @@ class MemctlRunsHere(MemctlError):
     data_dir: Path
 
 
-class NoKey(MemctlError):
+class NoRelayKey(MemctlError):
     """The relay needs a key of the team's API."""
 
     hint = "put it into a file that only you may read, and name that in MEMCTL_API_TOKEN_FILE"
 
 
 def run_relay(settings: Settings) -> None:
-    """Serve until SIGTERM or SIGINT. Raises: NotRunning where no API is named, NoKey, MemctlRunsHere, DoorClosed."""
+    """Serve until SIGTERM or SIGINT. Raises: NotRunning where no API is named, NoRelayKey,
+    MemctlRunsHere, DoorClosed."""
     url = settings.require("api_url")
     if not settings.api_token:
-        raise NoKey
+        raise NoRelayKey
     places = Places(settings.data_dir)
     places.make()
     if supervisor.running(places) is not None:

@@ -39,7 +39,7 @@ from memctl.infra.readmodels.processor_work import WorkLost
 from memctl.infra.settings import Settings, load_settings
 from memctl.workers.processors.consolidator import Consolidator, Overtaken, consolidate, plan
 from memctl.workers.processors.reflector import Reflector
-from memctl.workers.processors.runner import Failed, Outcome, ProcessorContext, ProcessorLoop, WorkItem, process
+from memctl.workers.processors.runner import Outcome, ProcessorContext, ProcessorLoop, WorkFailed, WorkItem, process
 from memctl.workers.processors.staleness import StalenessChecker
 from memctl.workers.rebuild.replay import replay
 
@@ -224,7 +224,7 @@ class Counting:
         self.runs += 1
         if self.left:
             self.left -= 1
-            raise Failed("timeout")
+            raise WorkFailed("timeout")
         return Outcome([noted(f"counted at attempt {attempt}", 100 + self.runs)], {"runs": self.runs})
 
 
@@ -385,7 +385,7 @@ class Away(Counting):
 
     def run(self, desk: ProcessorContext, work: WorkItem, attempt: int) -> Outcome:
         self.runs += 1
-        raise Failed("unavailable", counts=False, pause_s=900)
+        raise WorkFailed("unavailable", counts=False, pause_s=900)
 
     def find(self, desk: ProcessorContext) -> Iterator[WorkItem]:
         yield WorkItem(str(self.runs), "d")
@@ -470,7 +470,7 @@ def test_the_schedule_finds_a_round_due_after_tasks_or_hours(desk: ProcessorCont
 
 class Failing(Consolidator):
     def run(self, context: ProcessorContext, work: WorkItem, attempt: int) -> Outcome:
-        raise Failed("a reason")
+        raise WorkFailed("a reason")
 
 
 def test_a_round_that_failed_changes_nothing_and_is_due_again(desk: ProcessorContext) -> None:

@@ -69,7 +69,7 @@ class Outcome(msgspec.Struct, frozen=True):
     names_all: bool = False
 
 
-class Failed(Exception):
+class WorkFailed(Exception):
     """A piece of work failed in a way that may pass. `kind` is a word for it, `events` are recorded all the same.
 
     `counts`: whether it counts as an attempt; else it is tried again after `pause_s`. That long the processor looks at
@@ -120,7 +120,7 @@ class Processor(Protocol):
         """Work that may be due, most urgent first; what is done already is passed over."""
 
     def run(self, context: ProcessorContext, work: WorkItem, attempt: int) -> Outcome:
-        """Do it. Raises: Failed."""
+        """Do it. Raises: WorkFailed."""
 
 
 def outcome(
@@ -206,7 +206,7 @@ def process(
             recorded += _do(context, processor, work, claimed, began)
         except WorkLost as problem:
             log.warning("%s", problem)
-        except Failed as problem:
+        except WorkFailed as problem:
             rest(problem.pause_s)
             break
         finally:
@@ -217,11 +217,11 @@ def process(
 
 
 def _do(context: ProcessorContext, processor: Processor, work: WorkItem, claimed: WorkClaim, began: datetime) -> int:
-    """Raises: Failed where no work can be done now, and that is noted; WorkLost."""
+    """Raises: WorkFailed where no work can be done now, and that is noted; WorkLost."""
     connection = context.connection
     try:
         made = processor.run(context, work, claimed.attempt)
-    except Failed as problem:
+    except WorkFailed as problem:
         log.warning("%s failed on %s (%s)", processor.name, work.subject, problem.kind)
         with connection.transaction():
             if problem.counts:
@@ -246,8 +246,8 @@ def _do(context: ProcessorContext, processor: Processor, work: WorkItem, claimed
             # Asked after the append: whoever forgets waits for appends, and then finds this one by what it rests on.
             named = [source for event in made.events for source in event.sources] if made.names_all else None
             if erase.erasing_since(connection, began, context.space_id, named):
-                raise Failed("something was forgotten meanwhile", counts=False)
-    except Failed as problem:
+                raise WorkFailed("something was forgotten meanwhile", counts=False)
+    except WorkFailed as problem:
         processing.later(connection, claimed, problem.kind, timedelta(0))
         raise
     return recorded
