@@ -46,7 +46,7 @@ class Leftover(Enum):
     """Another program's own format: rows leave it by the database or the vector store, freed blocks by `--scrub`."""
 
 
-class DataHolder(NamedTuple):
+class DataStore(NamedTuple):
     """Tables or files by their names, as a pattern."""
 
     names: str
@@ -55,43 +55,43 @@ class DataHolder(NamedTuple):
 
 
 TABLES = (
-    DataHolder(r".+_g[0-9]+|dead_letters", Leftover.NOTHING, "holds what was folded"),
-    DataHolder("events", Leftover.NOTHING, "is the log"),
-    DataHolder("processing", Leftover.DROPPED, "says what processors worked on"),
-    DataHolder("receipts|tombstones", Leftover.NAMED, "keeps places, ids and the reason, so that it stays gone"),
-    DataHolder("checkpoints", Leftover.NAMED, "keeps paths of transcripts, so that none is read twice"),
-    DataHolder("api_keys", Leftover.NAMED, "keeps the projects that a key is for"),
-    DataHolder("spaces|installation|vector_models", Leftover.NAMED, "keeps names of this installation"),
-    DataHolder("halts|rebuilds|rebuild_tasks|glances|llm_calls", Leftover.NAMED, "says what work came to"),
-    DataHolder("waiting_for_vectors|embeddings", Leftover.NAMED, "keeps keys and digests of texts"),
-    DataHolder(
+    DataStore(r".+_g[0-9]+|dead_letters", Leftover.NOTHING, "holds what was folded"),
+    DataStore("events", Leftover.NOTHING, "is the log"),
+    DataStore("processing", Leftover.DROPPED, "says what processors worked on"),
+    DataStore("receipts|tombstones", Leftover.NAMED, "keeps places, ids and the reason, so that it stays gone"),
+    DataStore("checkpoints", Leftover.NAMED, "keeps paths of transcripts, so that none is read twice"),
+    DataStore("api_keys", Leftover.NAMED, "keeps the projects that a key is for"),
+    DataStore("spaces|installation|vector_models", Leftover.NAMED, "keeps names of this installation"),
+    DataStore("halts|rebuilds|rebuild_tasks|glances|llm_calls", Leftover.NAMED, "says what work came to"),
+    DataStore("waiting_for_vectors|embeddings", Leftover.NAMED, "keeps keys and digests of texts"),
+    DataStore(
         "generations|projection_state|offsets|mark|mark_history|schema_version", Leftover.NAMED, "keeps numbers"
     ),
 )
 """The tables of the log's schema."""
 
 FILES = (
-    DataHolder("spool/.*", Leftover.NOTHING, "holds deliveries"),
-    DataHolder("log/.*", Leftover.NOTHING, "says what programs did"),
-    DataHolder(r"(postgres|valkey|vectors)[^/]*/.*", Leftover.ELSEWHERE, "is a server's"),
-    DataHolder("cache/.*", Leftover.ELSEWHERE, "holds compiled patterns"),
-    DataHolder(rf"{copies.FOLDER}/.*{copies.SUFFIX}", Leftover.ELSEWHERE, "is a backup"),
-    DataHolder(rf"(.*/)?{RECEIPTS}", Leftover.NAMED, "keeps places, ids and the reason, so that it stays gone"),
-    DataHolder(rf"{FILE}|{PASSED_FILE}", Leftover.NAMED, "says where memory is switched off"),
-    DataHolder(r"relay\.(json|process|sqlite3.*)", Leftover.NAMED, "says what was sent"),
-    DataHolder("imports/.*", Leftover.NAMED, "was sent to an older memctl"),
-    DataHolder(rf"{UNSEALED}[^/]*/.*", Leftover.NAMED, "is being sealed or opened"),
-    DataHolder(r"run/.*|keys\.json|lock", Leftover.NAMED, "says where programs answer"),
-    DataHolder(r"first-run.*|models/.*|[^/]*\.toml", Leftover.NAMED, "belongs to the installation"),
+    DataStore("spool/.*", Leftover.NOTHING, "holds deliveries"),
+    DataStore("log/.*", Leftover.NOTHING, "says what programs did"),
+    DataStore(r"(postgres|valkey|vectors)[^/]*/.*", Leftover.ELSEWHERE, "is a server's"),
+    DataStore("cache/.*", Leftover.ELSEWHERE, "holds compiled patterns"),
+    DataStore(rf"{copies.FOLDER}/.*{copies.SUFFIX}", Leftover.ELSEWHERE, "is a backup"),
+    DataStore(rf"(.*/)?{RECEIPTS}", Leftover.NAMED, "keeps places, ids and the reason, so that it stays gone"),
+    DataStore(rf"{FILE}|{PASSED_FILE}", Leftover.NAMED, "says where memory is switched off"),
+    DataStore(r"relay\.(json|process|sqlite3.*)", Leftover.NAMED, "says what was sent"),
+    DataStore("imports/.*", Leftover.NAMED, "was sent to an older memctl"),
+    DataStore(rf"{UNSEALED}[^/]*/.*", Leftover.NAMED, "is being sealed or opened"),
+    DataStore(r"run/.*|keys\.json|lock", Leftover.NAMED, "says where programs answer"),
+    DataStore(r"first-run.*|models/.*|[^/]*\.toml", Leftover.NAMED, "belongs to the installation"),
 )
 """The files of a data directory."""
 
 
-UNKNOWN = DataHolder(".*", Leftover.NAMED, "memctl does not know")
+UNKNOWN = DataStore(".*", Leftover.NAMED, "memctl does not know")
 """What somebody else laid there."""
 
 
-def place_of(name: str, register: Iterable[DataHolder]) -> DataHolder:
+def place_of(name: str, register: Iterable[DataStore]) -> DataStore:
     """What holds for a table or file."""
     return next((place for place in register if patterns.Pattern(place.names).fullmatch(name)), UNKNOWN)
 
@@ -139,7 +139,7 @@ def _in_events(connection: Connection, space_id: int, sought: WrittenForms) -> I
             yield f"{len(ids)} events hold it {how}: {', '.join(map(str, sorted(ids)[:NAMED_AT_MOST]))}{more}"
 
 
-def _tables(connection: Connection, rule: Leftover) -> list[tuple[DataHolder, str]]:
+def _tables(connection: Connection, rule: Leftover) -> list[tuple[DataStore, str]]:
     rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'memctl' ORDER BY 1").fetchall()
     found = [(place_of(table, TABLES), table) for (table,) in rows]
     return [(place, table) for place, table in found if place.rule is rule]
@@ -161,7 +161,7 @@ def _rows(connection: Connection, table: str, space_id: int | None) -> Iterator[
             yield id.decode(), words
 
 
-def files_of(data_dir: Path) -> Iterator[tuple[DataHolder, Path]]:
+def files_of(data_dir: Path) -> Iterator[tuple[DataStore, Path]]:
     """The files of a data directory that are not another program's."""
     for folder, inner, files in os.walk(data_dir):
         at = Path(folder).relative_to(data_dir)
