@@ -1,4 +1,4 @@
-"""Which rules a text may break: one pass of Hyperscan over all of them."""
+"""Which rules a text may break: one pass of Hyperscan over memctl's own, and of RE2's filter over a user's."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ import platform
 import tempfile
 import threading
 from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import hyperscan
+
+from memctl.domain.support.patterns import Pattern, occurring
 
 Scan = Callable[[bytes], set[int]]
 """Indices of the patterns that occur in some bytes. Safe to call from several threads."""
@@ -21,52 +24,19 @@ Scan = Callable[[bytes], set[int]]
 
 def scanner(
     patterns: Sequence[str],
-    compiled: Sequence[Callable[[bytes], object]],
-    cache: Path | None = None,
     of_characters: Collection[int] = (),
+    *,
+    shared: bool = False,
+    cache: Path | None = None,
 ) -> Scan:
-    """A scan for patterns.
+    """A scan for patterns that Hyperscan takes.
 
-    `compiled` are their searches by RE2, for those that Hyperscan does not take (look-around). Those `of_characters`
-    are read over characters, the others over bytes.
-
-    Compiling takes Hyperscan about two seconds of CPU; in `cache`, a folder, the result is kept for the next process.
+    Those `of_characters` are read over characters, the others over bytes. Compiling takes Hyperscan some seconds of
+    CPU: what is `shared` is compiled once in a process, and kept in `cache`, a folder, for the next one.
     """
     by_letters = hyperscan.HS_FLAG_UTF8 | hyperscan.HS_FLAG_UCP
-    flagged = [(pattern, by_letters if n in of_characters else 0) for n, pattern in enumerate(patterns)]
-    try:
-        return _hyperscan(flagged, cache)
-    except hyperscan.HyperscanError:
-        taken = [index for index, each in enumerate(flagged) if _takes(each)]
-        others = [(index, compiled[index]) for index in range(len(patterns)) if index not in set(taken)]
-        scan = _hyperscan([flagged[index] for index in taken], cache)
-        return lambda data: {taken[n] for n in scan(data)} | {index for index, search in others if search(data)}
-
-
-Flagged = tuple[str, int]
-"""A pattern, and Hyperscan's flags for it."""
-
-
-def _takes(pattern: Flagged) -> bool:
-    try:
-        _hyperscan([pattern], None)
-    except hyperscan.HyperscanError:
-        return False
-    return True
-
-
-def _hyperscan(patterns: Sequence[Flagged], cache: Path | None) -> Scan:
-    def compiled() -> Any:
-        database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-        database.compile(
-            expressions=[pattern.encode() for pattern, _ in patterns],
-            ids=list(range(len(patterns))),
-            elements=len(patterns),
-            flags=[hyperscan.HS_FLAG_SINGLEMATCH | flags for _, flags in patterns],
-        )
-        return database
-
-    database = _cached(patterns, cache, compiled) if cache else compiled()
+    flagged = tuple((pattern, by_letters if n in of_characters else 0) for n, pattern in enumerate(patterns))
+    database = _shared(flagged, cache) if shared else _compiled(flagged)
     local = threading.local()
 
     def scan(data: bytes) -> set[int]:
@@ -81,12 +51,48 @@ def _hyperscan(patterns: Sequence[Flagged], cache: Path | None) -> Scan:
     return scan
 
 
+def filtered(compiled: Sequence[Pattern[bytes] | Pattern[str]]) -> Scan:
+    """A scan by RE2 alone. Nothing is compiled that is not needed, so a user's new pattern delays no process."""
+    over_bytes = [(index, pattern) for index, pattern in enumerate(compiled) if isinstance(pattern.pattern, bytes)]
+    over_text = [(index, pattern) for index, pattern in enumerate(compiled) if isinstance(pattern.pattern, str)]
+    together = occurring([pattern for _, pattern in over_bytes])
+
+    def scan(data: bytes) -> set[int]:
+        found = {over_bytes[n][0] for n in together(data)}
+        if over_text:
+            text = data.decode("utf-8", "surrogateescape")
+            found.update(index for index, pattern in over_text if pattern.search(text))
+        return found
+
+    return scan
+
+
+Flagged = tuple[str, int]
+"""A pattern, and Hyperscan's flags for it."""
+
+
+def _compiled(patterns: tuple[Flagged, ...]) -> Any:
+    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    database.compile(
+        expressions=[pattern.encode() for pattern, _ in patterns],
+        ids=list(range(len(patterns))),
+        elements=len(patterns),
+        flags=[hyperscan.HS_FLAG_SINGLEMATCH | flags for _, flags in patterns],
+    )
+    return database
+
+
 def _note(index: int, start: int, end: int, flags: int, found: set[int]) -> None:
     found.add(index)
 
 
-def _cached(patterns: Sequence[Flagged], folder: Path, compiled: Callable[[], Any]) -> Any:
+_once = lru_cache(maxsize=4)(_compiled)
+
+
+def _shared(patterns: tuple[Flagged, ...], folder: Path | None) -> Any:
     """The database as an earlier process left it, if it was made of the same patterns by the same Hyperscan here."""
+    if folder is None:
+        return _once(patterns)
     made_of = "\n".join([version("hyperscan"), platform.platform(), platform.processor(), *map(str, patterns)])
     file = folder / f"rules-{hashlib.sha256(made_of.encode()).hexdigest()[:16]}.hsdb"
     try:
@@ -95,7 +101,7 @@ def _cached(patterns: Sequence[Flagged], folder: Path, compiled: Callable[[], An
             return hyperscan.loadb(stored[32:], hyperscan.HS_MODE_BLOCK)
     except (OSError, hyperscan.HyperscanError):
         pass
-    database = compiled()
+    database = _once(patterns)
     data = hyperscan.dumpb(database)
     with contextlib.suppress(OSError):  # a cache that cannot be written costs time only
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -64,9 +64,7 @@ TABLES = (
     DataStore("spaces|installation|vector_models", Leftover.NAMED, "keeps names of this installation"),
     DataStore("halts|rebuilds|rebuild_tasks|glances|llm_calls", Leftover.NAMED, "says what work came to"),
     DataStore("waiting_for_vectors|embeddings", Leftover.NAMED, "keeps keys and digests of texts"),
-    DataStore(
-        "generations|projection_state|offsets|mark|mark_history|schema_version", Leftover.NAMED, "keeps numbers"
-    ),
+    DataStore("generations|projection_state|offsets|mark|mark_history|schema_version", Leftover.NAMED, "keeps numbers"),
 )
 """The tables of the log's schema."""
 

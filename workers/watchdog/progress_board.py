@@ -17,9 +17,9 @@ import msgspec
 
 from memctl.domain.events.event import Event
 
-FOLD_CPU_S = 0.75
+FOLD_CPU_S = 0.5
 """Seconds of processor time that the fold of one stream or row may take, beside `EVENT_CPU_S` for each event or fact
-and `BYTE_CPU_S` for each byte of an event. The dearest of real sessions take a tenth. What takes longer is set aside
+and `BYTE_CPU_S` for each byte of an event. The dearest of real sessions take a seventh. What takes longer is set aside
 and tried again apart, with `TRIAL_CPU_S` (`memctl.workers.folding.trial`): it is not short for what is merely slow, and
 short enough for those that wait meanwhile."""
 
