@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from memctl.api.reading import advice
-    from memctl.api.reading.counts import Health, Stats
+    from memctl.api.reading.counts import Stats
     from memctl.api.reading.explanation import Explanation
     from memctl.api.reading.views import BugAnswer, Done, Job, Json, Listing, Page, SearchAnswer, Thing
     from memctl.infra.settings import Settings
@@ -209,11 +209,6 @@ class Client:
         from memctl.api.reading.counts import Stats
 
         return self.read("/v1/stats", Stats, **place)
-
-    def health(self) -> Received[Health]:
-        from memctl.api.reading.counts import Health
-
-        return self.read("/v1/health", Health)
 
     def command(self, name: str, key: str, **asked: object) -> Received[Done]:
         """Have a command carried out. Sent again under the same key, it is not carried out again."""

@@ -118,10 +118,3 @@ class Costs(Record, frozen=True, kw_only=True):
 
     budget: dict[str, Allowance]
     calls: list[ModelCalls]
-
-
-class Health(Record, frozen=True, kw_only=True):
-    """`degraded` says, in words, what is missing."""
-
-    status: str
-    degraded: list[str]
