@@ -25,16 +25,18 @@ Scan = Callable[[bytes], set[int]]
 def scanner(
     patterns: Sequence[str],
     of_characters: Collection[int] = (),
+    *,
+    shared: bool = False,
     cache: Path | None = None,
 ) -> Scan:
     """A scan for patterns that Hyperscan takes.
 
     Those `of_characters` are read over characters, the others over bytes. Compiling takes Hyperscan some seconds of
-    CPU: what is compiled is kept for the process, and in `cache`, a folder, for the next one.
+    CPU: what is `shared` is compiled once in a process, and kept in `cache`, a folder, for the next one.
     """
     by_letters = hyperscan.HS_FLAG_UTF8 | hyperscan.HS_FLAG_UCP
     flagged = tuple((pattern, by_letters if n in of_characters else 0) for n, pattern in enumerate(patterns))
-    database = _shared(flagged, cache)
+    database = _shared(flagged, cache) if shared else _compiled(flagged)
     local = threading.local()
 
     def scan(data: bytes) -> set[int]:
