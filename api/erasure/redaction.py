@@ -22,6 +22,7 @@ from memctl.infra.log import erase
 from memctl.infra.log.erase import Receipt
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.read import read_range
+from memctl.infra.readmodels import generations
 from memctl.infra.settings import Settings
 from memctl.infra.vectors import outbox
 from memctl.workers.erasure.erase import erase_round, nothing_rebuilt
@@ -65,6 +66,7 @@ def redact_past(settings: Settings, *, dry: bool = False, notify: Callable[[str]
     ):
         if not mine:
             raise RedactionAtWork
+        generations.ensure_live(log, settings.stage1_shards)
         writer = EventWriter(log, settings)
         begun = open_redactions(log, settings.space)
         receipt = begun[0].id if begun else uuid4()
