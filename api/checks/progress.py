@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 
 from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.database import Connection, connect, outages
+from memctl.infra.database import Connection, outages
 from memctl.infra.log.mark import last_position
 from memctl.infra.readmodels import generations
-from memctl.infra.settings import Settings
-from memctl.infra.vectors.outbox import backlog, queue_all
+from memctl.infra.vectors.outbox import backlog
 
 EVERY_S = 0.1
 
 
-class Waiting(msgspec.Struct, frozen=True):
+class Unfolded(msgspec.Struct, frozen=True):
     """What is still to be folded (positions of the log) and to be written to the vector store (points)."""
 
     events: int
@@ -33,20 +32,7 @@ class NotCaughtUp(MemctlError):
     hint = "see `memctl status`, and the worker's log"
 
 
-def queue_again(settings: Settings, wait: Callable[[int, int], None] | None) -> tuple[int, int]:
-    """Queue every point to be written to the vector store again. Returns how many, and how many wait for their dense
-    vector. `wait` is called with how many are written, of how many, until all are. Raises: as `caught_up`."""
-    with connect(settings.require("database_url"), name="memctl reindex") as connection:
-        generation = generations.live(connection).stage2
-        points = queue_all(connection, generation)
-        if wait is not None:
-            for now in caught_up(connection):
-                wait(max(points - now.points, 0), points)
-        _, dense = backlog(connection, generation)
-    return points, dense
-
-
-def waiting(connection: Connection, position: Position) -> Waiting:
+def waiting(connection: Connection, position: Position) -> Unfolded:
     """What has to happen until everything up to a position can be searched. Raises: DatabaseUnavailable."""
     with outages():
         live = generations.live(connection)
@@ -54,10 +40,10 @@ def waiting(connection: Connection, position: Position) -> Waiting:
             generations.lowest_offset(connection, live.stage1), generations.lowest_offset(connection, live.stage2)
         )
         points, dense = backlog(connection, live.stage2)
-    return Waiting(max(0, position - reached), points, dense)
+    return Unfolded(max(0, position - reached), points, dense)
 
 
-def caught_up(connection: Connection, *, patience_s: float = 120.0) -> Iterator[Waiting]:
+def caught_up(connection: Connection, *, patience_s: float = 120.0) -> Iterator[Unfolded]:
     """Yield what is waiting for, again and again, until all that is in the log now can be searched.
 
     Raises: NotCaughtUp when nothing has moved for `patience_s` seconds, DatabaseUnavailable.

@@ -14,9 +14,7 @@ import msgspec
 
 from memctl.domain.events.event import Payload, derived_id, event
 
-Agent = Literal[
-    "claude-code", "codex", "copilot-cli", "gemini-cli", "opencode", "specstory", "aider", "swe-agent", "cursor"
-]  # fmt: skip
+Agent = Literal["claude-code", "codex", "copilot-cli", "gemini-cli", "opencode", "specstory", "aider", "cursor"]
 Via = Literal["transcript", "hook"]
 
 HISTORY = "history/"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import json
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -15,13 +14,11 @@ from urllib.parse import urlsplit
 import msgspec
 import numpy
 import pytest
-from click.testing import CliRunner
 from draining import catch_up
 from embedding import SIGNS, Signs, all_written
 from histories import drained, example
 from qdrant_client import QdrantClient
 
-from memctl.cli.operate.reindex import reindex
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import EmbedderFailed, TextsRefused, UnusableVectors
 from memctl.infra.log.append import append
@@ -30,7 +27,7 @@ from memctl.infra.readmodels import generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.vectors import VectorStoreUnavailable, drift, outbox, store
 from memctl.infra.vectors import models as vector_models
-from memctl.infra.vectors.store import Scope, point_digests
+from memctl.infra.vectors.store import PointScope, point_digests
 from memctl.projections.vector_points import VectorPoint
 from memctl.workers.folding.drain import Drainer
 from memctl.workers.vectors.outbox_publisher import WRITING, OutboxPublisher, drop_leftovers, only_one
@@ -307,8 +304,8 @@ def test_a_collection_that_was_lost_is_filled_again(memory: tuple[Connection, in
     assert store.count(client, points.collection) == len(rows(connection, generation))
 
 
-def test_reindexing_has_every_point_written_again_also_one_that_is_being_embedded(
-    memory: tuple[Connection, int], client: QdrantClient, database_url: str
+def test_a_collection_that_is_queued_again_is_written_whole_with_the_point_that_is_being_embedded(
+    memory: tuple[Connection, int], client: QdrantClient
 ) -> None:
     connection, generation = memory
     points = OutboxPublisher(connection, client, generation)
@@ -318,15 +315,14 @@ def test_reindexing_has_every_point_written_again_also_one_that_is_being_embedde
     change(connection, generation, *next(iter(rows(connection, generation).items())))
     connection.execute("TRUNCATE memctl.embeddings")
     points.sync()
-    told: list[str] = []
+    queued: list[int] = []
 
     def meanwhile() -> None:
         store.delete(client, points.collection, list(whole))
-        done = CliRunner(env={"MEMCTL_DATABASE_URL": database_url}).invoke(reindex, ["--json"])
-        told.append(done.stdout)
+        queued.append(outbox.queue_all(connection, generation))
 
     points.embed(Signs(meanwhile))
-    assert json.loads(told[0])["points"] == len(whole)
+    assert queued == [len(whole)]
     while points.sync() or points.embed(Signs()):
         pass
     assert point_digests(client, points.collection) == whole
@@ -370,7 +366,7 @@ def test_two_spaces_that_hold_the_same_session_have_a_point_each(
         """Both spaces have all their points, as they should be."""
         while points.sync() or points.embed(Signs()):
             pass
-        counts = [store.count(client, points.collection, Scope(name)) for name in ("default", "other")]
+        counts = [store.count(client, points.collection, PointScope(name)) for name in ("default", "other")]
         drifted = [part.keys for part in drift.scan(connection, client, generation) if part.keys]
         return counts == [len(own)] * 2 and drifted == []
 
