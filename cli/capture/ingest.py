@@ -44,7 +44,7 @@ def ingest(
     as_json: bool,
 ) -> None:
     """Read transcripts (files or folders) into the log: Claude Code, Codex, Copilot CLI, Gemini CLI, OpenCode's
-    exports, SpecStory, aider.
+    exports, SpecStory, aider, SWE-agent.
 
     Without PATHS, the folders where clients keep theirs (exit 3 if there are none). A folder may hold all kinds. What
     was read before is not read again, and a line that was recorded before is a duplicate: running this twice adds

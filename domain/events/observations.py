@@ -14,7 +14,9 @@ import msgspec
 
 from memctl.domain.events.event import Payload, derived_id, event
 
-Agent = Literal["claude-code", "codex", "copilot-cli", "gemini-cli", "opencode", "specstory", "aider", "cursor"]
+Agent = Literal[
+    "claude-code", "codex", "copilot-cli", "gemini-cli", "opencode", "specstory", "aider", "swe-agent", "cursor"
+]  # fmt: skip
 Via = Literal["transcript", "hook"]
 
 HISTORY = "history/"

@@ -72,11 +72,11 @@ _NOISE = patterns.compile(
     r"Hook PreToolUse|Denied by|Exit plan mode\?|Blocked:|Command was aborted|rejected by user|aborted by user|"
     r"failed to find expected lines|\S+ is temporarily unavailable, so auto mode|apply_patch verification failed|"
     r"Invalid Context|MCP error -32602|"
-    # OpenCode's.
+    # OpenCode's and SWE-agent's.
     r"(?:Error: )?(?:The user rejected permission|The user has specified a rule|The user dismissed this question|"
     r"Tool execution aborted|oldString not found|(?:Could not find|Found multiple matches for) oldString|"
     r"You must read (?:the )?file|The \w+ tool was called with invalid arguments)|"
-    r"No replacement was performed"
+    r"No replacement was performed|Your (?:proposed )?edit (?:was not applied|has introduced)|No edit was made"
     r")",
 )
 """Failures of handling a tool, refusals and cancellations: they say nothing of the work."""

@@ -13,15 +13,15 @@ Refused = Callable[[Path, OSError], None]
 EXAMPLE = Path(__file__).parents[1] / "example" / "session.jsonl"
 """A session that memctl brings."""
 
-_SUFFIXES = (".jsonl", ".json", ".ndjson", ".md")
+_SUFFIXES = (".jsonl", ".json", ".ndjson", ".md", ".traj")
 
 
 def default_sources(home: Path | None = None, agent: str = "") -> list[Path]:
     """The folders where clients keep transcripts, of those that exist; of one client, where `agent` names it.
 
     `CLAUDE_CONFIG_DIR`, `CODEX_HOME`, `GEMINI_CLI_HOME` and `XDG_CONFIG_HOME` are heeded as the clients heed them.
-    Clients that keep none in the user's home have none here: SpecStory and aider write into the project, OpenCode
-    where it is asked to.
+    Clients that keep none in the user's home have none here: SpecStory and aider write into the project, OpenCode and
+    SWE-agent where they are asked to.
     """
     home = home or Path.home()
     claude = [Path(part) for part in os.environ.get("CLAUDE_CONFIG_DIR", "").split(",") if part]

@@ -16,13 +16,16 @@ from memctl.infra.transcripts.formats import BOM
 from memctl.infra.transcripts.gemini import GeminiDocument, GeminiLines
 from memctl.infra.transcripts.opencode import OpenCode
 from memctl.infra.transcripts.specstory import SpecStory
+from memctl.infra.transcripts.sweagent import SweAgent
 
 Lines = type[Claude] | type[Codex] | type[Copilot] | type[GeminiLines]
-Documents = type[GeminiDocument] | type[OpenCode] | type[SpecStory] | type[Aider]
+Documents = type[GeminiDocument] | type[OpenCode] | type[SweAgent] | type[SpecStory] | type[Aider]
 Reader = Lines | Documents
 """A format's reader class; an instance, made with the path of a file, reads that file."""
 
-READERS: tuple[Reader, ...] = (Claude, Codex, Copilot, GeminiLines, GeminiDocument, OpenCode, SpecStory, Aider)
+READERS: tuple[Reader, ...] = (
+    Claude, Codex, Copilot, GeminiLines, GeminiDocument, OpenCode, SweAgent, SpecStory, Aider,
+)  # fmt: skip
 
 _LINES = 40
 _LONGEST = 4 * 1024 * 1024
@@ -41,6 +44,8 @@ _DOCUMENTS: tuple[tuple[patterns.Pattern[bytes], Documents], ...] = (
      GeminiDocument),
 )  # fmt: skip
 _OF_GEMINI = (b'"projectHash"', b'"sessionId"')
+_STEPS = patterns.compile(rb'"(?:trajectory|history)"\s*:\s*\[')
+_STEP = patterns.compile(rb'"(?:action|thought|message_type)"\s*:')
 
 
 _ARCHIVES = (b"\xfd7zXZ\0", b"\x1f\x8b", b"BZh", b"(\xb5/\xfd", b"PK\x03\x04", b"7z\xbc\xaf'\x1c")
@@ -78,6 +83,8 @@ def _document(head: bytes) -> Documents | None:
     for pattern, reader in _DOCUMENTS:
         if (found := pattern.match(head)) and (reader is not GeminiDocument or all(map(found[0].count, _OF_GEMINI))):
             return reader
+    if head.lstrip()[:1] == b"{" and _STEPS.search(head) and _STEP.search(head):
+        return SweAgent
     return None
 
 

@@ -420,7 +420,7 @@ def test_a_folder_of_every_clients_sessions_is_read_once_and_all_of_it_is_in_the
 ) -> None:
     folder = tmp_path / "mixed"
     folder.mkdir()
-    suffixes = {"SpecStory": ".md", "Aider": ".md"}
+    suffixes = {"SpecStory": ".md", "Aider": ".md", "SweAgent": ".traj"}
     for reader, sample in SAMPLES.items():
         (folder / f"{reader.__name__}{suffixes.get(reader.__name__, '.json')}").write_bytes(sample)
     first = ingest(intake, [folder])

@@ -29,6 +29,7 @@ from memctl.infra.transcripts.aider import Aider
 from memctl.infra.transcripts.formats import Document
 from memctl.infra.transcripts.reading import parse_document
 from memctl.infra.transcripts.specstory import SpecStory
+from memctl.infra.transcripts.sweagent import _call
 
 NINE_LINES = """\
           Traceback (most recent call last):
@@ -53,6 +54,7 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "lessons_of_calls": lambda text: of_call(f"x {text}", f"y {text}", "an error"),
     "manifest_in": lambda text: manifest_in("go.mod", text),
     "manifest_in_toml": lambda text: manifest_in("pyproject.toml", text),
+    "swe_agent_action": lambda text: _call(f"edit {text}"),
     "redact": lambda text: redactor().redact(text),
 }
 """What looks elsewhere by what stands beside the text. The others are found by their annotations."""

@@ -116,6 +116,7 @@ def test_a_file_that_grows_tells_what_the_whole_tells(reader: Reader, path: Path
 @pytest.mark.parametrize("write", [
     lambda n: client_sessions.gemini_document(client_sessions.GEMINI_MESSAGES[:n]),
     lambda n: client_sessions.opencode(client_sessions.OPENCODE_MESSAGES[:n]),
+    lambda n: client_sessions.swe_agent(client_sessions.SWE_STEPS[:n]),
 ])  # fmt: skip
 def test_a_document_that_is_written_anew_tells_what_it_told_and_more(write: Any, path: Path) -> None:
     path.write_bytes(write(20))
@@ -228,7 +229,7 @@ def test_no_damage_breaks_a_reader(reader: Reader, path: Path, noise: bytes, whe
 
 
 def test_a_mixed_folder_sorts_itself_out(tmp_path: Path) -> None:
-    suffixes = {"SpecStory": ".md", "Aider": ".md", "OpenCode": ".json", "GeminiDocument": ".json"}
+    suffixes = {"SpecStory": ".md", "Aider": ".md", "SweAgent": ".traj", "OpenCode": ".json", "GeminiDocument": ".json"}
     for reader, sample in SAMPLES.items():
         (tmp_path / f"{reader.__name__}{suffixes.get(reader.__name__, '.jsonl')}").write_bytes(sample)
     (tmp_path / "README.md").write_text("# A project\n\n> quoted\n")

@@ -1,8 +1,9 @@
-"""Gemini CLI, OpenCode, SpecStory, aider: what each format's words become."""
+"""Gemini CLI, OpenCode, SpecStory, aider, SWE-agent: what each format's words become."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from memctl.domain.events.observations import (
     SessionStarted,
     ToolCalled,
     ToolFailed,
+    ToolOutcome,
     ToolReturned,
 )
 from memctl.infra.transcripts.aider import Aider
@@ -30,6 +32,7 @@ from memctl.infra.transcripts.opencode import OpenCode
 from memctl.infra.transcripts.reading import Parsed
 from memctl.infra.transcripts.sniff import Reader, sniff
 from memctl.infra.transcripts.specstory import SpecStory
+from memctl.infra.transcripts.sweagent import SweAgent
 
 
 def parse(reader: Reader, data: bytes, path: Path) -> list[Parsed]:
@@ -144,6 +147,53 @@ def test_a_session_that_opencode_began_for_a_task_is_a_subagent_of_its_parent(tm
     assert {event.payload.subagent for event in found if isinstance(event.payload, Observation)} == {"ses_child"}
     assert {event.actor for event in found if event.type == "prompt.submitted"} == {"agent", "system"}
     assert notices(found, "subagent-started")[0].text == "Fixing the total"
+
+
+# --- SWE-agent ---
+
+
+def test_a_run_tells_its_problem_and_steps_but_not_its_template(tmp_path: Path) -> None:
+    found = events(SweAgent, tmp_path / "a.traj")
+    (prompt,) = seen(found, PromptSubmitted)
+    assert prompt.text == "The total is wrong\nwith two items."
+    assert [call.tool for call in seen(found, ToolCalled)] == ["open", "edit", "edit", "bash", "str_replace_editor"]
+    opened, edit, _, run, replaced = (call.input for call in seen(found, ToolCalled))
+    assert opened == {"file_path": "cart.py"}
+    assert edit["new_string"] == "    return sum(prices)"
+    assert run == {"command": "python -m pytest"}
+    assert replaced == {"command": "str_replace", "path": "/w/shop/a.py", "old_str": "a b", "new_str": "c"}
+    (failed,) = seen(found, ToolFailed)
+    assert failed.file == "/w/shop/cart.py"
+    assert seen(found, ToolReturned)[0].duration_ms == 239
+
+
+def test_a_run_that_only_its_history_tells_has_its_place_and_its_edits(tmp_path: Path) -> None:
+    shell = "\n(Open file: /w/shop/cart.py)\n(Current directory: /w/shop)\nbash-$"
+    steps = [
+        ("open cart.py", "[File: cart.py (2 lines total)]"),
+        ("edit 'a + b' 'a - b'", "Text replaced."),
+        ("edit 'a + c' 'a'", "Your edit was not applied (file not modified): Text 'a + c' not found"),
+    ]
+    history = [*client_sessions.SWE_HISTORY]
+    for action, answer in steps:
+        history += [
+            {"role": "assistant", "content": "I do it.", "thought": "I do it.", "action": action},
+            {"role": "tool", "content": answer + shell, "tool_call_ids": ["call_1"]},
+        ]
+    found = events(SweAgent, tmp_path / "a.traj", json.dumps({"history": history}).encode())
+    assert {event.location for event in found[2:]} == {"/w/shop"}
+    _, edited, _ = seen(found, ToolCalled)
+    assert (edited.input["old_string"], edited.input["new_string"]) == ("a + b", "a - b")
+    opened, replaced, refused = seen(found, ToolOutcome)
+    assert (opened.text, replaced.file) == ("[File: cart.py (2 lines total)]", "/w/shop/cart.py")
+    assert isinstance(refused, ToolFailed)
+
+
+def test_runs_of_one_problem_are_sessions_of_their_own(tmp_path: Path) -> None:
+    other = [client_sessions.SWE_STEPS[0] | {"execution_time": 0.3}, *client_sessions.SWE_STEPS[1:]]
+    (one,) = {event.stream for event in events(SweAgent, tmp_path / "a.traj")}
+    (two,) = {event.stream for event in events(SweAgent, tmp_path / "a.traj", client_sessions.swe_agent(other))}
+    assert one != two
 
 
 def test_what_gemini_thinks_in_the_parts_of_an_answer_it_does_not_say(tmp_path: Path) -> None:

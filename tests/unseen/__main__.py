@@ -41,6 +41,7 @@ LINES = {
     "copilot": client_sessions.COPILOT,
     "gemini": client_sessions.GEMINI_MESSAGES,
     "opencode": client_sessions.OPENCODE_MESSAGES,
+    "swe-agent": client_sessions.SWE_STEPS,
 }
 
 
@@ -65,6 +66,8 @@ def session(client: str, number: int, texts: list[str], luck: random.Random) -> 
             return own(client_sessions.gemini_document(records), client_sessions.GEMINI_HEAD["sessionId"], number)
         case "opencode":
             return own(client_sessions.opencode(records), client_sessions.OPENCODE_INFO["id"], number)
+        case "swe-agent":
+            return client_sessions.swe_agent(records)
         case _:
             return client_sessions.lines(records)
 
