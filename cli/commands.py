@@ -105,9 +105,13 @@ GROUPS: dict[str, tuple[str, dict[str, Places]]] = {
                 "replay": "memctl.cli.operate.replay:replay",
                 "dlq": "memctl.cli.operate.dlq:dlq",
                 "verify": "memctl.cli.operate.verify:verify",
+                "reindex": "memctl.cli.operate.reindex:reindex",
+                "events": "memctl.cli.ask.read:events",
             },
             "Do by hand what the worker does by itself": {
                 "consolidate": "memctl.cli.operate.processors:consolidate",
+                "reflect": "memctl.cli.operate.processors:reflect",
+                "judge": "memctl.cli.operate.processors:judge",
                 "maintain": "memctl.cli.operate.processors:maintain",
                 "costs": "memctl.cli.operate.processors:costs",
             },

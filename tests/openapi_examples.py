@@ -34,6 +34,7 @@ LISTS = {
     "/things/{id:path}": ("/memories", "id"),
     "/explain/{id:path}": ("/knowledge", "memory_id"),
     "/sessions/{id:path}": ("/sessions", "id"),
+    "/hindsight/{id}": ("/hindsight", "id"),
     "/core/{section}/history": ("/core", "section"),
 }
 """Where an id for a path is found: a list, and the field of its items."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 
 from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.database import Connection, outages
+from memctl.infra.database import Connection, connect, outages
 from memctl.infra.log.mark import last_position
 from memctl.infra.readmodels import generations
-from memctl.infra.vectors.outbox import backlog
+from memctl.infra.settings import Settings
+from memctl.infra.vectors.outbox import backlog, queue_all
 
 EVERY_S = 0.1
 
@@ -30,6 +31,19 @@ class NotCaughtUp(MemctlError):
     """The read models are still {events} positions behind after {seconds:.0f} s without progress."""
 
     hint = "see `memctl status`, and the worker's log"
+
+
+def queue_again(settings: Settings, wait: Callable[[int, int], None] | None) -> tuple[int, int]:
+    """Queue every point to be written to the vector store again. Returns how many, and how many wait for their dense
+    vector. `wait` is called with how many are written, of how many, until all are. Raises: as `caught_up`."""
+    with connect(settings.require("database_url"), name="memctl reindex") as connection:
+        generation = generations.live(connection).stage2
+        points = queue_all(connection, generation)
+        if wait is not None:
+            for now in caught_up(connection):
+                wait(max(points - now.points, 0), points)
+        _, dense = backlog(connection, generation)
+    return points, dense
 
 
 def waiting(connection: Connection, position: Position) -> Unfolded:

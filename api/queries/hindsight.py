@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
+from typing import Annotated
 from uuid import UUID
 
+from msgspec import Meta
 from psycopg import sql
 
 from memctl.api.reading import models
-from memctl.api.reading.hindsight import Count, Held, Recall, Record, Report, Week
+from memctl.api.reading.hindsight import Count, Explained, Held, HeldBy, NeededBy, Recall, Record, Report, Week
 from memctl.api.reading.pages import Condition, Keyed, all_of, built, met_in, several, table_of, visible_to_caller
 from memctl.api.reading.places import Places, projects_of, visible
 from memctl.api.reading.questions import Limit, question
 from memctl.api.reading.reader import Reader
-from memctl.api.reading.views import moment
+from memctl.api.reading.views import iso, moment
 from memctl.domain.events.event import Micros, derived_of
-from memctl.domain.retrieval.hindsight import HindsightKind, Need, Pair, pairs, without_twins
+from memctl.domain.retrieval.hindsight import HindsightKind, Need, Pair, check_of, pairs, same_way, without_twins
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.readmodels import rows as readmodels
 from memctl.projections.hindsight import Hindsight
 from memctl.projections.injections import Injections
@@ -29,6 +32,16 @@ MOST_ROWS = 5_000
 """Things that one question looks at, those needed last first."""
 
 KINDS: tuple[HindsightKind, ...] = ("known error", "known command", "found out again", "known place")
+
+RecordId = Annotated[str, Meta(min_length=4, max_length=36, examples=["6f1c2a9e"])]
+
+
+class NoSuchRecord(MemctlError):
+    """There is no record of hindsight {id}."""
+
+    exit_code = 3
+    hint = "`memctl hindsight` lists those that there are"
+    id: str
 
 
 @question("/hindsight", "learning")
@@ -39,9 +52,29 @@ def hindsight(reader: Reader, places: Places, *, since: Micros | None = None, li
     return Report(counted(found), by_week(found), found[:limit], places.scope)
 
 
+@question("/hindsight/{id}", "learning")
+def explained(reader: Reader, places: Places, id: RecordId) -> Explained:
+    """One record of hindsight by the beginning of its id: why need and memory were paired, and who else had it.
+
+    Raises: NoSuchRecord.
+    """
+    for row, pair, record in _paired(reader, places):
+        if record.id.startswith(id):
+            shared = sorted(set(pair.need.words).intersection(pair.memory.words))
+            return Explained(
+                **{name: getattr(record, name) for name in Record.__struct_fields__},
+                why=_why(row, pair, shared),
+                shared=shared,
+                need=pair.need.text,
+                held_by=[HeldBy(m.stream, m.memory, m.text, iso(moment(m.at))) for m in row.memories],
+                needed_by=[NeededBy(each.stream, iso(moment(each.at))) for each in row.needs],
+            )
+    raise NoSuchRecord(id=id)
+
+
 def records(reader: Reader, places: Places, *, since: int | None = None) -> list[Record]:
     """Every record of these projects, newest first."""
-    return [record for pair, record in _paired(reader, places) if since is None or pair.need.at >= since]
+    return [record for _, pair, record in _paired(reader, places) if since is None or pair.need.at >= since]
 
 
 def counted(found: Sequence[Record]) -> list[Count]:
@@ -72,7 +105,7 @@ def by_week(found: Iterable[Record]) -> list[Week]:
     return [Week(week, len(recalled), sum(recalled)) for week, recalled in sorted(weeks.items())]
 
 
-def _paired(reader: Reader, places: Places) -> list[tuple[Pair, Record]]:
+def _paired(reader: Reader, places: Places) -> list[tuple[Hindsight, Pair, Record]]:
     rows = [keyed.row for keyed in _rows(reader, places)]
     events = {each.event for row in rows for each in row.needs} | {each.event for row in rows for each in row.memories}
     positions = _positions(reader, events)
@@ -98,8 +131,8 @@ def _paired(reader: Reader, places: Places) -> list[tuple[Pair, Record]]:
         need = pair.need
         holding = _holding(row, need) | twins.get((need.stream, need.event), set())
         recall = _recall(row, need, holding, blocks.get(need.stream))
-        shown.append((pair, _record(row, pair, positions, recall, known.name_of(need.location))))
-    return sorted(shown, key=lambda each: (each[0].need.at, each[1].id), reverse=True)
+        shown.append((row, pair, _record(row, pair, positions, recall, known.name_of(need.location))))
+    return sorted(shown, key=lambda each: (each[1].need.at, each[2].id), reverse=True)
 
 
 def _rows(reader: Reader, places: Places) -> list[Keyed[Hindsight]]:
@@ -182,3 +215,15 @@ def _recall(row: Hindsight, need: Need, holding: set[str], injected: Injections 
             if memory in holding:
                 return Recall(block.hook, rank, score)
     return None
+
+
+def _why(row: Hindsight, pair: Pair, shared: Sequence[str]) -> str:
+    words = ", ".join(shared[:8])
+    if row.kind == "known error":
+        if not pair.same_way:
+            return "the same error in the same words was resolved before; it ended otherwise here, or not at all"
+        alike = same_way(pair.need.words, pair.memory.words, check_of(pair.need.text))
+        return f"the same error was resolved the same way before ({words}; likeness {alike:.2f})"
+    if row.kind == "known command":
+        return f"`{row.subject}` had failed so before, and an earlier session knew the form that works here"
+    return f"an earlier request much like this one ({words}; likeness {pair.likeness:.2f}) had come to it"

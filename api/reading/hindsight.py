@@ -80,6 +80,32 @@ class Report(msgspec.Struct, frozen=True):
     scope: Scope
 
 
+class HeldBy(msgspec.Struct, frozen=True):
+    """A session that left the memory behind."""
+
+    session: str
+    memory: str
+    text: str
+    at: str
+
+
+class NeededBy(msgspec.Struct, frozen=True):
+    """A session that needed it."""
+
+    session: str
+    at: str
+
+
+class Explained(Record, frozen=True, kw_only=True):
+    """A record with how it was paired: `shared` are the words that need and memory have in common."""
+
+    why: str
+    shared: list[str]
+    need: str
+    held_by: list[HeldBy]
+    needed_by: list[NeededBy]
+
+
 class RecalledMemory(msgspec.Struct, frozen=True):
     """A memory of a block: its place there from 1, and its score (0 to 1). What is gone has no kind and no title."""
 

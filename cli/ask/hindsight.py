@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from memctl.api.reading.hindsight import Count, Record, Report, SessionRecalls
+from memctl.api.reading.hindsight import Count, Explained, Record, Report, SessionRecalls
 from memctl.cli.connection import SHORT_ID
 from memctl.cli.output import Cell, Column, line, print_json, when
 from memctl.cli.pages import Reading, each, nothing, print_items, reading, table
@@ -13,13 +13,19 @@ from memctl.cli.pages import Reading, each, nothing, print_items, reading, table
 @click.command()
 @reading(limit=20)
 @click.option("--since", metavar="DATE", help="Only what was needed from this day on (2026-03-01).")
-def hindsight(ask: Reading, since: str | None) -> None:
+@click.option("--explain", metavar="ID", help="One record: why need and memory were paired, and who else had it.")
+def hindsight(ask: Reading, since: str | None, explain: str | None) -> None:
     """What sessions needed while memory already held it: was it recalled, and what did it cost where it was not?
 
     \b
     memctl hindsight
     memctl hindsight --project '*' --since 2026-03-01
+    memctl hindsight --explain 6f1c2a9e
     """
+    if explain:
+        record = ask.read(f"/v1/hindsight/{explain}", Explained)
+        print_json(record.json) if ask.as_json else _print_record(record.value)
+        return
     answer = ask.read("/v1/hindsight", Report, limit=ask.limit, since=since)
     if ask.as_json:
         print_json(answer.json)
@@ -75,6 +81,21 @@ def _print_needs(items: list[Record]) -> None:
         return [Cell(item.id[:SHORT_ID], "cyan"), when(item.at), item.kind, hook, str(item.calls), item.what]
 
     table(row, "id", "when", "kind", "recalled", "calls", Column("what", give=True))(items)
+
+
+def _print_record(record: Explained) -> None:
+    recall = record.recall
+    for name, value in (
+        ("needed", record.what),
+        ("in", f"{record.session}, {when(record.at)}, position {record.position}"),
+        ("held by", f"{record.memory.id}: {record.memory.text}"),
+        ("of", f"{record.memory.session}, since position {record.memory.position}"),
+        ("paired as", record.why),
+        ("recalled", f"{recall.hook}, rank {recall.rank}, score {recall.score}" if recall else "no"),
+        ("cost", f"{record.calls} calls, {_spent(record.seconds)}, {record.tokens:,} tokens"),
+        ("held in", f"{len(record.held_by)} places, needed in {len(record.needed_by)}"),
+    ):
+        click.echo(f"{name:<10} {line(value)}")
 
 
 def _spent(seconds: int) -> str:

@@ -11,7 +11,7 @@ import msgspec
 from memctl.api.reading.records import EpisodeItem, MemoryItem, SessionItem, TaskItem
 from memctl.api.reading.views import BugHit, Evidence, Found, ShownSolution, Thing
 from memctl.cli.connection import SHORT_ID, looking_back, placed, running
-from memctl.cli.output import Cell, Column, broken, line, notice, print_json, print_lines, safe, when
+from memctl.cli.output import Cell, Column, broken, line, notice, print_json, print_lines, print_table, safe, when
 from memctl.cli.pages import Reading, in_json, nothing, print_items, print_scope, reading, table
 from memctl.domain.support.wording import fix_and_why, span
 
@@ -164,6 +164,34 @@ def bugs(ask: Reading, error: tuple[str, ...], command: str) -> None:
         nothing(None, "no error was seen so far")
     if not answer.hits:
         nothing(None, "this error was not seen before" if answer.errors else "no error was recognised in that text")
+
+
+@click.command()
+@in_json
+def events(as_json: bool) -> None:
+    """List the types of event that may stand in the log. (This needs no running memctl.)
+
+    \b
+    memctl events
+    """
+    from memctl.domain.events.event import event_types
+
+    if as_json:
+        print_json(
+            [
+                {
+                    "name": entry.name,
+                    "version": entry.version,
+                    "doc": " ".join(entry.doc.split("\n\n")[0].split()),
+                    "fields": list(entry.payload.__struct_fields__),
+                }
+                for entry in event_types().values()
+            ]
+        )
+        return
+    columns = [Column("event"), Column("version", "right"), Column("meaning", give=True)]
+    rows = [[e.name, str(e.version), e.doc.split("\n\n")[0]] for e in event_types().values()]
+    print_table(columns, rows)
 
 
 def print_found(found: Found) -> None:

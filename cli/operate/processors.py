@@ -1,4 +1,4 @@
-"""`memctl consolidate`, `maintain`: processors by hand; `costs`: what a language model cost."""
+"""`memctl consolidate`, `reflect`, `judge`, `maintain`: processors by hand; `costs`: what a language model cost."""
 
 from __future__ import annotations
 
@@ -103,6 +103,30 @@ def _print_change(item: ConsolidationChange) -> None:
 
 
 @click.command()
+@click.option("--project", metavar="NAME|PATH", help="Only this project.")
+@in_json
+def reflect(project: str | None, as_json: bool) -> None:
+    """Look at what many memories show together, and record it; each insight cites its memories.
+
+    It happens by itself when enough has come together in a project.
+
+    \b
+    memctl reflect
+    memctl reflect --project ledger
+    """
+    from memctl.workers.processors.reflector import Reflector
+
+    with _context() as context:
+        anchor = _anchor(context, project) if project else ""
+        count = _run(context, Reflector(asked=True, project=anchor))
+    if as_json:
+        print_json({"recorded": count})
+    else:
+        found = f"{count} reflections recorded; see: memctl search WORDS --kind reflection"
+        notice(found if count else "nothing new to report")
+
+
+@click.command()
 @in_json
 def maintain(as_json: bool) -> None:
     """Let every processor look for work now: reflect, consolidate, look whether files have changed.
@@ -123,6 +147,28 @@ def maintain(as_json: bool) -> None:
     for name, count in done.items():
         if not as_json:
             print_lines(f"{name}: {count} recorded")
+
+
+@click.command()
+@in_json
+def judge(as_json: bool) -> None:
+    """Have the language model judge how finished work went, newest first, as far as its budget goes.
+
+    Without one, the rules have judged already: `memctl episodes` shows how each went, and why.
+
+    \b
+    memctl judge
+    """
+    with _context() as context:
+        if context.settings.llm.provider == "none":
+            raise click.ClickException("no language model is configured (llm.provider); the rules judge by themselves")
+        from memctl.workers.processors.language_model import Judge
+
+        count = _run(context, Judge())
+    if as_json:
+        print_json({"recorded": count})
+    else:
+        notice(f"{count} recorded")
 
 
 @click.command()
@@ -156,6 +202,13 @@ def costs(limit: int, as_json: bool) -> None:
 
 def _amount(value: float) -> str:
     return f"{value:,.4f}".rstrip("0").rstrip(".")
+
+
+def _anchor(context: ProcessorContext, project: str) -> str:
+    import os
+
+    named = os.path.abspath(project) if project.startswith((".", "~", "/")) else project
+    return context.anchor(named)
 
 
 def _run(context: ProcessorContext, processor: Processor) -> int:

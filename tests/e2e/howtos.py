@@ -43,6 +43,7 @@ GOES_ON = ("worker", "serve", "door", "relay", "ingest --follow")
 """What ends when it is told to, with exit code 0."""
 
 REFUSED = {
+    "judge": "no model is configured",
     "replay --rollback": "nothing was replayed yet",
     "dlq drop": "the example has no dead letter",
 }

@@ -78,7 +78,7 @@ def test_what_a_user_said_about_the_project_is_known(memctl: Memctl) -> None:
     assert any("Decimal" in claim["text"] for claim in claims)
 
 
-@pytest.mark.parametrize("verb", ["history", "episodes", "stats"])
+@pytest.mark.parametrize("verb", ["history", "episodes", "stats", "events"])
 def test_every_reading_verb_answers_in_words_and_in_json(memctl: Memctl, verb: str) -> None:
     assert memctl(verb).strip()
     assert memctl.json(verb)
@@ -207,7 +207,7 @@ def _reads() -> frozenset[str]:
     looking_back = {
         " ".join(path) for path, verb in everything(commands) if any("--as-of" in each.opts for each in verb.params)
     }
-    others = {"status", "core", "costs", "config", "completion", "keys list", "dlq list", "dlq show"}
+    others = {"status", "events", "core", "costs", "config", "completion", "keys list", "dlq list", "dlq show"}
     return frozenset(looking_back | others)
 
 

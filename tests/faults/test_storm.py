@@ -104,7 +104,7 @@ class Commands:
             ["replay"] * 7 + ["theirs", "their worker", "rollback", "past", "past", "sicken", "sicken", "retry"]
             + ["retry", "drop", "session", "id", "match", "before", "resume", "prune", "prune", "undo", "undo"]
             + ["export", "import", "import", "merge", "split", "consolidate", "maintain", "ingest", "ingest"]
-            + ["verify"]
+            + ["verify", "reindex"]
         )  # fmt: skip
         match way:
             case "replay" | "theirs":
@@ -173,11 +173,13 @@ class Commands:
             case "consolidate":
                 return ("consolidate", "--force"), False
             case "maintain":
-                return ("maintain",), False
+                return (luck.choice(("maintain", "reflect")),), False
             case "ingest":
                 return ("ingest", str(self.storm.folder / "transcripts")), False
             case "verify":
                 return ("verify",), False
+            case "reindex":
+                return ("reindex",), False
         return (), False
 
 

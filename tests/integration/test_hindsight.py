@@ -66,6 +66,11 @@ def test_a_known_command_is_found_with_where_it_was_held_and_what_it_cost(door: 
         ("known command", 1, 1)
     ]
     assert [(week.count, week.recalled) for week in report.weeks] == [(1, 0)]
+    explained = queries.explained(door.known(), EVERYWHERE, record.id[:8])
+    assert explained is not None
+    assert explained.why.startswith("`rtk bun` had failed so before")
+    with pytest.raises(queries.NoSuchRecord):
+        queries.explained(door.known(), EVERYWHERE, "zzzz")
 
 
 def test_what_was_imported_after_the_need_was_not_held(door: Door) -> None:

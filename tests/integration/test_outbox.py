@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import json
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,11 +15,13 @@ from urllib.parse import urlsplit
 import msgspec
 import numpy
 import pytest
+from click.testing import CliRunner
 from draining import catch_up
 from embedding import SIGNS, Signs, all_written
 from histories import drained, example
 from qdrant_client import QdrantClient
 
+from memctl.cli.operate.reindex import reindex
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import EmbedderFailed, TextsRefused, UnusableVectors
 from memctl.infra.log.append import append
@@ -304,8 +307,8 @@ def test_a_collection_that_was_lost_is_filled_again(memory: tuple[Connection, in
     assert store.count(client, points.collection) == len(rows(connection, generation))
 
 
-def test_a_collection_that_is_queued_again_is_written_whole_with_the_point_that_is_being_embedded(
-    memory: tuple[Connection, int], client: QdrantClient
+def test_reindexing_has_every_point_written_again_also_one_that_is_being_embedded(
+    memory: tuple[Connection, int], client: QdrantClient, database_url: str
 ) -> None:
     connection, generation = memory
     points = OutboxPublisher(connection, client, generation)
@@ -315,14 +318,15 @@ def test_a_collection_that_is_queued_again_is_written_whole_with_the_point_that_
     change(connection, generation, *next(iter(rows(connection, generation).items())))
     connection.execute("TRUNCATE memctl.embeddings")
     points.sync()
-    queued: list[int] = []
+    told: list[str] = []
 
     def meanwhile() -> None:
         store.delete(client, points.collection, list(whole))
-        queued.append(outbox.queue_all(connection, generation))
+        done = CliRunner(env={"MEMCTL_DATABASE_URL": database_url}).invoke(reindex, ["--json"])
+        told.append(done.stdout)
 
     points.embed(Signs(meanwhile))
-    assert queued == [len(whole)]
+    assert json.loads(told[0])["points"] == len(whole)
     while points.sync() or points.embed(Signs()):
         pass
     assert point_digests(client, points.collection) == whole

@@ -37,9 +37,9 @@ class Reflector:
 
     name, version = "reflector", 3
 
-    def __init__(self, *, asked: bool = False) -> None:
-        """`asked`: whether it is time or not."""
-        self._asked = asked
+    def __init__(self, *, asked: bool = False, project: str = "") -> None:
+        """`asked`: whether it is time or not; `project` (its anchor) keeps to one."""
+        self._asked, self._project = asked, project
 
     def find(self, context: ProcessorContext) -> Iterator[WorkItem]:
         projects = known_projects(context.connection, context.live, context.space_id)
@@ -56,7 +56,7 @@ class Reflector:
                 found[project.anchor].append(msgspec.structs.replace(memory, search_text="", gist=""))
         for project in projects.all:
             anchor = project.anchor
-            if anchor not in found:
+            if anchor not in found or (self._project and anchor != self._project):
                 continue
             before = processing.state_of(context.connection, context.space_id, self.name, anchor)
             grown = Grown(

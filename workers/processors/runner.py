@@ -31,6 +31,7 @@ from memctl.infra.readmodels import generations, rebuilds
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.generations import Live
+from memctl.infra.readmodels.known_projects import known_projects
 from memctl.infra.readmodels.processor_work import WorkClaim, WorkLost
 from memctl.infra.settings import Settings
 from memctl.projections.kernel import Projection, projections
@@ -103,6 +104,10 @@ class ProcessorContext:
         """One over a connection of its own, for work that somebody waits for."""
         with connect(settings.require("database_url"), name="memctl processor") as connection:
             yield cls(connection, settings)
+
+    def anchor(self, project: str) -> str:
+        """The place by which a project is known. Raises: UnknownProject."""
+        return known_projects(self.connection, self.live, self.space_id).one(project).anchor
 
     @property
     def lease(self) -> timedelta:
