@@ -10,20 +10,23 @@ import msgspec
 from memctl.api.assist.before import already_said, call_line, known_calls
 from memctl.api.assist.lines import Line, line
 from memctl.api.reading import models
+from memctl.api.reading.feedback import regards
 from memctl.api.reading.pages import above, one, page, several, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Json
 from memctl.domain.events.recalls import quoted
 from memctl.domain.failures.known_commands import wrong_call
-from memctl.domain.failures.met_errors import ErrorLine, error_lines, is_verdict, places_of, says_why
-from memctl.domain.failures.signatures import errors_in, is_noise
+from memctl.domain.failures.met_errors import ErrorLine, error_lines, is_verdict, places_of, quoted_command, says_why
+from memctl.domain.failures.signatures import SeenError, errors_in, is_noise
 from memctl.domain.knowledge.acting import acts
-from memctl.domain.knowledge.memory import day_of
+from memctl.domain.knowledge.memory import day_of, memory_id
+from memctl.domain.retrieval.hindsight import CommonWay, common_way, is_nameless
 from memctl.domain.session.tools import command_of, directory_of
 from memctl.domain.shell.commands import only_reads
 from memctl.domain.support.location import normalise
 from memctl.domain.support.provenance import Provenance, words_of
+from memctl.projections import hindsight
 from memctl.projections.known_commands import Warning, warning
 from memctl.projections.met_errors import MetError, MetFailure, row_id, together
 
@@ -62,7 +65,41 @@ def of_failure(reader: Reader, payload: dict[str, Json], places: Places, stream:
     began = directory_of(given, location) if isinstance(given, dict) else location
     if known := _known_form(reader, error, command, began, places, stream):
         return [] if known.id in already_said(reader, stream) else [call_line(known)]
-    return _met_here(reader, lines_of(error, command, began, location), places, stream)
+    return _met_here(reader, lines_of(error, command, began, location), places, stream) or _ended_alike(
+        reader, error, command, began, places, stream
+    )
+
+
+def _ended_alike(
+    reader: Reader, error: str, command: str, began: str, places: Places, stream: str
+) -> list[Line]:  # fmt: skip
+    """The way out that earlier sessions share of an error of this kind, wherever it was; none of a wrong call."""
+    errors = errors_in(error, command, failed=True)
+    if command and (only_reads(command) or wrong_call(command, began, errors) is not None):
+        return []
+    here = frozenset(places.locations or ())
+    wanted = {each.signature: [hindsight.row_id("known error", at, each.signature) for at in here] for each in errors}
+    rows = several(reader, models.hindsight, [id for ids in wanted.values() for id in ids][:MOST_LOOKED_UP])
+    for each in errors:
+        held = {
+            memory.id: memory for id in wanted[each.signature] if id in rows for memory in rows[id].memories
+            if memory.location in here and memory.stream != stream
+        }  # fmt: skip
+        way = common_way(held.values(), error)
+        if way is None or acts("\n".join((*way.commands, *way.words))):
+            continue
+        id = memory_id("bug_pattern", each.signature)
+        regard = regards(reader, [id]).get(id)
+        if (regard is None or not regard.rejected) and id not in already_said(reader, stream):
+            return [line(_said_of(each, way), id, origin=words_of(Provenance.TOOL))]
+    return []
+
+
+def _said_of(error: SeenError, way: CommonWay) -> str:
+    what = quoted(", ".join(error.error_types[:1]) if not is_nameless(error.error_types) else error.message, 160)
+    how = " and ".join(f"`{quoted_command(each)}`" for each in way.commands or way.words)
+    by = "running" if way.commands else "edits with"
+    return f"{day_of(way.newest.at)[:10]} {what} failed before; in {way.sessions} sessions {by} {how} ended it"
 
 
 def _met_here(reader: Reader, lines: Sequence[ErrorLine], places: Places, stream: str) -> list[Line]:
