@@ -164,6 +164,9 @@ class CommonWay(NamedTuple):
     newest: HeldMemory
 
 
+_SAYS_NOTHING = f"{RAN}git "
+"""Of work with git a head alone (`git rebase`) says nothing."""
+
 MOST_COMMON = 2
 """Commands or words of a common way that are said."""
 
@@ -177,6 +180,8 @@ def common_way(held: Iterable[HeldMemory], shown: str) -> CommonWay | None:
     for each in by_moment.values():
         ways.setdefault(each.stream, set()).update(filter(_is_distinctive, each.words))
     counts = Counter(word for words in ways.values() for word in words if word.removeprefix(RAN) not in shown)
+    for word in [each for each in counts if each.startswith(_SAYS_NOTHING)]:
+        del counts[word]
     commands = {word: count for word, count in counts.items() if word.startswith(RAN)}
     sessions = max((commands or counts).values(), default=0)
     if sessions < 2 or sessions * 2 < len(ways):
