@@ -18,7 +18,7 @@ from memctl.api.reading.views import Json
 from memctl.domain.events.recalls import quoted
 from memctl.domain.failures.known_commands import wrong_call
 from memctl.domain.failures.met_errors import ErrorLine, error_lines, is_verdict, places_of, quoted_command, says_why
-from memctl.domain.failures.signatures import SeenError, errors_in, is_noise
+from memctl.domain.failures.signatures import SeenError, errors_in, hides_exit, is_noise
 from memctl.domain.knowledge.acting import acts
 from memctl.domain.knowledge.memory import day_of, memory_id
 from memctl.domain.retrieval.hindsight import CommonWay, common_way, is_nameless
@@ -26,6 +26,7 @@ from memctl.domain.session.tools import command_of, directory_of
 from memctl.domain.shell.commands import only_reads
 from memctl.domain.support.location import normalise
 from memctl.domain.support.provenance import Provenance, words_of
+from memctl.infra.transcripts.hooks import text_of
 from memctl.projections import hindsight
 from memctl.projections.known_commands import Warning, warning
 from memctl.projections.met_errors import MetError, MetFailure, row_id, together
@@ -58,6 +59,8 @@ class Met(NamedTuple):
 def of_failure(reader: Reader, payload: dict[str, Json], places: Places, stream: str) -> list[Line]:
     """What is worth saying of a use of a tool that failed; nothing twice in one session."""
     error, given, here = payload.get("error"), payload.get("tool_input"), payload.get("cwd")
+    if payload.get("hook_event_name") == "PostToolUse":
+        return _hidden(reader, payload, places, stream)
     if not isinstance(error, str) or is_noise(error):
         return []
     location = normalise(here) if isinstance(here, str) else ""
@@ -65,18 +68,29 @@ def of_failure(reader: Reader, payload: dict[str, Json], places: Places, stream:
     began = directory_of(given, location) if isinstance(given, dict) else location
     if known := _known_form(reader, error, command, began, places, stream):
         return [] if known.id in already_said(reader, stream) else [call_line(known)]
-    return _met_here(reader, lines_of(error, command, began, location), places, stream) or _ended_alike(
-        reader, error, command, began, places, stream
+    if command and (only_reads(command) or wrong_call(command, began, errors_in(error, command, failed=True))):
+        return []
+    return _met_here(reader, error_lines(error, location), places, stream) or _ended_alike(
+        reader, error, errors_in(error, command, failed=True), places, stream
     )
 
 
-def _ended_alike(
-    reader: Reader, error: str, command: str, began: str, places: Places, stream: str
-) -> list[Line]:  # fmt: skip
-    """The way out that earlier sessions share of an error of this kind, wherever it was; none of a wrong call."""
-    errors = errors_in(error, command, failed=True)
-    if command and (only_reads(command) or wrong_call(command, began, errors) is not None):
+def _hidden(reader: Reader, payload: dict[str, Json], places: Places, stream: str) -> list[Line]:
+    """The same of a command that failed where a pipe or what followed hid it, by what only a failure prints."""
+    given = payload.get("tool_input")
+    command = command_of(given) if isinstance(given, dict) else ""
+    if not command or not hides_exit(command) or only_reads(command):
         return []
+    output = text_of(payload.get("tool_response"))
+    errors = errors_in(output, command, failed=False)
+    began = directory_of(given, "") if isinstance(given, dict) else ""
+    return [] if wrong_call(command, began, errors) else _ended_alike(reader, output, errors, places, stream)
+
+
+def _ended_alike(
+    reader: Reader, output: str, errors: Sequence[SeenError], places: Places, stream: str
+) -> list[Line]:  # fmt: skip
+    """The way out that earlier sessions share of an error of this kind, wherever it was."""
     here = frozenset(places.locations or ())
     wanted = {each.signature: [hindsight.row_id("known error", at, each.signature) for at in here] for each in errors}
     rows = several(reader, models.hindsight, [id for ids in wanted.values() for id in ids][:MOST_LOOKED_UP])
@@ -85,7 +99,7 @@ def _ended_alike(
             memory.id: memory for id in wanted[each.signature] if id in rows for memory in rows[id].memories
             if memory.location in here and memory.stream != stream
         }  # fmt: skip
-        way = common_way(held.values(), error)
+        way = common_way(held.values(), output)
         if way is None or acts("\n".join((*way.commands, *way.words))):
             continue
         id = memory_id("bug_pattern", each.signature)
@@ -134,16 +148,6 @@ def _known_form(
         return None
     found = warning(known_calls(reader, [wrong.subject], places), stream, failed=True)
     return found if found is not None and not set(found.works.command.split()) <= set(command.split()) else None
-
-
-def lines_of(output: str, command: str, began: str, location: str) -> tuple[ErrorLine, ...]:
-    """The lines of an output that may have been met; none where the call itself was wrong, which says so."""
-    if command and only_reads(command):
-        return ()
-    lines = error_lines(output, location)
-    if lines and command and wrong_call(command, began, errors_in(output, command, failed=True)) is not None:
-        return ()
-    return lines
 
 
 def met(lines: Sequence[ErrorLine], rows: Mapping[str, MetError], changed: Collection[str], stream: str) -> Met | None:

@@ -166,6 +166,22 @@ def test_an_error_is_met_with_the_way_out_that_two_sessions_share(door: Door) ->
     assert after(door, "bun run lint", UNFORMATTED.format("new") + "Run bun run lint:fix to mend it.") == []
 
 
+def test_a_failure_that_a_pipe_hid_is_met_by_what_only_a_failure_prints(door: Door) -> None:
+    for number in range(2):
+        append(door.connection, 1, ended_by(f"s{number}", "bun run lint:fix", at=100 * number))
+
+    def hidden(command: str, output: str) -> list[str]:
+        ran: Any = {"tool_input": {"command": command}, "cwd": SHOP, "tool_response": {"stdout": output, "stderr": ""}}
+        payload = {"hook_event_name": "PostToolUse", "tool_name": "Bash", **ran}
+        return [each.text for each in of_failure(door.known(), payload, HERE, NOW)]
+
+    [said] = hidden("bun run lint 2>&1 | tail -20", UNFORMATTED.format("new"))
+    assert "running `bun run lint:fix` ended it" in said
+    assert hidden("bun run lint", UNFORMATTED.format("new")) == [], "its exit code says that it went well"
+    assert hidden("cat lint.log | tail -20", UNFORMATTED.format("new")) == [], "a quotation"
+    assert hidden("bun run lint 2>&1 | tail -20", "Checked 12 files") == []
+
+
 def test_a_shared_way_out_that_installs_is_not_volunteered(door: Door) -> None:
     for number in range(2):
         append(door.connection, 1, ended_by(f"s{number}", "npm install biome", at=100 * number))
