@@ -8,7 +8,8 @@ import os
 import platform
 import tempfile
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -21,66 +22,25 @@ Scan = Callable[[bytes], set[int]]
 
 def scanner(
     patterns: Sequence[str],
-    compiled: Sequence[Callable[[bytes], object]],
-    cache: Path | None = None,
+    compiled: Sequence[Pattern[bytes] | Pattern[str]],
     of_characters: Collection[int] = (),
-    of_bytes: Mapping[int, Pattern[bytes]] | None = None,
+    *,
+    shared: bool = False,
+    cache: Path | None = None,
 ) -> Scan:
-    """A scan for patterns.
+    """A scan for patterns that Hyperscan takes: by RE2 where it cannot be imported.
 
-    `compiled` are their searches by RE2: for where Hyperscan cannot be imported, and for what it does not take
-    (look-around). Those `of_characters` are read over characters, the others over bytes. Those `of_bytes` may be looked
-    for together.
-
-    Compiling takes Hyperscan about two seconds of CPU; in `cache`, a folder, the result is kept for the next process.
+    `compiled` are the same for RE2. Those `of_characters` are read over characters, the others over bytes. Compiling
+    takes Hyperscan some seconds of CPU: what is `shared` is compiled once in a process, and kept in `cache`, a folder,
+    for the next one.
     """
     try:
         import hyperscan
     except ImportError:
-        of_bytes = of_bytes or {}
-        indices = list(of_bytes)
-        alone = [(index, search) for index, search in enumerate(compiled) if index not in of_bytes]
-        together = occurring(list(of_bytes.values()))
-        return lambda data: {indices[n] for n in together(data)} | {index for index, search in alone if search(data)}
+        return filtered(compiled)
     by_letters = hyperscan.HS_FLAG_UTF8 | hyperscan.HS_FLAG_UCP
-    flagged = [(pattern, by_letters if n in of_characters else 0) for n, pattern in enumerate(patterns)]
-    try:
-        return _hyperscan(flagged, cache)
-    except hyperscan.HyperscanError:
-        taken = [index for index, each in enumerate(flagged) if _takes(each)]
-        others = [(index, compiled[index]) for index in range(len(patterns)) if index not in set(taken)]
-        scan = _hyperscan([flagged[index] for index in taken], cache)
-        return lambda data: {taken[n] for n in scan(data)} | {index for index, search in others if search(data)}
-
-
-Flagged = tuple[str, int]
-"""A pattern, and Hyperscan's flags for it."""
-
-
-def _takes(pattern: Flagged) -> bool:
-    import hyperscan
-
-    try:
-        _hyperscan([pattern], None)
-    except hyperscan.HyperscanError:
-        return False
-    return True
-
-
-def _hyperscan(patterns: Sequence[Flagged], cache: Path | None) -> Scan:
-    import hyperscan
-
-    def compiled() -> Any:
-        database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-        database.compile(
-            expressions=[pattern.encode() for pattern, _ in patterns],
-            ids=list(range(len(patterns))),
-            elements=len(patterns),
-            flags=[hyperscan.HS_FLAG_SINGLEMATCH | flags for _, flags in patterns],
-        )
-        return database
-
-    database = _cached(patterns, cache, compiled) if cache else compiled()
+    flagged = tuple((pattern, by_letters if n in of_characters else 0) for n, pattern in enumerate(patterns))
+    database = _shared(flagged, cache) if shared else _compiled(flagged)
     local = threading.local()
 
     def scan(data: bytes) -> set[int]:
@@ -95,14 +55,52 @@ def _hyperscan(patterns: Sequence[Flagged], cache: Path | None) -> Scan:
     return scan
 
 
+def filtered(compiled: Sequence[Pattern[bytes] | Pattern[str]]) -> Scan:
+    """A scan by RE2 alone. Nothing is compiled that is not needed, so a user's new pattern delays no process."""
+    over_bytes = [(index, pattern) for index, pattern in enumerate(compiled) if isinstance(pattern.pattern, bytes)]
+    over_text = [(index, pattern) for index, pattern in enumerate(compiled) if isinstance(pattern.pattern, str)]
+    together = occurring([pattern for _, pattern in over_bytes])
+
+    def scan(data: bytes) -> set[int]:
+        found = {over_bytes[n][0] for n in together(data)}
+        if over_text:
+            text = data.decode("utf-8", "surrogateescape")
+            found.update(index for index, pattern in over_text if pattern.search(text))
+        return found
+
+    return scan
+
+
+Flagged = tuple[str, int]
+"""A pattern, and Hyperscan's flags for it."""
+
+
+def _compiled(patterns: tuple[Flagged, ...]) -> Any:
+    import hyperscan
+
+    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    database.compile(
+        expressions=[pattern.encode() for pattern, _ in patterns],
+        ids=list(range(len(patterns))),
+        elements=len(patterns),
+        flags=[hyperscan.HS_FLAG_SINGLEMATCH | flags for _, flags in patterns],
+    )
+    return database
+
+
 def _note(index: int, start: int, end: int, flags: int, found: set[int]) -> None:
     found.add(index)
 
 
-def _cached(patterns: Sequence[Flagged], folder: Path, compiled: Callable[[], Any]) -> Any:
+_once = lru_cache(maxsize=4)(_compiled)
+
+
+def _shared(patterns: tuple[Flagged, ...], folder: Path | None) -> Any:
     """The database as an earlier process left it, if it was made of the same patterns by the same Hyperscan here."""
     import hyperscan
 
+    if folder is None:
+        return _once(patterns)
     made_of = "\n".join([version("hyperscan"), platform.platform(), platform.processor(), *map(str, patterns)])
     file = folder / f"rules-{hashlib.sha256(made_of.encode()).hexdigest()[:16]}.hsdb"
     try:
@@ -111,7 +109,7 @@ def _cached(patterns: Sequence[Flagged], folder: Path, compiled: Callable[[], An
             return hyperscan.loadb(stored[32:], hyperscan.HS_MODE_BLOCK)
     except (OSError, hyperscan.HyperscanError):
         pass
-    database = compiled()
+    database = _once(patterns)
     data = hyperscan.dumpb(database)
     with contextlib.suppress(OSError):  # a cache that cannot be written costs time only
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol, TypeGuard, cast
 
@@ -13,7 +13,7 @@ from memctl.domain.support import patterns
 from memctl.infra.redaction.likely import JUDGES, entropy
 from memctl.infra.redaction.personal import CHECKS
 from memctl.infra.redaction.rules import Rule, load_rules, personal_rules, user_rule
-from memctl.infra.redaction.scanner import scanner
+from memctl.infra.redaction.scanner import Scan, filtered, scanner
 
 PRIVATE = "[private]"
 """What stands where a private block stood."""
@@ -95,17 +95,34 @@ class Redactor:
             for n, rule in enumerate(self._rules)
             if not rule.id.startswith(("user.", "memctl.personal.")) and rule.judge in ("", "shaped", "block")
         }
-        # What stands around names a rule before what it finds does. Private blocks are cut elsewhere, but seen in the
-        # same pass.
-        seen = [of or pattern for of, pattern in zip(self._of, self._patterns, strict=True)]
-        seen.append(patterns.compile(rb"(?i)<private>"))
-        self._scan = scanner(
-            [rule.of or rule.pattern for rule in self._rules] + ["(?i)<private>"],
-            [partial(_first, pattern) for pattern in seen],
-            cache,
-            {n for n, rule in enumerate(self._rules) if rule.of_characters},
-            {index: pattern for index, pattern in enumerate(seen) if _of_bytes(pattern)},
-        )
+        self._scans = [self._scan_for(group, cache) for group in self._groups()]
+
+    def _groups(self) -> list[list[int]]:
+        """Rules that are looked for together: memctl's, those of personal data, a user's own."""
+        of: dict[str, list[int]] = {"memctl": [], "personal": [], "user": []}
+        for n, rule in enumerate(self._rules):
+            of["user" if _of_user(rule) else "personal" if rule.id.startswith("memctl.personal.") else "memctl"].append(
+                n
+            )
+        of["memctl"].append(len(self._rules))  # private blocks are cut elsewhere, but seen in the same pass
+        return [group for group in of.values() if group]
+
+    def _scan_for(self, group: list[int], cache: Path | None) -> tuple[list[int], Scan]:
+        # What stands around names a rule before what it finds does.
+        seen = [
+            (of or pattern, rule.of or rule.pattern)
+            for of, pattern, rule in zip(self._of, self._patterns, self._rules, strict=True)
+        ]
+        seen.append((patterns.compile(rb"(?i)<private>"), "(?i)<private>"))
+        compiled = [seen[n][0] for n in group]
+        if all(n < len(self._rules) and _of_user(self._rules[n]) for n in group):
+            return group, filtered(compiled)
+        of_characters = {at for at, n in enumerate(group) if n < len(self._rules) and self._rules[n].of_characters}
+        return group, scanner([seen[n][1] for n in group], compiled, of_characters, shared=True, cache=cache)
+
+    def _scan(self, data: bytes) -> set[int]:
+        """Indices of the rules that may find something in it."""
+        return {group[n] for group, scan in self._scans for n in scan(data)}
 
     def suspects(self, data: bytes) -> bool:
         """Whether UTF-8 text may hold a secret or a private block. False is certain."""
@@ -226,8 +243,8 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _first(pattern: patterns.Pattern[bytes] | patterns.Pattern[str], data: bytes) -> object | None:
-    return next(_groups_of(pattern, [0], data), None)
+def _of_user(rule: Rule) -> bool:
+    return rule.id.startswith("user.")
 
 
 def _groups_of(

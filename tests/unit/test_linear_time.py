@@ -175,7 +175,7 @@ def test_a_document_of_eight_times_the_length_is_read_in_some_eight_times_the_ti
 
 
 ASKED = count()
-"""What is kept by text would answer for a text that another function was asked of: so each text ends in a number of its own."""
+"""What functions keep by text would answer for a text asked before: so each text ends in a number of its own."""
 
 
 def expect_linear(function: Callable[[str], object], unit: str) -> None:

@@ -592,6 +592,16 @@ def test_what_a_user_wants_cut_is_cut_also_by_patterns_that_hyperscan_does_not_t
     assert counts == {"excluded": 4, "aws-access-key": 1}
 
 
+def test_a_user_s_patterns_leave_the_compiled_rules_as_they_are(tmp_path: Path) -> None:
+    redactor_of([], anonymize=False, cache=tmp_path)
+    compiled = {file.name: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
+
+    redactor_of(["(?i)project bluebird", r"(?<=ticket )OPS-\d+"], anonymize=False, cache=tmp_path)
+
+    assert len(compiled) <= 1  # none without Hyperscan
+    assert {file.name: file.stat().st_mtime_ns for file in tmp_path.iterdir()} == compiled
+
+
 @pytest.mark.parametrize(
     ("pattern", "text", "kept"),
     [
