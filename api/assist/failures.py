@@ -94,19 +94,22 @@ def _ended_alike(
     here = frozenset(places.locations or ())
     wanted = {each.signature: [hindsight.row_id("known error", at, each.signature) for at in here] for each in errors}
     rows = several(reader, models.hindsight, [id for ids in wanted.values() for id in ids][:MOST_LOOKED_UP])
+    found: list[tuple[CommonWay, SeenError, str]] = []
     for each in errors:
         held = {
             memory.id: memory for id in wanted[each.signature] if id in rows for memory in rows[id].memories
             if memory.location in here and memory.stream != stream
         }  # fmt: skip
         way = common_way(held.values(), output)
-        if way is None or acts("\n".join((*way.commands, *way.words))):
-            continue
-        id = memory_id("bug_pattern", each.signature)
-        regard = regards(reader, [id]).get(id)
-        if (regard is None or not regard.rejected) and id not in already_said(reader, stream):
-            return [line(_said_of(each, way), id, origin=words_of(Provenance.TOOL))]
-    return []
+        if way is not None and not acts("\n".join((*way.commands, *way.words))):
+            found.append((way, each, memory_id("bug_pattern", each.signature)))
+    if not found:
+        return []
+    said, regard = already_said(reader, stream), regards(reader, [id for _, _, id in found])
+    found = [each for each in found if each[2] not in said and not (each[2] in regard and regard[each[2]].rejected)]
+    # A command is done in one step; else the way that most sessions took.
+    found.sort(key=lambda each: (not each[0].commands, -each[0].sessions))
+    return [line(_said_of(each, way), id, origin=words_of(Provenance.TOOL)) for way, each, id in found[:1]]
 
 
 def _said_of(error: SeenError, way: CommonWay) -> str:
