@@ -68,10 +68,9 @@ def of_failure(reader: Reader, payload: dict[str, Json], places: Places, stream:
     began = directory_of(given, location) if isinstance(given, dict) else location
     if known := _known_form(reader, error, command, began, places, stream):
         return [] if known.id in already_said(reader, stream) else [call_line(known)]
-    if command and (only_reads(command) or wrong_call(command, began, errors_in(error, command, failed=True))):
-        return []
-    return _met_here(reader, error_lines(error, location), places, stream) or _ended_alike(
-        reader, error, errors_in(error, command, failed=True), places, stream
+    errors = errors_of(error, command, began, failed=True)
+    return _met_here(reader, lines_of(error, command, began, location), places, stream) or _ended_alike(
+        reader, error, errors, places, stream
     )
 
 
@@ -79,18 +78,19 @@ def _hidden(reader: Reader, payload: dict[str, Json], places: Places, stream: st
     """The same of a command that failed where a pipe or what followed hid it, by what only a failure prints."""
     given = payload.get("tool_input")
     command = command_of(given) if isinstance(given, dict) else ""
-    if not command or not hides_exit(command) or only_reads(command):
+    if not command or not hides_exit(command):
         return []
     output = text_of(payload.get("tool_response"))
-    errors = errors_in(output, command, failed=False)
     began = directory_of(given, "") if isinstance(given, dict) else ""
-    return [] if wrong_call(command, began, errors) else _ended_alike(reader, output, errors, places, stream)
+    return _ended_alike(reader, output, errors_of(output, command, began, failed=False), places, stream)
 
 
 def _ended_alike(
     reader: Reader, output: str, errors: Sequence[SeenError], places: Places, stream: str
 ) -> list[Line]:  # fmt: skip
     """The way out that earlier sessions share of an error of this kind, wherever it was."""
+    if not errors:
+        return []
     here = frozenset(places.locations or ())
     wanted = {each.signature: [hindsight.row_id("known error", at, each.signature) for at in here] for each in errors}
     rows = several(reader, models.hindsight, [id for ids in wanted.values() for id in ids][:MOST_LOOKED_UP])
@@ -151,6 +151,22 @@ def _known_form(
         return None
     found = warning(known_calls(reader, [wrong.subject], places), stream, failed=True)
     return found if found is not None and not set(found.works.command.split()) <= set(command.split()) else None
+
+
+def errors_of(output: str, command: str, began: str, *, failed: bool) -> list[SeenError]:
+    """The errors of an output; none where a command only reads, or where the call itself was wrong, which says so."""
+    if command and only_reads(command):
+        return []
+    errors = errors_in(output, command, failed=failed)
+    return [] if command and wrong_call(command, began, errors) is not None else errors
+
+
+def lines_of(output: str, command: str, began: str, location: str) -> tuple[ErrorLine, ...]:
+    """The lines of an output that may have been met; none where the call itself was wrong."""
+    lines = () if command and only_reads(command) else error_lines(output, location)
+    if lines and command and wrong_call(command, began, errors_in(output, command, failed=True)) is not None:
+        return ()
+    return lines
 
 
 def met(lines: Sequence[ErrorLine], rows: Mapping[str, MetError], changed: Collection[str], stream: str) -> Met | None:
