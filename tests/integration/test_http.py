@@ -55,7 +55,7 @@ def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str
 def api(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     with serving(tmp_path_factory.mktemp("api"), memory) as found:
         with found.client() as client:
-            until(lambda: client.health().json["degraded"] == [], "the embedder")
+            until(lambda: client.get("/v1/health")["degraded"] == [], "the embedder")
         yield found
 
 
@@ -358,33 +358,6 @@ def test_an_answer_waits_for_what_was_just_written_and_says_how_far_it_is(api: A
     assert headers["memctl-dense-waiting"].isdecimal()
     behind = api.ask(f"/v1/sessions?min_position={written.position + 1_000_000}")
     assert problem_of(behind)["status"] == 422
-
-
-def test_the_log_is_told_as_it_grows_from_a_position_on(api: Api) -> None:
-    with socket.create_connection(("127.0.0.1", api.port), 20) as line:
-        line.sendall(
-            f"GET /v1/tail/events?after=0 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
-            "Last-Event-ID: 3\r\n\r\n".encode()
-        )
-        told = b""
-        while told.count(b"\n\n") < 2:
-            told += line.recv(1 << 16)
-    first = told.partition(b"id: ")[2].split(b"\n")
-    assert int(first[0]) > 3
-    row = json.loads(first[2].removeprefix(b"data: "))
-    assert row["position"] == int(first[0])
-    assert first[1] == b"event: " + row["type"].encode()
-
-
-def test_progress_is_told_once_until_it_changes(api: Api) -> None:
-    with socket.create_connection(("127.0.0.1", api.port), 20) as line:
-        line.sendall(
-            f"GET /v1/tail/progress HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
-        )
-        told = b""
-        while b"event: progress" not in told:
-            told += line.recv(1 << 16)
-    assert b'"shards"' in told
 
 
 def test_a_replay_is_told_with_its_rate_and_what_is_left(api: Api, memory: Remembered) -> None:
