@@ -21,7 +21,9 @@ Endpoint = Literal[
 ]
 
 
-RecallHook = Literal["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUseFailure", "SubagentStart"]
+RecallHook = Literal[
+    "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "SubagentStart"
+]  # fmt: skip
 
 
 def _absolute(path: Path) -> Path:

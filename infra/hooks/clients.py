@@ -353,7 +353,7 @@ CLIENTS = {
             "Claude Code",
             ("SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "SubagentStop", "PreCompact",
              "Stop", "SessionEnd"),
-            frozenset(("SessionStart", "UserPromptSubmit", "PostToolUseFailure")),
+            frozenset(("SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure")),
             _claude,
             lambda: _home("CLAUDE_CONFIG_DIR", "~/.claude") / "settings.json",
             before=(("PreToolUse", "Bash|Edit|MultiEdit|Write|NotebookEdit|Task|Agent"), ("SubagentStart", "")),
