@@ -63,6 +63,8 @@ RULES: dict[tuple[str, str], RouteRule] = {
     ("POST", "/v1/bugs"): _READ,
     ("POST", "/v1/ask"): _READ,
     ("GET", "/v1/jobs/"): _READ,
+    ("GET", "/v1/tail/events"): _rule("read", whole=True),
+    ("GET", "/v1/tail/progress"): _WATCH,
     ("POST", "/v1/commands/"): _WRITE,
     ("POST", "/v1/hooks/"): _READ,
     ("POST", "/v1/events"): _INGEST,

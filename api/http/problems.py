@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 
 from memctl.api.http.as_of import StillBuilding, not_built
-from memctl.api.http.own_writes import StillBehind
+from memctl.api.http.live import StillBehind
 from memctl.api.http.spaces import OtherSpace
 from memctl.api.reading.caller import Forbidden
 from memctl.api.reading.reader import TooBusy

@@ -10,8 +10,9 @@ from memctl.api.http import commands as http_commands
 from memctl.api.http import events as http_events
 from memctl.api.http import forget as http_forget
 from memctl.api.http import hooks as http_hooks
+from memctl.api.http import live as http_live
 from memctl.api.http import long_texts as http_long_texts
-from memctl.api.http import metrics, own_writes
+from memctl.api.http import metrics
 from memctl.api.http import openapi as http_openapi
 from memctl.api.http import problems as http_problems
 from memctl.api.http import questions as http_questions
@@ -48,13 +49,14 @@ def application(
     timings = metrics.Timings()
     app.include_router(_probes(readers, commands.settings))
     app.include_router(metrics.routes(readers, timings, commands.settings))
-    reading = [Depends(own_writes.caught_up(readers)), Depends(http_as_of.as_of(commands.settings))]
+    reading = [Depends(http_live.caught_up(readers)), Depends(http_as_of.as_of(commands.settings))]
     answers = Answers(readers)
     given = {Engine: engine, Llm: commands.settings.llm}
     app.include_router(http_questions.routes(answers, given), prefix=metrics.PREFIX, dependencies=reading)
     app.include_router(http_long_texts.routes(answers, engine), prefix=metrics.PREFIX, dependencies=reading)
     app.include_router(http_as_of.jobs(commands.settings), prefix=metrics.PREFIX)
-    app.add_middleware(own_writes.AddedHeaders)
+    app.include_router(http_live.tails(readers), prefix=metrics.PREFIX)
+    app.add_middleware(http_live.AddedHeaders)
     app.add_middleware(http_as_of.Now)
     app.add_middleware(metrics.Timed, timings=timings)
     app.include_router(http_commands.routes(commands), prefix=metrics.PREFIX)

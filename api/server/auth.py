@@ -95,7 +95,13 @@ class Guard:
                 await _refuse(send, *refusal, goes_on=await _taken_in(headers, receive))
             return
 
-        scope.setdefault("state", {})["caller"] = caller
+        async def still_admitted() -> bool:
+            _, refusal = await self._admitted(method, path, headers)
+            return refusal is None or refusal[0] == 503
+
+        state = scope.setdefault("state", {})
+        state["caller"] = caller
+        state["still_admitted"] = still_admitted  # for answers that go on and on
         status = 0
 
         async def noted(message: Message) -> None:

@@ -360,6 +360,33 @@ def test_an_answer_waits_for_what_was_just_written_and_says_how_far_it_is(api: A
     assert problem_of(behind)["status"] == 422
 
 
+def test_the_log_is_told_as_it_grows_from_a_position_on(api: Api) -> None:
+    with socket.create_connection(("127.0.0.1", api.port), 20) as line:
+        line.sendall(
+            f"GET /v1/tail/events?after=0 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
+            "Last-Event-ID: 3\r\n\r\n".encode()
+        )
+        told = b""
+        while told.count(b"\n\n") < 2:
+            told += line.recv(1 << 16)
+    first = told.partition(b"id: ")[2].split(b"\n")
+    assert int(first[0]) > 3
+    row = json.loads(first[2].removeprefix(b"data: "))
+    assert row["position"] == int(first[0])
+    assert first[1] == b"event: " + row["type"].encode()
+
+
+def test_progress_is_told_once_until_it_changes(api: Api) -> None:
+    with socket.create_connection(("127.0.0.1", api.port), 20) as line:
+        line.sendall(
+            f"GET /v1/tail/progress HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
+        )
+        told = b""
+        while b"event: progress" not in told:
+            told += line.recv(1 << 16)
+    assert b'"shards"' in told
+
+
 def test_a_replay_is_told_with_its_rate_and_what_is_left(api: Api, memory: Remembered) -> None:
     with connect(memory.database_url) as log:
         live = generations.live(log)

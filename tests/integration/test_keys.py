@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from events import observed
 from waiting import seconds, until
 
-from memctl.api.http.own_writes import MOST_WAITING, PATIENCE_S
+from memctl.api.http.live import MOST_TAILS, MOST_WAITING, PATIENCE_S
 from memctl.api.write.remote_ingest import Delivery, sent
 from memctl.cli.main import memctl as program
 from memctl.domain.events.event import NewEvent
@@ -170,7 +170,7 @@ def test_what_is_of_another_project_is_not_there_by_its_id_either(api: Api, of_a
 
 
 def test_what_tells_of_memory_as_a_whole_is_not_for_a_key_for_a_project(api: Api, of_atlas: str) -> None:
-    for path in ("stats", "core", "dead-letters", "replays"):
+    for path in ("stats", "core", "tail/events", "dead-letters", "replays"):
         assert "limited to projects" in problem_of(ask(api, of_atlas, f"/v1/{path}"))["detail"]
     assert ask(api, of_atlas, "/v1/forget/preview", {"project": "atlas"})[0] == 403
     assert ask(api, of_atlas, "/v1/memories?project=ledger")[0] == 404
@@ -544,6 +544,29 @@ def opened(api: Api, path: str, token: str) -> socket.socket:
     line = socket.create_connection(("127.0.0.1", api.port), 20)
     line.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
     return line
+
+
+def test_a_live_tail_ends_when_its_key_does(api: Api, verb: Verb) -> None:
+    token = verb("keys", "add", "tail", "--scope", "operate")[1].strip()
+    with opened(api, "/v1/tail/progress", token) as line:
+        assert b"200 OK" in line.recv(1 << 16)
+        assert verb("keys", "revoke", "tail")[0] == 0
+        while line.recv(1 << 16):
+            pass
+
+
+def test_no_more_tails_are_open_than_may_be_however_they_come(api: Api, key: Callable[..., str]) -> None:
+    token = key("operate")
+    with contextlib.ExitStack() as lines:
+        tails = [lines.enter_context(opened(api, "/v1/tail/progress", token)) for _ in range(MOST_TAILS + 3)]
+        first = [line.recv(20) for line in tails]
+    assert sum(b" 503 " in each for each in first) == 3
+    until(lambda: b" 200 " in _first(api, "/v1/tail/progress", token), "room for another")
+
+
+def _first(api: Api, path: str, token: str) -> bytes:
+    with opened(api, path, token) as line:
+        return line.recv(20)
 
 
 def test_whoever_waits_to_be_read_keeps_nobody_from_an_answer(

@@ -1,0 +1,250 @@
+"""What changes while one looks: one's own writes, events and progress as they come."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import orjson
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+
+from memctl.api.http.access import caller_of
+from memctl.api.http.openapi import Responses
+from memctl.api.http.parameters import IN_DIGITS
+from memctl.api.queries import stats
+from memctl.api.reading.counts import LogProgress
+from memctl.api.reading.reader import Reader, Readers, TooBusy
+from memctl.domain.support.errors import MemctlError
+from memctl.infra.log.mark import mark
+from memctl.infra.readmodels import rebuilds
+from memctl.infra.vectors import outbox
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+PATIENCE_S = 5.0
+"""How long an answer may wait for the read models to have caught up."""
+
+LOOK_AGAIN_S, LOOK_SELDOM_S = 0.03, 0.5
+"""Between looks at how far the read models are: the first, and the longest."""
+
+MOST_WAITING = 32
+"""How many requests may wait at the same time. More than that are answered at once that it is not read yet."""
+
+TAIL_EVERY_S = 0.5
+BEAT_S = 15.0
+"""A tail that has nothing to say says so this often, so that dead connections are found."""
+
+MOST_TAILS = 16
+"""Tails at once: each keeps a connection."""
+MOST_AT_ONCE = 500
+"""Events that a tail reads at once, and holds in memory."""
+
+
+class NotWritten(MemctlError):
+    """The log ends at position {last}: nothing was written at {wanted}."""
+
+    exit_code = 2
+    last: int
+    wanted: int
+
+
+class StillBehind(MemctlError):
+    """What is read from has come to position {reached}, not yet to {wanted}."""
+
+    hint = "Ask again in a moment; `memctl status` says whether the worker runs."
+    reached: int
+    wanted: int
+
+
+def caught_up(readers: Readers) -> Callable[..., Awaitable[None]]:
+    """A dependency that lets a request wait until everything up to `min_position` can be read and searched by words.
+
+    It holds no thread while it waits: all that is asked of the API shares those.
+    """
+    waiting_now = 0
+
+    async def wait(
+        request: Request,
+        min_position: Annotated[
+            int | None,
+            Query(ge=0, le=2**63 - 1, description="Wait until everything up to this position of the log can be read."),
+            IN_DIGITS,
+        ] = None,
+    ) -> None:
+        if min_position is None:
+            return
+        nonlocal waiting_now
+        deadline, pause = time.monotonic() + PATIENCE_S, LOOK_AGAIN_S
+        waiting_now += 1
+        try:
+            while True:
+                last, reached, waiting, dense = await run_in_threadpool(readers.read, _reached, caller_of(request))
+                if min_position > last:
+                    raise NotWritten(last=last, wanted=min_position)
+                if reached >= min_position and not waiting:
+                    break
+                if time.monotonic() > deadline or waiting_now > MOST_WAITING:
+                    raise StillBehind(reached=reached, wanted=min_position)
+                await asyncio.sleep(pause)
+                pause = min(1.5 * pause, LOOK_SELDOM_S)
+        finally:
+            waiting_now -= 1
+        request.state.added_headers = [
+            (b"memctl-position", str(reached).encode()),
+            (b"memctl-dense-waiting", str(dense).encode()),
+        ]
+
+    return wait
+
+
+def _reached(reader: Reader) -> tuple[int, int, int, int]:
+    """The log's last position, the one up to which all is folded, and points that wait for their words and meaning."""
+    found = stats.progress(reader)
+    lowest = min((shard.position for shard in found.shards), default=0)
+    return (found.last_position, lowest, *outbox.backlog(reader.connection, reader.live.stage2))
+
+
+class AddedHeaders:
+    """Adds to an answer the headers that its dependencies set."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *scope.get("state", {}).get("added_headers", ())]
+            await send(message)
+
+        await self._app(scope, receive, sending if scope["type"] == "http" else send)
+
+
+def tails(readers: Readers) -> APIRouter:
+    """Server-sent events: the log as it grows, and how far everything is."""
+    router = APIRouter(tags=["live"])
+    open_tails: set[_Tail] = set()
+
+    described: Responses = {
+        200: {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
+    }
+
+    @router.get("/tail/events", responses=described, response_class=StreamingResponse)
+    async def events(
+        request: Request,
+        after: Annotated[
+            int | None,
+            Query(ge=0, le=2**63 - 1, description="A position; by default the log's end."),
+            IN_DIGITS,
+        ] = None,
+        last: Annotated[str, Header(alias="Last-Event-ID", max_length=20)] = "",
+    ) -> Response:
+        """Every event from a position on, once it can be read. Its id is its position, its data says what it is."""
+        start = int(last) if last.isascii() and last.isdecimal() and int(last) < 2**63 else after
+        if start is None:
+            start = await run_in_threadpool(
+                readers.read, lambda reader: int(mark(reader.connection)), caller_of(request)
+            )
+        return _Tail(_events(_Looking(readers, request), start), open_tails)
+
+    @router.get("/tail/progress", responses=described, response_class=StreamingResponse)
+    async def progress(request: Request) -> Response:
+        """How far the read models are behind the log, and how far rebuilds are, whenever that changes."""
+        return _Tail(_progress(_Looking(readers, request)), open_tails)
+
+    return router
+
+
+class _Tail(StreamingResponse):
+    """An answer that goes on. Counted from where it is sure to be taken back."""
+
+    def __init__(self, source: AsyncIterator[bytes], open_tails: set[_Tail]) -> None:
+        super().__init__(source, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+        self._open = open_tails
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if len(self._open) >= MOST_TAILS:
+            raise TooBusy
+        self._open.add(self)
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._open.discard(self)
+
+
+async def _events(looking: _Looking, after: int) -> AsyncIterator[bytes]:
+    reached = [after]
+    async for found in looking.at(lambda reader: _since(reader, reached[0])):
+        for row in found:
+            reached[0] = row.position
+            data = orjson.dumps(row, default=msgspec.to_builtins)
+            yield b"id: %d\nevent: %s\ndata: %s\n\n" % (reached[0], row.type.encode(), data)
+        if found is _BEAT:
+            yield b": still here\n\n"
+
+
+async def _progress(looking: _Looking) -> AsyncIterator[bytes]:
+    before = b""
+    async for found in looking.at(_standing):
+        data = before if found is _BEAT else orjson.dumps(found, default=msgspec.to_builtins)
+        if data != before:
+            before = data
+            yield b"event: progress\ndata: %s\n\n" % data
+        elif found is _BEAT:
+            yield b": still here\n\n"
+
+
+class Arrived(msgspec.Struct, frozen=True):
+    """An event that can be read now; `occurred_at` in microseconds."""
+
+    position: int
+    id: str
+    type: str
+    stream: str
+    occurred_at: int
+
+
+class EngineProgress(LogProgress, frozen=True, kw_only=True):
+    """How far the read models are behind the log, and the rebuilds that run."""
+
+    replays: list[rebuilds.RebuildProgress]
+
+
+_BEAT: tuple[Any, ...] = ()
+
+
+class _Looking:
+    """Looks for a request as long as whoever sent it may look (see `memctl.api.server.auth.Guard`)."""
+
+    def __init__(self, readers: Readers, request: Request) -> None:
+        self._readers = readers
+        self._request = request
+
+    async def at(self, look: Callable[[Reader], Any]) -> AsyncIterator[Any]:
+        """What `look` sees, again and again, and a beat now and then."""
+        last_beat = time.monotonic()
+        while await self._request.state.still_admitted():
+            yield await run_in_threadpool(self._readers.read, look, caller_of(self._request))
+            if time.monotonic() - last_beat > BEAT_S:
+                last_beat = time.monotonic()
+                yield _BEAT
+            await asyncio.sleep(TAIL_EVERY_S)
+
+
+def _since(reader: Reader, after: int) -> list[Arrived]:
+    rows = reader.connection.execute(
+        "SELECT position, event_id, type, stream, occurred_at FROM memctl.events"
+        " WHERE space_id = %s AND position > %s AND position <= %s ORDER BY position LIMIT %s",
+        [reader.space_id, after, mark(reader.connection), MOST_AT_ONCE],
+    )
+    return [Arrived(row[0], str(row[1]), row[2], row[3], row[4]) for row in rows]
+
+
+def _standing(reader: Reader) -> EngineProgress:
+    running = [each for each in rebuilds.progress(reader.connection, 5) if each.ended_at is None]
+    return EngineProgress(**msgspec.structs.asdict(stats.progress(reader)), replays=running)
