@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from memctl.api.reading import advice
-    from memctl.api.reading.counts import Health, Stats
+    from memctl.api.reading.counts import Stats
     from memctl.api.reading.explanation import Explanation
     from memctl.api.reading.views import BugAnswer, Done, Job, Json, Listing, Page, SearchAnswer, Thing
     from memctl.infra.settings import Settings
@@ -71,7 +71,7 @@ Asked = str | int | float | bool | None
 """A value of a query; None for what is not asked."""
 
 
-class Place(TypedDict, total=False):
+class AskedPlace(TypedDict, total=False):
     """What is asked about: a project as its user names it, else the one that `here` lies in; with `anywhere` all, where
     memory does not know that."""
 
@@ -158,7 +158,7 @@ class Client:
         kinds: Sequence[str] = (),
         since: str | None = None,
         before: str | None = None,
-        **place: Unpack[Place],
+        **place: Unpack[AskedPlace],
     ) -> Received[SearchAnswer]:
         asked = _given(
             q=query, limit=limit, profile=profile, explain=explain, kinds=list(kinds), since=since, before=before,
@@ -167,23 +167,23 @@ class Client:
         return Received(self._look("POST", "/v1/search", {}, asked), views.SearchAnswer)
 
     def ask(
-        self, kind: str, text: str, *, session: str = "", limit: int = 5, **place: Unpack[Place]
+        self, kind: str, text: str, *, session: str = "", limit: int = 5, **place: Unpack[AskedPlace]
     ) -> Received[advice.Answer]:
         from memctl.api.reading import advice
 
         asked = _given(kind=kind, text=text, session=session, limit=limit, **place)
         return Received(self._look("POST", "/v1/ask", {}, asked), advice.Answer)
 
-    def guidance(self, task: str, **place: Unpack[Place]) -> Received[advice.TaskGuidance]:
+    def guidance(self, task: str, **place: Unpack[AskedPlace]) -> Received[advice.TaskGuidance]:
         from memctl.api.reading import advice
 
         return self.read("/v1/guidance", advice.TaskGuidance, task=task, **place)
 
-    def bugs(self, text: str, *, command: str = "", limit: int = 5, **place: Unpack[Place]) -> Received[BugAnswer]:
+    def bugs(self, text: str, *, command: str = "", limit: int = 5, **place: Unpack[AskedPlace]) -> Received[BugAnswer]:
         asked = _given(text=text, command=command, limit=limit, **place)
         return Received(self._look("POST", "/v1/bugs", {}, asked), views.BugAnswer)
 
-    def known_bugs(self, *, limit: int = 5, **place: Unpack[Place]) -> Received[BugAnswer]:
+    def known_bugs(self, *, limit: int = 5, **place: Unpack[AskedPlace]) -> Received[BugAnswer]:
         """The errors that were resolved most often."""
         return self.read("/v1/bugs", views.BugAnswer, limit=limit, **place)
 
@@ -205,15 +205,10 @@ class Client:
         """A list that has no pages."""
         return self.read(path, views.Listing[of], **asked)  # type: ignore[valid-type]
 
-    def stats(self, **place: Unpack[Place]) -> Received[Stats]:
+    def stats(self, **place: Unpack[AskedPlace]) -> Received[Stats]:
         from memctl.api.reading.counts import Stats
 
         return self.read("/v1/stats", Stats, **place)
-
-    def health(self) -> Received[Health]:
-        from memctl.api.reading.counts import Health
-
-        return self.read("/v1/health", Health)
 
     def command(self, name: str, key: str, **asked: object) -> Received[Done]:
         """Have a command carried out. Sent again under the same key, it is not carried out again."""

@@ -21,7 +21,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from memctl.api.client import Client, Place, Refused
+from memctl.api.client import AskedPlace, Client, Refused
 from memctl.api.reading.advice import TaskGuidance
 from memctl.api.reading.caller import Caller
 from memctl.api.reading.records import Context, CoreSectionItem, EpisodeItem, KnowledgeItem, StrategyItem
@@ -91,7 +91,7 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
     """
     at = _here() if here is None else here
 
-    def where(project: str | None) -> Place:
+    def where(project: str | None) -> AskedPlace:
         return {"project": project} if project else {"here": at}
 
     mcp = MCPServer("memctl", instructions=INSTRUCTIONS, log_level="WARNING")

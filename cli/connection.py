@@ -13,7 +13,7 @@ from memctl.domain.support.errors import MemctlError
 from memctl.infra.hooks.speaker import in_agents_shell
 
 if TYPE_CHECKING:
-    from memctl.api.client import Client, NotYet, Place
+    from memctl.api.client import AskedPlace, Client, NotYet
 
 NOTHING_FOUND = 3
 """Exit code of a verb that found nothing."""
@@ -81,7 +81,7 @@ def running() -> Client:
     return Client.of(settings, as_of=as_of, not_yet=wait)
 
 
-def placed(project: str | None) -> Place:
+def placed(project: str | None) -> AskedPlace:
     """What the API is asked about: a project in the user's words, and where the command runs."""
     if project is not None and project.startswith((".", "~", "/")):
         project = os.path.abspath(os.path.expanduser(project))

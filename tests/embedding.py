@@ -19,10 +19,10 @@ from memctl.infra.database import Connection
 from memctl.infra.embedders import Embedder, Embedders, Recipe
 from memctl.workers.vectors.outbox_publisher import OutboxPublisher
 
-SIGNS = Recipe("fastembed", "signs")
+SIGNS = Recipe("tests", "signs")
 """A recipe of no real model's."""
 
-OTHERS = Recipe("fastembed", "other-signs")
+OTHERS = Recipe("tests", "other-signs")
 """Another such."""
 
 

@@ -6,7 +6,7 @@ import random
 import uuid
 from typing import Any
 
-from memctl.infra.vectors.store import NewPoint, Payload
+from memctl.infra.vectors.store import NewPoint, PointPayload
 
 DIMENSIONS = 8
 
@@ -14,7 +14,7 @@ DIMENSIONS = 8
 def a_point(seed: int, *, dense: bool = True, **payload: Any) -> NewPoint:
     chance = random.Random(seed)
     sparse = sorted(chance.sample(range(40), 6))
-    given: Payload = {
+    given: PointPayload = {
         "space": "here",
         "location": [f"place {seed % 3}"],
         "bucket": "EPISODIC",

@@ -44,7 +44,7 @@ STEERING = {
     "halts": "(generation, shard, error, message) VALUES (1, 0, 'OSError', 'no space left')",
     "llm_calls": "(space_id, processor, subject, model, prompt, tokens_reserved, usd_reserved)"
     " VALUES (1, 'judge', 's', 'a-model', 'judge-1', 900, 0.01)",
-    "vector_models": 'VALUES (\'a-model\', 8, \'{"provider": "fastembed", "model": "a"}\', \'serving\')',
+    "vector_models": 'VALUES (\'a-model\', 8, \'{"provider": "openai", "model": "a"}\', \'serving\')',
     "waiting_for_vectors": "VALUES (2, 'a-model', 1, '00000000-0000-4000-8000-000000000001')",
     "processing": "(space_id, processor, subject, digest, status) VALUES (1, 'judge', 's', 'abc', 'done')",
 }

@@ -40,7 +40,7 @@ def commits_for(reader: Reader, prompt: str, found: Sequence[Found], said: Colle
     every = {each.id: each for each in found if each.kind == "commit" and each.id not in said}
     meant = [each for each in every.values() if _is_meant(each, prompt, found)][:MOST]
     rows = several(reader, models.memories, list(every)) if meant else {}
-    for row in latest_first([rows[each.id] for each in meant if each.id in rows], list(rows.values()))[:MOST]:
+    for row in newest_decision_first([rows[each.id] for each in meant if each.id in rows], list(rows.values()))[:MOST]:
         each = every[row.id]
         text = f"{day_of(row.first_at)[:10]} {quoted(given(row.text), CHARACTERS)}"
         yield line(text, row.id, each.score, each.class_, origin=words_of(Provenance.HISTORY))
@@ -64,7 +64,7 @@ def given(text: str) -> str:
     return " ".join(text.split())
 
 
-def latest_first(kept: Sequence[Memory], every: Sequence[Memory]) -> list[Memory]:
+def newest_decision_first(kept: Sequence[Memory], every: Sequence[Memory]) -> list[Memory]:
     """Those that are kept, each behind what came later of the same subject."""
     words = {row.id: frozenset(tokens(row.text)) for row in every}
     counts = Counter(word for of_one in words.values() for word in of_one)

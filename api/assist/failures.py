@@ -10,20 +10,24 @@ import msgspec
 from memctl.api.assist.before import already_said, call_line, known_calls
 from memctl.api.assist.lines import Line, line
 from memctl.api.reading import models
+from memctl.api.reading.feedback import regards
 from memctl.api.reading.pages import above, one, page, several, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Json
 from memctl.domain.events.recalls import quoted
 from memctl.domain.failures.known_commands import wrong_call
-from memctl.domain.failures.met_errors import ErrorLine, error_lines, is_verdict, places_of, says_why
-from memctl.domain.failures.signatures import errors_in, is_noise
+from memctl.domain.failures.met_errors import ErrorLine, error_lines, is_verdict, places_of, quoted_command, says_why
+from memctl.domain.failures.signatures import SeenError, errors_in, hides_exit, is_noise
 from memctl.domain.knowledge.acting import acts
-from memctl.domain.knowledge.memory import day_of
+from memctl.domain.knowledge.memory import day_of, memory_id
+from memctl.domain.retrieval.hindsight import CommonWay, common_way, is_nameless
 from memctl.domain.session.tools import command_of, directory_of
 from memctl.domain.shell.commands import only_reads
 from memctl.domain.support.location import normalise
 from memctl.domain.support.provenance import Provenance, words_of
+from memctl.infra.transcripts.hooks import text_of
+from memctl.projections import hindsight
 from memctl.projections.known_commands import Warning, warning
 from memctl.projections.met_errors import MetError, MetFailure, row_id, together
 
@@ -55,6 +59,8 @@ class Met(NamedTuple):
 def of_failure(reader: Reader, payload: dict[str, Json], places: Places, stream: str) -> list[Line]:
     """What is worth saying of a use of a tool that failed; nothing twice in one session."""
     error, given, here = payload.get("error"), payload.get("tool_input"), payload.get("cwd")
+    if payload.get("hook_event_name") == "PostToolUse":
+        return _hidden(reader, payload, places, stream)
     if not isinstance(error, str) or is_noise(error):
         return []
     location = normalise(here) if isinstance(here, str) else ""
@@ -62,7 +68,55 @@ def of_failure(reader: Reader, payload: dict[str, Json], places: Places, stream:
     began = directory_of(given, location) if isinstance(given, dict) else location
     if known := _known_form(reader, error, command, began, places, stream):
         return [] if known.id in already_said(reader, stream) else [call_line(known)]
-    return _met_here(reader, lines_of(error, command, began, location), places, stream)
+    errors = errors_of(error, command, began, failed=True)
+    return _met_here(reader, lines_of(error, command, began, location), places, stream) or _ended_alike(
+        reader, error, errors, places, stream
+    )
+
+
+def _hidden(reader: Reader, payload: dict[str, Json], places: Places, stream: str) -> list[Line]:
+    """The same of a command that failed where a pipe or what followed hid it, by what only a failure prints."""
+    given = payload.get("tool_input")
+    command = command_of(given) if isinstance(given, dict) else ""
+    if not command or not hides_exit(command):
+        return []
+    output = text_of(payload.get("tool_response"))
+    began = directory_of(given, "") if isinstance(given, dict) else ""
+    return _ended_alike(reader, output, errors_of(output, command, began, failed=False), places, stream)
+
+
+def _ended_alike(
+    reader: Reader, output: str, errors: Sequence[SeenError], places: Places, stream: str
+) -> list[Line]:  # fmt: skip
+    """The way out that earlier sessions share of an error of this kind, wherever it was."""
+    if not errors:
+        return []
+    here = frozenset(places.locations or ())
+    wanted = {each.signature: [hindsight.row_id("known error", at, each.signature) for at in here] for each in errors}
+    rows = several(reader, models.hindsight, [id for ids in wanted.values() for id in ids][:MOST_LOOKED_UP])
+    found: list[tuple[CommonWay, SeenError, str]] = []
+    for each in errors:
+        held = {
+            memory.id: memory for id in wanted[each.signature] if id in rows for memory in rows[id].memories
+            if memory.location in here and memory.stream != stream
+        }  # fmt: skip
+        way = common_way(held.values(), output)
+        if way is not None and not acts("\n".join((*way.commands, *way.words))):
+            found.append((way, each, memory_id("bug_pattern", each.signature)))
+    if not found:
+        return []
+    said, regard = already_said(reader, stream), regards(reader, [id for _, _, id in found])
+    found = [each for each in found if each[2] not in said and not (each[2] in regard and regard[each[2]].rejected)]
+    # A command is done in one step; else the way that most sessions took.
+    found.sort(key=lambda each: (not each[0].commands, -each[0].sessions))
+    return [line(_said_of(each, way), id, origin=words_of(Provenance.TOOL)) for way, each, id in found[:1]]
+
+
+def _said_of(error: SeenError, way: CommonWay) -> str:
+    what = quoted(", ".join(error.error_types[:1]) if not is_nameless(error.error_types) else error.message, 160)
+    how = " and ".join(f"`{quoted_command(each)}`" for each in way.commands or way.words)
+    by = "running" if way.commands else "edits with"
+    return f"{day_of(way.newest.at)[:10]} {what} failed before; in {way.sessions} sessions {by} {how} ended it"
 
 
 def _met_here(reader: Reader, lines: Sequence[ErrorLine], places: Places, stream: str) -> list[Line]:
@@ -99,11 +153,17 @@ def _known_form(
     return found if found is not None and not set(found.works.command.split()) <= set(command.split()) else None
 
 
-def lines_of(output: str, command: str, began: str, location: str) -> tuple[ErrorLine, ...]:
-    """The lines of an output that may have been met; none where the call itself was wrong, which says so."""
+def errors_of(output: str, command: str, began: str, *, failed: bool) -> list[SeenError]:
+    """The errors of an output; none where a command only reads, or where the call itself was wrong, which says so."""
     if command and only_reads(command):
-        return ()
-    lines = error_lines(output, location)
+        return []
+    errors = errors_in(output, command, failed=failed)
+    return [] if command and wrong_call(command, began, errors) is not None else errors
+
+
+def lines_of(output: str, command: str, began: str, location: str) -> tuple[ErrorLine, ...]:
+    """The lines of an output that may have been met; none where the call itself was wrong."""
+    lines = () if command and only_reads(command) else error_lines(output, location)
     if lines and command and wrong_call(command, began, errors_in(output, command, failed=True)) is not None:
         return ()
     return lines

@@ -97,7 +97,7 @@ def recall(
         return block(f"Memory of earlier sessions that bears on this {this}:", lines, found, most_tokens=most)
     if hook == "PreToolUse":
         return block("What memory holds of this, before it is done:", before_tool(reader, payload, places, stream))
-    if hook == "PostToolUseFailure":
+    if hook in ("PostToolUse", "PostToolUseFailure"):
         return block("What memory holds of this failure:", of_failure(reader, payload, places, stream))
     if hook == "SessionStart":
         return block(f"What memory holds of {quoted(places.project, 100)}:", _for_start(reader, stream, places))

@@ -14,7 +14,7 @@ from pathlib import Path
 from memctl.api.checks.check import Check, check, number, skipped
 from memctl.infra import hook
 from memctl.infra.hooks.client_files import SettingsUnreadable
-from memctl.infra.hooks.clients import CLIENTS, NAME, Client, installed, plugin_commands, plugin_enabled
+from memctl.infra.hooks.clients import CLIENTS, NAME, AgentClient, installed, plugin_commands, plugin_enabled
 from memctl.infra.hooks.spool import spooled
 
 PART = "clients"
@@ -48,7 +48,7 @@ def _mentions_memctl(file: Path) -> bool:
         return True
 
 
-def _tried(client: Client, lines: list[str], plugin: bool) -> Check:
+def _tried(client: AgentClient, lines: list[str], plugin: bool) -> Check:
     wrong: list[str] = []
     mend = (
         f"`memctl install {client.name}` writes them again" if lines else "those of the plugin call memctl on the PATH"
@@ -72,7 +72,7 @@ def _tried(client: Client, lines: list[str], plugin: bool) -> Check:
     )  # fmt: skip
 
 
-def _trouble(client: Client, line: str) -> str:
+def _trouble(client: AgentClient, line: str) -> str:
     """What is wrong with a hook's command; nothing where the door took what it was given."""
     mark = f"memctl-doctor-{uuid.uuid4().hex}"
     # A notification is about the client's own doings: the door takes it, and keeps nothing of it.

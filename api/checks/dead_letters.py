@@ -58,7 +58,7 @@ class Letter(msgspec.Struct, frozen=True):
     waiting: int
 
 
-class Event(msgspec.Struct, frozen=True):
+class LetterEvent(msgspec.Struct, frozen=True):
     """What the log says about an event, without what was said in it. `delivery` is equal for all versions of it."""
 
     id: UUID
@@ -77,7 +77,7 @@ class ShownLetter(msgspec.Struct, frozen=True):
     """A dead letter with the event it is about, where its source is one."""
 
     letter: Letter
-    event: Event | None
+    event: LetterEvent | None
 
 
 class LettersStatus(msgspec.Struct, frozen=True):
@@ -99,7 +99,7 @@ def show(reader: Reader, id: int) -> ShownLetter:
     """One letter. Raises: NoSuchLetter."""
     letter = _letter(reader, id)
     found = read_headers(reader.connection, reader.space_id, [letter.fault.source])
-    event = Event(**found[letter.fault.source]) if letter.fault.source in found else None
+    event = LetterEvent(**found[letter.fault.source]) if letter.fault.source in found else None
     return ShownLetter(_view(letter), event)
 
 
@@ -165,9 +165,9 @@ def _record(settings: Settings, source: UUID, target: Target, reason: str) -> No
         dedupe_key=f"skip:{derived_id(f'{source} {target.id}')}",
         actor="user",
     )
-    with IngestWriter(settings) as intake:
-        if not read_headers(intake.connection, intake.space_id, [event_id_of(intake.space_id, event.dedupe_key)]):
-            intake.record([event])
+    with IngestWriter(settings) as writer:
+        if not read_headers(writer.connection, writer.space_id, [event_id_of(writer.space_id, event.dedupe_key)]):
+            writer.record([event])
 
 
 def parked_in(connection: Connection, space_id: int) -> int:

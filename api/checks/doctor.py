@@ -18,7 +18,7 @@ from memctl.api.checks.check import Check, attempted, check, number, skipped
 from memctl.infra.settings import load_settings
 
 if TYPE_CHECKING:
-    from memctl.domain.projects.identity import Waiting
+    from memctl.domain.projects.identity import WaitingCheckout
     from memctl.infra.database import Connection
     from memctl.infra.embedded.instance import InstanceStatus
     from memctl.infra.hooks.remote_progress import RelaySeen
@@ -297,7 +297,7 @@ def _projects(settings: Settings) -> Iterator[Check]:
     )
 
 
-def known_as(waiting: Sequence[Waiting]) -> list[str]:
+def known_as(waiting: Sequence[WaitingCheckout]) -> list[str]:
     """Checkouts that wait, each with what it says it is of."""
     return [f"{each.root} says that it is of {each.claims}" for each in waiting]
 

@@ -18,7 +18,7 @@ from memctl.infra.vectors.outbox import backlog, queue_all
 EVERY_S = 0.1
 
 
-class Waiting(msgspec.Struct, frozen=True):
+class Unfolded(msgspec.Struct, frozen=True):
     """What is still to be folded (positions of the log) and to be written to the vector store (points)."""
 
     events: int
@@ -46,7 +46,7 @@ def queue_again(settings: Settings, wait: Callable[[int, int], None] | None) -> 
     return points, dense
 
 
-def waiting(connection: Connection, position: Position) -> Waiting:
+def waiting(connection: Connection, position: Position) -> Unfolded:
     """What has to happen until everything up to a position can be searched. Raises: DatabaseUnavailable."""
     with outages():
         live = generations.live(connection)
@@ -54,10 +54,10 @@ def waiting(connection: Connection, position: Position) -> Waiting:
             generations.lowest_offset(connection, live.stage1), generations.lowest_offset(connection, live.stage2)
         )
         points, dense = backlog(connection, live.stage2)
-    return Waiting(max(0, position - reached), points, dense)
+    return Unfolded(max(0, position - reached), points, dense)
 
 
-def caught_up(connection: Connection, *, patience_s: float = 120.0) -> Iterator[Waiting]:
+def caught_up(connection: Connection, *, patience_s: float = 120.0) -> Iterator[Unfolded]:
     """Yield what is waiting for, again and again, until all that is in the log now can be searched.
 
     Raises: NotCaughtUp when nothing has moved for `patience_s` seconds, DatabaseUnavailable.

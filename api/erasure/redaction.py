@@ -11,7 +11,6 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from memctl.api.write.ingest_writer import IngestWriter
 from memctl.domain.events.erasure import Scope
 from memctl.domain.events.event import Event, NewEvent, Position
 from memctl.domain.events.skipping import Undecodable
@@ -23,6 +22,7 @@ from memctl.infra.log import erase
 from memctl.infra.log.erase import Receipt
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.read import read_range
+from memctl.infra.readmodels import generations
 from memctl.infra.settings import Settings
 from memctl.infra.vectors import outbox
 from memctl.workers.erasure.erase import erase_round, nothing_rebuilt
@@ -60,43 +60,43 @@ def redact_past(settings: Settings, *, dry: bool = False, notify: Callable[[str]
     cut: Counter[str] = Counter()
     looked_at, changed = 0, 0
     with (
-        IngestWriter(settings) as intake,
         outages(),
         connect(settings.require("database_url"), name="memctl redact") as log,
         advisory_lock(log, LOCK) as mine,
     ):
         if not mine:
             raise RedactionAtWork
+        generations.ensure_live(log, settings.stage1_shards)
         writer = EventWriter(log, settings)
         begun = open_redactions(log, settings.space)
         receipt = begun[0].id if begun else uuid4()
         upto = move_mark(log)
-        for events in _pages(log, upto, intake.space_id):
+        for events in _pages(log, upto, writer.space_id):
             looked_at += len(events)
-            pairs = _changed(intake, events, cut)
+            pairs = _changed(writer, events, cut)
             if not pairs or dry:
                 changed += len(pairs)
                 continue
             if not changed:
-                erase.begin(log, intake.space_id, receipt, Scope(kind="rules"), "")
+                erase.begin(log, writer.space_id, receipt, Scope(kind="rules"), "")
             changed += len(pairs)
             notify(f"{changed:,} of {looked_at:,} events hold what today's rules cut")
             writer.append([redacted for _, redacted in pairs])
             with nothing_rebuilt(log):
                 ids = {event.delivery_id for event, _ in pairs}
-                erase_round(log, intake.space_id, receipt, ids, only=[event.event_id for event, _ in pairs])
+                erase_round(log, writer.space_id, receipt, ids, only=[event.event_id for event, _ in pairs])
         opened = not dry and bool(changed or begun)
         if opened:
             _finish(log, writer, begun, receipt, changed, cut)
             write_receipts(log, settings.data_dir)
             outbox.forget_unused(log, upto)
-            intake.wake()
+            writer.wake()
     return Redacted(looked_at=looked_at, events=changed, cut=dict(cut), receipt=receipt if opened else None)
 
 
-def _changed(intake: IngestWriter, events: Sequence[Event], cut: Counter[str]) -> list[tuple[Event, NewEvent]]:
+def _changed(writer: EventWriter, events: Sequence[Event], cut: Counter[str]) -> list[tuple[Event, NewEvent]]:
     """Events that hold what today's rules cut, each with what is left of it; what was cut is added to `cut`."""
-    prepared = intake.prepare([_as_recorded(event) for event in events])
+    prepared = writer.prepare([_as_recorded(event) for event in events])
     cut.update(prepared.redactions)
     return [
         (event, redacted)

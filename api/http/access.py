@@ -31,7 +31,7 @@ MOST_MISSES = 20
 """
 
 
-class Rule(NamedTuple):
+class RouteRule(NamedTuple):
     """Any one of these scopes opens a route; without scopes it is open to everyone.
 
     `whole`: the route reports on memory as a whole, so a key that is limited to projects gets no answer.
@@ -41,14 +41,14 @@ class Rule(NamedTuple):
     whole: bool = False
 
 
-def _rule(*scopes: Scope, whole: bool = False) -> Rule:
-    return Rule(frozenset(scopes), whole)
+def _rule(*scopes: Scope, whole: bool = False) -> RouteRule:
+    return RouteRule(frozenset(scopes), whole)
 
 
 _READ, _WRITE, _INGEST = _rule("read"), _rule("write"), _rule("ingest")
 _WATCH = _rule("operate", whole=True)
 
-RULES: dict[tuple[str, str], Rule] = {
+RULES: dict[tuple[str, str], RouteRule] = {
     ("GET", "/healthz"): _rule(),
     ("GET", "/readyz"): _rule(),
     ("GET", "/static/"): _rule(),
@@ -73,16 +73,16 @@ RULES: dict[tuple[str, str], Rule] = {
     ("DELETE", "/mcp"): _rule(*SCOPES),
     ("POST", "/v1/forget"): _rule("erase", whole=True),
     ("POST", "/v1/forget/preview"): _rule("erase", whole=True),
-    ("POST", "/v1/prune"): _rule("erase", whole=True),
-    ("POST", "/v1/prune/preview"): _rule("erase", whole=True),
 }
 """What no declared question is, by method and path. A path that ends with a slash stands for all below it."""
 
 
 @functools.cache
-def rules() -> dict[tuple[str, str], Rule]:
+def rules() -> dict[tuple[str, str], RouteRule]:
     """The rule of each method and path; those of the declared questions stand beside them. The longest path decides."""
-    declared = {("GET", f"/v1{each.path.partition('{')[0]}"): Rule(each.scopes, each.whole) for each in questions()}
+    declared = {
+        ("GET", f"/v1{each.path.partition('{')[0]}"): RouteRule(each.scopes, each.whole) for each in questions()
+    }
     return RULES | declared
 
 
@@ -93,7 +93,7 @@ def caller_of(request: Request) -> Caller:
     return caller
 
 
-def rule_of(method: str, path: str) -> Rule | None:
+def rule_of(method: str, path: str) -> RouteRule | None:
     """The rule for a request; None where it is the owner's alone."""
     method = "GET" if method == "HEAD" else method
     known = rules()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _LATEST = 2**63 - 1
 
 
-class NotReached(MemctlError):
+class PositionNotReached(MemctlError):
     """The log has not reached position {position} yet: it stands at {mark}."""
 
     exit_code = 2
@@ -44,7 +44,7 @@ class NoJob(MemctlError):
     id: int
 
 
-class NotBuilt(MemctlError):
+class StillBuilding(MemctlError):
     """Memory as of position {position} is being built."""
 
     position: int
@@ -86,7 +86,7 @@ _AsOf = Annotated[
 
 
 def as_of(settings: Settings) -> Callable[..., Awaitable[None]]:
-    """A dependency by which a request reads memory as it was, where it asks for that. Raises: NotBuilt, …"""
+    """A dependency by which a request reads memory as it was, where it asks for that. Raises: StillBuilding, …"""
 
     # On the event loop: what a thread sets of its context, the route would not see.
     async def look(request: Request, as_of: _AsOf = None) -> None:
@@ -127,7 +127,7 @@ def jobs(settings: Settings) -> APIRouter:
 
 async def not_built(_: Request, why: Exception) -> Response:
     """The answer while it is being built."""
-    assert isinstance(why, NotBuilt)
+    assert isinstance(why, StillBuilding)
     headers = {"Location": f"/v1/jobs/{why.snapshot.id}", "Retry-After": "1"}
     return Response(_body_of(why.snapshot), 202, headers, media_type="application/json")
 
@@ -143,10 +143,10 @@ def _then(settings: Settings, moment: Position | datetime, caller: Caller) -> Th
         position = position_at(connection, moment) if isinstance(moment, datetime) else moment
         reached = mark(connection)
         if position > reached:
-            raise NotReached(position=position, mark=reached)
+            raise PositionNotReached(position=position, mark=reached)
         snapshot = as_of_snapshots.ask(connection, position, generations.live(connection), caller.name)
         if snapshot.then is None:
-            raise NotBuilt(snapshot)
+            raise StillBuilding(snapshot)
         row = connection.execute(
             "SELECT recorded_at FROM memctl.events WHERE position <= %s ORDER BY position DESC LIMIT 1", [position]
         ).fetchone()

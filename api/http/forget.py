@@ -1,4 +1,4 @@
-"""Forgetting and pruning over HTTP: a look at what would go, and doing it, once for each `Idempotency-Key`."""
+"""Forgetting over HTTP: a look at what would go, and doing it, once for each `Idempotency-Key`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import anyio
-import msgspec
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -15,12 +14,11 @@ from memctl.api.erasure.scope import Preview
 from memctl.api.http.access import caller_of
 from memctl.api.http.answers import json_of
 from memctl.api.http.commands import Key
-from memctl.api.http.parameters import Iso, Number
+from memctl.api.http.parameters import Iso
 from memctl.api.reading.caller import Caller, drawn
 from memctl.api.reading.questions import LONGEST_PLACE
 from memctl.api.reading.reader import Reader, opened
 from memctl.infra.settings import Settings
-from memctl.workers.erasure import retention
 from memctl.workers.erasure.forgetting import store_of
 
 T = TypeVar("T")
@@ -30,7 +28,7 @@ AT_ONCE = 4
 
 
 def _exactly_one(schema: dict[str, Any]) -> None:
-    """In JSON Schema, what `Wanted` checks."""
+    """In JSON Schema, what `ToForget` checks."""
     for name in _SCOPES:
         schema["properties"][name].pop("default", None)
     schema["properties"]["before"] = {"anyOf": schema["properties"]["before"]["anyOf"][:-1]}
@@ -40,7 +38,7 @@ def _exactly_one(schema: dict[str, Any]) -> None:
 _SCOPES = ("id", "session", "project", "match", "before")
 
 
-class Wanted(BaseModel):
+class ToForget(BaseModel):
     """What is to be forgotten: exactly one of `id`, `session`, `project`, `before` and `match`."""
 
     model_config = ConfigDict(json_schema_extra=_exactly_one)
@@ -53,33 +51,27 @@ class Wanted(BaseModel):
     here: str | None = Field(default=None, max_length=LONGEST_PLACE)
 
     @model_validator(mode="after")
-    def _one_of_them(self) -> Wanted:
+    def _one_of_them(self) -> ToForget:
         if sum(bool(getattr(self, name)) for name in _SCOPES) != 1:
             raise ValueError(f"name exactly one of {', '.join(_SCOPES)}")
         return self
 
 
-class Forget(Wanted):
+class Forget(ToForget):
     """The same, and why."""
 
     reason: str = Field(default="", max_length=1_000)
 
 
-class Prune(BaseModel):
-    """Sessions in which nothing happened for so many days."""
-
-    older_than_days: Number = Field(ge=1, le=36_500)
-
-
 def routes(settings: Settings) -> APIRouter:
-    """Forgetting, and pruning; each takes as long as it takes to fold again what was learnt from it."""
+    """Forgetting takes as long as it takes to fold again what was learnt from what goes."""
     router, at_once = APIRouter(tags=["forgetting"]), anyio.CapacityLimiter(AT_ONCE)
 
     async def alone(do: Callable[..., T], *given: Any) -> T:
         return await anyio.to_thread.run_sync(do, *given, limiter=at_once)
 
     @router.post("/forget/preview")
-    async def preview(request: Request, body: Wanted) -> Response:
+    async def preview(request: Request, body: ToForget) -> Response:
         """What would go, and what would become of all that was learnt from it. Changes nothing."""
         return json_of(await alone(preview_of, settings, caller_of(request), body))
 
@@ -88,20 +80,10 @@ def routes(settings: Settings) -> APIRouter:
         """Forget it for good; answers once nothing of it is found, with the receipt."""
         return json_of(await alone(forget_once, settings, caller_of(request), body, key))
 
-    @router.post("/prune/preview")
-    async def prune_preview(request: Request, body: Prune) -> Response:
-        """Which sessions are that old and would go, how much room they take, and what would follow."""
-        return json_of(await alone(prune_preview_of, settings, caller_of(request), body))
-
-    @router.post("/prune")
-    async def pruned(request: Request, body: Prune, key: Key) -> Response:
-        """Prune them, but for those on which something lasting rests; answers with a receipt for every few."""
-        return json_of(await alone(prune_once, settings, caller_of(request), body, key))
-
     return router
 
 
-def preview_of(settings: Settings, caller: Caller, asked: Wanted) -> Preview:
+def preview_of(settings: Settings, caller: Caller, asked: ToForget) -> Preview:
     """What would go, and what would follow. Changes nothing. Raises: NothingToForget, TooShort."""
     with opened(settings, caller, "memctl forget") as reader:
         return forget.preview(reader.connection, reader.space_id, _plan(reader, asked))
@@ -125,28 +107,7 @@ def forget_once(settings: Settings, caller: Caller, asked: Forget, key: str) -> 
             )
 
 
-def prune_preview_of(settings: Settings, caller: Caller, asked: Prune) -> dict[str, Any]:
-    """What would go, and what would follow. Changes nothing. Raises: NothingOldEnough."""
-    with opened(settings, caller, "memctl prune") as reader:
-        connection, space_id = reader.connection, reader.space_id
-        found = retention.asked(connection, space_id, asked.older_than_days)
-        seen = forget.preview(connection, space_id, found.plan())
-        takes = retention.size(connection, space_id, found.streams)
-        return {"kept": found.kept, "of": found.of, "bytes": takes, **msgspec.to_builtins(seen)}
-
-
-def prune_once(settings: Settings, caller: Caller, asked: Prune, key: str) -> dict[str, Any]:
-    """Prune, unless that was done under this key before: the receipts either way. Raises: as `retention.prune_once`."""
-    with opened(settings, caller, "memctl prune") as reader:
-        connection, space_id = reader.connection, reader.space_id
-        with store_of(settings) as qdrant:
-            done = retention.prune_once(
-                settings, connection, space_id, drawn(key, caller), asked.older_than_days, qdrant
-            )
-        return {"events": sum(each["events"] for each in done), "receipts": done}
-
-
-def _plan(reader: Reader, asked: Wanted) -> forget.Plan:
+def _plan(reader: Reader, asked: ToForget) -> forget.Plan:
     return forget.plan(
         reader, id=asked.id, session=asked.session, project=asked.project, before=asked.before, match=asked.match,
         here=asked.here,

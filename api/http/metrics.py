@@ -20,9 +20,9 @@ from memctl.api.checks.counting import Counted
 from memctl.api.checks.health import Health, Trouble, health, servers, troubles
 from memctl.api.http.access import caller_of
 from memctl.api.queries import hindsight as hindsights
-from memctl.api.queries import learning
+from memctl.api.queries.endings import uses_of
 from memctl.api.queries.stats import lasting_fixes, totals_of, version_of
-from memctl.api.reading.counts import Changes, Learnt, Use
+from memctl.api.reading.counts import Use
 from memctl.api.reading.hindsight import Count
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader, Readers
@@ -90,8 +90,6 @@ METRICS = (
     Metric("recalls_worth", "What came of those: 1 for a success, 0.5 for a part of it.", ("kind",)),
     Metric("ratings", "The newest 32 ratings of each memory; helpful from 0.5 on.", ("kind", "helpful")),
     Metric("hindsight", "Times that memory held what was needed, and whether it was recalled.", ("kind", "recalled")),
-    Metric("learnt", "What was learnt, by read model and how it stands.", ("what", "state")),
-    Metric("consolidations", "Changes that consolidation recorded, and whether they stand.", ("change", "state")),
     Metric("processor_work", "Pieces of work of processors.", ("processor", "status")),
     Metric("database_bytes", "Size of the database."),
     Metric("log_bytes", "Size of the log."),
@@ -114,11 +112,11 @@ def routes(readers: Readers, timings: Timings, settings: Settings) -> APIRouter:
     def figures(request: Request) -> Response:
         """How far everything is, for Prometheus."""
         asked = servers(settings)
-        found, spent, taught, held = readers.read(
+        found, spent, worth, held = readers.read(
             lambda reader: (
                 health(reader, asked),
                 budget.spent(reader.connection),
-                counted.of("learning", version_of(reader), lambda: _learning(reader)),
+                counted.of("worth", version_of(reader), lambda: _worth(reader)),
                 counted.of("hindsight", version_of(reader), lambda: _hindsight(reader)),
             ),
             caller_of(request),
@@ -126,7 +124,7 @@ def routes(readers: Readers, timings: Timings, settings: Settings) -> APIRouter:
         samples = [
             *_of_the_database(found),
             *of_language_models(spent, settings.llm),
-            *of_learning(*taught),
+            *of_worth(*worth),
             *of_hindsight(held),
             *_of_the_spool(settings.data_dir / FOLDER),
             *of_backups(backups.kept(settings), datetime.now(UTC)),
@@ -183,15 +181,12 @@ def of_language_models(spent: budget.Spent, llm: Llm) -> list[Sample]:
     ]
 
 
-def _learning(reader: Reader) -> tuple[dict[str, int], list[Use], list[Learnt], list[Changes]]:
-    everywhere = Places(None, "everywhere", None)
-    return totals_of(reader, everywhere), learning.uses(reader), learning.learnt(reader), learning.changes(reader)
+def _worth(reader: Reader) -> tuple[dict[str, int], list[Use]]:
+    return totals_of(reader, Places(None, "everywhere", None)), uses_of(reader)
 
 
-def of_learning(
-    totals: dict[str, int], uses: Sequence[Use], learnt: Sequence[Learnt], changes: Sequence[Changes]
-) -> list[Sample]:
-    """What memory was good for, what it has learnt, and what consolidation made of it. Shares are for who asks."""
+def of_worth(totals: dict[str, int], uses: Sequence[Use]) -> list[Sample]:
+    """What memory was good for. Shares are for who asks."""
     found = []
     for memory in ("told", "untold", "withheld"):
         ended, succeeded = totals[f"tasks_{memory}"], totals[f"tasks_{memory}_succeeded"]
@@ -208,12 +203,6 @@ def of_learning(
             Sample("recalls_worth", use.worth, (kind,)),
             Sample("ratings", use.helpful, (kind, "yes")),
             Sample("ratings", use.ratings - use.helpful, (kind, "no")),
-        ]
-    found += [Sample("learnt", each.count, (each.what, each.state)) for each in learnt]
-    for change in changes:
-        found += [
-            Sample("consolidations", change.count - change.undone, (change.change, "standing")),
-            Sample("consolidations", change.undone, (change.change, "undone")),
         ]
     return found
 

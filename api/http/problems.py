@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Match
 
-from memctl.api.http.as_of import NotBuilt, not_built
+from memctl.api.http.as_of import StillBuilding, not_built
 from memctl.api.http.live import StillBehind
 from memctl.api.http.spaces import OtherSpace
 from memctl.api.reading.caller import Forbidden
@@ -56,7 +56,7 @@ def problem(status: int, title: str, detail: str = "", **more: Any) -> Response:
 def install(app: FastAPI) -> None:
     """Make this app answer every error with a problem document."""
     app.add_exception_handler(MemctlError, _known)
-    app.add_exception_handler(NotBuilt, not_built)
+    app.add_exception_handler(StillBuilding, not_built)
     app.add_exception_handler(RequestValidationError, _badly_asked)
     app.add_exception_handler(HTTPException, of_http)
     app.add_exception_handler(ClientDisconnect, _hung_up)

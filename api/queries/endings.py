@@ -1,14 +1,22 @@
-"""How pieces of work end, with memory and without: what the success figures are made of."""
+"""How pieces of work end, with memory and without, and how agents use what is recalled: what figures of success are
+made of."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import msgspec
 from psycopg import sql
 
 from memctl.api.reading import models
+from memctl.api.reading.counts import Use
 from memctl.api.reading.pages import all_of, table_of, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import AS_OF, Reader
 from memctl.projections.stats import DAY
+
+GUIDING = frozenset(("episode", "bug_pattern", "strategy"))
+"""Kinds of memories that guidance is made of."""
 
 _MEMORY = ("told", "untold", "withheld")
 _OUTCOMES = {"success": "succeeded", "failure": "failed", "partial": "partial", "unknown": "unknown"}
@@ -49,3 +57,27 @@ def _counts(reader: Reader, places: Places) -> list[tuple[str, str, int]]:
         [reader.space_id, *values],
     )
     return [(memory, outcome, count) for memory, outcome, count in found.fetchall()]
+
+
+def uses_of(reader: Reader) -> list[Use]:
+    """Every kind of memory that was recalled or rated."""
+    rows = reader.connection.execute(
+        sql.SQL(
+            "SELECT coalesce(m.row->>'kind', '') AS kind, sum((r.row->>'recalls')::bigint)::bigint,"
+            " sum(jsonb_array_length(r.row->'followed'))::bigint,"
+            " sum((SELECT coalesce(sum((f->>2)::float8), 0) FROM jsonb_array_elements(r.row->'followed') AS f)),"
+            " sum(jsonb_array_length(r.row->'ratings'))::bigint,"
+            " sum((SELECT count(*) FROM jsonb_array_elements(r.row->'ratings') AS f WHERE (f->>2)::float8 >= 0.5))"
+            "::bigint FROM {} AS r LEFT JOIN {} AS m ON m.space_id = r.space_id AND m.key = r.key"
+            " WHERE r.space_id = %s GROUP BY 1 ORDER BY 1"
+        ).format(table_of(reader, models.memory_feedback), table_of(reader, models.memories)),
+        [reader.space_id],
+    ).fetchall()
+    found = (Use(**dict(zip(Use.__struct_fields__, row, strict=True))) for row in rows)
+    return [use for use in found if use.recalls or use.ratings]
+
+
+def together(found: Iterable[Use]) -> Use:
+    """The sum of several kinds."""
+    sums = [sum(each) for each in zip((0,) * 5, *(msgspec.structs.astuple(use)[1:] for use in found), strict=True)]
+    return Use(kind="", **dict(zip(Use.__struct_fields__[1:], sums, strict=True)))

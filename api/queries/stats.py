@@ -1,4 +1,4 @@
-"""How much is known, how far the folds have read, and what it takes on disk."""
+"""How much is known, how far the folds have read, what it takes on disk, and what language models cost."""
 
 from __future__ import annotations
 
@@ -6,34 +6,35 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated
 
-from msgspec import Meta, Struct, structs
+from msgspec import Meta, Struct, convert, structs
 from msgspec.structs import asdict
 from psycopg import sql
 
-from memctl.api.queries import costs, learning
-from memctl.api.queries.endings import endings
+from memctl.api.queries.endings import GUIDING, endings, together, uses_of
 from memctl.api.reading import models
 from memctl.api.reading.counts import (
+    Allowance,
+    Costs,
     Counts,
     EngineState,
     EventCounts,
     Generation,
-    Learning,
     LogProgress,
+    ModelCalls,
     Outbox,
-    ProcessorState,
     ShardProgress,
     Stats,
     Use,
 )
 from memctl.api.reading.pages import built, table_of
 from memctl.api.reading.places import Places
-from memctl.api.reading.questions import question
+from memctl.api.reading.questions import Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import EventType
 from memctl.domain.events.event import event_types
+from memctl.infra.llm import budget
 from memctl.infra.log.mark import mark
-from memctl.infra.readmodels import generations, processor_work, rebuilds
+from memctl.infra.readmodels import generations, rebuilds
 from memctl.infra.settings_model import Llm
 from memctl.infra.vectors.outbox import backlog
 from memctl.projections.kernel import projections
@@ -44,21 +45,21 @@ _SUMMED = tuple(name for name in DayStats.__struct_fields__ if name not in ("loc
 
 @question("/stats", "log", scopes=("read", "operate"), whole=True, live=True)
 def statistics(reader: Reader, places: Places, llm: Llm) -> Stats:
-    """Counts, what memory was good for and what it has learnt, progress of the folds, the budget, and sizes."""
-    return structs.replace(stats(reader, places), budget=costs.allowance(reader, llm))
+    """Counts, what memory was good for, progress of the folds, the budget, and sizes."""
+    return structs.replace(stats(reader, places), budget=allowance(reader, llm))
 
 
 def stats(reader: Reader, places: Places) -> Stats:
     """Counts by read model and by type of event; totals of what happened and what they say of memory's help,
-    for the project asked about; what learning comes to; how far each shard has read; what waits for the vector store;
-    sizes."""
+    for the project asked about; how agents used what was recalled, everywhere; how far each shard has read; what waits
+    for the vector store; sizes."""
     return Stats(**asdict(counts(reader, places)), **asdict(state(reader)))
 
 
 def counts(reader: Reader, places: Places) -> Counts:
     """The part of `stats` that takes the longer the more there is."""
     connection, space = reader.connection, reader.space_id
-    totals, uses = totals_of(reader, places), learning.uses(reader)
+    totals, uses = totals_of(reader, places), uses_of(reader)
     models = {}
     for p in projections():
         if not built(reader, p):
@@ -73,13 +74,7 @@ def counts(reader: Reader, places: Places) -> Counts:
         scope=places.scope,
         totals=totals,
         measures=measures(totals, uses),
-        learning=Learning(
-            uses=uses,
-            learnt=learning.learnt(reader),
-            consolidation=learning.changes(reader),
-            processors=[ProcessorState(**asdict(each)) for each in processor_work.standings(connection, space)],
-            most_recalled=learning.most_recalled(reader),
-        ),
+        uses=uses,
         read_models=models,
         events=EventCounts(total=by_type.total(), by_type=dict(sorted(by_type.items()))),
     )
@@ -159,6 +154,27 @@ def version_of(reader: Reader) -> str:
     return f"{reader.live.stage1}.{reader.live.stage2}-{sum(o.position for o in offsets)}"
 
 
+@question("/costs", "log", scopes=("operate",), whole=True, live=True)
+def costs(reader: Reader, llm: Llm, *, limit: Limit = 50) -> Costs:
+    """This month's calls by processor and subject, dearest first, and the budget (over all spaces, in UTC).
+
+    What is set aside for calls under way, or of which nobody knows what became of them, counts as spent.
+    """
+    calls = budget.ledger(reader.connection, reader.space_id, limit)
+    return Costs(budget=allowance(reader, llm), calls=[convert(each, ModelCalls) for each in calls])
+
+
+def allowance(reader: Reader, llm: Llm) -> dict[str, Allowance]:
+    """What of the budget is spent, and what is allowed, by period and unit."""
+    spent = budget.spent(reader.connection)
+    return {
+        "daily_usd": Allowance(spent=float(spent.daily_usd), allowed=llm.daily_usd),
+        "monthly_usd": Allowance(spent=float(spent.monthly_usd), allowed=llm.monthly_usd),
+        "daily_tokens": Allowance(spent=spent.daily_tokens, allowed=llm.daily_tokens),
+        "monthly_tokens": Allowance(spent=spent.monthly_tokens, allowed=llm.monthly_tokens),
+    }
+
+
 def totals_of(reader: Reader, places: Places) -> dict[str, int]:
     """What happened, summed over the days (`projections.stats.DayStats`), and how work ended (`endings`)."""
     sums = sql.SQL(", ").join(
@@ -186,9 +202,9 @@ def measures(totals: dict[str, int], uses: Sequence[Use]) -> dict[str, float | i
     share of those whose work went well and of ratings that are good, `guidance_helpful` the same of the kinds that
     guidance is made of, `strategies_useful` of strategies alone; `rated_helpful` of ratings alone (0.5 or more).
     """
-    everything = learning.together(uses)
-    guiding = learning.together(use for use in uses if use.kind in learning.GUIDING)
-    strategies = learning.together(use for use in uses if use.kind == "strategy")
+    everything = together(uses)
+    guiding = together(use for use in uses if use.kind in GUIDING)
+    strategies = together(use for use in uses if use.kind == "strategy")
     lasted = lasting_fixes(totals)
     return {
         "success_with_memory": _share(totals["tasks_told_succeeded"], totals["tasks_told"]),

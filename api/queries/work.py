@@ -26,7 +26,7 @@ from memctl.projections.episodes import EpisodeRow
 _HOLDS = "EXISTS (SELECT FROM jsonb_array_elements_text(row->{field}) AS f WHERE strpos(lower(f), lower(%s)) > 0)"
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class EpisodeFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which episodes are asked for; None asks for nothing. Times in microseconds.
 
     `file`, `symbol`: a part of a path or name, in any case. `error`: a part of an error's type, or an error's text as
@@ -85,11 +85,11 @@ def _holds(names: Sequence[str], part: str) -> bool:
     return any(part.lower() in name.lower() for name in names)
 
 
-ANY = Wanted()
+ANY = EpisodeFilter()
 
 
 def episodes(
-    reader: Reader, places: Places, wanted: Wanted = ANY, *, limit: int = 50, cursor: str | None = None
+    reader: Reader, places: Places, wanted: EpisodeFilter = ANY, *, limit: int = 50, cursor: str | None = None
 ) -> Page[EpisodeItem]:
     """Episodes by their beginning, newest first; of those with an error, a page's successes first."""
     conditions = [*within(models.episodes, places), *wanted.conditions()]
@@ -101,7 +101,7 @@ def episodes(
 
 
 def episodes_among(
-    reader: Reader, places: Places, ids: Sequence[str], wanted: Wanted = ANY, *, limit: int = 50
+    reader: Reader, places: Places, ids: Sequence[str], wanted: EpisodeFilter = ANY, *, limit: int = 50
 ) -> Page[EpisodeItem]:
     """Those of the episodes of these ids that are wanted, in the order of the ids."""
     rows = several(reader, models.episodes, ids)

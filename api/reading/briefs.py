@@ -10,7 +10,7 @@ from psycopg import sql
 from memctl.api.reading import models
 from memctl.api.reading.pages import field_of, table_of
 from memctl.api.reading.reader import Reader
-from memctl.domain.language.brief import Figures, Work, summary
+from memctl.domain.language.brief import Figures, TaskOutcome, summary
 from memctl.projections.sessions import Session
 
 
@@ -20,7 +20,7 @@ def summaries(reader: Reader, rows: Sequence[Session]) -> dict[str, str]:
     return {row.stream: row.summary if row.summarized else _by_rule(row, work[row.stream]) for row in rows}
 
 
-def _by_rule(row: Session, work: Sequence[Work]) -> str:
+def _by_rule(row: Session, work: Sequence[TaskOutcome]) -> str:
     figures = Figures(
         files=row.files_changed,
         added=row.lines_added,
@@ -32,8 +32,8 @@ def _by_rule(row: Session, work: Sequence[Work]) -> str:
     return summary(work, figures, row.summary)
 
 
-def _work(reader: Reader, streams: Sequence[str]) -> dict[str, list[Work]]:
-    found: dict[str, list[Work]] = defaultdict(list)
+def _work(reader: Reader, streams: Sequence[str]) -> dict[str, list[TaskOutcome]]:
+    found: dict[str, list[TaskOutcome]] = defaultdict(list)
     if not streams:
         return found
     p = models.episodes
@@ -45,5 +45,5 @@ def _work(reader: Reader, streams: Sequence[str]) -> dict[str, list[Work]]:
         [reader.space_id, list(streams)],
     )
     for stream, description, outcome, why in rows:
-        found[stream].append(Work(description=description or "", outcome=outcome or "unknown", why=why or ""))
+        found[stream].append(TaskOutcome(description=description or "", outcome=outcome or "unknown", why=why or ""))
     return found

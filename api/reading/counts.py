@@ -3,7 +3,6 @@ order is the order of the JSON."""
 
 from __future__ import annotations
 
-import msgspec
 from msgspec import UNSET, UnsetType
 
 from memctl.api.reading.records import Record
@@ -25,51 +24,6 @@ class Use(Record, frozen=True, kw_only=True):
     worth: float = 0.0
     ratings: int = 0
     helpful: int = 0
-
-
-class Learnt(msgspec.Struct, frozen=True):
-    """So many rows of a read model are in that state."""
-
-    what: str
-    state: str
-    count: int
-
-
-class Changes(msgspec.Struct, frozen=True):
-    """So many changes of consolidation of that kind, and how many of them were taken back."""
-
-    change: str
-    count: int
-    undone: int
-
-
-class ProcessorState(Record, frozen=True, kw_only=True):
-    """How a processor stands: pieces of work by status, and when anything moved last (seconds ago)."""
-
-    processor: str
-    working: int
-    done: int
-    failed: int
-    given_up: int
-    seconds_ago: float | None
-
-
-class Recalled(msgspec.Struct, frozen=True):
-    """A memory, and in how many pieces of work it was recalled."""
-
-    id: str
-    kind: str
-    recalls: int
-
-
-class Learning(Record, frozen=True, kw_only=True):
-    """What learning comes to, over all projects."""
-
-    uses: list[Use]
-    learnt: list[Learnt]
-    consolidation: list[Changes]
-    processors: list[ProcessorState]
-    most_recalled: list[Recalled]
 
 
 class EventCounts(Record, frozen=True, kw_only=True):
@@ -117,7 +71,7 @@ class Counts(Record, frozen=True, kw_only=True):
     scope: Scope
     totals: dict[str, int]
     measures: dict[str, int | float | None]
-    learning: Learning
+    uses: list[Use]
     read_models: dict[str, int]
     events: EventCounts
 
@@ -164,10 +118,3 @@ class Costs(Record, frozen=True, kw_only=True):
 
     budget: dict[str, Allowance]
     calls: list[ModelCalls]
-
-
-class Health(Record, frozen=True, kw_only=True):
-    """`degraded` says, in words, what is missing."""
-
-    status: str
-    degraded: list[str]

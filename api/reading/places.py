@@ -9,7 +9,7 @@ import msgspec
 
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Scope
-from memctl.domain.projects.identity import Place, Project, Projects, UnknownProject, Waiting
+from memctl.domain.projects.identity import Place, Project, Projects, UnknownProject, WaitingCheckout
 from memctl.domain.projects.key_limits import Limits
 from memctl.domain.support.bounded import LOCATIONS
 from memctl.domain.support.location import normalise
@@ -107,7 +107,7 @@ def places_of(reader: Reader, project: str | None, here: str | None = None, *, a
     return Places(None, "everywhere", _all(reader))
 
 
-def waiting_at(reader: Reader, here: str) -> list[Waiting]:
+def waiting_at(reader: Reader, here: str) -> list[WaitingCheckout]:
     """What a person has to say of the checkout at a path, before it may be of the project that it claims."""
     return projects_of(reader).asks(here, _checkout(reader, here))
 

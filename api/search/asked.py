@@ -99,7 +99,7 @@ def episodes(
     cursor: Cursor = None,
 ) -> Page[EpisodeItem]:
     """Episodes, newest first: one task's work in one session. `file`, `symbol`: a part of a path or name."""
-    wanted = work.Wanted(
+    wanted = work.EpisodeFilter(
         task_type=type, outcome=outcome, file=file, symbol=symbol, error=error, since=since, before=before
     )
     if similar:

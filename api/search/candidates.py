@@ -27,7 +27,7 @@ from memctl.domain.support.text import sparse_query, tokens
 from memctl.infra.embedders import TextsRefused
 from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable
 from memctl.infra.vectors.searches import Hit, Named, Searches
-from memctl.infra.vectors.store import EVERYWHERE, Scope
+from memctl.infra.vectors.store import EVERYWHERE, PointScope
 from memctl.projections.memory_rows import Memory
 
 if TYPE_CHECKING:
@@ -264,12 +264,12 @@ class Sources:
         places = wanted.places.locations
         locations = None if places is None else [*places, EVERYWHERE]
         kinds = list(wanted.kinds) or None
-        scopes = [Scope(space, locations, kinds=kinds, since=earliest, before=latest)]
+        scopes = [PointScope(space, locations, kinds=kinds, since=earliest, before=latest)]
         if period is not None:
             # A time is a preference, not a filter; but what happened then must be among the candidates.
             since, before = period.since // 1000, period.before // 1000
             scopes.append(
-                Scope(
+                PointScope(
                     space,
                     locations,
                     kinds=kinds,
@@ -316,7 +316,7 @@ class Sources:
         if looked.collection == collection and time.monotonic() - looked.at < good_for:
             return looked
         documents = searches.count(collection)
-        ends = latest if latest is not None and not searches.count(collection, Scope(None, since=latest)) else None
+        ends = latest if latest is not None and not searches.count(collection, PointScope(None, since=latest)) else None
         sample = None
         if self._meaning is not None:
             same = looked.collection == collection and documents <= looked.documents * 1.5

@@ -37,7 +37,7 @@ SILENT_S = 30.0
 _QUESTIONS = ("/v1/search", "/v1/bugs", "/v1/hooks/")
 """What is posted and yet asks."""
 
-_UNBOUNDED = ("/v1/forget", "/v1/prune", "/forget")
+_UNBOUNDED = ("/v1/forget", "/forget")
 """What takes as long as what it was given takes: to be read, or to be folded again without."""
 
 

@@ -54,7 +54,7 @@ class NamedTooLong(MemctlError):
     most: int
 
 
-class Answer(NamedTuple):
+class PageAnswer(NamedTuple):
     """A page, and the status of HTTP that it is sent with."""
 
     text: str
@@ -67,7 +67,7 @@ class Forgetting:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
-    def ask(self, request: Request) -> Answer:
+    def ask(self, request: Request) -> PageAnswer:
         given, preview = request.query_params, None
         try:
             how, what = _named(given)
@@ -75,9 +75,9 @@ class Forgetting:
                 preview = preview_of(self._settings, caller_of(request), wanted(how, what))
         except MemctlError as why:
             return _once_more(given, why)
-        return Answer(_page(how=how, what=what, preview=preview, key=uuid4().hex))
+        return PageAnswer(_page(how=how, what=what, preview=preview, key=uuid4().hex))
 
-    def do(self, form: Mapping[str, Any], caller: Caller) -> Answer:
+    def do(self, form: Mapping[str, Any], caller: Caller) -> PageAnswer:
         """`form` has `how`, `what`, `key` and `reason`; the same key again shows the same receipt."""
         try:
             how, what = _named(form)
@@ -87,16 +87,16 @@ class Forgetting:
             receipt = forget_once(self._settings, caller, asked, str(form.get("key", ""))[:64] or uuid4().hex)
         except MemctlError as why:
             return _once_more(form, why)
-        return Answer(_page(how=how, what="", receipt=receipt))
+        return PageAnswer(_page(how=how, what="", receipt=receipt))
 
 
-def _once_more(given: Mapping[str, Any], why: MemctlError) -> Answer:
+def _once_more(given: Mapping[str, Any], why: MemctlError) -> PageAnswer:
     """The form as it was filled in, and why that cannot be done."""
     status = status_of(why)
     if status == 500:
         log.error("forgetting failed: %s", why, exc_info=why)
     trouble = " ".join(filter(None, (str(why), why.hint)))
-    return Answer(_page(how=_how(given), what=str(given.get("what", ""))[:8_000], trouble=trouble), status)
+    return PageAnswer(_page(how=_how(given), what=str(given.get("what", ""))[:8_000], trouble=trouble), status)
 
 
 def wanted(how: str, what: str) -> Forget:

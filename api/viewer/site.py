@@ -45,7 +45,7 @@ from memctl.api.reading.records import EpisodeItem, SessionItem
 from memctl.api.reading.views import BugAnswer, BugHit
 from memctl.api.search.engine import Engine, Question
 from memctl.api.viewer import corrections, plots, render
-from memctl.api.viewer.forgetting import Answer, Forgetting
+from memctl.api.viewer.forgetting import Forgetting, PageAnswer
 from memctl.api.viewer.sign_in import COOKIE, SIGNED_IN_S, Browsers
 from memctl.api.viewer.timeline import LAST_S
 from memctl.api.viewer.timeline import timeline as drawn
@@ -77,7 +77,7 @@ _TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=ut
 # Under the API's own policy, no-referrer, browsers call the origin of a page's forms "null".
 _HEADERS = {"Content-Security-Policy": render.POLICY, "Referrer-Policy": "same-origin"}
 
-Show = Callable[[Request], str | Answer]
+Show = Callable[[Request], str | PageAnswer]
 Draw = Callable[[], str]
 Look = Callable[[Reader, Request], Draw]
 
@@ -139,7 +139,7 @@ def _page(show: Show) -> Callable[[Request], Any]:
     return answer
 
 
-def _form(do: Callable[[Mapping[str, Any], Caller], str | Answer]) -> Callable[[Request], Any]:
+def _form(do: Callable[[Mapping[str, Any], Caller], str | PageAnswer]) -> Callable[[Request], Any]:
     async def answer(request: Request) -> Response:
         async with request.form(max_files=0, max_fields=8) as form:
             given = dict(form)
@@ -148,11 +148,11 @@ def _form(do: Callable[[Mapping[str, Any], Caller], str | Answer]) -> Callable[[
     return answer
 
 
-def _shown_or_refused(show: Callable[P, str | Answer], *asked: P.args, **more: P.kwargs) -> Response:
+def _shown_or_refused(show: Callable[P, str | PageAnswer], *asked: P.args, **more: P.kwargs) -> Response:
     """A page, or one that says in words why there is none."""
     try:
         shown = show(*asked, **more)
-        return _html(*shown) if isinstance(shown, Answer) else _html(shown)
+        return _html(*shown) if isinstance(shown, PageAnswer) else _html(shown)
     except MemctlError as why:
         status = status_of(why)
         if status == 500:

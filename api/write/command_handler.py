@@ -51,7 +51,7 @@ class CommandHandler:
     def __init__(self, settings: Settings, readers: Readers) -> None:
         self.settings = settings
         self._readers = readers
-        self._intake: IngestWriter | None = None
+        self._writer: IngestWriter | None = None
         self._lock = threading.Lock()
 
     def carry_out(self, name: str, body: bytes, key: str, caller: Caller) -> Done:
@@ -127,14 +127,14 @@ class CommandHandler:
             self._close()
 
     def _close(self) -> None:
-        if self._intake is not None:
-            self._intake.close()
-            self._intake = None
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
 
     def _opened(self) -> IngestWriter:
-        if self._intake is None:
-            self._intake = IngestWriter(self.settings)
-        return self._intake
+        if self._writer is None:
+            self._writer = IngestWriter(self.settings)
+        return self._writer
 
     def _with_whole_ids(self, asked: Command, caller: Caller) -> Command:
         """The command with whole ids for the beginnings that people type. Raises: NotFound, Ambiguous."""
@@ -169,8 +169,8 @@ class CommandHandler:
 
     def _decided(self, key: str, asked: Command, meant: Sequence[object], caller: Caller, actor: str) -> Done:
         """`meant` are the ids that names in the command stand for now."""
-        intake = self._opened()
-        connection, space_id = intake.connection, intake.space_id
+        writer = self._opened()
+        connection, space_id = writer.connection, writer.space_id
         delivery = event_id_of(space_id, key)
         with outages(), connection.transaction():
             # Two commands of one key, and those that build on what their stream holds, come one after the other.
@@ -190,15 +190,15 @@ class CommandHandler:
                 return _done(before, before.position, "duplicate")
             if caller.projects is not None:
                 event = confined(event)
-            (prepared,) = intake.prepare([event]).events
+            (prepared,) = writer.prepare([event]).events
             if before is not None:
                 if not _repeated(before.payload, prepared.payload, meant):
                     raise KeyReused
                 return _done(before, before.position, "duplicate")
-            (appended,) = intake.append([prepared])
+            (appended,) = writer.append([prepared])
             if appended.status == "new":
                 self._still_there(connection, asked, caller)
-        intake.wake()
+        writer.wake()
         return Done(
             event_id=str(delivery),
             type=prepared.type,

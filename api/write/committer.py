@@ -14,7 +14,7 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from memctl.api.write.ingest_writer import OUTAGES, IngestWriter, Recording
+from memctl.api.write.ingest_writer import OUTAGES, EventSink, IngestWriter
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import Agent
@@ -25,18 +25,18 @@ from memctl.infra.transcripts.hooks import ParsedHook, parse_hook
 
 log = logging.getLogger("memctl.door")
 
-Answer = dict[str, Any]
+Acknowledgement = dict[str, Any]
 """What a client gets to read; see `memctl.api.write.door`."""
 
-BUSY: Answer = {"ok": False, "retry": True, "why": "busy"}
+BUSY: Acknowledgement = {"ok": False, "retry": True, "why": "busy"}
 
 
 @dataclass(eq=False, slots=True)
-class Waiting:
+class PendingDelivery:
     """A delivery on its way to Postgres. `gone` returns whether whoever waits for the answer has left."""
 
     delivery: Delivery
-    answer: asyncio.Future[Answer]
+    answer: asyncio.Future[Acknowledgement]
     gone: Callable[[], bool]
     give_room: Callable[[], None]
 
@@ -56,20 +56,20 @@ class Committer(threading.Thread):
         settings: Settings,
         loop: asyncio.AbstractEventLoop,
         reader: TranscriptReader | None = None,
-        open_intake: Callable[[Settings], Recording] = IngestWriter,
+        open_writer: Callable[[Settings], EventSink] = IngestWriter,
     ) -> None:
         """`reader` gets to read the transcripts that deliveries name, once these are durable."""
         super().__init__(name="committer", daemon=True)
-        self._open_intake = open_intake
+        self._open_writer = open_writer
         self._reader = reader
         self.ended = asyncio.Event()
         self._settings = settings
         self._policy = CapturePolicy(settings)
         self._loop = loop
-        self._waiting: deque[Waiting] = deque()
+        self._waiting: deque[PendingDelivery] = deque()
         self._changed = threading.Condition()
         self._stopping = False
-        self._intake: Recording | None = None
+        self._writer: EventSink | None = None
         self._away = False
 
     async def commit(
@@ -77,17 +77,17 @@ class Committer(threading.Thread):
         delivery: Delivery,
         gone: Callable[[], bool] = _stays,
         give_room: Callable[[], None] = _nothing,
-    ) -> Answer:
+    ) -> Acknowledgement:
         """Queue a delivery; returns once it is durable, or with the reason why it is not."""
-        waiting = Waiting(delivery, self._loop.create_future(), gone, give_room)
+        waiting = PendingDelivery(delivery, self._loop.create_future(), gone, give_room)
         with self._changed:
             self._waiting.append(waiting)
             self._changed.notify()
         return await waiting.answer
 
-    async def commit_all(self, deliveries: Sequence[Delivery]) -> list[Answer]:
+    async def commit_all(self, deliveries: Sequence[Delivery]) -> list[Acknowledgement]:
         """Queue deliveries as one group, up to `append_batch` of them; returns once each has its answer."""
-        waiting = [Waiting(each, self._loop.create_future(), _stays, _nothing) for each in deliveries]
+        waiting = [PendingDelivery(each, self._loop.create_future(), _stays, _nothing) for each in deliveries]
         with self._changed:
             self._waiting.extend(waiting)
             self._changed.notify()
@@ -116,10 +116,10 @@ class Committer(threading.Thread):
 
     def run(self) -> None:
         with contextlib.suppress(Exception):  # so that the first hook need not wait; what is wrong shows when one comes
-            self._intake = self._open_intake(self._settings)
+            self._writer = self._open_writer(self._settings)
         while self._commit_next():
             pass
-        self._drop_intake()
+        self._close_writer()
         self._schedule(self.ended.set)
 
     def _commit_next(self) -> bool:
@@ -132,12 +132,12 @@ class Committer(threading.Thread):
             self._commit(group)
         return bool(group)
 
-    def _commit(self, group: Sequence[Waiting]) -> bool:
+    def _commit(self, group: Sequence[PendingDelivery]) -> bool:
         """Commit and answer. False where nothing can be kept now, so that trying the next would be in vain."""
         try:
             answers = self._record([waiting.delivery for waiting in group])
         except OUTAGES as problem:
-            self._drop_intake()
+            self._close_writer()
             if not self._away:
                 self._away = True
                 log.warning("nothing can be kept for now: %s", problem)
@@ -154,7 +154,7 @@ class Committer(threading.Thread):
             kind = type(problem.__cause__ or problem).__name__
             frames = "".join(traceback.format_tb(problem.__traceback__))
             log.error("delivery %s is refused for what it holds: %s\n%s", group[0].delivery.id, kind, frames)
-            self._drop_intake()
+            self._close_writer()
             self._answer_all(group, {"ok": False, "retry": False, "why": f"refused for what it holds: {kind}"})
             return True
         if self._away:
@@ -164,17 +164,17 @@ class Committer(threading.Thread):
             self._schedule(_settle, waiting.answer, answer)
         return True
 
-    def _record(self, deliveries: Sequence[Delivery]) -> list[Answer]:
-        if self._intake is None or self._intake.lost:
-            self._intake = self._open_intake(self._settings)
+    def _record(self, deliveries: Sequence[Delivery]) -> list[Acknowledgement]:
+        if self._writer is None or self._writer.lost:
+            self._writer = self._open_writer(self._settings)
         events: list[NewEvent] = []
-        owners: list[Answer] = []
-        answers: list[Answer] = []
+        owners: list[Acknowledgement] = []
+        answers: list[Acknowledgement] = []
         named: list[tuple[str, bool]] = []
         for delivery in deliveries:
             parsed = without_unsaved(parse(delivery), self._policy)
             named += [(file, parsed.begins) for file in parsed.transcripts]
-            answer: Answer = {"ok": True, "new": 0, "duplicate": 0}
+            answer: Acknowledgement = {"ok": True, "new": 0, "duplicate": 0}
             if parsed.why:
                 log.warning("delivery %s of %r holds nothing to keep: %s", delivery.id, delivery.agent, parsed.why)
                 answer["bad"] = parsed.why
@@ -183,14 +183,14 @@ class Committer(threading.Thread):
             answers.append(answer)
             events.extend(parsed.events)
             owners.extend([answer] * len(parsed.events))
-        for owner, done in zip(owners, self._intake.record(events).appended, strict=True):
+        for owner, done in zip(owners, self._writer.record(events).appended, strict=True):
             owner["new" if done.status in ("new", "variant") else "duplicate"] += 1
         if self._reader is not None:
             for file, begins in named:
                 self._reader.read(file, neighbours=begins)
         return answers
 
-    def _answer_all(self, group: Sequence[Waiting], answer: Answer) -> None:
+    def _answer_all(self, group: Sequence[PendingDelivery], answer: Acknowledgement) -> None:
         for waiting in group:
             self._schedule(_settle, waiting.answer, answer)
 
@@ -198,11 +198,11 @@ class Committer(threading.Thread):
         with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits any more
             self._loop.call_soon_threadsafe(call, *arguments)
 
-    def _drop_intake(self) -> None:
-        if self._intake is not None:
+    def _close_writer(self) -> None:
+        if self._writer is not None:
             with contextlib.suppress(Exception):
-                self._intake.close()
-            self._intake = None
+                self._writer.close()
+            self._writer = None
 
 
 def parse(delivery: Delivery) -> ParsedHook:
@@ -224,6 +224,6 @@ def without_unsaved(parsed: ParsedHook, policy: CapturePolicy) -> ParsedHook:
     return msgspec.structs.replace(parsed, events=(), kind="off")
 
 
-def _settle(future: asyncio.Future[Answer], answer: Answer) -> None:
+def _settle(future: asyncio.Future[Acknowledgement], answer: Acknowledgement) -> None:
     if not future.done():
         future.set_result(answer)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from memctl.api.write.committer import BUSY, Answer, Committer
+from memctl.api.write.committer import BUSY, Acknowledgement, Committer
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.data_dir import Places, write_private
@@ -64,7 +64,7 @@ class DoorClosed(MemctlError):
     """The ingest door cannot open at {path}: {why}."""
 
 
-class Room:
+class Capacity:
     """How much more the door may hold. Used on the event loop only."""
 
     def __init__(self, deliveries: int = MOST_WAITING, size: int = MOST_WAITING_BYTES) -> None:
@@ -95,7 +95,7 @@ class DeliverySink(Protocol):
 
     async def commit(
         self, delivery: Delivery, gone: Callable[[], bool] = ..., give_room: Callable[[], None] = ...
-    ) -> Answer: ...
+    ) -> Acknowledgement: ...
 
     def drop_abandoned(self) -> bool: ...
 
@@ -103,9 +103,9 @@ class DeliverySink(Protocol):
 class Door:
     """The conversations with clients."""
 
-    def __init__(self, keeper: DeliverySink, room: Room | None = None) -> None:
-        self._keeper = keeper
-        self._room = room or Room()
+    def __init__(self, sink: DeliverySink, capacity: Capacity | None = None) -> None:
+        self._sink = sink
+        self._capacity = capacity or Capacity()
         self._conversations: set[asyncio.Task[None]] = set()
         self._idle: set[asyncio.Task[None]] = set()
         self._stopping = False
@@ -151,9 +151,9 @@ class Door:
             log.warning("what was delivered is not a delivery: %s", problem)
             await _answer(writer, {"ok": False, "retry": False, "why": str(problem)})
             return False
-        give_room = self._room.take(size)
-        if give_room is None and self._keeper.drop_abandoned():
-            give_room = self._room.take(size)
+        give_room = self._capacity.take(size)
+        if give_room is None and self._sink.drop_abandoned():
+            give_room = self._capacity.take(size)
         if give_room is None:
             await _answer(writer, BUSY)
             await asyncio.wait_for(_pass_over(reader, size), PATIENCE_S)
@@ -161,7 +161,7 @@ class Door:
         try:
             payload = await asyncio.wait_for(reader.readexactly(size), PATIENCE_S)
             whole = delivery._replace(payload=payload)
-            answer = await self._keeper.commit(whole, lambda: _hung_up(writer), give_room)
+            answer = await self._sink.commit(whole, lambda: _hung_up(writer), give_room)
         finally:
             give_room()
         await _answer(writer, answer)
@@ -285,7 +285,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-async def _answer(writer: asyncio.StreamWriter, answer: Answer) -> None:
+async def _answer(writer: asyncio.StreamWriter, answer: Acknowledgement) -> None:
     writer.write(json.dumps(answer).encode() + b"\n")
     await writer.drain()
 

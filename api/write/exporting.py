@@ -1,7 +1,7 @@
 """Export: the log as JSON lines that other tools can read and `memctl import` takes back.
 
-Line 1: `{"memctl": "export", "version": 1, …}`. Then an event a line, as `Line` has it. Last: `{"end": true, "events":
-…, "sha256": …}`, the sha256 over all lines before it. What was erased is not in it.
+Line 1: `{"memctl": "export", "version": 1, …}`. Then an event a line, as `ExportLine` has it. Last:
+`{"end": true, "events": …, "sha256": …}`, the sha256 over all lines before it. What was erased is not in it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class NotAnExport(MemctlError):
     why: str
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ExportLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One event. Times in microseconds since 1970; `payload` as it is stored, in that version of its type."""
 
     id: UUID
@@ -133,7 +133,7 @@ def _lines(
             binary=True,
         )
         for id, kind, version, stream, at, recorded, actor, key, payload, location, session_id, of, sources in cursor:
-            line = Line(
+            line = ExportLine(
                 id=id, type=kind, version=version, stream=stream, occurred_at=at, recorded_at=recorded, actor=actor,
                 key=key, payload=msgspec.Raw(payload), location=location, session_id=session_id, variant_of=of,
                 sources=tuple(sources or ()),
@@ -150,7 +150,7 @@ def is_export(file: Path) -> bool:
         return False
 
 
-def import_export(intake: IngestWriter, file: Path, *, mine: bool) -> Account:
+def import_export(writer: IngestWriter, file: Path, *, mine: bool) -> Account:
     """Append what an export holds; what is there already is a duplicate, what was forgotten stays so.
 
     The file is read to its end first: one that was cut off or changed is refused. Ids of other events within a payload
@@ -165,23 +165,23 @@ def import_export(intake: IngestWriter, file: Path, *, mine: bool) -> Account:
     _check(file)
     links = _links(file)
     with outages():
-        out = _kept_out(intake, file, links)
+        out = _kept_out(writer, file, links)
     account.lines, account.read_bytes = 2, file.stat().st_size
     account.ignored["head and end"] = 2
     for batch in _batches(file, links, account):
         kept = [event for number, _, event in batch if number not in out]
         account.forgotten += len(batch) - len(kept)
         if not mine:
-            kept = _of_another(intake, kept, account)
-        _put(intake, kept, account)
+            kept = _of_another(writer, kept, account)
+        _put(writer, kept, account)
     return account
 
 
-def _of_another(intake: IngestWriter, events: list[NewEvent], account: Account) -> list[NewEvent]:
+def _of_another(writer: IngestWriter, events: list[NewEvent], account: Account) -> list[NewEvent]:
     """What of these comes in from another's memory, as imported. What is known here stays as it is."""
-    ids = [event_id_of(intake.space_id, each.dedupe_key) for each in events]
-    rows = intake.connection.execute(
-        "SELECT event_id FROM memctl.events WHERE space_id = %s AND event_id = ANY(%s)", [intake.space_id, ids]
+    ids = [event_id_of(writer.space_id, each.dedupe_key) for each in events]
+    rows = writer.connection.execute(
+        "SELECT event_id FROM memctl.events WHERE space_id = %s AND event_id = ANY(%s)", [writer.space_id, ids]
     )
     known = {id for (id,) in rows}
     new = [each for id, each in zip(ids, events, strict=True) if id not in known]
@@ -243,7 +243,7 @@ def _links(file: Path) -> _Links:
     found: list[tuple[int, UUID, tuple[UUID, ...]]] = []
     for number, line in _lines_of(file):
         with contextlib.suppress(msgspec.MsgspecError):  # the error is reported when the line is read for import
-            entry = msgspec.json.decode(line, type=Line)
+            entry = msgspec.json.decode(line, type=ExportLine)
             if entry.variant_of is not None:
                 delivery_of[entry.id] = entry.variant_of
             if entry.sources:
@@ -252,23 +252,23 @@ def _links(file: Path) -> _Links:
     return _Links(delivery_of, citing)
 
 
-def _kept_out(intake: IngestWriter, file: Path, links: _Links) -> set[int]:
+def _kept_out(writer: IngestWriter, file: Path, links: _Links) -> set[int]:
     """Numbers of the lines that rest on what is not to come in, where only the file shows that.
 
     They cite what lies under a tombstone and was never recorded here, or they cite each other, in any order. (An append
     itself finds lines that cite what is gone here.)
     """
-    if not links.citing or not erase.has_tombstones(intake.connection, intake.space_id):
+    if not links.citing or not erase.has_tombstones(writer.connection, writer.space_id):
         return set()
     cited = frozenset[UUID]().union(*(each.rests_on for each in links.citing))
-    here = set(gone(intake.connection, intake.space_id, cited))
+    here = set(gone(writer.connection, writer.space_id, cited))
     counts: dict[UUID, int] = dict.fromkeys(cited - here, 0)
     """How many lines record each cited delivery."""
     under: set[UUID] = set()
     out: set[int] = set()
     for batch in _batches(file, links, Account(), counts):
-        events = intake.prepare([event for _, _, event in batch]).events
-        forgotten = erase.forgotten(intake.connection, intake.space_id, events)
+        events = writer.prepare([event for _, _, event in batch]).events
+        forgotten = erase.forgotten(writer.connection, writer.space_id, events)
         for n, (number, delivery, _) in enumerate(batch):
             if n in forgotten:
                 out.add(number)
@@ -313,7 +313,7 @@ def _batches(
     batch: list[tuple[int, UUID, NewEvent]] = []
     for number, line in _lines_of(file):
         try:
-            entry = msgspec.json.decode(line, type=Line)
+            entry = msgspec.json.decode(line, type=ExportLine)
             delivery = entry.variant_of or entry.id
             if only is not None and delivery not in only:
                 continue
@@ -329,16 +329,16 @@ def _batches(
         yield batch
 
 
-def _put(intake: IngestWriter, batch: list[NewEvent], account: Account) -> None:
+def _put(writer: IngestWriter, batch: list[NewEvent], account: Account) -> None:
     if not batch:
         return
-    done = intake.record(batch)
+    done = writer.record(batch)
     account.redacted.update(done.redactions)
     for event, entry in zip(batch, done.appended, strict=True):
         account.take(event.type, entry)
 
 
-def _event(line: Line, delivery_of: Mapping[UUID, UUID]) -> NewEvent:
+def _event(line: ExportLine, delivery_of: Mapping[UUID, UUID]) -> NewEvent:
     """The event as it was recorded."""
     key = line.key
     if line.variant_of is not None:  # its own id stands behind the key that it was recorded under

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import msgspec
 
-from memctl.api.write.ingest_writer import Recorded, Recording
+from memctl.api.write.ingest_writer import EventSink, WriteResult
 from memctl.domain.events.event import NewEvent
 from memctl.infra.git import tracks
 from memctl.infra.hooks.capture_policy import CapturePolicy, Spans
@@ -129,7 +129,7 @@ Progress = Callable[[Path, int], None]
 
 
 def ingest(
-    intake: Recording,
+    writer: EventSink,
     paths: Iterable[Path],
     *,
     again: bool = False,
@@ -147,9 +147,9 @@ def ingest(
     """
     account = account if account is not None else Account()
     began = time.monotonic()
-    reading = _Reading(account, {} if again else intake.known(), policy=policy)
+    reading = _Reading(account, {} if again else writer.known(), policy=policy)
     try:
-        _read_all(intake, paths, reading, progress)
+        _read_all(writer, paths, reading, progress)
     finally:
         account.files += len(reading.files)
         account.unchanged += reading.unchanged
@@ -158,7 +158,7 @@ def ingest(
 
 
 def ingest_history(
-    intake: Recording, roots: Iterable[Path], *, again: bool = False, account: Account, progress: Progress
+    writer: EventSink, roots: Iterable[Path], *, again: bool = False, account: Account, progress: Progress
 ) -> Account:
     """Read the history of repositories and append its events: each commit once, from where it was left on.
 
@@ -166,9 +166,9 @@ def ingest_history(
     raises, once what was read is written.
     """
     began = time.monotonic()
-    known = {} if again else intake.known()
+    known = {} if again else writer.known()
     try:
-        with Batches(intake, account) as batches:
+        with Batches(writer, account) as batches:
             for root in roots:
                 account.files += 1
                 try:
@@ -200,7 +200,7 @@ def _read_history(history: History, root: Path, known: Checkpoint, batches: Batc
 
 
 def follow(
-    intake: Recording,
+    writer: EventSink,
     paths: Iterable[Path],
     account: Account,
     on_change: Callable[[Account], None],
@@ -228,7 +228,7 @@ def follow(
                             changed.append(path)
         before = account.new
         if changed:
-            _read_all(intake, changed, _Reading(account, intake.known(), policy=policy), lambda path, size: None)
+            _read_all(writer, changed, _Reading(account, writer.known(), policy=policy), lambda path, size: None)
         if account.new != before:
             on_change(account)
         stop.wait(FOLLOW_EVERY_S)
@@ -246,8 +246,8 @@ class _Reading:
     policy: CapturePolicy | None = None
 
 
-def _read_all(intake: Recording, paths: Iterable[Path], reading: _Reading, progress: Progress) -> None:
-    with Batches(intake, reading.account) as batches:
+def _read_all(writer: EventSink, paths: Iterable[Path], reading: _Reading, progress: Progress) -> None:
+    with Batches(writer, reading.account) as batches:
         for path in _found(paths, reading.account):
             _read(reading, path, batches, progress)
 
@@ -279,11 +279,11 @@ class Batches:
     twice adds nothing. After one that could not be written none is, or a checkpoint would pass over its events.
     """
 
-    def __init__(self, intake: Recording, account: Account) -> None:
-        self._intake = intake
+    def __init__(self, writer: EventSink, account: Account) -> None:
+        self._writer = writer
         self.account = account
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="ingest")
-        self._under_way: tuple[_Batch, Future[Recorded]] | None = None
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="ingest")
+        self._under_way: tuple[_Batch, Future[WriteResult]] | None = None
         self._batch = _Batch()
 
     def add(self, path: Path, parsed: Parsed) -> bool:
@@ -302,9 +302,9 @@ class Batches:
         batch = self._batch
         if not batch.events and not batch.reached:
             return
-        prepared = self._intake.prepare([event for event, _, _ in batch.events])
+        prepared = self._writer.prepare([event for event, _, _ in batch.events])
         self._settle()
-        self._under_way = batch, self._writer.submit(self._intake.write_rest, prepared, batch.reached)
+        self._under_way = batch, self._pool.submit(self._writer.write_rest, prepared, batch.reached)
         self._batch = _Batch()
 
     def _settle(self) -> None:
@@ -336,7 +336,7 @@ class Batches:
             if problem is not error:
                 log.warning("what had been read when it ended was not written, and will be read again: %s", problem)
         finally:
-            self._writer.shutdown()
+            self._pool.shutdown()
 
 
 def _read(reading: _Reading, path: Path, batches: Batches, progress: Progress) -> None:

@@ -41,7 +41,7 @@ class EventsRefused(MemctlError):
     why: str
 
 
-class Recorded(msgspec.Struct, frozen=True):
+class WriteResult(msgspec.Struct, frozen=True):
     """What became of a batch: one entry for each event that was kept, in order, and what was redacted, by kind."""
 
     appended: tuple[Appended, ...]
@@ -65,7 +65,7 @@ OUTAGES = (
 """Errors of the environment: try again. Any other error is the event's own, and trying again does not help."""
 
 
-class Recording(Protocol):
+class EventSink(Protocol):
     """Where events are kept: a log at hand (`IngestWriter`), or that of a team behind its API
     (`memctl.api.write.remote_writer`)."""
 
@@ -78,13 +78,13 @@ class Recording(Protocol):
     def known(self) -> dict[str, Checkpoint]:
         """How far each file was read, by `checkpoints.name_of` its path. Raises: DatabaseUnavailable."""
 
-    def record(self, events: Sequence[NewEvent]) -> Recorded:
+    def record(self, events: Sequence[NewEvent]) -> WriteResult:
         """See `IngestWriter.record`. Raises: EventsRefused, DatabaseUnavailable, Away."""
 
     def prepare(self, events: Sequence[NewEvent]) -> Prepared:
         """See `IngestWriter.prepare`."""
 
-    def write_rest(self, prepared: Prepared, reached: Mapping[Path, Checkpoint] | None = None) -> Recorded:
+    def write_rest(self, prepared: Prepared, reached: Mapping[Path, Checkpoint] | None = None) -> WriteResult:
         """See `IngestWriter.write_rest`. Raises: DatabaseUnavailable, Away."""
 
     def close(self) -> None: ...
@@ -116,14 +116,14 @@ class IngestWriter(EventWriter):
         with outages():
             return checkpoints.load_all(self.connection, self.space_id)
 
-    def record(self, events: Sequence[NewEvent], reached: Mapping[Path, Checkpoint] | None = None) -> Recorded:
+    def record(self, events: Sequence[NewEvent], reached: Mapping[Path, Checkpoint] | None = None) -> WriteResult:
         """Redact and append, and note how far files were read; what is returned is committed.
 
         Raises: EventsRefused, DatabaseUnavailable; then nothing of it was appended.
         """
         return self.write(self.prepare(events), reached)
 
-    def write(self, prepared: Prepared, reached: Mapping[Path, Checkpoint] | None = None) -> Recorded:
+    def write(self, prepared: Prepared, reached: Mapping[Path, Checkpoint] | None = None) -> WriteResult:
         """Append what was prepared, in one transaction; what is returned is committed.
 
         Raises: EventsRefused, DatabaseUnavailable; then nothing of it was appended.
@@ -131,7 +131,7 @@ class IngestWriter(EventWriter):
         appended = self._append(prepared.events, reached or {})
         return self._recorded(prepared, appended, {})
 
-    def write_rest(self, prepared: Prepared, reached: Mapping[Path, Checkpoint] | None = None) -> Recorded:
+    def write_rest(self, prepared: Prepared, reached: Mapping[Path, Checkpoint] | None = None) -> WriteResult:
         """As `write`, but events that Postgres refuses are left out and reported.
 
         The others are then appended in several transactions, and `reached` is noted with the last. On this machine
@@ -142,10 +142,10 @@ class IngestWriter(EventWriter):
             appended, refused = self._append_rest(prepared.events, reached or {})
         return self._recorded(prepared, appended, refused)
 
-    def _recorded(self, prepared: Prepared, appended: Sequence[Appended], refused: dict[int, str]) -> Recorded:
+    def _recorded(self, prepared: Prepared, appended: Sequence[Appended], refused: dict[int, str]) -> WriteResult:
         if any(entry.status in ("new", "variant") for entry in appended):
             self.wake()
-        return Recorded(tuple(appended), dict(prepared.redactions), refused)
+        return WriteResult(tuple(appended), dict(prepared.redactions), refused)
 
     def _append_rest(
         self, events: Sequence[NewEvent], reached: Mapping[Path, Checkpoint]

@@ -22,7 +22,7 @@ from urllib.parse import parse_qs, urlsplit
 import orjson
 
 from memctl.api.client import answered, connection_to, headers_of
-from memctl.api.write.committer import BUSY, Answer, Committer, parse, without_unsaved
+from memctl.api.write.committer import BUSY, Acknowledgement, Committer, parse, without_unsaved
 from memctl.api.write.door import SPOOL_EVERY_S, Door, alone, drain, ended, listens_again, serve
 from memctl.api.write.remote_writer import RemoteWriter
 from memctl.api.write.transcripts import TranscriptReader
@@ -56,17 +56,18 @@ class MemctlRunsHere(MemctlError):
     data_dir: Path
 
 
-class NoKey(MemctlError):
+class NoRelayKey(MemctlError):
     """The relay needs a key of the team's API."""
 
     hint = "put it into a file that only you may read, and name that in MEMCTL_API_TOKEN_FILE"
 
 
 def run_relay(settings: Settings) -> None:
-    """Serve until SIGTERM or SIGINT. Raises: NotRunning where no API is named, NoKey, MemctlRunsHere, DoorClosed."""
+    """Serve until SIGTERM or SIGINT. Raises: NotRunning where no API is named, NoRelayKey,
+    MemctlRunsHere, DoorClosed."""
     url = settings.require("api_url")
     if not settings.api_token:
-        raise NoKey
+        raise NoRelayKey
     places = Places(settings.data_dir)
     places.make()
     if supervisor.running(places) is not None:
@@ -111,7 +112,7 @@ class Spooling:
         delivery: Delivery,
         gone: Callable[[], bool] = lambda: False,
         give_room: Callable[[], None] = lambda: None,
-    ) -> Answer:
+    ) -> Acknowledgement:
         """Returns once the delivery is on disk, or with the reason why it is not."""
         answer = await asyncio.get_running_loop().run_in_executor(self._writing, self._keep, delivery)
         self._wake.set()
@@ -120,7 +121,7 @@ class Spooling:
     def drop_abandoned(self) -> bool:
         return False
 
-    def _keep(self, delivery: Delivery) -> Answer:
+    def _keep(self, delivery: Delivery) -> Acknowledgement:
         observed = without_unsaved(parse(delivery), self._policy)
         if observed.kind == "off":
             for file in observed.transcripts:
@@ -152,8 +153,8 @@ class _Relay:
         reader.start()
         asking = Asking(self._settings, self._notes, token)
         async with await _listen(asking, api):
-            keeper = Spooling(self._settings, self._places.spool, wake, reader)
-            deadline = await serve(door, Door(keeper), self._forward(committer, wake))
+            sink = Spooling(self._settings, self._places.spool, wake, reader)
+            deadline = await serve(door, Door(sink), self._forward(committer, wake))
         api.unlink(missing_ok=True)
         await ended(committer, reader, deadline)
 

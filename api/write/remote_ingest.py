@@ -19,7 +19,7 @@ from memctl.api.reading.caller import Caller
 from memctl.api.reading.pages import rows_unseen
 from memctl.api.reading.places import limits_of, locations_of_row
 from memctl.api.reading.reader import Reader, Readers
-from memctl.api.write.ingest_writer import IngestWriter, Recorded
+from memctl.api.write.ingest_writer import IngestWriter, WriteResult
 from memctl.domain.events import observations
 from memctl.domain.events.event import (
     FutureSchemaVersion,
@@ -165,10 +165,10 @@ class RemoteIngest:
     def __init__(self, settings: Settings, readers: Readers) -> None:
         self._settings = settings
         self._readers = readers
-        self._intake: IngestWriter | None = None
+        self._writer: IngestWriter | None = None
         self._lock = threading.Lock()
 
-    def take(self, body: bytes, caller: Caller) -> Recorded:
+    def take(self, body: bytes, caller: Caller) -> WriteResult:
         """Append what a relay sent; what is returned is committed. An event that is refused for good is reported by its
         index; the others are appended. Raises: what `received` raises, and DatabaseUnavailable."""
         events = [msgspec.structs.replace(each, actor=caller.speaks(each.actor)) for each in received(body)]
@@ -190,16 +190,16 @@ class RemoteIngest:
         with self._lock:
             self._close()
 
-    def _kept(self, events: list[NewEvent]) -> Recorded:
-        if self._intake is None:
-            self._intake = IngestWriter(self._settings, identify=False)
-        prepared: Prepared = self._intake.prepare(events)
-        return msgspec.structs.replace(self._intake.write_rest(prepared), log=self._intake.installation)
+    def _kept(self, events: list[NewEvent]) -> WriteResult:
+        if self._writer is None:
+            self._writer = IngestWriter(self._settings, identify=False)
+        prepared: Prepared = self._writer.prepare(events)
+        return msgspec.structs.replace(self._writer.write_rest(prepared), log=self._writer.installation)
 
     def _close(self) -> None:
-        if self._intake is not None:
-            self._intake.close()
-            self._intake = None
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
 
     def _not_theirs(self, events: Sequence[NewEvent], caller: Caller) -> dict[int, str]:
         """Events that a caller limited to projects may not record, by index: events of other places, or of a session

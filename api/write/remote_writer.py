@@ -14,7 +14,7 @@ import msgspec
 
 from memctl.api.client import Client, Refused, Unreachable
 from memctl.api.write.identify import Identifier
-from memctl.api.write.ingest_writer import Away, EventsRefused, Recorded
+from memctl.api.write.ingest_writer import Away, EventsRefused, WriteResult
 from memctl.api.write.remote_ingest import Delivery, Sent, sent
 from memctl.domain.events.event import NewEvent
 from memctl.infra.hooks.remote_progress import Checkpoints, Notes, State
@@ -102,7 +102,7 @@ class RemoteWriter:
         self._read_for = self._checkpoints.log
         return self._checkpoints.known()
 
-    def record(self, events: Sequence[NewEvent]) -> Recorded:
+    def record(self, events: Sequence[NewEvent]) -> WriteResult:
         """Redact and send; what is returned is in the team's log. Raises: EventsRefused, Away; then some may be."""
         recorded = self.write_rest(self.prepare(events))
         if recorded.refused:
@@ -113,7 +113,7 @@ class RemoteWriter:
         """Clean, redact and cap."""
         return prepare_all(events, self._redactor)
 
-    def write_rest(self, prepared: Prepared, reached: Mapping[Path, Checkpoint] | None = None) -> Recorded:
+    def write_rest(self, prepared: Prepared, reached: Mapping[Path, Checkpoint] | None = None) -> WriteResult:
         """Send what was prepared. Events that the API refuses are left out and reported. Once all of it is in the
         team's log, how far files were read is noted here. Raises: Away."""
         # First where it was: a key for certain projects opens by that.
@@ -123,7 +123,7 @@ class RemoteWriter:
             self._checkpoints.refused(self._key)
         if reached:
             self._checkpoints.save(reached, self._read_for)
-        return Recorded(tuple(appended), dict(prepared.redactions), refused)
+        return WriteResult(tuple(appended), dict(prepared.redactions), refused)
 
     def close(self) -> None:
         self._client.close()
@@ -147,7 +147,7 @@ class RemoteWriter:
     def _post(self, batch: list[Sent], first: int, appended: list[Appended], refused: dict[int, str]) -> None:
         try:
             response = self._client.deliver(msgspec.json.encode(Delivery(batch)))
-            recorded = msgspec.json.decode(response, type=Recorded, strict=False)
+            recorded = msgspec.json.decode(response, type=WriteResult, strict=False)
         except Unreachable as problem:
             raise self._away("waiting", ApiAway(why=problem.why)) from problem
         except Refused as problem:

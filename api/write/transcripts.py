@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from memctl.api.write.ingest import ingest
-from memctl.api.write.ingest_writer import OUTAGES, IngestWriter, Recording
+from memctl.api.write.ingest_writer import OUTAGES, EventSink, IngestWriter
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.hooks.capture_policy import CapturePolicy
 from memctl.infra.log import checkpoints
@@ -49,15 +49,15 @@ class TranscriptReader(threading.Thread):
     door ends, the next hook of that session or the next session's start asks for again.
     """
 
-    def __init__(self, settings: Settings, open_intake: Callable[[Settings], Recording] = IngestWriter) -> None:
+    def __init__(self, settings: Settings, open_writer: Callable[[Settings], EventSink] = IngestWriter) -> None:
         super().__init__(name="transcripts", daemon=True)
         self._settings = settings
-        self._open_intake = open_intake
+        self._open_writer = open_writer
         self._changed = threading.Condition()
         self._due: list[tuple[float, str, bool]] = []
         """A heap: when, which file, and whether its neighbours are to be read, too."""
         self._stopping = False
-        self._intake: Recording | None = None
+        self._writer: EventSink | None = None
         self._turn_ends: float | None = None
         """Of the file at hand, from its first new line on: each turn gets on, however long it takes to get there."""
         self._pause = 0.0
@@ -97,13 +97,13 @@ class TranscriptReader(threading.Thread):
             except OUTAGES as problem:
                 if not self._pause:
                     log.warning("transcripts cannot be read for now: %s", problem)
-                self._drop_intake()
+                self._close_writer()
                 self._put_off(path, neighbours)
             except Exception as problem:
                 kind = problem if isinstance(problem, MemctlError) else type(problem).__name__
                 log.warning("a transcript could not be read, and will be when it is named again: %s", kind)
-                self._drop_intake()
-        self._drop_intake()
+                self._close_writer()
+        self._close_writer()
 
     def _next(self) -> tuple[str, bool] | None:
         with self._changed:
@@ -124,18 +124,18 @@ class TranscriptReader(threading.Thread):
                 heapq.heappush(self._due, (self._not_before, path, neighbours))
 
     def _read(self, path: Path, neighbours: bool) -> None:
-        if self._intake is None or self._intake.lost:
-            self._intake = self._open_intake(self._settings)
+        if self._writer is None or self._writer.lost:
+            self._writer = self._open_writer(self._settings)
         paths = [path, *_of_subagents(path)]
         if neighbours:
-            known = self._intake.known()
+            known = self._writer.known()
             paths += [other for other in _beside(path) if _grown(other, known)]
         # As it is now: what is passed over is not read again.
         policy = CapturePolicy(self._settings)
         # `Path.is_file` raises over a name that is too long, or a folder that is not ours to look into.
         files = [each for each in paths if os.path.isfile(each)]
         self._turn_ends = None
-        account = ingest(self._intake, files, progress=self._go_on, policy=policy)
+        account = ingest(self._writer, files, progress=self._go_on, policy=policy)
         for bad in account.bad:
             log.warning("line %d of transcript %s: %s", bad.line, Path(bad.file).name, bad.why)
 
@@ -149,11 +149,11 @@ class TranscriptReader(threading.Thread):
         if now > self._turn_ends and path.suffix == SUFFIX and self._due and self._due[0][0] <= now:
             raise TurnOver
 
-    def _drop_intake(self) -> None:
-        if self._intake is not None:
+    def _close_writer(self) -> None:
+        if self._writer is not None:
             with contextlib.suppress(Exception):
-                self._intake.close()
-            self._intake = None
+                self._writer.close()
+            self._writer = None
 
 
 class TurnOver(Exception):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from memctl.api.reading.counts import Learning
-from memctl.cli.connection import SHORT_ID, placed, running
+from memctl.api.reading.counts import Use
+from memctl.cli.connection import placed, running
 from memctl.cli.output import Cell, Column, notice, print_json, print_lines, print_table
 from memctl.cli.pages import Reading, print_scope, reading
 from memctl.domain.support.wording import size, span
@@ -38,7 +38,7 @@ def stats(ask: Reading) -> None:
         click.echo()
         cells = [[name, f"{value:,}" if isinstance(value, int) else f"{value:.2f}"] for name, value in shares]
         print_table([Column("measure"), Column("value", "right")], cells)
-    _print_learning(answer.learning)
+    _print_uses(answer.uses)
     click.echo()
     print_table([Column("read model"), Column("rows", "right")], _numbers(answer.read_models))
     click.echo()
@@ -59,36 +59,18 @@ def stats(ask: Reading) -> None:
     print_lines("on disk: " + ", ".join(f"{name.replace('_', ' ')} {size(n)}" for name, n in answer.bytes.items()))
 
 
-def _print_learning(found: Learning) -> None:
-    """What was learnt, how it was taken, and how the processors stand; nothing of what there is nothing to say of."""
-
-    def table(first: str, names: list[str], rows: list[list[Cell | str]]) -> None:
-        if rows:
-            click.echo()
-            print_table([Column(first), *(Column(name, "right") for name in names)], rows)
-
-    uses: list[list[Cell | str]] = [
+def _print_uses(found: list[Use]) -> None:
+    """How agents used what was recalled, by kind of memory."""
+    if not found:
+        return
+    click.echo()
+    names = ("recalls", "followed", "worth", "ratings", "helpful")
+    rows: list[list[Cell | str]] = [
         [use.kind or "other", f"{use.recalls:,}", f"{use.followed:,}", f"{use.worth:g}",
          f"{use.ratings:,}", f"{use.helpful:,}"]
-        for use in found.uses
+        for use in found
     ]  # fmt: skip
-    table("recalled", ["recalls", "followed", "worth", "ratings", "helpful"], uses)
-    table(
-        "learnt", ["count"],
-        [[f"{each.what.replace('_', ' ')} {each.state}", f"{each.count:,}"] for each in found.learnt],
-    )  # fmt: skip
-    table(
-        "consolidation", ["count", "undone"],
-        [[each.change, f"{each.count:,}", f"{each.undone:,}"] for each in found.consolidation],
-    )  # fmt: skip
-    states = ["working", "done", "failed", "given_up"]
-    table(
-        "processor", [state.replace("_", " ") for state in states],
-        [[each.processor, *(f"{n:,}" for n in (each.working, each.done, each.failed, each.given_up))]
-         for each in found.processors],
-    )  # fmt: skip
-    most = found.most_recalled
-    table("recalled most", ["kind", "times"], [[it.id[:SHORT_ID], it.kind, f"{it.recalls:,}"] for it in most])
+    print_table([Column("recalled"), *(Column(name, "right") for name in names)], rows)
 
 
 def _numbers(counts: dict[str, int]) -> list[list[Cell | str]]:

@@ -74,17 +74,17 @@ def ingest(
         _check_whose(paths)
     files = _repositories(paths) if git else _files_to_read(sources, paths, agent, follow=follow)
     account = Account()
-    with IngestWriter(load_settings()) as intake:
-        policy = None if again else CapturePolicy(intake.settings)
+    with IngestWriter(load_settings()) as writer:
+        policy = None if again else CapturePolicy(writer.settings)
         try:
-            _with_progress(intake, files, again, account, policy, git=git)
+            _with_progress(writer, files, again, account, policy, git=git)
             if wait:
-                wait_until_folded(intake)
+                wait_until_folded(writer)
             if follow:
                 stop = _asked_to_stop()
                 click.echo("following; Ctrl-C ends it", err=True)
                 follow_files(
-                    intake,
+                    writer,
                     sources,
                     account,
                     lambda so_far: click.echo(f"{so_far.new} new events", err=True),
@@ -189,7 +189,7 @@ def _asked_to_stop() -> threading.Event:
     return stop
 
 
-def wait_until_folded(intake: Any) -> None:
+def wait_until_folded(writer: Any) -> None:
     from rich.console import Console
 
     from memctl.api.checks.dead_letters import parked_in
@@ -197,14 +197,14 @@ def wait_until_folded(intake: Any) -> None:
 
     console = Console(stderr=True)
     with console.status("folding") as shown:
-        for waiting in caught_up(intake.connection):
+        for waiting in caught_up(writer.connection):
             shown.update(f"folding: {waiting.events} positions and {waiting.points} points to go")
-    if parked := parked_in(intake.connection, intake.space_id):
+    if parked := parked_in(writer.connection, writer.space_id):
         click.echo(f"something cannot be folded (dead letters: {parked}): see `memctl dlq list`", err=True)
 
 
 def _with_progress(
-    intake: Any, files: list[Path], again: bool, account: Account, policy: CapturePolicy | None,
+    writer: Any, files: list[Path], again: bool, account: Account, policy: CapturePolicy | None,
     *, git: bool,
 ) -> None:  # fmt: skip
     from rich.console import Console
@@ -220,11 +220,11 @@ def _with_progress(
         task = bar.add_task("reading", total=None if git else sum(map(_size, files)))
         if git:
             ingest_history(
-                intake, files, again=again, account=account, progress=lambda path, size: bar.advance(task, size)
+                writer, files, again=again, account=account, progress=lambda path, size: bar.advance(task, size)
             )
             return
         ingest_files(
-            intake,
+            writer,
             files,
             again=again,
             account=account,

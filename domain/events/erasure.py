@@ -38,8 +38,6 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of what went by a rule, as by its age: the rule. Then what was observed goes, and what was stated stays."""
     asked: str = ""
     """Digest of what was asked for under an idempotency key. The key is not kept, so the digest reveals nothing."""
-    then: tuple[str, ...] = ()
-    """Streams that were asked for together with these, and go after them under receipts of their own."""
 
 
 class Tombstone(msgspec.Struct, frozen=True, kw_only=True):

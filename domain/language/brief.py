@@ -15,7 +15,7 @@ TASKS = 4
 """Tasks described one by one: the first, and the last ones."""
 
 
-class Work(msgspec.Struct, frozen=True, kw_only=True):
+class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """One task of the session. `outcome` as episodes have it, `why` the reason for it."""
 
     description: str
@@ -34,7 +34,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     test_runs: int = 0
 
 
-def summary(work: Sequence[Work], figures: Figures, last_words: str) -> str:
+def summary(work: Sequence[TaskOutcome], figures: Figures, last_words: str) -> str:
     """At most 600 characters; empty for a session in which nothing was asked, done or said."""
     parts = [_tasks(work), *_counts(figures)]
     text = ". ".join(filter(None, parts))
@@ -45,7 +45,7 @@ def summary(work: Sequence[Work], figures: Figures, last_words: str) -> str:
     return one_line(text, LONGEST)
 
 
-def _tasks(work: Sequence[Work]) -> str:
+def _tasks(work: Sequence[TaskOutcome]) -> str:
     shown = work if len(work) <= TASKS else [work[0], *work[-(TASKS - 1) :]]
     tasks = [_task(each) for each in shown]
     if left := len(work) - len(shown):
@@ -53,7 +53,7 @@ def _tasks(work: Sequence[Work]) -> str:
     return "; ".join(tasks)
 
 
-def _task(work: Work) -> str:
+def _task(work: TaskOutcome) -> str:
     how = work.outcome if work.outcome != "unknown" else "how it ended is not known"
     why = f": {one_line(work.why, 50)}" if work.outcome in ("failure", "partial") and work.why else ""
     return f"{one_line(work.description, 80)} ({how}{why})"

@@ -200,7 +200,7 @@ class Place(msgspec.Struct, frozen=True):
         return self.borrows or ("" if self.checked or self.repository in self.paths else self.repository)
 
 
-class Waiting(msgspec.Struct, frozen=True):
+class WaitingCheckout(msgspec.Struct, frozen=True):
     """A root that says it is of a known project, by a remote or the path of a repository. Until a person has said that
     it is so, nothing of either is the other's."""
 
@@ -332,7 +332,7 @@ class Projects:
                 return project
         return None
 
-    def asks(self, path: str, checkout: Place | None = None) -> list[Waiting]:
+    def asks(self, path: str, checkout: Place | None = None) -> list[WaitingCheckout]:
         """What waits for a person's word at a path."""
         project = self.holding(path, checkout)
         if project is not None:
@@ -341,7 +341,7 @@ class Projects:
             return []
         root, claimed = checkout.paths[0], (*checkout.remotes, checkout.unproven)
         known = {claim: self._known_as(claim) for claim in claimed if claim and root not in self._refused}
-        return [Waiting(root, claim, of.anchor) for claim, of in known.items() if of is not None]
+        return [WaitingCheckout(root, claim, of.anchor) for claim, of in known.items() if of is not None]
 
     def _known_as(self, claim: str) -> Project | None:
         return next((p for p in self.all if claim in p.remotes), None) or self._by_root.get(claim)
@@ -493,7 +493,7 @@ class Projects:
         path = place.paths[0]
         return path if self._home(path) == self._home(place.location) else place.location
 
-    def _waiting(self) -> list[Waiting]:
+    def _waiting(self) -> list[WaitingCheckout]:
         """What would join a known project if it were believed."""
         claimed = {(p, remote, _REMOTE_NODE + remote) for remote, paths in self._claimants.items() for p in paths}
         for place in self._places.values():
@@ -504,7 +504,7 @@ class Projects:
         for base, anchor in self._anchors.items():
             anchors[self._find(base)].append(anchor)
         return [
-            Waiting(path, claim, self._leading(anchors[self._find(node)]))
+            WaitingCheckout(path, claim, self._leading(anchors[self._find(node)]))
             for path, claim, node in sorted(claimed)
             if self._find(path) != self._find(node)
         ]

@@ -7,8 +7,9 @@ file or value, reached from a request that is near. A pair that is not true is w
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -122,6 +123,9 @@ def _drawn(word: str) -> tuple[int, str]:
 
 # --- ways out of errors ---
 
+RAN = "ran "
+"""How a word of a way begins that is a command."""
+
 _CHANGED = patterns.compile(r"[A-Za-z_][A-Za-z0-9_:.-]{3,}")
 _DISTINCTIVE = patterns.compile(r"[:.]|[a-z][A-Z]")
 """What a word of a change has that is no word of prose."""
@@ -131,18 +135,61 @@ _CHORES = ("git add", "git commit", "git status", "git diff", "git stash", "git 
 
 
 def way_of(edits: Sequence[Edit], ran: Sequence[str]) -> tuple[str, ...]:
-    """The words of how an error was resolved: what edits brought in, and the heads of commands that mended it."""
+    """The words of how an error was resolved: the heads of commands that mended it, then what edits brought in, first
+    what is no word of prose."""
     found: dict[str, None] = {}
     for command in ran:
         head = head_of(command)
         if head and not head.startswith(_CHORES):
-            found[f"ran {head}"] = None
+            found[f"{RAN}{head}"] = None
     for edit in edits:
         before = frozenset(_CHANGED.findall(edit.before))
         for word in _CHANGED.findall(edit.after):
             if word not in before:
                 found[word.rstrip(".:-")] = None
-    return tuple(clipped(word, 40, NARROW) for word in list(found)[:MOST_WORDS])
+    ordered = sorted(found, key=lambda word: (not word.startswith(RAN), not _is_distinctive(word)))
+    return tuple(clipped(word, 40, NARROW) for word in ordered[:MOST_WORDS])
+
+
+def _is_distinctive(word: str) -> bool:
+    return word.startswith(RAN) or _DISTINCTIVE.search(word) is not None
+
+
+class CommonWay(NamedTuple):
+    """What most sessions did that ended an error: the commands they ran, or else the words they brought in."""
+
+    commands: tuple[str, ...]
+    words: tuple[str, ...]
+    sessions: int
+    newest: HeldMemory
+
+
+_SAYS_NOTHING = f"{RAN}git "
+"""Of work with git a head alone (`git rebase`) says nothing."""
+
+MOST_COMMON = 2
+"""Commands or words of a common way that are said."""
+
+
+def common_way(held: Iterable[HeldMemory], shown: str) -> CommonWay | None:
+    """The way out of an error that at least two sessions share, and half of those whose way is known. Nothing of it
+    stands in what was `shown`: an agent follows that by itself."""
+    # A fork or a copy of a session has the same moments.
+    by_moment = {each.at: each for each in held if each.words}
+    ways: dict[str, set[str]] = {}
+    for each in by_moment.values():
+        ways.setdefault(each.stream, set()).update(filter(_is_distinctive, each.words))
+    counts = Counter(word for words in ways.values() for word in words if word.removeprefix(RAN) not in shown)
+    for word in [each for each in counts if each.startswith(_SAYS_NOTHING)]:
+        del counts[word]
+    commands = {word: count for word, count in counts.items() if word.startswith(RAN)}
+    sessions = max((commands or counts).values(), default=0)
+    if sessions < 2 or sessions * 2 < len(ways):
+        return None
+    best = sorted(word for word, count in (commands or counts).items() if count == sessions)[:MOST_COMMON]
+    newest = max((each for each in by_moment.values() if best[0] in each.words), key=lambda each: (each.at, each.id))
+    said = tuple(word.removeprefix(RAN) for word in best)
+    return CommonWay(said if commands else (), () if commands else said, sessions, newest)
 
 
 def same_way(one: Iterable[str], other: Iterable[str], named: str = "") -> float:
@@ -152,7 +199,7 @@ def same_way(one: Iterable[str], other: Iterable[str], named: str = "") -> float
     """
     first, second = frozenset(one), frozenset(other)
     shared = first & second
-    if any(word.startswith("ran ") for word in shared):
+    if any(word.startswith(RAN) for word in shared):
         return 1.0
     distinctive = [word for word in shared if _DISTINCTIVE.search(word)]
     if named and any(word.rpartition(":")[2] == named for word in distinctive if ":" in word):
@@ -173,7 +220,7 @@ _UNEXPLAINED = "edited "
 
 def teaches(memory: HeldMemory) -> bool:
     """Whether the way out of an error says more than which files were edited."""
-    return not memory.text.startswith(_UNEXPLAINED) or any(word.startswith("ran ") for word in memory.words)
+    return not memory.text.startswith(_UNEXPLAINED) or any(word.startswith(RAN) for word in memory.words)
 
 
 def form_of(command: str) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ def lines_with(text: str, words: Iterable[str]) -> list[int]:
 class Literals:
     """A set of strings to look for: Hyperscan finds them all at once, ten times as fast as one `in` after the other.
 
-    Where Hyperscan cannot be imported, `in` gives the same answer. Safe to use from several threads.
+    Safe to use from several threads.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
@@ -45,10 +45,8 @@ class Literals:
 
     @cached_property
     def _scan(self) -> Callable[[str], set[str]]:
-        try:
-            import hyperscan
-        except ImportError:
-            return lambda text: {word for word in self._words if word in text}
+        import hyperscan
+
         database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
         database.compile(
             expressions=[patterns.escape(word).encode("utf-8", "surrogatepass") for word in self._words],

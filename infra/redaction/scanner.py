@@ -1,4 +1,4 @@
-"""Which rules a text may break: one pass of Hyperscan over all of them, or of RE2's filter where that is missing."""
+"""Which rules a text may break: one pass of Hyperscan over memctl's own, and of RE2's filter over a user's."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import hyperscan
+
 from memctl.domain.support.patterns import Pattern, occurring
 
 Scan = Callable[[bytes], set[int]]
@@ -22,22 +24,16 @@ Scan = Callable[[bytes], set[int]]
 
 def scanner(
     patterns: Sequence[str],
-    compiled: Sequence[Pattern[bytes] | Pattern[str]],
     of_characters: Collection[int] = (),
     *,
     shared: bool = False,
     cache: Path | None = None,
 ) -> Scan:
-    """A scan for patterns that Hyperscan takes: by RE2 where it cannot be imported.
+    """A scan for patterns that Hyperscan takes.
 
-    `compiled` are the same for RE2. Those `of_characters` are read over characters, the others over bytes. Compiling
-    takes Hyperscan some seconds of CPU: what is `shared` is compiled once in a process, and kept in `cache`, a folder,
-    for the next one.
+    Those `of_characters` are read over characters, the others over bytes. Compiling takes Hyperscan some seconds of
+    CPU: what is `shared` is compiled once in a process, and kept in `cache`, a folder, for the next one.
     """
-    try:
-        import hyperscan
-    except ImportError:
-        return filtered(compiled)
     by_letters = hyperscan.HS_FLAG_UTF8 | hyperscan.HS_FLAG_UCP
     flagged = tuple((pattern, by_letters if n in of_characters else 0) for n, pattern in enumerate(patterns))
     database = _shared(flagged, cache) if shared else _compiled(flagged)
@@ -76,8 +72,6 @@ Flagged = tuple[str, int]
 
 
 def _compiled(patterns: tuple[Flagged, ...]) -> Any:
-    import hyperscan
-
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     database.compile(
         expressions=[pattern.encode() for pattern, _ in patterns],
@@ -97,8 +91,6 @@ _once = lru_cache(maxsize=4)(_compiled)
 
 def _shared(patterns: tuple[Flagged, ...], folder: Path | None) -> Any:
     """The database as an earlier process left it, if it was made of the same patterns by the same Hyperscan here."""
-    import hyperscan
-
     if folder is None:
         return _once(patterns)
     made_of = "\n".join([version("hyperscan"), platform.platform(), platform.processor(), *map(str, patterns)])

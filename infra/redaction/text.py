@@ -132,7 +132,7 @@ class Redactor:
         if all(n < len(self._rules) and _of_user(self._rules[n]) for n in group):
             return group, filtered(compiled)
         of_characters = {at for at, n in enumerate(group) if n < len(self._rules) and self._rules[n].of_characters}
-        return group, scanner([seen[n][1] for n in group], compiled, of_characters, shared=True, cache=cache)
+        return group, scanner([seen[n][1] for n in group], of_characters, shared=True, cache=cache)
 
     def _scan(self, data: bytes) -> set[int]:
         """Indices of the rules that may find something in it."""

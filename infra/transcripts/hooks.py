@@ -216,7 +216,7 @@ def _returned(payload: dict[str, Any], common: _HookFields) -> ToolReturned:
     response = payload.get("tool_response")
     details = mapping(response)
     return ToolReturned(
-        text=_text(response),
+        text=text_of(response),
         tool=_tool(payload),
         call=_call(payload),
         exit_code=integer(details.get("exit_code")),
@@ -230,7 +230,7 @@ def _returned(payload: dict[str, Any], common: _HookFields) -> ToolReturned:
 
 def _failed(payload: dict[str, Any], common: _HookFields) -> ToolFailed:
     error = payload.get("error")
-    text = error if isinstance(error, str) else _text(error)
+    text = error if isinstance(error, str) else text_of(error)
     code = _EXIT_CODE.match(text)
     return ToolFailed(
         text=text,
@@ -243,7 +243,7 @@ def _failed(payload: dict[str, Any], common: _HookFields) -> ToolFailed:
     )
 
 
-def _text(response: Any) -> str:
+def text_of(response: Any) -> str:
     """A tool's answer as the agent saw it, as far as the structured answer shows it."""
     if isinstance(response, (str, list)):
         return joined(response)

@@ -19,7 +19,7 @@ from memctl.infra.log.spaces import installation
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels.rows import OUTBOX_OF, RowKey, decode_row, table
 from memctl.infra.vectors import models as vector_models
-from memctl.infra.vectors.store import EVERYWHERE, Payload
+from memctl.infra.vectors.store import EVERYWHERE, PointPayload
 from memctl.projections.kernel import Projection, projections
 from memctl.projections.vector_points import VectorPoint
 
@@ -134,7 +134,7 @@ def awaiting_dense(connection: Connection, generation: int, model: str) -> list[
     return [stored_id((row[0], row[1])) for row in found]
 
 
-def payload_of(row: VectorPoint, space: str) -> Payload:
+def payload_of(row: VectorPoint, space: str) -> PointPayload:
     """What a point carries in the store beside its vectors."""
     return {
         "space": space,

@@ -15,7 +15,7 @@ import msgspec
 import orjson
 
 from memctl.infra.vectors import DENSE, SPARSE, VectorStoreUnavailable
-from memctl.infra.vectors.store import KEPT_OPEN, KEPT_OPEN_S, PORT, Scope, refused
+from memctl.infra.vectors.store import KEPT_OPEN, KEPT_OPEN_S, PORT, PointScope, refused
 
 if TYPE_CHECKING:
     from memctl.infra.embedders import Vectors
@@ -107,7 +107,7 @@ class Searches:
     def hybrid(
         self,
         name: str,
-        scope: Scope,
+        scope: PointScope,
         *,
         dense: Vectors | Sequence[float] | None = None,
         sparse: Sparse | None = None,
@@ -132,7 +132,7 @@ class Searches:
     def of(
         self,
         name: str,
-        scope: Scope,
+        scope: PointScope,
         *,
         dense: tuple[Vectors | Sequence[float], Named] | None,
         sparse: tuple[Sparse, Named] | None,
@@ -159,14 +159,14 @@ class Searches:
             }
         return self._ask(name, requests)
 
-    def count(self, name: str, scope: Scope | None = None) -> int:
+    def count(self, name: str, scope: PointScope | None = None) -> int:
         """How many points there are, of all spaces or in the scope."""
         asked = {"exact": True} if scope is None else {"exact": True, "filter": {"must": scope.conditions}}
         return self._post("count its points", name, "count", asked, _counted).count
 
     def sample(self, name: str, space: str, limit: int) -> list[list[float]]:
         """Dense vectors of some points of a space, as good as drawn by lot: ids are hashes, and these are the first."""
-        those = {"must": [*Scope(space).conditions, {"has_vector": DENSE}]}
+        those = {"must": [*PointScope(space).conditions, {"has_vector": DENSE}]}
         asked = {"filter": those, "limit": limit, "with_payload": False, "with_vector": [DENSE]}
         found = self._post("list its vectors", name, "scroll", asked, _drawn)
         return [record.vector[DENSE] for record in found.points]

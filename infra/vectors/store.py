@@ -37,7 +37,7 @@ EVERYWHERE = ""
 """The location of what holds everywhere, so that one filter can ask for a project's places and for this."""
 
 
-class Payload(TypedDict):
+class PointPayload(TypedDict):
     """What a point carries beside its vectors: `location` every place it was met in, or `EVERYWHERE`,
     `occurred_at` in milliseconds since 1970, `before` the memory of the turn before it (empty for none)."""
 
@@ -56,13 +56,13 @@ class NewPoint:
     """One point. `id` is a UUID, `sparse` is `(indices, values)`, `dense` is None until it was embedded."""
 
     id: str
-    payload: Payload
+    payload: PointPayload
     sparse: tuple[Sequence[int], Sequence[float]]
     dense: Sequence[float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class PointScope:
     """Which points a search may see: one space (None: the collection holds no other), and of each other given field any
     of the values.
 
@@ -96,7 +96,7 @@ class StoredPoint:
     """What a point in the store says of itself, to be compared with what is wanted."""
 
     id: str
-    payload: Payload
+    payload: PointPayload
     has_dense: bool
 
 
@@ -220,7 +220,7 @@ def delete(client: QdrantClient, name: str, ids: Iterable[str]) -> None:
             client.delete(name, models.PointIdsList(points=list(batch)), wait=True)
 
 
-def count(client: QdrantClient, name: str, scope: Scope | None = None) -> int:
+def count(client: QdrantClient, name: str, scope: PointScope | None = None) -> int:
     with asked("count points", name):
         return client.count(name, count_filter=_filter(scope) if scope else None, exact=True).count
 
@@ -232,7 +232,7 @@ def retrieve_present(client: QdrantClient, name: str, ids: Sequence[str]) -> set
         return {str(record.id) for record in found}
 
 
-def scroll_points(client: QdrantClient, name: str, scope: Scope | None = None) -> Iterator[StoredPoint]:
+def scroll_points(client: QdrantClient, name: str, scope: PointScope | None = None) -> Iterator[StoredPoint]:
     """Every point in order of id, page by page, without its vectors: whether it has a dense one costs a second, short
     request a page, where the vectors themselves would cost 8 KB a point."""
     offset: models.ExtendedPointId | None = None
@@ -272,7 +272,8 @@ def _stored(client: QdrantClient, name: str, records: Sequence[models.Record]) -
         )
     dense = {record.id for record in embedded}
     return [
-        StoredPoint(str(record.id), cast("Payload", record.payload or {}), record.id in dense) for record in records
+        StoredPoint(str(record.id), cast("PointPayload", record.payload or {}), record.id in dense)
+        for record in records
     ]
 
 
@@ -292,7 +293,7 @@ def _sparse(vector: tuple[Sequence[int], Sequence[float]]) -> models.SparseVecto
     return models.SparseVector(indices=list(vector[0]), values=list(vector[1]))
 
 
-def _filter(scope: Scope) -> models.Filter:
+def _filter(scope: PointScope) -> models.Filter:
     from qdrant_client import models
 
     return models.Filter.model_validate({"must": scope.conditions})

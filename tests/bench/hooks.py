@@ -113,8 +113,8 @@ def memory() -> Iterator[Memory]:
             one("down")
 
 
-def tool_use(number: int, session: str = "bench") -> bytes:
-    """A payload of a tool's use, 1.5 KB of output."""
+def tool_use(number: int, session: str = "bench", *, hides: bool = False) -> bytes:
+    """A payload of a tool's use, 1.5 KB of output; of a command that hides a failure memory is asked."""
     payload = {
         "session_id": session,
         "cwd": "/home/dana/shop",
@@ -122,8 +122,12 @@ def tool_use(number: int, session: str = "bench") -> bytes:
         "permission_mode": "default",
         "tool_name": "Bash",
         "tool_use_id": f"toolu_{session}_{number}",
-        "tool_input": {"command": f"make target-{number}", "description": "Build it"},
-        "tool_response": {"stdout": f"line of output {number}\n" * 60, "stderr": "", "interrupted": False},
+        "tool_input": {"command": f"make target-{number}{' | tail' * hides}", "description": "Build it"},
+        "tool_response": {
+            "stdout": f"{'error: ' * hides}line of output {number}\n" * 60,
+            "stderr": "",
+            "interrupted": False,
+        },
     }
     return json.dumps(payload).encode()
 
@@ -167,6 +171,7 @@ def measure_times() -> dict[str, Any]:
             "python -I -S -c pass": lambda: ([plain[0], "-I", "-S", *plain[1:]], b""),
             "hook as installed, service up": lambda: (one.hook(), tool_use(next(numbers))),
             "hook as installed, service down": lambda: (nowhere, tool_use(next(numbers))),
+            "hook of a failure that a pipe hid, service up": lambda: (one.hook(), tool_use(next(numbers), hides=True)),
             "memctl ingest --stdin, service up": lambda: (command, tool_use(next(numbers))),
             "hook that asks (SessionStart), service up": lambda: (recall, started(next(numbers))),
         }

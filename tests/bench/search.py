@@ -33,6 +33,8 @@ from urllib.parse import urlsplit
 import msgspec
 import numpy
 import orjson
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from evaluation.metrics import percentile
 from real_sessions import Store, published, store
 

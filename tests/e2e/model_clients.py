@@ -16,7 +16,7 @@ from llm_server import TOKENS_IN, TOKENS_OUT, Handler, Server, llm_server
 from pydantic import BaseModel
 
 from memctl.infra.database import Connection, connect
-from memctl.infra.llm.client import Client
+from memctl.infra.llm.client import ModelClient
 from memctl.infra.llm.prompts import Prompt
 from memctl.infra.redaction import default_redactor
 from memctl.infra.settings_model import Llm
@@ -101,7 +101,7 @@ def test_a_client_answers_in_the_form_asked_for_and_leaves_nothing_to_be_remembe
 ) -> None:
     def ask(connection: Connection, url: str) -> None:
         given = {"provider": provider, "model": MODELS[provider], "base_url": url, "api_key": "none"}
-        client = Client(Llm.model_validate(given), connection, 1, default_redactor())
+        client = ModelClient(Llm.model_validate(given), connection, 1, default_redactor())
         answer = client.ask(Prompt("judge@1", "Judge the work."), "it works", Said, processor="judge", subject="e1")
         assert answer.output == Said(word="yes", chance=0.5)
         assert answer.tokens == TOKENS_IN + TOKENS_OUT

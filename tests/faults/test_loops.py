@@ -27,7 +27,7 @@ from memctl.infra.readmodels.dead_letters import DeadLetter
 from memctl.workers.rebuild.stuck import set_aside
 from memctl.workers.watchdog import frames, guard
 from memctl.workers.watchdog import progress_board as progress
-from memctl.workers.watchdog.progress_board import Board, Work
+from memctl.workers.watchdog.progress_board import Board, ThreadWork
 
 SESSIONS = [[prompt(n, session=session, at=n) for n in range(1, 7)] for session in ("s1", "s2", "s3")]
 ENDLESS = prompt(3, f"mend the checkout {looping.ENDLESS}", session="s2", at=3)
@@ -232,14 +232,14 @@ def test_a_board_holds_what_threads_are_at_and_forgets_it_with_them() -> None:
     progress.watched_on(board)
     try:
         own = progress.slot()
-        own.fold(Work("row", "memories", [(1, "a"), (1, "b")], 7, 99))
+        own.fold(ThreadWork("row", "memories", [(1, "a"), (1, "b")], 7, 99))
         own.piece(1, 400)
         (at,) = board.at()
         assert (at.piece, at.cpu_s) == (1, progress.FOLD_CPU_S + 400 * progress.EVENT_CPU_S)
-        assert board.work(at) == Work("row", "memories", [[1, "a"], [1, "b"]], 7, 99)
+        assert board.work(at) == ThreadWork("row", "memories", [[1, "a"], [1, "b"]], 7, 99)
         own.idle()
         assert list(board.at()) == []
-        own.over(Work("row", "memories", ["x" * 5_000_000]))
+        own.over(ThreadWork("row", "memories", ["x" * 5_000_000]))
         assert len(list(board.at())) == 1
         board.clear()
         assert list(board.at()) == []
@@ -257,7 +257,7 @@ def test_a_stream_may_take_longer_by_its_events_and_by_their_bytes_up_to_a_bound
     progress.watched_on(board := Board())
     try:
         own = progress.slot()
-        own.fold(Work("stream", pieces=[(1, "a", 1)]))
+        own.fold(ThreadWork("stream", pieces=[(1, "a", 1)]))
         own.stream(0, [as_read(prompt(number, "x" * length), number) for number in range(1, count + 1)])
         (at,) = board.at()
         assert at.cpu_s - progress.FOLD_CPU_S - count * progress.EVENT_CPU_S == pytest.approx(bytes_s, abs=0.002)
@@ -269,7 +269,7 @@ def test_a_fold_that_may_compute_for_long_may_take_longer_by_the_clock_too() -> 
     progress.watched_on(board := Board())
     try:
         own = progress.slot()
-        own.fold(Work("stream", pieces=[(1, "a", 1), (1, "b", 2)]))
+        own.fold(ThreadWork("stream", pieces=[(1, "a", 1), (1, "b", 2)]))
         (at,) = board.at()
         assert at.wall_s == progress.FOLD_WALL_S
         own.piece(0, 200_000)  # a long session, which a new worker folds from its beginning
@@ -279,7 +279,7 @@ def test_a_fold_that_may_compute_for_long_may_take_longer_by_the_clock_too() -> 
         own.piece(1)
         (at,) = board.at()
         assert at.wall_s == pytest.approx(progress.FOLD_WALL_S, abs=0.01)
-        own.over(Work("stage 1"))
+        own.over(ThreadWork("stage 1"))
         own.piece(0, 200_000)
         (at,) = board.at()
         assert at.wall_s == 0
@@ -290,7 +290,7 @@ def test_a_fold_that_may_compute_for_long_may_take_longer_by_the_clock_too() -> 
 def test_a_processor_that_goes_on_begins_its_time_again_at_the_same_work() -> None:
     board = Board()
     slot = board.slot()
-    slot.over(Work("processor", "consolidator"))
+    slot.over(ThreadWork("processor", "consolidator"))
     (before,) = board.at()
     slot.goes_on()
     (after,) = board.at()
@@ -330,7 +330,7 @@ def test_the_thread_that_crashed_is_the_one_that_python_calls_current() -> None:
 
 def test_a_processor_s_work_that_never_ended_failed_and_is_given_up_in_the_end(log: Connection) -> None:
     stuck = guard.Stuck(
-        Work("processor", "consolidator memory 7"), 0, "memctl.domain.support.near_duplicates:9 near", 31.0
+        ThreadWork("processor", "consolidator memory 7"), 0, "memctl.domain.support.near_duplicates:9 near", 31.0
     )
     for attempt in range(1, processing.MOST_ATTEMPTS + 1):
         log.execute("UPDATE memctl.processing SET next_at = clock_timestamp()")
@@ -347,7 +347,7 @@ def test_a_processor_s_work_that_never_ended_failed_and_is_given_up_in_the_end(l
 
 def test_a_step_that_never_ends_is_said_of_its_shard(log: Connection) -> None:
     live = generations.live(log)
-    stuck = guard.Stuck(Work("stage 1", "0", generation=live.stage1), 0, "memctl.infra.log.read:5 read", 31.0)
+    stuck = guard.Stuck(ThreadWork("stage 1", "0", generation=live.stage1), 0, "memctl.infra.log.read:5 read", 31.0)
     set_aside(log, guard.EarlierProcesses((stuck,), (stuck,), 1))
     (halt,) = dead_letters.halts(log, live)
     assert (halt.stage, halt.error) == (1, "NoProgress")

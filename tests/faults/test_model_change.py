@@ -319,7 +319,7 @@ def test_the_way_back_after_the_end_embeds_only_what_came_since_and_a_third_mode
     complete(memory, client, Signs(never))
     settle(memory, client)
     assert vectors_of(memory, client, SIGNS) == before
-    third = Recipe("fastembed", "third")
+    third = Recipe("tests", "third")
     vector_models.want(memory, third, 16)
     complete(memory, client, Signs(recipe=third, dimensions=16))
     settle(memory, client)
@@ -412,7 +412,7 @@ def working(url: str, vectors: tuple[str, str], embedders: Embedders) -> Iterato
 def test_a_model_that_cannot_be_loaded_holds_up_neither_what_is_searched_nor_a_change_of_mind(
     memory: Connection, client: QdrantClient, database_url: str, vectors: tuple[str, str]
 ) -> None:
-    nowhere = Recipe("fastembed", "not-here", dimensions=32)
+    nowhere = Recipe("tests", "not-here", dimensions=32)
     vector_models.want(memory, nowhere, 32)
     with working(database_url, vectors, Loading(nowhere, Signs())):
         append(memory, 1, example(1))

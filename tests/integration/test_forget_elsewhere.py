@@ -417,7 +417,7 @@ def test_a_text_that_is_forgotten_while_it_is_embedded_leaves_no_vector_in_the_c
     append(log, 1, REMEMBERED)
     drained(database_url)
 
-    slow = Recipe("fastembed", "slow")
+    slow = Recipe("tests", "slow")
 
     class Slow:
         name, dimensions, batch = slow.name, 384, 8

@@ -55,7 +55,7 @@ def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str
 def api(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     with serving(tmp_path_factory.mktemp("api"), memory) as found:
         with found.client() as client:
-            until(lambda: client.health().json["degraded"] == [], "the embedder")
+            until(lambda: client.get("/v1/health")["degraded"] == [], "the embedder")
         yield found
 
 

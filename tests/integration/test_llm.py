@@ -25,7 +25,7 @@ from waiting import until
 from memctl.infra.database import Connection, connect
 from memctl.infra.llm import budget, client
 from memctl.infra.llm.budget import Limits, OverBudget, Purpose
-from memctl.infra.llm.client import TRIES, Client, Unanswered
+from memctl.infra.llm.client import TRIES, ModelClient, Unanswered
 from memctl.infra.llm.prompts import Prompt, fenced, prompt
 from memctl.infra.redaction import default_redactor
 from memctl.infra.settings_model import Llm
@@ -39,14 +39,14 @@ class Said(BaseModel):
     chance: float = Field(ge=0, le=1)
 
 
-def asking(log: Connection, server: Server, provider: str = "openai", **more: object) -> Client:
+def asking(log: Connection, server: Server, provider: str = "openai", **more: object) -> ModelClient:
     url = server.url + ("/v1" if provider == "openai" else "")
     told = {"provider": provider, "model": "m", "base_url": url, "usd_per_million_in": 10, "usd_per_million_out": 20}
     settings = Llm.model_validate({**told, "most_output_tokens": 100, "daily_usd": 100, "monthly_usd": 100, **more})
-    return Client(settings, log, 1, default_redactor())
+    return ModelClient(settings, log, 1, default_redactor())
 
 
-def ask(asked: Client, content: str = "hello") -> Said:
+def ask(asked: ModelClient, content: str = "hello") -> Said:
     return asked.ask(ASK, content, Said, processor="judge", subject="e1").output
 
 

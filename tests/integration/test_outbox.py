@@ -30,7 +30,7 @@ from memctl.infra.readmodels import generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.vectors import VectorStoreUnavailable, drift, outbox, store
 from memctl.infra.vectors import models as vector_models
-from memctl.infra.vectors.store import Scope, point_digests
+from memctl.infra.vectors.store import PointScope, point_digests
 from memctl.projections.vector_points import VectorPoint
 from memctl.workers.folding.drain import Drainer
 from memctl.workers.vectors.outbox_publisher import WRITING, OutboxPublisher, drop_leftovers, only_one
@@ -370,7 +370,7 @@ def test_two_spaces_that_hold_the_same_session_have_a_point_each(
         """Both spaces have all their points, as they should be."""
         while points.sync() or points.embed(Signs()):
             pass
-        counts = [store.count(client, points.collection, Scope(name)) for name in ("default", "other")]
+        counts = [store.count(client, points.collection, PointScope(name)) for name in ("default", "other")]
         drifted = [part.keys for part in drift.scan(connection, client, generation) if part.keys]
         return counts == [len(own)] * 2 and drifted == []
 

@@ -17,7 +17,6 @@ from unit.test_learning import of
 
 from memctl.api.checks.health import health
 from memctl.api.erasure import scope as forget
-from memctl.api.queries import learning
 from memctl.api.queries.memories import memories
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.consolidation_status import consolidation
@@ -40,7 +39,7 @@ from memctl.infra.readmodels.processor_work import WorkLost
 from memctl.infra.settings import Settings, load_settings
 from memctl.workers.processors.consolidator import Consolidator, Overtaken, consolidate, plan
 from memctl.workers.processors.reflector import Reflector
-from memctl.workers.processors.runner import Failed, Outcome, ProcessorContext, ProcessorLoop, Work, process
+from memctl.workers.processors.runner import Outcome, ProcessorContext, ProcessorLoop, WorkFailed, WorkItem, process
 from memctl.workers.processors.staleness import StalenessChecker
 from memctl.workers.rebuild.replay import replay
 
@@ -104,7 +103,6 @@ def test_what_says_the_same_is_told_once_until_that_is_taken_back_and_not_done_a
     assert plan(desk).changes == ()
     (change,) = consolidation(reader_of(desk.connection, "default", OWNER)).items
     assert change.undone_at is not None
-    assert learning.changes(reader_of(desk.connection, "default", OWNER)) == [learning.Changes("merged", 1, 1)]
     readers.close()
 
 
@@ -219,14 +217,14 @@ class Counting:
     def __init__(self, failures: int = 0, digest: str = "d") -> None:
         self.left, self.digest, self.runs = failures, digest, 0
 
-    def find(self, desk: ProcessorContext) -> Iterator[Work]:
-        yield Work("a", self.digest)
+    def find(self, desk: ProcessorContext) -> Iterator[WorkItem]:
+        yield WorkItem("a", self.digest)
 
-    def run(self, desk: ProcessorContext, work: Work, attempt: int) -> Outcome:
+    def run(self, desk: ProcessorContext, work: WorkItem, attempt: int) -> Outcome:
         self.runs += 1
         if self.left:
             self.left -= 1
-            raise Failed("timeout")
+            raise WorkFailed("timeout")
         return Outcome([noted(f"counted at attempt {attempt}", 100 + self.runs)], {"runs": self.runs})
 
 
@@ -284,7 +282,7 @@ class Forgetting(Counting):
         super().__init__()
         self.event = event
 
-    def run(self, desk: ProcessorContext, work: Work, attempt: int) -> Outcome:
+    def run(self, desk: ProcessorContext, work: WorkItem, attempt: int) -> Outcome:
         if not self.runs:
             planned = forget.plan(reader_of(desk.connection, "default", OWNER), id=id_of(self.event))
             forget.forget(desk.settings, desk.connection, 1, planned, None)
@@ -309,10 +307,10 @@ class Citing(Forgetting):
         super().__init__(event)
         self.cited = cited
 
-    def find(self, desk: ProcessorContext) -> Iterator[Work]:
-        yield from (Work("a", "d"), Work("b", "d"))
+    def find(self, desk: ProcessorContext) -> Iterator[WorkItem]:
+        yield from (WorkItem("a", "d"), WorkItem("b", "d"))
 
-    def run(self, desk: ProcessorContext, work: Work, attempt: int) -> Outcome:
+    def run(self, desk: ProcessorContext, work: WorkItem, attempt: int) -> Outcome:
         (made,) = super().run(desk, work, attempt).events
         return Outcome([replace(made, sources=(UUID(id_of(self.cited)),))], names_all=True)
 
@@ -332,10 +330,10 @@ def test_what_rests_on_nothing_that_was_forgotten_meanwhile_is_recorded_and_the_
 class Two(Counting):
     """Two pieces of work, the first of which another process takes over meanwhile."""
 
-    def find(self, desk: ProcessorContext) -> Iterator[Work]:
-        yield from (Work("a", "d"), Work("b", "d"))
+    def find(self, desk: ProcessorContext) -> Iterator[WorkItem]:
+        yield from (WorkItem("a", "d"), WorkItem("b", "d"))
 
-    def run(self, desk: ProcessorContext, work: Work, attempt: int) -> Outcome:
+    def run(self, desk: ProcessorContext, work: WorkItem, attempt: int) -> Outcome:
         if work.subject == "a":
             desk.connection.execute("UPDATE memctl.processing SET lease_until = clock_timestamp() - interval '1 s'")
             assert processing.claim(desk.connection, 1, self.name, "a", "d") is not None
@@ -356,7 +354,7 @@ class Waiting(Counting):
         self.begun, self.let_go = threading.Event(), threading.Event()
         self.lease = timedelta(0)
 
-    def run(self, desk: ProcessorContext, work: Work, attempt: int) -> Outcome:
+    def run(self, desk: ProcessorContext, work: WorkItem, attempt: int) -> Outcome:
         row = desk.connection.execute("SELECT lease_until - clock_timestamp() FROM memctl.processing").fetchone()
         assert row is not None
         self.lease = row[0]
@@ -385,12 +383,12 @@ def test_a_worker_that_stops_gives_back_what_it_will_not_finish(
 class Away(Counting):
     """Asks somebody who is away."""
 
-    def run(self, desk: ProcessorContext, work: Work, attempt: int) -> Outcome:
+    def run(self, desk: ProcessorContext, work: WorkItem, attempt: int) -> Outcome:
         self.runs += 1
-        raise Failed("unavailable", counts=False, pause_s=900)
+        raise WorkFailed("unavailable", counts=False, pause_s=900)
 
-    def find(self, desk: ProcessorContext) -> Iterator[Work]:
-        yield Work(str(self.runs), "d")
+    def find(self, desk: ProcessorContext) -> Iterator[WorkItem]:
+        yield WorkItem(str(self.runs), "d")
 
 
 class Looking(Counting):
@@ -402,7 +400,7 @@ class Looking(Counting):
         super().__init__()
         self.looks, self.enough = 0, threading.Event()
 
-    def find(self, desk: ProcessorContext) -> Iterator[Work]:
+    def find(self, desk: ProcessorContext) -> Iterator[WorkItem]:
         self.looks += 1
         if self.looks == 3:
             self.enough.set()
@@ -471,8 +469,8 @@ def test_the_schedule_finds_a_round_due_after_tasks_or_hours(desk: ProcessorCont
 
 
 class Failing(Consolidator):
-    def run(self, context: ProcessorContext, work: Work, attempt: int) -> Outcome:
-        raise Failed("a reason")
+    def run(self, context: ProcessorContext, work: WorkItem, attempt: int) -> Outcome:
+        raise WorkFailed("a reason")
 
 
 def test_a_round_that_failed_changes_nothing_and_is_due_again(desk: ProcessorContext) -> None:

@@ -24,7 +24,7 @@ from memctl.api.queries import memories as queries
 from memctl.api.queries.explain import explain
 from memctl.api.queries.memories import Ambiguous, NotFound
 from memctl.api.queries.turns import timeline
-from memctl.api.queries.work import Wanted
+from memctl.api.queries.work import EpisodeFilter
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.pages import BadCursor
 from memctl.api.reading.places import Places, UnknownProject, places_of
@@ -465,14 +465,14 @@ def test_a_cursor_of_another_make_is_refused(read: Read, cursor: str) -> None:
 def test_episodes_are_narrowed_by_type_outcome_file_and_time(read: Read) -> None:
     whole = read(lambda reader: work.episodes(reader, EVERYWHERE)).items
     for name, value in (("task_type", "bugfix"), ("outcome", "success")):
-        found = read(lambda reader, n=name, v=value: work.episodes(reader, EVERYWHERE, Wanted(**{n: v}))).items
+        found = read(lambda reader, n=name, v=value: work.episodes(reader, EVERYWHERE, EpisodeFilter(**{n: v}))).items
         assert [e.id for e in found] == [e.id for e in whole if getattr(e, name) == value] != []
-    found = read(lambda reader: work.episodes(reader, EVERYWHERE, Wanted(file="EXPORT.py"))).items
+    found = read(lambda reader: work.episodes(reader, EVERYWHERE, EpisodeFilter(file="EXPORT.py"))).items
     assert found
     assert all(any("export.py" in path for path in episode.files) for episode in found)
     for name, field in (("error", "error_types"), ("symbol", "symbols")):
         part = next(getattr(each, field)[0] for each in whole if getattr(each, field))[1:].upper()
-        wanted = Wanted(**{name: part})
+        wanted = EpisodeFilter(**{name: part})
         found = read(lambda reader, w=wanted: work.episodes(reader, EVERYWHERE, w)).items
         holding = {e.id for e in whole if any(part in each.upper() for each in getattr(e, field))}
         assert {e.id for e in found} == holding
@@ -480,7 +480,7 @@ def test_episodes_are_narrowed_by_type_outcome_file_and_time(read: Read) -> None
         among = read(lambda reader, w=wanted, ids=ids: work.episodes_among(reader, EVERYWHERE, ids, w)).items
         assert {e.id for e in among} == holding
     third = int(datetime(2026, 3, 3, tzinfo=UTC).timestamp() * 1e6)
-    found = read(lambda reader: work.episodes(reader, EVERYWHERE, Wanted(since=third))).items
+    found = read(lambda reader: work.episodes(reader, EVERYWHERE, EpisodeFilter(since=third))).items
     assert {e.id for e in found} == {e.id for e in whole if e.started_at >= "2026-03-03"} < {e.id for e in whole}
 
 

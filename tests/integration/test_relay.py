@@ -26,7 +26,7 @@ from knocking import ask
 from waiting import seconds, until
 
 from memctl.api.write.committer import parse
-from memctl.api.write.relay import NoKey, run_relay
+from memctl.api.write.relay import NoRelayKey, run_relay
 from memctl.cli.operate.status import status
 from memctl.cli.operate.verify import doctor
 from memctl.infra import api_keys as keys
@@ -584,7 +584,7 @@ def test_a_key_file_that_others_may_read_is_refused(tmp_path: Path, monkeypatch:
     key.touch(0o640)
     key.write_text("memctl_x_y")
     monkeypatch.setenv("MEMCTL_API_URL", "http://127.0.0.1:1")
-    with pytest.raises(NoKey):
+    with pytest.raises(NoRelayKey):
         run_relay(load_settings())
     monkeypatch.setenv("MEMCTL_API_TOKEN_FILE", str(key))
     with pytest.raises(SettingsInvalid, match="read by others"):

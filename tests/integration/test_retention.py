@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 import servers
 from events import NOON, prompt
-from fastapi import FastAPI
-from fastapi.testclient import TestClient
 from forgetting import killed_before_erasing
 from histories import digests, drained, example, rebuilt, workshop
 
 from memctl.api.checks import backups
 from memctl.api.checks.verify import Verification
-from memctl.api.http import forget as http_forget
-from memctl.api.http import problems as http_problems
-from memctl.api.reading.caller import Caller, drawn
-from memctl.api.server.auth import Guard
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.feedback import MemoryPinned, MemoryRated
 from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory
 from memctl.domain.events.statements import DecisionMade
 from memctl.infra.backup.copies import backup
-from memctl.infra.database import Connection, DatabaseUnavailable, connect
+from memctl.infra.database import Connection, connect
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.readmodels import generations
 from memctl.infra.settings import Settings, load_settings
-from memctl.workers.erasure import forgetting, retention
+from memctl.workers.erasure import retention
 from memctl.workers.rebuild.replay import replay
 
 DAY = 24
@@ -200,87 +193,3 @@ def test_by_the_settings_a_tenth_goes_in_a_day_and_a_memory_that_nobody_used_sta
     assert left.fetchall() == [("session/claude-code/new",), (untimed.stream,)], (
         "what bears no time is not therefore old"
     )
-
-
-def test_over_http_it_is_shown_first_and_done_once_for_each_key(
-    settings: Settings, log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old, decision, kept = old_and_new()
-    append(log, 1, [*old, *decision, *kept])
-    drained(database_url)
-    app = FastAPI()
-    http_problems.install(app)
-    app.include_router(http_forget.routes(settings), prefix="/v1")
-    guarded = Guard(app, "a-token", frozenset(("testserver",)))
-    client = TestClient(guarded, raise_server_exceptions=False, headers={"Authorization": "Bearer a-token"})
-    asked, key = {"older_than_days": 10}, {"Idempotency-Key": "k"}
-    before = digests(log)
-    seen = client.post("/v1/prune/preview", json=asked)
-    assert seen.status_code == 200
-    assert (seen.json()["sessions"], seen.json()["kept"]) == (2, 1)
-    assert seen.json()["events"] + seen.json()["statements_about"] == len(old)
-    assert next(each for each in seen.json()["consequences"] if each["read_model"] == "episodes")["dropped"] == 2
-    assert digests(log) == before
-    assert client.post("/v1/prune", json=asked).status_code == 422, "it needs a key"
-    assert client.post("/v1/prune", json={"older_than_days": 0}, headers=key).status_code == 422
-    # One session under each receipt, and the second time the database goes away.
-    monkeypatch.setattr(retention, "AT_ONCE", 1)
-    carried_out, begun = forgetting._carry_out, []
-
-    def cut_short(*given: Any) -> Any:
-        begun.append(given)
-        if len(begun) == 2:
-            raise DatabaseUnavailable
-        return carried_out(*given)
-
-    monkeypatch.setattr(forgetting, "_carry_out", cut_short)
-    assert client.post("/v1/prune", json=asked, headers=key).status_code == 503
-    late = [prompt(1, session="late", at=-(10**6)), prompt(2, session="late", at=1 - 10**6)]
-    append(log, 1, late)
-    drained(database_url)
-    other = client.post("/v1/prune", json={"older_than_days": 11}, headers=key)
-    assert (other.status_code, "idempotency key" in other.json()["detail"]) == (422, True)
-    first = client.post("/v1/prune", json=asked, headers=key)
-    assert (first.status_code, first.json()["events"], len(first.json()["receipts"])) == (200, len(old), 2)
-    assert client.post("/v1/prune", json=asked, headers=key).json() == first.json()
-    assert erase.receipts(log, unfinished=True) == []
-    another = Caller("another", frozenset(), None)
-    theirs = retention.prune_once(settings, log, 1, drawn("k", another), 10, None)
-    assert [each["events"] for each in theirs] == [len(late)], "who draws the same key asks for what is due now"
-    assert client.post("/v1/prune", json=asked, headers={"Idempotency-Key": "l"}).status_code == 404
-
-
-@pytest.mark.parametrize("at_once", [1, 2])
-def test_what_one_ask_meant_goes_though_some_of_it_stayed_and_it_was_cut_short(
-    settings: Settings, log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch, at_once: int
-) -> None:
-    old = [prompt(1, session=f"old-{n}", at=n) for n in range(5)]
-    append(log, 1, [*old, prompt(1, session="new", at=20 * 86_400)])
-    drained(database_url)
-    monkeypatch.setattr(retention, "AT_ONCE", at_once)
-    asked, carried_out, begun = retention.asked, forgetting._carry_out, []
-
-    def taken_up_meanwhile(*given: Any) -> retention.Due:
-        found = asked(*given)
-        append(log, 1, [prompt(2, session="old-0", at=20 * 86_400)])
-        return found
-
-    def cut_short(*given: Any) -> Any:
-        begun.append(given)
-        if len(begun) == 2:
-            raise DatabaseUnavailable
-        return carried_out(*given)
-
-    def pruned() -> list[dict[str, Any]]:
-        return retention.prune_once(settings, log, 1, "key", 10, None)
-
-    monkeypatch.setattr(retention, "asked", taken_up_meanwhile)
-    monkeypatch.setattr(forgetting, "_carry_out", cut_short)
-    with pytest.raises(DatabaseUnavailable):
-        pruned()
-    done = pruned()
-    assert [each["events"] for each in done] == ([1, 1, 1, 1] if at_once == 1 else [1, 2, 1])
-    held = "SELECT count(payload) FROM memctl.events WHERE stream = %s"
-    assert [log.execute(held, [each.stream]).fetchone() for each in old] == [(2,), (0,), (0,), (0,), (0,)]
-    assert pruned() == done
-    assert erase.receipts(log, unfinished=True) == []

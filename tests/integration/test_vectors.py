@@ -17,9 +17,9 @@ from vector_server import ServerProcess, raw, vector_server_process
 
 from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable, store
 from memctl.infra.vectors.searches import Hit, Named, Searches
-from memctl.infra.vectors.store import NewPoint, Scope
+from memctl.infra.vectors.store import NewPoint, PointScope
 
-HERE = Scope("here")
+HERE = PointScope("here")
 QUERY = {"query": [1.0] * DIMENSIONS, "using": "dense"}
 TWICE = {"indices": [1, 1], "values": [1, 1]}
 ID = [str(uuid.UUID(int=number)) for number in range(3)]
@@ -139,7 +139,7 @@ def test_the_turn_after_a_memory_is_found_by_its_name(client: QdrantClient, name
     named = Named([first.id], after=[first.payload["memory_id"]])
     hits, _ = searches.of(name, HERE, dense=(first.dense, named), sparse=None)
     assert {hit.id for hit in hits} == {first.id, followed.id}
-    elsewhere = Scope("elsewhere")
+    elsewhere = PointScope("elsewhere")
     assert searches.of(name, elsewhere, dense=(first.dense, named), sparse=None) == ([], [])
 
 
@@ -157,21 +157,21 @@ def test_a_dense_vector_that_comes_late_does_not_bring_a_deleted_point_back(clie
 @pytest.mark.parametrize(
     ("scope", "expected"),
     [
-        (Scope("here"), {0, 1, 2, 3}),
-        (Scope("there"), {4}),
-        (Scope("nowhere"), set()),
-        (Scope(None), {0, 1, 2, 3, 4}),
-        (Scope(None, locations=["place 1"]), {1, 4}),
-        (Scope("here", locations=["place 0"]), {0, 3}),
-        (Scope("here", locations=["place 0", "place 2"]), {0, 2, 3}),
-        (Scope("here", locations=[]), set()),
-        (Scope("here", kinds=["error"]), {2}),
-        (Scope("here", buckets=["FACT"], kinds=["turn"]), {3}),
-        (Scope("here", since=1_700_000_000_001, before=1_700_000_000_003), {1, 2}),
+        (PointScope("here"), {0, 1, 2, 3}),
+        (PointScope("there"), {4}),
+        (PointScope("nowhere"), set()),
+        (PointScope(None), {0, 1, 2, 3, 4}),
+        (PointScope(None, locations=["place 1"]), {1, 4}),
+        (PointScope("here", locations=["place 0"]), {0, 3}),
+        (PointScope("here", locations=["place 0", "place 2"]), {0, 2, 3}),
+        (PointScope("here", locations=[]), set()),
+        (PointScope("here", kinds=["error"]), {2}),
+        (PointScope("here", buckets=["FACT"], kinds=["turn"]), {3}),
+        (PointScope("here", since=1_700_000_000_001, before=1_700_000_000_003), {1, 2}),
     ],
 )
 def test_a_scope_lets_only_its_own_points_through(
-    client: QdrantClient, name: str, searches: Searches, scope: Scope, expected: set[int]
+    client: QdrantClient, name: str, searches: Searches, scope: PointScope, expected: set[int]
 ) -> None:
     given: dict[int, dict[str, Any]] = {2: {"kind": "error"}, 3: {"bucket": "FACT"}, 4: {"space": "there"}}
     points = [a_point(k, **given.get(k, {})) for k in range(5)]

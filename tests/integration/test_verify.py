@@ -544,7 +544,7 @@ def test_a_point_without_its_dense_vector_is_drift_only_where_one_is_wanted(
 ) -> None:
     generation = generations.live(memory).stage2
     wanted = [key for key, _ in outbox.wanted(memory, generation, 1)]
-    model = vector_models.want(memory, Recipe("fastembed", "a-model"), 384).filling
+    model = vector_models.want(memory, Recipe("tests", "a-model"), 384).filling
     write_points(memory, client)
     (part,) = drift.scan(memory, client, generation, model)
     assert (part.keys, part.waiting) == ([], len(wanted))

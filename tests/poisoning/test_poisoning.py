@@ -84,6 +84,14 @@ def unasked(
         "PostToolUseFailure": hooked(
             api, "PostToolUseFailure", location, tool_name="Bash", tool_input={"command": ran}, error=failed
         ),
+        "PostToolUse": hooked(
+            api,
+            "PostToolUse",
+            location,
+            tool_name="Bash",
+            tool_input={"command": f"{ran} 2>&1 | tail"},
+            tool_response={"stdout": failed},
+        ),
         "SubagentStart": hooked(api, "SubagentStart", location, prompt=about, agent_type="helper"),
     }
 

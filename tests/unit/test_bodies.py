@@ -10,7 +10,6 @@ import pytest
 from events import observed
 from pydantic import BaseModel, ValidationError
 
-from memctl.api.http.forget import Prune
 from memctl.api.http.long_texts import Asked, ErrorText, SearchText
 from memctl.api.write.remote_ingest import BadDelivery, NoSuchEvent, received, sent
 from memctl.domain.events.command import MalformedCommand, commands, read_command
@@ -25,11 +24,10 @@ from memctl.domain.events.observations import PromptSubmitted
         (SearchText, "limit", "3"),
         (ErrorText, "limit", True),
         (Asked, "limit", "3"),
-        (Prune, "older_than_days", "90"),
     ],
 )
 def test_what_only_reads_as_a_number_or_as_true_is_refused(model: type[BaseModel], field: str, wrong: object) -> None:
-    right = {"q": "x", "text": "x", "kind": "how_to", "older_than_days": 90}
+    right = {"q": "x", "text": "x", "kind": "how_to"}
     fitting = {name: value for name, value in right.items() if name in model.model_fields}
     model.model_validate(fitting)
     with pytest.raises(ValidationError) as refused:

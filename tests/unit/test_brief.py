@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.language.brief import LONGEST, Figures, Work, summary
+from memctl.domain.language.brief import LONGEST, Figures, TaskOutcome, summary
 
-FIXED = Work(description="Fix the rounding of discounts", outcome="success")
-LOST = Work(description="Speed up the export", outcome="failure", why="the last error was not resolved")
+FIXED = TaskOutcome(description="Fix the rounding of discounts", outcome="success")
+LOST = TaskOutcome(description="Speed up the export", outcome="failure", why="the last error was not resolved")
 
 
 def test_a_session_is_told_by_its_tasks_what_was_changed_and_its_last_words() -> None:
@@ -22,7 +22,7 @@ def test_a_session_is_told_by_its_tasks_what_was_changed_and_its_last_words() ->
 
 
 def test_of_many_tasks_the_first_and_the_last_are_told() -> None:
-    told = summary([Work(description=f"task {n}") for n in range(9)], Figures(), "")
+    told = summary([TaskOutcome(description=f"task {n}") for n in range(9)], Figures(), "")
     assert told.startswith("task 0 (how it ended is not known); 5 more; task 6 ")
     assert "task 8" in told
     assert "task 3" not in told
@@ -33,7 +33,7 @@ def test_a_session_in_which_nothing_happened_has_nothing_to_tell() -> None:
 
 
 works = st.lists(
-    st.builds(Work, description=st.text(max_size=400), outcome=st.text(max_size=9), why=st.text(max_size=400))
+    st.builds(TaskOutcome, description=st.text(max_size=400), outcome=st.text(max_size=9), why=st.text(max_size=400))
 )
 figures = st.builds(
     Figures, files=st.integers(0), errors=st.integers(0), resolved=st.integers(0), test_runs=st.integers(0)
@@ -41,7 +41,7 @@ figures = st.builds(
 
 
 @given(works, figures, st.text(max_size=3_000))
-def test_it_is_one_line_and_never_too_long(work: list[Work], counted: Figures, words: str) -> None:
+def test_it_is_one_line_and_never_too_long(work: list[TaskOutcome], counted: Figures, words: str) -> None:
     told = summary(work, counted, words)
     assert len(told) <= LONGEST
     assert "\n" not in told

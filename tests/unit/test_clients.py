@@ -105,7 +105,7 @@ def test_opencode_gets_a_plugin_that_holds_the_command_and_nothing_to_be_found(h
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
-def test_every_client_knows_the_mcp_server(client: clients.Client, home: Path) -> None:
+def test_every_client_knows_the_mcp_server(client: clients.AgentClient, home: Path) -> None:
     put(installing(client, Path("/data")))
     told = "\n".join(files_in(home).values())
     for word in (*mcp_command(), "MEMCTL_DATA_DIR", "/data"):
@@ -116,7 +116,7 @@ def test_every_client_knows_the_mcp_server(client: clients.Client, home: Path) -
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
-def test_doing_it_again_changes_nothing_and_another_version_is_replaced(client: clients.Client) -> None:
+def test_doing_it_again_changes_nothing_and_another_version_is_replaced(client: clients.AgentClient) -> None:
     put(installing(client))
     assert all(change.before == change.after for change in installing(client))
     put(installing(client, Path("/elsewhere")))
@@ -127,7 +127,9 @@ def test_doing_it_again_changes_nothing_and_another_version_is_replaced(client: 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
 @pytest.mark.parametrize("turn", range(6))
-def test_taken_out_again_every_file_is_as_it_was_to_the_byte(client: clients.Client, turn: int, home: Path) -> None:
+def test_taken_out_again_every_file_is_as_it_was_to_the_byte(
+    client: clients.AgentClient, turn: int, home: Path
+) -> None:
     for change in installing(client):
         texts = BEFORE[change.path.name]
         text = texts[turn % len(texts)]
@@ -143,7 +145,7 @@ def test_taken_out_again_every_file_is_as_it_was_to_the_byte(client: clients.Cli
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
-def test_where_memctl_never_came_nothing_is_taken_out(client: clients.Client, home: Path) -> None:
+def test_where_memctl_never_came_nothing_is_taken_out(client: clients.AgentClient, home: Path) -> None:
     assert all(change.before == change.after for change in removing(client))
     assert files_in(home) == {}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memctl.api.assist.commits import given, latest_first
+from memctl.api.assist.commits import given, newest_decision_first
 from memctl.projections.memory_rows import Memory, memory_of
 
 OLD = "Cap the Retrier at seven attempts, for an eighth attempt lies outside of the rate limit window of the upstream."
@@ -19,9 +19,9 @@ def commit(key: str, text: str, at: int, file: str = "retry.py") -> Memory:
 def test_what_was_decided_later_of_the_same_subject_stands_before_what_the_prompt_met() -> None:
     old, new = commit("a", OLD, 1), commit("b", NEW, 2)
     french = commit("c", "Translate the invoices: customers in France have a right to them.", 3)
-    assert latest_first([old], [old, new, french]) == [new, old]
-    assert latest_first([new], [old, new, french]) == [new]
-    assert latest_first([old], [old, commit("b", NEW, 2, "other.py"), french]) == [old]
+    assert newest_decision_first([old], [old, new, french]) == [new, old]
+    assert newest_decision_first([new], [old, new, french]) == [new]
+    assert newest_decision_first([old], [old, commit("b", NEW, 2, "other.py"), french]) == [old]
 
 
 def test_a_commit_is_given_on_one_line_without_what_might_be_obeyed() -> None:

@@ -12,7 +12,17 @@ from session_events import Session, facts_of
 
 from memctl.domain.events.event import Event, Micros
 from memctl.domain.events.facts import Edit, ErrorResolved, Fact, Identified, KnowledgeNeeded
-from memctl.domain.retrieval.hindsight import APART, HeldMemory, Need, Pair, nearness, pairs, same_way, way_of
+from memctl.domain.retrieval.hindsight import (
+    APART,
+    HeldMemory,
+    Need,
+    Pair,
+    common_way,
+    nearness,
+    pairs,
+    same_way,
+    way_of,
+)
 from memctl.domain.support.mentions import is_distinctive, path_within, values_in
 from memctl.projections.hindsight import Hindsight, hindsight
 
@@ -120,6 +130,28 @@ def test_two_ways_are_alike_by_what_they_brought_in(one: list[str], other: list[
 def test_a_way_is_what_edits_brought_in_and_commands_that_are_no_chores() -> None:
     edit = Edit("a.go", "x := exec.Command(name)", "x := exec.CommandContext(ctx, name)")
     assert way_of([edit], ["git add a.go", "bun run lint:fix"]) == ("ran bun run lint:fix", "exec.CommandContext")
+
+
+def ended(at: int, stream: str, *words: str) -> HeldMemory:
+    return memory(at, stream, words=words)
+
+
+def test_a_common_way_is_what_two_sessions_and_half_of_them_did() -> None:
+    two = [ended(1, "a", "ran make fmt", "x.y"), ended(2, "b", "ran make fmt", "z.w")]
+    way = common_way(two, "it failed")
+    assert way is not None
+    assert (way.commands, way.words, way.sessions, way.newest.stream) == (("make fmt",), (), 2, "b")
+    others = [ended(3, "c", "one.two"), ended(4, "d", "three.four"), ended(5, "e", "five.six")]
+    assert common_way([*two, *others], "it failed") is None
+    assert common_way(two, "it failed: say make fmt") is None
+    assert common_way([ended(1, "a", "ran make fmt"), ended(1, "copy", "ran make fmt")], "") is None
+    assert common_way([ended(1, "a", "error"), ended(2, "b", "error")], "") is None, "a word of prose"
+
+
+def test_a_way_of_edits_alone_is_the_words_that_they_share() -> None:
+    found = common_way([ended(1, "a", "nolint:errcheck", "a.b"), ended(2, "b", "nolint:errcheck", "c.d")], "")
+    assert found is not None
+    assert (found.commands, found.words) == ((), ("nolint:errcheck",))
 
 
 # --- what sessions show ---

@@ -268,7 +268,6 @@ STORED_OR_SERVED = {
     "api/reading/records.py": {"told: int"},
     "api/http/metrics.py": {'"told"', '"untold"'},
     "api/queries/endings.py": {'"told"', '"untold"', "`untold`"},
-    "api/queries/learning.py": {'"told"'},
     "api/queries/stats.py": {"tasks_told", "tasks_untold"},
 }
 """Names of fields and values that stand in rows, facts and answers: to rename one is to change what is stored."""

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
-from typing import Any
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,18 +20,6 @@ def test_literals_are_found_as_one_in_after_the_other_finds_them(text: str) -> N
     words = [word for word in WORDS if word]
     assert Literals(words).within(text) == {word for word in words if word in text}
     assert mentions(text, words) == any(word in text for word in words)
-
-
-def test_literals_are_found_where_hyperscan_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = builtins.__import__
-
-    def without(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name == "hyperscan":
-            raise ImportError(name)
-        return found(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    assert Literals(("a.b", "오류")).within("axb 오류") == {"오류"}
 
 
 LINES = st.lists(st.sampled_from(("ab: c", "b: ", "[x] err y", "err", "  at f", "a", "b", "", "é ab: d")), max_size=8)

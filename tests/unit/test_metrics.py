@@ -22,11 +22,11 @@ from memctl.api.http.metrics import (
     exposition,
     of_backups,
     of_language_models,
-    of_learning,
+    of_worth,
 )
 from memctl.api.queries.endings import ENDINGS
 from memctl.api.queries.stats import measures
-from memctl.api.reading.counts import Changes, Learnt, Use
+from memctl.api.reading.counts import Use
 from memctl.infra.backup.copies import KeptBackups
 from memctl.infra.llm.budget import Spent
 from memctl.infra.settings_model import Llm
@@ -77,8 +77,7 @@ def test_help_is_told_by_what_was_told_and_how_the_work_went() -> None:
         Use(kind="turn", recalls=3, followed=2, worth=0.0),
         Use(kind="", ratings=1),
     ]
-    taught = [Learnt("strategies", "waiting", 7)]
-    samples = of_learning(totals, uses, taught, [Changes("merged", 3, 1)])
+    samples = of_worth(totals, uses)
     lines = set(exposition(samples, Timings()).splitlines())
     assert lines >= {
         'memctl_tasks{memory="told",outcome="success"} 2',
@@ -90,9 +89,6 @@ def test_help_is_told_by_what_was_told_and_how_the_work_went() -> None:
         'memctl_recalls_worth{kind="strategy"} 2.5',
         'memctl_ratings{kind="strategy",helpful="yes"} 1',
         'memctl_ratings{kind="other",helpful="no"} 1',
-        'memctl_learnt{what="strategies",state="waiting"} 7',
-        'memctl_consolidations{change="merged",state="standing"} 2',
-        'memctl_consolidations{change="merged",state="undone"} 1',
     }
     told = measures(totals, uses)
     assert told["success_with_memory"] == 0.6667

@@ -18,7 +18,7 @@ from memctl.domain.projects.identity import (
     SeveralProjects,
     SplitProject,
     UnknownProject,
-    Waiting,
+    WaitingCheckout,
     Words,
     remote_of,
 )
@@ -94,7 +94,7 @@ CLONES = [of("/home/dana/cli", CLI), of("/mnt/other/copy", CLI, at=2), Place("/m
 def test_a_second_clone_waits_for_a_yes() -> None:
     projects = Projects(CLONES)
     assert grouped(projects) == [{"/home/dana/cli"}, {"/mnt/other/copy", "/mnt/other/copy/docs"}]
-    assert projects.waiting == [Waiting("/mnt/other/copy", CLI, CLI)]
+    assert projects.waiting == [WaitingCheckout("/mnt/other/copy", CLI, CLI)]
     copy = projects.one("/mnt/other/copy")
     assert (copy.anchor, copy.remotes, copy.waits_for) == ("/mnt/other/copy", (), CLI)
     assert projects.asks("/mnt/other/copy/docs") == projects.waiting
@@ -158,14 +158,14 @@ def test_a_checkout_that_was_never_met_is_of_no_project_around_it_and_is_asked_a
     projects = Projects([of("/home/dana/cli", CLI)])
     new = of("/home/dana/cli/vendor/evil", CLI)
     assert projects.holding("/home/dana/cli/vendor/evil/src", new) is None
-    assert projects.asks("/home/dana/cli/vendor/evil/src", new) == [Waiting(new.location, CLI, CLI)]
+    assert projects.asks("/home/dana/cli/vendor/evil/src", new) == [WaitingCheckout(new.location, CLI, CLI)]
     plain = of("/home/dana/cli/vendor/own", "github.com/acme/own")
     assert projects.holding(plain.location, plain) is None
     assert projects.asks(plain.location, plain) == []
     worktree = of("/tmp/wt", CLI, repository="/home/dana/cli")
     assert projects.holding("/tmp/wt/src", worktree) == projects.one(CLI)
     borrowing = of("/tmp/copy", borrows="/home/dana/cli")
-    assert projects.asks("/tmp/copy", borrowing) == [Waiting("/tmp/copy", "/home/dana/cli", CLI)]
+    assert projects.asks("/tmp/copy", borrowing) == [WaitingCheckout("/tmp/copy", "/home/dana/cli", CLI)]
 
 
 def test_a_repository_that_was_renamed_is_one_project_under_the_name_it_has_now() -> None:

@@ -191,7 +191,7 @@ def hits_of(pieces: Iterator[bytes], look: Collection[str]) -> set[str]:
     if not texts:
         return set()
     sources = ["(?i)" + "".join(_escaped(each) for each in text) for text in texts]
-    scan = scanner(sources, [patterns.Pattern(source.encode()) for source in sources])
+    scan = scanner(sources)
     found: set[int] = set()
     block: list[bytes] = []
     size = 0

@@ -33,7 +33,7 @@ BLOCK, _OVERLAP = 1 << 20, 4096
 """Bytes of a file that are read at once, and those that are read twice: a text may lie across the end of a block."""
 
 
-class Rule(Enum):
+class Leftover(Enum):
     """What may be left of something forgotten."""
 
     NOTHING = "nothing"
@@ -46,57 +46,57 @@ class Rule(Enum):
     """Another program's own format: rows leave it by the database or the vector store, freed blocks by `--scrub`."""
 
 
-class Place(NamedTuple):
+class DataStore(NamedTuple):
     """Tables or files by their names, as a pattern."""
 
     names: str
-    rule: Rule
+    rule: Leftover
     why: str
 
 
 TABLES = (
-    Place(r".+_g[0-9]+|dead_letters", Rule.NOTHING, "holds what was folded"),
-    Place("events", Rule.NOTHING, "is the log"),
-    Place("processing", Rule.DROPPED, "says what processors worked on"),
-    Place("receipts|tombstones", Rule.NAMED, "keeps places, ids and the reason, so that it stays gone"),
-    Place("checkpoints", Rule.NAMED, "keeps paths of transcripts, so that none is read twice"),
-    Place("api_keys", Rule.NAMED, "keeps the projects that a key is for"),
-    Place("spaces|installation|vector_models", Rule.NAMED, "keeps names of this installation"),
-    Place("halts|rebuilds|rebuild_tasks|glances|llm_calls", Rule.NAMED, "says what work came to"),
-    Place("waiting_for_vectors|embeddings", Rule.NAMED, "keeps keys and digests of texts"),
-    Place("generations|projection_state|offsets|mark|mark_history|schema_version", Rule.NAMED, "keeps numbers"),
+    DataStore(r".+_g[0-9]+|dead_letters", Leftover.NOTHING, "holds what was folded"),
+    DataStore("events", Leftover.NOTHING, "is the log"),
+    DataStore("processing", Leftover.DROPPED, "says what processors worked on"),
+    DataStore("receipts|tombstones", Leftover.NAMED, "keeps places, ids and the reason, so that it stays gone"),
+    DataStore("checkpoints", Leftover.NAMED, "keeps paths of transcripts, so that none is read twice"),
+    DataStore("api_keys", Leftover.NAMED, "keeps the projects that a key is for"),
+    DataStore("spaces|installation|vector_models", Leftover.NAMED, "keeps names of this installation"),
+    DataStore("halts|rebuilds|rebuild_tasks|glances|llm_calls", Leftover.NAMED, "says what work came to"),
+    DataStore("waiting_for_vectors|embeddings", Leftover.NAMED, "keeps keys and digests of texts"),
+    DataStore("generations|projection_state|offsets|mark|mark_history|schema_version", Leftover.NAMED, "keeps numbers"),
 )
 """The tables of the log's schema."""
 
 FILES = (
-    Place("spool/.*", Rule.NOTHING, "holds deliveries"),
-    Place("log/.*", Rule.NOTHING, "says what programs did"),
-    Place(r"(postgres|valkey|vectors)[^/]*/.*", Rule.ELSEWHERE, "is a server's"),
-    Place("cache/.*", Rule.ELSEWHERE, "holds compiled patterns"),
-    Place(rf"{copies.FOLDER}/.*{copies.SUFFIX}", Rule.ELSEWHERE, "is a backup"),
-    Place(rf"(.*/)?{RECEIPTS}", Rule.NAMED, "keeps places, ids and the reason, so that it stays gone"),
-    Place(rf"{FILE}|{PASSED_FILE}", Rule.NAMED, "says where memory is switched off"),
-    Place(r"relay\.(json|process|sqlite3.*)", Rule.NAMED, "says what was sent"),
-    Place("imports/.*", Rule.NAMED, "was sent to an older memctl"),
-    Place(rf"{UNSEALED}[^/]*/.*", Rule.NAMED, "is being sealed or opened"),
-    Place(r"run/.*|keys\.json|lock", Rule.NAMED, "says where programs answer"),
-    Place(r"first-run.*|models/.*|[^/]*\.toml", Rule.NAMED, "belongs to the installation"),
+    DataStore("spool/.*", Leftover.NOTHING, "holds deliveries"),
+    DataStore("log/.*", Leftover.NOTHING, "says what programs did"),
+    DataStore(r"(postgres|valkey|vectors)[^/]*/.*", Leftover.ELSEWHERE, "is a server's"),
+    DataStore("cache/.*", Leftover.ELSEWHERE, "holds compiled patterns"),
+    DataStore(rf"{copies.FOLDER}/.*{copies.SUFFIX}", Leftover.ELSEWHERE, "is a backup"),
+    DataStore(rf"(.*/)?{RECEIPTS}", Leftover.NAMED, "keeps places, ids and the reason, so that it stays gone"),
+    DataStore(rf"{FILE}|{PASSED_FILE}", Leftover.NAMED, "says where memory is switched off"),
+    DataStore(r"relay\.(json|process|sqlite3.*)", Leftover.NAMED, "says what was sent"),
+    DataStore("imports/.*", Leftover.NAMED, "was sent to an older memctl"),
+    DataStore(rf"{UNSEALED}[^/]*/.*", Leftover.NAMED, "is being sealed or opened"),
+    DataStore(r"run/.*|keys\.json|lock", Leftover.NAMED, "says where programs answer"),
+    DataStore(r"first-run.*|models/.*|[^/]*\.toml", Leftover.NAMED, "belongs to the installation"),
 )
 """The files of a data directory."""
 
 
-UNKNOWN = Place(".*", Rule.NAMED, "memctl does not know")
+UNKNOWN = DataStore(".*", Leftover.NAMED, "memctl does not know")
 """What somebody else laid there."""
 
 
-def place_of(name: str, register: Iterable[Place]) -> Place:
+def place_of(name: str, register: Iterable[DataStore]) -> DataStore:
     """What holds for a table or file."""
     return next((place for place in register if patterns.Pattern(place.names).fullmatch(name)), UNKNOWN)
 
 
 def drop_from_books(connection: Connection, space_id: int, sought: WrittenForms) -> None:
     """Delete rows of books that hold a word of what was erased."""
-    for _, table in _tables(connection, Rule.DROPPED):
+    for _, table in _tables(connection, Leftover.DROPPED):
         held = [id for id, row in _rows(connection, table, space_id) if sought.within(row).held]
         connection.execute(
             sql.SQL("DELETE FROM memctl.{} WHERE ctid = ANY(%s::tid[])").format(sql.Identifier(table)), [held]
@@ -111,13 +111,13 @@ def what_stays(
     `folded`: the log and what is folded are looked at, too.
     """
     places = list(_in_events(connection, space_id, sought)) if folded else []
-    rules = [Rule.NOTHING, Rule.NAMED] if folded else [Rule.NAMED]
+    rules = [Leftover.NOTHING, Leftover.NAMED] if folded else [Leftover.NAMED]
     for place, table in (each for rule in rules for each in _tables(connection, rule)):
-        space = space_id if place.rule is Rule.NOTHING else None
+        space = space_id if place.rule is Leftover.NOTHING else None
         if table != "events" and any(sought.within(row).held for _, row in _rows(connection, table, space)):
             places.append(f"the table {table}, which {place.why}")
     for place, file in files_of(settings.data_dir):
-        if place.rule is Rule.NAMED and any(sought.within(block).held for block in _blocks(file)):
+        if place.rule is Leftover.NAMED and any(sought.within(block).held for block in _blocks(file)):
             places.append(f"the file {file}, which {place.why}")
     return places
 
@@ -137,7 +137,7 @@ def _in_events(connection: Connection, space_id: int, sought: WrittenForms) -> I
             yield f"{len(ids)} events hold it {how}: {', '.join(map(str, sorted(ids)[:NAMED_AT_MOST]))}{more}"
 
 
-def _tables(connection: Connection, rule: Rule) -> list[tuple[Place, str]]:
+def _tables(connection: Connection, rule: Leftover) -> list[tuple[DataStore, str]]:
     rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'memctl' ORDER BY 1").fetchall()
     found = [(place_of(table, TABLES), table) for (table,) in rows]
     return [(place, table) for place, table in found if place.rule is rule]
@@ -159,11 +159,11 @@ def _rows(connection: Connection, table: str, space_id: int | None) -> Iterator[
             yield id.decode(), words
 
 
-def files_of(data_dir: Path) -> Iterator[tuple[Place, Path]]:
+def files_of(data_dir: Path) -> Iterator[tuple[DataStore, Path]]:
     """The files of a data directory that are not another program's."""
     for folder, inner, files in os.walk(data_dir):
         at = Path(folder).relative_to(data_dir)
-        inner[:] = sorted(each for each in inner if place_of(f"{at / each}/", FILES).rule is not Rule.ELSEWHERE)
+        inner[:] = sorted(each for each in inner if place_of(f"{at / each}/", FILES).rule is not Leftover.ELSEWHERE)
         for name in sorted(files):
             path = Path(folder, name)
             if path.is_file() and not path.is_symlink():

@@ -252,12 +252,6 @@ def _taken_up(receipt: Receipt) -> Plan:
     )  # fmt: skip
 
 
-def begun_under(connection: Connection, space_id: int, key: str) -> Receipt | None:
-    """The receipt of what was begun under that idempotency key, finished or not."""
-    with outages():
-        return erase.receipt(connection, _receipt_of(space_id, key))
-
-
 def _receipt_of(space_id: int, key: str) -> UUID:
     return derived_id(f"forget:{space_id}:{key}")
 
@@ -510,7 +504,7 @@ def recorded(writer: EventWriter, receipt: UUID, scope: Scope, events: int, reas
     event = NewEvent(
         stream=f"erased/{receipt}",
         payload=ContentErased(
-            receipt=receipt, scope=msgspec.structs.replace(scope, asked="", then=()), events=events, reason=reason
+            receipt=receipt, scope=msgspec.structs.replace(scope, asked=""), events=events, reason=reason
         ),
         occurred_at=Micros(time.time_ns() // 1000),
         dedupe_key=key,

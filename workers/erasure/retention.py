@@ -13,8 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
@@ -31,7 +30,7 @@ from memctl.infra.readmodels import generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import Settings
 from memctl.projections.memory_rows import Memory
-from memctl.workers.erasure.forgetting import Forgotten, Plan, begun_under, forget, forget_once, resume, store_of
+from memctl.workers.erasure.forgetting import Forgotten, Plan, forget, resume, store_of
 from memctl.workers.processors.runner import model
 
 if TYPE_CHECKING:
@@ -83,12 +82,12 @@ class Due(msgspec.Struct, frozen=True, kw_only=True):
     kept: int
     """Sessions as old that stay, since something lasting rests on them."""
 
-    def plan(self, streams: Sequence[str] | None = None, then: Sequence[str] = ()) -> Plan:
-        """The forgetting of these, or of all of them; `then`: what was asked for with these and goes after them."""
+    def plan(self, streams: Sequence[str] | None = None) -> Plan:
+        """The forgetting of these, or of all of them."""
         chosen = self.streams if streams is None else tuple(streams)
         rule = f"older than {self.days} days"
         return Plan(
-            scope=Scope(kind="session", streams=chosen, until=self.until, rule=rule, then=tuple(then)),
+            scope=Scope(kind="session", streams=chosen, until=self.until, rule=rule),
             what=f"{len(chosen)} sessions {rule}",
         )
 
@@ -175,43 +174,15 @@ def prune(
                 yield len(plan.scope.streams), forget(settings, connection, space_id, plan, qdrant)
 
 
-def prune_once(
-    settings: Settings, connection: Connection, space_id: int, key: str, days: int, qdrant: QdrantClient | None
-) -> list[dict[str, Any]]:
-    """Prune what is due, once under an idempotency key: the receipts' outcomes.
-
-    The first receipt holds all that is meant. Asked again, what was begun is gone on with, what was left is done, and
-    what was done is reported again. Raises: KeyReused where another age was asked for under that key, NothingOldEnough,
-    PruneAtWork, and as `forget`.
-    """
-    done: list[dict[str, Any]] = []
-    with alone(connection):
-        first = begun_under(connection, space_id, f"prune:{key}:0")
-        if first is None:
-            found = asked(connection, space_id, days)
-            batches = _batches(found.streams)
-        else:
-            found = Due(days=days, until=first.scope.until, streams=first.scope.streams, of=0, kept=0)
-            batches = [found.streams, *_batches(first.scope.then)]
-        for number, batch in enumerate(batches):
-            # Receipts are numbered as they begin: of a batch that stays whole there is none.
-            then = [] if done else [stream for each in batches[number + 1 :] for stream in each]
-            planned = partial(_planned, connection, space_id, found, batch, then)
-            with contextlib.suppress(NothingToForget):
-                under = f"prune:{key}:{len(done)}"
-                done.append(forget_once(settings, connection, space_id, under, b"%d" % days, planned, qdrant))
-    return done
-
-
 def _batches(streams: Sequence[str]) -> list[tuple[str, ...]]:
     return [tuple(streams[at : at + AT_ONCE]) for at in range(0, len(streams), AT_ONCE)]
 
 
-def _planned(connection: Connection, space_id: int, found: Due, batch: Sequence[str], then: Sequence[str] = ()) -> Plan:
+def _planned(connection: Connection, space_id: int, found: Due, batch: Sequence[str]) -> Plan:
     """The forgetting of those of a batch that may still go: one may have been taken up again since, or become dear to
     somebody."""
     going, _ = _by(connection, space_id, found.until, batch)
-    return found.plan(going, then)
+    return found.plan(going)
 
 
 @contextlib.contextmanager

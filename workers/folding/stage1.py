@@ -23,7 +23,7 @@ from memctl.projections.kernel import projections
 from memctl.projections.stage1 import Delta, StreamState, fold_stream, stored
 from memctl.workers.folding.poison import Letters, Parking, of_content, stream_fault
 from memctl.workers.watchdog import progress_board as progress
-from memctl.workers.watchdog.progress_board import Work
+from memctl.workers.watchdog.progress_board import ThreadWork
 
 KEPT_EVENTS = 60_000
 """About how many events' worth of stream states a worker keeps in memory, some 130 MB; streams beyond it are read
@@ -66,7 +66,7 @@ class Stage1:
         """By the same: the events of the longest stream that our last batch folded again, since some came late."""
         self._refolded = 0
         """The same of the batch at hand."""
-        self._step, self._end = Work("stage 1"), Position(0)
+        self._step, self._end = ThreadWork("stage 1"), Position(0)
         """For who watches: whatever is no fold, and up to where the batch at hand goes."""
 
     def drain_batch(self, connection: Connection, lease: Lease, upto: Position) -> Lease:
@@ -77,7 +77,7 @@ class Stage1:
         """
         shard = (lease.generation, lease.shard)
         self._take(lease)
-        self._step = Work("stage 1", str(lease.shard), generation=lease.generation)
+        self._step = ThreadWork("stage 1", str(lease.shard), generation=lease.generation)
         progress.slot().over(self._step)
         limit = self._limit(self._last_refolded.get(shard, 0))
         events, end = read_range(connection, lease.position, upto, limit=limit, hashes=lease.hashes)
@@ -122,7 +122,7 @@ class Stage1:
         self, connection: Connection, lease: Lease, streams: dict[StreamKey, list[Event]], end: Position, *, retry: bool
     ) -> Lease:
         """Fold each stream's new events (with `retry`: all its events), write the result, and move the offset."""
-        self._step, self._end = Work("stage 1", str(lease.shard), generation=lease.generation), end
+        self._step, self._end = ThreadWork("stage 1", str(lease.shard), generation=lease.generation), end
         for careful in (False, True):
             try:
                 letters = dead_letters.parked_at(connection, lease.generation, (Target("", *key) for key in streams))
@@ -232,10 +232,10 @@ class Stage1:
         slot.over(self._step)
         return deltas, refolds
 
-    def _work(self, keys: Iterable[StreamKey], fresh: Mapping[StreamKey, Sequence[Event]]) -> Work:
+    def _work(self, keys: Iterable[StreamKey], fresh: Mapping[StreamKey, Sequence[Event]]) -> ThreadWork:
         """The folds of these streams, for who watches: each with the first position that is new."""
         pieces = [(*key, min((event.position for event in fresh[key]), default=0)) for key in keys]
-        return Work("stream", pieces=pieces, generation=self._step.generation, end=self._end)
+        return ThreadWork("stream", pieces=pieces, generation=self._step.generation, end=self._end)
 
     def _parked_still(self, key: StreamKey, events: Sequence[Event], parking: Parking) -> bool:
         """Park a stream at the event that it is known not to end with, where that is among the events still."""

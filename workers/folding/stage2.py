@@ -39,7 +39,7 @@ from memctl.workers.folding.sources import (
     upstream_of,
 )
 from memctl.workers.watchdog import progress_board as progress
-from memctl.workers.watchdog.progress_board import Work
+from memctl.workers.watchdog.progress_board import ThreadWork
 
 KEPT_ROWS = 20_000
 """Rows a worker keeps in memory across batches, over all projections."""
@@ -77,7 +77,7 @@ class Stage2:
         ):
             self._forget()
         self._seen = None
-        progress.slot().over(Work("stage 2", "0", generation=lease.generation))
+        progress.slot().over(ThreadWork("stage 2", "0", generation=lease.generation))
         end = facts.batch_end(connection, facts_of, lease.position, upto, self._batch)
         changes = [of_fact(c) for c in facts.read_changes(connection, facts_of, lease.position, end)]
         recorded = recorded_sources(connection, self._register.by_payload, lease.position, end)
@@ -171,7 +171,7 @@ class _Batch:
         self._feeds: dict[str, dict[RowKey, list[Item]]] = defaultdict(lambda: defaultdict(list))
         self._refolds: dict[str, set[RowKey]] = defaultdict(set)
         self._changed: dict[str, dict[RowKey, Any]] = defaultdict(dict)
-        self._slot, self._step = progress.slot(), Work("stage 2", "0", generation=lease.generation)
+        self._slot, self._step = progress.slot(), ThreadWork("stage 2", "0", generation=lease.generation)
         self._places = {p.name: place for place, p in enumerate(register.projections)}
         self._piece = 0
 
@@ -266,7 +266,7 @@ class _Batch:
 
     def _begin(self, kind: str, name: str, pieces: Sequence[Any]) -> None:
         """Show whoever watches what is folded from now on."""
-        self._slot.fold(Work(kind, name, pieces, self._generation, self._end))
+        self._slot.fold(ThreadWork(kind, name, pieces, self._generation, self._end))
 
     def _keys(
         self, p: Projection[Any], source: SourceKey, item: Item, upstream: tuple[str, str] | None = None

@@ -49,7 +49,7 @@ from memctl.projections.memory_rows import Memory
 from memctl.workers.processors.runner import (
     Outcome,
     ProcessorContext,
-    Work,
+    WorkItem,
     digest_of,
     memories,
     model,
@@ -147,7 +147,7 @@ class Consolidator:
     def __init__(self, *, force: bool = False) -> None:
         self._force = force
 
-    def find(self, context: ProcessorContext) -> Iterator[Work]:
+    def find(self, context: ProcessorContext) -> Iterator[WorkItem]:
         tasks = _tasks(context)
         before = processing.state_of(context.connection, context.space_id, self.name, processing.ROUND)
         if not before:
@@ -155,9 +155,9 @@ class Consolidator:
         else:
             due = tasks - before["tasks"] >= EVERY_TASKS or context.now() - before["at"] >= EVERY_US
         if due:
-            yield Work(processing.ROUND, digest_of((tasks, context.now() // EVERY_US)))
+            yield WorkItem(processing.ROUND, digest_of((tasks, context.now() // EVERY_US)))
 
-    def run(self, context: ProcessorContext, work: Work, attempt: int) -> Outcome:
+    def run(self, context: ProcessorContext, work: WorkItem, attempt: int) -> Outcome:
         found = plan(context, pace=GivesWay())
         changes = found.changes if self._force else found.passed
         state = {"tasks": _tasks(context), "at": context.now(), **held_state([] if self._force else found.held)}

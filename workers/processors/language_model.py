@@ -32,13 +32,13 @@ from memctl.domain.language.statements import sentences
 from memctl.domain.language.typed import user_typed
 from memctl.domain.support.alignment import align
 from memctl.domain.support.bounded import one_line
-from memctl.infra.llm.client import Answer, Client, Unanswered
+from memctl.infra.llm.client import ModelAnswer, ModelClient, Unanswered
 from memctl.infra.llm.prompts import prompt
 from memctl.infra.log.read import read_stream
 from memctl.infra.readmodels import facts
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import Settings
-from memctl.workers.processors.runner import Failed, Outcome, ProcessorContext, Work, model, outcome
+from memctl.workers.processors.runner import Outcome, ProcessorContext, WorkFailed, WorkItem, model, outcome
 
 AT_ONCE = 20
 """Pieces of work that are looked for at once, newest first."""
@@ -175,21 +175,21 @@ class LlmProcessor:
     """The prompt's file."""
     form: type[BaseModel]
 
-    def find(self, context: ProcessorContext) -> Iterator[Work]:
+    def find(self, context: ProcessorContext) -> Iterator[WorkItem]:
         for row, digest in _finished(context, self.of, self.name, prompt(self.text).name):
             subject = _subject(row, self.of)
-            yield Work(subject.id, digest, subject)
+            yield WorkItem(subject.id, digest, subject)
 
-    def run(self, context: ProcessorContext, work: Work, attempt: int) -> Outcome:
+    def run(self, context: ProcessorContext, work: WorkItem, attempt: int) -> Outcome:
         subject: Subject = work.about
         events = read_stream(context.connection, context.space_id, subject.stream)
         material = material_of(subject, events)
         if not material.text:
             return Outcome()
         sources = (*self._evidence(context, subject), *(event.delivery_id for event in material.events))
-        asked = Client(context.settings.llm, context.connection, context.space_id, context.writer.redactor)
+        asked = ModelClient(context.settings.llm, context.connection, context.space_id, context.writer.redactor)
         try:
-            answer: Answer[Any] = asked.ask(
+            answer: ModelAnswer[Any] = asked.ask(
                 prompt(self.text),
                 f"{subject.about}\n\n{material.text}".strip(),
                 self.form,
@@ -206,7 +206,7 @@ class LlmProcessor:
             notes = [] if problem.kind == "over_budget" else [note]
             away = problem.whatever or problem.kind == "unavailable"
             pause_s = NOBODY_THERE_S if away else 0.0
-            raise Failed(problem.kind, notes, counts=not problem.whatever, pause_s=pause_s) from problem
+            raise WorkFailed(problem.kind, notes, counts=not problem.whatever, pause_s=pause_s) from problem
         origin = {
             "made_by": answer.model, "prompt": prompt(self.text).name, "tokens": answer.tokens, "cost_usd": answer.usd,
         }  # fmt: skip

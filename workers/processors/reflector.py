@@ -13,7 +13,7 @@ from memctl.domain.support.structs import carried_over
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels.known_projects import known_projects
 from memctl.projections.memory_rows import Memory
-from memctl.workers.processors.runner import Outcome, ProcessorContext, Work, digest_of, memories, outcome
+from memctl.workers.processors.runner import Outcome, ProcessorContext, WorkItem, digest_of, memories, outcome
 
 DAY_US = 86_400_000_000
 
@@ -41,7 +41,7 @@ class Reflector:
         """`asked`: whether it is time or not; `project` (its anchor) keeps to one."""
         self._asked, self._project = asked, project
 
-    def find(self, context: ProcessorContext) -> Iterator[Work]:
+    def find(self, context: ProcessorContext) -> Iterator[WorkItem]:
         projects = known_projects(context.connection, context.live, context.space_id)
         found: dict[str, list[Memory]] = defaultdict(list)
         counts: dict[str, int] = defaultdict(int)
@@ -69,9 +69,9 @@ class Reflector:
                 ids = sorted((memory.id, memory.last_at) for memory in found[anchor])
                 location = project.root or project.locations[0]
                 grounds = Grounds(anchor, location, trigger, counts[anchor], weights[anchor], tuple(found[anchor]))
-                yield Work(anchor, digest_of(ids), grounds)
+                yield WorkItem(anchor, digest_of(ids), grounds)
 
-    def run(self, context: ProcessorContext, work: Work, attempt: int) -> Outcome:
+    def run(self, context: ProcessorContext, work: WorkItem, attempt: int) -> Outcome:
         grounds: Grounds = work.about
         pieces = [piece_of(memory) for memory in grounds.found]
         known = {memory.id: memory for memory in grounds.found}

@@ -48,7 +48,7 @@ MOST_SOURCES = 2_000
 looks at no more."""
 
 
-class Work(msgspec.Struct, frozen=True):
+class WorkItem(msgspec.Struct, frozen=True):
     """A piece of work: what it is about, a digest of what it is made of, and whatever its processor wants to remember.
 
     The digest is made of ids and moments, never of texts: it stays in keys when the texts are erased.
@@ -70,7 +70,7 @@ class Outcome(msgspec.Struct, frozen=True):
     names_all: bool = False
 
 
-class Failed(Exception):
+class WorkFailed(Exception):
     """A piece of work failed in a way that may pass. `kind` is a word for it, `events` are recorded all the same.
 
     `counts`: whether it counts as an attempt; else it is tried again after `pause_s`. That long the processor looks at
@@ -121,11 +121,11 @@ class Processor(Protocol):
     name: str
     version: int
 
-    def find(self, context: ProcessorContext) -> Iterable[Work]:
+    def find(self, context: ProcessorContext) -> Iterable[WorkItem]:
         """Work that may be due, most urgent first; what is done already is passed over."""
 
-    def run(self, context: ProcessorContext, work: Work, attempt: int) -> Outcome:
-        """Do it. Raises: Failed."""
+    def run(self, context: ProcessorContext, work: WorkItem, attempt: int) -> Outcome:
+        """Do it. Raises: WorkFailed."""
 
 
 def outcome(
@@ -194,7 +194,7 @@ def process(
     ):
         return 0
     recorded = 0
-    slot, looking = progress.slot(), progress.Work("processor", processor.name)
+    slot, looking = progress.slot(), progress.ThreadWork("processor", processor.name)
     slot.over(looking)
     for work in processor.find(context):
         # What was found may hold what was forgotten since: the next look finds it without.
@@ -206,12 +206,12 @@ def process(
         if claimed is None:
             continue
         context.claimed = claimed
-        slot.over(progress.Work("processor", f"{processor.name} {work.subject}"))
+        slot.over(progress.ThreadWork("processor", f"{processor.name} {work.subject}"))
         try:
             recorded += _do(context, processor, work, claimed, began)
         except WorkLost as problem:
             log.warning("%s", problem)
-        except Failed as problem:
+        except WorkFailed as problem:
             rest(problem.pause_s)
             break
         finally:
@@ -221,12 +221,12 @@ def process(
     return recorded
 
 
-def _do(context: ProcessorContext, processor: Processor, work: Work, claimed: WorkClaim, began: datetime) -> int:
-    """Raises: Failed where no work can be done now, and that is noted; WorkLost."""
+def _do(context: ProcessorContext, processor: Processor, work: WorkItem, claimed: WorkClaim, began: datetime) -> int:
+    """Raises: WorkFailed where no work can be done now, and that is noted; WorkLost."""
     connection = context.connection
     try:
         made = processor.run(context, work, claimed.attempt)
-    except Failed as problem:
+    except WorkFailed as problem:
         log.warning("%s failed on %s (%s)", processor.name, work.subject, problem.kind)
         with connection.transaction():
             if problem.counts:
@@ -251,8 +251,8 @@ def _do(context: ProcessorContext, processor: Processor, work: Work, claimed: Wo
             # Asked after the append: whoever forgets waits for appends, and then finds this one by what it rests on.
             named = [source for event in made.events for source in event.sources] if made.names_all else None
             if erase.erasing_since(connection, began, context.space_id, named):
-                raise Failed("something was forgotten meanwhile", counts=False)
-    except Failed as problem:
+                raise WorkFailed("something was forgotten meanwhile", counts=False)
+    except WorkFailed as problem:
         processing.later(connection, claimed, problem.kind, timedelta(0))
         raise
     return recorded

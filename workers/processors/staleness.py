@@ -14,7 +14,7 @@ from memctl.infra.readmodels import processor_work as processing
 from memctl.workers.processors.runner import (
     Outcome,
     ProcessorContext,
-    Work,
+    WorkItem,
     digest_of,
     memories,
     model,
@@ -39,12 +39,12 @@ class StalenessChecker:
     def __init__(self, *, asked: bool = False) -> None:
         self._asked = asked
 
-    def find(self, context: ProcessorContext) -> Iterator[Work]:
+    def find(self, context: ProcessorContext) -> Iterator[WorkItem]:
         before = processing.state_of(context.connection, context.space_id, self.name, "files")
         if self._asked or context.now() - before.get("at", 0) >= EVERY_US:
-            yield Work("files", digest_of((context.now(),)))
+            yield WorkItem("files", digest_of((context.now(),)))
 
-    def run(self, context: ProcessorContext, work: Work, attempt: int) -> Outcome:
+    def run(self, context: ProcessorContext, work: WorkItem, attempt: int) -> Outcome:
         sources = _tied(context)
         known = _last_looks(context)
         events = []

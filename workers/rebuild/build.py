@@ -47,7 +47,7 @@ from memctl.workers.folding import trial
 from memctl.workers.folding.poison import CannotFold, fold_whole, keys_of, named, of_content
 from memctl.workers.folding.sources import recorded_sources, row_source
 from memctl.workers.watchdog import progress_board as progress
-from memctl.workers.watchdog.progress_board import Work
+from memctl.workers.watchdog.progress_board import ThreadWork
 
 log = logging.getLogger("memctl.replay")
 
@@ -314,7 +314,7 @@ class Worker:
         for (space_id, stream), events in scan_streams(connection, upto, task.after, task.to):
             known = without(events, gone.get((space_id, stream), ()))
             self._slot.over(
-                Work("task", self._watched, [(space_id, stream)]), trial.stream_s(self._fold_s, len(events))
+                ThreadWork("task", self._watched, [(space_id, stream)]), trial.stream_s(self._fold_s, len(events))
             )
             delta = fold_whole((space_id, stream), known, partial(folded, stream, space_id))
             deltas.append((space_id, stream, delta))
@@ -341,7 +341,7 @@ class Worker:
         # The past is shown without what was left out since, as it is without what was erased since.
         upto = mark(connection) if self._rebuild.purpose == "as_of" else self._rebuild.upto
         left_out = LeftOut(dead_letters.skips(connection, upto))
-        self._slot.over(Work("task", self._watched), self._fold_s)
+        self._slot.over(ThreadWork("task", self._watched), self._fold_s)
         for number, (source, item, upstream) in enumerate(self.sources(p, part, parts)):
             self._slot.pass_to(number)
             key: str | None = None

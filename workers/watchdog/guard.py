@@ -27,7 +27,7 @@ from memctl.infra.embedded.launch import die_with_parent
 from memctl.infra.readmodels.dead_letters import fault_message
 from memctl.workers.watchdog import frames
 from memctl.workers.watchdog import progress_board as progress
-from memctl.workers.watchdog.progress_board import At, Board, Work
+from memctl.workers.watchdog.progress_board import At, Board, ThreadWork
 
 log = logging.getLogger("memctl.guard")
 
@@ -53,7 +53,7 @@ class Stuck(msgspec.Struct, frozen=True):
     """What a process was at that had to be ended: the number of the piece, and where in memctl's code. `seconds` are of
     processor time since it had begun that piece; `crash` names the signal where the process ended by one itself."""
 
-    work: Work
+    work: ThreadWork
     piece: int
     place: str
     seconds: float

@@ -49,7 +49,7 @@ _HEAD = 8 * _WORDS
 _TURN, _PIECE, _IDENT, _THREAD, _CPU_MS, _WALL_MS, _LENGTH, _PULSE = range(_WORDS)
 
 
-class Work(msgspec.Struct, frozen=True):
+class ThreadWork(msgspec.Struct, frozen=True):
     """What a thread is at. `pieces` are what it goes through, one after the other: streams, rows, sources; where they
     are too many to be named, none is.
 
@@ -84,7 +84,7 @@ class Slot:
         self._text = text
         words[_IDENT], words[_THREAD] = threading.get_ident(), threading.get_native_id()
 
-    def over(self, work: Work, cpu_s: float = STEP_CPU_S, wall_s: float = 0.0) -> None:
+    def over(self, work: ThreadWork, cpu_s: float = STEP_CPU_S, wall_s: float = 0.0) -> None:
         """Begin another work, at its first piece."""
         encoded = msgspec.json.encode(work)
         if len(encoded) > len(self._text):
@@ -96,7 +96,7 @@ class Slot:
         words[_LENGTH] = len(encoded)
         words[_TURN] = abs(words[_TURN]) + 1
 
-    def fold(self, work: Work) -> None:
+    def fold(self, work: ThreadWork) -> None:
         """Begin folds, of the pieces of this work."""
         self.over(work, FOLD_CPU_S, FOLD_WALL_S)
 
@@ -137,7 +137,7 @@ class _Unwatched(Slot):
     def __init__(self) -> None:
         pass
 
-    def over(self, work: Work, cpu_s: float = 0, wall_s: float = 0) -> None:
+    def over(self, work: ThreadWork, cpu_s: float = 0, wall_s: float = 0) -> None:
         pass
 
     def piece(self, number: int, inputs: int = 1) -> None:
@@ -208,12 +208,12 @@ class Board:
                     words[_CPU_MS] / 1000, words[_WALL_MS] / 1000,
                 )  # fmt: skip
 
-    def work(self, at: At) -> Work | None:
+    def work(self, at: At) -> ThreadWork | None:
         """What it is at; None where that cannot be read, for it was about to change."""
         length = self._words_of(at.slot)[_LENGTH]
         start = at.slot * _SIZE + _HEAD
         try:
-            return msgspec.json.decode(bytes(self._memory[start : start + length]), type=Work)
+            return msgspec.json.decode(bytes(self._memory[start : start + length]), type=ThreadWork)
         except msgspec.DecodeError:
             return None
 
@@ -253,7 +253,7 @@ def dealt_with() -> None:
 def step(kind: str, name: str = "", cpu_s: float = STEP_CPU_S, pieces: Sequence[Any] = ()) -> Iterator[None]:
     """A step that is no fold, for as long as the block lasts."""
     own = slot()
-    own.over(Work(kind, name, pieces), cpu_s)
+    own.over(ThreadWork(kind, name, pieces), cpu_s)
     try:
         yield
     finally:
