@@ -186,7 +186,7 @@ def _of_another(writer: IngestWriter, events: list[NewEvent], account: Account) 
     known = {id for (id,) in rows}
     new = [each for id, each in zip(ids, events, strict=True) if id not in known]
     said = [of_another(each) for each in new if _is_said(each)]
-    own = _of_own_sessions(intake, {each.stream for each in said})
+    own = _of_own_sessions(writer, {each.stream for each in said})
     account.duplicate += len(events) - len(new)
     if len(said) < len(new):
         account.ignored["settled in another memory"] += len(new) - len(said)
@@ -203,12 +203,12 @@ def of_another(event: NewEvent) -> NewEvent:
     return msgspec.structs.replace(event, actor=IMPORTED, location=in_another_memory(event.location))
 
 
-def _of_own_sessions(intake: IngestWriter, streams: set[str]) -> set[str]:
+def _of_own_sessions(writer: IngestWriter, streams: set[str]) -> set[str]:
     """Those of these streams that hold what was not imported: nobody else adds to them."""
     sessions = [each for each in streams if each.startswith(_SESSION)]
-    rows = intake.connection.execute(
+    rows = writer.connection.execute(
         "SELECT DISTINCT stream FROM memctl.events WHERE space_id = %s AND stream = ANY(%s) AND actor <> %s",
-        [intake.space_id, sessions, IMPORTED],
+        [writer.space_id, sessions, IMPORTED],
     )
     return {stream for (stream,) in rows}
 
