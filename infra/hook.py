@@ -120,7 +120,7 @@ def _deliver(asked: dict[str, str]) -> None:
     off = _off()
     if off == "both":
         return
-    payload = _payload(asked)
+    payload = _attended(_payload(asked))
     identifier, at = os.urandom(16).hex(), time.time_ns() // 1000
     delivery = header(identifier, at, asked["--agent"], asked["--event"], len(payload)) + payload
     user = user_settings()
@@ -156,6 +156,16 @@ def _payload(asked: dict[str, str]) -> bytes:
     if asked["--session-id"] and not asked["--stdin"]:
         return f'{{"session_id": {_quoted(asked["--session-id"])}, "cwd": {_quoted(asked["--cwd"])}}}'.encode()
     return sys.stdin.buffer.read(MAX_PAYLOAD + 1)
+
+
+def _attended(payload: bytes) -> bytes:
+    """The payload, with how Claude Code was started where that may be by a program: no payload says it. What is asked
+    there is no word of the user's (`memctl.infra.transcripts.claude.is_unattended`)."""
+    started = os.environ.get("CLAUDE_CODE_ENTRYPOINT", "")
+    before, brace, rest = payload.partition(b"{")
+    if started in ("", "cli") or not started.replace("-", "").isalnum() or before.strip() or rest.lstrip()[:1] != b'"':
+        return payload
+    return brace + f'"memctl_entrypoint": "{started}", '.encode() + rest
 
 
 def header(identifier: str, at: int, agent: str, event: str, size: int) -> bytes:

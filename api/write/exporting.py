@@ -25,6 +25,7 @@ from memctl.domain.events.event import Micros, NewEvent, decode_payload
 from memctl.domain.events.observations import event_id_of
 from memctl.domain.language.notes import MemoryNoted
 from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.location import in_another_memory
 from memctl.domain.support.provenance import IMPORTED
 from memctl.infra.database import Connection, connect, outages, snapshot
 from memctl.infra.log import erase
@@ -34,6 +35,7 @@ from memctl.infra.settings import Settings
 
 VERSION = 1
 PAGE = 2_000
+_SESSION = "session/"
 BATCH = 2_000
 
 
@@ -155,7 +157,8 @@ def import_export(writer: IngestWriter, file: Path, *, mine: bool) -> Account:
     stay as they are, which suits a space of the same number.
 
     Anybody can write such a file. Unless its user says that it is `mine`, it is another's memory: its sessions and
-    notes come in, as imported words. What it settles does not come in: verdicts, projects, core memory.
+    notes come in, as imported words, the sessions at places of that memory. What it settles does not come in: verdicts,
+    projects, core memory.
     Raises: NotAnExport, DatabaseUnavailable.
     """
     account = Account(files=1)
@@ -182,16 +185,42 @@ def _of_another(writer: IngestWriter, events: list[NewEvent], account: Account) 
     )
     known = {id for (id,) in rows}
     new = [each for id, each in zip(ids, events, strict=True) if id not in known]
-    said = [msgspec.structs.replace(each, actor=IMPORTED) for each in new if _is_said(each)]
+    said = [of_another(each) for each in new if _is_said(each)]
+    own = _of_own_sessions(writer, {each.stream for each in said})
     account.duplicate += len(events) - len(new)
     if len(said) < len(new):
         account.ignored["settled in another memory"] += len(new) - len(said)
-    return said
+    if kept_out := sum(each.stream in own for each in said):
+        account.ignored["in a session that is known here"] += kept_out
+    return [each for each in said if each.stream not in own]
+
+
+def of_another(event: NewEvent) -> NewEvent:
+    """An event as what another memory holds. A session of another memory was at a place of that one, whatever it is
+    called: what it shows of the work is given to no agent that works at a place of that name here."""
+    if not is_of_a_session(event):
+        return msgspec.structs.replace(event, actor=IMPORTED)
+    return msgspec.structs.replace(event, actor=IMPORTED, location=in_another_memory(event.location))
+
+
+def _of_own_sessions(writer: IngestWriter, streams: set[str]) -> set[str]:
+    """Those of these streams that hold what was not imported: nobody else adds to them."""
+    sessions = [each for each in streams if each.startswith(_SESSION)]
+    rows = writer.connection.execute(
+        "SELECT DISTINCT stream FROM memctl.events WHERE space_id = %s AND stream = ANY(%s) AND actor <> %s",
+        [writer.space_id, sessions, IMPORTED],
+    )
+    return {stream for (stream,) in rows}
 
 
 def _is_said(event: NewEvent) -> bool:
     """Whether an event is of a session or a note, and settles nothing."""
-    return event.stream.startswith("session/") or isinstance(event.payload, MemoryNoted)
+    return is_of_a_session(event) or isinstance(event.payload, MemoryNoted)
+
+
+def is_of_a_session(event: NewEvent) -> bool:
+    """Whether an event was observed of a session, or stated of its work."""
+    return event.stream.startswith(_SESSION)
 
 
 class _Citing(msgspec.Struct, frozen=True):

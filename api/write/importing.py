@@ -7,6 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+import msgspec
+
+from memctl.api.write.exporting import is_of_a_session, of_another
 from memctl.api.write.ingest import Account, Batches, count
 from memctl.api.write.ingest_writer import IngestWriter
 from memctl.infra.legacy.isolated import rows_in_isolation
@@ -29,8 +32,9 @@ def stores(paths: Iterable[Path]) -> list[Path]:
     return list(dict.fromkeys(store for path in paths for store in stores_in(path.expanduser())))
 
 
-def import_stores(intake: IngestWriter, paths: Sequence[Path]) -> Account:
-    """Append what stores hold; what was imported before is a duplicate.
+def import_stores(intake: IngestWriter, paths: Sequence[Path], *, mine: bool) -> Account:
+    """Append what stores hold; what was imported before is a duplicate. Anybody can write a store: unless its user says
+    that it is `mine`, the sessions in it are another memory's, as those of an export are.
 
     Raises: NotALegacyStore, DatabaseUnavailable.
     """
@@ -38,6 +42,9 @@ def import_stores(intake: IngestWriter, paths: Sequence[Path]) -> Account:
     began = time.monotonic()
     with Batches(intake, account) as batches:
         for path, parsed in _rows(paths):
+            if not mine:
+                theirs = tuple(of_another(each) if is_of_a_session(each) else each for each in parsed.events)
+                parsed = msgspec.structs.replace(parsed, events=theirs)
             count(account, path, parsed)
             if batches.add(path, parsed):
                 batches.commit()

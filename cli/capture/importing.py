@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.command(name="import")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Show what would come in, and change nothing.")
-@click.option("--mine", is_flag=True, help="The export is of your own memory: what you said in it is yours here, too.")
+@click.option("--mine", is_flag=True, help="It is your own memory: what you said in it is yours here, too.")
 @click.option("--wait", is_flag=True, help="Wait until what was imported can be searched.")
 @click.option("--json", "as_json", is_flag=True, help="Print the account as JSON.")
 @opening
@@ -28,7 +28,8 @@ def import_legacy(
     like, code-memory's exports.
 
     The stores are only read, and importing one again adds nothing. What a store claims counts less than your own word:
-    it is a candidate until you, a run or your sessions confirm it. So does what an export says, unless it is yours.
+    it is a candidate until you, a run or your sessions confirm it. Its sessions, and all that an export says, are
+    another's, at places of that memory, unless you say that it is yours.
 
     \b
     memctl import ~/bot/memory.db --dry-run
@@ -47,12 +48,12 @@ def import_legacy(
 def _import(paths: tuple[Path, ...], *, dry_run: bool, mine: bool, wait: bool, as_json: bool) -> None:
     from memctl.api.write.exporting import is_export
     from memctl.api.write.importing import account_of, import_stores, stores
-    from memctl.infra.hooks.speaker import in_agents_shell
+    from memctl.infra.hooks.speaker import only_a_person
 
     examples: list[str] = []
+    if mine:
+        only_a_person("says whose memory this is")
     if exports := [path for path in paths if is_export(path)]:
-        if mine and in_agents_shell():
-            raise click.UsageError("whose memory an export is, its user says, in a terminal of their own")
         if dry_run or len(exports) < len(paths):
             raise click.UsageError("exports are imported by themselves, and without --dry-run")
         account = _exports(exports, wait, mine=mine)
@@ -65,7 +66,7 @@ def _import(paths: tuple[Path, ...], *, dry_run: bool, mine: bool, wait: bool, a
 
         found = stores(paths)
         with IngestWriter(load_settings()) as intake:
-            account = import_stores(intake, found)
+            account = import_stores(intake, found, mine=mine)
             if wait:
                 wait_until_folded(intake)
     if as_json:

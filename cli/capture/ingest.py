@@ -70,6 +70,8 @@ def ingest(
     if git and (follow or agent or example):
         raise click.UsageError("--git reads repositories, and takes neither --follow, --agent nor --example")
     sources = [EXAMPLE] if example else list(paths) or ([] if git else default_sources(agent=agent))
+    if not git:
+        _check_whose(paths)
     files = _repositories(paths) if git else _files_to_read(sources, paths, agent, follow=follow)
     account = Account()
     with IngestWriter(load_settings()) as writer:
@@ -110,6 +112,18 @@ def _check_arguments(paths: Sequence[Path], agent: str) -> None:
             raise click.UsageError(f"{path}: {problem.strerror}") from None
         if not os.access(path.expanduser(), os.R_OK):
             raise click.UsageError(f"{path} may not be read")
+
+
+def _check_whose(paths: Sequence[Path]) -> None:
+    """Raises: NotByAgents where an agent names sessions that lie elsewhere than its user's clients keep theirs. Anybody
+    may have written those, and what they say as typed would be the user's word, in whichever project they name."""
+    from memctl.infra.hooks.speaker import only_a_person
+    from memctl.infra.transcripts.files import default_sources
+
+    kept = [folder.resolve() for folder in default_sources()]
+    for path in paths:
+        if not any(path.expanduser().resolve().is_relative_to(folder) for folder in kept):
+            only_a_person("says whose sessions these are")
 
 
 def _files_to_read(sources: Sequence[Path], paths: Sequence[Path], agent: str, *, follow: bool) -> list[Path]:

@@ -11,7 +11,6 @@ import click
 
 from memctl.cli.output import Column, notice, print_json, print_lines, print_table, when
 from memctl.cli.pages import in_json
-from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.wording import size
 
 if TYPE_CHECKING:
@@ -20,13 +19,6 @@ if TYPE_CHECKING:
     from memctl.api.erasure.scope import Forgotten, Preview
     from memctl.api.reading.reader import Reader
     from memctl.infra.settings import Settings
-
-
-class NotByAgents(MemctlError):
-    """A person forgets; this is the shell of a coding agent."""
-
-    exit_code = 2
-    hint = "run it in a terminal of your own; an agent asks for it over MCP, and `memctl waiting` lists what was asked"
 
 
 @click.command()
@@ -75,10 +67,10 @@ def forget(
     memctl forget --before 2025-01-01 --dry-run
     """
     from memctl.api.erasure import scope as forgetting
-    from memctl.infra.hooks.speaker import in_agents_shell
+    from memctl.infra.hooks.speaker import only_a_person
 
-    if in_agents_shell() and not dry_run:
-        raise NotByAgents
+    if not dry_run:
+        only_a_person("forgets")
     asked = {"id": id_, "session": session, "project": project, "before": before, "match": match}
     named = [name for name, value in asked.items() if value]
     _check_named(len(named), resume=resume, scrub=scrub, dry_run=dry_run)
@@ -193,8 +185,11 @@ def prune(days: int | None, dry_run: bool, yes: bool, as_json: bool) -> None:
     import msgspec
 
     from memctl.api.erasure import scope as forgetting
+    from memctl.infra.hooks.speaker import only_a_person
     from memctl.workers.erasure import retention
 
+    if not dry_run:
+        only_a_person("prunes")
     with _opened() as (settings, reader, qdrant):
         days = days or settings.storage.keep_days
         if not days:

@@ -114,8 +114,10 @@ def restore(
     from memctl.infra.backup.receipts import RECEIPTS
     from memctl.infra.backup.sealed import unsealed
     from memctl.infra.embedded import instance
+    from memctl.infra.hooks.speaker import only_a_person
     from memctl.infra.settings import load_settings
 
+    only_a_person("restores a backup")
     settings = load_settings()
     chosen = file or backups.newest(settings)
     with unsealed(chosen, identity, settings.data_dir) as plain:
@@ -234,8 +236,10 @@ def reset(confirm: bool, backup: bool) -> None:
     memctl reset --backup
     """
     from memctl.api.erasure.resetting import reset as reset_memory
+    from memctl.infra.hooks.speaker import only_a_person
     from memctl.infra.settings import load_settings
 
+    only_a_person("starts empty")
     settings = load_settings()
     if not confirm:
         notice(f"Everything that memctl knows in {settings.data_dir} will be removed.")

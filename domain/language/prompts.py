@@ -35,7 +35,10 @@ _REQUEST = patterns.compile(r"^## My request for Codex:", patterns.M)
 BLANK = "\N{EM SPACE}"
 """What stands for words that are not the user's: white, but no indentation, which would make code of the rest."""
 
-_COMMAND = patterns.compile(r"<command-name>\s*/?(?P<name>[^<]*?)\s*</command-name>")
+_IDES = patterns.compile(r"\s*# Context from my IDE")
+_COMMAND = patterns.compile(
+    r"\s*(?:<command-message>[^<]*</command-message>\s*)?<command-name>\s*/?(?P<name>[^<]*?)\s*</command-name>"
+)
 _ARGUMENTS = patterns.compile(r"<command-args>(?P<args>.*?)(?:</command-args>|\Z)", patterns.S)
 _TYPED_COMMAND = patterns.compile(r"\s*/(?P<name>[a-z][\w:-]{1,40})(?:\s+(?P<args>\S.*))?\s*\Z", patterns.S)
 _SHELL = patterns.compile(r"\s*<bash-input>(?P<command>.*?)</bash-input>", patterns.S)
@@ -54,33 +57,37 @@ FRESH_START = frozenset({"clear", "new", "resume"})
 
 class Said(NamedTuple):
     """What a prompt is. `text` is as long as the prompt, with all that the user did not say blanked, so that places in
-    it are places in the prompt; `words` is that without blanks around.
+    it are places in the prompt; `words` is that without blanks around. `alone` where they stand in the prompt by
+    themselves, or in a frame of the client's: beside a client's block they may have been pasted with it.
     """
 
     by: Literal["user", "command", "client"]
     text: str
     words: str
     command: str = ""
+    alone: bool = True
 
 
 @remembered(8, longest=1 << 16)
 def said_in(prompt: str) -> Said:
     """Separate a user's own words from what the client put in their place."""
+    alone = True
     if _ADDED_IN_FRONT.match(prompt) and (request := _REQUEST.search(prompt)):
+        alone = _IDES.match(prompt) is not None
         prompt = BLANK * request.end() + prompt[request.end() :]
     if _CLIENT_TEXT.match(prompt):
         return Said("client", "", "")
     if shell := _SHELL.match(prompt):
         command = shell["command"].strip()
         return Said("command", "", f"! {command}", "!") if command else Said("client", "", "")
-    if named := _COMMAND.search(prompt):
+    if named := _COMMAND.match(prompt):
         given = _ARGUMENTS.search(prompt)
         return _command(prompt, named["name"], given.span("args") if given else (0, 0))
     if prompt.lstrip()[:1] == "/" and (typed := _TYPED_COMMAND.match(prompt)):
         return _command(prompt, typed["name"], typed.span("args") if typed["args"] else (0, 0))
     text = _without_client_blocks(prompt)
     words = text.strip()
-    return Said("user", text, words) if words else Said("client", "", "")
+    return Said("user", text, words, alone=alone and text == prompt) if words else Said("client", "", "")
 
 
 def _without_client_blocks(prompt: str) -> str:

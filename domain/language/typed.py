@@ -138,7 +138,7 @@ def own_word(prompt: str) -> str:
 def user_typed(prompt: str) -> str:
     """What of a whole prompt of a client is the user's own word, offsets kept; blank where it is none."""
     said = said_in(prompt)
-    return own_word(said.text) if said.by == "user" else ""
+    return own_word(said.text) if said.by == "user" and said.alone else ""
 
 
 _OF_THE_WEB = ("web", "fetch", "browse")
@@ -154,9 +154,10 @@ def origin_of(payload: Payload, start: int, end: int) -> Provenance:
     """Whose words characters `start` to `end` of an observation's text are."""
     match payload:
         case PromptSubmitted(subagent=subagent, meta=meta, text=text):
-            if subagent or meta or said_in(text).by == "client":
+            said = said_in(text)
+            if subagent or meta or said.by == "client":
                 return Provenance.AGENT if subagent else Provenance.CLIENT
-            if typed_of(said_in(text).text)[start:end].strip() == text[start:end].strip():
+            if said.alone and typed_of(said.text)[start:end].strip() == text[start:end].strip():
                 return Provenance.USER_TYPED
             return passages_of(text)[0].origin if _CLIENT.match(text) else Provenance.USER_PASTED
         case NoticeReceived(kind="queued-prompt", text=text):

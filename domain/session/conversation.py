@@ -164,8 +164,10 @@ class Conversation:
         self._about |= words_in(said.words)
         self._last_prompt = placed.when
         self._fresh = False
-        typed, by = typed_of(said.text), heard(Provenance.USER_TYPED, placed.event.actor)
-        for decision in decisions_by_user(typed):
+        if not said.alone:
+            return
+        by = heard(Provenance.USER_TYPED, placed.event.actor)
+        for decision in decisions_by_user(typed_of(said.text)):
             self.decided(placed, span_of(placed, text, decision.start, decision.end), decision, by)
         self._claimed(placed, text, 0, about_prompt, by, statements_in(own_word(said.text)))
 

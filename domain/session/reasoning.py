@@ -6,7 +6,7 @@ from uuid import UUID
 
 from memctl.domain.events.event_order import OrderedEvent
 from memctl.domain.events.fact_builder import FactBuilder, span_of
-from memctl.domain.events.facts import Discovered, HypothesisMoved, InsightFound, Span, Summarized, quote
+from memctl.domain.events.facts import Discovered, HypothesisMoved, InsightFound, Span, Summarized, quote, quote_hash
 from memctl.domain.events.observations import ResponseReceived
 from memctl.domain.events.processor_events import InsightExtracted, OfEpisode, StrategyDistilled
 from memctl.domain.events.statements import (
@@ -21,7 +21,7 @@ from memctl.domain.events.statements import (
 )
 from memctl.domain.language.decisions import AGENT_HINTS, Decision, decisions_by_agent
 from memctl.domain.language.hypotheses import CONFIRMED, HINTS, Hypotheses, Status, causes_in, key_of
-from memctl.domain.language.statements import says_no_more, stated
+from memctl.domain.language.statements import says_no_more, stated, vetoed
 from memctl.domain.session.conversation import Conversation
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.support.literals import Literals
@@ -99,13 +99,18 @@ class Reasoning:
                 raise AssertionError(f"nothing folds {type(seen).__name__}")
 
     def _extracted(self, placed: OrderedEvent, seen: InsightExtracted) -> None:
-        """A processor read claims out of somebody's words. One whose quote stands nowhere, or says something else,
-        rests on no words: it stays a guess."""
+        """A processor read claims out of somebody's words. A user's is said in the words that it quotes, never in the
+        model's: these may turn it round, or answer what the user asked. One whose quote stands nowhere, or says
+        something else, rests on no words: it stays a guess of the model's."""
         for number, claim in enumerate(seen.claims):
-            read, span = stated(claim.text, claim.kind), claim.span
-            said_by = heard(_SAID_BY[claim.said_by], self._talk.speaker)
+            span, users = claim.span, claim.said_by == "user"
             if not says_no_more(claim.text, claim.quote):
                 span = None
+            if users and span is not None and (vetoed(claim.quote) or span.quote_hash != quote_hash(claim.quote)):
+                span = None
+            users = users and span is not None
+            read = stated(claim.quote if users else claim.text, claim.kind)
+            said_by = heard(_SAID_BY[claim.said_by], self._talk.speaker) if span is not None else Provenance.AGENT
             self._assert.make(
                 InsightFound,
                 placed,

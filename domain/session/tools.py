@@ -62,6 +62,14 @@ def family_of(tool: str) -> str:
     return _FAMILY.get(name, "other")
 
 
+_ASKED_FOR = frozenset(("run", "edit", "read", "search", "plan"))
+
+
+def is_clients_own(tool: str) -> bool:
+    """Whether a tool of that name is a client's own, and brings no words of a page or of another agent."""
+    return _FAMILY.get(tool.lower()) in _ASKED_FOR
+
+
 def command_of(tool_input: Mapping[str, Any]) -> str:
     """The command line that a tool of family `run` was given."""
     for name in ("command", "cmd", "script"):

@@ -38,7 +38,6 @@ from memctl.domain.knowledge.strategies import (
     steps_of,
 )
 from memctl.domain.language.decisions import decisions_in_answers
-from memctl.domain.language.typed import reads_pages
 from memctl.domain.projects.stack import imports_in, manifest_in, subject_of
 from memctl.domain.session.changed_files import ChangedFiles
 from memctl.domain.session.conversation import Conversation
@@ -55,6 +54,7 @@ from memctl.domain.session.tools import (
     directory_of,
     family_of,
     files_of,
+    is_clients_own,
     summary_of,
     symbols_in,
 )
@@ -149,7 +149,8 @@ class Work:
         if asked := seen.asked or (seen.call if seen.call in self._subagents else ""):
             self._asked(placed, asked, given, seen)
         if noise:
-            self._refused(placed, family, seen)
+            if called is not None:
+                self._refused(placed, tool, family, seen)
             return
         changes = [] if failed else changes_of_use(family, tool, given, seen.patch, seen.file)
         if not failed:
@@ -215,11 +216,12 @@ class Work:
             episode.used(tool, ok=ok or noise)
             episode.touch(placed.when)
 
-    def _refused(self, placed: OrderedEvent, family: str, seen: ToolOutcome) -> None:
-        """What the user said, or showed, by refusing a use of a tool. What ran, or a server of others answered, is no
-        word of the user's, whatever it says."""
+    def _refused(self, placed: OrderedEvent, tool: str, family: str, seen: ToolOutcome) -> None:
+        """What the user said, or showed, by refusing a use of a tool. Only of tools of the client's own, which alone
+        lets its words through: what ran, or a server of others answered, is no word of the user's, whatever it says.
+        `tool` is that of the call, which is asked, for most transcripts name none beside what came back."""
         text = seen.text
-        if seen.exit_code is not None or seen.tool.startswith("mcp") or reads_pages(seen.tool):
+        if seen.exit_code is not None or not is_clients_own(tool):
             return
         if family == "edit" and any(words in text[:200] for words in _REFUSED):
             self._talk.refused_change()

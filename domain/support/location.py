@@ -109,6 +109,15 @@ def home_of(location: str) -> str:
     return within[1] if within else location
 
 
+_IMPORTED = "imported:"
+
+
+def in_another_memory(location: str) -> str:
+    """Where what another memory calls by that name lies here: at no path of this machine, whatever the name. Empty for
+    none."""
+    return normalise(f"{_IMPORTED}{normalise('/' + location)}") if location else ""
+
+
 def above(path: str) -> Iterator[str]:
     """The directories that hold a normalised path, innermost first; the root of the file system is none."""
     at = path.rfind("/")

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import IO, Any, Literal
 
+from memctl.domain.support.errors import MemctlError
+
 AGENTS_VARIABLES = (
     "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "GEMINI_CLI",
     "CURSOR_AGENT", "OPENCODE", "CLINE_ACTIVE", "AUGMENT_AGENT", "GOOSE_TERMINAL", "AI_AGENT", "AGENT",
@@ -18,6 +20,23 @@ def in_agents_shell(environment: Mapping[str, str] | None = None) -> bool:
     """Whether the environment is that of an agent's shell."""
     variables = os.environ if environment is None else environment
     return any(variables.get(name) for name in AGENTS_VARIABLES)
+
+
+class NotByAgents(MemctlError):
+    """A person {does}; this is the shell of a coding agent."""
+
+    exit_code = 2
+    hint = "run it in a terminal of your own; an agent asks for a deletion over MCP, and `memctl waiting` lists it"
+    does: str
+
+
+def only_a_person(does: str) -> None:
+    """Refuse in an agent's shell what decides whose memory this is, or takes from it: an agent does what it has read.
+
+    `does` is what a person does, in the third person. Raises: NotByAgents.
+    """
+    if in_agents_shell():
+        raise NotByAgents(does=does)
 
 
 def speaker(

@@ -203,6 +203,17 @@ def encoded(value: str, name: str) -> bool:
     return len(value) >= 24 or (plain.isascii() and plain.decode("ascii").strip().isprintable())
 
 
+def kept(value: str, name: str) -> bool:
+    """Whether a value that stands where only secrets do is one, and no placeholder for it."""
+    return not _PLACEHOLDER.search(value)
+
+
+def goes_on(value: str) -> bool:
+    """Whether what follows a secret, joined to it or on the next line, was drawn as it was."""
+    return drawn(value) or unspoken(value) or (len(value) >= 8 and len({_kind(each) for each in value}) == 3
+                                               and not spelt(value) and not _PLACEHOLDER.search(value))  # fmt: skip
+
+
 def _first_word(value: str) -> str:
     return _TAILS.split(value, 1)[0].lower()
 
@@ -219,5 +230,5 @@ def _public(name: str) -> bool:
 
 
 JUDGES: dict[str, Callable[[str, str], bool]] = {
-    each.__name__: each for each in (assigned, named, signs_in, shaped, dotted, prefixed, block, encoded)
+    each.__name__: each for each in (assigned, named, signs_in, shaped, dotted, prefixed, block, encoded, kept)
 }

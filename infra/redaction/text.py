@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Protocol, TypeGuard, cast
 
 from memctl.domain.support import patterns
-from memctl.infra.redaction.likely import JUDGES, entropy
+from memctl.infra.redaction.likely import JUDGES, entropy, goes_on
 from memctl.infra.redaction.personal import CHECKS
 from memctl.infra.redaction.rules import Rule, load_rules, personal_rules, user_rule
 from memctl.infra.redaction.scanner import Scan, filtered, scanner
@@ -30,6 +30,20 @@ _ESCAPED = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"f": b"\f", b'"
 
 _REST = patterns.compile(rb"[A-Za-z0-9+/_.~%=:!@#^*-]*")
 """What belongs to a secret that was found by its first characters."""
+
+_GOES_ON = patterns.compile(
+    rb"""\\*["'`](?:\s|\\[nrt])*[+.&|]{0,2}(?:\s|\\[nrt])*[a-z]?\\*["'`]([A-Za-z0-9+/_.~%=:@^*-]{6,})|"""
+    rb"""\\\r?\n[ \t]*([A-Za-z0-9+/_.~%=:@^*-]{6,})|\r?\n[ \t]+([A-Za-z0-9+/_.~%=-]{16,})[ \t]*(?:\r?\n|\z)"""
+)
+"""What a secret goes on with: a string that is joined to it, or a line of its own."""
+_MOST_PIECES = 64
+"""Pieces of one secret."""
+
+_UNSEEN = patterns.compile(rb"\xef\xbc[\x81-\xbf]|\xef\xbd[\x80-\x9e]|\xe2\x80[\x8b-\x8d]|\xe2\x81\xa0|\xef\xbb\xbf")
+"""Letters of full width, and what shows nothing: a name that is written with them reads as without."""
+
+_MARKS = (b"\xef\xbc", b"\xef\xbd", b"\xe2\x80\x8b", b"\xe2\x80\x8c", b"\xe2\x80\x8d", b"\xe2\x81\xa0", b"\xef\xbb\xbf")
+"""How what `_UNSEEN` finds begins."""
 
 _ROUNDS = 4
 
@@ -126,7 +140,7 @@ class Redactor:
 
     def suspects(self, data: bytes) -> bool:
         """Whether UTF-8 text may hold a secret or a private block. False is certain."""
-        return bool(self._scan(data)) or (b"\\" in data and bool(self._scan(_unescaped(data))))
+        return bool(self._scan(data)) or any(self._scan(view) for view, _ in _views(data))
 
     def names_a_secret(self, name: str) -> bool:
         """Whether a name, as of a session, holds what memctl's rules know for a secret.
@@ -165,15 +179,15 @@ class Redactor:
         found: list[tuple[int, int, str]] = []
         for index in self._scan(data):
             found += self._matches(index, data)
-        if b"\\" in data:
-            view = _unescaped(data)
+        for view, of in _views(data):
             indices = self._scan(view)
             if indices:
-                origin = _Origin(data)
+                origin = of()
                 for index in indices:
                     found += [(origin(low), origin(high), marker) for low, high, marker in self._matches(index, view)]
         if not found:
             return []
+        found += [piece for each in found for piece in _pieces_behind(data, *each[1:])]
         markers = [match.span() for match in _MARKER.finditer(data)]
         starts, ends = [start for start, _ in markers], [end for _, end in markers]
         spans: list[tuple[int, int, str]] = []
@@ -287,19 +301,51 @@ def _unescaped(data: bytes) -> bytes:
     return _CODE.sub(lambda code: bytes((int(code[1], 16),)), data) if b"\\u00" in data else data
 
 
-class _Origin:
-    """Offsets in unescaped bytes, brought back to the bytes they came from."""
+def _seen(data: bytes) -> bytes:
+    """What `_UNSEEN` matches as the ASCII letter that it looks like, or as nothing."""
+    return _UNSEEN.sub(_looks_like, data)
 
-    def __init__(self, data: bytes) -> None:
+
+def _looks_like(found: patterns.Match[bytes]) -> bytes:
+    sign = ord(found[0].decode())
+    return bytes((sign - 0xFEE0,)) if 0xFF01 <= sign <= 0xFF5E else b""
+
+
+def _views(data: bytes) -> Iterator[tuple[bytes, Callable[[], _Origin]]]:
+    """The bytes as they read where that is another way, each with how to bring its offsets back."""
+    if b"\\" in data:
+        yield _unescaped(data), partial(_Origin, data, _ESCAPE, lambda _: b"?")
+    if not data.isascii() and any(mark in data for mark in _MARKS):
+        yield _seen(data), partial(_Origin, data, _UNSEEN, _looks_like)
+
+
+def _pieces_behind(data: bytes, end: int, marker: str) -> Iterator[tuple[int, int, str]]:
+    """What a secret that ends there goes on with: the strings joined to it, the lines that it was broken over."""
+    for _ in range(_MOST_PIECES):
+        found = _GOES_ON.match(data, end)
+        if found is None:
+            return
+        start, end = next(span for group in (1, 2, 3) if (span := found.span(group))[0] >= 0)
+        if not goes_on(_text(data[start:end])):
+            return
+        yield start, end, marker
+
+
+class _Origin:
+    """Offsets in bytes of which `pattern` found some and `became` says what each became, brought back to where they
+    came from."""
+
+    def __init__(
+        self, data: bytes, pattern: patterns.Pattern[bytes], became: Callable[[patterns.Match[bytes]], bytes]
+    ) -> None:
         self._views, self._sources = [0], [0]
         shrunk = 0
-        for escape in _ESCAPE.finditer(data):
-            # Each escape becomes one byte.
-            self._views.append(escape.start() - shrunk)
-            self._sources.append(escape.start())
-            shrunk += len(escape[0]) - 1
-            self._views.append(escape.end() - shrunk)
-            self._sources.append(escape.end())
+        for found in pattern.finditer(data):
+            self._views.append(found.start() - shrunk)
+            self._sources.append(found.start())
+            shrunk += len(found[0]) - len(became(found))
+            self._views.append(found.end() - shrunk)
+            self._sources.append(found.end())
 
     def __call__(self, offset: int) -> int:
         at = bisect_right(self._views, offset) - 1

@@ -57,6 +57,12 @@ class _Tokens(TypedDict):
     tokens_cached: int
 
 
+def is_unattended(entrypoint: str) -> bool:
+    """Whether a program asks, not a person: `claude -p` of a script or of another agent, a server of MCP, an action of
+    a repository. Through an SDK (`sdk-ts`, `sdk-py`) people type as well, in editors that are made with one."""
+    return entrypoint in ("sdk-cli", "mcp") or entrypoint.startswith("claude-code-")
+
+
 class Claude:
     """The format's reader. It keeps nothing between lines."""
 
@@ -148,7 +154,7 @@ class Claude:
         if record.get("operation") != "enqueue" or not text or text.startswith(('{"task_id"', "<task-notification>")):
             return kind("queue-operation", record.get("operation"))
         line = _Line(record, _at(record, "enqueue", place))
-        line.add(NoticeReceived(kind="queued-prompt", text=text, **line.common), "user")
+        line.add(NoticeReceived(kind="queued-prompt", text=text, **line.common), "agent" if line.unattended else "user")
         return line.events
 
 
@@ -180,6 +186,7 @@ class _Line:
         parent = identifier(record.get("parentUuid") or record.get("logicalParentUuid"))
         self.common = session.fields(identifier(record.get("uuid")) or place, parent=parent)
         self.session = session
+        self.unattended = is_unattended(string(record.get("entrypoint")))
         self.occurred_at: Micros = micros(record.get("timestamp"))
         self.events: list[NewEvent] = []
 
@@ -191,7 +198,8 @@ class _Line:
             self.add(NoticeReceived(kind="interrupted", text=text, block=block, **self.common), "user")
             return
         meta = meta or text.startswith(_CLIENT_TEXT)
-        self.add(PromptSubmitted(text=text, meta=meta, images=images, block=block, **self.common))
+        seen = PromptSubmitted(text=text, meta=meta, images=images, block=block, **self.common)
+        self.add(seen, "agent" if self.unattended and not meta else "")
 
     def user(self, record: dict[str, Any]) -> list[NewEvent] | str:
         content = mapping(record.get("message")).get("content")

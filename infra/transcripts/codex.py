@@ -58,6 +58,7 @@ class Codex:
 
     def __init__(self, path: Path | None = None) -> None:
         self._session = Session("codex")
+        self._unattended = False
 
     def recognises(self, record: dict[str, Any]) -> bool:
         return isinstance(record.get("type"), str) and isinstance(record.get("payload"), dict)
@@ -88,8 +89,12 @@ class Codex:
         else:
             found = []
         moment = micros(record.get("timestamp"))
-        events = [self._session.event(seen, moment) for seen in found]
+        # What `codex exec` is given is a program's word, or another agent's.
+        events = [self._session.event(seen, moment, actor=self._asked_by(seen)) for seen in found]
         return events or kind(type, payload.get("type"), payload.get("role"))
+
+    def _asked_by(self, seen: Observation) -> str:
+        return "agent" if self._unattended and isinstance(seen, PromptSubmitted) else ""
 
     def _start(self, meta: dict[str, Any], moment: Micros, place: str) -> list[NewEvent] | str:
         id, session = identifier(meta.get("id")), self._session
@@ -106,6 +111,7 @@ class Codex:
         session.location = normalise(string(meta.get("cwd"))) or session.location
         # A subagent's thread is a session of its own; its source is an object that says so.
         source = mapping(meta.get("source"))
+        self._unattended = meta.get("source") in ("exec", "mcp")
         session.subagent = id if "subagent" in source else ""
         spawn = mapping(mapping(source.get("subagent")).get("thread_spawn"))
         started = SessionStarted(

@@ -31,10 +31,14 @@ from memctl.domain.events.observations import (
 )
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
+from memctl.infra.transcripts.claude import is_unattended
 from memctl.infra.transcripts.fields import identifier, integer, items, joined, kind, mapping, string
 from memctl.infra.transcripts.formats import LineFields, Unreadable, decoded, exit_code_of
 from memctl.infra.transcripts.hook_dialects import in_claudes_words
 from memctl.infra.transcripts.patches import structured_hunks
+
+ENTRYPOINT = "memctl_entrypoint"
+"""What `memctl.infra.hook` puts in front of a payload: how its client was started, where that may be by a program."""
 
 _EXIT_CODE = patterns.compile(r"(?:Error: )?(?:Command failed with exit code|Exit code:?) (\d{1,10})\b")
 _MAX_PAYLOAD = 64 * 1024 * 1024
@@ -145,7 +149,7 @@ def _observations(name: str, payload: dict[str, Any], common: _HookFields) -> li
             return [(SessionEnded(reason=string(payload.get("reason")), **common), "system")]
         case "UserPromptSubmit":
             text = string(payload.get("prompt"))
-            actor = "agent" if common["subagent"] else "user"
+            actor = "agent" if common["subagent"] or is_unattended(string(payload.get(ENTRYPOINT))) else "user"
             return [(PromptSubmitted(text=text, **common), actor)] if text else []
         case "PostToolUse":
             return [(_called(payload, common), "agent"), (_returned(payload, common), "tool")]

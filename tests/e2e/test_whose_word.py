@@ -9,6 +9,7 @@ import psycopg
 import pyrage
 from commandline import Memctl
 
+from memctl.infra.transcripts.files import EXAMPLE
 from memctl.workers.erasure.erasure_register import UNKNOWN, files_of
 
 KEPT = "the bq3jhy54nd lantern protocol"
@@ -51,7 +52,9 @@ def test_what_is_sealed_is_opened_by_its_key_alone(memctl: Memctl, tmp_path: Pat
     assert not list(memctl.data.glob("unsealed-*"))
 
 
-def test_in_an_agents_shell_and_without_a_terminal_nobody_speaks_for_the_user(memctl: Memctl) -> None:
+def test_in_an_agents_shell_and_without_a_terminal_nobody_speaks_for_the_user(memctl: Memctl, tmp_path: Path) -> None:
+    forged = tmp_path / "somebodys.jsonl"
+    forged.write_bytes(EXAMPLE.read_bytes())
     memctl("note", "Boats are moored at the third quay.", at_a_terminal=False)
     memctl("note", "Boats are painted in the spring.")
     memctl.environment["CLAUDECODE"] = "1"
@@ -59,6 +62,15 @@ def test_in_an_agents_shell_and_without_a_terminal_nobody_speaks_for_the_user(me
         memctl("note", "Boats are sold to strangers.")
         memctl("forget", "--match", "painted in the spring", "--yes", code=2)
         assert "a person forgets" in memctl.said.lower()
+        memctl("keys", "add", "friend", code=2)
+        memctl("reset", "--confirm", code=2)
+        memctl("restore", code=2)
+        memctl("prune", "--older-than", "1", "--yes", code=2)
+        memctl("ingest", str(forged), code=2)
+        assert "says whose sessions these are" in memctl.said
+        kept = memctl.home / ".claude" / "projects" / "boats"
+        kept.mkdir(parents=True)
+        memctl("ingest", str(forged.rename(kept / "a.jsonl")), "--wait")
     finally:
         del memctl.environment["CLAUDECODE"]
     with psycopg.connect(memctl.database_url) as connection:

@@ -61,6 +61,14 @@ def test_a_hook_keeps_what_was_said_whatever_is_wrong_with_the_settings(tmp_path
     assert path.read_bytes().endswith(b"\n" + said())
 
 
+def test_a_hook_says_that_a_program_asks(tmp_path: Path) -> None:
+    hook(tmp_path, MEMCTL_DATA_DIR=str(tmp_path / "memory"), CLAUDE_CODE_ENTRYPOINT="sdk-cli")
+    [path] = (tmp_path / "memory" / "spool").iterdir()
+    head, _, payload = path.read_bytes().partition(b"\n")
+    assert json.loads(payload) == {"memctl_entrypoint": "sdk-cli", **json.loads(said())}
+    assert json.loads(head)["size"] == len(payload)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the folders are those of Linux")
 def test_a_hook_finds_the_data_directory_where_the_settings_do(tmp_path: Path) -> None:
     hook(tmp_path)

@@ -16,6 +16,7 @@ from memctl.domain.events.feedback import KnowledgeVerified
 from memctl.domain.events.observations import PromptSubmitted, ToolCalled, ToolReturned
 from memctl.domain.language.notes import NOTES, MemoryNoted
 from memctl.domain.projects.identity import ProjectMerged, project_stream
+from memctl.domain.support.location import in_another_memory
 from memctl.domain.support.provenance import Provenance
 from memctl.infra.database import Connection
 from memctl.infra.log.append import append
@@ -93,3 +94,29 @@ def test_an_export_of_what_is_known_here_changes_no_word_of_it(
         account = exporting.import_export(intake, file, mine=False)
     assert (account.new, account.variant, account.duplicate) == (0, 0, 1)
     assert log.execute("SELECT actor FROM memctl.events").fetchall() == [("user",)]
+
+
+def test_a_session_of_an_export_is_at_a_place_of_its_own_and_adds_to_none_that_is_known(
+    settings: Settings, log: Connection, forged: Path
+) -> None:
+    own = observed(PromptSubmitted(line="own", text="why does the shop round so?"), session="f", location="/w/shop")
+    append(log, 1, [own])
+    with IngestWriter(settings, identify=False) as intake:
+        account = exporting.import_export(intake, forged, mine=False)
+        assert account.ignored["in a session that is known here"] == 3
+        log.execute("SELECT 1")
+    assert log.execute("SELECT location FROM memctl.events WHERE stream LIKE 'session/%'").fetchall() == [("/w/shop",)]
+
+
+@pytest.mark.parametrize(
+    ("there", "here"),
+    [
+        ("/w/shop", "imported:/w/shop"),
+        ("c:\\w\\shop", "imported:/c:/w/shop"),
+        ("imported:/../../w/shop", "imported:/w/shop"),
+        ("../../w/shop", "imported:/w/shop"),
+        ("", ""),
+    ],
+)
+def test_no_name_of_another_memorys_place_is_a_path_here(there: str, here: str) -> None:
+    assert in_another_memory(there) == here

@@ -446,7 +446,8 @@ def test_a_document_that_was_written_anew_adds_what_is_new(intake: IngestWriter,
     assert grown.new > first.new
 
 
-def test_a_store_is_imported_once(intake: IngestWriter, database_url: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mine", [False, True])
+def test_a_store_is_imported_once(intake: IngestWriter, database_url: str, tmp_path: Path, mine: bool) -> None:
     path = tmp_path / "export.json"
     note = {"id": 1, "content": "The staging server restarts on Sundays.", "category": "ops"}
     said = {
@@ -454,15 +455,18 @@ def test_a_store_is_imported_once(intake: IngestWriter, database_url: str, tmp_p
         "event_type": "user_prompt",
         "session_id": "s",
         "content": "Fix the cart",
+        "metadata": {"cwd": "/w/shop"},
         "timestamp": "2026-01-01",
     }
     path.write_text(json.dumps({"events": [said], "collected_info": [note]}))
-    first = import_stores(intake, [path])
+    first = import_stores(intake, [path], mine=mine)
     assert (first.new, first.lines, first.bad) == (2, 2, [])
     before = folded(intake, database_url)
-    again = import_stores(intake, [path])
+    again = import_stores(intake, [path], mine=mine)
     assert (again.new, again.duplicate) == (0, 2)
     assert folded(intake, database_url) == before
+    whose = intake.connection.execute("SELECT actor, location FROM memctl.events WHERE type = 'prompt.submitted'")
+    assert whose.fetchall() == [("user", "/w/shop") if mine else ("import", "imported:/w/shop")]
 
 
 def test_a_line_of_a_hole_of_a_terabyte_is_passed_over_and_what_follows_is_read(

@@ -115,7 +115,9 @@ def test_a_claim_whose_quote_stands_nowhere_never_passes(desk: ProcessorContext,
     assert invented.text != said.text
     known = [claim.text for row in rows(desk, "verified_knowledge", "last_seen") for claim in row.claims]
     assert invented.text not in known
-    assert said.text in known
+    assert said.quote in known, "the sentence that the user typed, and not the model's words for a part of it"
+    assert prompt.startswith(said.quote)
+    assert said.text not in known
 
 
 def test_what_an_episode_taught_and_a_summary_take_the_rules_place(desk: ProcessorContext, server: Server) -> None:

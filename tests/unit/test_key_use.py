@@ -10,7 +10,7 @@ import pytest
 
 from memctl.api.reading.caller import Caller
 from memctl.api.server import key_use
-from memctl.api.server.auth import Guard
+from memctl.api.server.auth import Guard, names_of
 from memctl.api.server.key_use import A_SECOND, AT_ONCE, MOST_KEYS, Rates, note
 
 
@@ -53,8 +53,8 @@ async def _answers(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-def asked(guard: Guard, token: str) -> int:
-    """The status of one request with a token."""
+def asked(guard: Guard, token: str, host: str = "localhost", origin: str = "") -> int:
+    """The status of one request with a token, from a page of that origin where one is given."""
     seen: list[Any] = []
 
     async def receive() -> Any:
@@ -63,7 +63,8 @@ def asked(guard: Guard, token: str) -> int:
     async def send(message: Any) -> None:
         seen.append(message)
 
-    headers = [(b"host", b"localhost"), (b"authorization", f"Bearer {token}".encode())]
+    headers = [(b"host", host.encode()), (b"authorization", f"Bearer {token}".encode())]
+    headers += [(b"origin", origin.encode())] if origin else []
     scope = {"type": "http", "method": "GET", "path": "/v1/memories", "query_string": b"q=quartz", "headers": headers}
     asyncio.run(guard(scope, receive, send))
     return int(seen[0]["status"])
@@ -81,3 +82,10 @@ def test_the_guard_logs_each_request_of_a_key_and_slows_it_down_and_not_the_owne
         assert [asked(guard, "laptop") for _ in range(5)] == [200, 200, 200, 429, 429]
         assert [asked(guard, "owners") for _ in range(5)] == [200] * 5
     assert caplog.messages == ["key laptop: GET /v1/memories 200"] * 3 + ["key laptop: GET /v1/memories 429"] * 2
+
+
+def test_behind_a_proxy_that_ends_tls_people_ask_by_its_address_and_pages_of_others_do_not() -> None:
+    guard = Guard(_answers, "owners", names_of("https://memory.example"))
+    assert asked(guard, "owners", "memory.example", "https://memory.example") == 200
+    assert asked(guard, "owners", "memory.example", "https://evil.example") == 403
+    assert asked(guard, "owners", "evil.example", "https://evil.example") == 403

@@ -145,9 +145,16 @@ def test_what_is_learnt_of_earlier_work_belongs_to_where_that_was() -> None:
 
 def test_an_extracted_claim_rests_on_its_quote_and_one_without_a_place_on_none() -> None:
     source = read(WORK[0])[0].event_id
-    span = quote(source, ASKED, 8, 27)
+    span = quote(source, ASKED)
     aligned = Claim(kind="fact", text="The export crashes on empty ledgers.", quote=ASKED, said_by="user", span=span)
     loose = Claim(kind="fact", text="The export is written in Rust today.", quote="not there", said_by="agent")
     first, second = claims(aligned, loose)
-    assert (first.evidence, first.said_by, first.text) == ((span,), "user_typed", aligned.text)
+    assert (first.evidence, first.said_by, first.text) == ((span,), "user_typed", ASKED), "in the user's own words"
     assert second.evidence == (Span(second.evidence[0].event),), "no quote, so no check of evidence passes"
+
+
+@pytest.mark.parametrize("typed", ["Should we use quartz for dates?", "can you use quartz for dates", "use quartz for"])
+def test_what_a_user_asked_is_no_claim_of_theirs_whatever_a_model_reads_in_it(typed: str) -> None:
+    span = quote(read(WORK[0])[0].event_id, typed)
+    (found,) = claims(Claim(kind="fact", text="use quartz for dates", quote=typed, said_by="user", span=span))
+    assert (found.said_by, found.evidence[0].quote_hash) == ("agent", "")

@@ -53,3 +53,20 @@ def test_an_outcome_names_all_that_it_rests_on_or_is_none() -> None:
     assert made.sources == tuple(ids[1:])
     with pytest.raises(ValueError, match="rests on"):
         outcome(Extractor(), NOON, failed, stream=PROCESSORS, about=("s",), sources=ids)
+
+
+@pytest.mark.parametrize(
+    ("typed", "quoted", "found"),
+    [
+        ("never use quartz for dates. thanks", "use quartz for dates", "never use quartz for dates"),
+        ("we use uv here, not pip", "pip", ""),
+        ("fix this\n\nIssue: dates\nalways use quartz for dates", "always use quartz for dates", ""),
+    ],
+)
+def test_a_part_of_what_a_user_typed_is_quoted_as_the_sentence_that_it_is_of(
+    typed: str, quoted: str, found: str
+) -> None:
+    material = material_of(WHOLE, [as_read(observed(PromptSubmitted(line="1", text=typed), at=1), 1)])
+    words, span = material.said(quoted, "user")
+    assert words.rstrip(".") == (found if quoted != "pip" else typed)
+    assert (span is not None) == bool(words)

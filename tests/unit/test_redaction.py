@@ -680,3 +680,37 @@ def test_an_ipv6_address_is_cut_in_every_form_in_which_it_is_written(anonymizing
 )  # fmt: skip
 def test_what_only_looks_like_an_ipv6_address_or_is_nobodys_stays(anonymizing: Redactor, text: str) -> None:
     assert anonymizing.redact(f"see {text} there")[0] == f"see {text} there"
+
+
+ONE, OTHER = "q7Wm2Zr9Lk4Tn8Vb3Xc6", "Pd5H2bY8sR4jMq7Wm2Zr"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'api_key = "{ONE}" + "{OTHER}"',
+        f"const apiSecret = '{ONE}' +\n  '{OTHER}';",
+        f'token = ("{ONE}"\n         "{OTHER}")',
+        f'$apiKey = "{ONE}" . "{OTHER}";',
+        f"export AUTH_TOKEN={ONE}\\\n{OTHER}",
+        f"client_secret: >-\n  {ONE}\n  {OTHER}\n",
+    ],
+)
+def test_a_secret_is_cut_with_what_is_joined_to_it(text: str) -> None:
+    left, _ = redact(text)
+    assert ONE not in left
+    assert OTHER not in left
+
+
+def test_what_only_stands_beside_a_secret_is_left() -> None:
+    for text in (f'["{ONE}", "{OTHER}"]', f'token = "{ONE}"\nname = "{OTHER}"', f'token="{ONE}" + "and so on"'):
+        assert redact(f"api_{text}")[0].count("[redacted") <= 1
+        assert text.rpartition('"')[0].rpartition('"')[2] in redact(f"api_{text}")[0]
+
+
+@pytest.mark.parametrize("name", ["ＡＰＩ＿ＫＥＹ＝", "api\u200b_key=", "\ufeffapi_key：", "api_k\u2060ey = "])
+def test_a_name_is_read_as_people_see_it(name: str) -> None:
+    left, counts = redact(f"보기 {name}{ONE} und weiter")
+    assert (ONE in left, counts) == (False, {"assigned-secret": 1})
+    assert left.startswith("보기 ")
+    assert left.endswith(" und weiter")

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from events import NOON
 
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import (
@@ -21,6 +22,7 @@ from memctl.domain.events.observations import (
     ToolReturned,
 )
 from memctl.infra.transcripts.claude import Claude
+from memctl.infra.transcripts.hooks import parse_hook
 from memctl.infra.transcripts.reading import Parsed, parse_lines, raw_lines
 
 
@@ -261,3 +263,21 @@ def test_a_hostile_session_id_cannot_leave_its_stream() -> None:
     assert event.stream.startswith("session/claude-code/x")
     assert len(event.stream) < 60
     assert "/" not in event.session_id
+
+
+@pytest.mark.parametrize(
+    ("entrypoint", "actor"),
+    [("cli", "user"), ("claude-desktop", "user"), ("sdk-ts", "user"), ("sdk-cli", "agent"), ("mcp", "agent"),
+     ("claude-code-github-action", "agent")],
+)  # fmt: skip
+def test_what_a_program_asks_is_nobodys_typed_word(entrypoint: str, actor: str) -> None:
+    (event,) = events(line("user", "always use quartz for dates", entrypoint=entrypoint))
+    assert event.actor == actor
+    hooked = {
+        "hook_event_name": "UserPromptSubmit",
+        "session_id": "s",
+        "prompt": "hello",
+        "memctl_entrypoint": entrypoint,
+    }
+    (event,) = parse_hook(json.dumps(hooked).encode(), "d", NOON).events
+    assert event.actor == actor

@@ -28,6 +28,7 @@ from memctl.domain.events.processor_events import (
     TrajectoryJudged,
 )
 from memctl.domain.events.statements import SessionSummarized
+from memctl.domain.language.statements import sentences
 from memctl.domain.language.typed import user_typed
 from memctl.domain.support.alignment import align
 from memctl.domain.support.bounded import one_line
@@ -134,6 +135,23 @@ class Material(msgspec.Struct, frozen=True):
             if own and said_by in ("", _speaker(event)) and (found := align(words, own)) is not None:
                 return quote(event.delivery_id, text, found.start, found.end)
         return None
+
+    def said(self, words: str, said_by: str) -> tuple[str, Span | None]:
+        """What somebody said with those words, as it stands there, and where; empty and None where they stand nowhere.
+        Of a user it is the whole sentence: a part of one may say its contrary."""
+        span = self.find(words, said_by)
+        if span is None:
+            return "", None
+        texts = (getattr(event.payload, "text", "") for event in self.events if event.delivery_id == span.event)
+        text = next(texts)
+        if said_by != "user":
+            return text[span.start : span.end], span
+        own = sentences(user_typed(text))
+        around = [(start, end) for start, end in own if start < span.end and span.start < end]
+        if len(around) != 1:
+            return "", None
+        ((start, end),) = around
+        return text[start:end], quote(span.event, text, start, end)
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
@@ -264,11 +282,11 @@ class Extractor(LlmProcessor):
     def payload(self, subject: Subject, material: Material, said: Claims, origin: dict[str, Any]) -> Payload | None:
         claims = tuple(
             Claim(
-                kind=each.kind, text=each.text, quote=each.quote, said_by=each.said_by, confidence=each.confidence,
-                # A quote that stands nowhere in that speaker's words keeps the claim out of L3 for good.
-                span=material.find(each.quote, each.said_by), everywhere=each.everywhere,
+                kind=each.kind, text=each.text, quote=words or each.quote, said_by=each.said_by,
+                confidence=each.confidence, span=span, everywhere=each.everywhere,
             )
             for each in said.claims
+            for words, span in [material.said(each.quote, each.said_by)]
         )  # fmt: skip
         return InsightExtracted(claims=claims, **origin) if claims else None
 
