@@ -184,6 +184,7 @@ def _resolution(fact: ErrorResolved) -> HeldMemory:
         event=str(fact.evidence[-1].event) if fact.evidence else "",
         text=one_line(fact.approach, 200),
         words=way_of(fact.edits, fact.ran)[:WAY],
+        lineage=clipped(fact.lineage, 160, NARROW),
     )
 
 

@@ -52,6 +52,8 @@ class HeldMemory(msgspec.Struct, frozen=True, omit_defaults=True):
     event: str
     text: str
     words: tuple[str, ...] = ()
+    lineage: str = ""
+    """What copies and forks of a session share with it; empty where nothing is known of that."""
 
 
 class Need(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -178,7 +180,7 @@ def common_way(held: Iterable[HeldMemory], shown: str) -> CommonWay | None:
     by_moment = {each.at: each for each in held if each.words}
     ways: dict[str, set[str]] = {}
     for each in by_moment.values():
-        ways.setdefault(each.stream, set()).update(filter(_is_distinctive, each.words))
+        ways.setdefault(each.lineage or each.stream, set()).update(filter(_is_distinctive, each.words))
     counts = Counter(word for words in ways.values() for word in words if word.removeprefix(RAN) not in shown)
     for word in [each for each in counts if each.startswith(_SAYS_NOTHING)]:
         del counts[word]

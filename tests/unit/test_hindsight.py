@@ -148,6 +148,15 @@ def test_a_common_way_is_what_two_sessions_and_half_of_them_did() -> None:
     assert common_way([ended(1, "a", "error"), ended(2, "b", "error")], "") is None, "a word of prose"
 
 
+def test_two_forks_of_one_session_are_one_witness() -> None:
+    forks = [
+        msgspec.structs.replace(ended(at, stream, "ran make fmt"), lineage="first-line")
+        for at, stream in [(1, "a"), (2, "fork")]
+    ]
+    assert common_way(forks, "it failed") is None
+    assert common_way([*forks, ended(3, "c", "ran make fmt")], "it failed") is not None
+
+
 def test_a_way_of_edits_alone_is_the_words_that_they_share() -> None:
     found = common_way([ended(1, "a", "nolint:errcheck", "a.b"), ended(2, "b", "nolint:errcheck", "c.d")], "")
     assert found is not None
