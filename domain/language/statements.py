@@ -183,9 +183,13 @@ _LONG = 5
 """Letters of a word that is known by them in any order."""
 
 
+_SEEN = 1_000
+"""Characters of a note that the model sees; a message's sentences are shorter."""
+
+
 def features(sentence: str) -> dict[str, float]:
     """What the model sees of a sentence."""
-    lowered = unicodedata.normalize("NFKC", known(sentence)).lower().replace("’", "'")
+    lowered = unicodedata.normalize("NFKC", known(sentence[:_SEEN])).lower().replace("’", "'")
     found = list(_WORD.finditer(lowered))
     words = [match[0].replace("'", "") for match in found]
     phrases, slips, hangul, longest = _words_of_cues()
@@ -314,10 +318,16 @@ def own_prose(text: str) -> str:
 _NAMED_BY = 4
 """Words in quotes that name something; more are a sentence, which somebody else said."""
 
+_BESIDE = 80
+"""Characters of its line before and behind a quotation that are looked at: a line may hold thousands of them."""
+
 
 def _is_quotation(quote: patterns.Match[str]) -> bool:
-    whole = quote.string
-    before, after = whole[: quote.start()].rpartition("\n")[2], whole[quote.end() :].partition("\n")[0]
+    whole, start, end = quote.string, quote.start(), quote.end()
+    before, after = (
+        whole[max(start - _BESIDE, 0) : start].rpartition("\n")[2],
+        whole[end : end + _BESIDE].partition("\n")[0],
+    )
     alone = not before.strip(" \t-*•>(") and not after.strip(" \t.,!)")
     return alone or len(quote[0].split()) > _NAMED_BY or _SENTENCE_WITHIN.search(quote[0]) is not None
 

@@ -572,8 +572,7 @@ def _piece(source: str, at: int, flags: int) -> tuple[str, int]:
         return "", source.find("\n", at) % (len(source) + 1)
     if source.startswith("(?#", at):
         return "", source.find(")", at) % (len(source) + 1) + 1
-    if character == "{":
-        end = source.find("}", at)
+    if character == "{" and (end := source.find("}", at, at + _LONGEST_COUNT)) > 0:
         least, _, most = source[at + 1 : end].partition(",")
         if most.isdecimal() and int(most) > _MOST_COUNTED:
             return f"{{{least},}}", end + 1
@@ -582,8 +581,8 @@ def _piece(source: str, at: int, flags: int) -> tuple[str, int]:
     return character, at + 1
 
 
-_MOST_COUNTED = 1_000
-"""Repetitions that RE2 takes in a pattern."""
+_MOST_COUNTED, _LONGEST_COUNT = 1_000, 40
+"""Repetitions that RE2 takes in a pattern, and characters in which they are written."""
 
 
 def _class_end(source: str, at: int) -> int:

@@ -91,6 +91,7 @@ def least_seconds(function: Callable[[str], object], text: str) -> float:
 UNITS = (
     *(NINE_LINES, NINE_LINES.strip().splitlines()[0].strip() + "\n", "a.", "a. ", "’", " | cat", "cd a; "),
     *("  a\n", "가", "# ", "(", "[", "{", '"', "'", "`", "```\n", "<a>", "</a>", "- a\n", "a/", "\\"),
+    *("“a” ", '"a" ', "'a', ", "`a` "),
     *("| a |\n", "a b ", "\r\n", "a=1 ", "--a ", "$(", "&&", "0", "a: b\n", "  at a (b.js:1:2)\n", "Nn:allowed<<A\n"),
 )
 """What a text is made of by repetition."""
@@ -179,12 +180,17 @@ ASKED = count()
 
 
 def expect_linear(function: Callable[[str], object], unit: str) -> None:
-    """Noise is not there three times."""
+    """What takes long is asked for at eight times the length. Noise is not there three times."""
+
+    def taken(size: int) -> float:
+        return seconds(function, f"{unit * (size // len(unit) + 1)} {next(ASKED)}")
+
+    small = taken(24_000)
+    if small < 0.02:
+        return
     for _ in range(3):
-        small, large = (
-            seconds(function, f"{unit * (size // len(unit) + 1)} {next(ASKED)}") for size in (3_000, 24_000)
-        )
-        if large < 0.06 + 16 * small:
+        large, small = taken(192_000), max(small, taken(24_000))
+        if large < 14 * small:
             return
     pytest.fail(f"{unit!r} repeated: {small:.3f} s and {large:.3f} s")
 
