@@ -114,9 +114,11 @@ def forget(url: str) -> None:
 
 
 def prune(url: str) -> None:
-    """What is older than ten days, likewise."""
-    with connect(url) as connection:
-        retention.prune_once(load_settings(database_url=url), connection, 1, "a-key", 10, None)
+    """What is older than ten days: asked again, what is left of it goes."""
+    with connect(url) as connection, suppress(retention.NothingOldEnough):
+        due = retention.asked(connection, 1, 10)
+        for _ in retention.prune(load_settings(database_url=url), connection, 1, due, None):
+            pass
 
 
 def import_store(url: str) -> None:
@@ -124,7 +126,7 @@ def import_store(url: str) -> None:
     settings = load_settings(database_url=url)
     ingesting.BATCH = 12
     with IngestWriter(settings) as intake:
-        importing.import_stores(intake, [settings.data_dir / STORE])
+        importing.import_stores(intake, [settings.data_dir / STORE], mine=True)
 
 
 class Mortals:
