@@ -114,10 +114,11 @@ def forget(url: str) -> None:
 
 
 def prune(url: str) -> None:
-    """What is older than ten days: asked again, what is left of it goes."""
+    """What is older than ten days: asked again, what was begun is gone on with, as a worker does."""
+    settings = load_settings(database_url=url)
     with connect(url) as connection, suppress(retention.NothingOldEnough):
-        due = retention.asked(connection, 1, 10)
-        for _ in retention.prune(load_settings(database_url=url), connection, 1, due, None):
+        forgetting.resume(settings, connection, 1, None, by_rule=True)
+        for _ in retention.prune(settings, connection, 1, retention.asked(connection, 1, 10), None):
             pass
 
 
