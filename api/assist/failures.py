@@ -16,7 +16,7 @@ from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Json
 from memctl.domain.events.recalls import quoted
-from memctl.domain.failures.known_commands import wrong_call
+from memctl.domain.failures.known_commands import WrongCall, wrong_call
 from memctl.domain.failures.met_errors import ErrorLine, error_lines, is_verdict, places_of, quoted_command, says_why
 from memctl.domain.failures.signatures import SeenError, errors_in, hides_exit, is_noise
 from memctl.domain.knowledge.acting import acts
@@ -66,10 +66,13 @@ def of_failure(reader: Reader, payload: dict[str, Json], places: Places, stream:
     location = normalise(here) if isinstance(here, str) else ""
     command = command_of(given) if isinstance(given, dict) else ""
     began = directory_of(given, location) if isinstance(given, dict) else location
-    if known := _known_form(reader, error, command, began, places, stream):
-        return [] if known.id in already_said(reader, stream) else [call_line(known)]
-    errors = errors_of(error, command, began, failed=True)
-    return _met_here(reader, lines_of(error, command, began, location), places, stream) or _ended_alike(
+    if command and only_reads(command):
+        return []
+    errors, wrong = errors_of(error, command, began, failed=True)
+    if wrong is not None:
+        known = _known_form(reader, wrong, command, places, stream)
+        return [] if known is None or known.id in already_said(reader, stream) else [call_line(known)]
+    return _met_here(reader, error_lines(error, location), places, stream) or _ended_alike(
         reader, error, errors, places, stream
     )
 
@@ -78,11 +81,12 @@ def _hidden(reader: Reader, payload: dict[str, Json], places: Places, stream: st
     """The same of a command that failed where a pipe or what followed hid it, by what only a failure prints."""
     given = payload.get("tool_input")
     command = command_of(given) if isinstance(given, dict) else ""
-    if not command or not hides_exit(command):
+    if not command or not hides_exit(command) or only_reads(command):
         return []
     output = text_of(payload.get("tool_response"))
     began = directory_of(given, "") if isinstance(given, dict) else ""
-    return _ended_alike(reader, output, errors_of(output, command, began, failed=False), places, stream)
+    errors, wrong = errors_of(output, command, began, failed=False)
+    return [] if wrong is not None else _ended_alike(reader, output, errors, places, stream)
 
 
 def _ended_alike(
@@ -140,33 +144,20 @@ def _met_here(reader: Reader, lines: Sequence[ErrorLine], places: Places, stream
     return [line(said(found), ids[found.key], origin=words_of(Provenance.AGENT))]
 
 
+def errors_of(
+    output: str, command: str, began: str, *, failed: bool
+) -> tuple[list[SeenError], WrongCall | None]:  # fmt: skip
+    """The errors of an output, and what was wrong with the call itself, which says so by itself."""
+    errors = errors_in(output, command, failed=failed)
+    return errors, wrong_call(command, began, errors) if command else None
+
+
 def _known_form(
-    reader: Reader, error: str, command: str, began: str, places: Places, stream: str
+    reader: Reader, wrong: WrongCall, command: str, places: Places, stream: str
 ) -> Warning | None:  # fmt: skip
     """The form that works here of a call that was wrong in itself; none that the agent finds by leaving out words."""
-    if not command or only_reads(command):
-        return None
-    wrong = wrong_call(command, began, errors_in(error, command, failed=True))
-    if wrong is None:
-        return None
     found = warning(known_calls(reader, [wrong.subject], places), stream, failed=True)
     return found if found is not None and not set(found.works.command.split()) <= set(command.split()) else None
-
-
-def errors_of(output: str, command: str, began: str, *, failed: bool) -> list[SeenError]:
-    """The errors of an output; none where a command only reads, or where the call itself was wrong, which says so."""
-    if command and only_reads(command):
-        return []
-    errors = errors_in(output, command, failed=failed)
-    return [] if command and wrong_call(command, began, errors) is not None else errors
-
-
-def lines_of(output: str, command: str, began: str, location: str) -> tuple[ErrorLine, ...]:
-    """The lines of an output that may have been met; none where the call itself was wrong."""
-    lines = () if command and only_reads(command) else error_lines(output, location)
-    if lines and command and wrong_call(command, began, errors_in(output, command, failed=True)) is not None:
-        return ()
-    return lines
 
 
 def met(lines: Sequence[ErrorLine], rows: Mapping[str, MetError], changed: Collection[str], stream: str) -> Met | None:

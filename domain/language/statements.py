@@ -324,10 +324,8 @@ _BESIDE = 80
 
 def _is_quotation(quote: patterns.Match[str]) -> bool:
     whole, start, end = quote.string, quote.start(), quote.end()
-    before, after = (
-        whole[max(start - _BESIDE, 0) : start].rpartition("\n")[2],
-        whole[end : end + _BESIDE].partition("\n")[0],
-    )
+    before = whole[max(start - _BESIDE, 0) : start].rpartition("\n")[2]
+    after = whole[end : end + _BESIDE].partition("\n")[0]
     alone = not before.strip(" \t-*•>(") and not after.strip(" \t.,!)")
     return alone or len(quote[0].split()) > _NAMED_BY or _SENTENCE_WITHIN.search(quote[0]) is not None
 

@@ -617,22 +617,6 @@ def _escape(source: str, at: int, flags: int, inside: bool = False) -> tuple[str
     return source[at : at + 2], at + 2
 
 
-def occurring(of: Sequence[Pattern[AnyStr]]) -> Callable[[AnyStr], set[int]]:
-    """A search for the indices of the patterns that occur in a text, led by the words that each must hold.
-
-    It takes a twentieth of the time of a search for each. A pattern whose look-around would refuse is among them.
-    """
-    from re2 import _re2  # type: ignore[attr-defined]
-
-    found = _re2.Filter()
-    for pattern in of:
-        if found.Add(*pattern._for_engine(pattern._translation.source)) < 0:
-            raise BadPattern(f"the pattern {pattern.pattern!r} is not of RE2's dialect")
-    if of:
-        found.Compile()
-    return lambda text: set(found.Match(_encoded(text).data, False)) if of else set()
-
-
 # --- texts ---
 
 

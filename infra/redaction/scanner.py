@@ -1,4 +1,4 @@
-"""Which rules a text may break: one pass of Hyperscan over memctl's own, and of RE2's filter over a user's."""
+"""Which rules a text may break: one pass of Hyperscan over memctl's own, and of RE2 over each of a user's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 import hyperscan
 
-from memctl.domain.support.patterns import Pattern, occurring
+from memctl.domain.support.patterns import Pattern
 
 Scan = Callable[[bytes], set[int]]
 """Indices of the patterns that occur in some bytes. Safe to call from several threads."""
@@ -51,18 +51,13 @@ def scanner(
     return scan
 
 
-def filtered(compiled: Sequence[Pattern[bytes] | Pattern[str]]) -> Scan:
-    """A scan by RE2 alone. Nothing is compiled that is not needed, so a user's new pattern delays no process."""
-    over_bytes = [(index, pattern) for index, pattern in enumerate(compiled) if isinstance(pattern.pattern, bytes)]
-    over_text = [(index, pattern) for index, pattern in enumerate(compiled) if isinstance(pattern.pattern, str)]
-    together = occurring([pattern for _, pattern in over_bytes])
+def filtered(compiled: Sequence[Pattern[str]]) -> Scan:
+    """A scan for patterns over characters by RE2, one by one. Each is compiled when it is first used, so a user's new
+    pattern delays no process."""
 
     def scan(data: bytes) -> set[int]:
-        found = {over_bytes[n][0] for n in together(data)}
-        if over_text:
-            text = data.decode("utf-8", "surrogateescape")
-            found.update(index for index, pattern in over_text if pattern.search(text))
-        return found
+        text = data.decode("utf-8", "surrogateescape")
+        return {index for index, pattern in enumerate(compiled) if pattern.search(text)}
 
     return scan
 

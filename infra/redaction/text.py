@@ -109,30 +109,25 @@ class Redactor:
             for n, rule in enumerate(self._rules)
             if not rule.id.startswith(("user.", "memctl.personal.")) and rule.judge in ("", "shaped", "block")
         }
-        self._scans = [self._scan_for(group, cache) for group in self._groups()]
+        self._scans = self._scans_by_group(cache)
 
-    def _groups(self) -> list[list[int]]:
-        """Rules that are looked for together: memctl's, those of personal data, a user's own."""
-        of: dict[str, list[int]] = {"memctl": [], "personal": [], "user": []}
-        for n, rule in enumerate(self._rules):
-            of["user" if _of_user(rule) else "personal" if rule.id.startswith("memctl.personal.") else "memctl"].append(
-                n
-            )
-        of["memctl"].append(len(self._rules))  # private blocks are cut elsewhere, but seen in the same pass
-        return [group for group in of.values() if group]
-
-    def _scan_for(self, group: list[int], cache: Path | None) -> tuple[list[int], Scan]:
-        # What stands around names a rule before what it finds does.
-        seen = [
-            (of or pattern, rule.of or rule.pattern)
-            for of, pattern, rule in zip(self._of, self._patterns, self._rules, strict=True)
-        ]
-        seen.append((patterns.compile(rb"(?i)<private>"), "(?i)<private>"))
-        compiled = [seen[n][0] for n in group]
-        if all(n < len(self._rules) and _of_user(self._rules[n]) for n in group):
-            return group, filtered(compiled)
-        of_characters = {at for at, n in enumerate(group) if n < len(self._rules) and self._rules[n].of_characters}
-        return group, scanner([seen[n][1] for n in group], of_characters, shared=True, cache=cache)
+    def _scans_by_group(self, cache: Path | None) -> list[tuple[list[int], Scan]]:
+        """A scan for each group of rules, with their indices: memctl's, those of personal data, a user's own."""
+        # What stands around names a rule before what it finds does. Private blocks are cut elsewhere, but seen in the
+        # same pass.
+        sources = [*(rule.of or rule.pattern for rule in self._rules), "(?i)<private>"]
+        of_characters = {n for n, rule in enumerate(self._rules) if rule.of_characters}
+        users = [n for n, rule in enumerate(self._rules) if rule.id.startswith("user.")]
+        personal = [n for n, rule in enumerate(self._rules) if rule.id.startswith("memctl.personal.")]
+        ours = [n for n in range(len(sources)) if n not in users and n not in personal]
+        scans = [
+            (group, scanner([sources[n] for n in group], {at for at, n in enumerate(group) if n in of_characters},
+                            shared=True, cache=cache))
+            for group in (ours, personal) if group
+        ]  # fmt: skip
+        if users:
+            scans.append((users, filtered([cast("patterns.Pattern[str]", self._patterns[n]) for n in users])))
+        return scans
 
     def _scan(self, data: bytes) -> set[int]:
         """Indices of the rules that may find something in it."""
@@ -255,10 +250,6 @@ class Redactor:
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
-
-
-def _of_user(rule: Rule) -> bool:
-    return rule.id.startswith("user.")
 
 
 def _groups_of(

@@ -12,20 +12,20 @@ LOST = TaskOutcome(description="Speed up the export", outcome="failure", why="th
 
 
 def test_a_session_is_told_by_its_tasks_what_was_changed_and_its_last_words() -> None:
-    told = summary(
+    text = summary(
         [FIXED, LOST], Figures(files=2, added=10, removed=3, errors=3, resolved=1, test_runs=2), "All\ndone."
     )
-    assert told == (
+    assert text == (
         "Fix the rounding of discounts (success); Speed up the export (failure: the last error was not resolved). "
         '2 files changed (+10 −3), 3 errors, 1 of them resolved, tests ran 2×. It ended with: "All done."'
     )
 
 
 def test_of_many_tasks_the_first_and_the_last_are_told() -> None:
-    told = summary([TaskOutcome(description=f"task {n}") for n in range(9)], Figures(), "")
-    assert told.startswith("task 0 (how it ended is not known); 5 more; task 6 ")
-    assert "task 8" in told
-    assert "task 3" not in told
+    text = summary([TaskOutcome(description=f"task {n}") for n in range(9)], Figures(), "")
+    assert text.startswith("task 0 (how it ended is not known); 5 more; task 6 ")
+    assert "task 8" in text
+    assert "task 3" not in text
 
 
 def test_a_session_in_which_nothing_happened_has_nothing_to_tell() -> None:
@@ -42,6 +42,6 @@ figures = st.builds(
 
 @given(works, figures, st.text(max_size=3_000))
 def test_it_is_one_line_and_never_too_long(work: list[TaskOutcome], counted: Figures, words: str) -> None:
-    told = summary(work, counted, words)
-    assert len(told) <= LONGEST
-    assert "\n" not in told
+    text = summary(work, counted, words)
+    assert len(text) <= LONGEST
+    assert "\n" not in text

@@ -8,7 +8,7 @@ import unicodedata
 
 import pytest
 
-from memctl.infra.embedders.bundled import _tokenizable
+from memctl.infra.embedders.bundled import _tokenizable, bundled
 
 TRIED = """
 import sys
@@ -34,3 +34,9 @@ def test_the_letter_is_spelt_out(text: str) -> None:
 
 def test_a_text_of_such_letters_ends_no_process() -> None:
     assert subprocess.run([sys.executable, "-c", TRIED], check=False).returncode == 0
+
+
+def test_of_a_query_two_hundred_tokens_are_embedded() -> None:
+    model, dense, prose = bundled(), "[(" * 100, "the checkout times out when a coupon is used " * 10
+    assert (model.embed_query(dense + ")]" * 140) == model.embed_query(dense)).all()
+    assert not (model.embed_query(f"{prose} twice") == model.embed_query(prose)).all()

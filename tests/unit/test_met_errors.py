@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from session_events import Session, facts_of, only
 
-from memctl.api.assist.failures import Met, lines_of, met, said
+from memctl.api.assist.failures import Met, errors_of, met, said
 from memctl.domain.events.event import Micros
 from memctl.domain.events.facts import ErrorMet
 from memctl.domain.failures.met_errors import MOST_LINES, concluded, error_lines, place_key, places_of, standing_in
@@ -52,7 +52,7 @@ def rows(found: list[ErrorMet]) -> dict[str, MetError]:
 
 
 def of(output: str, known: dict[str, MetError], *changed: str, command: str = "mise run lint") -> Met | None:
-    lines = lines_of(output, command, HERE, HERE)
+    lines = error_lines(output, HERE)
     return met(lines, known, changed, "session/claude-code/now")
 
 
@@ -256,7 +256,7 @@ def test_an_error_that_was_there_before_is_said_with_the_agents_words() -> None:
 
 def test_nothing_is_said_to_the_session_that_said_it_nor_of_a_file_that_this_one_changed() -> None:
     known = rows(facts(judged()))
-    lines = lines_of(NILNESS, "mise run lint", HERE, HERE)
+    lines = error_lines(NILNESS, HERE)
     assert met(lines, known, [], "session/claude-code/s1") is None
     assert of(NILNESS, known, "/work/shop/cmd/cart/hooks.go") is None
 
@@ -291,9 +291,10 @@ def test_errors_at_a_place_that_is_nobodys_are_known_by_the_place_whatever_they_
 
 
 def test_a_wrong_call_says_itself_what_is_wrong() -> None:
-    output = "error: unrecognized subcommand 'bun_test' of rtk"
-    assert lines_of("error: unknown option '--fast_mode'", "rtk --fast_mode bun", HERE, HERE) == ()
-    assert lines_of(output, "cat build.log", HERE, HERE) == ()
+    _, wrong = errors_of("error: unknown option '--fast_mode'", "rtk --fast_mode bun", HERE, failed=True)
+    assert wrong is not None
+    assert wrong.reason == "unknown option"
+    assert errors_of(NILNESS, "mise run lint", HERE, failed=True)[1] is None
 
 
 def test_the_cause_of_an_exact_message_is_said_and_none_that_installs() -> None:
