@@ -33,8 +33,9 @@ class Rule(msgspec.Struct, frozen=True):
     judge: str = ""
     """A test of `likely` that a cut value must pass, given the text of `names`."""
     within: str = ""
-    """What has to stand around a match. With `of`, which it has to hold."""
+    """What has to stand around a match; it holds `of`."""
     of: str = ""
+    """What a text has to hold for the rule to be tried: it stands in for `pattern` where all rules are looked for."""
     entropy: float = 0.0
     """Bits a character that a cut value must have."""
     names: tuple[int, ...] = ()

@@ -167,4 +167,4 @@ def _sessions(data: Data) -> Iterator[Figure]:
     yield Figure("MB a second, one text", len(raw) / 1e6 / (time.process_time() - began), len(raw) // 1_000_000, 60)
     began = time.process_time()
     prepare_all(data.events)
-    yield Figure("MB a second, event by event", len(raw) / 1e6 / (time.process_time() - began), len(encoded))
+    yield Figure("MB a second, event by event", len(raw) / 1e6 / (time.process_time() - began), len(encoded), 50)
