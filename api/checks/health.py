@@ -5,15 +5,17 @@
 
 from __future__ import annotations
 
-import socket
+import contextlib
 import time
 from collections.abc import Iterator
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 import msgspec
 
 from memctl.api.checks import dead_letters
+from memctl.api.checks.check import number
 from memctl.api.checks.dead_letters import LettersStatus
 from memctl.api.queries import stats
 from memctl.api.reading.counts import ShardProgress
@@ -22,6 +24,7 @@ from memctl.domain.support.wording import span
 from memctl.infra import queue
 from memctl.infra.data_dir import Places
 from memctl.infra.embedded import supervisor
+from memctl.infra.hooks.spool import spooled_since
 from memctl.infra.log.mark import mark_age
 from memctl.infra.readmodels import processor_work, rebuilds
 from memctl.infra.readmodels.rebuilds import RebuildProgress
@@ -39,8 +42,8 @@ RESTARTED_S = 60
 MOST_NAMED = 3
 """Dead letters that are named one by one."""
 
-_PATIENCE_S = 1.0
-"""How long a server gets to answer."""
+_PATIENCE_S = 3.0
+"""How long a server gets to answer: what it is at may take it a second."""
 
 LATEST = 20
 """Rebuilds that are looked through for one that has ended."""
@@ -60,21 +63,28 @@ class Behind(msgspec.Struct, frozen=True):
 
 class Servers(msgspec.Struct, frozen=True):
     """What servers beside the database say. `queue`, `vectors`: why they do not answer; empty where they do.
-    `embedded_per_s`: texts a second, where some were embedded within the last minutes. `stopped`: programs of the
-    instance on this machine that should run and do not; `restarted`: those that started again within `RESTARTED_S`."""
+    `embedded_per_s`: texts a second, where some were embedded within the last minutes. Of the instance on this machine:
+    `stopped` are programs that should run and do not, `silent` those that run and do not answer, `restarted` those that
+    started again within `RESTARTED_S`; `spooled` counts deliveries of hooks that wait on disk, the oldest for
+    `spooled_s` seconds."""
 
     queue: str = ""
     vectors: str = ""
     embedded_per_s: float | None = None
     stopped: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
     restarted: tuple[str, ...] = ()
+    spooled: int = 0
+    spooled_s: float = 0.0
 
 
 class Trouble(msgspec.Struct, frozen=True, kw_only=True):
     """Something that is not well: what, since when, at which event, and what to do. `needs`: whether it needs a person;
     else it passes by itself."""
 
-    kind: Literal["behind", "dead letter", "halted", "writer", "program", "queue", "vectors", "replay", "processor"]
+    kind: Literal[
+        "behind", "dead letter", "halted", "writer", "program", "spool", "queue", "vectors", "replay", "processor"
+    ]
     what: str
     do: str
     since: str = ""
@@ -141,7 +151,7 @@ def last_replay(reader: Reader) -> RebuildProgress | None:
 
 
 def servers(settings: Settings) -> Servers:
-    """What the servers beside the database say; waits a second at most for each."""
+    """What the servers beside the database say; waits some seconds at most for each."""
     from redis.exceptions import RedisError
 
     down, rate = "", None
@@ -151,32 +161,42 @@ def servers(settings: Settings) -> Servers:
         except (RedisError, OSError) as problem:
             down = str(problem) or type(problem).__name__
     vectors = "" if settings.qdrant_url is None else _refused(settings.qdrant_url)
-    return Servers(down, vectors, rate, *_not_running(settings))
+    return msgspec.structs.replace(_programs(settings), queue=down, vectors=vectors, embedded_per_s=rate)
 
 
-def _not_running(settings: Settings) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Programs of the instance in the data directory that do not run, and those that started again of late."""
-    places = Places(settings.data_dir)
+def _programs(settings: Settings) -> Servers:
+    """How the programs of the instance in the data directory stand, each asked itself; nothing where there is none."""
+    places, now = Places(settings.data_dir), time.time()
     if supervisor.running(places) is None:
-        return (), ()
+        return Servers()
     try:
         found = supervisor.states(places)
     except OSError:
-        return ("supervisor",), ()
-    first, now = min((each.since for each in found.values()), default=0), time.time()
-    stopped = [name for name, each in found.items() if each.state not in ("RUNNING", "STARTING")]
-    late = [name for name, each in found.items() if now - each.since < RESTARTED_S < each.since - first]
-    return tuple(sorted(stopped)), tuple(sorted(set(late).difference(stopped)))
+        return Servers(stopped=("supervisor",))
+    first = min((each.since for each in found.values()), default=0)
+    stopped = {name for name, each in found.items() if each.state not in ("RUNNING", "STARTING")}
+    late = {name for name, each in found.items() if now - each.since < RESTARTED_S < each.since - first}
+    waiting = spooled_since(places.spool)
+    return Servers(
+        stopped=tuple(sorted(stopped)),
+        silent=supervisor.silent(places, [each for each in found.values() if now - each.since > LATE_S]),
+        restarted=tuple(sorted(late - stopped)),
+        spooled=len(waiting),
+        spooled_s=max(0.0, now - waiting[0]) if waiting else 0.0,
+    )
 
 
 def _refused(url: str) -> str:
-    """Why nobody listens there; empty where somebody does."""
+    """Why the server there does not answer; empty where it does. The kernel takes connections for one that hangs."""
     parts = urlsplit(url)
+    secure = parts.scheme == "https"
     try:
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-        socket.create_connection((parts.hostname or "", port), timeout=_PATIENCE_S).close()
-    except OSError as problem:
-        return problem.strerror or str(problem)
+        made = (HTTPSConnection if secure else HTTPConnection)(parts.hostname or "", parts.port, timeout=_PATIENCE_S)
+        with contextlib.closing(made) as connection:
+            connection.request("GET", "/healthz")
+            connection.getresponse()
+    except (OSError, HTTPException, ValueError) as problem:
+        return getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
     return ""
 
 
@@ -203,6 +223,13 @@ def _troubles(found: Health) -> Iterator[Trouble]:
         yield _late(behind, found)
     for name in found.servers.stopped:
         yield Trouble(kind="program", what=f"{name} does not run", do=f"see log/{name}.log, and start it: memctl up")
+    for name in found.servers.silent:
+        yield Trouble(
+            kind="program", what=f"{name} runs and does not answer",
+            do=f"see log/{name}.log; if it goes on, start everything again: memctl down, then memctl up",
+        )  # fmt: skip
+    if found.servers.spooled_s > LATE_S:
+        yield _spooled(found.servers)
     for name in found.servers.restarted:
         yield Trouble(
             kind="program", what=f"{name} ended by itself and was started again", do=f"log/{name}.log says why",
@@ -252,6 +279,15 @@ def _parked(standing: LettersStatus) -> Iterator[Trouble]:
             f" with {sum(each.waiting for each in more)} waiting behind them",
             since=more[0].parked_at, do="see: memctl dlq list",
         )  # fmt: skip
+
+
+def _spooled(found: Servers) -> Trouble:
+    away = "door" in (*found.stopped, *found.silent)
+    return Trouble(
+        kind="spool", what=f"{number(found.spooled, 'delivery', 'deliveries')} of hooks on this disk, the oldest for"
+        f" {span(found.spooled_s)}, not in the log yet", needs=away,
+        do="they are read once the door answers" if away else "the door reads them; log/door.log says why it is late",
+    )  # fmt: skip
 
 
 def _late(behind: Behind, found: Health) -> Trouble:

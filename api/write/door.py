@@ -2,7 +2,8 @@
 
 Each delivery is answered with one line of JSON: `{"ok": true, "new": 1, "duplicate": 0}` once it is durable, also where
 it holds nothing to keep (`ignored` or `bad` then says so), else `{"ok": false, "retry": …, "why": …}`. With `retry` it
-may be kept later (Postgres is away, the door is busy), without it never: what it holds is refused.
+may be kept later (Postgres is away, the door is busy), without it never: what it holds is refused. An empty line is
+answered with `{"ok": true}`.
 """
 
 from __future__ import annotations
@@ -145,6 +146,9 @@ class Door:
 
     async def _take(self, line: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Take the delivery of that header. False where nothing can follow on this connection."""
+        if line == b"\n":  # somebody asks whether a door is here
+            await _answer(writer, {"ok": True})
+            return True
         try:
             delivery, size = decode_header(line)
         except BadDelivery as problem:

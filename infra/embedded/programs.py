@@ -127,14 +127,16 @@ def _answers(program: str) -> Callable[[Instance, Process], bool]:
     return ready
 
 
-def _accepts(instance: Instance, _: Process) -> bool:
+def _takes(instance: Instance, _: Process) -> bool:
+    """Whether the door answers an empty line."""
     with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(2.0)
+        client.settimeout(5.0)
         try:
             client.connect(str(instance.door))
+            client.sendall(b"\n")
+            return bool(client.recv(64))
         except OSError:
             return False
-        return True
 
 
 def _says_so(instance: Instance, process: Process) -> bool:
@@ -178,7 +180,7 @@ PROGRAMS = (
     Program(
         "door",
         _own("door"),
-        _accepts,
+        _takes,
         lambda instance: {"door_socket": str(instance.door)},
         elsewhere="door_socket",
     ),

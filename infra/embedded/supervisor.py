@@ -11,12 +11,12 @@ import subprocess
 import sys
 import time
 import xmlrpc.client
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from memctl.infra.data_dir import Places, open_log, write_private
-from memctl.infra.embedded.programs import Instance, Program
+from memctl.infra.embedded.programs import PROGRAMS, Instance, Program, recalled
 from memctl.infra.embedded.run import LOOK_AGAIN, ServerDidNotStart, tail
 from memctl.infra.process import Process
 
@@ -139,6 +139,13 @@ def states(places: Places) -> dict[str, State]:
     return {
         one["name"]: State(one["name"], one["statename"], one["pid"], max(one["start"], one["stop"])) for one in found
     }
+
+
+def silent(places: Places, found: Iterable[State]) -> tuple[str, ...]:
+    """Which of these programs run and do not answer when they are asked."""
+    instance, programs = recalled(places), {program.name: program for program in PROGRAMS}
+    running = [(each.name, process) for each in found if each.pid and (process := Process.of(each.pid)) is not None]
+    return tuple(name for name, process in running if name in programs and not programs[name].ready(instance, process))
 
 
 def start_program(places: Places, name: str) -> None:

@@ -117,6 +117,12 @@ def spooled(folder: Path) -> list[Path]:
         return []
 
 
+def spooled_since(folder: Path) -> list[float]:
+    """When each waiting delivery came, in seconds since 1970, the oldest first."""
+    times = (path.name.partition("-")[0] for path in spooled(folder))
+    return sorted(int(each) / 1e6 for each in times if each.isdecimal())
+
+
 def read_spooled(paths: list[Path]) -> Iterator[tuple[Path, Delivery | BadDelivery | OSError]]:
     """Deliveries of spool files, or what is wrong with a file. A file that is gone by now is passed over."""
     for path in paths:

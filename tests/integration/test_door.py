@@ -72,6 +72,14 @@ def test_a_delivery_is_kept_once_however_often_it_comes(place: Place, database_u
     assert kept(database_url) == 1
 
 
+def test_an_empty_line_is_answered_and_deliveries_may_follow(place: Place, database_url: str) -> None:
+    with place.open(database_url), closing(Client(place.door)) as client:
+        client.socket.sendall(b"\n")
+        assert client.answer() == {"ok": True}
+        client.send(delivery(1))
+        assert client.answer()["new"] == 1
+
+
 def test_a_client_that_has_no_more_to_say_still_gets_its_answer(place: Place, database_url: str) -> None:
     with place.open(database_url), closing(Client(place.door)) as client:
         client.send(delivery(1))

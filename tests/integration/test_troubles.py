@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
@@ -16,6 +18,7 @@ from draining import catch_up
 from events import AGENT, prompt
 from waiting import until
 
+from memctl.api.checks import health
 from memctl.api.checks.health import LATE_S
 from memctl.cli.main import memctl
 from memctl.domain.events.observations import event_id_of, session_stream
@@ -24,6 +27,7 @@ from memctl.infra.data_dir import Places
 from memctl.infra.database import Connection
 from memctl.infra.embedded import supervisor
 from memctl.infra.embedded.programs import Instance
+from memctl.infra.hooks.spool import Delivery, spool
 from memctl.infra.log.append import append
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels.dead_letters import Fault, Target
@@ -162,6 +166,47 @@ def test_a_program_that_does_not_run_is_said_alike_by_all(log: Connection, api: 
     assert 'memctl_troubles{kind="program",needs="yes"} 1' in said["metrics"]
 
 
+def test_a_door_that_takes_connections_and_answers_none_is_said_alike_by_all(
+    log: Connection,
+    asked: None,
+    database_url: str,
+    vectors: tuple[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    places = Places(tmp_path / "data")
+    for each in (places.run, places.log, places.sockets, places.spool):
+        each.mkdir(exist_ok=True)
+    spool(places.spool, Delivery("a" * 32, 1_000_000, AGENT, "Stop", b"{}"))
+    monkeypatch.setattr(health, "LATE_S", 0.0)
+    hangs = "\n[program:door]\ncommand = /bin/sleep 600\nautostart = true\nstartsecs = 0\n"
+    instance = Instance(places, {}, {})
+    with (
+        socket.socket(socket.AF_UNIX) as mute,
+        serving(
+            tmp_path,
+            Remembered(database_url, *vectors, ""),
+            "none",
+            "from memctl.api.checks import health\nhealth.LATE_S = 0\n",
+        ) as api,
+    ):
+        mute.bind(str(instance.door))
+        mute.listen()
+        supervisor.start(places, supervisor.configuration(instance, ()) + hangs)
+        try:
+            until(lambda: supervisor.states(places)["door"].since < time.time() - 1)
+            said = said_by_all(api)
+        finally:
+            supervisor.shut_down(places)
+            until(lambda: supervisor.running(places) is None)
+    for who in ("status", "status --json", "doctor", "viewer"):
+        assert "door runs and does not answer" in said[who], who
+        assert "1 delivery of hooks on this disk" in said[who], who
+    assert {each["kind"] for each in json.loads(said["readyz"])["troubles"]} == {"program", "spool"}
+    assert 'memctl_troubles{kind="program",needs="yes"} 1' in said["metrics"]
+    assert 'memctl_troubles{kind="spool",needs="yes"} 1' in said["metrics"]
+
+
 def test_a_redis_that_refuses_connections_is_said(
     log: Connection, asked: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,6 +223,14 @@ def test_a_vector_store_that_refuses_connections_is_said(
 ) -> None:
     monkeypatch.setenv("MEMCTL_QDRANT_URL", "http://127.0.0.1:9")
     assert "the vector store does not answer" in CliRunner().invoke(memctl, ["status"]).output
+
+
+def test_a_vector_store_that_takes_connections_and_answers_none_is_said(
+    log: Connection, asked: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        monkeypatch.setenv("MEMCTL_QDRANT_URL", f"http://127.0.0.1:{mute.getsockname()[1]}")
+        assert "the vector store does not answer (timed out)" in CliRunner().invoke(memctl, ["status"]).output
 
 
 def test_the_backlog_of_embeddings_has_an_estimate(log: Connection, asked: None, redis_url: str) -> None:
