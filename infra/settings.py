@@ -112,11 +112,22 @@ def project_file() -> Path | None:
     return None
 
 
+_NO_SETTINGS = ("MEMCTL_OFF", "MEMCTL_LOG_FORMAT", "MEMCTL_PARENT_PID", "MEMCTL_TEST_")
+"""How variables begin that are for something else."""
+
+
 def _environment() -> Layer:
+    import os
+
     from pydantic_settings import EnvSettingsSource, SettingsError
 
     from memctl.infra.settings_model import Settings
 
+    names = {_variable(name) for name in Settings.model_fields}
+    for name in os.environ:
+        if name.startswith("MEMCTL_") and not name.startswith(_NO_SETTINGS) and name.split("__")[0] not in names:
+            near = difflib.get_close_matches(name, names, n=1, cutoff=0.8)
+            _say_once(f"{name} is set and does nothing: it is not a setting" + (f"; {near[0]} is" if near else ""))
     try:
         return "environment", EnvSettingsSource(Settings, env_ignore_empty=True)()
     except SettingsError as failure:
@@ -160,9 +171,13 @@ def _usable(said: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 
 def _warn(file: Path, why: str) -> None:
-    """Say what of a project's file is passed over, with nothing in it that could steer a terminal."""
+    """Say what of a project's file is passed over."""
     why = why if len(why) <= _LONGEST_WHY else why[:_LONGEST_WHY] + "…"
-    message = f"{file} is passed over where memctl cannot use it: {why}"
+    _say_once(f"{file} is passed over where memctl cannot use it: {why}")
+
+
+def _say_once(message: str) -> None:
+    """A warning, with nothing in it that could steer a terminal."""
     message = "".join(each if each.isprintable() else "�" for each in message)
     if message not in _warned:
         _warned.append(message)

@@ -105,6 +105,16 @@ def test_a_checkout_cannot_decide_where_words_are_sent(
     assert f"a project may not decide {name}" in caplog.text
 
 
+def test_a_variable_that_is_no_setting_is_warned_of_once(
+    bare: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("MEMCTL_DATABSE_URL", "MEMCTL_TEST_X", "MEMCTL_OFF", "MEMCTL_LLM__PROVIDER"):
+        monkeypatch.setenv(name, "")
+    assert load_settings() == load_settings()
+    (record,) = caplog.records
+    assert record.message == ("MEMCTL_DATABSE_URL is set and does nothing: it is not a setting; MEMCTL_DATABASE_URL is")
+
+
 @pytest.mark.parametrize(
     ("text", "warned"),
     [
