@@ -214,9 +214,10 @@ def _troubles(found: Health) -> Iterator[Trouble]:
             f" {halt.message}", since=halt.since.isoformat(), position=halt.position, do="`memctl dlq list` names it",
         )  # fmt: skip
     for writer in found.standing.writers:
+        who = f"{writer.application or 'a client'} (process {writer.pid} of Postgres, {writer.state or 'connected'}"
         yield Trouble(
-            kind="writer", what=f"nothing new is read until {writer.application or 'a client'} (process {writer.pid} of"
-            f" Postgres, {writer.state or 'connected'} for {writer.seconds:.0f} s) ends its transaction",
+            kind="writer",
+            what=f"memctl waits for {who}, for {writer.seconds:.0f} s) to end its transaction or let go of its lock",
             do="see: memctl doctor",
         )  # fmt: skip
     if (behind := found.behind) is not None:
