@@ -184,6 +184,30 @@ def test_a_hook_ends_well_and_says_nothing_whatever_fails(tmp_path: Path, before
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+@pytest.mark.parametrize("file", ["memory/run/door", "memory/run/api", "memctl/config.toml"])
+@pytest.mark.parametrize("made", ["mkfifo", "truncate -s 500000"])
+def test_a_hook_reads_no_pipe_and_no_long_file(tmp_path: Path, file: str, made: str) -> None:
+    (tmp_path / file).parent.mkdir(parents=True)
+    subprocess.run([*made.split(), file], cwd=tmp_path, check=True)
+    (tmp_path / "memory").mkdir(exist_ok=True)
+    environment = {"MEMCTL_DATA_DIR": str(tmp_path / "memory"), "XDG_CONFIG_HOME": str(tmp_path)}
+    command = [sys.executable, "-I", "-S", hooks.__file__, "ingest", "--stdin", "--recall"]
+    subprocess.run(command, env=environment, input=said(), capture_output=True, timeout=60, check=True)
+    assert len(list((tmp_path / "memory" / "spool").glob("*.delivery"))) == 1
+
+
+def test_a_hook_keeps_what_came_on_an_input_that_nobody_closes(tmp_path: Path) -> None:
+    command = [sys.executable, "-I", "-S", hooks.__file__, "ingest", "--stdin"]
+    process = subprocess.Popen(command, env={"MEMCTL_DATA_DIR": str(tmp_path)}, stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    with process.stdin as given:
+        given.write(said())
+        given.flush()
+        assert process.wait(60) == 0
+    [path] = (tmp_path / "spool").iterdir()
+    assert path.read_bytes().endswith(b"\n" + said())
+
+
 def test_a_hook_waits_for_a_door_that_does_not_answer_only_for_its_patience(tmp_path: Path) -> None:
     path = tmp_path / "door.sock"
     with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as listener:
