@@ -27,6 +27,11 @@ MOST_BYTES = 512 * 1024 * 1024
 PATIENCE_S = 1.0
 """How long the door may take in all. The shortest time that a client gives its hooks is 1.5 s, at a session's end."""
 
+SHELLS = ("CLAUDECODE", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED")
+"""What clients set where an agent runs commands, and not where they call hooks."""
+
+AGENTS_SHELL = "agents-shell"
+
 ACKNOWLEDGED = b'{"ok": true'
 """How the door's answer begins once a delivery is durable."""
 
@@ -205,12 +210,16 @@ def _content(path: str, most: int) -> bytes:
 
 def _attended(payload: bytes) -> bytes:
     """The payload, with how Claude Code was started where that may be by a program: no payload says it. What is asked
-    there is no word of the user's (`memctl.infra.transcripts.claude.is_unattended`)."""
+    there is no word of the user's (`memctl.infra.transcripts.claude.is_unattended`). Nor is it in a shell in which an
+    agent runs commands: hooks have none of these variables."""
     started = os.environ.get("CLAUDE_CODE_ENTRYPOINT", "")
-    before, brace, rest = payload.partition(b"{")
-    if started in ("", "cli") or not started.replace("-", "").isalnum() or before.strip() or rest.lstrip()[:1] != b'"':
+    if any(os.environ.get(name) for name in SHELLS):
+        started = AGENTS_SHELL
+    body = payload.strip()
+    if started in ("", "cli") or not started.replace("-", "").isalnum() or body[:1] != b"{" or body[-1:] != b"}":
         return payload
-    return brace + f'"memctl_entrypoint": "{started}", '.encode() + rest
+    # Behind everything else: of a key that stands twice, the last one counts.
+    return body[:-1] + (b", " if body[1:-1].strip() else b"") + f'"memctl_entrypoint": "{started}"}}'.encode()
 
 
 def header(identifier: str, at: int, agent: str, event: str, size: int) -> bytes:

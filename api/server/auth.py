@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 
 from memctl.api.http.access import is_open, refused
 from memctl.api.reading.caller import NOBODY, OWNER, Caller
-from memctl.api.server.key_use import A_SECOND, AT_ONCE, Rates, note
+from memctl.api.server.key_use import A_SECOND, AT_ONCE, Audit, Rates
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.listening import viewer_host
 
@@ -67,7 +67,7 @@ class Guard:
         self._hosts = hosts | {viewer_host(token)}
         self._signed_in = signed_in
         self._caller = caller
-        self._rates = Rates()
+        self._rates, self._audit = Rates(), Audit()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -80,7 +80,7 @@ class Guard:
         if refusal is None:
             caller, refusal = await self._admitted(method, path, headers)
         key = caller.name if caller is not None and caller not in (OWNER, NOBODY) else ""
-        if refusal is None and key and self._rates.wait(key):
+        if key and self._rates.wait(key):  # also where it may not ask: refusing and noting it is work
             refusal = _TOO_MANY
         if refusal is None:
             refusal = _too_long(path, scope.get("query_string", b""), headers)
@@ -88,7 +88,7 @@ class Guard:
             refusal = refusal or _UNKNOWN
             page = not path.startswith("/v1") and b"text/html" in headers.get(b"accept", b"")
             if key:
-                note(key, method, {"path": path}, refusal[0])
+                self._audit.note(key, method, {"path": path}, refusal[0])
             if page and refusal[0] == 401:
                 await _lead(send, b"/sign-in")
             else:
@@ -113,7 +113,7 @@ class Guard:
             await self._app(scope, _Limited(receive, _longest(path)), _hardened(noted if key else send))
         finally:
             if key:
-                note(key, method, scope, status)
+                self._audit.note(key, method, scope, status)
 
     def _foreign(self, headers: dict[bytes, bytes]) -> Refusal | None:
         host = headers.get(b"host", b"").decode("latin-1").lower()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 from memctl.domain.failures.solutions import is_risky
+from memctl.domain.shell.harmless import harmless
 from memctl.domain.support import patterns
 
 _REACHES_OUT = patterns.compile(
@@ -78,9 +79,77 @@ _ORDERS = patterns.compile(
 
 def commands_somebody(text: str) -> bool:
     """Whether a record, given to an agent that did not ask, might be obeyed: it installs, downloads or widens rights,
-    gives an order for all time, or speaks in the user's name."""
+    names a command that does more than check and build, gives an order for all time, or speaks in the user's name."""
     seen = _seen(text)
-    return is_risky(seen) or _ORDERS.search(seen) is not None
+    return is_risky(seen) or _ORDERS.search(seen) is not None or names_a_command(seen)
+
+
+_QUOTED = patterns.compile(
+    r"(\b(?:ran|runs?|running|execut\w+|tr(?:y|ied)|worked as|and|then)[: ]+)?`([^`\n]{1,400})`", patterns.I
+)
+_COMMAND = patterns.compile(r"^(?:\w+=\S* )*[a-z.~/][\w./~+-]* +([^\s=+*<>!&|%^?:][^\s]*)( +\S)?")
+"""A program and a word for it, and perhaps more."""
+
+_CODE = patterns.compile(
+    r"^(?:return|import|from|def|class|if|elif|else|for|while|assert|raise|const|let|var|func|fn|pub|use|async|await|type"
+    r"|struct|interface|static|public|private|new|not|throw|case|package|void|int|self|\S+ (?:in|is|and|or|if|not|as)) "
+)
+"""How lines of programs begin that read like commands."""
+
+_ASKED = patterns.compile(
+    r"(?:^|[\n\"'(:;,.>] *|\b(?:please|must|should|try|just|then|now|by|you (?:can|could|may|(?:need|have|want) to)) )"
+    r"(?:(?:re-?)?run(?:ning)?|execut(?:e|ing)|invok(?:e|ing)|paste|source):? +`?([^`\"\n;]{1,200})|"
+    r"\b(?:fix|solution|hint|workaround|command|mended|cured|solved)(?: (?:is|by|with|was))?: +`?([^`\"\n;]{1,200})",
+    patterns.I,
+)
+"""Where somebody is asked to run what follows."""
+
+_ENGLISH = frozenset(
+    (
+        *(
+            "the",
+            "a",
+            "an",
+            "it",
+            "its",
+            "them",
+            "all",
+            "this",
+            "that",
+            "these",
+            "those",
+            "with",
+            "without",
+            "in",
+            "on",
+        ),
+        *("by", "at", "to", "into", "out", "from", "for", "as", "and", "or", "of", "only", "both", "each", "every"),
+        *("any", "time", "times", "more", "my", "our", "your", "through", "over", "twice", "once", "after", "before"),
+        *("first", "test", "tests", "check", "checks", "command", "commands", "script", "build", "too", "is", "was"),
+        *("are", "fine", "ok", "okay", "not", "again", "against", "under", "until"),
+    )
+)
+"""What may follow `run` where no command does."""
+_ASSIGNS = patterns.compile(r"(?:^|[\s`\"'(])[A-Z][A-Z0-9_]{3,}=[^\s=]")
+
+
+def names_a_command(text: str) -> bool:
+    """Whether a text names a command that does more than check, build, format or look at what is there."""
+    for cue, span in _QUOTED.findall(text):
+        if (_is_command(span) or (cue and not span.strip().isalnum())) and not harmless(span):
+            return True
+    for run, cured in _ASKED.findall(text):
+        words = (run or cured).strip(".,:;'()! ")
+        first = words.partition(" ")[0].lower()
+        if first not in _ENGLISH and (run or _is_command(words)) and not harmless(words):
+            return True
+    return _ASSIGNS.search(text) is not None
+
+
+def _is_command(text: str) -> bool:
+    """Whether a text reads like a command with arguments: a program, and more than one plain word."""
+    found = _COMMAND.match(text)
+    return found is not None and bool(found[2] or not found[1].isalpha()) and _CODE.match(text) is None
 
 
 def _seen(text: str) -> str:

@@ -61,12 +61,28 @@ def test_a_hook_keeps_what_was_said_whatever_is_wrong_with_the_settings(tmp_path
     assert path.read_bytes().endswith(b"\n" + said())
 
 
-def test_a_hook_says_that_a_program_asks(tmp_path: Path) -> None:
-    hook(tmp_path, MEMCTL_DATA_DIR=str(tmp_path / "memory"), CLAUDE_CODE_ENTRYPOINT="sdk-cli")
+@pytest.mark.parametrize(
+    ("variables", "started"),
+    [
+        ({"CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}, "sdk-cli"),
+        ({"CLAUDE_CODE_ENTRYPOINT": "cli", "CLAUDECODE": "1"}, "agents-shell"),
+        ({"CODEX_SANDBOX": "seatbelt"}, "agents-shell"),
+    ],
+)
+def test_a_hook_says_that_a_program_asks(tmp_path: Path, variables: dict[str, str], started: str) -> None:
+    hook(tmp_path, MEMCTL_DATA_DIR=str(tmp_path / "memory"), **variables)
     [path] = (tmp_path / "memory" / "spool").iterdir()
     head, _, payload = path.read_bytes().partition(b"\n")
-    assert json.loads(payload) == {"memctl_entrypoint": "sdk-cli", **json.loads(said())}
+    assert json.loads(payload) == {**json.loads(said()), "memctl_entrypoint": started}
     assert json.loads(head)["size"] == len(payload)
+
+
+def test_no_payload_says_for_itself_who_asks() -> None:
+    forged = b' {"prompt": "x", "memctl_entrypoint": "cli", "memctl\\u005fentrypoint": "cli"}\n'
+    with pytest.MonkeyPatch.context() as shell:
+        shell.setenv("CLAUDECODE", "1")
+        assert json.loads(hooks._attended(forged)) == {"prompt": "x", "memctl_entrypoint": "agents-shell"}
+        assert json.loads(hooks._attended(b"{}")) == {"memctl_entrypoint": "agents-shell"}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the folders are those of Linux")
