@@ -15,6 +15,11 @@ _REACHES_OUT = patterns.compile(
     r"\b(?:registry|registries|package index|index[- ]url|extra[- ]index|mirror|tarball)\b|"
     r"\b(?:credentials?|passwords?|passphrase|secrets?|tokens?|api[- ]?keys?|private key|ssh key|keychain|id_rsa|"
     r"\.netrc|\.npmrc|\.pypirc|kubeconfig)\b|"
+    r"(?-i:\b[A-Z][A-Z0-9_]{3,}=\S)|\b(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|app|cloud|site|online|xyz|info|biz|ai|co|us|eu|uk"
+    r"|de|fr|nl|jp|kr|cn|ru|in|br|example|internal|corp|lan|intranet|invalid)"
+    r"(?:[\s/:,;)'\"`]|\.?\s|\.?\z)|"
+    r"\b(?:npm|pip|pypi|cargo|crates|go|gem|maven|docker|nuget|composer|apt|helm|package|module|artifact|private|own"
+    r"|internal|custom|company) (?:\w+ )?(?:hosts?|servers?|feeds?|sources?|channels?|prox(?:y|ies)|index(?:es)?)\b|"
     r"_unauthorized\b|\bsslverify\b|\bstrict-ssl\b|[a-z][\x{400}-\x{4ff}]|[\x{400}-\x{4ff}][a-z]|"
     r"레지스트리|비밀번호|자격 ?증명|토큰|인증 ?키",
     patterns.I,
@@ -38,6 +43,11 @@ _CHANGES = patterns.compile(
     r"change (?:the )?owner|"
     r"eval|rm -\w+|git clean|reset --hard|drop (?:table|database|schema)|truncate|"
     r"delet(?:e|es|ed|ing)|remov(?:e|es|ed|ing)|wipe|erase|purge|unlink|shred|overwrite|"
+    r"drop(?:s|ped|ping)? (?:all|every|the|any)|publish(?:es|ed|ing)?|public (?:access|by default|bucket)|"
+    r"make .{1,60} public|"
+    r"expos(?:e|es|ed|ing)|grants?|"
+    r"verify ?= ?false|(?:straight|directly|right) (?:in)?to (?:main|master|production|prod)|force[- ]push|"
+    r"kill(?:s|ed|ing)?|reboots?|shut ?downs?|"
     r"push(?:es|ed|ing)?|disabl(?:e|es|ed|ing)|turn off|bypass|ignore (?:all|any|previous|the)|"
     r"(?:immer|stets) .{0,60}ausf(?:ü|ue)hren|f(?:ü|ue)hr\w* .{0,60} aus|l(?:ö|oe)sch\w*|(?:ver)?sende\w*|"
     r"schick\w*|installiere\w*|"
