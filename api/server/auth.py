@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -29,6 +30,9 @@ LONGEST_BODY = 1 << 20
 
 LONGER_BODIES = {"/v1/events": 16 << 20}
 """The same where more is to be sent: events. Whoever may not send any is refused before."""
+
+BODY_S, BODY_BYTES_A_S = 30.0, 64 << 10
+"""Seconds in which a body has to come, and bytes of it that give it one second more."""
 
 MOST_TAKEN_IN = 16 << 20
 PATIENCE_S = 2.0
@@ -180,16 +184,28 @@ def _longest(path: str) -> int:
 
 
 class _Limited:
+    """The body of a request, of bounded length and in bounded time; what is behind it, as it comes."""
+
     def __init__(self, receive: Receive, longest: int) -> None:
         self._receive = receive
         self._longest = self._left = longest
+        self._until = time.monotonic() + BODY_S
+        self._comes = True
 
     async def __call__(self) -> Message:
-        message = await self._receive()
-        self._left -= len(message.get("body", b""))
+        if not self._comes:
+            return await self._receive()
+        # Errors of HTTP's own: whoever reads the body passes those on as they are. What still comes is not read.
+        try:
+            async with asyncio.timeout(self._until - time.monotonic()):
+                message = await self._receive()
+        except TimeoutError:
+            raise HTTPException(408, "the body did not come in time", {"connection": "close"}) from None
+        size = len(message.get("body", b""))
+        self._left, self._until = self._left - size, self._until + size / BODY_BYTES_A_S
         if self._left < 0:
-            # An error of HTTP's own: whoever reads the body passes that on as it is.
-            raise HTTPException(413, f"a body may have {self._longest} bytes")
+            raise HTTPException(413, f"a body may have {self._longest} bytes", {"connection": "close"})
+        self._comes = message.get("more_body", False)
         return message
 
 
