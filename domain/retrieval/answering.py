@@ -206,7 +206,7 @@ def by_words(query: str, sessions: Mapping[str, Sequence[str]]) -> list[str]:
 def beside_the_first(sessions: Mapping[str, str], by_words: Sequence[str]) -> list[str]:
     """Results in their order, each with its session; behind those of the first `KEPT` sessions stands the best of each
     that holds words of the query, by how well it holds them."""
-    first = {session: id for id, session in reversed(sessions.items())}
+    first = {sessions[id]: id for id in reversed(list(sessions))}
     kept = list(dict.fromkeys(sessions.values()))[:KEPT]
     ahead = takewhile(lambda id: sessions[id] in kept, sessions)
     return list(dict.fromkeys((*ahead, *(first[each] for each in by_words if each in first), *sessions)))
