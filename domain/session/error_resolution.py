@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 import msgspec
@@ -172,9 +171,6 @@ class Resolutions:
         if not edits and not ran:
             if error.gone is None and _as_much(command, error):
                 error.gone = at  # by itself: what is changed from here on is for something else
-            return None
-        if _is_filtered(command, error):
-            error.gone = until  # what the filter left shows it no more, which proves nothing yet
             return None
         chosen = _chosen(_relevant(edits, error), error)
         changed_at = next((step.at for step in within if step.edit is not None or step.ran in ran), None)
@@ -350,22 +346,6 @@ def _as_much(command: str, error: OpenError) -> bool:
     again = {word for part in parts_of(command) for word in part.words}
     before = {word for part in parts_of(error.command) if part.head in error.culprits for word in part.words}
     return again.issuperset(word for word in before if "/" in word or "." in word)
-
-
-def _is_filtered(command: str, error: OpenError) -> bool:
-    """Whether a filter let only a part through of what a check printed, other than that which had shown the error."""
-    filtered = _filtered(command)
-    of_these = error.culprits.intersection(heads_of(command)) or filtered.keys()
-    before = {*_filtered(error.command).values()}
-    return not all(map(is_reading, error.heads)) and any(
-        filtered.get(head, "") not in {"", *before} for head in of_these
-    )
-
-
-def _filtered(command: str) -> dict[str, str]:
-    """The filters through which parts of a command print, by what they filter."""
-    piped = ((check.head, then.head) for check, then in pairwise(parts_of(command)) if then.after == "|")
-    return {check: then for check, then in piped if is_reading(then) and then not in ("tee", "cat")}
 
 
 _NOT_THERE = patterns.compile(

@@ -184,20 +184,6 @@ def test_a_run_of_less_or_one_that_hides_its_end_leaves_an_error_open(between: s
     assert len(resolutions.passed(4, "go build ./...", "/w/shop")) == 1
 
 
-def test_a_pass_of_which_a_filter_left_a_part_proves_nothing_until_all_of_it_is_seen() -> None:
-    filtered = "go build ./... 2>&1 | tail -3"
-    assert fixes(COMPILE, "go build ./...", filtered, edits=(EDIT,)) == []
-    assert fixes(COMPILE, "go build ./...", "go build ./... && npm run lint | tail -3", edits=(EDIT,)), "of another"
-    assert fixes(COMPILE, "go build ./...", "go build ./... 2>&1 | tee build.log", edits=(EDIT,)), "all of it"
-    resolutions = Resolutions()
-    resolutions.failed(1, "go build ./...", occurred(COMPILE, "go build ./..."))
-    resolutions.edited(2, (EDIT,))
-    assert resolutions.passed(3, filtered, "/w/shop") == []
-    resolutions.edited(4, (Edit("/w/readme.md", "a", "b"),))
-    [resolved] = resolutions.passed(5, "go build ./...", "/w/shop")
-    assert resolved.edits == (EDIT,), "what came after the error was gone is for something else"
-
-
 def test_a_commit_that_leaves_out_the_checks_mends_none_of_what_they_found() -> None:
     hook = f"{COMPILE}\nhusky - pre-commit script failed (code 1)"
     assert fixes(hook, "git commit -m x", "git commit --no-verify -m x", edits=(EDIT,)) == []
