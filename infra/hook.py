@@ -27,8 +27,8 @@ MOST_BYTES = 512 * 1024 * 1024
 PATIENCE_S = 1.0
 """How long the door may take in all. The shortest time that a client gives its hooks is 1.5 s, at a session's end."""
 
-SHELLS = ("CLAUDECODE", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED")
-"""What clients set where an agent runs commands, and not where they call hooks."""
+SHELLS, HOOKS = ("CLAUDECODE", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"), "CLAUDE_PROJECT_DIR"
+"""What clients set where an agent runs commands, and what Claude Code sets for hooks alone (seen in 2.1.330)."""
 
 AGENTS_SHELL = "agents-shell"
 
@@ -211,9 +211,9 @@ def _content(path: str, most: int) -> bytes:
 def _attended(payload: bytes) -> bytes:
     """The payload, with how Claude Code was started where that may be by a program: no payload says it. What is asked
     there is no word of the user's (`memctl.infra.transcripts.claude.is_unattended`). Nor is it in a shell in which an
-    agent runs commands: hooks have none of these variables."""
+    agent runs commands."""
     started = os.environ.get("CLAUDE_CODE_ENTRYPOINT", "")
-    if any(os.environ.get(name) for name in SHELLS):
+    if any(os.environ.get(name) for name in SHELLS) and not os.environ.get(HOOKS):
         started = AGENTS_SHELL
     body = payload.strip()
     if started in ("", "cli") or not started.replace("-", "").isalnum() or body[:1] != b"{" or body[-1:] != b"}":

@@ -67,6 +67,7 @@ def test_a_hook_keeps_what_was_said_whatever_is_wrong_with_the_settings(tmp_path
         ({"CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}, "sdk-cli"),
         ({"CLAUDE_CODE_ENTRYPOINT": "cli", "CLAUDECODE": "1"}, "agents-shell"),
         ({"CODEX_SANDBOX": "seatbelt"}, "agents-shell"),
+        ({"CLAUDE_CODE_ENTRYPOINT": "sdk-cli", "CLAUDECODE": "1", "CLAUDE_PROJECT_DIR": "/w"}, "sdk-cli"),
     ],
 )
 def test_a_hook_says_that_a_program_asks(tmp_path: Path, variables: dict[str, str], started: str) -> None:
@@ -81,6 +82,7 @@ def test_no_payload_says_for_itself_who_asks() -> None:
     forged = b' {"prompt": "x", "memctl_entrypoint": "cli", "memctl\\u005fentrypoint": "cli"}\n'
     with pytest.MonkeyPatch.context() as shell:
         shell.setenv("CLAUDECODE", "1")
+        shell.delenv("CLAUDE_PROJECT_DIR", raising=False)
         assert json.loads(hooks._attended(forged)) == {"prompt": "x", "memctl_entrypoint": "agents-shell"}
         assert json.loads(hooks._attended(b"{}")) == {"memctl_entrypoint": "agents-shell"}
 
