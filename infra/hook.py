@@ -27,8 +27,9 @@ MOST_BYTES = 512 * 1024 * 1024
 PATIENCE_S = 1.0
 """How long the door may take in all. The shortest time that a client gives its hooks is 1.5 s, at a session's end."""
 
-SHELLS, HOOKS = ("CLAUDECODE", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"), "CLAUDE_PROJECT_DIR"
-"""What clients set where an agent runs commands, and what Claude Code sets for hooks alone (seen in 2.1.330)."""
+SHELLS = ("CLAUDECODE", "AI_AGENT", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "GEMINI_CLI", "CURSOR_AGENT")
+HOOKS = "CLAUDE_PROJECT_DIR"
+"""What clients set where an agent runs commands, and what Claude Code, Gemini CLI and Cursor set for hooks alone."""
 
 AGENTS_SHELL = "agents-shell"
 
@@ -171,7 +172,7 @@ def _payload(asked: dict[str, str]) -> bytes:
 
 def _input(most: int) -> bytes:
     """What stands on standard input up to its end, to `most` bytes, or until nothing comes for `SILENCE_S`."""
-    import _signal
+    import _signal  # type: ignore[import-not-found]  # what `signal` is made of: importing that takes a millisecond
 
     def silence(*_: object) -> None:
         raise TimeoutError

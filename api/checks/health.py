@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
@@ -25,7 +27,7 @@ from memctl.infra import queue
 from memctl.infra.data_dir import Places
 from memctl.infra.embedded import supervisor
 from memctl.infra.hooks.capture_policy import OffUnreadable, read_off
-from memctl.infra.hooks.spool import spooled_since
+from memctl.infra.hooks.spool import refusals, spooled_since
 from memctl.infra.log.mark import mark_age
 from memctl.infra.readmodels import processor_work, rebuilds
 from memctl.infra.readmodels.rebuilds import RebuildProgress
@@ -39,6 +41,9 @@ LATE_S = 30.0
 
 RESTARTED_S = 60
 """Seconds for which it is said that a program ended and was started again, though the others went on."""
+
+LEAST_FREE = 200_000_000
+"""Bytes of free disk below which someone should make room: Postgres stops writing without any."""
 
 MOST_NAMED = 3
 """Dead letters that are named one by one."""
@@ -67,7 +72,8 @@ class Servers(msgspec.Struct, frozen=True):
     `embedded_per_s`: texts a second, where some were embedded within the last minutes. Of the instance on this machine:
     `stopped` are programs that should run and do not, `silent` those that run and do not answer, `restarted` those that
     started again within `RESTARTED_S`; `spooled` counts deliveries of hooks that wait on disk, the oldest for
-    `spooled_s` seconds. `unreadable`: why it is not known what `memctl off` switched off."""
+    `spooled_s` seconds, `refused` those without room there, and `free` the bytes that are left on the disk, where
+    it is known. `unreadable`: why it is not known what `memctl off` switched off."""
 
     queue: str = ""
     vectors: str = ""
@@ -77,6 +83,8 @@ class Servers(msgspec.Struct, frozen=True):
     restarted: tuple[str, ...] = ()
     spooled: int = 0
     spooled_s: float = 0.0
+    refused: int = 0
+    free: int | None = None
     unreadable: str = ""
 
 
@@ -92,6 +100,7 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
         "program",
         "spool",
         "off",
+        "disk",
         "queue",
         "vectors",
         "replay",
@@ -194,13 +203,15 @@ def _programs(settings: Settings) -> Servers:
     first = min((each.since for each in found.values()), default=0)
     stopped = {name for name, each in found.items() if each.state not in ("RUNNING", "STARTING")}
     late = {name for name, each in found.items() if now - each.since < RESTARTED_S < each.since - first}
-    waiting = spooled_since(places.spool)
+    waiting, lost = spooled_since(places.spool), refusals(places.spool)
     return Servers(
         stopped=tuple(sorted(stopped)),
         silent=supervisor.silent(places, [each for each in found.values() if now - each.since > LATE_S]),
         restarted=tuple(sorted(late - stopped)),
         spooled=len(waiting),
         spooled_s=max(0.0, now - waiting[0]) if waiting else 0.0,
+        refused=lost.deliveries if lost is not None else 0,
+        free=free_bytes(places.data),
     )
 
 
@@ -249,6 +260,7 @@ def _troubles(found: Health) -> Iterator[Trouble]:
         )  # fmt: skip
     if found.servers.spooled_s > LATE_S:
         yield _spooled(found.servers)
+    yield from room(found.servers.free, found.servers.refused)
     if found.servers.unreadable:
         yield Trouble(
             kind="off", what=f"nothing is kept or recalled: {found.servers.unreadable}", do=OffUnreadable.hint
@@ -301,6 +313,27 @@ def _parked(standing: LettersStatus) -> Iterator[Trouble]:
             kind="dead letter", what=f"dead letters: {len(more)} more,"
             f" with {sum(each.waiting for each in more)} waiting behind them",
             since=more[0].parked_at, do="see: memctl dlq list",
+        )  # fmt: skip
+
+
+def free_bytes(folder: Path) -> int | None:
+    """Bytes free where a folder lies; None where it is not there."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return None
+    return found.f_bavail * found.f_frsize
+
+
+def room(free: int | None, refused: int) -> Iterator[Trouble]:
+    """A disk that is nearly full, and what a full spool has refused."""
+    if free is not None and free < LEAST_FREE:
+        left = f"{free / 1e6:,.1f} MB are left on the disk"
+        yield Trouble(kind="disk", what=left, do="without any, nothing new is kept but in the spool: make room")
+    if refused:
+        yield Trouble(
+            kind="spool", what=f"the spool had no room for {number(refused, 'delivery', 'deliveries')} of hooks",
+            do="`memctl verify` says what to do",
         )  # fmt: skip
 
 

@@ -124,7 +124,8 @@ def _connection() -> type[asyncio.Protocol]:
             self.loop.call_later(HEAD_S, self._close_unasked)
 
         def _close_unasked(self) -> None:
-            if self.cycle is None and not self.transport.is_closing():
+            asked: object = self.cycle  # which uvicorn declares to be there always
+            if asked is None and not self.transport.is_closing():
                 self.transport.close()
 
     return Connection

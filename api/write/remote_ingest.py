@@ -119,6 +119,8 @@ def received(body: bytes) -> list[NewEvent]:
     for each in delivery.events:
         if not _STREAM.match(each.stream):
             raise BadDelivery(why=f"`{each.stream[:80]}` is no stream of a session, a project or a history")
+        if "\0" in each.location + each.session_id + each.dedupe_key + each.actor:
+            raise BadDelivery(why="a name holds NUL")
     try:
         return [_event(each) for each in delivery.events]
     except (UnknownEventType, FutureSchemaVersion) as problem:

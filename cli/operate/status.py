@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -33,9 +32,6 @@ LABEL = 10
 MOST_NAMED = 3
 """Things that a line names: it is to fit a terminal."""
 
-LEAST_FREE = 200_000_000
-"""Bytes on the disk."""
-
 OF_LATE = timedelta(days=1)
 """Errors in the logs are shown for this long."""
 
@@ -62,6 +58,7 @@ class Installation:
 
 def look_at(settings: Settings) -> Installation:
     """How everything is now."""
+    from memctl.api.checks.health import free_bytes
     from memctl.infra import logs
     from memctl.infra.backup import copies as backups
     from memctl.infra.embedded import instance
@@ -77,7 +74,7 @@ def look_at(settings: Settings) -> Installation:
         None if found.running else relay_seen(found.places),
         len(spool.spooled(found.places.spool)),
         logs.latest_errors(found.places.log, datetime.now().astimezone() - OF_LATE, MOST_NAMED),
-        _free(found.places.data),
+        free_bytes(found.places.data),
         backups.kept(settings),
         settings.storage.max_mb * 1_000_000,
     )
@@ -132,14 +129,10 @@ def troubles_of(look: Installation) -> list[str]:
         problems.append("the database does not answer" + (f": {look.unanswered}" if look.unanswered else ""))
     if health is not None:
         problems += _of(health, needs=True)
-    problems += _room(look)
+    problems += [each for each in _room(look) if each not in problems]
     problems += [f"damaged, and set aside for you to look at: {found.places.data / path}" for path in found.aside]
     if look.kept is not None and look.kept.overdue(datetime.now(UTC)):
         problems.append(f"the last backup is overdue; {found.places.log / 'worker.log'} says why none was made")
-    if found.refused:
-        problems.append(
-            f"the spool had no room for {found.refused} deliveries of hooks; `memctl verify` says what to do"
-        )
     return problems
 
 
@@ -151,8 +144,9 @@ def _of(health: Health, *, needs: bool) -> list[str]:
 
 
 def _room(look: Installation) -> Iterator[str]:
-    if look.free is not None and look.free < LEAST_FREE:
-        yield f"{size(look.free)} are left on the disk; without any, nothing new is kept but in the spool"
+    from memctl.api.checks.health import room
+
+    yield from map(str, room(look.free, look.status.refused))
     taken = look.health.sizes["database"] if look.health is not None else 0
     taken += look.kept.size if look.kept is not None else 0
     if look.most and taken > look.most:
@@ -274,15 +268,6 @@ def _health(settings: Settings) -> Health | str:
             return health(reader, servers(settings))
     except MemctlError as problem:
         return " ".join(str(problem).split())
-
-
-def _free(folder: Path) -> int | None:
-    """Bytes free where a folder lies; None where it is not there."""
-    try:
-        found = os.statvfs(folder)
-    except OSError:
-        return None
-    return found.f_bavail * found.f_frsize
 
 
 def _as_json(look: Installation, needs_a_person: bool) -> dict[str, Json]:

@@ -8,18 +8,23 @@ from memctl.domain.failures.solutions import is_risky
 from memctl.domain.shell.harmless import harmless
 from memctl.domain.support import patterns
 
-_REACHES_OUT = patterns.compile(
+_PLACE = (
     r"\b(?:https?|hxxps?|ftp|ssh|git|file|data)://|\w\[\.\]\w|\bgit@|\bwww\.|\b(?:\d{1,3}\.){3}\d{1,3}\b|"
-    r"\|\s*(?:sudo\s+)?(?:ba|z|da|k|fi)?sh\b|\|\s*(?:python|perl|ruby|node|iex|pwsh|powershell)|\$\(|"
-    r"\b(?:ba|z|da)?sh -c\b|\biwr\b|\bbase64\b|"
-    r"\b(?:registry|registries|package index|index[- ]url|extra[- ]index|mirror|tarball)\b|"
-    r"\b(?:credentials?|passwords?|passphrase|secrets?|tokens?|api[- ]?keys?|private key|ssh key|keychain|id_rsa|"
-    r"\.netrc|\.npmrc|\.pypirc|kubeconfig)\b|"
-    r"(?-i:\b[A-Z][A-Z0-9_]{3,}=\S)|\b(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|app|cloud|site|online|xyz|info|biz|ai|co|us|eu|uk"
-    r"|de|fr|nl|jp|kr|cn|ru|in|br|example|internal|corp|lan|intranet|invalid)"
+    r"\b(?:registry|registries|npm_config_\w+|package index|index[- ]url|extra[- ]index|mirror|tarball|mcp servers?"
+    r"|ssl[_-]?verify)\b|(?-i:\b[A-Z][A-Z0-9_]{3,}=\S)|\b(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|app|cloud|site|online|xyz|info|biz|ai|co|us"
+    r"|eu|uk|de|fr|nl|jp|kr|cn|ru|in|br|example|internal|corp|lan|intranet|invalid)"
     r"(?:[\s/:,;)'\"`]|\.?\s|\.?\z)|"
     r"\b(?:npm|pip|pypi|cargo|crates|go|gem|maven|docker|nuget|composer|apt|helm|package|module|artifact|private|own"
     r"|internal|custom|company) (?:\w+ )?(?:hosts?|servers?|feeds?|sources?|channels?|prox(?:y|ies)|index(?:es)?)\b|"
+)
+"""Where something may be fetched from or sent to."""
+
+_REACHES_OUT = patterns.compile(
+    _PLACE + r"\|\s*(?:sudo\s+)?(?:ba|z|da|k|fi)?sh\b|\|\s*(?:python|perl|ruby|node|iex|pwsh|powershell)|\$\(|"
+    r"\b(?:ba|z|da)?sh -c\b|\biwr\b|\bbase64\b|\bhttp instead of\b|\bmcp server|"
+    r"\b(?:not|never|don['’]?t|without|skip) (?:check|verify|validat)\w*|"
+    r"\b(?:credentials?|passwords?|passphrase|secrets?|tokens?|api[- ]?keys?|private key|ssh key|keychain|id_rsa|"
+    r"\.netrc|\.npmrc|\.pypirc|kubeconfig)\b|"
     r"_unauthorized\b|\bsslverify\b|\bstrict-ssl\b|[a-z][\x{400}-\x{4ff}]|[\x{400}-\x{4ff}][a-z]|"
     r"레지스트리|비밀번호|자격 ?증명|토큰|인증 ?키",
     patterns.I,
@@ -68,6 +73,9 @@ _FORBIDS_NOT = patterns.compile(
 
 
 _ORDERS = patterns.compile(
+    _PLACE + r"\b(?:ssl)?verify ?= ?false\b|\b[a-z][\w.-]+==\d+\.\d|"
+    r"\binstall(?:s|ed|ing)? (?:the )?(?:packages?|librar\w+|modules?|plugins?|extensions?|gems?|crates?)\b|"
+    r"\byou (?:\w+ )?(?:wanted|want|asked|said|prefer|decided|require)\b|\bper your\b|\byour instructions?\b|"
     r"\|\s*(?:sudo\s+)?(?:ba|z|da|k|fi)?sh\b|\|\s*(?:python|perl|ruby|node|iex|pwsh)|\bbase64 (?:-d|--decode)|"
     r"\b(?:skip-permissions|auto-?approve|dangerously)\b|"
     r"\balways (?:allow|approve|accept|trust|run|execute|start|call|invoke|use|push|delete|send|upload|post)\b|"
@@ -97,7 +105,7 @@ def commands_somebody(text: str) -> bool:
 _QUOTED = patterns.compile(
     r"(\b(?:ran|runs?|running|execut\w+|tr(?:y|ied)|worked as|and|then)[: ]+)?`([^`\n]{1,400})`", patterns.I
 )
-_COMMAND = patterns.compile(r"^(?:\w+=\S* )*[a-z.~/][\w./~+-]* +([^\s=+*<>!&|%^?:][^\s]*)( +\S)?")
+_COMMAND = patterns.compile(r"^(?:\w+=\S* )*[a-z.~/][\w./~+-]* +(&&|\|\|?|[^\s=+*<>!&|%^?:][^\s]*)( +\S)?")
 """A program and a word for it, and perhaps more."""
 
 _CODE = patterns.compile(
@@ -108,7 +116,7 @@ _CODE = patterns.compile(
 
 _ASKED = patterns.compile(
     r"(?:^|[\n\"'(:;,.>] *|\b(?:please|must|should|try|just|then|now|by|you (?:can|could|may|(?:need|have|want) to)) )"
-    r"(?:(?:re-?)?run(?:ning)?|execut(?:e|ing)|invok(?:e|ing)|paste|source):? +`?([^`\"\n;]{1,200})|"
+    r"(?:(?:re-?)?run(?:ning)?|execut(?:e|ing)|invok(?:e|ing)|type|paste|source):? +`?([^`\"\n;]{1,200})|"
     r"\b(?:fix|solution|hint|workaround|command|mended|cured|solved)(?: (?:is|by|with|was))?: +`?([^`\"\n;]{1,200})",
     patterns.I,
 )

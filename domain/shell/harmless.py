@@ -19,8 +19,8 @@ _STANDARD = frozenset(
 
 _GIT = frozenset(
     (
-        *("add", "commit", "status", "diff", "log", "show", "stash", "restore", "switch", "branch", "mv", "rebase"),
-        *("merge", "cherry-pick", "blame", "grep", "ls-files", "rev-parse", "describe", "tag", "worktree"),
+        *("add", "commit", "status", "diff", "log", "show", "stash", "restore", "mv", "blame", "ls-files"),
+        *("rev-parse", "describe"),
     )
 )
 
@@ -48,7 +48,7 @@ _MODULES = frozenset(("pytest", "unittest", "ruff", "black", "isort", "mypy", "f
 """What may follow `python -m`."""
 
 _REACHES = patterns.compile(
-    r"://|[$`<>~@]|\.\.[\\/]|^-\w*[cfIpXx]$|(?i:exec|config|plugin|script|init|import|require|loader|rootdir|hook"
+    r"://|[$`<>~@\\]|^\w+=|(?:^|[^.])\.\.(?:/|$)|^/|^-\w*[cCfIpXx]$|(?i:exec|config|plugin|script|init|import|require|loader|rootdir|hook"
     r"|register|registry|index|proxy|no-verify|force|hard|upload|publish|site-packages|\.venv|node_modules[\\/]\.)"
 )
 """What a word of an allowed command may not hold: an address, a substitution, an option that runs something else."""
@@ -78,11 +78,22 @@ def _allowed(words: tuple[str, ...]) -> bool:
         return rest[:1] == ("-m",) and rest[1:2] != () and rest[1] in _MODULES
     if program not in _ALLOWED or (words[at] != program and program not in ("gradlew", "mvnw")):
         return False
+    if not all(word[0] != "-" or _OPTION.match(word) for word in rest):
+        return False
     subcommands = _ALLOWED[program]
     if subcommands is None:
         return True
     named = [word for word in rest if word[0] != "-" and word != "run"]
-    return bool(named) and named[0].partition(":")[0] in subcommands
+    return bool(named) and subcommands.issuperset(named[0].split(":"))
+
+
+_OPTION = patterns.compile(
+    r"^(?:-[abiklnqsvwAuE]|-vv+|-run|-race|-short|-count=?\d*|-j\d*|-x|--(?:fix|check|quiet|verbose|write|watch=false|run"
+    r"|coverage|workspace|all|all-targets|release|lib|tests|noEmit|no-fix|no-cov|tb=\w+|staged|cached|amend|no-edit"
+    r"|continue|abort|stat|oneline|name-only|color|no-color|unsafe-fixes|diff|list|force-exclude|no-cache|last-failed"
+    r"|maxfail=\d+|passWithNoTests|ci|silent|bail))$"
+)
+"""Options that only say how much is checked, and how it is shown; none that names a file or a program."""
 
 
 _STARTERS = frozenset(
@@ -93,25 +104,23 @@ _STARTERS = frozenset(
 )
 """Words that start a program which is there."""
 
-_IN_ENVIRONMENT = patterns.compile(r"^(?:\./)?\.?v?env/(?:bin|Scripts)/[\w.-]+$")
-_SCRIPT = patterns.compile(r"\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|rb|pl|php|ps1|bat|cmd|exe|so|jar)$")
-_PLAIN = patterns.compile(r"^(?:-{1,2}[\w=.,:-]+|[\w./:\[\]=,*-]+)$")
+_IN_ENVIRONMENT = patterns.compile(r"^(?:\./)?\.?v?env/(?:bin|Scripts)/([\w.-]+)$")
 
 
 def says_it_otherwise(failed: str, works: str) -> bool:
     """Whether a command only says in another way what the one that failed says: what is new in it starts or checks
-    things, is an option, or the place of a file that both name."""
+    things, says how much, or is the place of a file that both name."""
     known = {word.strip("\"'") for part in parts_of(failed) for word in part.words}
     files = {word.rpartition("/")[2] for word in known}
-    for part in parts_of(_QUIET.sub(" ", works)):
-        for word in (word.strip("\"'") for word in part.words):
-            if word in known or word in _STARTERS or word in _ALLOWED or _IN_ENVIRONMENT.match(word):
-                continue
-            if _REACHES.search(word) or not _PLAIN.match(word):
-                return False
-            name = word.rpartition("/")[2]
-            if _SCRIPT.search(name) and name not in files:
-                return False
-            if word[0] != "-" and "/" not in word and "." not in word and word not in _STANDARD and name not in files:
-                return False
-    return not _redirected(works)
+    words = [word.strip("\"'") for part in parts_of(_QUIET.sub(" ", works)) for word in part.words]
+    return bool(words) and not _redirected(works) and all(_is_known(word, known, files) for word in words)
+
+
+def _is_known(word: str, known: set[str], files: set[str]) -> bool:
+    if word in known or word in _STARTERS or word in _ALLOWED or word in _STANDARD or _OPTION.match(word):
+        return True
+    if found := _IN_ENVIRONMENT.match(word):
+        return found[1] in _ALLOWED or found[1] in _STARTERS or found[1] in files
+    # A file of the same name, further up or down: not a program of that name that lies elsewhere.
+    name = word.rpartition("/")[2]
+    return not _REACHES.search(word) and name in files and "." in name.strip(".")

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlencode
 
 import psycopg
 import pytest
@@ -198,7 +199,8 @@ def log_of_a_stranger(database_url: str, postgres_server: str) -> Iterator[str]:
     with psycopg.connect(postgres_server, autocommit=True) as admin:
         admin.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'x'")
         try:
-            yield psycopg.conninfo.make_conninfo(database_url, user=role, password="x")
+            known = psycopg.conninfo.conninfo_to_dict(database_url)
+            yield f"postgresql:///{known.pop('dbname')}?{urlencode({**known, 'user': role, 'password': 'x'})}"
         finally:
             admin.execute(f"DROP ROLE {role}")
 

@@ -53,6 +53,12 @@ def test_what_stands_in_a_payload_stays_as_it_was_written() -> None:
     assert repr(event.payload.input) == "{'seconds': 2.0}"  # type: ignore[union-attr]
 
 
+def test_a_name_with_nul_is_badly_asked() -> None:
+    called = {"line": "1", "tool": "t", "input": {}}
+    with pytest.raises(BadDelivery, match="NUL"):
+        received(delivered(type="tool.called", payload=called, location="/w/a\0b"))
+
+
 @pytest.mark.parametrize("body", ['{"events": [{"payload": ', '{"events": [], "x": ', '{"by": "user", "x": '])
 def test_what_is_nested_too_deeply_is_badly_asked(body: str) -> None:
     deep = (body + "[" * 200_000).encode()

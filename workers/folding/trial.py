@@ -17,6 +17,7 @@ from functools import partial
 from memctl.domain.events.event import Event, Position
 from memctl.domain.events.skipping import remaining
 from memctl.infra.database import Connection
+from memctl.infra.embedded.launch import die_with_parent
 from memctl.infra.log.read import StreamKey, read_streams
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, LeftOut, NoProgress, Target, skips
@@ -47,10 +48,11 @@ def stream_s(seconds: int, events: int) -> int:
 
 def tried(fold: Callable[[], object], cpu_s: int) -> None:
     """Fold in a process of its own. Raises: NoProgress where it had to be ended, else whatever `fold` raises."""
-    written = frames.file()
+    written, parent = frames.file(), os.getpid()
     try:
         child = os.fork()
         if child == 0:
+            die_with_parent(signal.SIGKILL, parent)
             _alone(fold, cpu_s, written)
         ended = os.pidfd_open(child)
         try:
