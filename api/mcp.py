@@ -435,7 +435,7 @@ def _bug(hit: BugHit) -> str:
     solution = hit.solution
     if solution:
         rate = f", worked {solution.success_rate:.0%}"
-        lines.append(f"  fix{rate}: {_quoted(solution.description or solution.approach)}")
+        lines.append(f"  fix{rate}: {_quoted(solution.approach or solution.description)}")
         if files := solution.files:
             lines.append(f"  changed: {', '.join(files[:5])}")
     else:

@@ -87,6 +87,9 @@ class Sightings(msgspec.Struct, frozen=True, kw_only=True):
     evidence: tuple[Sighting, ...] = ()
 
 
+LONGEST_APPROACH = 340
+"""Characters of how an error was ended: its cause, and both sides of a change."""
+
 # How many each collection keeps.
 _SEEN = {"locations": LOCATIONS, "sessions": 16, "files": 12, "file_types": 8, "frameworks": 8, "commands": 8,
          "code": 4, "causes": 4, "related": 8, "refuted": 64}  # fmt: skip
@@ -192,7 +195,9 @@ def _resolved(row: BugSightings, fact: ErrorResolved, at: int) -> BugSightings:
     fact_id = str(fact.id)
     paths = tuple(dict.fromkeys(clipped(e.path, 70, NARROW) for e in fact.edits[:8]))
     hunks = hunks_of(fact.edits, fact.ran)
-    attempt = Attempt(at, fact_id, one_line(fact.approach, 120), paths[:2], hunks, clipped(fact.lineage, 16))
+    attempt = Attempt(
+        at, fact_id, one_line(fact.approach, LONGEST_APPROACH), paths[:2], hunks, clipped(fact.lineage, 16)
+    )
     detail = Detail(
         at,
         fact_id,
