@@ -12,7 +12,7 @@ import hashlib
 import msgspec
 
 from memctl.domain.events.facts import ErrorOccurred, ErrorResolved, ResolutionRefuted, Span
-from memctl.domain.failures.explanations import sentences
+from memctl.domain.failures.explanations import links, sentences
 from memctl.domain.failures.matching import file_types_of, frameworks_of
 from memctl.domain.failures.solutions import Attempt, CodeChange, Detail, hunks_of
 from memctl.domain.support.bounded import (
@@ -208,7 +208,7 @@ def _resolved(row: BugSightings, fact: ErrorResolved, at: int) -> BugSightings:
         ),
         command=one_line(fact.command, 160, NARROW),
     )
-    cause = next(iter(sentences(fact.explanation)), "")
+    cause = next(filter(links, sentences(fact.explanation)), "")
     return msgspec.structs.replace(
         row,
         resolutions=row.resolutions + 1,

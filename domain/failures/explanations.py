@@ -63,7 +63,7 @@ def _names_any(sentence: str, names: AbstractSet[str]) -> bool:
 @remembered(256, longest=16_384)
 def _explaining(text: str) -> tuple[str, ...]:
     """Those sentences of a text that explain something."""
-    return tuple(s for s in sentences(text) if _EXPLAINS.search(s) and not _says_nothing(s))
+    return tuple(s for s in sentences(text) if (_EXPLAINS.search(s) or links(s)) and not _says_nothing(s))
 
 
 def _says_nothing(sentence: str) -> bool:
@@ -94,7 +94,7 @@ def links(sentence: str) -> bool:
 
 
 _LINKS = patterns.compile(
-    r"\b(?:because|due to|caused by|since (?:the|it|we|i|there|that|this|they|`)|as a result|stems? from|comes? from|"
+    r"\b(?:because|due to|caus(?:es|ed by|ing)|since (?:the|it|we|i|there|that|this|they|`)|as a result|stems? from|comes? from|"
     r"(?:cause|reason|culprit) (?:is|was)|the (?:actual |real |main |underlying )?(?:issue|problem|bug)"
     r"(?: here)? (?:is|was)(?! (?:in|with|at|on)\b)|that'?s why|this is why|turns out|turned out)\b|"
     r"때문|원인은|문제는|이유는|없어서",

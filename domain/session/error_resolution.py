@@ -186,7 +186,7 @@ class Resolutions:
     def _resolve(self, error: OpenError, at: int, command: str, heads: tuple[str, ...], began: str) -> Resolved | None:
         if error.miscalled and command.strip() != error.command.strip():
             return self._called_right(error, at, command, heads)
-        if not covers(command, heads, error):
+        if not covers(command, heads, error) or _elsewhere(error, command, began):
             return None
         until = at if error.gone is None else error.gone
         within = [step for step in self._steps if error.since < step.at <= until]
@@ -208,10 +208,10 @@ class Resolutions:
         if at - error.at > RETRY_REACH or not shared or hides_exit(command.rpartition("\n")[2]):
             return None
         works, failed = _call(command, shared), _call(error.command, shared)
-        approach = f"ran `{works}` instead of `{failed}`" if works != failed else ""
-        if not approach or _SCRATCH.search(works):
+        if works == failed or _SCRATCH.search(f"{works} {failed}"):
             return None
-        return Resolved(error, (), (command,), self._explained(error, at), approach[:300])
+        change = f"ran `{works}` instead of `{failed}`"
+        return Resolved(error, (), (command,), self._explained(error, at), change)
 
     def _explained(self, error: OpenError, until: int) -> str:
         """What the agent said of an error before its last change: what comes after is of the next step."""
@@ -399,6 +399,16 @@ def _moved(error: OpenError, command: str, began: str) -> str:
     return f"ran it in `{there}` instead of `{here}`"[:300]
 
 
+def _elsewhere(error: OpenError, command: str, began: str) -> bool:
+    """Whether a command looked at another part of the project than the failed one: neither directory holds the other,
+    and both lie in the directory that the session was in."""
+    before, after = _place(error.command, error.began, error), _place(command, began, error)
+    if not before or not after or after in (before, error.began) or _NOT_THERE.search(error.fact.message):
+        return False
+    shared = posixpath.commonpath((before, after)) if before.startswith("/") == after.startswith("/") else ""
+    return shared not in ("", before, after) and len(shared) >= len(posixpath.dirname(error.began))
+
+
 def _place(command: str, began: str, error: OpenError) -> str:
     """The directory in which a command ran what had failed; empty where that is uncertain."""
     return next((at for at, part in parts_where(command, began) if part.head in error.culprits), "")
@@ -423,20 +433,19 @@ _SCRATCH = patterns.compile(r"/(?:tmp|[Tt]emp)/|\bscratchpad/|/dev/stdin")
 
 
 def _mended(error: OpenError, edits: Sequence[Edit], ran: Sequence[str], explanation: str) -> Resolved:
-    """The edits that bear on the error first, then the latest; and in one line the change that bears on it or is the
-    only one, or the commands."""
+    """The edits that bear on the error first, then the latest; and in one line the change that bears on it, else the
+    commands, else the only change."""
     unique = list({(e.path, e.before, e.after): e for e in reversed(edits)}.values())[:MOST_RANKED]
     about = names_of(error.fact) | names_within(explanation)
     ranked = sorted(((_bearing(edit, error.fact, about), edit) for edit in unique), key=lambda each: -each[0])
     bearing = ranked[0][0] if ranked else 0
-    change = ""
-    if bearing > 1 or len(unique) == 1:
+    mending = [f"`{_short(each)}`" for each in ran if not _only_writes(each, error)][:2] if bearing < BEARS else []
+    change = f"ran {', '.join(mending)}" if mending else ""
+    if bearing >= BEARS or (len(unique) == 1 and not mending):
         edit = ranked[0][1]
         change = changed_lines(CodeChange(edit.path, edit.before, edit.after), about)
-    shown = [] if bearing and change else [each for each in ran if not _only_writes(each, error)][:2]
-    commands = "ran " + ", ".join(f"`{_short(each)}`" for each in shown) if shown else ""
     chosen = tuple(edit for _, edit in ranked[:MOST_EDITS])
-    return Resolved(error, chosen, tuple(ran[:5]), explanation, "; ".join(filter(None, (change, commands))))
+    return Resolved(error, chosen, tuple(ran[:5]), explanation, change)
 
 
 _WRITING = frozenset(("sed", "perl", "tee", "patch", "apply_patch", "truncate", "dd", "mv"))
@@ -447,8 +456,9 @@ _OF_GIT = frozenset(
 
 
 def _only_writes(command: str, error: OpenError) -> bool:
-    """Whether a command only wrote files, or kept them with git where no command of git had failed."""
-    writing = _WRITING if any(head.startswith("git ") for head in error.heads) else _WRITING | _OF_GIT
+    """Whether a command only wrote files, or kept them with git where it was not git that failed."""
+    of_git = any(kind.startswith(("git", "conflict")) for kind in error.fact.error_types)
+    writing = _WRITING if of_git else _WRITING | _OF_GIT
     return writing.issuperset(heads_of(command))
 
 
@@ -467,6 +477,9 @@ def _change_of(resolved: Resolved) -> tuple[object, ...]:
 MOST_EDITS, MOST_RANKED = 8, 40
 """Edits that are kept of what mended an error, and of which those are chosen."""
 
+BEARS = 2
+"""From here on an edit has to do with an error."""
+
 LONGEST_CAUSE = 160
 """Characters of a cause."""
 
@@ -475,7 +488,9 @@ def _bearing(edit: Edit, error: ErrorOccurred, about: AbstractSet[str]) -> int:
     """How much an edit has to do with an error: it took out the line that the tool pointed at, lies in a file that the
     error names, or names what the error or its explanation does."""
     pointed = bool(error.code) and error.code.strip() in edit.before
-    named = any(_same_file(edit.path, path) for path in error.files)
+    named = any(_same_file(edit.path, path) for path in error.files) or posixpath.basename(edit.path) in error.message
+    if error.files and not named and any(t.startswith(_CHECKED) for t in error.error_types):
+        return 0  # a linter says where
     shared = len(about & names_within(f"{edit.before}\n{edit.after}"))
     return 8 * pointed + 3 * named + min(shared, 4)
 
