@@ -186,7 +186,7 @@ class Resolutions:
     def _resolve(self, error: OpenError, at: int, command: str, heads: tuple[str, ...], began: str) -> Resolved | None:
         if error.miscalled and command.strip() != error.command.strip():
             return self._called_right(error, at, command, heads)
-        if not covers(command, heads, error) or _elsewhere(error, command, began):
+        if not covers(command, heads, error):
             return None
         until = at if error.gone is None else error.gone
         within = [step for step in self._steps if error.since < step.at <= until]
@@ -194,6 +194,8 @@ class Resolutions:
         ran = _further_changes(within, error)
         if not edits and (moved := _moved(error, command, began)):
             return Resolved(error, (), (command,), self._explained(error, until), moved)
+        if _elsewhere(error, command, began):
+            return None
         if not edits and not ran:
             if error.gone is None and _as_much(command, error):
                 error.gone = at  # by itself: what is changed from here on is for something else
@@ -403,7 +405,7 @@ def _elsewhere(error: OpenError, command: str, began: str) -> bool:
     """Whether a command looked at another part of the project than the failed one: neither directory holds the other,
     and both lie in the directory that the session was in."""
     before, after = _place(error.command, error.began, error), _place(command, began, error)
-    if not before or not after or after in (before, error.began) or _NOT_THERE.search(error.fact.message):
+    if not before or not after or after in (before, error.began):
         return False
     shared = posixpath.commonpath((before, after)) if before.startswith("/") == after.startswith("/") else ""
     return shared not in ("", before, after) and len(shared) >= len(posixpath.dirname(error.began))
@@ -486,13 +488,15 @@ LONGEST_CAUSE = 160
 
 def _bearing(edit: Edit, error: ErrorOccurred, about: AbstractSet[str]) -> int:
     """How much an edit has to do with an error: it took out the line that the tool pointed at, lies in a file that the
-    error names, or names what the error or its explanation does."""
+    error names, names the rule of a linter, holds a third of the names in its message, or some of its explanation."""
     pointed = bool(error.code) and error.code.strip() in edit.before
     named = any(_same_file(edit.path, path) for path in error.files) or posixpath.basename(edit.path) in error.message
     if error.files and not named and any(t.startswith(_CHECKED) for t in error.error_types):
         return 0  # a linter says where
-    shared = len(about & names_within(f"{edit.before}\n{edit.after}"))
-    return 8 * pointed + 3 * named + min(shared, 4)
+    names, said = names_within(f"{edit.before}\n{edit.after}"), names_within(error.message)
+    most = BEARS if said and 3 * len(names & said) >= len(said) else 0
+    ruled = any(kind.rpartition("/")[2].lower() in names for kind in error.error_types)
+    return 8 * pointed + 3 * (named + ruled) + most + min(len(names & about), 4)
 
 
 def _same_file(path: str, other: str) -> bool:

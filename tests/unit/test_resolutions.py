@@ -9,7 +9,7 @@ import pytest
 from session_events import Session, facts_of, only
 
 from memctl.domain.events.event import Micros
-from memctl.domain.events.facts import Edit, ErrorOccurred, ErrorResolved
+from memctl.domain.events.facts import Edit, Episode, ErrorMet, ErrorOccurred, ErrorResolved
 from memctl.domain.failures.explanations import Explained, explanation_of
 from memctl.domain.failures.signatures import errors_in
 from memctl.domain.session.error_resolution import Resolutions
@@ -77,6 +77,86 @@ def test_what_was_run_instead_is_told_without_the_documents_that_it_wrote() -> N
         "go: cannot find main module", "go run .", "cat > a.go <<'EOF'\npackage main\nEOF\ncd shop && go run ."
     )
     assert approach == "ran `cat > a.go; cd shop && go run .` instead of `go run .`"
+
+
+CAUSE = "The problem is that `total` was renamed."
+
+
+def test_a_fix_says_the_cause_and_what_changed() -> None:
+    resolutions = Resolutions()
+    resolutions.failed(1, "go build ./...", occurred(COMPILE, "go build ./..."))
+    resolutions.responded(1, f"I guess it fails because of the cache for `total`. {CAUSE}", thought=False)
+    resolutions.edited(2, (EDIT,))
+    resolutions.responded(2, "It should be documented because `total` is public.", thought=False)
+    [resolved] = resolutions.passed(3, "go build ./...", "/w/shop")
+    assert resolved.approach == f"{CAUSE.rstrip('.')}: {CHANGED}"
+
+
+def test_an_edit_after_which_the_error_was_shown_again_is_not_the_fix() -> None:
+    resolutions = Resolutions()
+    resolutions.failed(1, "go build ./...", occurred(COMPILE, "go build ./..."))
+    resolutions.edited(2, (Edit("/w/cart.go", "total", "sum"),))
+    resolutions.failed(3, "go build ./...", occurred(COMPILE, "go build ./..."))
+    resolutions.edited(4, (EDIT,))
+    assert {each.edits for each in resolutions.passed(5, "go build ./...", "/w/shop")} == {(EDIT,)}
+
+
+def test_of_several_edits_the_one_that_bears_on_the_error_is_shown_and_none_where_none_does() -> None:
+    about = Edit("/w/shop.go", "sum()", "total()")
+    assert fixes(COMPILE, "go build ./...", "go build ./...", edits=(about, Edit("/w/a.go", "x", "y"))) == [
+        "`sum()` became `total()` in shop.go"
+    ]
+    others = (Edit("/w/b.go", "ineffassign total", "assignment"), Edit("/w/a.go", "x", "y"))
+    linted = "cart.go:7:2: ineffectual assignment to total (ineffassign)"
+    assert fixes(linted, "golangci-lint run", "golangci-lint run", edits=others) == [""]
+
+
+@pytest.mark.parametrize("ran", ["rm notes.txt", "mkdir -p /tmp/try", "cp a.go b.go"])
+def test_files_that_come_and_go_mend_nothing_that_does_not_name_them(ran: str) -> None:
+    assert fixes(COMPILE, "go build ./...", "go build ./...", ran=(ran,)) == []
+    assert fixes(COMPILE, "go build ./...", "go build ./...", ran=("rm cart.go",)) == ["ran `rm cart.go`"]
+
+
+def test_one_change_that_ends_several_errors_of_a_run_is_one_fix() -> None:
+    session = Session()
+    session.user("Build it.")
+    session.runs("go build ./...", f"{COMPILE}\nshop.go:9:4: undefined: price", exit_code=1)
+    session.says(CAUSE)
+    session.edits("/work/shop/cart.go", "old()", "total(price)")
+    session.runs("go build ./...", "ok")
+    first, second = only(facts := facts_of(session.events), ErrorResolved)
+    assert (first.part_of, second.part_of) == (None, first.error)
+    assert len([fact for fact in only(facts, ErrorMet) if fact.outcome == "mended"]) == 1
+
+
+def test_a_run_in_another_part_of_the_project_shows_nothing_of_a_failure() -> None:
+    for where, count in (("web", 0), ("api", 1)):
+        resolutions = Resolutions()
+        failed = "cd /w/shop/api && npx tsc --noEmit"
+        resolutions.failed(1, failed, occurred("a.ts(3,1): error TS2304: Cannot find name 'cart'.", failed), "/w/shop")
+        resolutions.edited(2, (EDIT,))
+        assert len(resolutions.passed(3, f"cd /w/shop/{where} && npx tsc --noEmit", "/w/shop")) == count
+
+
+def test_another_call_whose_end_a_pipe_hides_is_not_the_right_one() -> None:
+    output = "error: unknown option `dry-run'"
+    assert fixes(output, "git gc --dry-run", "git gc --quiet | tail -3") == []
+
+
+def test_only_a_sentence_that_links_a_cause_by_a_word_is_a_gotcha() -> None:
+    for said, gotchas in ((CAUSE, 1), ("`total` is missing and should be imported.", 0)):
+        session = Session()
+        session.user("Fix the build.")
+        session.runs("go build ./...", COMPILE, exit_code=1)
+        session.says(said)
+        session.edits("/work/shop/cart.go", "old()", "total(price)")
+        session.runs("go build ./...", "ok")
+        assert len(only(facts_of(session.events), Episode)[-1].gotchas) == gotchas
+
+
+def test_a_test_of_which_only_its_failure_is_reported_is_called_by_its_name() -> None:
+    [error] = occurred("FAILED tests/test_cart.py::test_total", "pytest")
+    assert error.message == "test_cart.py::test_total failed"
 
 
 def test_a_wrong_call_that_goes_well_later_was_mended_by_what_lay_between() -> None:
