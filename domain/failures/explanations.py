@@ -97,7 +97,7 @@ _LINKS = patterns.compile(
     r"\b(?:because|due to|caus(?:es|ed by|ing)|since (?:the|it|we|i|there|that|this|they|`)|as a result|"
     r"stems? from|comes? from|"
     r"(?:cause|reason|culprit) (?:is|was)|the (?:actual |real |main |underlying )?(?:issue|problem|bug)"
-    r"(?: here)? (?:is|was)(?! (?:in|with|at|on)\b)|that'?s why|this is why|turns out|turned out)\b|"
+    r"(?: here)? (?:is|was)(?! (?:in|with|at|on)\b)|root cause|that'?s why|this is why|turns out|turned out)\b|"
     r"때문|원인은|문제는|이유는|없어서",
     patterns.I,
 )
@@ -129,16 +129,15 @@ _ANNOUNCES = patterns.compile(
 _GUESSES = patterns.compile(r"\b(?:maybe|perhaps|let me try)\b", patterns.I)
 _EXPLAINS = patterns.compile(
     r"\b"
-    r"(?:the (?:actual |real |root |underlying |main )?(?:issue|problem|cause|bug|error|failure|reason|culprit|"
-    r"fix|solution)s?\b(?: here| now)? (?:is|are|was|were|comes?|came|happens?|occurs?|seems|lies)|"
-    r"because\b|root cause|caused by|due to|turns out|it turned out|that'?s why|this is why|which means|so that|"
-    r"(?:fails?|failed|failing|broke|breaks) (?:because|since|as|when|due)|(?:needs?|has|have) to (?:be|use|have|"
+    r"(?:the (?:actual |real |root |underlying |main )?(?:issue|problem|cause|bug|error|failure|fix|solution)s?\b"
+    r"(?: here| now)? (?:is|are|was|were|comes?|came|happens?|occurs?|seems|lies)|"
+    r"which means|so that|(?:fails?|failed|failing|broke|breaks) (?:as|when)|(?:needs?|has|have) to (?:be|use|have|"
     r"call|match)|should (?:be|use|have|call)|instead of|"
     r"doesn'?t (?:exist|match|have|support|include|implement|handle)|isn'?t (?:set|used|defined|exported|"
     r"available|needed)|"
     r"(?:is|was|were|are) (?:missing|undefined|unused|outdated|stale|wrong|incorrect|not (?:set|used|defined|"
     r"exported)))\b|"
-    r"때문|원인은|문제는|이유는|해야 (?:합니다|한다)|없어서|누락",
+    r"해야 (?:합니다|한다)|누락",
     patterns.I,
 )  # fmt: skip
 _GAP = patterns.compile(r"(?P<mark>[.!?。:])\s+|\n\s*")

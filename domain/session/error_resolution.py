@@ -50,9 +50,7 @@ _TREE = patterns.compile(
     r"(?:\S+ )*?git (?:-\S+ \S+ )*(?:checkout|switch|restore|reset|merge|rebase|pull|clean|cherry-pick|"
     r"revert|am|apply|rm|mv)\b"
 )
-_SLIGHT = patterns.compile(
-    r"(?:\S+ )*?(?:git|mkdir|touch|kill|pkill|killall|export|chmod \+x /tmp|rm (?:-\w+ )*/tmp)\b"
-)
+_SLIGHT = patterns.compile(r"(?:\S+ )*?(?:git|export)\b")
 
 
 class Step(NamedTuple):
@@ -450,7 +448,7 @@ def _mended(error: OpenError, edits: Sequence[Edit], ran: Sequence[str], explana
     return Resolved(error, chosen, tuple(ran[:5]), explanation, change)
 
 
-_WRITING = frozenset(("sed", "perl", "tee", "patch", "apply_patch", "truncate", "dd", "mv"))
+_WRITING = frozenset(("sed", "perl", "patch", "apply_patch", "dd"))
 _OF_GIT = frozenset(
     f"git {name}" for name in ("add", "commit", "checkout", "restore", "reset", "stash", "push", "apply")
 )
