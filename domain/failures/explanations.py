@@ -94,7 +94,7 @@ def links(sentence: str) -> bool:
 
 
 _LINKS = patterns.compile(
-    r"\b(?:because|due to|caus(?:es|ed by|ing)|since (?:the|it|we|i|there|that|this|they|`)|as a result|"
+    r"\b(?:because|due to|caus(?:es|ed by|ing)|since (?:(?!the (?:last|previous|first|start))the|it|we|i|there|that|this|they|`)|as a result|"
     r"stems? from|comes? from|"
     r"(?:cause|reason|culprit) (?:is|was)|the (?:actual |real |main |underlying )?(?:issue|problem|bug)"
     r"(?: here)? (?:is|was)(?! (?:in|with|at|on)\b)|root cause|that'?s why|this is why|turns out|turned out)\b|"
