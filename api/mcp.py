@@ -27,6 +27,7 @@ from memctl.api.reading.caller import Caller
 from memctl.api.reading.records import Context, CoreSectionItem, EpisodeItem, KnowledgeItem, StrategyItem
 from memctl.api.reading.views import BugHit, Found, Scope
 from memctl.domain.events.recalls import quoted
+from memctl.domain.knowledge.acting import commands_somebody
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.wording import seen
@@ -435,7 +436,9 @@ def _bug(hit: BugHit) -> str:
     solution = hit.solution
     if solution:
         rate = f", worked {solution.success_rate:.0%}"
-        lines.append(f"  fix{rate}: {_quoted(solution.approach or solution.description)}")
+        how = solution.approach or solution.description
+        warned = "; it installs or runs something: ask the user first" if commands_somebody(how) else ""
+        lines.append(f"  an agent's fix{rate}{warned}: {_quoted(how)}")
         if files := solution.files:
             lines.append(f"  changed: {', '.join(files[:5])}")
     else:

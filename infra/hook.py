@@ -27,6 +27,11 @@ MOST_BYTES = 512 * 1024 * 1024
 PATIENCE_S = 1.0
 """How long the door may take in all. The shortest time that a client gives its hooks is 1.5 s, at a session's end."""
 
+SHELLS, HOOKS = ("CLAUDECODE", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"), "CLAUDE_PROJECT_DIR"
+"""What clients set where an agent runs commands, and what Claude Code sets for hooks alone (seen in 2.1.330)."""
+
+AGENTS_SHELL = "agents-shell"
+
 ACKNOWLEDGED = b'{"ok": true'
 """How the door's answer begins once a delivery is durable."""
 
@@ -41,6 +46,12 @@ MOST_ASKED = 1 << 20
 
 FAILURES = (b"rror", b"ail", b"FAIL")
 """Of these something stands in the output of a command that fails, whatever its exit code says."""
+
+SILENCE_S = 5.0
+"""How long nothing may come on a standard input that stays open; then what came is the payload."""
+
+MOST_SET, MOST_OFF, MOST_NAMED = 1 << 18, 1 << 22, 1 << 12
+"""Bytes of a file of settings, of what is off, and of one that names a place: more takes longer than a hook may."""
 
 MOST_ANSWERED = 1 << 20
 """Bytes of an answer: no client takes as much as a tenth of this."""
@@ -155,17 +166,60 @@ def _payload(asked: dict[str, str]) -> bytes:
     """What the options say, or else what stands on standard input."""
     if asked["--session-id"] and not asked["--stdin"]:
         return f'{{"session_id": {_quoted(asked["--session-id"])}, "cwd": {_quoted(asked["--cwd"])}}}'.encode()
-    return sys.stdin.buffer.read(MAX_PAYLOAD + 1)
+    return _input(MAX_PAYLOAD + 1)
+
+
+def _input(most: int) -> bytes:
+    """What stands on standard input up to its end, to `most` bytes, or until nothing comes for `SILENCE_S`."""
+    import _signal
+
+    def silence(*_: object) -> None:
+        raise TimeoutError
+
+    _signal.signal(_signal.SIGALRM, silence)
+    pieces, size = [], 0
+    try:
+        while size < most:
+            _signal.setitimer(_signal.ITIMER_REAL, SILENCE_S)
+            piece = os.read(0, min(1 << 20, most - size))
+            if not piece:
+                break
+            pieces.append(piece)
+            size += len(piece)
+        _signal.setitimer(_signal.ITIMER_REAL, 0)
+    except TimeoutError:
+        pass
+    return b"".join(pieces)
+
+
+def _content(path: str, most: int) -> bytes:
+    """A file's bytes. Raises: OSError, also where it is no plain file, or has more than `most`."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # to open a pipe would wait for somebody who writes
+    try:
+        if os.fstat(handle).st_mode & 0o170000 != 0o100000:
+            raise OSError(f"{path} is no file")
+        text = b""
+        while len(text) <= most and (more := os.read(handle, most + 1 - len(text))):
+            text += more
+    finally:
+        os.close(handle)
+    if len(text) > most:
+        raise OSError(f"{path} is too long")
+    return text
 
 
 def _attended(payload: bytes) -> bytes:
     """The payload, with how Claude Code was started where that may be by a program: no payload says it. What is asked
-    there is no word of the user's (`memctl.infra.transcripts.claude.is_unattended`)."""
+    there is no word of the user's (`memctl.infra.transcripts.claude.is_unattended`). Nor is it in a shell in which an
+    agent runs commands."""
     started = os.environ.get("CLAUDE_CODE_ENTRYPOINT", "")
-    before, brace, rest = payload.partition(b"{")
-    if started in ("", "cli") or not started.replace("-", "").isalnum() or before.strip() or rest.lstrip()[:1] != b'"':
+    if any(os.environ.get(name) for name in SHELLS) and not os.environ.get(HOOKS):
+        started = AGENTS_SHELL
+    body = payload.strip()
+    if started in ("", "cli") or not started.replace("-", "").isalnum() or body[:1] != b"{" or body[-1:] != b"}":
         return payload
-    return brace + f'"memctl_entrypoint": "{started}", '.encode() + rest
+    # Behind everything else: of a key that stands twice, the last one counts.
+    return body[:-1] + (b", " if body[1:-1].strip() else b"") + f'"memctl_entrypoint": "{started}"}}'.encode()
 
 
 def header(identifier: str, at: int, agent: str, event: str, size: int) -> bytes:
@@ -193,6 +247,7 @@ def _through_door(door: str, delivery: bytes) -> bool:
         client = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
         client.settimeout(PATIENCE_S)
         client.connect(door)
+        client.settimeout(max(0.01, deadline - time.monotonic()))
         client.sendall(delivery)
         answer = b""
         while b"\n" not in answer:
@@ -221,8 +276,7 @@ def _ask(
     if not (agent + event).replace("-", "").isalnum():
         return None
     try:
-        with open(f"{data_dir}/run/{API_FILE}", encoding="utf-8") as file:
-            path, token = file.read().split()
+        path, token = _content(f"{data_dir}/run/{API_FILE}", MOST_NAMED).decode().split()
         client = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
         client.setblocking(False)
         client.connect(path)
@@ -265,8 +319,7 @@ def _is_off(data_dir: str, payload: bytes) -> bool:
     """Whether saving was switched off here by `memctl off`, as `memctl.infra.hooks.capture_policy` reads it: also where
     that file cannot be read. Every name that a client has for a session and a place is looked at."""
     try:
-        with open(f"{data_dir}/{OFF_FILE}", "rb") as file:
-            text = file.read()
+        text = _content(f"{data_dir}/{OFF_FILE}", MOST_OFF)
     except FileNotFoundError:
         return False
     except OSError:
@@ -460,8 +513,7 @@ def _door(data_dir: str, user: dict[str, object]) -> str:
     if named := _named("door_socket", user):
         return named
     try:
-        with open(f"{data_dir}/run/{DOOR_FILE}", encoding="utf-8") as file:
-            return file.read().strip()
+        return _content(f"{data_dir}/run/{DOOR_FILE}", MOST_NAMED).decode().strip()
     except (OSError, ValueError):
         return f"{data_dir}/run/sockets/door.sock"
 
@@ -481,8 +533,7 @@ def user_settings() -> dict[str, object]:
     """What the user's own configuration says; nothing where it cannot be read, or holds nothing for a hook."""
     folder = _home("XDG_CONFIG_HOME", "~/.config")
     try:
-        with open(folder + "/config.toml", "rb") as file:
-            text = file.read()
+        text = _content(folder + "/config.toml", MOST_SET)
         if b"data_dir" not in text and b"door_socket" not in text:
             return {}
         import tomllib

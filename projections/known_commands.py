@@ -10,6 +10,7 @@ import msgspec
 from memctl.domain.events.event import derived_of
 from memctl.domain.events.facts import CommandTried
 from memctl.domain.failures.known_commands import ENOUGH, LONGEST_FORM, LONGEST_KEY, odds
+from memctl.domain.shell.harmless import harmless, says_it_otherwise
 from memctl.domain.support.bounded import NARROW, Seen, clipped, newest, seen
 from memctl.projections.kernel import projection
 
@@ -119,16 +120,19 @@ def warning(rows: Iterable[tuple[str, KnownCommand]], stream: str, *, failed: bo
     """The likeliest failure of a command with these keys in a session, where the form that works is known.
 
     None where it is likelier to go well, and where the session has met the failure itself; unless it has `failed` now.
+    None also where the form that works is another command, and does more than check and build.
     """
     best: Warning | None = None
     for id, row in rows:
-        works, likely = row.works_now(stream), row.odds(stream)
-        if works is None or not row.before(stream):
+        works, likely, before = row.works_now(stream), row.odds(stream), row.before(stream)
+        if works is None or not before:
+            continue
+        if not (harmless(works.command) or says_it_otherwise(before[0].command, works.command)):
             continue
         if not failed and (likely < ENOUGH or any(each.stream == stream for each in row.failed)):
             continue
         if best is None or (likely, row.last_failed_at) > (best.odds, best.row.last_failed_at):
-            best = Warning(id, row, row.before(stream)[0], works, likely)
+            best = Warning(id, row, before[0], works, likely)
     return best
 
 

@@ -134,7 +134,7 @@ def of_turn(turn: Turn) -> Memory:
         gist=one_line(embedded, rules.GIST),
         text=text,
         search_text=search_text(
-            clipped(turn.prompt, 1200), _answers(turn, 1200), listed(turn.files), context(turn.location, at)
+            clipped(turn.prompt, 3000), _answers(turn, 3000), listed(turn.files), context(turn.location, at)
         ),
         location=turn.location or NOWHERE,
         locations=(turn.location or NOWHERE,),

@@ -32,7 +32,7 @@ class Source(msgspec.Struct, frozen=True):
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that can be found again. Times in microseconds.
 
-    `text` is shown (2,000 characters at most), `search_text` is indexed by word (3,000), `gist` is the chunk to embed
+    `text` is shown (2,000 characters at most), `search_text` is indexed by word (7,000), `gist` is the chunk to embed
     (480). `location` is empty for what holds everywhere; `locations` are all places it was met in. `status` is record
     for what happened, verified or conflicted for claims. `importance` and `confidence` in 0 to 1.
     """

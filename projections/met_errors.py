@@ -62,9 +62,12 @@ class MetError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return tuple(each for each in self.failures if each.stream != stream)
 
     def standing(self, stream: str) -> MetFailure | None:
-        """The newest failure of another session that was said to be nobody's; None where one was mended since."""
-        found = next((each for each in self.failures if each.said and each.stream != stream), None)
-        return found if found is not None and found.said_at > self.mended_at else None
+        """The newest failure of another session that was said to be nobody's, first of those whose session went on past
+        it; None where one was mended since."""
+        said = [each for each in self.before(stream) if each.said]
+        if not said or said[0].said_at <= self.mended_at:
+            return None
+        return next((each for each in said if each.passed and each.said_at > self.mended_at), said[0])
 
     def cured(self, stream: str) -> MetFailure | None:
         """The newest failure of another session of which is known what it came of, or which command ended it. An edit

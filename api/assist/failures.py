@@ -86,7 +86,11 @@ def _hidden(reader: Reader, payload: dict[str, Json], places: Places, stream: st
     output = text_of(payload.get("tool_response"))
     began = directory_of(given, "") if isinstance(given, dict) else ""
     errors, wrong = errors_of(output, command, began, failed=False)
-    return [] if wrong is not None else _ended_alike(reader, output, errors, places, stream)
+    if wrong is not None or not errors:
+        return []
+    here = payload.get("cwd")
+    lines = error_lines(output, normalise(here) if isinstance(here, str) else "")
+    return _met_here(reader, lines, places, stream) or _ended_alike(reader, output, errors, places, stream)
 
 
 def _ended_alike(

@@ -24,6 +24,7 @@ from memctl.domain.support.wording import span
 from memctl.infra import queue
 from memctl.infra.data_dir import Places
 from memctl.infra.embedded import supervisor
+from memctl.infra.hooks.capture_policy import OffUnreadable, read_off
 from memctl.infra.hooks.spool import spooled_since
 from memctl.infra.log.mark import mark_age
 from memctl.infra.readmodels import processor_work, rebuilds
@@ -66,7 +67,7 @@ class Servers(msgspec.Struct, frozen=True):
     `embedded_per_s`: texts a second, where some were embedded within the last minutes. Of the instance on this machine:
     `stopped` are programs that should run and do not, `silent` those that run and do not answer, `restarted` those that
     started again within `RESTARTED_S`; `spooled` counts deliveries of hooks that wait on disk, the oldest for
-    `spooled_s` seconds."""
+    `spooled_s` seconds. `unreadable`: why it is not known what `memctl off` switched off."""
 
     queue: str = ""
     vectors: str = ""
@@ -76,6 +77,7 @@ class Servers(msgspec.Struct, frozen=True):
     restarted: tuple[str, ...] = ()
     spooled: int = 0
     spooled_s: float = 0.0
+    unreadable: str = ""
 
 
 class Trouble(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,7 +85,17 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
     else it passes by itself."""
 
     kind: Literal[
-        "behind", "dead letter", "halted", "writer", "program", "spool", "queue", "vectors", "replay", "processor"
+        "behind",
+        "dead letter",
+        "halted",
+        "writer",
+        "program",
+        "spool",
+        "off",
+        "queue",
+        "vectors",
+        "replay",
+        "processor",
     ]
     what: str
     do: str
@@ -161,7 +173,13 @@ def servers(settings: Settings) -> Servers:
         except (RedisError, OSError) as problem:
             down = str(problem) or type(problem).__name__
     vectors = "" if settings.qdrant_url is None else _refused(settings.qdrant_url)
-    return msgspec.structs.replace(_programs(settings), queue=down, vectors=vectors, embedded_per_s=rate)
+    unreadable = ""
+    try:
+        read_off(settings.data_dir)
+    except OffUnreadable as problem:
+        unreadable = str(problem)
+    found = _programs(settings)
+    return msgspec.structs.replace(found, queue=down, vectors=vectors, embedded_per_s=rate, unreadable=unreadable)
 
 
 def _programs(settings: Settings) -> Servers:
@@ -214,9 +232,10 @@ def _troubles(found: Health) -> Iterator[Trouble]:
             f" {halt.message}", since=halt.since.isoformat(), position=halt.position, do="`memctl dlq list` names it",
         )  # fmt: skip
     for writer in found.standing.writers:
+        who = f"{writer.application or 'a client'} (process {writer.pid} of Postgres, {writer.state or 'connected'}"
         yield Trouble(
-            kind="writer", what=f"nothing new is read until {writer.application or 'a client'} (process {writer.pid} of"
-            f" Postgres, {writer.state or 'connected'} for {writer.seconds:.0f} s) ends its transaction",
+            kind="writer",
+            what=f"memctl waits for {who}, for {writer.seconds:.0f} s) to end its transaction or let go of its lock",
             do="see: memctl doctor",
         )  # fmt: skip
     if (behind := found.behind) is not None:
@@ -230,6 +249,10 @@ def _troubles(found: Health) -> Iterator[Trouble]:
         )  # fmt: skip
     if found.servers.spooled_s > LATE_S:
         yield _spooled(found.servers)
+    if found.servers.unreadable:
+        yield Trouble(
+            kind="off", what=f"nothing is kept or recalled: {found.servers.unreadable}", do=OffUnreadable.hint
+        )
     for name in found.servers.restarted:
         yield Trouble(
             kind="program", what=f"{name} ended by itself and was started again", do=f"log/{name}.log says why",

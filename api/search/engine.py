@@ -132,6 +132,11 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         horizon = _micros(self.now) + HORIZON_US if self.switches.time else None
         return min((each for each in (self.before, horizon) if each is not None), default=None)
 
+    @property
+    def deep(self) -> bool:
+        """Whether more is asked for than an answer: then each session that was found has its place."""
+        return self.asked and self.limit > answering.FEW
+
     def takes(self, row: Memory) -> bool:
         """Whether a memory is among those asked for."""
         return (
@@ -238,7 +243,8 @@ class Engine:
         if asked.asked:
             # Another profile has an order and scores of its own.
             most = asked.limit + RIVALS
-            chosen, weight = _answering(wanted.text, chosen, rows, most, ordered=asked.profile == "bounded")
+            ordered = asked.profile == "bounded"
+            chosen, weight = _answering(wanted.text, chosen, rows, most, ordered=ordered, deep=asked.deep)
             chosen = chosen[: asked.limit]
         return Ranking(meant, chosen, rows, gathered.degraded, weight)
 
@@ -309,7 +315,7 @@ def _chosen(
     worth.sort(key=lambda c: (c.id not in gathered.timely, -relevance(c), c.id))
     # No profile lifts what is far down in relevance to the top; rows cost more than ranks.
     most = asked.limit + CANDIDATES * (ASKED_DEEPER if asked.asked else 1)
-    worth = [*worth[:most], *(c for c in worth[most:] if c.id in gathered.settled)]
+    worth = worth if asked.deep else [*worth[:most], *(c for c in worth[most:] if c.id in gathered.settled)]
     rows = corpus.rows([c.id for c in worth])
     # A row that is missing was forgotten, or refolded, since the vector store heard of it.
     stale = corpus.stale(rows.values())
@@ -352,17 +358,27 @@ def _chosen(
 
 
 def _answering(
-    query: str, chosen: list[tuple[Scored, Class]], rows: Mapping[str, Memory], most: int, *, ordered: bool
+    query: str,
+    chosen: list[tuple[Scored, Class]],
+    rows: Mapping[str, Memory],
+    most: int,
+    *,
+    ordered: bool,
+    deep: bool,
 ) -> tuple[list[tuple[Scored, Class]], dict[str, float]]:
     """Results in the order in which they answer a question, copies of one once, and how much each of its words says;
-    at most so many are looked at."""
+    at most so many are looked at, and where it is asked `deep` the best of each other session besides."""
     if not ordered or _is_talk([rows[each.id] for each, _ in chosen[:most]]):
         # In a talk a turn is as short as a passage, and its score says all.
         chosen = chosen[:most]
         once = {each.id for each in _once((each for each, _ in chosen), rows)}
         parts = [_part(each, rows[each.id]) for each, _ in chosen if each.id in once]
         return [each for each in chosen if each[0].id in once], answering.weights(query, map(answering.words_of, parts))
-    before = dict(_of_many(((each.id, class_) for each, class_ in chosen), rows)[:most])
+    ranked = _of_many(((each.id, class_) for each, class_ in chosen), rows)
+    if deep:
+        firsts = {_session_of(rows[each[0]]): each for each in reversed(ranked)}
+        ranked = list(dict.fromkeys([*ranked[:most], *firsts.values()]))
+    before = dict(ranked if deep else ranked[:most])
     scored = {each.id: each for each in _once((each for each, _ in chosen if each.id in before), rows)}
     parts = [_part(each, rows[each.id]) for each in scored.values()]
     weight = answering.weights(query, map(answering.words_of, parts))
@@ -371,7 +387,15 @@ def _answering(
     fits.sort(key=lambda each: scored[each.id].known.candidate.matched < 1)
     fitted = [_fitted(scored[each.id], each) for each in fits]
     classed = answering.classes([each.score for each in fitted], [before[each.id] for each in fitted])
-    return list(zip(fitted, classed, strict=True)), weight
+    found = dict(zip((each.id for each in fitted), zip(fitted, classed, strict=True), strict=True))
+    if not deep:
+        return list(found.values()), weight
+    said: dict[str, list[str]] = {}
+    for row in rows.values():
+        if row.kind in ("turn", "episode"):
+            said.setdefault(_session_of(row), []).extend(tokens(row.search_text))
+    sessions = {id: _session_of(rows[id]) for id in found}
+    return [found[id] for id in answering.beside_the_first(sessions, answering.by_words(query, said))], weight
 
 
 def _is_talk(rows: Sequence[Memory]) -> bool:

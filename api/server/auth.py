@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -15,7 +16,7 @@ from starlette.exceptions import HTTPException
 
 from memctl.api.http.access import is_open, refused
 from memctl.api.reading.caller import NOBODY, OWNER, Caller
-from memctl.api.server.key_use import A_SECOND, AT_ONCE, Rates, note
+from memctl.api.server.key_use import A_SECOND, AT_ONCE, Audit, Rates
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.listening import viewer_host
 
@@ -29,6 +30,9 @@ LONGEST_BODY = 1 << 20
 
 LONGER_BODIES = {"/v1/events": 16 << 20}
 """The same where more is to be sent: events. Whoever may not send any is refused before."""
+
+BODY_S, BODY_BYTES_A_S = 30.0, 64 << 10
+"""Seconds in which a body has to come, and bytes of it that give it one second more."""
 
 MOST_TAKEN_IN = 16 << 20
 PATIENCE_S = 2.0
@@ -67,7 +71,7 @@ class Guard:
         self._hosts = hosts | {viewer_host(token)}
         self._signed_in = signed_in
         self._caller = caller
-        self._rates = Rates()
+        self._rates, self._audit = Rates(), Audit()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -80,7 +84,7 @@ class Guard:
         if refusal is None:
             caller, refusal = await self._admitted(method, path, headers)
         key = caller.name if caller is not None and caller not in (OWNER, NOBODY) else ""
-        if refusal is None and key and self._rates.wait(key):
+        if key and self._rates.wait(key):  # also where it may not ask: refusing and noting it is work
             refusal = _TOO_MANY
         if refusal is None:
             refusal = _too_long(path, scope.get("query_string", b""), headers)
@@ -88,7 +92,7 @@ class Guard:
             refusal = refusal or _UNKNOWN
             page = not path.startswith("/v1") and b"text/html" in headers.get(b"accept", b"")
             if key:
-                note(key, method, {"path": path}, refusal[0])
+                self._audit.note(key, method, {"path": path}, refusal[0])
             if page and refusal[0] == 401:
                 await _lead(send, b"/sign-in")
             else:
@@ -113,7 +117,7 @@ class Guard:
             await self._app(scope, _Limited(receive, _longest(path)), _hardened(noted if key else send))
         finally:
             if key:
-                note(key, method, scope, status)
+                self._audit.note(key, method, scope, status)
 
     def _foreign(self, headers: dict[bytes, bytes]) -> Refusal | None:
         host = headers.get(b"host", b"").decode("latin-1").lower()
@@ -180,16 +184,28 @@ def _longest(path: str) -> int:
 
 
 class _Limited:
+    """The body of a request, of bounded length and in bounded time; what is behind it, as it comes."""
+
     def __init__(self, receive: Receive, longest: int) -> None:
         self._receive = receive
         self._longest = self._left = longest
+        self._until = time.monotonic() + BODY_S
+        self._comes = True
 
     async def __call__(self) -> Message:
-        message = await self._receive()
-        self._left -= len(message.get("body", b""))
+        if not self._comes:
+            return await self._receive()
+        # Errors of HTTP's own: whoever reads the body passes those on as they are. What still comes is not read.
+        try:
+            async with asyncio.timeout(self._until - time.monotonic()):
+                message = await self._receive()
+        except TimeoutError:
+            raise HTTPException(408, "the body did not come in time", {"connection": "close"}) from None
+        size = len(message.get("body", b""))
+        self._left, self._until = self._left - size, self._until + size / BODY_BYTES_A_S
         if self._left < 0:
-            # An error of HTTP's own: whoever reads the body passes that on as it is.
-            raise HTTPException(413, f"a body may have {self._longest} bytes")
+            raise HTTPException(413, f"a body may have {self._longest} bytes", {"connection": "close"})
+        self._comes = message.get("more_body", False)
         return message
 
 

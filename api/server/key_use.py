@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from memctl.api.http.access import rule_of
+
 log = logging.getLogger("memctl.keys")
 
 A_SECOND, AT_ONCE = 50.0, 500.0
@@ -38,7 +40,35 @@ class Rates:
         return 0.0 if left >= 1 else (1 - left) / A_SECOND
 
 
-def note(key: str, method: str, scope: Mapping[str, Any], status: int) -> None:
-    """Log what a key asked for: the route, never what stands in it."""
-    route = getattr(scope.get("route"), "path", "") or "/".join(scope["path"].split("/", 3)[:3])
-    log.info("key %s: %s %s %d", key, method, route, status)
+class Audit:
+    """The log of what keys ask for. What a key repeats within `REPEATED_S` is one line with a count, so that no key can
+    fill the log until its earlier lines are gone."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._noted: dict[tuple[str, str, str, int], tuple[float, int]] = {}
+        """By key, method, route and status: when the last line was, and how often since."""
+
+    def note(self, key: str, method: str, scope: Mapping[str, Any], status: int) -> None:
+        """Log what a key asked for: the route, never what stands in it."""
+        route = getattr(scope.get("route"), "path", "")
+        if not route:
+            route = (
+                "/".join(scope["path"].split("/", 3)[:3]) if rule_of(method, scope["path"]) else "no route of a key's"
+            )
+        asked, now = (key, method if method in _METHODS else "another method", route, status), self._clock()
+        with self._lock:
+            since, again = self._noted.get(asked, (-REPEATED_S, 0))
+            if now - since < REPEATED_S:
+                self._noted[asked] = since, again + 1
+                return
+            self._noted.pop(asked, None)
+            if len(self._noted) >= MOST_KEYS:
+                del self._noted[next(iter(self._noted))]
+            self._noted[asked] = now, 0
+        log.info("key %s: %s %s %d%s", *asked, f", and {again} times since the last such line" if again else "")
+
+
+REPEATED_S = 60.0
+_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))

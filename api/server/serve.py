@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import os
@@ -27,6 +28,10 @@ CONNECTIONS = 8
 SWITCH_S = 0.0005
 """How long a thread computes while others wait for the interpreter. A question waits for it at each of its statements,
 beside long ones as often as there are of those: with Python's 5 ms, seven of them held a search up for over 2 s."""
+
+
+HEAD_S = 15.0
+"""How long a client that has connected may take to ask."""
 
 
 class CannotListen(MemctlError):
@@ -89,6 +94,7 @@ def run_api(settings: Settings) -> None:
         )
         config = uvicorn.Config(
             guard,
+            http=_connection(),
             log_config=None,
             access_log=False,
             server_header=False,
@@ -105,6 +111,23 @@ def run_api(settings: Settings) -> None:
             signal.signal(number, _end)
         log.info("listening on %s", settings.api_listen or url)
         uvicorn.Server(config).run(sockets=listeners)
+
+
+def _connection() -> type[asyncio.Protocol]:
+    """A connection of uvicorn's that is closed where nobody asks on it: those that wait for their first request take
+    a place each."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Connection(H11Protocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self.loop.call_later(HEAD_S, self._close_unasked)
+
+        def _close_unasked(self) -> None:
+            if self.cycle is None and not self.transport.is_closing():
+                self.transport.close()
+
+    return Connection
 
 
 def _end(*_: object) -> None:

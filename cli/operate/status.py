@@ -50,6 +50,8 @@ class Installation:
 
     status: InstanceStatus
     health: Health | None = None
+    unanswered: str = ""
+    """Why the database does not answer."""
     relay: RelaySeen | None = None
     spooled: int = 0
     errors: Sequence[tuple[datetime, str, str]] = ()
@@ -67,9 +69,11 @@ def look_at(settings: Settings) -> Installation:
     from memctl.infra.hooks.remote_progress import relay_seen
 
     found = instance.status(settings)
+    asked = _health(settings) if found.running or settings.configured("database_url") else None
     return Installation(
         found,
-        _health(settings) if found.running or settings.configured("database_url") else None,
+        None if isinstance(asked, str) else asked,
+        asked if isinstance(asked, str) else "",
         None if found.running else relay_seen(found.places),
         len(spool.spooled(found.places.spool)),
         logs.latest_errors(found.places.log, datetime.now().astimezone() - OF_LATE, MOST_NAMED),
@@ -125,7 +129,7 @@ def troubles_of(look: Installation) -> list[str]:
     elif not (found.running or found.elsewhere):
         problems.append("memctl is not running")
     if (found.running or found.elsewhere) and health is None:
-        problems.append("the database does not answer")
+        problems.append("the database does not answer" + (f": {look.unanswered}" if look.unanswered else ""))
     if health is not None:
         problems += _of(health, needs=True)
     problems += _room(look)
@@ -259,8 +263,8 @@ def _backups(kept: KeptBackups) -> str:
 # --- asking ---
 
 
-def _health(settings: Settings) -> Health | None:
-    """None if the database cannot be asked now; another line reports that."""
+def _health(settings: Settings) -> Health | str:
+    """How all is; why that is not known where the database cannot be asked now."""
     from memctl.api.checks.health import health, servers
     from memctl.api.reading.caller import OWNER
     from memctl.api.reading.reader import opened
@@ -268,8 +272,8 @@ def _health(settings: Settings) -> Health | None:
     try:
         with opened(settings, OWNER, "memctl status") as reader:
             return health(reader, servers(settings))
-    except MemctlError:
-        return None
+    except MemctlError as problem:
+        return " ".join(str(problem).split())
 
 
 def _free(folder: Path) -> int | None:

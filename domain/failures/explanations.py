@@ -94,8 +94,8 @@ def links(sentence: str) -> bool:
 
 
 _LINKS = patterns.compile(
-    r"\b(?:because|due to|caus(?:es|ed by|ing)|since (?:(?!the (?:last|previous|first|start))the|it|we|i|there|that|this|they|`)|as a result|"
-    r"stems? from|comes? from|"
+    r"\b(?:because|due to|caus(?:es|ed by|ing)|as a result|stems? from|comes? from|"
+    r"since (?:the (?!last|previous|first|start)|it|we|i|there|that|this|they|`)|"
     r"(?:cause|reason|culprit) (?:is|was)|the (?:actual |real |main |underlying )?(?:issue|problem|bug)"
     r"(?: here)? (?:is|was)(?! (?:in|with|at|on)\b)|root cause|that'?s why|this is why|turns out|turned out)\b|"
     r"때문|원인은|문제는|이유는|없어서",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 from memctl.domain.failures.solutions import is_risky
+from memctl.domain.shell.harmless import harmless
 from memctl.domain.support import patterns
 
 _REACHES_OUT = patterns.compile(
@@ -14,6 +15,11 @@ _REACHES_OUT = patterns.compile(
     r"\b(?:registry|registries|package index|index[- ]url|extra[- ]index|mirror|tarball)\b|"
     r"\b(?:credentials?|passwords?|passphrase|secrets?|tokens?|api[- ]?keys?|private key|ssh key|keychain|id_rsa|"
     r"\.netrc|\.npmrc|\.pypirc|kubeconfig)\b|"
+    r"(?-i:\b[A-Z][A-Z0-9_]{3,}=\S)|\b(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|app|cloud|site|online|xyz|info|biz|ai|co|us|eu|uk"
+    r"|de|fr|nl|jp|kr|cn|ru|in|br|example|internal|corp|lan|intranet|invalid)"
+    r"(?:[\s/:,;)'\"`]|\.?\s|\.?\z)|"
+    r"\b(?:npm|pip|pypi|cargo|crates|go|gem|maven|docker|nuget|composer|apt|helm|package|module|artifact|private|own"
+    r"|internal|custom|company) (?:\w+ )?(?:hosts?|servers?|feeds?|sources?|channels?|prox(?:y|ies)|index(?:es)?)\b|"
     r"_unauthorized\b|\bsslverify\b|\bstrict-ssl\b|[a-z][\x{400}-\x{4ff}]|[\x{400}-\x{4ff}][a-z]|"
     r"레지스트리|비밀번호|자격 ?증명|토큰|인증 ?키",
     patterns.I,
@@ -37,6 +43,11 @@ _CHANGES = patterns.compile(
     r"change (?:the )?owner|"
     r"eval|rm -\w+|git clean|reset --hard|drop (?:table|database|schema)|truncate|"
     r"delet(?:e|es|ed|ing)|remov(?:e|es|ed|ing)|wipe|erase|purge|unlink|shred|overwrite|"
+    r"drop(?:s|ped|ping)? (?:all|every|the|any)|publish(?:es|ed|ing)?|public (?:access|by default|bucket)|"
+    r"make .{1,60} public|"
+    r"expos(?:e|es|ed|ing)|grants?|"
+    r"verify ?= ?false|(?:straight|directly|right) (?:in)?to (?:main|master|production|prod)|force[- ]push|"
+    r"kill(?:s|ed|ing)?|reboots?|shut ?downs?|"
     r"push(?:es|ed|ing)?|disabl(?:e|es|ed|ing)|turn off|bypass|ignore (?:all|any|previous|the)|"
     r"(?:immer|stets) .{0,60}ausf(?:ü|ue)hren|f(?:ü|ue)hr\w* .{0,60} aus|l(?:ö|oe)sch\w*|(?:ver)?sende\w*|"
     r"schick\w*|installiere\w*|"
@@ -78,9 +89,77 @@ _ORDERS = patterns.compile(
 
 def commands_somebody(text: str) -> bool:
     """Whether a record, given to an agent that did not ask, might be obeyed: it installs, downloads or widens rights,
-    gives an order for all time, or speaks in the user's name."""
+    names a command that does more than check and build, gives an order for all time, or speaks in the user's name."""
     seen = _seen(text)
-    return is_risky(seen) or _ORDERS.search(seen) is not None
+    return is_risky(seen) or _ORDERS.search(seen) is not None or names_a_command(seen)
+
+
+_QUOTED = patterns.compile(
+    r"(\b(?:ran|runs?|running|execut\w+|tr(?:y|ied)|worked as|and|then)[: ]+)?`([^`\n]{1,400})`", patterns.I
+)
+_COMMAND = patterns.compile(r"^(?:\w+=\S* )*[a-z.~/][\w./~+-]* +([^\s=+*<>!&|%^?:][^\s]*)( +\S)?")
+"""A program and a word for it, and perhaps more."""
+
+_CODE = patterns.compile(
+    r"^(?:return|import|from|def|class|if|elif|else|for|while|assert|raise|const|let|var|func|fn|pub|use|async|await|type"
+    r"|struct|interface|static|public|private|new|not|throw|case|package|void|int|self|\S+ (?:in|is|and|or|if|not|as)) "
+)
+"""How lines of programs begin that read like commands."""
+
+_ASKED = patterns.compile(
+    r"(?:^|[\n\"'(:;,.>] *|\b(?:please|must|should|try|just|then|now|by|you (?:can|could|may|(?:need|have|want) to)) )"
+    r"(?:(?:re-?)?run(?:ning)?|execut(?:e|ing)|invok(?:e|ing)|paste|source):? +`?([^`\"\n;]{1,200})|"
+    r"\b(?:fix|solution|hint|workaround|command|mended|cured|solved)(?: (?:is|by|with|was))?: +`?([^`\"\n;]{1,200})",
+    patterns.I,
+)
+"""Where somebody is asked to run what follows."""
+
+_ENGLISH = frozenset(
+    (
+        *(
+            "the",
+            "a",
+            "an",
+            "it",
+            "its",
+            "them",
+            "all",
+            "this",
+            "that",
+            "these",
+            "those",
+            "with",
+            "without",
+            "in",
+            "on",
+        ),
+        *("by", "at", "to", "into", "out", "from", "for", "as", "and", "or", "of", "only", "both", "each", "every"),
+        *("any", "time", "times", "more", "my", "our", "your", "through", "over", "twice", "once", "after", "before"),
+        *("first", "test", "tests", "check", "checks", "command", "commands", "script", "build", "too", "is", "was"),
+        *("are", "fine", "ok", "okay", "not", "again", "against", "under", "until"),
+    )
+)
+"""What may follow `run` where no command does."""
+_ASSIGNS = patterns.compile(r"(?:^|[\s`\"'(])[A-Z][A-Z0-9_]{3,}=[^\s=]")
+
+
+def names_a_command(text: str) -> bool:
+    """Whether a text names a command that does more than check, build, format or look at what is there."""
+    for cue, span in _QUOTED.findall(text):
+        if (_is_command(span) or (cue and not span.strip().isalnum())) and not harmless(span):
+            return True
+    for run, cured in _ASKED.findall(text):
+        words = (run or cured).strip(".,:;'()! ")
+        first = words.partition(" ")[0].lower()
+        if first not in _ENGLISH and (run or _is_command(words)) and not harmless(words):
+            return True
+    return _ASSIGNS.search(text) is not None
+
+
+def _is_command(text: str) -> bool:
+    """Whether a text reads like a command with arguments: a program, and more than one plain word."""
+    found = _COMMAND.match(text)
+    return found is not None and bool(found[2] or not found[1].isalpha()) and _CODE.match(text) is None
 
 
 def _seen(text: str) -> str:

@@ -112,15 +112,30 @@ _ADDRESSES = patterns.compile(
     r"(?:^|[^\w'’])(?:please|pls|let['’]?s|(?:can|could|would|will) you)(?:[^\w]|$)|\?|[가-힣]", patterns.I
 )
 """What is said to an agent, and in hardly any text for others."""
+_TO_OTHERS = patterns.compile(
+    r"\b(?:thanks|thank you|thx)\W{0,2} (?:again )?for (?:the |your |this |a )?(?:\w+ )?(?:reports?|reporting|prs?|pull"
+    r"|patch(?:es)?|contribut\w+|issue|opening|submi\w+|heads|review\w*|interest|feedback|late|quick)\b|"
+    r"\byour (?:own )?(?:prs?|pull requests?|patch|issue|fork|contributions?|report|submission|team)\b|"
+    r"\blgtm\b|^\s*nit(?:pick)?\b|(?:^|[\s,])(?:cheers|best|regards|sincerely|greetings),? *[\n,]? *\w*\s*\z|"
+    r"\b(?:hi|hello|hey|dear|moin)\W{1,2}(?:team|all|everyone|everybody|folks|guys|there|maintainers?|@)|"
+    r"\bsorry (?:for|about) (?:the |my )?(?:late|delay|slow)|\bquick note\b|"
+    r"\bi (?:had|have|hit|got) the same (?:problem|issue|bug|error)|\bwe should close this\b|\bi noticed that you\b|"
+    r"\b(?:comments?|review|e?-?mail|message|feedback|reply|ticket|suggestion|advice) (?:from|by) \w|"
+    r"\b(?:my|our|the|a) (?:colleague|boss|manager|reviewer|maintainer|lead|customer|client|teammate|coworker|bot)s? "
+    r"(?:\w+ ){0,2}(?:says?|said|told|wrote|writes|wants?|asks?|asked|replied|commented|suggests?|suggested)\b|"
+    r"\b(?:this|the) (?:mail|email|message|comment|thread|ticket)\b",
+    patterns.I,
+)
+"""What stands in letters to others, reports of what others said, and comments on others' work."""
 _SENTENCE = patterns.compile(r"[.!?]+[)\"'”’]*\s+|[;。！？]+\s*")
 
 
 def own_word(prompt: str) -> str:
-    """The prompt, offsets kept, where it can settle something for good: a short one, all of which was typed. Blanks
-    stand for sentences in another rhythm than its first: who begins small does not go on with capitals, and what is
-    said before anybody is addressed, but for the first sentence, is of a text."""
+    """The prompt, offsets kept, where it can settle something for good: a short one, all of which was typed, and to
+    nobody else. Blanks stand for sentences in another rhythm than its first: who begins small does not go on with
+    capitals, and what is said before anybody is addressed, but for the first sentence, is of a text."""
     start, end, whole = _typed_line(prompt) if not _CLIENT.match(prompt) else (0, 0, False)
-    if not whole or end - start > LONGEST_WORD:
+    if not whole or end - start > LONGEST_WORD or _TO_OTHERS.search(prompt):
         return ""
     kept, at, small = prompt[:start], start, prompt[start : start + 1].islower()
     ends = [match.end() for match in _SENTENCE.finditer(prompt, start, end)]

@@ -11,14 +11,14 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
-from itertools import islice
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from memctl.domain.knowledge.memory import sentences
 from memctl.domain.retrieval.speaking import COEFFICIENTS, features, logistic
 from memctl.domain.support.bounded import clipped
 from memctl.domain.support.certainty import Class
-from memctl.domain.support.text import tokens
+from memctl.domain.support.text import BM25_B, BM25_K1, tokens
 
 LOOKED_AT, MOST_SENTENCES, LONGEST_SENTENCE = 12_000, 400, 360
 """Characters of a text in which its passage is looked for, sentences of it, and characters of one of them."""
@@ -49,6 +49,9 @@ SAID_BEFORE = 0.3
 FADING, MOST_PARTS, CROWDING = 0.5, 4, 10.0
 """Each further part of a session counts so many times the one before it, so many parts count, and more of them stand
 behind what other sessions say."""
+
+KEPT = 3
+"""Sessions that stand first by what answers, where more than an answer is asked for."""
 
 MARGIN, BEHIND = 2.0, 0.01
 """How much better a part that settles nothing has to be to stand before the best of its session that does, and by how
@@ -179,6 +182,34 @@ def fitting(parts: Sequence[Part], weight: Mapping[str, float], most: int) -> li
             for number, each in enumerate(of_one)
         }
     return sorted(found.values(), key=lambda each: (-places[each.id], each.id))
+
+
+def by_words(query: str, sessions: Mapping[str, Sequence[str]]) -> list[str]:
+    """Those sessions that hold words of a query, by BM25 over all the words of each, best first.
+
+    A session says in many parts what it is about. No part of it may be near to a long request."""
+    counts = {session: Counter(words) for session, words in sessions.items()}
+    asked = frozenset(tokens(query))
+    holding = Counter(word for words in counts.values() for word in asked & words.keys())
+    average = sum(words.total() for words in counts.values()) / max(len(counts), 1)
+    scores: dict[str, float] = {}
+    for session, words in counts.items():
+        norm = BM25_K1 * (1 - BM25_B + BM25_B * words.total() / max(average, 1.0))
+        scores[session] = math.fsum(
+            math.log(1 + (len(counts) - holding[word] + 0.5) / (holding[word] + 0.5))
+            * (words[word] * (BM25_K1 + 1) / (words[word] + norm))
+            for word in asked & words.keys()
+        )
+    return sorted((each for each in scores if scores[each] > 0), key=lambda each: (-scores[each], each))
+
+
+def beside_the_first(sessions: Mapping[str, str], by_words: Sequence[str]) -> list[str]:
+    """Results in their order, each with its session; behind those of the first `KEPT` sessions stands the best of each
+    that holds words of the query, by how well it holds them."""
+    first = {sessions[id]: id for id in reversed(list(sessions))}
+    kept = list(dict.fromkeys(sessions.values()))[:KEPT]
+    ahead = takewhile(lambda id: sessions[id] in kept, sessions)
+    return list(dict.fromkeys((*ahead, *(first[each] for each in by_words if each in first), *sessions)))
 
 
 def chance(odds: float) -> float:

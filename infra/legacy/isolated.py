@@ -45,6 +45,8 @@ def rows_in_isolation(path: Path) -> Iterator[Row]:
 
     Raises: NotALegacyStore, also where reading it takes more memory or time than a store's may; OSError.
     """
+    if not path.is_file():  # to open a pipe would wait for somebody who writes
+        raise NotALegacyStore(path=str(path), why="it is no file")
     with path.open("rb"):  # what keeps it from being read is this process's to say
         pass
     command = [sys.executable, "-P", "-m", "memctl.infra.legacy.isolated", str(path)]
@@ -126,6 +128,8 @@ def main() -> None:
         _send("refused", problem.why)
     except (MemoryError, RecursionError):
         _send("refused", f"reading it takes more than {MOST_MEMORY >> 30} GB of memory; JSON by the line takes less")
+    except (ValueError, LookupError, TypeError, OSError) as problem:  # a damaged file may lead anywhere
+        _send("refused", f"reading it failed: {type(problem).__name__}")
 
 
 if __name__ == "__main__":

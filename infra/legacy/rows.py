@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import orjson
 
@@ -143,7 +143,7 @@ def _of_json(path: Path) -> Iterator[Row]:
         yield from _of_document(path, document)
         return
     with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(_lines(file), 1):
             if not line.strip():
                 continue
             row = _document(line) if len(line) <= LONGEST_LINE else None
@@ -152,6 +152,15 @@ def _of_json(path: Path) -> Iterator[Row]:
             else:
                 why = "not a JSON object" if len(line) <= LONGEST_LINE else f"longer than {LONGEST_LINE >> 20} MB"
                 yield Row(number, "", {}, why)
+
+
+def _lines(file: IO[bytes]) -> Iterator[bytes]:
+    """The lines of a file; of one that is too long, as much as shows that."""
+    while line := file.readline(LONGEST_LINE + 1):
+        rest = line
+        while len(rest) > LONGEST_LINE and not rest.endswith(b"\n"):
+            rest = file.readline(LONGEST_LINE + 1)
+        yield line
 
 
 def _of_document(path: Path, document: Any) -> Iterator[Row]:

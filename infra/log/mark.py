@@ -31,7 +31,8 @@ _APPENDERS = 0x6D656D63746C
 
 
 class SlowWriter(msgspec.Struct, frozen=True):
-    """A transaction that may hold positions and does not end: nobody reads what was appended after it began.
+    """A client of Postgres that does not let go: of positions, so that nobody reads what was appended after its
+    transaction began, or of a lock that memctl waits for.
 
     `state` is pg_stat_activity's; one that is `idle in transaction` is ended by its session's
     `idle_in_transaction_session_timeout`, which every connection of memctl's sets to a minute.
@@ -101,17 +102,30 @@ def position_at(connection: Connection, moment: datetime) -> Position:
     return Position(row[0] if row is not None else 0)
 
 
+_SLOW_WRITERS = """
+SELECT pid, application, state, max(seconds) FROM (
+    SELECT a.pid, a.application_name AS application, a.state,
+        extract(epoch FROM clock_timestamp() - a.xact_start)::float8 AS seconds
+    FROM pg_stat_activity a
+    WHERE a.wait_event_type IS DISTINCT FROM 'Lock' AND a.pid IN (
+        SELECT pid FROM pg_locks
+        WHERE locktype = 'advisory' AND granted AND virtualtransaction = ANY(memctl.position_holders()))
+    UNION ALL
+    SELECT a.pid, a.application_name, a.state, extract(epoch FROM clock_timestamp() - waiting.query_start)::float8
+    FROM pg_stat_activity waiting, unnest(pg_blocking_pids(waiting.pid)) AS blocker
+    JOIN pg_stat_activity a ON a.pid = blocker
+    WHERE waiting.datname = current_database() AND waiting.wait_event_type = 'Lock'
+        AND waiting.application_name LIKE 'memctl%%' AND a.wait_event_type IS DISTINCT FROM 'Lock'
+) AS found GROUP BY pid, application, state HAVING max(seconds) > %s ORDER BY max(seconds) DESC
+"""
+"""Who itself waits for a lock is not at fault: the one at the end of the queue is."""
+
+
 def slow_writers(connection: Connection, *, longer_than_s: float | None = None) -> list[SlowWriter]:
-    """Transactions that have held the mark for longer than `SLOW_WRITER_S` seconds, the oldest first."""
-    found = connection.execute(
-        "SELECT a.pid, coalesce(a.application_name, ''), coalesce(a.state, ''), h.seconds"
-        " FROM (SELECT DISTINCT pid FROM pg_locks WHERE locktype = 'advisory'"
-        "       AND virtualtransaction = ANY(memctl.position_holders())) l JOIN pg_stat_activity a USING (pid),"
-        " LATERAL (SELECT extract(epoch FROM clock_timestamp() - a.xact_start)::float8 AS seconds) h"
-        " WHERE h.seconds > %s ORDER BY h.seconds DESC",
-        [SLOW_WRITER_S if longer_than_s is None else longer_than_s],
-    )
-    return [SlowWriter(*row) for row in found]
+    """Who holds up for longer than `SLOW_WRITER_S` seconds the mark, or a connection of memctl's that waits for a lock;
+    the longest first."""
+    found = connection.execute(_SLOW_WRITERS, [SLOW_WRITER_S if longer_than_s is None else longer_than_s])
+    return [SlowWriter(pid, name or "", state or "", seconds) for pid, name, state, seconds in found]
 
 
 _logged: set[tuple[int, int]] = set()

@@ -27,6 +27,7 @@ from memctl.domain.events.observations import (
 from memctl.domain.language.prompts import said_in
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
+from memctl.infra.hook import AGENTS_SHELL
 from memctl.infra.transcripts.fields import count, identifier, integer, items, joined, kind, mapping, micros, string
 from memctl.infra.transcripts.formats import Session, Unreadable, exit_code_of
 from memctl.infra.transcripts.patches import structured_hunks
@@ -59,8 +60,9 @@ class _Tokens(TypedDict):
 
 def is_unattended(entrypoint: str) -> bool:
     """Whether a program asks, not a person: `claude -p` of a script or of another agent, a server of MCP, an action of
-    a repository. Through an SDK (`sdk-ts`, `sdk-py`) people type as well, in editors that are made with one."""
-    return entrypoint in ("sdk-cli", "mcp") or entrypoint.startswith("claude-code-")
+    a repository, a command that an agent ran. Through an SDK (`sdk-ts`, `sdk-py`) people type as well, in editors that
+    are made with one."""
+    return entrypoint in ("sdk-cli", "mcp", AGENTS_SHELL) or entrypoint.startswith("claude-code-")
 
 
 class Claude:

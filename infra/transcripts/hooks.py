@@ -31,6 +31,7 @@ from memctl.domain.events.observations import (
 )
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
+from memctl.infra.hook import AGENTS_SHELL
 from memctl.infra.transcripts.claude import is_unattended
 from memctl.infra.transcripts.fields import identifier, integer, items, joined, kind, mapping, string
 from memctl.infra.transcripts.formats import LineFields, Unreadable, decoded, exit_code_of
@@ -89,6 +90,7 @@ def parse_hook(
         return ParsedHook(why=str(error))
     if event_name and not string(payload.get("hook_event_name")):
         payload = {**payload, "hook_event_name": event_name}
+    started = string(payload.get(ENTRYPOINT))
     payload = in_claudes_words(agent, payload)
     name = string(payload.get("hook_event_name"))
     session = identifier(payload.get("session_id"))
@@ -104,9 +106,10 @@ def parse_hook(
         subagent=identifier(payload.get("agent_id")),
         subagent_type=string(payload.get("agent_type")),
     )
-    found = _observations(name, payload, common)
+    asks = "agent" if common["subagent"] or is_unattended(started) else "user"
+    found = _observations(name, payload, common, asks)
     files: tuple[str, ...] = ()
-    if name in _WRITTEN:
+    if name in _WRITTEN and started != AGENTS_SHELL:  # an agent's command may name any file
         named = (string(payload.get(field)) for field in ("transcript_path", "agent_transcript_path"))
         files = tuple(file for file in named if file)
     begins = name == "SessionStart"
@@ -141,7 +144,7 @@ def _keys_of_messages(session: str, said: list[tuple[Observation, str]]) -> list
     return keys
 
 
-def _observations(name: str, payload: dict[str, Any], common: _HookFields) -> list[tuple[Observation, str]]:
+def _observations(name: str, payload: dict[str, Any], common: _HookFields, asks: str) -> list[tuple[Observation, str]]:
     match name:
         case "SessionStart":
             return [(SessionStarted(source=string(payload.get("source")), **common), "system")]
@@ -149,8 +152,7 @@ def _observations(name: str, payload: dict[str, Any], common: _HookFields) -> li
             return [(SessionEnded(reason=string(payload.get("reason")), **common), "system")]
         case "UserPromptSubmit":
             text = string(payload.get("prompt"))
-            actor = "agent" if common["subagent"] or is_unattended(string(payload.get(ENTRYPOINT))) else "user"
-            return [(PromptSubmitted(text=text, **common), actor)] if text else []
+            return [(PromptSubmitted(text=text, **common), asks)] if text else []
         case "PostToolUse":
             return [(_called(payload, common), "agent"), (_returned(payload, common), "tool")]
         case "PostToolUseFailure":
@@ -160,7 +162,7 @@ def _observations(name: str, payload: dict[str, Any], common: _HookFields) -> li
             denied = ToolFailed(text=text, tool=_tool(payload), call=_call(payload), **common)
             return [(_called(payload, common), "agent"), (denied, "system")]
         case "Stop" if isinstance(payload.get("messages"), list):
-            return _said(payload["messages"], common)
+            return _said(payload["messages"], common, asks)
         case "SubagentStop" if payload.get("agent_type") == "":
             return []  # nobody's subagent: Claude Code has one of its own write the summary of a compaction
         case "Stop" | "SubagentStop":
@@ -186,13 +188,13 @@ def _observations(name: str, payload: dict[str, Any], common: _HookFields) -> li
             return []
 
 
-def _said(messages: list[Any], common: _HookFields) -> list[tuple[Observation, str]]:
+def _said(messages: list[Any], common: _HookFields, asks: str) -> list[tuple[Observation, str]]:
     """The messages of a conversation, as a client that has no other hooks hands them over at the end of a turn."""
     found: list[tuple[Observation, str]] = []
     for message in map(mapping, messages):
         text = joined(message.get("content")).strip()
         if text and message.get("role") == "user":
-            found.append((PromptSubmitted(text=text, **common), "user"))
+            found.append((PromptSubmitted(text=text, **common), asks))
         elif text and message.get("role") == "assistant":
             found.append((ResponseReceived(text=text, **common), "agent"))
     return found

@@ -15,7 +15,13 @@ from memctl.api.assist.failures import of_failure
 from memctl.api.assist.recall import _traps, block
 from memctl.api.reading.places import Places
 from memctl.domain.events.event import NewEvent
-from memctl.domain.events.observations import PromptSubmitted, ToolCalled, ToolFailed, ToolReturned
+from memctl.domain.events.observations import (
+    PromptSubmitted,
+    ResponseReceived,
+    ToolCalled,
+    ToolFailed,
+    ToolReturned,
+)
 from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory
 from memctl.domain.language.notes import MemoryNoted
 from memctl.infra.log.append import append
@@ -180,6 +186,19 @@ def test_a_failure_that_a_pipe_hid_is_met_by_what_only_a_failure_prints(door: Do
     assert hidden("bun run lint", UNFORMATTED.format("new")) == [], "its exit code says that it went well"
     assert hidden("cat lint.log | tail -20", UNFORMATTED.format("new")) == [], "a quotation"
     assert hidden("bun run lint 2>&1 | tail -20", "Checked 12 files") == []
+
+
+def test_a_failure_that_a_pipe_hid_is_met_by_what_an_earlier_session_concluded_of_it(door: Door) -> None:
+    failed = UNFORMATTED.format("cart")
+    concluded = ResponseReceived(
+        line="9", text="The format error in `src/cart.ts` is pre-existing, not from my change."
+    )
+    told = session("one", ("bun run lint", failed))
+    append(door.connection, 1, [*told, prepare(observed(concluded, session="one", at=9, location=SHOP))])
+    ran: Any = {"tool_input": {"command": "bun run lint 2>&1 | tail -20"}, "cwd": SHOP, "tool_response": failed}
+    payload = {"hook_event_name": "PostToolUse", "tool_name": "Bash", **ran}
+    [said] = [each.text for each in of_failure(door.known(), payload, HERE, NOW)]
+    assert "was there before" in said
 
 
 def test_a_shared_way_out_that_installs_is_not_volunteered(door: Door) -> None:

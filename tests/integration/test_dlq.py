@@ -124,7 +124,7 @@ def test_status_names_a_writer_that_others_wait_for(
     with connect(database_url, name="forgetful", autocommit=False) as writer:
         append(writer, 1, [prompt(9)])
         told = CliRunner().invoke(memctl, ["status"])
-        assert "nothing new is read until forgetful (process " in told.output
+        assert "memctl waits for forgetful (process " in told.output
         (found,) = json.loads(CliRunner().invoke(memctl, ["status", "--json"]).output)["slow_writers"]
         assert (found["application"], found["state"]) == ("forgetful", "idle in transaction")
         writer.rollback()

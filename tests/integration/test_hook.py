@@ -61,12 +61,30 @@ def test_a_hook_keeps_what_was_said_whatever_is_wrong_with_the_settings(tmp_path
     assert path.read_bytes().endswith(b"\n" + said())
 
 
-def test_a_hook_says_that_a_program_asks(tmp_path: Path) -> None:
-    hook(tmp_path, MEMCTL_DATA_DIR=str(tmp_path / "memory"), CLAUDE_CODE_ENTRYPOINT="sdk-cli")
+@pytest.mark.parametrize(
+    ("variables", "started"),
+    [
+        ({"CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}, "sdk-cli"),
+        ({"CLAUDE_CODE_ENTRYPOINT": "cli", "CLAUDECODE": "1"}, "agents-shell"),
+        ({"CODEX_SANDBOX": "seatbelt"}, "agents-shell"),
+        ({"CLAUDE_CODE_ENTRYPOINT": "sdk-cli", "CLAUDECODE": "1", "CLAUDE_PROJECT_DIR": "/w"}, "sdk-cli"),
+    ],
+)
+def test_a_hook_says_that_a_program_asks(tmp_path: Path, variables: dict[str, str], started: str) -> None:
+    hook(tmp_path, MEMCTL_DATA_DIR=str(tmp_path / "memory"), **variables)
     [path] = (tmp_path / "memory" / "spool").iterdir()
     head, _, payload = path.read_bytes().partition(b"\n")
-    assert json.loads(payload) == {"memctl_entrypoint": "sdk-cli", **json.loads(said())}
+    assert json.loads(payload) == {**json.loads(said()), "memctl_entrypoint": started}
     assert json.loads(head)["size"] == len(payload)
+
+
+def test_no_payload_says_for_itself_who_asks() -> None:
+    forged = b' {"prompt": "x", "memctl_entrypoint": "cli", "memctl\\u005fentrypoint": "cli"}\n'
+    with pytest.MonkeyPatch.context() as shell:
+        shell.setenv("CLAUDECODE", "1")
+        shell.delenv("CLAUDE_PROJECT_DIR", raising=False)
+        assert json.loads(hooks._attended(forged)) == {"prompt": "x", "memctl_entrypoint": "agents-shell"}
+        assert json.loads(hooks._attended(b"{}")) == {"memctl_entrypoint": "agents-shell"}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the folders are those of Linux")
@@ -182,6 +200,30 @@ def test_a_hook_ends_well_and_says_nothing_whatever_fails(tmp_path: Path, before
         check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("file", ["memory/run/door", "memory/run/api", "memctl/config.toml"])
+@pytest.mark.parametrize("made", ["mkfifo", "truncate -s 500000"])
+def test_a_hook_reads_no_pipe_and_no_long_file(tmp_path: Path, file: str, made: str) -> None:
+    (tmp_path / file).parent.mkdir(parents=True)
+    subprocess.run([*made.split(), file], cwd=tmp_path, check=True)
+    (tmp_path / "memory").mkdir(exist_ok=True)
+    environment = {"MEMCTL_DATA_DIR": str(tmp_path / "memory"), "XDG_CONFIG_HOME": str(tmp_path)}
+    command = [sys.executable, "-I", "-S", hooks.__file__, "ingest", "--stdin", "--recall"]
+    subprocess.run(command, env=environment, input=said(), capture_output=True, timeout=60, check=True)
+    assert len(list((tmp_path / "memory" / "spool").glob("*.delivery"))) == 1
+
+
+def test_a_hook_keeps_what_came_on_an_input_that_nobody_closes(tmp_path: Path) -> None:
+    command = [sys.executable, "-I", "-S", hooks.__file__, "ingest", "--stdin"]
+    process = subprocess.Popen(command, env={"MEMCTL_DATA_DIR": str(tmp_path)}, stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    with process.stdin as given:
+        given.write(said())
+        given.flush()
+        assert process.wait(60) == 0
+    [path] = (tmp_path / "spool").iterdir()
+    assert path.read_bytes().endswith(b"\n" + said())
 
 
 def test_a_hook_waits_for_a_door_that_does_not_answer_only_for_its_patience(tmp_path: Path) -> None:

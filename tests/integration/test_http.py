@@ -138,6 +138,28 @@ def test_a_long_body_in_pieces_is_refused_too(api: Api) -> None:
         assert connection.getresponse().status == 413
 
 
+def test_a_connection_is_closed_on_which_too_much_comes_or_nothing(memory: Remembered, tmp_path: Path) -> None:
+    first = "from memctl.api.server import auth, serve\nserve.HEAD_S = auth.BODY_S = 0.2\n"
+    head = f"POST /v1/bugs HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\n"
+    pieces = f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + b"10000\r\n" + b"a" * 65_536 + b"\r\n"
+    with serving(tmp_path, memory, embedder="none", first=first) as api:
+        with socket.create_connection(("127.0.0.1", api.port), 60) as line:
+            assert line.recv(1) == b""
+        with socket.create_connection(("127.0.0.1", api.port), 60) as line:
+            line.sendall(f"{head}Content-Length: 10\r\n\r\n".encode() + b"{")
+            assert _all_of(line).startswith(b"HTTP/1.1 408 ")
+        with socket.create_connection(("127.0.0.1", api.port), 60) as line, contextlib.suppress(ConnectionError):
+            line.sendall(pieces)
+            for _ in range(4_096):
+                line.sendall(b"10000\r\n" + b"a" * 65_536 + b"\r\n")
+            pytest.fail("it was read on and on")
+
+
+def _all_of(line: socket.socket) -> bytes:
+    """What comes until the connection is closed."""
+    return b"".join(iter(lambda: line.recv(1 << 16), b""))
+
+
 def test_who_hangs_up_in_the_middle_of_a_body_is_no_error_of_ours(api: Api) -> None:
     def answered() -> set[tuple[str, str]]:
         counted = r'^memctl_request_seconds_count{method="POST",route="/v1/events",status="(\w+)"} (\d+)'

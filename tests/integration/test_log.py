@@ -256,6 +256,25 @@ def test_a_writer_that_idles_is_told_of_then_ended_and_the_mark_moves_on(
     idler.close()
 
 
+@pytest.mark.parametrize(
+    "holds", ["SELECT pg_advisory_lock(x'6D656D63746C'::bigint)", "BEGIN; LOCK TABLE memctl.events"]
+)
+def test_who_holds_a_lock_that_memctl_waits_for_is_named_and_who_waits_is_not(
+    database_url: str, log: Connection, holds: str
+) -> None:
+    with (
+        psycopg.connect(database_url, autocommit=True, application_name="somebody") as other,
+        connect(database_url, name="memctl intake") as waiting,
+        ThreadPoolExecutor() as thread,
+    ):
+        other.execute(holds)
+        kept = thread.submit(append, waiting, 1, [prompt(1, "one")])
+        until(lambda: [each.application for each in slow_writers(log, longer_than_s=0.1)] == ["somebody"])
+        other.execute("SELECT pg_advisory_unlock_all(); ROLLBACK")
+        assert len(kept.result()) == 1
+    assert slow_writers(log, longer_than_s=0.0) == []
+
+
 def test_whoever_holds_locks_of_another_kind_is_no_slow_writer(database_url: str, log: Connection) -> None:
     with connect(database_url, autocommit=False) as other, connect(database_url, autocommit=False) as writer:
         other.execute("SELECT pg_advisory_xact_lock(1), pg_advisory_xact_lock(1, 2)")

@@ -27,6 +27,7 @@ from memctl.infra.data_dir import Places
 from memctl.infra.database import Connection
 from memctl.infra.embedded import supervisor
 from memctl.infra.embedded.programs import Instance
+from memctl.infra.hook import OFF_FILE
 from memctl.infra.hooks.spool import Delivery, spool
 from memctl.infra.log.append import append
 from memctl.infra.readmodels import dead_letters, generations
@@ -205,6 +206,14 @@ def test_a_door_that_takes_connections_and_answers_none_is_said_alike_by_all(
     assert {each["kind"] for each in json.loads(said["readyz"])["troubles"]} == {"program", "spool"}
     assert 'memctl_troubles{kind="program",needs="yes"} 1' in said["metrics"]
     assert 'memctl_troubles{kind="spool",needs="yes"} 1' in said["metrics"]
+
+
+def test_a_damaged_file_of_what_is_off_is_said_alike_by_all(log: Connection, api: Api, tmp_path: Path) -> None:
+    (tmp_path / "data" / OFF_FILE).write_text('{"everywhere": 5}')
+    said = said_by_all(api)
+    for who in ("status", "status --json", "doctor", "viewer"):
+        assert "nothing is kept or recalled: " in said[who], who
+    assert [each["kind"] for each in json.loads(said["readyz"])["troubles"]] == ["off"]
 
 
 def test_a_redis_that_refuses_connections_is_said(

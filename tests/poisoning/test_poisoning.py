@@ -14,6 +14,7 @@ from events import observed
 from histories import drained
 from poisoning.attacks import ATTACKS as OF_CLAIMS
 from poisoning.attacks import COMMAND, ERROR, Attack
+from poisoning.commands import BY_COMMAND
 from poisoning.pasted import PASTED
 from poisoning.volunteered import VOLUNTEERED
 
@@ -29,7 +30,7 @@ from memctl.infra.vectors import store
 from memctl.workers.vectors.outbox_publisher import OutboxPublisher
 
 OTHER = "/work/elsewhere"
-ATTACKS = [*OF_CLAIMS, *VOLUNTEERED, *PASTED]
+ATTACKS = [*OF_CLAIMS, *VOLUNTEERED, *PASTED, *BY_COMMAND]
 NOT_YET: dict[str, str] = {}
 """Attacks that get through, each with the reason."""
 

@@ -9,6 +9,7 @@ from uuid import uuid4
 from events import as_read, observed
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from memctl.api.reading.places import Places
 from memctl.api.search.engine import Question, shown
@@ -16,7 +17,18 @@ from memctl.domain.events.event import Micros
 from memctl.domain.events.facts import Turn, quote
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived
 from memctl.domain.retrieval import answering
-from memctl.domain.retrieval.answering import Part, Passage, chance, classes, fitting, said_in, weights, words_of
+from memctl.domain.retrieval.answering import (
+    Part,
+    Passage,
+    beside_the_first,
+    by_words,
+    chance,
+    classes,
+    fitting,
+    said_in,
+    weights,
+    words_of,
+)
 from memctl.projections.memories import of_turn
 
 FILLER = "Nothing of note stands in this sentence here. " * 40
@@ -161,3 +173,33 @@ def test_the_fifth_part_of_a_session_stands_behind_what_another_says() -> None:
     many = [part(f"{number}", "s1", 0.9, "", "The hook waits for the rebase.") for number in range(6)]
     other = part("other", "s2", 0.05, "", "A hook.")
     assert ordered("hook rebase", *many, other).index("other") == 4
+
+
+def test_behind_the_first_sessions_stand_those_that_hold_the_words_of_a_long_request() -> None:
+    said = {
+        "apart": ["telemetri", "slow", "shutdown", "prompt"] * 2,
+        "once": ["telemetri", "branch"] + ["rebas"] * 6,
+        "none": ["licenc"] * 8,
+    }
+    found = by_words("telemetry makes the prompt slow at shutdown", said)
+    assert found == ["apart", "once"]
+    results = {
+        "a": "s1",
+        "b": "s1",
+        "c": "s2",
+        "d": "s3",
+        "e": "s1",
+        "f": "none",
+        "g": "once",
+        "h": "once",
+        "i": "apart",
+    }
+    assert beside_the_first(results, found) == ["a", "b", "c", "d", "e", "i", "g", "f", "h"]
+    assert beside_the_first(results, []) == list(results)
+
+
+def test_only_who_asks_for_more_than_an_answer_is_given_whole_sessions() -> None:
+    asked = Question(query="slow", places=Places(None, "everywhere", None), now=datetime.now(UTC), asked=True)
+    assert not asked.deep
+    assert replace(asked, limit=6).deep
+    assert not replace(asked, limit=6, asked=False).deep

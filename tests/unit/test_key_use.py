@@ -11,7 +11,7 @@ import pytest
 from memctl.api.reading.caller import Caller
 from memctl.api.server import key_use
 from memctl.api.server.auth import Guard, names_of
-from memctl.api.server.key_use import A_SECOND, AT_ONCE, MOST_KEYS, Rates, note
+from memctl.api.server.key_use import A_SECOND, AT_ONCE, MOST_KEYS, REPEATED_S, Audit, Rates
 
 
 class Clock:
@@ -42,10 +42,22 @@ def test_a_route_is_logged_and_nothing_that_was_asked(caplog: pytest.LogCaptureF
     class Route:
         path = "/v1/things/{id:path}"
 
+    clock = Clock()
+    audit = Audit(clock)
     with caplog.at_level(logging.INFO, logger=key_use.log.name):
-        note("laptop", "GET", {"path": "/v1/things/quartz", "route": Route()}, 200)
-        note("laptop", "GET", {"path": "/v1/things/quartz/more", "query_string": b"q=quartz"}, 403)
-    assert caplog.messages == ["key laptop: GET /v1/things/{id:path} 200", "key laptop: GET /v1/things 403"]
+        for _ in range(3):
+            audit.note("laptop", "GET", {"path": "/v1/things/quartz", "route": Route()}, 200)
+        audit.note("laptop", "GET", {"path": "/v1/things/quartz/more", "query_string": b"q=quartz"}, 403)
+        for number in range(100):
+            audit.note("laptop", f"X{number}", {"path": f"/v1/quartz{number}"}, 403)
+        clock.now += REPEATED_S
+        audit.note("laptop", "GET", {"path": "/v1/things/quartz", "route": Route()}, 200)
+    assert caplog.messages == [
+        "key laptop: GET /v1/things/{id:path} 200",
+        "key laptop: GET /v1/things 403",
+        "key laptop: another method no route of a key's 403",
+        "key laptop: GET /v1/things/{id:path} 200, and 2 times since the last such line",
+    ]
 
 
 async def _answers(scope: Any, receive: Any, send: Any) -> None:
@@ -81,7 +93,14 @@ def test_the_guard_logs_each_request_of_a_key_and_slows_it_down_and_not_the_owne
     with caplog.at_level(logging.INFO, logger=key_use.log.name):
         assert [asked(guard, "laptop") for _ in range(5)] == [200, 200, 200, 429, 429]
         assert [asked(guard, "owners") for _ in range(5)] == [200] * 5
-    assert caplog.messages == ["key laptop: GET /v1/memories 200"] * 3 + ["key laptop: GET /v1/memories 429"] * 2
+    assert caplog.messages == ["key laptop: GET /v1/memories 200", "key laptop: GET /v1/memories 429"]
+
+
+def test_what_a_key_may_not_ask_counts_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key_use, "AT_ONCE", 3.0)
+    monkeypatch.setattr(key_use, "A_SECOND", 0.001)
+    guard = Guard(_answers, "owners", frozenset({"localhost"}), caller=lambda token: Caller(token, frozenset(), None))
+    assert [asked(guard, "laptop") for _ in range(5)] == [403, 403, 403, 429, 429]
 
 
 def test_behind_a_proxy_that_ends_tls_people_ask_by_its_address_and_pages_of_others_do_not() -> None:

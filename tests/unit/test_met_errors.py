@@ -15,7 +15,7 @@ from memctl.api.assist.failures import Met, errors_of, met, said
 from memctl.domain.events.event import Micros
 from memctl.domain.events.facts import ErrorMet
 from memctl.domain.failures.met_errors import MOST_LINES, concluded, error_lines, place_key, places_of, standing_in
-from memctl.projections.met_errors import FAILURES, MetError, met_errors, row_id, together
+from memctl.projections.met_errors import FAILURES, MetError, MetFailure, met_errors, row_id, together
 
 HERE = "/work/shop"
 CLONES = "\n".join(
@@ -343,3 +343,15 @@ def test_what_several_places_of_a_project_show_counts_together() -> None:
     both = together([row, other])
     assert len(both.failures) == 2
     assert both.standing("another") is not None
+
+
+def test_of_conclusions_the_newest_is_given_whose_session_went_on_past_the_failure() -> None:
+    def row(*failures: MetFailure) -> MetError:
+        return MetError(location="/w", judged_at=9, failures=failures)
+
+    newest = MetFailure(at=8, id="b", stream="two", said="It is flaky.", said_at=9)
+    passed = MetFailure(at=5, id="a", stream="one", said="It is flaky.", said_at=6, passed="go test ./cart")
+    assert row(newest, passed).standing("now") == passed
+    assert row(newest).standing("now") == newest
+    assert replace(row(newest, passed), mended_at=7).standing("now") == newest, "it was mended since"
+    assert replace(row(newest, passed), mended_at=9).standing("now") is None
