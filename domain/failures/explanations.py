@@ -63,7 +63,7 @@ def _names_any(sentence: str, names: AbstractSet[str]) -> bool:
 @remembered(256, longest=16_384)
 def _explaining(text: str) -> tuple[str, ...]:
     """Those sentences of a text that explain something."""
-    return tuple(s for s in sentences(text) if (_EXPLAINS.search(s) or links(s)) and not _says_nothing(s))
+    return tuple(s for s in sentences(text) if _explains(s) and not _says_nothing(s))
 
 
 def _says_nothing(sentence: str) -> bool:
@@ -78,7 +78,7 @@ def _says_nothing(sentence: str) -> bool:
 
 def _adds(sentence: str, error: ErrorOccurred) -> bool:
     """Whether a sentence says more than that the error came up."""
-    return error.message not in sentence or _EXPLAINS.search(sentence.replace(error.message, "")) is not None
+    return error.message not in sentence or _explains(sentence.replace(error.message, ""))
 
 
 def cause_in(explanation: str) -> str:
@@ -101,6 +101,10 @@ _LINKS = patterns.compile(
     r"때문|원인은|문제는|이유는|없어서",
     patterns.I,
 )
+
+
+def _explains(sentence: str) -> bool:
+    return links(sentence) or _EXPLAINS.search(sentence) is not None
 
 
 def names_of(error: ErrorOccurred) -> frozenset[str]:
