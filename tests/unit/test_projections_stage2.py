@@ -314,7 +314,7 @@ def test_a_pattern_becomes_a_memory_that_shows_the_way_out() -> None:
     assert memory is not None
     assert (memory.kind, memory.bucket, memory.outcome) == ("bug_pattern", "FACT", "solved")
     assert memory.gist == "TypeError: total() got 'x' → Convert the price to a number"
-    assert "Prices came as text" in memory.text
+    assert "prices came as text" in memory.text
     assert "shop 2026-01-22 January" in memory.search_text
     unsolved = pattern_of(ErrorOccurred(**at(0), **CRASH))
     bare = memories(None, Changed(pattern.signature, unsolved))
