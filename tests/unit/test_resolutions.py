@@ -121,11 +121,11 @@ def test_one_change_that_ends_several_errors_of_a_run_is_one_fix() -> None:
     session = Session()
     session.user("Build it.")
     session.runs("go build ./...", f"{COMPILE}\nshop.go:9:4: undefined: price", exit_code=1)
-    session.says(CAUSE)
+    session.says("The problem is that `price` was renamed.")
     session.edits("/work/shop/cart.go", "old()", "total(price)")
     session.runs("go build ./...", "ok")
     first, second = only(facts := facts_of(session.events), ErrorResolved)
-    assert (first.part_of, second.part_of) == (None, first.error)
+    assert (first.part_of, second.part_of) == (second.error, None)
     assert len([fact for fact in only(facts, ErrorMet) if fact.outcome == "mended"]) == 1
 
 
@@ -143,8 +143,14 @@ def test_another_call_whose_end_a_pipe_hides_is_not_the_right_one() -> None:
     assert fixes(output, "git gc --dry-run", "git gc --quiet | tail -3") == []
 
 
+def test_what_a_session_tries_for_itself_is_no_right_call() -> None:
+    output = "go: cannot find main module, but found .git/config in /w"
+    assert fixes(output, "go run .", "go run /tmp/try.go") == []
+
+
 def test_only_a_sentence_that_links_a_cause_by_a_word_is_a_gotcha() -> None:
-    for said, gotchas in ((CAUSE, 1), ("`total` is missing and should be imported.", 0)):
+    beside = "`total` is missing and should be imported. It should be there since the last release."
+    for said, gotchas in ((CAUSE, 1), (beside, 0)):
         session = Session()
         session.user("Fix the build.")
         session.runs("go build ./...", COMPILE, exit_code=1)
