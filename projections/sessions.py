@@ -200,7 +200,7 @@ def _count(row: Session, fact: SessionFact) -> None:
         case TestsRan():
             row.test_runs += 1
         case ErrorResolved():
-            row.fixes += fact.part_of is None
+            row.fixes += 1
         case SessionOpened():
             # The first sign of life of a session that began unseen has no source: what follows may name it.
             row.starts = max(row.starts + (fact.source not in ("", "compact")), 1)

@@ -149,7 +149,7 @@ def test_what_a_session_tries_for_itself_is_no_right_call() -> None:
 
 
 def test_only_a_sentence_that_links_a_cause_by_a_word_is_a_gotcha() -> None:
-    beside = "`total` is missing and should be imported. It should be there since the last release."
+    beside = "`total` is missing and should be imported. The name `total` should be there since the last release."
     for said, gotchas in ((CAUSE, 1), (beside, 0)):
         session = Session()
         session.user("Fix the build.")
