@@ -66,6 +66,14 @@ class StatementEnded(DatabaseUnavailable):
     hint = "run this again: what was kept stays, and nothing is doubled"
 
 
+class NotPermitted(DatabaseUnavailable):
+    """Postgres does not let memctl's role do this."""
+
+    hint = (
+        "grant it to the role that MEMCTL_DATABASE_URL names (`GRANT …`), or make the role the owner of schema memctl"
+    )
+
+
 class ReadOnly(DatabaseUnavailable):
     """This Postgres may only be read: a standby, or set to read-only."""
 
@@ -96,7 +104,8 @@ class SchemaMissing(DatabaseUnavailable):
 _BY_STATE: dict[str, type[DatabaseUnavailable]] = {
     "08": DatabaseUnavailable, "57P": DatabaseUnavailable, "25P03": DatabaseUnavailable, "25P04": DatabaseUnavailable,
     "53": OutOfMemory, "53100": DiskFull, "53300": TooManyConnections, "55P03": Locked, "40P01": Locked,
-    "40001": Locked, "57014": StatementEnded, "25006": ReadOnly, "3F000": SchemaMissing, "42P01": SchemaMissing,
+    "40001": Locked, "57014": StatementEnded, "25006": ReadOnly, "42501": NotPermitted,
+    "3F000": SchemaMissing, "42P01": SchemaMissing,
     "42883": SchemaMissing, "XX001": DatabaseDamaged, "XX002": DatabaseDamaged, "58030": DatabaseDamaged,
     "58P01": DatabaseDamaged,
 }  # fmt: skip

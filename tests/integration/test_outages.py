@@ -13,12 +13,14 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from click.testing import CliRunner
 from data_dirs import used
 from histories import EXAMPLE
 from waiting import until
 
 from memctl.api.write.ingest import Account, follow, ingest
 from memctl.api.write.ingest_writer import IngestWriter
+from memctl.cli.main import memctl as command_line
 from memctl.infra import database
 from memctl.infra.database import (
     DatabaseUnavailable,
@@ -177,6 +179,28 @@ def test_a_full_disk_has_its_own_words() -> None:
     assert isinstance(known, DiskFull)
     assert "make room" in (known.hint or "")
     assert outage(psycopg.errors.SyntaxError("a fault of ours")) is None
+
+
+def test_a_role_that_may_not_read_is_said_with_what_to_do(
+    log_of_a_stranger: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MEMCTL_DATA_DIR", str(used(tmp_path)))
+    monkeypatch.setenv("MEMCTL_DATABASE_URL", log_of_a_stranger)
+    said = CliRunner().invoke(command_line, ["status"])
+    assert "the database does not answer: Postgres does not let memctl's role do this" in said.output
+    assert said.exit_code == 1
+
+
+@pytest.fixture
+def log_of_a_stranger(database_url: str, postgres_server: str) -> Iterator[str]:
+    """That database, for a role that may connect and no more."""
+    role = f"memctl_test_{database_url.partition('?')[0].rpartition('/')[2][-12:]}"
+    with psycopg.connect(postgres_server, autocommit=True) as admin:
+        admin.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'x'")
+        try:
+            yield psycopg.conninfo.make_conninfo(database_url, user=role, password="x")
+        finally:
+            admin.execute(f"DROP ROLE {role}")
 
 
 def test_read_models_that_gave_way_to_others_are_no_schema_that_lacks_a_part(database_url: str) -> None:
