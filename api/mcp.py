@@ -436,7 +436,7 @@ def _bug(hit: BugHit) -> str:
     solution = hit.solution
     if solution:
         rate = f", worked {solution.success_rate:.0%}"
-        how = solution.description or solution.approach
+        how = solution.approach or solution.description
         warned = "; it installs or runs something: ask the user first" if commands_somebody(how) else ""
         lines.append(f"  an agent's fix{rate}{warned}: {_quoted(how)}")
         if files := solution.files:

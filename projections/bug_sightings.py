@@ -12,7 +12,7 @@ import hashlib
 import msgspec
 
 from memctl.domain.events.facts import ErrorOccurred, ErrorResolved, ResolutionRefuted, Span
-from memctl.domain.failures.explanations import sentences
+from memctl.domain.failures.explanations import links, sentences
 from memctl.domain.failures.matching import file_types_of, frameworks_of
 from memctl.domain.failures.solutions import Attempt, CodeChange, Detail, hunks_of
 from memctl.domain.support.bounded import (
@@ -86,6 +86,9 @@ class Sightings(msgspec.Struct, frozen=True, kw_only=True):
     refuted: tuple[Seen, ...] = ()
     evidence: tuple[Sighting, ...] = ()
 
+
+LONGEST_APPROACH = 340
+"""Characters of how an error was ended: its cause, and both sides of a change."""
 
 # How many each collection keeps.
 _SEEN = {"locations": LOCATIONS, "sessions": 16, "files": 12, "file_types": 8, "frameworks": 8, "commands": 8,
@@ -192,7 +195,9 @@ def _resolved(row: BugSightings, fact: ErrorResolved, at: int) -> BugSightings:
     fact_id = str(fact.id)
     paths = tuple(dict.fromkeys(clipped(e.path, 70, NARROW) for e in fact.edits[:8]))
     hunks = hunks_of(fact.edits, fact.ran)
-    attempt = Attempt(at, fact_id, one_line(fact.approach, 120), paths[:2], hunks, clipped(fact.lineage, 16))
+    attempt = Attempt(
+        at, fact_id, one_line(fact.approach, LONGEST_APPROACH), paths[:2], hunks, clipped(fact.lineage, 16)
+    )
     detail = Detail(
         at,
         fact_id,
@@ -203,7 +208,7 @@ def _resolved(row: BugSightings, fact: ErrorResolved, at: int) -> BugSightings:
         ),
         command=one_line(fact.command, 160, NARROW),
     )
-    cause = next(iter(sentences(fact.explanation)), "")
+    cause = next(filter(links, sentences(fact.explanation)), "")
     return msgspec.structs.replace(
         row,
         resolutions=row.resolutions + 1,

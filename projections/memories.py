@@ -18,6 +18,7 @@ from memctl.domain.knowledge.memory import (
 from memctl.domain.language.typed import is_typed
 from memctl.domain.support.bounded import clipped, names, one_line
 from memctl.domain.support.provenance import MAY, Provenance, words_of
+from memctl.domain.support.wording import fix_and_why
 from memctl.projections.bug_patterns import BugPattern
 from memctl.projections.commits import Commit
 from memctl.projections.kernel import Changed, projection
@@ -247,9 +248,10 @@ def _of_section(section: SectionWritten) -> Memory:
 
 
 def _way_out(best: Solution) -> str:
+    fix, why = fix_and_why(best.approach, best.description)
     lines = [
-        f"Fix: {best.approach or one_line(best.description, 200)}".strip() + f" (held {best.successes} of {best.uses})",
-        f"Why: {best.description}" if best.description else "",
+        f"Fix: {fix} (held {best.successes} of {best.uses})" if fix else "",
+        f"Why: {why}" if why and fix else "",
         f"Edited: {listed(best.files)}" if best.files else "",
     ]
     return "\n".join(filter(None, lines))

@@ -337,7 +337,8 @@ def _take(row: WorkingMemory, fact: Other) -> None:
                 else error
                 for error in row.errors
             )
-            row.discoveries = _found(row, at, "resolution", fact.approach)
+            if fact.part_of is None:
+                row.discoveries = _found(row, at, "resolution", fact.approach)
         case HypothesisMoved():
             row.hypotheses = _with_hypothesis(row.hypotheses, fact)
         case DecisionTaken():

@@ -351,6 +351,8 @@ class ErrorResolved(Identified, frozen=True, kw_only=True, omit_defaults=True, t
     tokens: int = 0
     """Tokens that were spent meanwhile."""
     task: str = ""
+    part_of: UUID | None = None
+    """Another error of the same run that the same change ended: the two are one fix."""
 
 
 class ResolutionRefuted(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="resolution_refuted"):

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from memctl.domain.events.facts import ErrorOccurred
-from memctl.domain.shell.programs import words_of
+from memctl.domain.failures.solutions import names_within
 from memctl.domain.support import patterns
 from memctl.domain.support.remembered import remembered
 
@@ -26,23 +26,17 @@ class Explained(NamedTuple):
 def explanation_of(
     error: ErrorOccurred,
     said: Sequence[Explained],
-    changed_at: int | None,
     beside: Sequence[ErrorOccurred] = (),
     *,
     named: bool = False,
 ) -> str:
-    """The agent's sentences that explain, best those about this error; else what it said before the first change.
+    """The agent's sentences that explain, best those about this error.
 
     Of an error that came up `beside` others, only sentences that name what the others do not hold: the rest may be of
     those. With `named` only such that name something of the error at all.
     """
-    named = named or bool(beside)
-    about = _names_in(error).difference(*map(_names_in, beside))
-    found = _about(error, said, about, named=named)
-    if not found and changed_at is not None:
-        before = [each for each in said if not each.thought and each.at <= changed_at]
-        last = (s for s in sentences(before[-1].text) if not _says_nothing(s)) if before else ()
-        found = [s for s in last if _adds(s, error) and (not named or _names_any(s, about))][:2]
+    about = names_of(error).difference(*map(names_of, beside))
+    found = _about(error, said, about, named=named or bool(beside))
     kept: dict[str, None] = {}
     for sentence in found:
         if sum(map(len, kept)) + len(sentence) > LONGEST or len(kept) == MOST:
@@ -63,13 +57,13 @@ def _about(error: ErrorOccurred, said: Sequence[Explained], about: AbstractSet[s
 
 
 def _names_any(sentence: str, names: AbstractSet[str]) -> bool:
-    return not names.isdisjoint(_NAME.findall(sentence.lower()))
+    return not names.isdisjoint(names_within(sentence))
 
 
 @remembered(256, longest=16_384)
 def _explaining(text: str) -> tuple[str, ...]:
     """Those sentences of a text that explain something."""
-    return tuple(s for s in sentences(text) if _EXPLAINS.search(s) and not _says_nothing(s))
+    return tuple(s for s in sentences(text) if _explains(s) and not _says_nothing(s))
 
 
 def _says_nothing(sentence: str) -> bool:
@@ -84,26 +78,41 @@ def _says_nothing(sentence: str) -> bool:
 
 def _adds(sentence: str, error: ErrorOccurred) -> bool:
     """Whether a sentence says more than that the error came up."""
-    return error.message not in sentence or _EXPLAINS.search(sentence.replace(error.message, "")) is not None
+    return error.message not in sentence or _explains(sentence.replace(error.message, ""))
 
 
-def _names_in(error: ErrorOccurred) -> frozenset[str]:
+def cause_in(explanation: str) -> str:
+    """The sentence of an explanation that names the cause: the last that links it by a word, for the first guess is
+    often mended; else the first. Empty where there is none."""
+    found = sentences(explanation)
+    return next((each for each in reversed(found) if links(each)), found[0] if found else "")
+
+
+def links(sentence: str) -> bool:
+    """Whether a sentence says by a word of its own that one thing comes of another."""
+    return _LINKS.search(sentence) is not None
+
+
+_LINKS = patterns.compile(
+    r"\b(?:because|due to|caus(?:es|ed by|ing)|as a result|stems? from|comes? from|"
+    r"since (?:the (?!last|previous|first|start)|it|we|i|there|that|this|they|`)|"
+    r"(?:cause|reason|culprit) (?:is|was)|the (?:actual |real |main |underlying )?(?:issue|problem|bug)"
+    r"(?: here)? (?:is|was)(?! (?:in|with|at|on)\b)|root cause|that'?s why|this is why|turns out|turned out)\b|"
+    r"때문|원인은|문제는|이유는|없어서",
+    patterns.I,
+)
+
+
+def _explains(sentence: str) -> bool:
+    return links(sentence) or _EXPLAINS.search(sentence) is not None
+
+
+def names_of(error: ErrorOccurred) -> frozenset[str]:
     """The names that an error's message, types, frames and files hold, without everybody's words."""
     files = (file.rpartition("/")[2] for file in error.files)
-    return _named(" ".join((error.message, *error.error_types, *error.frames, *files)))
+    return names_within(" ".join((error.message, *error.error_types, *error.frames, *files)))
 
 
-@remembered(256, longest=16_384)
-def _named(text: str) -> frozenset[str]:
-    return frozenset(_NAME.findall(text.lower())) - _EVERYBODYS
-
-
-_NAME = patterns.compile(r"[a-z_][a-z0-9_]{3,}")
-_EVERYBODYS = words_of(
-    "this that with from error failed test tests expected have could return value values type types function method "
-    "should must when line lines file files code string strings make name names errors issue issues variable variables "
-    "functions methods types linter"
-)
 _SHORTEST = 16
 """Characters below which a sentence explains nothing ("I see it now!"); ten of Hangul are a sentence."""
 
@@ -124,16 +133,15 @@ _ANNOUNCES = patterns.compile(
 _GUESSES = patterns.compile(r"\b(?:maybe|perhaps|let me try)\b", patterns.I)
 _EXPLAINS = patterns.compile(
     r"\b"
-    r"(?:the (?:actual |real |root |underlying |main )?(?:issue|problem|cause|bug|error|failure|reason|culprit|"
-    r"fix|solution)s?\b(?: here| now)? (?:is|are|was|were|comes?|came|happens?|occurs?|seems|lies)|"
-    r"because\b|root cause|caused by|due to|turns out|it turned out|that'?s why|this is why|which means|so that|"
-    r"(?:fails?|failed|failing|broke|breaks) (?:because|since|as|when|due)|(?:needs?|has|have) to (?:be|use|have|"
+    r"(?:the (?:actual |real |root |underlying |main )?(?:issue|problem|cause|bug|error|failure|fix|solution)s?\b"
+    r"(?: here| now)? (?:is|are|was|were|comes?|came|happens?|occurs?|seems|lies)|"
+    r"which means|so that|(?:fails?|failed|failing|broke|breaks) (?:as|when)|(?:needs?|has|have) to (?:be|use|have|"
     r"call|match)|should (?:be|use|have|call)|instead of|"
     r"doesn'?t (?:exist|match|have|support|include|implement|handle)|isn'?t (?:set|used|defined|exported|"
     r"available|needed)|"
     r"(?:is|was|were|are) (?:missing|undefined|unused|outdated|stale|wrong|incorrect|not (?:set|used|defined|"
     r"exported)))\b|"
-    r"때문|원인은|문제는|이유는|해야 (?:합니다|한다)|없어서|누락",
+    r"해야 (?:합니다|한다)|누락",
     patterns.I,
 )  # fmt: skip
 _GAP = patterns.compile(r"(?P<mark>[.!?。:])\s+|\n\s*")

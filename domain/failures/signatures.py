@@ -231,6 +231,8 @@ def _seen(shown: FoundError, text: str) -> SeenError:
     digest = hashlib.sha256(
         "\0".join((*(t.lower() for t in types), "", template, "", *shown.frames)).encode("utf-8", "replace")
     )
+    if " " not in message and "test failure" in types and shown.frames:
+        message = f"{shown.frames[0]} {message}"[:500]  # which test failed, where no more is said
     start = text.rfind("\n", 0, shown.start) + 1
     end = min(max(shown.end, start), start + 1_200)
     more = text.find("\n", min(len(text), end + 200), end + 300)

@@ -7,15 +7,18 @@ the rate depends on the order of arrival.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from posixpath import basename
+from collections.abc import Set as AbstractSet
+from posixpath import basename, commonprefix
 
 import msgspec
 from rapidfuzz import fuzz
 
 from memctl.domain.events.facts import Edit, quote_hash
+from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
-from memctl.domain.support.bounded import Seen
+from memctl.domain.support.bounded import Seen, one_line
 from memctl.domain.support.outcomes import KeptOutcome, moving_average
+from memctl.domain.support.remembered import remembered
 
 ALIKE = 80.0
 """Similarity of two approaches (rapidfuzz token set ratio, 0 to 100) from which they are one solution."""
@@ -123,23 +126,18 @@ def _each_once(attempts: tuple[Attempt, ...], failed: set[str]) -> list[Attempt]
     return sorted(kept.values(), key=lambda a: (a.at, a.id))
 
 
-MOST_CHANGES, CHANGED = 2, 160
-"""Edits that a lesson shows, and characters of each of their sides."""
+CHANGED = 90
+"""Characters of each side of a change that are shown."""
 
 
 def lesson_of(solution: Solution) -> str:
     """What the solution teaches in one line: why it works, what was changed, or the command that was run.
 
-    Empty where it only names the files that were edited. Empty also where it installs, downloads or widens rights: an
-    error message can ask for that, and an agent that obeyed once is no proof that it was right.
+    Empty where it installs, downloads or widens rights: an error message can ask for that, and an agent that obeyed
+    once is no proof that it was right.
     """
     after = "\n".join(change.after for change in solution.edits)
-    if is_risky(f"{solution.approach}\n{solution.description}\n{after}"):
-        return ""
-    changed = [line for change in solution.edits if (line := changed_lines(change))][:MOST_CHANGES]
-    if not solution.description and not changed:
-        return "" if _ONLY_EDITED.match(solution.approach) else solution.approach
-    return "; ".join([each for each in (solution.description,) if each] + changed)
+    return "" if is_risky(f"{solution.approach}\n{solution.description}\n{after}") else solution.approach
 
 
 def is_risky(text: str) -> bool:
@@ -147,7 +145,6 @@ def is_risky(text: str) -> bool:
     return _RISKY.search(text) is not None
 
 
-_ONLY_EDITED = patterns.compile(r"^edited [^;]*$")
 _RISKY = patterns.compile(
     r"https?://|--(?:extra-)?index(?:-url)?\b|--registry\b|--trusted-host\b|\b(?:curl|wget|sudo|chmod|chown|setfacl)\b|"
     r"\b(?:pip3?|pipx|uv|conda|poetry|npm|pnpm|yarn|bun|gem|brew|apt|apt-get|dnf|yum|apk|cargo|go|composer|mise|asdf)"
@@ -167,15 +164,44 @@ _RISKY = patterns.compile(
 )
 
 
-def changed_lines(change: CodeChange) -> str:
-    """The lines in which the two sides differ; empty where nothing of the difference was kept."""
+_NAME = patterns.compile(r"[a-z_][a-z0-9_]{3,}")
+_EVERYBODYS = words_of(
+    "this that with from error failed test tests expected have could return value values type types function method "
+    "should must when line lines file files code string strings make name names errors issue issues variable variables "
+    "functions methods types linter"
+)
+
+
+@remembered(256, longest=16_384)
+def names_within(text: str) -> frozenset[str]:
+    """The names that a text holds, in small letters, without everybody's words."""
+    return frozenset(_NAME.findall(text.lower())) - _EVERYBODYS
+
+
+def changed_lines(change: CodeChange, about: AbstractSet[str] = frozenset()) -> str:
+    """The lines in which the two sides differ, from the one on that names most of what it is `about`; empty where
+    nothing of the difference was kept."""
     before, after = ([" ".join(line.split()) for line in side.splitlines()] for side in (change.before, change.after))
-    gone = " ".join(line for line in before if line and line not in after)[:CHANGED]
-    new = " ".join(line for line in after if line and line not in before)[:CHANGED]
-    if not gone and not new:
+    gone = _from_the_point([line for line in before if line and line not in after], about)
+    new = _from_the_point([line for line in after if line and line not in before], about)
+    if not _WORD.search(gone + new):
         return ""
+    # Of long lines that begin alike, where they part.
+    alike = gone[: len(commonprefix((gone, new)))].rfind(" ", 0, -CONTEXT) + 1 if len(gone + new) > CHANGED else 0
+    gone, new = ("…" * (alike > 0) + one_line(side[alike:], CHANGED) for side in (gone, new))
     what = f"`{gone}` became `{new}`" if gone and new else f"added `{new}`" if new else f"removed `{gone}`"
     return f"{what} in {basename(change.path)}"
+
+
+_WORD = patterns.compile(r"\w")
+CONTEXT = 20
+"""Characters that are shown before the place where two lines part."""
+
+
+def _from_the_point(lines: Sequence[str], about: AbstractSet[str]) -> str:
+    """Lines as one, of many from the one on that names most."""
+    at = max(range(len(lines)), key=lambda i: (len(about & names_within(lines[i])), -i), default=0)
+    return " ".join(lines[at:] if sum(map(len, lines)) > CHANGED else lines)
 
 
 def alike(a: Attempt, b: Attempt) -> bool:

@@ -60,7 +60,7 @@ _FOUND = patterns.compile(
     _LEAD
     + r"(?:(?:the |here's the |it's the )?\*{0,2}root cause\*{0,2}(?: here)?(?:\*{0,2}:\*{0,2}| is| was| ?[—–]| -)|"
     r"(?:i(?:'ve)? )?found (?:the|it)(?: (?:root cause|culprit|bug|actual (?:issue|problem|bug)))?"
-    r"(?:: (?=\S)| ?[—–] ?|[.!] (?=the )))\s*(?:that )?(?P<rest>[^\n]{8,300}?)(?=[.!](?:\s|$)|\n|$)",
+    r"(?:: (?=\S)| ?[—–] ?))\s*(?:that )?(?P<rest>[^\n]{8,300}?)(?=[.!](?:\s|$)|\n|$)",
     patterns.I,
 )
 _IDLE = patterns.compile(

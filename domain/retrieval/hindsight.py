@@ -216,15 +216,6 @@ def check_of(message: str) -> str:
     return types.rpartition("/")[2] if "/" in types else ""
 
 
-_UNEXPLAINED = "edited "
-"""How an approach begins that names files, and says nothing of what was done."""
-
-
-def teaches(memory: HeldMemory) -> bool:
-    """Whether the way out of an error says more than which files were edited."""
-    return not memory.text.startswith(_UNEXPLAINED) or any(word.startswith(RAN) for word in memory.words)
-
-
 def form_of(command: str) -> tuple[str, ...]:
     """The words of a form of a command that works: the program and what it is called with."""
     return tuple(clipped(word, 40, NARROW) for word in command.split()[:24])
@@ -303,4 +294,4 @@ def _likeness(kind: HindsightKind, need: Need, memory: HeldMemory, message: str)
     if kind != "known error":
         return nearness(need.words, memory.words)
     alike = same_way(need.words, memory.words, check_of(need.text)) if need.end else 0.0
-    return alike or (ALIKE / 2 if teaches(memory) and same_words(need.text, message) else 0.0)
+    return alike or (ALIKE / 2 if memory.text and same_words(need.text, message) else 0.0)

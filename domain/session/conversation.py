@@ -24,7 +24,7 @@ from memctl.domain.events.observations import PromptSubmitted, ResponseReceived,
 from memctl.domain.events.recalls import MemoryRecalled, Recalls
 from memctl.domain.events.statements import TaskCompleted, TaskStarted
 from memctl.domain.failures.signatures import errors_in
-from memctl.domain.language.decisions import LONGEST_PROMPT, Decision, decisions_by_user
+from memctl.domain.language.decisions import LONGEST_PROMPT, Decision
 from memctl.domain.language.prompts import (
     FRESH_START,
     Said,
@@ -37,7 +37,7 @@ from memctl.domain.language.prompts import (
 )
 from memctl.domain.language.statements import Claim, statements_in
 from memctl.domain.language.tasks import canonical_of, description_of, task_key, task_type_of
-from memctl.domain.language.typed import own_word, typed_of
+from memctl.domain.language.typed import own_word
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.session.episodes import CERTAIN, EpisodeSoFar
 from memctl.domain.session.outcome_rules import SAID, Verdict
@@ -167,8 +167,6 @@ class Conversation:
         if not said.alone:
             return
         by = heard(Provenance.USER_TYPED, placed.event.actor)
-        for decision in decisions_by_user(typed_of(said.text)):
-            self.decided(placed, span_of(placed, text, decision.start, decision.end), decision, by)
         self._claimed(placed, text, 0, about_prompt, by, statements_in(own_word(said.text)))
 
     def _kind(self, said: Said, when: Micros) -> PromptKind:

@@ -12,6 +12,7 @@ from memctl.domain.events.facts import Episode, FilePatch, Outcome, Pivot, Span,
 from memctl.domain.events.open_threads import Thread, threads_of
 from memctl.domain.events.processor_events import EpisodeDistilled, TrajectoryJudged
 from memctl.domain.events.recalls import Recalls
+from memctl.domain.failures.explanations import links, sentences
 from memctl.domain.knowledge.memory import first_sentences
 from memctl.domain.language.prompts import words_in
 from memctl.domain.language.summaries import account_of, gist_of, says_done
@@ -185,7 +186,7 @@ class EpisodeSoFar(Signs, kw_only=True):
         if first.endswith(":"):
             return  # a message that only announces what came up
         self.mended = self.mended or self.found.get(signature, "")
-        why = gist_of(explanation, 180)
+        why = gist_of("\n".join(filter(links, sentences(explanation))), 180)
         if why and not any(gotcha.endswith(why) for gotcha in self.gotchas):
             _keep(self.gotchas, (f"{first} → {why}",), LINES // 2)
 

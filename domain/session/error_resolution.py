@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 import msgspec
 
 from memctl.domain.events.facts import Edit, ErrorOccurred
-from memctl.domain.failures.explanations import Explained, explanation_of, sentences
+from memctl.domain.failures.explanations import Explained, cause_in, explanation_of, names_of
 from memctl.domain.failures.signatures import hides_exit
+from memctl.domain.failures.solutions import CodeChange, changed_lines, names_within
 from memctl.domain.shell.commands import (
     changes_of,
     heads_of,
@@ -27,6 +29,7 @@ from memctl.domain.shell.commands import (
 )
 from memctl.domain.shell.directories import parts_where
 from memctl.domain.support import patterns
+from memctl.domain.support.bounded import one_line
 from memctl.domain.support.remembered import remembered
 
 OPEN = 64
@@ -47,9 +50,7 @@ _TREE = patterns.compile(
     r"(?:\S+ )*?git (?:-\S+ \S+ )*(?:checkout|switch|restore|reset|merge|rebase|pull|clean|cherry-pick|"
     r"revert|am|apply|rm|mv)\b"
 )
-_SLIGHT = patterns.compile(
-    r"(?:\S+ )*?(?:git|mkdir|touch|kill|pkill|killall|export|chmod \+x /tmp|rm (?:-\w+ )*/tmp)\b"
-)
+_SLIGHT = patterns.compile(r"(?:\S+ )*?(?:git|export)\b")
 
 
 class Step(NamedTuple):
@@ -77,16 +78,27 @@ class OpenError(msgspec.Struct):
     """Tokens that the session had spent before it."""
     gone: int | None = None
     """When a further run of its command no longer showed it."""
+    since: int = 0
+    """When it was shown last: what was changed before did not mend it."""
 
 
 class Resolved(NamedTuple):
-    """How an open error was resolved."""
+    """How an open error was resolved. `lead` is the error of the same run that the same change is said of, if another
+    is."""
 
     error: OpenError
     edits: tuple[Edit, ...]
     ran: tuple[str, ...]
     explanation: str
-    approach: str
+    change: str
+    """What was changed, run or called instead, in one line."""
+    lead: OpenError | None = None
+
+    @property
+    def approach(self) -> str:
+        """How in one line: the cause that the agent found, and the change."""
+        why = "" if self.error.miscalled else one_line(cause_in(self.explanation).rstrip(".: "), LONGEST_CAUSE)
+        return ": ".join(filter(None, (why, self.change)))
 
 
 class Resolutions:
@@ -125,13 +137,25 @@ class Resolutions:
         shown = {error.signature for error in errors}
         tests = {frame for error in errors if _is_test(error) for frame in error.frames}
         for known in self._open:
+            if known.fact.signature in shown:
+                known.since, known.gone = at, None
             if known.gone is not None or known.fact.signature in shown or known.culprits.isdisjoint(heads):
                 continue
             # A test is not in order if it fails in other words, or if nothing was built and so nothing is reported.
             if not _is_test(known.fact) or (tests and tests.isdisjoint(known.fact.frames)):
                 known.gone = at
         self._open.extend(
-            OpenError(error, command, heads, _culprits(heads, error.error_types), at, is_miscall(error), began, tokens)
+            OpenError(
+                error,
+                command,
+                heads,
+                _culprits(heads, error.error_types),
+                at,
+                is_miscall(error),
+                began,
+                tokens,
+                since=at,
+            )
             for error in errors
         )
         del self._open[:-OPEN]
@@ -155,7 +179,7 @@ class Resolutions:
         if not left:
             self._steps.clear()
             self._responses.clear()
-        return found
+        return _as_one(found)
 
     def _resolve(self, error: OpenError, at: int, command: str, heads: tuple[str, ...], began: str) -> Resolved | None:
         if error.miscalled and command.strip() != error.command.strip():
@@ -163,33 +187,39 @@ class Resolutions:
         if not covers(command, heads, error):
             return None
         until = at if error.gone is None else error.gone
-        within = [step for step in self._steps if error.at < step.at <= until]
+        within = [step for step in self._steps if error.since < step.at <= until]
         edits = [step.edit for step in within if step.edit is not None]
         ran = _further_changes(within, error)
         if not edits and (moved := _moved(error, command, began)):
             return Resolved(error, (), (command,), self._explained(error, until), moved)
+        if _elsewhere(error, command, began):
+            return None
         if not edits and not ran:
             if error.gone is None and _as_much(command, error):
                 error.gone = at  # by itself: what is changed from here on is for something else
             return None
-        chosen = _chosen(_relevant(edits, error), error)
-        changed_at = next((step.at for step in within if step.edit is not None or step.ran in ran), None)
-        explanation = self._explained(error, until, changed_at)
-        return Resolved(error, chosen, tuple(ran[:5]), explanation, _approach(explanation, chosen, ran))
+        last = max(step.at for step in within if step.edit is not None or step.ran in ran)
+        explanation = self._explained(error, last - 1)
+        return _mended(error, edits, ran, explanation)
 
     def _called_right(self, error: OpenError, at: int, command: str, heads: tuple[str, ...]) -> Resolved | None:
         """What another call of the same program, soon after a wrong one, resolves."""
-        if at - error.at > RETRY_REACH or not set(heads) & set(error.heads):
+        shared = {head for head in set(heads) & set(error.heads) if not is_reading(head)}
+        if at - error.at > RETRY_REACH or not shared or hides_exit(command.rpartition("\n")[2]):
             return None
-        approach = f"ran `{_short(command)}` instead of `{_short(error.command)}`"
-        return Resolved(error, (), (command,), self._explained(error, at), approach[:300])
+        works, failed = _call(command, shared), _call(error.command, shared)
+        if works == failed or _SCRATCH.search(f"{works} {failed}"):
+            return None
+        change = f"ran `{works}` instead of `{failed}`"
+        return Resolved(error, (), (command,), self._explained(error, at), change)
 
-    def _explained(self, error: OpenError, until: int, changed_at: int | None = None) -> str:
+    def _explained(self, error: OpenError, until: int) -> str:
+        """What the agent said of an error before its last change: what comes after is of the next step."""
         said = [each for each in self._responses if error.at <= each.at <= until]
         beside = [o.fact for o in self._open if o.at == error.at and o.fact.signature != error.fact.signature]
         # What a linter says explains itself: words that do not name it are of something else.
         named = any(t.startswith(_CHECKED) for t in error.fact.error_types)
-        return explanation_of(error.fact, said, changed_at, beside[:_BESIDE], named=named)
+        return explanation_of(error.fact, said, beside[:_BESIDE], named=named)
 
 
 _MISCALL = patterns.compile(
@@ -369,24 +399,102 @@ def _moved(error: OpenError, command: str, began: str) -> str:
     return f"ran it in `{there}` instead of `{here}`"[:300]
 
 
+def _elsewhere(error: OpenError, command: str, began: str) -> bool:
+    """Whether a command looked at another part of the project than the failed one: neither directory holds the other,
+    and both lie in the directory that the session was in."""
+    before, after = _place(error.command, error.began, error), _place(command, began, error)
+    if not before or not after or after in (before, error.began):
+        return False
+    shared = posixpath.commonpath((before, after)) if before.startswith("/") == after.startswith("/") else ""
+    return shared not in ("", before, after) and len(shared) >= len(posixpath.dirname(error.began))
+
+
 def _place(command: str, began: str, error: OpenError) -> str:
     """The directory in which a command ran what had failed; empty where that is uncertain."""
     return next((at for at, part in parts_where(command, began) if part.head in error.culprits), "")
 
 
 def _matters(change: str, error: OpenError) -> bool:
-    """Whether a command may have mended the error: git's own dealings and the like mend only errors of git."""
+    """Whether a command may have mended the error: git's own dealings and the like mend only errors of git, and what
+    only moves or removes files mends only an error that names one of them, unless anything is built from them."""
+    if _MOVES.match(change):
+        shown = " ".join((error.fact.message, *error.fact.files))
+        paths = (word.strip("'\"/") for word in change.split()[1:])
+        return _BUILT.search(change) is not None or any(len(path) > 3 and path in shown for path in paths)
     if any(head.startswith("git ") for head in error.culprits) or not _SLIGHT.match(change):
         return True
     return bool(_TREE.match(change))
 
 
-def _relevant(edits: Sequence[Edit], error: OpenError) -> Sequence[Edit]:
-    """Where a check or a compiler named a file and that was edited, the edits of it."""
-    if not any(t.startswith((*_COMPILING, *_CHECKED)) for t in error.fact.error_types):
-        return edits
-    named = [edit for edit in edits if any(_same_file(edit.path, path) for path in error.fact.files)]
-    return named or edits
+_MOVES = patterns.compile(r"(?:\S+=\S+ )*(?:rm|mv|cp|ln|touch|mkdir|tee|truncate|chmod|kill|pkill|killall)\b")
+_BUILT = patterns.compile(r"\bnode_modules\b|\b(?:dist|build|target|vendor)\b|cache|\.next\b|\.lock\b|\block\.")
+_SCRATCH = patterns.compile(r"/(?:tmp|[Tt]emp)/|\bscratchpad/|/dev/stdin")
+"""Where only what a session tries for itself lies."""
+
+
+def _mended(error: OpenError, edits: Sequence[Edit], ran: Sequence[str], explanation: str) -> Resolved:
+    """The edits that bear on the error first, then the latest; and in one line the change that bears on it, else the
+    commands, else the only change."""
+    unique = list({(e.path, e.before, e.after): e for e in reversed(edits)}.values())[:MOST_RANKED]
+    about = names_of(error.fact) | names_within(explanation)
+    ranked = sorted(((_bearing(edit, error.fact, about), edit) for edit in unique), key=lambda each: -each[0])
+    bearing = ranked[0][0] if ranked else 0
+    mending = [f"`{_short(each)}`" for each in ran if not _only_writes(each, error)][:2] if bearing < BEARS else []
+    change = f"ran {', '.join(mending)}" if mending else ""
+    if bearing >= BEARS or (len(unique) == 1 and not mending):
+        edit = ranked[0][1]
+        change = changed_lines(CodeChange(edit.path, edit.before, edit.after), about)
+    chosen = tuple(edit for _, edit in ranked[:MOST_EDITS])
+    return Resolved(error, chosen, tuple(ran[:5]), explanation, change)
+
+
+_WRITING = frozenset(("sed", "perl", "patch", "apply_patch", "dd"))
+_OF_GIT = frozenset(
+    f"git {name}" for name in ("add", "commit", "checkout", "restore", "reset", "stash", "push", "apply")
+)
+"""Programs that only write what the session was at: as an edit that nobody explained, they mend no other session's."""
+
+
+def _only_writes(command: str, error: OpenError) -> bool:
+    """Whether a command only wrote files, or kept them with git where it was not git that failed."""
+    of_git = any(kind.startswith(("git", "conflict")) for kind in error.fact.error_types)
+    writing = _WRITING if of_git else _WRITING | _OF_GIT
+    return writing.issuperset(heads_of(command))
+
+
+def _as_one(found: Sequence[Resolved]) -> list[Resolved]:
+    """What one change ended of one run is one fix: that of the first error that was explained, or else the first."""
+    leads: dict[tuple[object, ...], Resolved] = {}
+    for each in sorted(found, key=lambda each: not each.explanation):
+        leads.setdefault(_change_of(each), each)
+    return [each if (lead := leads[_change_of(each)]) is each else each._replace(lead=lead.error) for each in found]
+
+
+def _change_of(resolved: Resolved) -> tuple[object, ...]:
+    return (resolved.error.since, resolved.edits[:1], resolved.ran if not resolved.edits else ())
+
+
+MOST_EDITS, MOST_RANKED = 8, 40
+"""Edits that are kept of what mended an error, and of which those are chosen."""
+
+BEARS = 2
+"""From here on an edit has to do with an error."""
+
+LONGEST_CAUSE = 160
+"""Characters of a cause."""
+
+
+def _bearing(edit: Edit, error: ErrorOccurred, about: AbstractSet[str]) -> int:
+    """How much an edit has to do with an error: it took out the line that the tool pointed at, lies in a file that the
+    error names, names the rule of a linter, holds a third of the names in its message, or some of its explanation."""
+    pointed = bool(error.code) and error.code.strip() in edit.before
+    named = any(_same_file(edit.path, path) for path in error.files) or posixpath.basename(edit.path) in error.message
+    if error.files and not named and any(t.startswith(_CHECKED) for t in error.error_types):
+        return 0  # a linter says where
+    names, said = names_within(f"{edit.before}\n{edit.after}"), names_within(error.message)
+    most = BEARS if said and 3 * len(names & said) >= len(said) else 0
+    ruled = any(kind.rpartition("/")[2].lower() in names for kind in error.error_types)
+    return 8 * pointed + 3 * (named + ruled) + most + min(len(names & about), 4)
 
 
 def _same_file(path: str, other: str) -> bool:
@@ -394,38 +502,27 @@ def _same_file(path: str, other: str) -> bool:
     return path == other or path.endswith(f"/{other}") or other.endswith(f"/{path}")
 
 
-def _chosen(edits: Sequence[Edit], error: OpenError) -> tuple[Edit, ...]:
-    """At most 8 edits: those of files that the error names first, then the latest, in order of time."""
-    unique = list({(e.path, e.before, e.after): e for e in edits}.values())
-    if len(unique) <= 8:
-        return tuple(unique)
-    named = {path.rpartition("/")[2] for path in error.fact.files}
-    ranked = sorted(range(len(unique)), key=lambda i: (unique[i].path.rpartition("/")[2] not in named, -i))[:8]
-    return tuple(unique[i] for i in sorted(ranked))
-
-
-def _approach(explanation: str, edits: Sequence[Edit], ran: Sequence[str]) -> str:
-    """How in one line: what was changed, and why where that was said; at most 300 characters."""
-    paths = list(dict.fromkeys(edit.path.rpartition("/")[2] for edit in edits))
-    what = []
-    if paths:
-        what.append("edited " + ", ".join(paths[:4]) + (f" and {len(paths) - 4} more" if len(paths) > 4 else ""))
-    if ran:
-        what.append("ran " + ", ".join(f"`{_short(change)}`" for change in ran[:2]))
-    done = "; ".join(what)
-    why = sentences(explanation)[:1]
-    return (f"{why[0][:200].rstrip('.: ')} ({done})" if why else done)[:300]
+def _call(command: str, heads: AbstractSet[str]) -> str:
+    """A command as it was called; of a long one the parts that have these heads."""
+    whole = _short(command, 10_000)
+    if len(whole) > LONGEST_CALL:
+        whole = "; ".join(" ".join(part.words) for part in parts_of(command) if part.head in heads) or whole
+    return _short(whole)
 
 
 _GOES_ON = ("&&", "|", ";", " do", " then")
 """How a line ends that the next one belongs to, beside a backslash."""
 
 
-def _short(command: str) -> str:
+LONGEST_CALL = 80
+"""Characters of a command that is shown."""
+
+
+def _short(command: str, longest: int = LONGEST_CALL) -> str:
     """A command on one line, without the bodies of its here-documents."""
     line = ""
     for each in without_documents(command).splitlines():
         if words := " ".join(each.split()):
             between = "; " if line and not line.endswith(_GOES_ON) else " "
             line = line[:-1] + words if line.endswith("\\") else (line + between + words).strip()
-    return line if len(line) <= 80 else line[:79] + "…"
+    return line if len(line) <= longest else line[: longest - 1] + "…"

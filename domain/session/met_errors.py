@@ -19,7 +19,6 @@ from memctl.domain.failures.met_errors import (
     quoted_command,
     showing,
 )
-from memctl.domain.failures.solutions import CodeChange, changed_lines
 from memctl.domain.session.error_resolution import Resolved
 from memctl.domain.shell.commands import heads_of, is_commit, proves
 from memctl.domain.support.bounded import one_line
@@ -29,15 +28,6 @@ MOST_OPEN, REACH = 4, 20
 
 MOST_KNOWN = 256
 """Errors of a session whose output is known until they are mended."""
-
-MOST_CHANGES = 2
-"""Edits that are kept of what mended an error."""
-
-_WRITING = frozenset(("sed", "perl", "tee", "patch", "apply_patch", "truncate", "dd", "mv"))
-_OF_GIT = frozenset(
-    f"git {name}" for name in ("add", "commit", "checkout", "restore", "reset", "stash", "push", "apply")
-)
-"""Programs that only write what the session was at: as an edit that nobody explained, they mend no other session's."""
 
 
 class _Open(NamedTuple):
@@ -119,20 +109,17 @@ class MetErrors:
                 )  # fmt: skip
                 return
 
-    def mended(self, placed: OrderedEvent, error: ErrorOccurred, resolved: Resolved) -> None:
-        """What had failed passed after a change."""
-        known = self._outputs.pop(error.id, None)
-        if known is None:
+    def mended(self, placed: OrderedEvent, errors: Sequence[ErrorOccurred], resolved: Resolved) -> None:
+        """What had failed passed after a change, which ended these errors of one output."""
+        known = [shown for error in errors if (shown := self._outputs.pop(error.id, None))]
+        if not known:
             return
-        lines = known.lines
-        found = (changed_lines(CodeChange(edit.path, edit.before, edit.after)) for edit in resolved.edits)
-        ran = [each for each in resolved.ran if not _only_writes(each, error.command)]
-        changes = [line for line in found if line] or [f"ran `{quoted_command(each)}`" for each in ran]
+        lines = list(dict.fromkeys(line for shown in known for line in shown.lines))
         self._note(
-            placed, f"{error.id}:mended", "mended", tuple(line.key for line in lines), known.id,
-            known.failed_at, *error.evidence,
-            Span(placed.cite), command=quoted_command(error.command), line=one_line(lines[0].text, 200),
-            text=of_these(resolved.explanation, lines), change=one_line("; ".join(changes[:MOST_CHANGES]), 300),
+            placed, f"{errors[0].id}:mended", "mended", tuple(line.key for line in lines), known[0].id,
+            known[0].failed_at, *errors[0].evidence,
+            Span(placed.cite), command=quoted_command(errors[0].command), line=one_line(lines[0].text, 200),
+            text=of_these(resolved.explanation, lines), change=one_line(resolved.change, 300),
         )  # fmt: skip
 
     def _note(
@@ -143,9 +130,3 @@ class MetErrors:
             ErrorMet, placed, about, *spans, location=self._assert.home, outcome=outcome, keys=keys, failure=failure,
             duration_us=placed.when - failed_at, **fields,
         )  # fmt: skip
-
-
-def _only_writes(command: str, failed: str) -> bool:
-    """Whether a command only wrote files, or kept them with git where no command of git had failed."""
-    writing = _WRITING if any(head.startswith("git ") for head in heads_of(failed)) else _WRITING | _OF_GIT
-    return writing.issuperset(heads_of(command))

@@ -19,17 +19,13 @@ from memctl.domain.events.statements import (
     TaskCompleted,
     TaskStarted,
 )
-from memctl.domain.language.decisions import AGENT_HINTS, Decision, decisions_by_agent
+from memctl.domain.language.decisions import Decision
 from memctl.domain.language.hypotheses import CONFIRMED, HINTS, Hypotheses, Status, causes_in, key_of
 from memctl.domain.language.statements import says_no_more, stated, vetoed
 from memctl.domain.session.conversation import Conversation
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
-from memctl.domain.support.literals import Literals
+from memctl.domain.support.literals import mentions
 from memctl.domain.support.provenance import MAY, Provenance, by_actor, heard, member_of
-
-_HINTS = Literals((*HINTS, *AGENT_HINTS))
-"""One pass finds whether there is anything to read: there is in one text of ten."""
-
 
 _SAID_BY = {"user": Provenance.USER_TYPED, "agent": Provenance.AGENT, "tool": Provenance.TOOL}
 """Whose words a processor's claim is in, by the names in its event."""
@@ -46,20 +42,14 @@ class Reasoning:
         self._episode: UUID | None = None
 
     def responded(self, placed: OrderedEvent, seen: ResponseReceived) -> None:
-        """The agent said or thought something."""
-        if seen.subagent or not (hints := _HINTS.within(seen.text)):
+        """The agent said something."""
+        if seen.subagent or seen.kind == "thinking" or not mentions(seen.text, HINTS):
             return
         self._follow()
-        thought = seen.kind == "thinking"
-        if not thought and not hints.isdisjoint(HINTS):
-            for cause in causes_in(seen.text):
-                span = span_of(placed, seen.text, cause.start, cause.end)
-                found = Decision(cause.text, "", span.start, span.end)
-                self._talk.decided(placed, span, found, Provenance.AGENT, kind="cause")
-        if not hints.isdisjoint(AGENT_HINTS):
-            for decision in decisions_by_agent(seen.text, thought=thought):
-                span = span_of(placed, seen.text, decision.start, decision.end)
-                self._talk.decided(placed, span, decision, Provenance.AGENT)
+        for cause in causes_in(seen.text):
+            span = span_of(placed, seen.text, cause.start, cause.end)
+            found = Decision(cause.text, "", span.start, span.end)
+            self._talk.decided(placed, span, found, Provenance.AGENT, kind="cause")
 
     def stated(self, placed: OrderedEvent, seen: Statement) -> None:
         """A person or an agent recorded something of the session's work."""

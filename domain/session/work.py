@@ -428,7 +428,8 @@ class Work:
             )
 
     def _resolve(self, placed: OrderedEvent, command: str, began: str) -> None:
-        for resolved in self._resolutions.passed(self._uses, command, began):
+        found = self._resolutions.passed(self._uses, command, began)
+        for resolved in found:
             error = resolved.error.fact
             fact = self._assert.make(
                 ErrorResolved,
@@ -447,9 +448,11 @@ class Work:
                 calls=self._uses - resolved.error.at,
                 tokens=max(self._assert.tokens - resolved.error.tokens, 0),
                 task=error.task,
+                part_of=resolved.lead.fact.id if resolved.lead is not None else None,
             )
-            if not resolved.error.miscalled:
-                self._met.mended(placed, error, resolved)
+            if not resolved.error.miscalled and resolved.lead is None:
+                with_it = (each.error.fact for each in found if each.lead is resolved.error)
+                self._met.mended(placed, [error, *with_it], resolved)
             self._resolved[error.signature] = (fact, self._uses)
             if (episode := self._talk.episode) is not None:
                 episode.resolve(error.signature, error.message, resolved.approach, resolved.explanation)

@@ -54,8 +54,6 @@ def size(count: int) -> str:
 
 
 def fix_and_why(approach: str, description: str) -> tuple[str, str]:
-    """A solution as it is shown: what was done, and why it helps. Often the first is only the beginning of the second,
-    which is then shown whole, and once."""
-    if description.startswith(approach[:40].rstrip("…")):
-        return description, ""
-    return approach, description
+    """A solution as it is shown: what helped, and what more was said of why."""
+    fix = approach or description
+    return fix, "" if description.rstrip(".: ") in fix else description

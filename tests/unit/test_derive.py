@@ -15,7 +15,6 @@ from memctl.domain.events.facts import (
     Answered,
     CommandRan,
     CommandTried,
-    DecisionTaken,
     Episode,
     ErrorMet,
     ErrorOccurred,
@@ -464,21 +463,15 @@ def test_a_title_without_a_time_waits_for_the_sessions_beginning() -> None:
     assert all(fact.occurred_at > START for fact in facts)
 
 
-def test_claims_and_decisions_are_quoted_from_the_prompt() -> None:
+def test_claims_are_quoted_from_the_prompt() -> None:
     session = Session()
-    said = session.user(
-        "Always use pnpm instead of npm in this project. And let's go with option 2 for the cart layout."
-    )
-    facts = facts_of(session.events)
-    [insight] = only(facts, InsightFound)
-    [decision] = only(facts, DecisionTaken)
+    said = session.user("Always use pnpm instead of npm in this project. And let's go with option 2 for the layout.")
+    [insight] = only(facts_of(session.events), InsightFound)
     text = said.payload.text  # type: ignore[attr-defined]
-    for fact in (insight, decision):
-        [span] = fact.evidence
-        assert span.event == said.delivery_id
-        assert quote_hash(text[span.start : span.end]) == span.quote_hash
+    [span] = insight.evidence
+    assert span.event == said.delivery_id
+    assert quote_hash(text[span.start : span.end]) == span.quote_hash
     assert "pnpm" in insight.canonical
-    assert (decision.said_by, decision.text) == ("user_typed", "let's go with option 2 for the cart layout")
 
 
 # --- one telling in several events ---

@@ -18,7 +18,6 @@ from text_functions import TextFunction, text_functions
 
 from memctl.domain.failures.signatures import errors_in
 from memctl.domain.knowledge.strategies import of_call
-from memctl.domain.language.decisions import decisions_by_agent
 from memctl.domain.language.hypotheses import causes_in
 from memctl.domain.language.summaries import account_of
 from memctl.domain.projects.stack import imports_in, manifest_in
@@ -46,7 +45,6 @@ building without a name of an error
 
 FUNCTIONS: dict[str, Callable[[str], object]] = {
     "account_of": lambda text: account_of(text, 1_000),
-    "decisions_by_agent": lambda text: decisions_by_agent(text, thought=False),
     "errors_in": lambda text: errors_in(text, "make test", failed=True, exit_code=1),
     "errors_in_passing": lambda text: errors_in(text, "cat x", failed=False, exit_code=0),
     "causes_in": causes_in,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.domain.failures.shapes import at_hints
 from memctl.domain.failures.tool_errors import SHAPES
-from memctl.domain.language import decisions
 from memctl.domain.support import patterns
 from memctl.domain.support.literals import Literals, mentions
 
@@ -37,21 +36,3 @@ def test_a_pattern_whose_matches_have_a_hint_on_their_first_line_is_found_at_the
 
 def test_every_shape_has_hints_to_look_for() -> None:
     assert all(shape.hints and all(shape.hints) for shape in SHAPES)
-
-
-@given(
-    parts=st.lists(
-        st.sampled_from((
-            "Let's keep the old name", "Going with SQLite", "The best way here is to wait", "I've decided against it",
-            "I chose the second", "We should use a list instead of a set", "we'll adopt the plan", "plain words",
-            "So, I'll go with option two", "I will keep both of these", "the right option is to add", "Decision: none",
-            "the proper solution is a lock", ". ", "! ", "\n", " rather than a dictionary of sets ",
-        )),
-        max_size=10,
-    )
-)  # fmt: skip
-def test_decisions_looked_for_on_hinted_lines_are_those_of_the_whole_text(parts: list[str]) -> None:
-    text = "".join(parts)
-    whole = list(decisions._AGENT.finditer(text))
-    assume(all(found.end() - found.start("rest") <= decisions._LONGEST_REST for found in whole))
-    assert [found.span() for found in decisions._by_agent(text)] == [found.span() for found in whole]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.domain.language.decisions import decisions_by_agent, decisions_by_user, decisions_in_answers
+from memctl.domain.language.decisions import decisions_in_answers
 from memctl.domain.language.prompts import is_complaint, is_thanks, kind_of, said_in, words_in
 from memctl.domain.language.tasks import LONGEST, canonical_of, description_of, task_key, task_type_of
 
@@ -138,14 +138,6 @@ def test_one_piece_of_work_has_one_key_in_every_session() -> None:
     assert len(canonical_of("x" * 500)) <= LONGEST
 
 
-def test_decisions_are_read_from_both_sides() -> None:
-    [mine] = decisions_by_agent("I looked at both. I'll go with SQLite because it needs no server. Next I write it.")
-    assert mine.text == "I'll go with SQLite because it needs no server"
-    assert mine.rationale == "because it needs no server"
-    [yours] = decisions_by_user("Ok let's stick with tabs. And commit.")
-    assert yours.text == "let's stick with tabs"
-    [korean] = decisions_by_user("좋아. 두 번째 방안으로 하자. 커밋해줘")
-    assert korean.text == "두 번째 방안으로 하자"
+def test_a_decision_is_read_from_what_a_user_answers() -> None:
     [asked] = decisions_in_answers('User has answered: "Which store?"="Postgres". You can continue.')
     assert asked.text == "Which store? Postgres"
-    assert decisions_by_agent("Let me look at the file. I'll use grep to find it.") == []

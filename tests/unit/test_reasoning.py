@@ -30,7 +30,7 @@ from memctl.domain.events.statements import (
     TaskCompleted,
     TaskStarted,
 )
-from memctl.domain.language.decisions import decisions_by_agent, decisions_in_answers
+from memctl.domain.language.decisions import decisions_in_answers
 from memctl.domain.language.hypotheses import CONFIRMED, OPEN, Hypotheses, causes_in, key_of
 from memctl.domain.session.fold import derive
 from memctl.domain.session.work_commands import (
@@ -93,8 +93,8 @@ ASK = PromptSubmitted(text="please fix the crash of the export when the ledger i
             "`total` is computed before the rows are loaded",
         ),
         (
-            "Found it. The default timeout is zero, which means to wait for ever.",
-            "The default timeout is zero, which means to wait for ever",
+            "I found the bug: the default timeout is zero, which means to wait for ever.",
+            "the default timeout is zero, which means to wait for ever",
         ),
     ],
 )
@@ -110,6 +110,7 @@ def test_a_cause_that_the_agent_found_is_read_with_its_place(words: str, said: s
         "Let me check if the issue is that the file is missing from the index.",
         "The issue is that the Edit tool does not match the tabs of this file.",
         "Found it. Let me read the file around that line to understand the context.",
+        "Found it. The default timeout is zero, which means to wait for ever.",
         "Is the problem that the exporter divides by the number of rows?",
         "The user says the problem is bad.",
         "```\n# The root cause is that somebody wrote this into a comment of code\n```",
@@ -126,12 +127,12 @@ def test_in_thoughts_no_cause_is_found() -> None:
     assert memory(history(ASK, thought)).decisions == ()
 
 
-def test_a_choice_over_another_way_is_a_decision_with_its_alternative() -> None:
-    [found] = decisions_by_agent("I'll use a partial index instead of a second table, since writes stay cheap.")
-    assert found.alternatives == ("a second table",)
-    assert found.rationale.startswith("since writes stay cheap")
-    assert decisions_by_agent("I'll write the file all at once rather than piece by piece for the Edit tool.") == []
-    assert decisions_by_agent("The simplest fix is to raise the limit.", thought=True) == []
+def test_what_an_agent_says_of_its_way_is_no_decision() -> None:
+    for kind in ("text", "thinking"):
+        said = ResponseReceived(
+            text="I'll use a partial index instead of a second table, since it is small.", kind=kind
+        )
+        assert memory(history(ASK, said)).decisions == ()
 
 
 def test_what_to_do_next_is_no_decision_of_the_users() -> None:

@@ -155,7 +155,8 @@ def test_ring_buffers_keep_the_latest() -> None:
     uses = [told(ToolUsed, tool=f"t{i}", family="run", ok=True) for i in range(25)]
     errors = [told(ErrorOccurred, signature=f"s{i}", message=f"m{i}") for i in range(9)]
     fixed = told(ErrorResolved, error=errors[-1].id, signature="s8", approach="edited a.py")
-    row = memory_after(*uses, *errors, fixed)
+    beside = told(ErrorResolved, error=errors[-2].id, signature="s7", approach="the same", part_of=errors[-1].id)
+    row = memory_after(*uses, *errors, fixed, beside)
     assert [result.tool for result in row.tool_results] == [f"t{i}" for i in range(15, 25)]
     assert [error.message for error in row.errors] == [f"m{i}" for i in range(4, 9)]
     assert row.errors[-1].resolution == "edited a.py"
