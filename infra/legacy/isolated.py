@@ -45,7 +45,7 @@ def rows_in_isolation(path: Path) -> Iterator[Row]:
 
     Raises: NotALegacyStore, also where reading it takes more memory or time than a store's may; OSError.
     """
-    if not path.is_file():  # to open a pipe would wait for somebody who writes
+    if path.exists() and not path.is_file():  # to open a pipe would wait for somebody who writes
         raise NotALegacyStore(path=str(path), why="it is no file")
     with path.open("rb"):  # what keeps it from being read is this process's to say
         pass

@@ -269,5 +269,5 @@ def test_status_names_what_was_set_aside_and_what_the_spool_refused(
     )
     told = CliRunner().invoke(status_command, ["--data-dir", str(data)])
     assert "keys.damaged" in told.output
-    assert "had no room for 1 deliveries" in told.output
+    assert "had no room for 1 delivery of hooks" in told.output
     assert os.path.exists(Places(data).data / found.aside[0])
