@@ -147,11 +147,11 @@ def anchored(wanted: frozenset[str], every: Sequence[Conversation], found: Seque
 
 def bears(class_: str, anchors: int, few: float, at_hand: Collection[str], described: bool) -> bool:
     """Whether a conversation is meant by a question. Words alone lead anywhere: it has worked on a file at hand, or
-    holds several names of the question's that few others do, or the question describes at length what it hardly
-    names."""
+    holds a name of the question's that few others do; several where its words are not enough, and none where the
+    question describes at length what it hardly names."""
     if class_ == "none":
         return anchors > 0 and anchors + len(at_hand) >= few
-    return bool(at_hand or described or anchors >= few)
+    return bool(anchors or at_hand or described)
 
 
 def _volunteered(reader: Reader, each: Found) -> bool:
