@@ -125,7 +125,7 @@ def troubles_of(look: Installation) -> list[str]:
         problems += ([] if relay.well else [relay.standing.why]) if relay.running else ["the relay does not run"]
     elif not (found.running or found.elsewhere):
         problems.append("memctl is not running")
-    if (found.running or found.elsewhere) and health is None:
+    if health is None and (found.running or found.elsewhere or look.unanswered):
         problems.append("the database does not answer" + (f": {look.unanswered}" if look.unanswered else ""))
     if health is not None:
         problems += _of(health, needs=True)

@@ -98,7 +98,7 @@ _LINKS = patterns.compile(
     r"since (?:the (?!last|previous|first|start)|it|we|i|there|that|this|they|`)|"
     r"(?:cause|reason|culprit) (?:is|was)|the (?:actual |real |main |underlying )?(?:issue|problem|bug)"
     r"(?: here)? (?:is|was)(?! (?:in|with|at|on)\b)|root cause|that'?s why|this is why|turns out|turned out)\b|"
-    r"때문|원인은|문제는|이유는|없어서",
+    r"\b(?:cause|reason|culprit|issue|problem|bug): |때문|원인은|문제는|이유는|없어서",
     patterns.I,
 )
 
@@ -145,6 +145,11 @@ _EXPLAINS = patterns.compile(
     patterns.I,
 )  # fmt: skip
 _GAP = patterns.compile(r"(?P<mark>[.!?。:])\s+|\n\s*")
+_LABEL = patterns.compile(
+    r"\W*(?:the )?(?:actual |real |root |main |underlying )?(?:cause|reason|culprit|issue|problem|bug)(?: here)?\z",
+    patterns.I,
+)
+"""What a cause stands behind, with a colon between: it is of one sentence with it."""
 _BEGINS_SENTENCE = patterns.compile(r"[A-Z`\"'(*\d가-힣-]")
 _QUOTES = "\"'"
 
@@ -162,7 +167,8 @@ def _parts(text: str) -> Iterator[str]:
     for gap in _GAP.finditer(text):
         end, mark = gap.end(), gap["mark"]
         after = text[end : end + 1]
-        ends = mark and not (mark == ":" and after in tuple(_QUOTES)) and _BEGINS_SENTENCE.match(after)
+        label = mark == ":" and (after in tuple(_QUOTES) or _LABEL.match(text, start, gap.start()) is not None)
+        ends = mark and not label and _BEGINS_SENTENCE.match(after)
         if ends or "\n" in gap[0]:
             yield text[start : gap.start() + len(mark or "")]
             start = end
