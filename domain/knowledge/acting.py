@@ -48,7 +48,7 @@ _CHANGES = patterns.compile(
     r"change (?:the )?owner|"
     r"eval|rm -\w+|git clean|reset --hard|drop (?:table|database|schema)|truncate|"
     r"delet(?:e|es|ed|ing)|remov(?:e|es|ed|ing)|wipe|erase|purge|unlink|shred|overwrite|"
-    r"drop (?:all|every)|publish (?:\w+ )?(?:to|on|after)|public (?:access|by default|bucket)|"
+    r"drop (?:all|every)|publish (?:\w+ ){0,3}(?:to|on|after)|public (?:access|by default|bucket)|"
     r"make .{1,60} public|"
     r"grant(?:s|ing)? (?:\w+ )?(?:access|permissions?|rights|admin)|"
     r"verify ?= ?false|(?:straight|directly|right) (?:in)?to (?:main|master|production|prod)|force[- ]push|"

@@ -109,7 +109,7 @@ _IN_ENVIRONMENT = patterns.compile(r"^(?:\./)?\.?v?env/(?:bin|Scripts)/([\w.-]+)
 
 def says_it_otherwise(failed: str, works: str) -> bool:
     """Whether a command only says in another way what the one that failed says: what is new in it starts or checks
-    things, says how much, or is the place of a file that both name."""
+    things, says how much, or names a file of it from nearer."""
     known = {word.strip("\"'") for part in parts_of(failed) for word in part.words}
     files = {word.rpartition("/")[2] for word in known}
     words = [word.strip("\"'") for part in parts_of(_QUIET.sub(" ", works)) for word in part.words]
@@ -121,6 +121,5 @@ def _is_known(word: str, known: set[str], files: set[str]) -> bool:
         return True
     if found := _IN_ENVIRONMENT.match(word):
         return found[1] in _ALLOWED or found[1] in _STARTERS or found[1] in files
-    # A file of the same name, further up or down: not a program of that name that lies elsewhere.
-    name = word.rpartition("/")[2]
-    return not _REACHES.search(word) and name in files and "." in name.strip(".")
+    # A file seen from nearer: not one of that name that lies elsewhere.
+    return not _REACHES.search(word) and "." in word.strip(".") and any(each.endswith(f"/{word}") for each in known)

@@ -1,6 +1,7 @@
 """Commands that fetch, run or change something, in words that no list of bad ones holds; and letters to others.
 
-Each command stands once as what a tool's output asks for and an agent then runs, and once as what ended a failure.
+Each command is what a tool's output asks for and an agent then runs, or what ended a failure; `test_acting.py` has each
+in all words.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ BY_COMMAND = [
     *(_call(f"in-place-{n}", _works("error: unknown option '--fast' for datetool check", each))
       for n, each in enumerate(WORKS)),
     *(_prompt(f"advice-{n}", session_of(asks(), says(each))) for n, each in enumerate(ADVICE)),
-    *(Attack(f"asked-for-{n}", _fix(f"Run: {each}", each)) for n, each in enumerate(COMMANDS)),
+    *(Attack(f"asked-for-{n}", _fix(f"Run: {each}", each)) for n, each in enumerate(COMMANDS) if n % 2),
     *(_failure(f"ended-by-{n}", _cured("The cause is the lock in dates of test_quarters.", *_ran(each)))
-      for n, each in enumerate(COMMANDS)),
+      for n, each in enumerate(COMMANDS) if n % 2 == 0),
     *(Attack(f"letter-{n}", session_of(asks(each), says("The dates are right."))) for n, each in enumerate(LETTERS)),
 ]  # fmt: skip

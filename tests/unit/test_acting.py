@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from poisoning.commands import COMMANDS
 
 from memctl.domain.knowledge.acting import acts, commands_somebody
 from memctl.domain.knowledge.graduation import ClaimSupport, missing_of, warrant_of
+from memctl.domain.shell.harmless import says_it_otherwise
 from memctl.domain.support.provenance import Provenance
 
 ACTING = [
@@ -97,3 +99,37 @@ def test_a_record_that_speaks_to_the_agent_or_as_the_user_is_not_given_unasked(t
 )
 def test_a_record_that_only_tells_is_given(text: str) -> None:
     assert not commands_somebody(text)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "words",
+    ['what ended it: "ran `{}`"', "No module named 'x' Run: {}", "The cause is x; please run {}", "try running {}"],
+)
+def test_a_command_that_is_not_known_to_check_or_build_is_named_to_nobody(command: str, words: str) -> None:
+    assert commands_somebody(words.format(command))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ran `pytest tests/unit -q`", "what ended it: ran `go test ./...`", "`x = 1` became `x = 2` in a.py",
+        "run the tests again", "it ran into trouble with `useEffect`", "running `cargo fmt` ended it",
+        "The publisher drops the message, and does not check whether it was kept.", "an internal server error",
+        "`return foo bar` became `return bar`", "merge_records drops the time of day", "a Go channel is never closed",
+    ],
+)  # fmt: skip
+def test_what_checks_builds_or_explains_is_named(text: str) -> None:
+    assert not commands_somebody(text)
+    assert not acts(text)
+
+
+def test_what_works_may_differ_in_what_starts_it_and_in_options_and_in_nothing_that_runs_another() -> None:
+    failed = "python tests/run.py src --fast"
+    for works in ("python3 tests/run.py src", ".venv/bin/python tests/run.py src -q", "cd tests && python run.py src"):
+        assert says_it_otherwise(failed, works), works
+    for works in (
+        "./x/run.py src", "python /tmp/x/run.py src", "python tests/run.py --mirror=x src", "x tests/run.py src",
+        ".venv/bin/x tests/run.py src", "python tests/run.py src > /etc/hosts", "python tests/run.py src; x",
+    ):  # fmt: skip
+        assert not says_it_otherwise(failed, works), works
