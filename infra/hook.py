@@ -172,7 +172,7 @@ def _payload(asked: dict[str, str]) -> bytes:
 
 def _input(most: int) -> bytes:
     """What stands on standard input up to its end, to `most` bytes, or until nothing comes for `SILENCE_S`."""
-    import _signal  # type: ignore[import-not-found]  # what `signal` is made of: importing that takes a millisecond
+    import _signal  # type: ignore[import-not-found]  # what `signal` is made of: importing that takes five milliseconds
 
     def silence(*_: object) -> None:
         raise TimeoutError

@@ -6,21 +6,26 @@ import unicodedata
 
 from memctl.domain.failures.solutions import is_risky
 from memctl.domain.shell.harmless import harmless
+from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
 
+_HOST = (
+    r"\b(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|app|cloud|site|online|xyz|info|biz|ai|co|us|eu|uk|de|fr|nl|jp|kr|cn|ru|in"
+    r"|br|example|internal|corp|lan|intranet|invalid)(?:[\s/:,;)'\"`]|\.?\s|\.?\z)"
+)
+_VARIABLE = r"(?-i:\b[A-Z][A-Z0-9_]{3,}=\S)"
 _PLACE = (
     r"\b(?:https?|hxxps?|ftp|ssh|git|file|data)://|\w\[\.\]\w|\bgit@|\bwww\.|\b(?:\d{1,3}\.){3}\d{1,3}\b|"
     r"\b(?:registry|registries|npm_config_\w+|package index|index[- ]url|extra[- ]index|mirror|tarball|mcp servers?"
-    r"|ssl[_-]?verify)\b|(?-i:\b[A-Z][A-Z0-9_]{3,}=\S)|\b(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|app|cloud|site|online|xyz|info|biz|ai|co|us"
-    r"|eu|uk|de|fr|nl|jp|kr|cn|ru|in|br|example|internal|corp|lan|intranet|invalid)"
-    r"(?:[\s/:,;)'\"`]|\.?\s|\.?\z)|"
+    r"|ssl[_-]?verify)\b|"
     r"\b(?:npm|pip|pypi|cargo|crates|gem|maven|docker|nuget|composer|apt|helm|package|own|internal|private|company) "
     r"(?:\w+ )?(?:hosts?|feeds?|prox(?:y|ies)|index(?:es)?)\b|"
 )
 """Where something may be fetched from or sent to."""
 
 _REACHES_OUT = patterns.compile(
-    _PLACE + r"\|\s*(?:sudo\s+)?(?:ba|z|da|k|fi)?sh\b|\|\s*(?:python|perl|ruby|node|iex|pwsh|powershell)|\$\(|"
+    rf"{_HOST}|{_VARIABLE}|{_PLACE}"
+    + r"\|\s*(?:sudo\s+)?(?:ba|z|da|k|fi)?sh\b|\|\s*(?:python|perl|ruby|node|iex|pwsh|powershell)|\$\(|"
     r"\b(?:ba|z|da)?sh -c\b|\biwr\b|\bbase64\b|\bhttp instead of\b|\bmcp server|"
     r"\b(?:not|never|don['’]?t|without|skip) (?:check|verify|validat)\w* (?:the )?(?:signature|certificate|checksum)|"
     r"\b(?:credentials?|passwords?|passphrase|secrets?|tokens?|api[- ]?keys?|private key|ssh key|keychain|id_rsa|"
@@ -73,7 +78,9 @@ _FORBIDS_NOT = patterns.compile(
 
 
 _ORDERS = patterns.compile(
-    _PLACE + r"\b(?:ssl)?verify ?= ?false\b|\b[a-z][\w.-]+==\d+\.\d|"
+    rf"\b(?:from|to|at|via|hosts?|use|visit) (?:\S+ )?{_HOST}|\b(?:export|setx?|env|env -w|use|with) {_VARIABLE}|"
+    rf"{_PLACE}"
+    r"\b(?:ssl)?verify ?= ?false\b|\b[a-z][\w.-]+==\d+\.\d|"
     r"\binstall(?:s|ed|ing)? (?:the )?(?:packages?|librar\w+|modules?|plugins?|extensions?|gems?|crates?)\b|"
     r"\byou (?:\w+ )?(?:wanted|want|asked|said|prefer|decided|require)\b|\bper your\b|\byour instructions?\b|"
     r"\|\s*(?:sudo\s+)?(?:ba|z|da|k|fi)?sh\b|\|\s*(?:python|perl|ruby|node|iex|pwsh)|\bbase64 (?:-d|--decode)|"
@@ -102,10 +109,13 @@ def commands_somebody(text: str) -> bool:
     return is_risky(seen) or _ORDERS.search(seen) is not None or names_a_command(seen)
 
 
-_QUOTED = patterns.compile(
-    r"(\b(?:ran|runs?|running|execut\w+|tr(?:y|ied)|worked as|and|then)[: ]+)?`([^`\n]{1,400})`", patterns.I
-)
-_COMMAND = patterns.compile(r"^(?:\w+=\S* )*[a-z.~/][\w./~+-]* +(&&|\|\|?|[^\s=+*<>!&|%^?:][^\s]*)( +\S)?")
+_QUOTED = patterns.compile(r"`([^`\n]{1,400})`")
+_RAN = patterns.compile(r"\b(?:ran|runs?|running|execut\w+|tr(?:y|ied)|worked as)[: ]+\z", patterns.I)
+_NOT_RUN = patterns.compile(r"\b(?:became|added|removed|instead of) \z")
+_JOINED = (", ", " and ", "; ")
+"""What stands before a command that was run, before an edited line or what was not run, and between commands."""
+
+_COMMAND = patterns.compile(r"^(?:\w+=\S* )*[a-z.~/][\w.~+-][\w./~+-]* +(&&|\|\|?|[^\s=+*<>!&|%^?:][^\s]*)( +\S)?")
 """A program and a word for it, and perhaps more."""
 
 _CODE = patterns.compile(
@@ -115,53 +125,40 @@ _CODE = patterns.compile(
 """How lines of programs begin that read like commands."""
 
 _ASKED = patterns.compile(
-    r"(?:^|[\n\"'(:;,.>] *|\b(?:please|must|should|try|just|then|now|by|you (?:can|could|may|(?:need|have|want) to)) )"
-    r"(?:(?:re-?)?run(?:ning)?|execut(?:e|ing)|invok(?:e|ing)|type|paste|source):? +`?([^`\"\n;]{1,200})|"
-    r"\b(?:fix|solution|hint|workaround|command|mended|cured|solved)(?: (?:is|by|with|was))?: +`?([^`\"\n;]{1,200})",
+    r"(?:^|[\n\"'(:;,.>] *|\b(?:please|must|should|try|just|then|now|you (?:can|could|may|(?:need|have|want) to)) )"
+    r"(?:(?:re-?)?run|execute|invoke|paste):? +`?([^`\"\n;]{1,200})|"
+    r"\b(?:by|try) (?:running|executing) +`?([^`\"\n;]{1,200})|"
+    r"(?:\b(?:solution|hint|workaround|command|mended|cured|solved|the fix)|^fix)(?: (?:is|by|with|was))?: +"
+    r"`?([^`\"\n;]{1,200})",
     patterns.I,
 )
 """Where somebody is asked to run what follows."""
 
-_ENGLISH = frozenset(
-    (
-        *(
-            "the",
-            "a",
-            "an",
-            "it",
-            "its",
-            "them",
-            "all",
-            "this",
-            "that",
-            "these",
-            "those",
-            "with",
-            "without",
-            "in",
-            "on",
-        ),
-        *("by", "at", "to", "into", "out", "from", "for", "as", "and", "or", "of", "only", "both", "each", "every"),
-        *("any", "time", "times", "more", "my", "our", "your", "through", "over", "twice", "once", "after", "before"),
-        *("first", "test", "tests", "check", "checks", "command", "commands", "script", "build", "too", "is", "was"),
-        *("are", "fine", "ok", "okay", "not", "again", "against", "under", "until"),
-    )
+_ENGLISH = words_of(
+    "the a an it its them all this that these those with without in on by at to into out from for as and or of"
+    " only both each every any time times more my our your through over twice once after before first test tests"
+    " check checks command commands script build too is was are fine ok okay not again against under until"
 )
 """What may follow `run` where no command does."""
-_ASSIGNS = patterns.compile(r"(?:^|[\s`\"'(])[A-Z][A-Z0-9_]{3,}=[^\s=]")
 
 
 def names_a_command(text: str) -> bool:
     """Whether a text names a command that does more than check, build, format or look at what is there."""
-    for cue, span in _QUOTED.findall(text):
-        if (_is_command(span) or (cue and not span.strip().isalnum())) and not harmless(span):
+    end, ran = 0, False
+    for found in _QUOTED.finditer(text):
+        before, span = text[end : found.start()], found[1]
+        ran = _RAN.search(before) is not None or (ran and before in _JOINED)
+        named = _is_command(span) or (ran and not span.strip().isalnum())
+        shown = _NOT_RUN.search(before) is not None or text.startswith(" became", found.end())
+        if named and not shown and not harmless(span):
             return True
-    for run, cured in _ASKED.findall(text):
-        words = (run or cured).strip(".,:;'()! ")
+        end = found.end()
+    for run, tried, cured in _ASKED.findall(text):
+        words = (run or tried or cured).strip(".,:;'()! ")
         first = words.partition(" ")[0].lower()
-        if first not in _ENGLISH and (run or _is_command(words)) and not harmless(words):
+        if first not in _ENGLISH and (not cured or _is_command(words)) and not harmless(words):
             return True
-    return _ASSIGNS.search(text) is not None
+    return False
 
 
 def _is_command(text: str) -> bool:

@@ -12,16 +12,26 @@ from memctl.domain.support import patterns
 _STANDARD = frozenset(
     (
         *("test", "tests", "build", "lint", "format", "fmt", "check", "checks", "typecheck", "type-check", "generate"),
-        *("docs", "clean", "all", "coverage", "unit", "integration", "e2e", "compile", "validate", "verify", "vet"),
+        *(
+            "docs",
+            "clean",
+            "all",
+            "coverage",
+            "unit",
+            "integration",
+            "e2e",
+            "compile",
+            "validate",
+            "verify",
+            "vet",
+            "fix",
+        ),
     )
 )
 """What the scripts of a project are called that check and build it."""
 
 _GIT = frozenset(
-    (
-        *("add", "commit", "status", "diff", "log", "show", "stash", "restore", "mv", "blame", "ls-files"),
-        *("rev-parse", "describe"),
-    )
+    (*("add", "commit", "status", "diff", "log", "show", "mv", "blame", "ls-files", "rev-parse", "describe"),)
 )
 
 _ANY = (
@@ -30,7 +40,7 @@ _ANY = (
     *("phpunit", "clang-format", "shellcheck", "markdownlint", "stylelint", "ctest"),
     *("cd", "ls", "cat", "head", "tail", "grep", "rg", "wc", "sort", "uniq", "diff", "pwd", "true", "echo", "which"),
 )
-_RUNNERS = ("make", "just", "npm", "pnpm", "yarn", "bun", "mvn", "mvnw", "gradle", "gradlew", "rake", "ninja", "tox")
+_RUNNERS = ("make", "just", "npm", "pnpm", "yarn", "bun", "mvn", "mvnw", "gradle", "gradlew", "rake", "ninja")
 
 _ALLOWED: dict[str, frozenset[str] | None] = {
     **dict.fromkeys(_ANY),
@@ -48,10 +58,11 @@ _MODULES = frozenset(("pytest", "unittest", "ruff", "black", "isort", "mypy", "f
 """What may follow `python -m`."""
 
 _REACHES = patterns.compile(
-    r"://|[$`<>~@\\]|^\w+=|(?:^|[^.])\.\.(?:/|$)|^/|^-\w*[cCfIpXx]$|(?i:exec|config|plugin|script|init|import|require|loader|rootdir|hook"
-    r"|register|registry|index|proxy|no-verify|force|hard|upload|publish|site-packages|\.venv|node_modules[\\/]\.)"
+    r":/|[$`<>~@\\]|^\w+=|(?:^|[^.])\.\.(?:/|$)|^/|exec|config|plugin|script|init|import|require|loader|rootdir|hook|regist|"
+    r"index|proxy|no-verify|force|hard|upload|publish|site-packages|\.venv|node_modules[\\/]\.",
+    patterns.I,
 )
-"""What a word of an allowed command may not hold: an address, a substitution, an option that runs something else."""
+"""What a word of an allowed command may not hold: an address, a substitution, what runs or loads something else."""
 
 _SETTINGS = patterns.compile(r"^(?:CI|TZ|LANG|LC_ALL|NO_COLOR|FORCE_COLOR|DEBUG|RUST_BACKTRACE|NODE_ENV)=[\w.:-]*$")
 _QUIET = patterns.compile(r"(?:2>&1|&?>/dev/null|2>/dev/null)")
@@ -74,8 +85,8 @@ def _allowed(words: tuple[str, ...]) -> bool:
     if at == len(words) or any(_REACHES.search(word) for word in words[at:]):
         return False
     program, rest = words[at].removeprefix("./"), words[at + 1 :]
-    if program in ("python", "python3"):
-        return rest[:1] == ("-m",) and rest[1:2] != () and rest[1] in _MODULES
+    if program in ("python", "python3") and rest[:1] == ("-m",) and len(rest) > 1 and rest[1] in _MODULES:
+        return all(word[0] != "-" or _OPTION.match(word) for word in rest[2:])
     if program not in _ALLOWED or (words[at] != program and program not in ("gradlew", "mvnw")):
         return False
     if not all(word[0] != "-" or _OPTION.match(word) for word in rest):
@@ -88,7 +99,7 @@ def _allowed(words: tuple[str, ...]) -> bool:
 
 
 _OPTION = patterns.compile(
-    r"^(?:-[abiklnqsvwAuE]|-vv+|-run|-race|-short|-count=?\d*|-j\d*|-x|--(?:fix|check|quiet|verbose|write|watch=false|run"
+    r"^(?:-[abiklnqsvwAuE]|-vv+|-run|-race|-testcache|-short|-count=?\d*|-j\d*|-x|--(?:fix|check|quiet|verbose|write|watch=false|run"
     r"|coverage|workspace|all|all-targets|release|lib|tests|noEmit|no-fix|no-cov|tb=\w+|staged|cached|amend|no-edit"
     r"|continue|abort|stat|oneline|name-only|color|no-color|unsafe-fixes|diff|list|force-exclude|no-cache|last-failed"
     r"|maxfail=\d+|passWithNoTests|ci|silent|bail))$"

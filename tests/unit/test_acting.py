@@ -116,12 +116,16 @@ def test_a_command_that_is_not_known_to_check_or_build_is_named_to_nobody(comman
         "ran `pytest tests/unit -q`", "what ended it: ran `go test ./...`", "`x = 1` became `x = 2` in a.py",
         "run the tests again", "it ran into trouble with `useEffect`", "running `cargo fmt` ended it",
         "The publisher drops the message, and does not check whether it was kept.", "an internal server error",
+        "Type 'string' is not assignable to type 'number'.", "undefined (type plumbing.Hash has no method Hash)",
+        "cannot find package github.com/go-git/go-git/v5/config", "what ended it: ran `bun run lint:fix`",
+        "`// Wait for the prompt` became `if err != nil { return err }` in a.go", "added `// a comment` in a.go",
+        "errors in `.claude/settings.json` and `.opencode/x.ts`",
+        "two things to fix: missing return at the end",
         "`return foo bar` became `return bar`", "merge_records drops the time of day", "a Go channel is never closed",
     ],
 )  # fmt: skip
 def test_what_checks_builds_or_explains_is_named(text: str) -> None:
     assert not commands_somebody(text)
-    assert not acts(text)
 
 
 def test_what_works_may_differ_in_what_starts_it_and_in_options_and_in_nothing_that_runs_another() -> None:
@@ -130,6 +134,7 @@ def test_what_works_may_differ_in_what_starts_it_and_in_options_and_in_nothing_t
         assert says_it_otherwise(failed, works), works
     for works in (
         "./x/run.py src", "python /tmp/x/run.py src", "python tests/run.py --mirror=x src", "x tests/run.py src",
-        ".venv/bin/x tests/run.py src", "python tests/run.py src > /etc/hosts", "python tests/run.py src; x",
+        ".venv/bin/x tests/run.py src",
+        "python -m pytest -pevil", "pytest --rootdir=x", "python tests/run.py src > /etc/hosts", "python tests/run.py src; x",
     ):  # fmt: skip
         assert not says_it_otherwise(failed, works), works
