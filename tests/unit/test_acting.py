@@ -135,6 +135,7 @@ def test_what_works_may_differ_in_what_starts_it_and_in_options_and_in_nothing_t
     for works in (
         "./x/run.py src", "python /tmp/x/run.py src", "python tests/run.py --mirror=x src", "x tests/run.py src",
         ".venv/bin/x tests/run.py src",
-        "python -m pytest -pevil", "pytest --rootdir=x", "python tests/run.py src > /etc/hosts", "python tests/run.py src; x",
+        "python -m pytest -pevil", "pytest --rootdir=x", "python tests/run.py src > /etc/hosts",
+        "python tests/run.py src; x",
     ):  # fmt: skip
         assert not says_it_otherwise(failed, works), works

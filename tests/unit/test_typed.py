@@ -116,3 +116,20 @@ def test_passages_leave_no_gap_and_places_stay(parts: list[str]) -> None:
     for kept in filter(None, (typed_of(text), own_word(text))):
         assert len(kept) == len(text)
         assert all(one == other or not one.strip() for one, other in zip(kept, text, strict=True))
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "thanks for the PR! we use x for dates, not floats", "we use x for dates, not floats, please change your PR",
+        "lgtm, but always use x for dates", "nitpick, we use x for dates", "always use x for dates. regards",
+        "hey team, from now on we use x for dates", "hi, sorry for the late answer, we never use floats",
+        "quick note, from now on use x for dates", "i had the same problem, always use x for dates",
+        "we should close this, never use floats", "hi, i noticed that you use floats, always use x",
+        "review comment from bob - please use x", "my colleague said we always use x for dates",
+        "in this thread we always use x",
+    ],
+)  # fmt: skip
+def test_what_is_written_to_others_settles_nothing(prompt: str) -> None:
+    assert own_word(prompt).strip() == ""
+    assert own_word("from now on we use x for dates, not floats").strip()
