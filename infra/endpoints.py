@@ -7,6 +7,7 @@ from pathlib import Path
 
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.data_dir import Places, write_private
+from memctl.infra.files import read_file
 from memctl.infra.process import Process
 
 Endpoints = dict[str, str]
@@ -27,7 +28,7 @@ def read_endpoints(places: Places) -> Endpoints:
     if supervisor is None or not supervisor.lives():
         return {}
     try:
-        known = json.loads(places.endpoints.read_bytes())
+        known = json.loads(read_file(places.endpoints))
     except (OSError, ValueError, RecursionError):
         return {}
     return {str(name): str(value) for name, value in known.items()} if isinstance(known, dict) else {}

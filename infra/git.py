@@ -12,6 +12,7 @@ from typing import NamedTuple
 from memctl.domain.projects.identity import remote_of
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise, project_of
+from memctl.infra.files import NoRegularFile, read_file
 
 _LARGEST_CONFIG = 1 << 20
 """Bytes of a repository's configuration: a larger one was not written by git."""
@@ -109,15 +110,15 @@ def _is_gitdir(git: Path) -> bool:
 
 
 def _pointer(file: Path) -> str:
-    with file.open("rb") as opened:
-        return opened.read(_LONGEST_POINTER).decode("utf-8", "replace").strip()
+    return read_file(file, _LONGEST_POINTER).decode("utf-8", "replace").strip()
 
 
 def _config(git: Path) -> str:
-    config = git / "config"
-    if not config.is_file() or config.stat().st_size > _LARGEST_CONFIG:
+    try:
+        text = read_file(git / "config", _LARGEST_CONFIG + 1)
+    except (FileNotFoundError, NoRegularFile):
         return ""
-    return config.read_text("utf-8", "replace")
+    return text.decode("utf-8", "replace") if len(text) <= _LARGEST_CONFIG else ""
 
 
 def _remote(git: Path) -> str:
@@ -142,8 +143,7 @@ def tracks(path: Path) -> Path | None:
         mark = root / ".git"
         try:
             git = mark if mark.is_dir() else root / _pointer(mark).removeprefix("gitdir:").strip()
-            with (git / "index").open("rb") as index:
-                held = index.read(_LARGEST_INDEX)
+            held = read_file(git / "index", _LARGEST_INDEX)
         except (OSError, ValueError):
             continue
         if held[:4] == b"DIRC":

@@ -9,6 +9,8 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
+from memctl.infra.files import read_file
+
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -32,7 +34,7 @@ class Process:
     def recorded(cls, record: Path) -> Process | None:
         """What `record` wrote to this file; None where the file is missing or cannot be read as that."""
         try:
-            pid, started, boot = record.read_text().split()
+            pid, started, boot = read_file(record, 200).decode("ascii").split()
             return cls(int(pid), int(started), boot)
         except (OSError, ValueError):
             return None
@@ -104,6 +106,21 @@ def memory(process: Process) -> int:
         family += parents.get(pid, [])
         total += _proportional(pid)
     return total
+
+
+def free_memory() -> int | None:
+    """Bytes of this machine's memory that can be had without swapping; None where it does not say."""
+    try:
+        with open("/proc/meminfo") as said:
+            return next(int(line.split()[1]) * 1024 for line in said if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration):
+        return None
+
+
+def processor_s(pid: int) -> float:
+    """Seconds of a processor that a process has had so far; 0 where there is none."""
+    fields = _stat(pid)
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
 
 
 def _proportional(pid: int) -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import stat
 from pathlib import Path
 from typing import Any
+
+from memctl.infra.files import NoRegularFile, read_file
 
 PROJECT_FILE = ".memctl.toml"
 
@@ -24,11 +25,10 @@ def read_project_file(file: Path) -> dict[str, Any]:
     """What the file says, in time linear in its length. Raises: ProjectFileUnreadable, OSError."""
     import tomllib
 
-    found = file.stat()
-    if not stat.S_ISREG(found.st_mode):
-        raise ProjectFileUnreadable("it is not a file")
-    with file.open("rb") as opened:
-        data = opened.read(LONGEST + 1)
+    try:
+        data = read_file(file, LONGEST + 1)
+    except NoRegularFile:
+        raise ProjectFileUnreadable("it is not a file") from None
     if len(data) > LONGEST:
         raise ProjectFileUnreadable(f"it has more than {LONGEST >> 10} KB")
     if sum(line.count(b".") for line in data.splitlines() if not line.lstrip().startswith(b"#")) > _MOST_DOTS:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memctl.domain.support.errors import MemctlError
+from memctl.infra.files import opened
 from memctl.infra.project_file import PROJECT_FILE, read_project_file
 
 if TYPE_CHECKING:
@@ -80,11 +81,11 @@ def read_token(file: Path) -> str:
     import stat
 
     try:
-        with open(file, encoding="utf-8") as opened:
-            found = os.fstat(opened.fileno())
+        with opened(file) as secret:
+            found = os.fstat(secret.fileno())
             if stat.S_IMODE(found.st_mode) & 0o077 or found.st_uid not in (os.geteuid(), 0):
                 raise SettingsInvalid([f"{file} may be read by others"], hint=f"chmod 600 {file}")
-            token = opened.read(4096).strip()
+            token = secret.read(4096).decode().strip()
     except (OSError, ValueError) as failure:
         why = failure.strerror if isinstance(failure, OSError) else "it is no text"
         raise SettingsInvalid([f"{file} cannot be read: {why}"]) from None

@@ -20,6 +20,7 @@ from memctl.infra.embedded.postgres import STOP as POSTGRES_STOP
 from memctl.infra.embedded.postgres import Cluster
 from memctl.infra.embedded.valkey import Queue
 from memctl.infra.endpoints import Endpoints
+from memctl.infra.files import NoRegularFile, read_file
 from memctl.infra.process import Process
 
 
@@ -226,11 +227,11 @@ def prepare(places: Places, programs: tuple[Program, ...], avoid: frozenset[int]
 def recalled(places: Places) -> Instance:
     """The instance as the last `up` left it."""
     try:
-        known = json.loads(places.keys.read_bytes())
+        known = json.loads(read_file(places.keys))
         return Instance(places, dict(known["tokens"]), {name: int(port) for name, port in known["ports"].items()})
     except FileNotFoundError:
         pass
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, IsADirectoryError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, NoRegularFile):
         # Nothing but clients that run right now depends on the old tokens. Set aside, so that someone can look.
         aside = places.keys.with_suffix(".damaged")
         places.keys.replace(aside if not aside.exists() else places.keys.with_suffix(f".{time.time_ns()}.damaged"))

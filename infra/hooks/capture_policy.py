@@ -22,6 +22,7 @@ import msgspec
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import above, normalise
 from memctl.infra.data_dir import write_private
+from memctl.infra.files import read_file
 from memctl.infra.hook import OFF_FILE
 from memctl.infra.project_file import PROJECT_FILE, read_project_file
 
@@ -32,6 +33,8 @@ What = Literal["save", "recall"]
 BOTH: tuple[What, ...] = ("save", "recall")
 
 FILE = OFF_FILE
+_LARGEST = 16 << 20
+"""Bytes of it that are read."""
 MOST_PAST = 200
 """Times for which it is known that saving was off, the latest; what was said in earlier ones is read like anything."""
 
@@ -107,7 +110,7 @@ def read_off(data_dir: Path) -> Off:
     """What is switched off. Raises: OffUnreadable."""
     path = data_dir / FILE
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Off)
+        return msgspec.json.decode(read_file(path, _LARGEST), type=Off)
     except FileNotFoundError:
         return Off()
     except (OSError, msgspec.MsgspecError) as problem:

@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 
 from memctl.infra.data_dir import Places, write_private
+from memctl.infra.files import read_file
 from memctl.infra.hooks.spool import spooled
 from memctl.infra.log.checkpoints import name_of
 from memctl.infra.process import Process
@@ -106,8 +107,8 @@ class Notes:
 def relay_seen(places: Places) -> RelaySeen | None:
     """The relay of a data directory; None where none was started, or the last one ended as it should."""
     try:
-        standing = msgspec.json.decode((places.run / _FILE).read_bytes(), type=RemoteState)
-    except (FileNotFoundError, msgspec.MsgspecError):
+        standing = msgspec.json.decode(read_file(places.run / _FILE), type=RemoteState)
+    except (OSError, msgspec.MsgspecError):
         return None
     process = Process.recorded(places.run / _RECORD)
     return RelaySeen(standing, process is not None and process.lives(), len(spooled(places.spool)))

@@ -12,7 +12,6 @@ import contextlib
 import fcntl
 import json
 import os
-import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import NamedTuple
 from memctl.domain.events.event import YEAR_9999
 from memctl.domain.support.errors import MemctlError
 from memctl.infra import hook
+from memctl.infra.files import opened
 
 MAX_HEADER = 4096
 """Bytes of the line before a payload: names and times, of which each has a bound of its own."""
@@ -149,13 +149,9 @@ def sweep(folder: Path) -> None:
 
 
 def _read(path: Path) -> Delivery:
-    # Not blocking: what bears the name may be a pipe, and the door would wait for its other end.
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError(f"{path.name} is not a file")
-        if found.st_size > hook.MAX_PAYLOAD + MAX_HEADER:
-            raise BadDelivery(why=f"{found.st_size} bytes, more than any delivery has")
+    with opened(path) as file:
+        if (held := os.fstat(file.fileno()).st_size) > hook.MAX_PAYLOAD + MAX_HEADER:
+            raise BadDelivery(why=f"{held} bytes, more than any delivery has")
         delivery, size = decode_header(file.readline(MAX_HEADER + 1))
         payload = file.read()
     if len(payload) != size:

@@ -21,9 +21,14 @@ from typing import IO, Any
 
 from memctl.infra.embedded.launch import PARENT, die_with_parent
 from memctl.infra.legacy.rows import NotALegacyStore, Row, rows_of
+from memctl.infra.process import free_memory
 
 MOST_MEMORY = 3 << 30
-"""Bytes of memory of the process that reads: the largest JSON document that is read takes a third of it."""
+"""Bytes of memory of the process that reads: the largest JSON document that is read takes a third of it. It has half of
+what is free where that is less."""
+
+LEAST_MEMORY = 512 << 20
+"""What it has in any case."""
 
 CPU_S, BYTES_A_CPU_S = 30, 1 << 20
 """Its processor time: so many seconds, and one more for so many bytes of the file. Reading takes a twentieth."""
@@ -111,13 +116,19 @@ def _batched(rows: Iterable[Row]) -> Iterator[list[tuple[object, ...]]]:
         yield batch
 
 
+def memory_of(free: int | None) -> int:
+    """Bytes that reading may take where so many are free; None where that is not known."""
+    return MOST_MEMORY if free is None else max(LEAST_MEMORY, min(MOST_MEMORY, free // 2))
+
+
 def main() -> None:
     """Read the store that is named, and write its rows."""
     path = Path(sys.argv[1])
     die_with_parent(signal.SIGKILL, int(os.environ[PARENT]))
     cpu_s = CPU_S + path.stat().st_size // BYTES_A_CPU_S
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    memory = memory_of(free_memory())
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     try:
@@ -127,7 +138,7 @@ def main() -> None:
     except NotALegacyStore as problem:
         _send("refused", problem.why)
     except (MemoryError, RecursionError):
-        _send("refused", f"reading it takes more than {MOST_MEMORY >> 30} GB of memory; JSON by the line takes less")
+        _send("refused", f"reading it takes more than {memory >> 20} MB of memory; JSON by the line takes less")
     except (ValueError, LookupError, TypeError, OSError) as problem:  # a damaged file may lead anywhere
         _send("refused", f"reading it failed: {type(problem).__name__}")
 

@@ -31,6 +31,7 @@ from memctl.domain.events.observations import (
 )
 from memctl.domain.support.location import normalise
 from memctl.infra.git import Checkout, checkout_of
+from memctl.infra.process import processor_s
 from memctl.infra.transcripts.reading import START, Checkpoint, Parsed
 
 MOST_COMMITS, MOST_TAGS = 50_000, 5_000
@@ -39,6 +40,10 @@ MOST_COMMITS, MOST_TAGS = 50_000, 5_000
 MOST_S, MOST_BYTES, MOST_MEMORY = 300.0, 1 << 30, 2 << 30
 """How long git may take for one reading, what it may write, and what memory of its own it may take: four objects make
 a tree of a billion files, of which git would hold each change before it writes the first."""
+
+IDLE_S, IDLE_SHARE = 20.0, 0.002
+"""Git that has written nothing for so long, and had less than so much of a processor, waits for what never comes: a
+disk that is slow is asked by it again and again."""
 
 LONGEST = 1 << 20
 """Bytes of a message, or of a name, that are kept; what lies behind them is passed over."""
@@ -188,7 +193,7 @@ class History:
         if sys.platform == "linux":
             resource.prlimit(git.pid, resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
         try:
-            yield from self._split(git.stdout)
+            yield from self._split(git.stdout, git.pid)
             if git.wait(max(self._until - time.monotonic(), 0.1)) and not quietly:
                 said.seek(0)
                 raise NoRepository(0, _text(said.read(300)).partition("\n")[0] or "git refuses")
@@ -200,9 +205,9 @@ class History:
             git.stdout.close()
             said.close()
 
-    def _split(self, pipe: IO[bytes]) -> Iterator[bytes]:
+    def _split(self, pipe: IO[bytes], pid: int) -> Iterator[bytes]:
         kept = b""
-        while data := self._read(pipe):
+        while data := self._read(pipe, pid):
             *whole, rest = data.split(b"\0")
             for part in whole:
                 yield kept + part[: LONGEST - len(kept)]
@@ -211,10 +216,13 @@ class History:
         if kept.strip():
             yield kept
 
-    def _read(self, pipe: IO[bytes]) -> bytes:
-        left = self._until - time.monotonic()
-        if left <= 0 or not select.select([pipe], [], [], left)[0]:
-            raise self._too_long()
+    def _read(self, pipe: IO[bytes], pid: int) -> bytes:
+        had, asked = processor_s(pid), time.monotonic()
+        while not select.select([pipe], [], [], max(min(IDLE_S, self._until - time.monotonic()), 0))[0]:
+            if time.monotonic() >= self._until:
+                raise self._too_long()
+            if time.monotonic() - asked >= IDLE_S and processor_s(pid) - had < IDLE_SHARE * (time.monotonic() - asked):
+                raise OSError(0, "git waits and does nothing: is something in its folder a pipe and not a file?")
         data = os.read(pipe.fileno(), 1 << 16)
         self._left -= len(data)
         if self._left < 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -274,6 +275,21 @@ def test_a_history_that_takes_too_much_is_kept_as_far_as_it_was_read(
     assert account.new + read(intake, repository).new == 5
     monkeypatch.setattr(history, "MOST_S", 0.0)
     assert "git took more than" in read(intake, repository).bad[0].why
+
+
+@pytest.mark.parametrize("name", ["packed-refs", "refs/heads/main", "config", "objects/info/alternates", "index"])
+def test_a_pipe_where_a_file_of_git_should_be_is_not_waited_for(
+    intake: IngestWriter, repository: Repository, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    repository.commit("Begin")
+    file = repository.root / ".git" / name
+    file.unlink(missing_ok=True)
+    os.mkfifo(file)
+    monkeypatch.setattr(history, "IDLE_S", 0.3)
+    began = time.monotonic()
+    account = read(intake, repository)
+    assert time.monotonic() - began < 60
+    assert account.new == 1 or "git waits and does nothing" in account.bad[0].why
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="nothing else limits the memory of a child")

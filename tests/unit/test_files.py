@@ -1,0 +1,57 @@
+"""What bears a file's name and is none is neither waited for nor read without end."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from memctl.infra.data_dir import Places
+from memctl.infra.embedded.programs import recalled
+from memctl.infra.files import NoRegularFile, read_file
+from memctl.infra.git import checkout_of
+from memctl.infra.hooks import capture_policy
+from memctl.infra.hooks.remote_progress import relay_seen
+from memctl.infra.process import Process
+from memctl.infra.settings import SettingsInvalid, read_token
+
+
+def test_a_file_is_read_up_to_a_bound_also_by_a_link(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"0123456789")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    assert read_file(tmp_path / "link", 4) == b"0123"
+
+
+@pytest.mark.parametrize("path", ["pipe", "folder", "/dev/zero"])
+def test_what_is_no_file_is_refused_at_once(tmp_path: Path, path: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(NoRegularFile):
+        read_file(tmp_path / path)
+
+
+def test_nothing_of_an_instance_waits_at_a_pipe(tmp_path: Path) -> None:
+    places = Places(tmp_path)
+    places.run.mkdir()
+    for pipe in (places.keys, places.supervisor_record, places.run / "relay.json", tmp_path / capture_policy.FILE):
+        os.mkfifo(pipe)
+    assert recalled(places).tokens == {}
+    assert [each.name for each in tmp_path.glob("keys*")] == ["keys.damaged"]
+    assert Process.recorded(places.supervisor_record) is None
+    assert relay_seen(places) is None
+    with pytest.raises(capture_policy.OffUnreadable, match="not a file"):
+        capture_policy.read_off(tmp_path)
+    with pytest.raises(SettingsInvalid, match="not a file"):
+        read_token(tmp_path / capture_policy.FILE)
+
+
+def test_a_checkout_whose_files_are_pipes_is_read_without_them(tmp_path: Path) -> None:
+    git = tmp_path / ".git"
+    for folder in ("objects", "refs"):
+        (git / folder).mkdir(parents=True)
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    os.mkfifo(git / "config")
+    found = checkout_of(tmp_path)
+    assert found is not None
+    assert found.remote == ""
