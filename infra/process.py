@@ -48,6 +48,11 @@ class Process:
     def lives(self) -> bool:
         return Process.of(self.pid) == self
 
+    def stopped(self) -> bool:
+        """Whether a signal or a debugger has stopped it."""
+        fields = _stat(self.pid)
+        return fields is not None and fields[0] in "Tt"
+
     def age(self) -> float:
         """Seconds since it started, by the clock that stops for nothing but suspension."""
         with open("/proc/uptime") as uptime:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -20,6 +21,9 @@ EMBEDDED_FOR_S = 300
 
 _EMBEDDED = "memctl:embedded"
 """For all installations on this server: they share a machine's processors."""
+
+_WAITING = "memctl:embedding"
+"""By installation: when its last text was embedded, or since when one waits where none was; missing where none does."""
 
 Shard = tuple[int, int]
 """Stage and shard."""
@@ -61,12 +65,31 @@ def embeds(redis: Redis, per_s: float) -> None:
     redis.set(_EMBEDDED, f"{per_s:.3f}", ex=EMBEDDED_FOR_S)
 
 
-def embedded_per_s(url: str) -> float | None:
-    """How many texts a second are embedded; None where none were of late. Raises: redis.exceptions.RedisError."""
+def texts_wait(redis: Redis, installation: str, at: float, *, embedded: bool) -> None:
+    """Note that texts wait for their vectors at a moment, and whether some were embedded by then.
+    Raises: redis.exceptions.RedisError."""
+    (redis.hset if embedded else redis.hsetnx)(_WAITING, installation, f"{at:.0f}")
+
+
+def no_text_waits(redis: Redis, installation: str) -> None:
+    """Note that no text waits for its vector. Raises: redis.exceptions.RedisError."""
+    redis.hdel(_WAITING, installation)
+
+
+class Embedding(NamedTuple):
+    """How many texts a second are embedded (None: none of late), and by installation with texts that wait since when
+    none was embedded, in seconds since 1970."""
+
+    per_s: float | None = None
+    since: Mapping[str, float] = MappingProxyType({})
+
+
+def embedding(url: str) -> Embedding:
+    """How the texts get on that wait for their vectors. Raises: redis.exceptions.RedisError."""
     redis = connect(url)
     try:
-        found = redis.get(_EMBEDDED)
-        return None if found is None else float(found)
+        rate, since = redis.get(_EMBEDDED), redis.hgetall(_WAITING)
+        return Embedding(None if rate is None else float(rate), {str(key, "ascii"): float(at) for key, at in since.items()})
     finally:
         redis.close()
 

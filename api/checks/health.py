@@ -29,6 +29,8 @@ from memctl.infra.embedded import supervisor
 from memctl.infra.hooks.capture_policy import OffUnreadable, read_off
 from memctl.infra.hooks.spool import refusals, spooled_since
 from memctl.infra.log.mark import mark_age
+from memctl.infra.log.spaces import installation
+from memctl.infra.queue import Embedding
 from memctl.infra.readmodels import processor_work, rebuilds
 from memctl.infra.readmodels.rebuilds import RebuildProgress
 from memctl.infra.vectors import outbox
@@ -38,6 +40,10 @@ if TYPE_CHECKING:
 
 LATE_S = 30.0
 """Seconds after which an event that was appended should be folded: ten times what a restart of the worker takes."""
+
+UNEMBEDDED_S = 300.0
+"""Seconds without a text embedded, while some wait, after which it is said: a served model may take 60 s for an answer
+and is asked again and again."""
 
 RESTARTED_S = 60
 """Seconds for which it is said that a program ended and was started again, though the others went on."""
@@ -69,7 +75,7 @@ class Behind(msgspec.Struct, frozen=True):
 
 class Servers(msgspec.Struct, frozen=True):
     """What servers beside the database say. `queue`, `vectors`: why they do not answer; empty where they do.
-    `embedded_per_s`: texts a second, where some were embedded within the last minutes. Of the instance on this machine:
+    `embedding`: how the texts get on that wait for their vectors. Of the instance on this machine:
     `stopped` are programs that should run and do not, `silent` those that run and do not answer, `restarted` those that
     started again within `RESTARTED_S`; `spooled` counts deliveries of hooks that wait on disk, the oldest for
     `spooled_s` seconds, `refused` those without room there, and `free` the bytes that are left on the disk, where
@@ -77,7 +83,7 @@ class Servers(msgspec.Struct, frozen=True):
 
     queue: str = ""
     vectors: str = ""
-    embedded_per_s: float | None = None
+    embedding: Embedding = Embedding()
     stopped: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
     restarted: tuple[str, ...] = ()
@@ -130,6 +136,8 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     to_embed: int
     filling: outbox.Filling | None = None
     """The model that is to serve, where there is one."""
+    unembedded_s: float = 0.0
+    """For how long texts wait for their vectors and none was embedded."""
     standing: LettersStatus
     behind: Behind | None = None
     servers: Servers = Servers()
@@ -151,7 +159,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     def embedding_s(self) -> float | None:
         """About how many seconds it takes to embed what waits; None where nobody knows."""
         waiting = self.to_embed + (self.filling.waiting if self.filling is not None else 0)
-        rate = self.servers.embedded_per_s
+        rate = self.servers.embedding.per_s
         return 0.0 if not waiting else waiting / rate if rate else None
 
     @property
@@ -175,10 +183,10 @@ def servers(settings: Settings) -> Servers:
     """What the servers beside the database say; waits some seconds at most for each."""
     from redis.exceptions import RedisError
 
-    down, rate = "", None
+    down, embedding = "", Embedding()
     if settings.redis_url is not None:
         try:
-            rate = queue.embedded_per_s(settings.redis_url)
+            embedding = queue.embedding(settings.redis_url)
         except (RedisError, OSError) as problem:
             down = str(problem) or type(problem).__name__
     vectors = "" if settings.qdrant_url is None else _refused(settings.qdrant_url)
@@ -188,7 +196,7 @@ def servers(settings: Settings) -> Servers:
     except OffUnreadable as problem:
         unreadable = str(problem)
     found = _programs(settings)
-    return msgspec.structs.replace(found, queue=down, vectors=vectors, embedded_per_s=rate, unreadable=unreadable)
+    return msgspec.structs.replace(found, queue=down, vectors=vectors, embedding=embedding, unreadable=unreadable)
 
 
 def _programs(settings: Settings) -> Servers:
@@ -279,6 +287,12 @@ def _troubles(found: Health) -> Iterator[Trouble]:
         yield Trouble(
             kind="vectors", what=f"the vector store does not answer ({found.servers.vectors}): searches go by words",
             do="start it with `memctl up`, or check MEMCTL_QDRANT_URL",
+        )  # fmt: skip
+    if found.to_embed and found.unembedded_s > UNEMBEDDED_S:
+        yield Trouble(
+            kind="vectors", what=f"{number(found.to_embed, 'text')} without vectors, and none was embedded for"
+            f" {span(found.unembedded_s)}: searches find them by their words",
+            do="`memctl doctor` tries the model; the worker's log says why",
         )  # fmt: skip
     if found.ended is not None and (found.differed or found.failed):
         how = "found that " if found.differed else "failed: "
@@ -384,6 +398,7 @@ def health(reader: Reader, servers: Servers = Servers()) -> Health:  # noqa: B00
     found = stats.progress(reader)
     to_write, to_embed = outbox.backlog(reader.connection, reader.live.stage2)
     replays = rebuilds.progress(reader.connection, LATEST)
+    since = servers.embedding.since.get(installation(reader.connection))
     return Health(
         last_position=found.last_position,
         mark=found.mark,
@@ -392,6 +407,7 @@ def health(reader: Reader, servers: Servers = Servers()) -> Health:  # noqa: B00
         to_write=to_write,
         to_embed=to_embed,
         filling=outbox.filling(reader.connection, reader.live.stage2),
+        unembedded_s=0.0 if since is None else max(0.0, time.time() - since),
         standing=dead_letters.standing(reader),
         behind=_behind(reader, found.last_position),
         servers=servers,

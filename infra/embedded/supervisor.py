@@ -145,7 +145,11 @@ def silent(places: Places, found: Iterable[State]) -> tuple[str, ...]:
     """Which of these programs run and do not answer when they are asked."""
     instance, programs = recalled(places), {program.name: program for program in PROGRAMS}
     running = [(each.name, process) for each in found if each.pid and (process := Process.of(each.pid)) is not None]
-    return tuple(name for name, process in running if name in programs and not programs[name].ready(instance, process))
+    return tuple(
+        name
+        for name, process in running
+        if process.stopped() or (name in programs and not programs[name].ready(instance, process))
+    )
 
 
 def start_program(places: Places, name: str) -> None:

@@ -22,6 +22,8 @@ from histories import ROOT
 from waiting import until
 
 from memctl.domain.events.event import Micros, type_of
+from memctl.infra.data_dir import Places
+from memctl.infra.embedded.supervisor import State, silent
 from memctl.infra.transcripts.hooks import parse_hook
 
 
@@ -184,6 +186,19 @@ def test_a_hook_whose_door_is_down_is_spooled_and_drained_once(memctl: Memctl) -
     until(lambda: stored(memctl, said) == 1)
     until(lambda: not list((memctl.data / "spool").glob("*.delivery")))
     assert stored(memctl, said) == 1
+
+
+def test_a_program_that_a_signal_has_stopped_is_named(memctl: Memctl) -> None:
+    guard = next(p for p in memctl.json("status")["programs"] if p["name"] == "worker")["pid"]
+    places = Places(memctl.data)
+    running = State("worker", "RUNNING", guard, 0)
+    assert silent(places, [running]) == ()
+    os.kill(guard, signal.SIGSTOP)
+    try:
+        until(lambda: silent(places, [running]) == ("worker",))
+    finally:
+        os.kill(guard, signal.SIGCONT)
+    assert silent(places, [running]) == ()
 
 
 def test_each_command_has_help() -> None:

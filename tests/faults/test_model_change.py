@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 import dying
@@ -400,13 +400,30 @@ def test_a_backup_knows_the_model_and_a_restore_searches_by_it_without_embedding
 
 
 @contextlib.contextmanager
-def working(url: str, vectors: tuple[str, str], embedders: Embedders) -> Iterator[None]:
-    loop = OutboxLoop(url, *vectors, embedders)
+def working(
+    url: str,
+    vectors: tuple[str, str],
+    embedders: Embedders,
+    noted: Callable[[bool, float | None], None] = lambda *_: None,
+) -> Iterator[None]:
+    loop = OutboxLoop(url, *vectors, embedders, noted)
     loop.start()
     try:
         yield
     finally:
         loop.stop(60)
+
+
+def test_it_is_noted_when_texts_wait_for_their_vectors_and_when_none_does_any_more(
+    memory: Connection, client: QdrantClient, database_url: str, vectors: tuple[str, str]
+) -> None:
+    noted: list[tuple[bool, float | None]] = []
+    with working(database_url, vectors, Loading(SIGNS, Signs()), lambda *each: noted.append(each)):
+        until(lambda: noted == [(False, None)], "a look at nothing that waits")
+        append(memory, 1, example(1))
+        drained(database_url)
+        until(lambda: noted[-1] == (False, None) and len(noted) > 1, "a look after all were embedded")
+    assert (True, None) in noted
 
 
 def test_a_model_that_cannot_be_loaded_holds_up_neither_what_is_searched_nor_a_change_of_mind(

@@ -30,6 +30,7 @@ from memctl.infra.embedded.programs import Instance
 from memctl.infra.hook import OFF_FILE
 from memctl.infra.hooks.spool import Delivery, spool
 from memctl.infra.log.append import append
+from memctl.infra.log.spaces import installation
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels.dead_letters import Fault, Target
 from memctl.infra.readmodels.processor_work import place_key
@@ -256,3 +257,25 @@ def test_the_backlog_of_embeddings_has_an_estimate(log: Connection, asked: None,
     )
     told = json.loads(CliRunner().invoke(memctl, ["status", "--json"]).output)
     assert told["vectors"]["seconds_left"] == 60
+
+
+def test_texts_of_which_none_is_embedded_for_minutes_are_a_trouble(
+    log: Connection, asked: None, redis_url: str
+) -> None:
+    live, here, redis = generations.live(log), installation(log), queue.connect(redis_url)
+    log.execute("INSERT INTO memctl.vector_models (model, dimensions, recipe, status) VALUES ('m', 8, '{}', 'serving')")
+    log.execute(
+        "INSERT INTO memctl.waiting_for_vectors (generation, model, space_id, key) VALUES (%s, 'm', 1, %s)",
+        [live.stage2, str(UUID(int=1))],
+    )
+    began = time.time() - 2 * health.UNEMBEDDED_S
+    queue.texts_wait(redis, here, began, embedded=False)
+    queue.texts_wait(redis, here, time.time(), embedded=False)  # waits since before
+    told = CliRunner().invoke(memctl, ["status"])
+    assert "1 text without vectors, and none was embedded for 10 min" in told.output
+    assert "all is well" not in told.output
+    queue.texts_wait(redis, here, time.time(), embedded=True)
+    assert "none was embedded" not in CliRunner().invoke(memctl, ["status"]).output
+    queue.texts_wait(redis, here, began, embedded=True)
+    queue.no_text_waits(redis, here)
+    assert "none was embedded" not in CliRunner().invoke(memctl, ["status"]).output

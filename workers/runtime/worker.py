@@ -95,9 +95,15 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     vector_models.begin(drainer.connection, embedders, load=False)
     stuck.leave_to_words(drainer.connection, before, embedders)
 
-    def embeds(per_s: float) -> None:
+    def embeds(texts_wait: bool, per_s: float | None) -> None:
         with suppress(RedisError):
-            queue.embeds(queue.connect(redis_url), per_s)
+            redis = queue.connect(redis_url)
+            if per_s is not None:
+                queue.embeds(redis, per_s)
+            if texts_wait:
+                queue.texts_wait(redis, here, time.time(), embedded=per_s is not None)
+            else:
+                queue.no_text_waits(redis, here)
 
     outbox = OutboxLoop(database_url, settings.require("qdrant_url"), settings.qdrant_api_key, embedders, embeds)
     jobs.set_up(jobs.Wakes(drainer, queue.connect(redis_url), here, outbox.moved))

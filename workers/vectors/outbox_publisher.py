@@ -314,10 +314,12 @@ class OutboxLoop:
         qdrant_url: str,
         qdrant_api_key: str | None,
         embedders: Embedders,
-        embeds: Callable[[float], None] = lambda _: None,
+        noted: Callable[[bool, float | None], None] = lambda *_: None,
     ) -> None:
-        """`embeds` is called now and then with how many texts a second are embedded."""
-        self._embeds = embeds
+        """`noted` is called with whether texts wait to be embedded, and with how many a second are: when the first
+        waits, when some were embedded (now and then), and when none waits any more."""
+        self._noted = noted
+        self._texts_wait: bool | None = None
         self._database_url = database_url
         self._qdrant = (qdrant_url, qdrant_api_key)
         self._embedders = embedders
@@ -419,7 +421,11 @@ class OutboxLoop:
             failed = self._ask_for_chosen(connection)
             generation = generations.live(connection).stage2
             models = vector_models.models(connection).written
-            if any(outbox.take_waiting(connection, generation, each.name, 1) for each in models if each.embeds):
+            waits = any(outbox.take_waiting(connection, generation, each.name, 1) for each in models if each.embeds)
+            if waits != self._texts_wait:
+                self._noted(waits, None)
+                self._texts_wait = waits
+            if waits:
                 client = store.connect(*self._qdrant)
                 try:
                     with only_one(connection, EMBEDDING, generation) as mine:
@@ -453,7 +459,7 @@ class OutboxLoop:
         began, made = time.monotonic(), 0
         while not self._stop.is_set() and generations.live(connection).stage2 == generation:
             if made and (took := time.monotonic() - began) > RATE_EVERY_S:
-                self._embeds(made / took)
+                self._noted(True, made / took)
                 began, made = time.monotonic(), 0
             models = vector_models.models(connection).written
             self._embedders.keep_only(*(each.name for each in models))
