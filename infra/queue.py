@@ -88,8 +88,9 @@ def embedding(url: str) -> Embedding:
     """How the texts get on that wait for their vectors. Raises: redis.exceptions.RedisError."""
     redis = connect(url)
     try:
-        rate, since = redis.get(_EMBEDDED), redis.hgetall(_WAITING)
-        return Embedding(None if rate is None else float(rate), {str(key, "ascii"): float(at) for key, at in since.items()})
+        rate, waiting = redis.get(_EMBEDDED), redis.hgetall(_WAITING)
+        since = {str(key, "ascii"): float(at) for key, at in waiting.items()}
+        return Embedding(None if rate is None else float(rate), since)
     finally:
         redis.close()
 
