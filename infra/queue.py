@@ -89,7 +89,7 @@ def embedding(url: str) -> Embedding:
     redis = connect(url)
     try:
         rate, waiting = redis.get(_EMBEDDED), redis.hgetall(_WAITING)
-        since = {str(key, "ascii"): float(at) for key, at in waiting.items()}
+        since = {k if isinstance(k, str) else k.decode(): float(at) for k, at in waiting.items()}
         return Embedding(None if rate is None else float(rate), since)
     finally:
         redis.close()
