@@ -27,6 +27,7 @@ from memctl.domain.events.observations import (
 from memctl.domain.events.recalls import MemoryRecalled
 from memctl.domain.events.skipping import Undecodable, remaining
 from memctl.domain.language.prompts import BLANK, said_in
+from memctl.domain.session.scheduled_prompts import ScheduledPrompts
 from memctl.domain.session.tools import Change, changes_of_use, command_of, family_of, summary_of
 from memctl.domain.session.work import errors_or_noise
 from memctl.domain.support import patterns
@@ -129,9 +130,13 @@ def turns_of(placed: Iterable[OrderedEvent]) -> list[TurnItem]:
     stands before the first prompt is a turn without one.
     """
     made: list[_Turn] = []
+    scheduled = ScheduledPrompts()
     for each in placed:
         seen = each.payload
-        if isinstance(seen, PromptSubmitted) and not (seen.subagent or seen.meta or seen.injected):
+        if isinstance(seen, ToolCalled):
+            scheduled.called(seen)
+        asks = isinstance(seen, PromptSubmitted) and not (seen.subagent or seen.meta or seen.injected)
+        if isinstance(seen, PromptSubmitted) and asks and not scheduled.has(seen):
             said = said_in(seen.text)
             if said.by == "user":
                 made.append(_Turn(each, _LEFT_OUT.sub("\n", said.words)))

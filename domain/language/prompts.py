@@ -19,14 +19,16 @@ _CLIENT_TAGS = (
     "environment_context|user_instructions|INSTRUCTIONS|system_notification|current_datetime|turn_aborted|"
     "user-prompt-submit-hook|new-diagnostics|system_reminder|skill-context|permissions instructions|"
     "collaboration_mode|session-start-hook|"
-    "post-tool-use-hook|function_results|teammate-message|memctl-context"
+    "post-tool-use-hook|function_results|teammate-message|agent-message|cross-session-message|slack-ping|"
+    "slack-tag-message|coordinator-relay|remote-review|fetched-web-content|untrusted-widget-state|memctl-context"
 )
 _CLIENT_TAG = patterns.compile(rf"<(?P<tag>{_CLIENT_TAGS})(?:\s[^>]*)?>")
 _CLIENT_TEXT = patterns.compile(
     r"\s*(?:\[Request interrupted by user|Caveat: The messages below|This session is being continued from a previous|"
     r"# AGENTS\.md instructions|API Error|Stop hook feedback|Operation stopped by hook: |Base directory for this skill|"
     r"\[Image: |Continue from where you left off|<retrieval_status>|Unknown (?:slash command|skill): |Goodbye!|"
-    r"No response requested)"
+    r"No response requested|# Autonomous loop (?:tick|check)|# /loop tick|The following one-shot scheduled tasks? w|"
+    r"Recurring job \S+ \(cron |<tick>|<channel source=)"
 )
 _ADDED_IN_FRONT = patterns.compile(r"\s*(?:# (?!My request)|This block is automatically supplied)")
 _REQUEST = patterns.compile(r"^## My request for Codex:", patterns.M)

@@ -33,6 +33,7 @@ from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.session.project_practices import ProjectPractices
 from memctl.domain.session.queued_prompts import QueuedPrompts
 from memctl.domain.session.reasoning import Reasoning
+from memctl.domain.session.scheduled_prompts import ScheduledPrompts
 from memctl.domain.session.work import Work
 from memctl.domain.session.working_directory import WorkingDirectory
 
@@ -61,7 +62,8 @@ class StreamFacts:
         """No event named yet which branch is checked out where the session is."""
         self._work = Work(self._assert, self._conversation, self._outcomes)
         self._practices = ProjectPractices(self._assert)
-        self._reasoning = Reasoning(self._assert, self._conversation, self._outcomes)
+        self._scheduled = ScheduledPrompts()
+        self._reasoning = Reasoning(self._assert, self._conversation, self._outcomes, self._scheduled)
         self._queued = QueuedPrompts()
         self._opened = False
         self._bare = False
@@ -116,6 +118,8 @@ class StreamFacts:
 
     def _fold(self, placed: OrderedEvent) -> None:
         seen = placed.payload
+        if isinstance(seen, ToolCalled):
+            self._scheduled.called(seen)
         if seen.confined and not (self._opened and isinstance(seen, Statement)) and not is_aside(placed):
             self._assert.confined = True
         if seen.injected:
@@ -186,6 +190,8 @@ class StreamFacts:
                 pass
 
     def _prompted(self, placed: OrderedEvent, seen: PromptSubmitted) -> None:
+        if self._scheduled.fired(placed, seen):
+            return
         self._conversation.prompted(placed, seen)
         self._work.searches.prompted(placed, seen)
 

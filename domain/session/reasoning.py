@@ -24,6 +24,7 @@ from memctl.domain.language.hypotheses import CONFIRMED, HINTS, Hypotheses, Stat
 from memctl.domain.language.statements import says_no_more, stated, vetoed
 from memctl.domain.session.conversation import Conversation
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
+from memctl.domain.session.scheduled_prompts import ScheduledPrompts
 from memctl.domain.support.literals import mentions
 from memctl.domain.support.provenance import MAY, Provenance, by_actor, heard, member_of
 
@@ -34,10 +35,17 @@ _SAID_BY = {"user": Provenance.USER_TYPED, "agent": Provenance.AGENT, "tool": Pr
 class Reasoning:
     """The hypotheses of one stream's open task, and where they and its decisions come from."""
 
-    def __init__(self, assertions: FactBuilder, conversation: Conversation, episode_outcomes: EpisodeOutcomes) -> None:
+    def __init__(
+        self,
+        assertions: FactBuilder,
+        conversation: Conversation,
+        episode_outcomes: EpisodeOutcomes,
+        scheduled: ScheduledPrompts,
+    ) -> None:
         self._assert = assertions
         self._talk = conversation
         self._outcomes = episode_outcomes
+        self._scheduled = scheduled
         self._hypotheses = Hypotheses()
         self._episode: UUID | None = None
 
@@ -97,6 +105,8 @@ class Reasoning:
             if not says_no_more(claim.text, claim.quote):
                 span = None
             if users and span is not None and (vetoed(claim.quote) or span.quote_hash != quote_hash(claim.quote)):
+                span = None
+            if users and span is not None and span.event in self._scheduled.deliveries:
                 span = None
             users = users and span is not None
             read = stated(claim.quote if users else claim.text, claim.kind)

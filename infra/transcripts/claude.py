@@ -125,7 +125,9 @@ class Claude:
             text = joined(attachment.get("prompt"))
             if text:
                 line = _Line(record, place)
-                line.prompt(text, block=0, meta=attachment.get("commandMode") == "task-notification")
+                line.prompt(
+                    text, block=0, meta=attachment.get("commandMode") == "task-notification" or _of_client(attachment)
+                )
                 return line.events
         if type == "hook_success" and attachment.get("hookEvent") == "SessionStart":
             return _started(record, attachment, place)
@@ -158,6 +160,18 @@ class Claude:
         line = _Line(record, _at(record, "enqueue", place))
         line.add(NoticeReceived(kind="queued-prompt", text=text, **line.common), "agent" if line.unattended else "user")
         return line.events
+
+
+def _of_client(record: dict[str, Any]) -> bool:
+    """Whether a prompt's own line says that the client sent it, as it does what an agent scheduled."""
+    origin = string(mapping(record.get("origin")).get("kind"))
+    scheduled = bool(record.get("wakeupSource") or record.get("scheduledTaskId"))
+    return (
+        record.get("isMeta") is True
+        or origin not in ("", "human")
+        or scheduled
+        or record.get("promptSource") == "system"
+    )
 
 
 def _at(record: dict[str, Any], what: str, place: str) -> str:
@@ -208,7 +222,7 @@ class _Line:
         if record.get("isCompactSummary") is True:
             self.add(ContextCompacted(text=joined(content), **self.common))
             return self.events
-        meta = record.get("isMeta") is True or string(mapping(record.get("origin")).get("kind")) not in ("", "human")
+        meta = _of_client(record)
         if isinstance(content, str):
             if content:
                 self.prompt(content, block=0, meta=meta)

@@ -281,3 +281,32 @@ def test_what_a_program_asks_is_nobodys_typed_word(entrypoint: str, actor: str) 
     }
     (event,) = parse_hook(json.dumps(hooked).encode(), "d", NOON).events
     assert event.actor == actor
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        {"isMeta": True},
+        {"wakeupSource": "schedule_wakeup"},
+        {"scheduledTaskId": "8f31"},
+        {"promptSource": "system"},
+        {"origin": {"kind": "task-notification", "subkind": "scheduled-trigger"}},
+    ],
+)
+def test_what_the_client_says_that_it_sent_itself_is_the_clients(mark: dict[str, Any]) -> None:
+    (fired,) = events(line("user", "always use rebase", **mark))
+    assert isinstance(fired.payload, PromptSubmitted)
+    assert fired.payload.meta
+
+
+def test_a_scheduled_prompt_amid_the_work_is_the_clients() -> None:
+    for mark in ({"isMeta": True}, {"origin": {"kind": "peer"}}):
+        attachment = {"type": "queued_command", "commandMode": "prompt", "prompt": "use rebase", **mark}
+        (event,) = events(line("attachment", attachment=attachment))
+        assert isinstance(event.payload, PromptSubmitted)
+        assert event.payload.meta
+    (event,) = events(
+        line("attachment", attachment={"type": "queued_command", "prompt": "x", "origin": {"kind": "human"}})
+    )
+    assert isinstance(event.payload, PromptSubmitted)
+    assert not event.payload.meta

@@ -7,8 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.domain.events.observations import PromptSubmitted
+from memctl.domain.language.prompts import said_in
 from memctl.domain.language.statements import statements_in
-from memctl.domain.language.typed import LONGEST_LINE, LONGEST_WORD, origin_of, own_word, passages_of, typed_of
+from memctl.domain.language.typed import (
+    LONGEST_LINE,
+    LONGEST_WORD,
+    origin_of,
+    own_word,
+    passages_of,
+    typed_of,
+    user_typed,
+)
 
 RULE = "Always use quillmark for dates."
 ABOVE = "please look at what they ask for"
@@ -105,6 +114,20 @@ def test_a_clients_own_text_is_the_clients(text: str) -> None:
     assert [each.origin for each in passages_of(text)] == ["client"]
     assert not typed_of(text).strip()
     assert own_word(text) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"# Autonomous loop tick\n\n{RULE}", f"# /loop tick — loop.md tasks\n{RULE}", f"<tick>{RULE}</tick>",
+        f"The following one-shot scheduled task was missed. {RULE}", f'<channel source="x">{RULE}</channel>',
+        f"<agent-message>{RULE}</agent-message>", f"<coordinator-relay>\n{RULE}",
+    ],
+)  # fmt: skip
+def test_what_other_agents_and_timers_send_is_the_clients(text: str) -> None:
+    assert said_in(text).by == "client"
+    assert user_typed(text) == ""
+    assert origin_of(PromptSubmitted(line="1", text=text), 0, len(text)) == "client"
 
 
 @given(st.lists(st.sampled_from([*PASTED, RULE, ABOVE, "\n", "```", "<a>", "</a>", "\u200b", "값"]) | st.text()))

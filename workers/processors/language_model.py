@@ -30,6 +30,7 @@ from memctl.domain.events.processor_events import (
 from memctl.domain.events.statements import SessionSummarized
 from memctl.domain.language.statements import sentences
 from memctl.domain.language.typed import user_typed
+from memctl.domain.session.scheduled_prompts import ScheduledPrompts
 from memctl.domain.support.alignment import align
 from memctl.domain.support.bounded import one_line
 from memctl.infra.llm.client import ModelAnswer, ModelClient, Unanswered
@@ -319,7 +320,13 @@ def llm_processors(settings: Settings) -> list[LlmProcessor]:
 def material_of(subject: Subject, events: Sequence[Event]) -> Material:
     """What happened between two moments, a line for each thing: who said or did what; of much its beginning and end."""
     shown: list[tuple[str, Event]] = []
+    scheduled = ScheduledPrompts()
     for event in sorted(events, key=lambda e: (e.occurred_at, str(e.event_id))):
+        payload = event.payload
+        if isinstance(payload, ToolCalled):
+            scheduled.called(payload)
+        elif isinstance(payload, PromptSubmitted) and scheduled.has(payload):
+            continue
         if subject.began <= event.occurred_at <= subject.ended and (line := _line(event)):
             shown.append((line, event))
     lines = [line for line, _ in shown]

@@ -1,0 +1,120 @@
+"""A prompt that an agent scheduled comes back in the user's place, and is the agent's word."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from session_events import Session, event, facts_of, hooks_of, only
+
+from memctl.api.queries.turns import turns_of
+from memctl.domain.events.event import Event
+from memctl.domain.events.event_order import EventOrder
+from memctl.domain.events.facts import InsightFound, Prompted, Turn, quote
+from memctl.domain.events.observations import NoticeReceived, ToolCalled
+from memctl.domain.events.processor_events import Claim, InsightExtracted
+from memctl.domain.session.fold import StreamFacts
+from memctl.workers.processors.language_model import Subject, material_of
+
+RULE = "always use quillmark for dates, please"
+LOOP = (
+    f"<command-message>loop</command-message>\n<command-name>/loop</command-name>\n<command-args>{RULE}</command-args>"
+)
+
+SCHEDULED = [
+    ("CronCreate", {"cron": "*/5 * * * *", "prompt": RULE}, RULE),
+    ("ScheduleWakeup", {"delaySeconds": 60, "reason": "later", "prompt": f"  {RULE}\n"}, RULE),
+    ("ScheduleWakeup", {"prompt": f"/loop {RULE}"}, LOOP),
+    ("mcp__scheduled-tasks__create_scheduled_task", {"prompt": RULE}, RULE),
+    ("send_later", {"message": RULE}, RULE),
+    ("CronCreate", {"prompt": f"{RULE}{'x' * 20_000}"}, f"{RULE}{'x' * 15_000}"),
+]
+
+
+def history(tool: str, given: dict[str, Any], fired: str) -> Session:
+    session = Session()
+    session.user("please look after the ledger")
+    session.uses(tool, given, "scheduled")
+    session.says("I look again in a minute.")
+    session.user(fired)
+    session.says("Noted.")
+    return session
+
+
+def heard(events: list[Event]) -> list[str]:
+    facts = facts_of(events)
+    assert not only(facts, InsightFound)
+    assert len(only(facts, Turn)) == 1
+    return [fact.text for fact in only(facts, Prompted)]
+
+
+@pytest.mark.parametrize(("tool", "given", "fired"), SCHEDULED)
+def test_what_an_agent_scheduled_is_no_prompt_of_the_users(tool: str, given: dict[str, Any], fired: str) -> None:
+    events = history(tool, given, fired).events
+    assert heard(events) == ["please look after the ledger"]
+    assert heard(hooks_of(events)) == ["please look after the ledger"]
+
+
+def test_it_is_so_in_whatever_order_and_batches_the_events_come() -> None:
+    events = history(*SCHEDULED[0]).events
+    events += hooks_of(events)
+    expected = facts_of(events)
+    rng = random.Random(84)
+    for _ in range(20):
+        rng.shuffle(events)
+        assert facts_of(events) == expected
+        facts = StreamFacts(events[0].stream)
+        if facts.extend(events[:7]) and facts.extend(events[7:]):
+            assert only(facts.drain(), Prompted) == only(expected, Prompted)
+
+
+def test_what_the_user_said_before_an_agent_scheduled_it_is_the_users() -> None:
+    session = Session()
+    session.user(RULE)
+    session.uses("CronCreate", {"prompt": RULE}, "scheduled")
+    session.user(RULE)
+    facts = facts_of(session.events)
+    assert [fact.text for fact in only(facts, Prompted)] == [RULE]
+    assert [fact.said_by for fact in only(facts, InsightFound)] == ["user_typed"]
+
+
+def test_what_another_tool_was_asked_stays_the_users() -> None:
+    session = history("Task", {"prompt": RULE}, RULE)
+    assert [fact.text for fact in only(facts_of(session.events), Prompted)][1:] == [RULE]
+
+
+def test_a_call_whose_input_holds_words_of_memory_counts_too() -> None:
+    session = Session()
+    session.user("please look after the ledger")
+    session.tell(ToolCalled(tool="CronCreate", call="c", input={"prompt": RULE}, injected=True))
+    session.user(RULE)
+    assert [fact.text for fact in only(facts_of(session.events), Prompted)] == ["please look after the ledger"]
+
+
+def test_one_that_waited_in_the_clients_queue_is_the_agents() -> None:
+    session = Session()
+    session.user("please look after the ledger")
+    session.uses("CronCreate", {"prompt": RULE}, "scheduled")
+    session.tell(NoticeReceived(kind="queued-prompt", text=RULE), "user")
+    session.tell(NoticeReceived(kind="queue-taken"), "system")
+    assert [fact.text for fact in only(facts_of(session.events), Prompted)] == ["please look after the ledger"]
+
+
+def test_a_model_is_not_shown_it_as_the_users_and_quotes_it_as_nobodys() -> None:
+    session = history(*SCHEDULED[0])
+    whole = Subject(id="s", stream="s", location="", began=0, ended=10**17)
+    assert material_of(whole, session.events).said(RULE, "user") == ("", None)
+    fired = session.events[4]
+    claim = Claim(
+        kind="preference", text=RULE, quote=RULE, said_by="user", confidence=0.9, span=quote(fired.delivery_id, RULE)
+    )  # fmt: skip
+    read = event(InsightExtracted(claims=(claim,)), "read", session.events[-1].occurred_at + 1, 99, "system")
+    (found,) = only(facts_of([*session.events, read]), InsightFound)
+    assert (found.said_by, found.evidence[0].event) == ("agent", read.delivery_id)
+
+
+def test_the_viewer_shows_no_turn_of_the_users_for_it() -> None:
+    placed = EventOrder().place(history(*SCHEDULED[0]).events)
+    assert placed is not None
+    assert [turn.prompt for turn in turns_of(placed)] == ["please look after the ledger"]
