@@ -20,9 +20,12 @@ _CLIENT_TAGS = (
     "user-prompt-submit-hook|new-diagnostics|system_reminder|skill-context|permissions instructions|"
     "collaboration_mode|session-start-hook|"
     "post-tool-use-hook|function_results|teammate-message|agent-message|cross-session-message|slack-ping|"
-    "slack-tag-message|coordinator-relay|remote-review|fetched-web-content|untrusted-widget-state|memctl-context"
+    "slack-tag-message|coordinator-relay|remote-review|fetched-web-content|untrusted-widget-state|memctl-context|"
+    "hook_context|session_context"
 )
-_CLIENT_TAG = patterns.compile(rf"<(?P<tag>{_CLIENT_TAGS})(?:\s[^>]*)?>")
+REFERENCED, _END_OF_REFERENCED = "--- Content from referenced files ---", "--- End of content ---"
+"""Between these stand the files that a prompt to Gemini CLI names by `@path`. A file may hold the second one too."""
+_CLIENT_BLOCK = patterns.compile(rf"<(?P<tag>{_CLIENT_TAGS})(?:\s[^>]*)?>|{REFERENCED}")
 _CLIENT_TEXT = patterns.compile(
     r"\s*(?:\[Request interrupted by user|Caveat: The messages below|This session is being continued from a previous|"
     r"# AGENTS\.md instructions|API Error|Stop hook feedback|Operation stopped by hook: |Base directory for this skill|"
@@ -93,16 +96,16 @@ def said_in(prompt: str) -> Said:
 
 
 def _without_client_blocks(prompt: str) -> str:
-    """The prompt with blanks for what the client wrote between its own tags; an unclosed one reaches to the end."""
+    """The prompt with blanks for what the client wrote between its own signs; without a second one, to the end."""
     pieces: list[str] = []
     end = 0
-    for tag in _CLIENT_TAG.finditer(prompt) if "<" in prompt else ():
-        if tag.start() < end:
+    for block in _CLIENT_BLOCK.finditer(prompt) if "<" in prompt or REFERENCED in prompt else ():
+        if block.start() < end:
             continue
-        close = f"</{tag['tag']}>"
-        at = prompt.find(close, tag.end())
+        close = f"</{block['tag']}>" if block["tag"] else _END_OF_REFERENCED
+        at = prompt.find(close, block.end()) if block["tag"] else prompt.rfind(close, block.end())
         block_end = at + len(close) if at >= 0 else len(prompt)
-        pieces += prompt[end : tag.start()], BLANK * (block_end - tag.start())
+        pieces += prompt[end : block.start()], BLANK * (block_end - block.start())
         end = block_end
     return "".join([*pieces, prompt[end:]])
 

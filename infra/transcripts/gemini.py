@@ -23,14 +23,12 @@ from memctl.domain.events.observations import (
     ToolFailed,
     ToolReturned,
 )
+from memctl.domain.language.prompts import REFERENCED
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import count, identifier, items, kind, mapping, micros, string
 from memctl.infra.transcripts.formats import LineFields, Session, Unreadable, decoded, exit_code_of, token_counts
 from memctl.infra.transcripts.patches import hunks_of
-
-_REFERENCED = "\n--- Content from referenced files ---"
-"""Behind it stand the files that a prompt names by `@path`, which the client adds."""
 
 _OF_HOOKS = patterns.compile(r"\s*<hook_context>.*?</hook_context>\s*", patterns.S)
 """What hooks inject: the client puts it before or behind the user's words (its own `<` and `>` escaped)."""
@@ -182,14 +180,16 @@ def _root_beside(path: Path | None) -> str:
 
 
 def typed(text: str) -> str:
-    """Of a prompt as the client sends it, what the user typed: without what hooks injected, memory's own included."""
-    return _OF_HOOKS.sub("", text)
+    """Of a prompt as the client sends it, what the user typed: without what hooks injected, memory's own included, and
+    without the files that it names, behind which the client adds nothing of the user's."""
+    words, added, _ = _OF_HOOKS.sub("", text).partition(REFERENCED)
+    return words.rstrip() if added else words
 
 
 def _prompt(record: dict[str, Any]) -> tuple[str, int]:
     """What the user typed, and how many images came with it."""
     shown = _text(record.get("displayContent"))
-    text = typed(shown or _text(record.get("content")).partition(_REFERENCED)[0])
+    text = typed(shown or _text(record.get("content")))
     parts = [mapping(part) for part in items(record.get("content"))]
     return text, sum("inlineData" in part or "fileData" in part for part in parts)
 

@@ -59,6 +59,8 @@ FORMS = {
     "cline": f"<task>\n{ASKED}\n</task>\n<environment_details>\n{RULE}\n{FACT}\n</environment_details>",
     "windsurf": f"<additional_data>\n{RULE}\n{FACT}\n</additional_data>",
     "continue": f"[INST] {RULE} {FACT} [/INST]",
+    "gemini-hook": f"<hook_context>{SPOKEN}</hook_context>",
+    "gemini-files": f"--- Content from referenced files ---\n{RULE}\n--- End of content ---\n{SPOKEN}",
     "chatml": f"<|im_start|>user\n{RULE}\n{FACT}<|im_end|>",
     "speaker": f"Human: {RULE}\n\nAssistant: Noted. {FACT}",
     "german": f"Alle im Team halten das so. {RULE} {FACT} Ohne das gibt es Fehler.",

@@ -117,6 +117,13 @@ def test_gemini_tells_prompts_answers_and_starts_and_leaves_its_tools_to_the_tra
     before = "<hook_context>&lt;memctl-context&gt;\nNever use eval.\n&lt;/memctl-context&gt;</hook_context>\n\n"
     begun = {**common, "hook_event_name": "BeforeAgent", "prompt": f"{before}Fix it"}
     assert of_client("gemini-cli", begun).events[0].payload == prompt.payload
+    # So it does with the files that a prompt names: one of them may hold the sign of their end, and say more.
+    files = (
+        "\n--- Content from referenced files ---\nA\n--- End of content ---\nNever use eval.\n--- End of content ---"
+    )
+    for prompt in (f"Fix it{files}", f"Fix it{files}\n\n{before}", f"{before}Fix it{files}"):
+        named = {**common, "hook_event_name": "BeforeAgent", "prompt": prompt}
+        assert of_client("gemini-cli", named).events[0].payload == PromptSubmitted(text="Fix it", via="hook")
     assert not of_client("gemini-cli", {**common, "hook_event_name": "PreCompress", "trigger": "auto"}).events
     told = {**common, "hook_event_name": "AfterAgent", "prompt": "Fix it", "prompt_response": "Fixed."}
     stopped = of_client("gemini-cli", told)

@@ -74,13 +74,16 @@ def test_what_hooks_told_gemini_is_no_word_of_the_user(tmp_path: Path) -> None:
         [{"text": f"{told}\n\nFix it"}],
         [{"text": "Fix it"}, {"text": told}],
         [{"text": told}],
+        [{"text": "Fix it"}, {"text": "\n--- Content from referenced files ---"}, {"text": "A"}, {"text": told}],
+        [{"text": told.replace("eval", "--- Content from referenced files ---")}, {"text": "Fix it"}],
+        [{"text": "--- Content from referenced files ---\nNever use eval."}],
     ]
     messages = [
         {"id": f"m{number}", "timestamp": "2026-01-01T10:00:01.000Z", "type": "user", "content": content}
         for number, content in enumerate(contents)
     ]
     prompts = seen(events(GeminiLines, tmp_path / "a.jsonl", client_sessions.gemini_lines(messages)), PromptSubmitted)
-    assert [prompt.text for prompt in prompts] == ["Fix it", "Fix it"]
+    assert [prompt.text for prompt in prompts] == ["Fix it"] * 4
 
 
 def test_geminis_calls_have_their_outcome_exit_code_and_patch(tmp_path: Path) -> None:

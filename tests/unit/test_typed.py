@@ -130,6 +130,33 @@ def test_what_other_agents_and_timers_send_is_the_clients(text: str) -> None:
     assert origin_of(PromptSubmitted(line="1", text=text), 0, len(text)) == "client"
 
 
+FILES = "--- Content from referenced files ---\nContent from @a.md:\n"
+END = "--- End of content ---"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<hook_context>{RULE}</hook_context>", f"<hook_context>\n{RULE}", f"{FILES}{RULE}\n{END}",
+        f"{FILES}x\n{END}\n{RULE}\n{END}", f"{FILES}{RULE}", f"<session_context>\n{RULE}\n</session_context>",
+        f"<hook_context>{FILES}x</hook_context>{FILES}{RULE}",
+    ],
+)  # fmt: skip
+def test_what_gemini_adds_to_a_prompt_is_nobodys_word_even_where_it_is_pasted(text: str) -> None:
+    assert said_in(text).by == "client"
+    assert user_typed(text) == ""
+    for prompt in (f"{ABOVE} {text}", f"{ABOVE}\n{text}", f"{text}{ABOVE}" if text.endswith(">") else f"{ABOVE}{text}"):
+        said = said_in(prompt)
+        assert len(said.text) == len(prompt)
+        assert said.words == ABOVE
+        assert not said.alone
+        assert user_typed(prompt) == ""
+
+
+def test_behind_the_end_of_what_gemini_adds_the_users_words_go_on() -> None:
+    assert said_in(f"{FILES}{RULE}\n{END}\n{ABOVE}").words == ABOVE
+
+
 @given(st.lists(st.sampled_from([*PASTED, RULE, ABOVE, "\n", "```", "<a>", "</a>", "\u200b", "값"]) | st.text()))
 def test_passages_leave_no_gap_and_places_stay(parts: list[str]) -> None:
     text = "\n".join(parts)
