@@ -214,7 +214,10 @@ def _attended(payload: bytes) -> bytes:
     there is no word of the user's (`memctl.infra.transcripts.claude.is_unattended`). Nor is it in a shell in which an
     agent runs commands."""
     started = os.environ.get("CLAUDE_CODE_ENTRYPOINT", "")
-    if any(os.environ.get(name) for name in SHELLS) and not os.environ.get(HOOKS):
+    agents = os.environ.get("AI_AGENT", "")
+    # Claude Code says of each process whose it is: its own (`…_harness`) or its agent's (`…_agent`).
+    claimed = os.environ.get(HOOKS) and not (agents[:11] == "claude-code" and agents[-5:] == "agent")
+    if any(os.environ.get(name) for name in SHELLS) and not claimed:
         started = AGENTS_SHELL
     body = payload.strip()
     if started in ("", "cli") or not started.replace("-", "").isalnum() or body[:1] != b"{" or body[-1:] != b"}":

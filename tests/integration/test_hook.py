@@ -61,6 +61,9 @@ def test_a_hook_keeps_what_was_said_whatever_is_wrong_with_the_settings(tmp_path
     assert path.read_bytes().endswith(b"\n" + said())
 
 
+CLAUDES_HOOK = {"CLAUDE_CODE_ENTRYPOINT": "sdk-cli", "CLAUDECODE": "1", "CLAUDE_PROJECT_DIR": "/w"}
+
+
 @pytest.mark.parametrize(
     ("variables", "started"),
     [
@@ -68,6 +71,9 @@ def test_a_hook_keeps_what_was_said_whatever_is_wrong_with_the_settings(tmp_path
         ({"CLAUDE_CODE_ENTRYPOINT": "cli", "CLAUDECODE": "1"}, "agents-shell"),
         ({"CODEX_SANDBOX": "seatbelt"}, "agents-shell"),
         ({"CLAUDE_CODE_ENTRYPOINT": "sdk-cli", "CLAUDECODE": "1", "CLAUDE_PROJECT_DIR": "/w"}, "sdk-cli"),
+        ({**CLAUDES_HOOK, "AI_AGENT": "claude-code_2-1-330_harness"}, "sdk-cli"),
+        ({**CLAUDES_HOOK, "AI_AGENT": "claude-code_2-1-330_agent"}, "agents-shell"),
+        ({**CLAUDES_HOOK, "AI_AGENT": "claude-code/2.1.330/agent", "CLAUDE_CODE_ENTRYPOINT": "cli"}, "agents-shell"),
     ],
 )
 def test_a_hook_says_that_a_program_asks(tmp_path: Path, variables: dict[str, str], started: str) -> None:
