@@ -125,11 +125,16 @@ def _remote(git: Path) -> str:
     """The remote `origin`, else the only one."""
     text = _config(git)
     remotes: dict[str, str] = {}
-    for section in _SECTION.finditer(text):
-        until = text.find("\n[", section.end())
-        url = _URL.search(text, section.end(), until if until >= 0 else len(text))
-        if url and (remote := remote_of(url[1])):
-            remotes[section["name"]] = remote
+    of = ""
+    for line in text.splitlines():
+        if section := _SECTION.search(line):
+            of = section["name"]
+        elif line.lstrip().startswith("["):
+            of = ""
+        elif of and (url := _URL.search(line)):
+            if remote := remote_of(url[1]):
+                remotes[of] = remote
+            of = ""  # the first is where it is fetched from
     return remotes.get("origin", "") or (next(iter(remotes.values())) if len(remotes) == 1 else "")
 
 

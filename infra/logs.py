@@ -17,6 +17,7 @@ from typing import Any, Literal, TextIO
 
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
+from memctl.infra.files import opened
 
 Form = Literal["text", "json"]
 
@@ -128,7 +129,7 @@ _TAIL = 64 << 10
 
 def _last_lines(path: Path) -> list[str]:
     try:
-        with open(path, "rb") as file:
+        with opened(path) as file:
             file.seek(max(0, path.stat().st_size - _TAIL))
             return file.read().decode("utf-8", "replace").splitlines()
     except OSError:

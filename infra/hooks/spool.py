@@ -20,7 +20,7 @@ from typing import NamedTuple
 from memctl.domain.events.event import YEAR_9999
 from memctl.domain.support.errors import MemctlError
 from memctl.infra import hook
-from memctl.infra.files import opened
+from memctl.infra.files import NoRegularFile, opened
 
 MAX_HEADER = 4096
 """Bytes of the line before a payload: names and times, of which each has a bound of its own."""
@@ -94,11 +94,11 @@ def spool(folder: Path, delivery: Delivery) -> Path | None:
 def refusals(folder: Path) -> Refusals | None:
     """What the spool had no room for; None where there was always room."""
     try:
-        with open(folder / hook.COUNTER, "rb") as file:
+        with opened(folder / hook.COUNTER) as file:
             fcntl.flock(file.fileno(), fcntl.LOCK_SH)
             found = Refusals(*hook.read_counter(file.read(256)))
             return found if found.deliveries else None
-    except (FileNotFoundError, IsADirectoryError):
+    except (FileNotFoundError, NoRegularFile):
         return None
 
 

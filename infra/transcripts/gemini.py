@@ -26,6 +26,7 @@ from memctl.domain.events.observations import (
 from memctl.domain.language.prompts import REFERENCED
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
+from memctl.infra.files import read_file
 from memctl.infra.transcripts.fields import count, identifier, items, kind, mapping, micros, string
 from memctl.infra.transcripts.formats import LineFields, Session, Unreadable, decoded, exit_code_of, token_counts
 from memctl.infra.transcripts.patches import hunks_of
@@ -173,7 +174,7 @@ def _root_beside(path: Path | None) -> str:
     """What `.project_root` in the project's folder says, some levels above the chat."""
     for folder in list(path.parents)[1:3] if path else ():
         try:
-            return normalise((folder / ".project_root").read_text(encoding="utf-8")[:4096])
+            return normalise(read_file(folder / ".project_root", 4096).decode("utf-8"))
         except (OSError, ValueError):
             continue
     return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,13 @@ from memctl.infra.data_dir import Places
 from memctl.infra.embedded.programs import recalled
 from memctl.infra.files import NoRegularFile, read_file
 from memctl.infra.git import checkout_of
+from memctl.infra.hook import COUNTER
 from memctl.infra.hooks import capture_policy
 from memctl.infra.hooks.remote_progress import relay_seen
+from memctl.infra.hooks.spool import refusals
 from memctl.infra.process import Process
 from memctl.infra.settings import SettingsInvalid, read_token
+from memctl.infra.transcripts.gemini import _root_beside
 
 
 def test_a_file_is_read_up_to_a_bound_also_by_a_link(tmp_path: Path) -> None:
@@ -42,6 +46,8 @@ def test_nothing_of_an_instance_waits_at_a_pipe(tmp_path: Path) -> None:
     assert relay_seen(places) is None
     with pytest.raises(capture_policy.OffUnreadable, match="not a file"):
         capture_policy.read_off(tmp_path)
+    os.mkfifo(tmp_path / COUNTER)
+    assert refusals(tmp_path) is None
     with pytest.raises(SettingsInvalid, match="not a file"):
         read_token(tmp_path / capture_policy.FILE)
 
@@ -55,3 +61,25 @@ def test_a_checkout_whose_files_are_pipes_is_read_without_them(tmp_path: Path) -
     found = checkout_of(tmp_path)
     assert found is not None
     assert found.remote == ""
+
+
+def test_a_chat_of_gemini_is_read_though_its_root_is_a_pipe_or_has_no_end(tmp_path: Path) -> None:
+    for number, made in enumerate((os.mkfifo, lambda path: os.symlink("/dev/zero", path))):
+        folder = tmp_path / str(number)
+        (folder / "chats").mkdir(parents=True)
+        made(folder / ".project_root")
+        assert _root_beside(folder / "chats" / "session.json") == ""
+
+
+def test_each_remote_of_a_configuration_is_read_once_and_in_linear_time(tmp_path: Path) -> None:
+    git = tmp_path / ".git"
+    for folder in ("objects", "refs"):
+        (git / folder).mkdir(parents=True)
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    said = '[remote "origin"]\n\turl = https://example.com/a/b.git\n\turl = https://example.com/c/d.git\n[core]\n'
+    (git / "config").write_text(said + ' [remote "a"]\n' * 60_000)
+    began = time.process_time()
+    found = checkout_of(tmp_path)
+    assert time.process_time() - began < 2
+    assert found is not None
+    assert found.remote == "example.com/a/b"
