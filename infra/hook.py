@@ -489,9 +489,17 @@ def _count_refusal(folder: str) -> None:
 def _counted(folder: str, more: int) -> None:
     import fcntl
 
-    handle = os.open(f"{folder}/{COUNTER}", os.O_RDWR | os.O_CREAT, 0o600)
+    # Not blocking, nor does a lock: what bears the name may be a pipe, and who holds it may never let go.
+    handle = os.open(f"{folder}/{COUNTER}", os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o600)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        for left in range(49, -1, -1):
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if not left:
+                    raise
+                time.sleep(0.002)
         refused, last_at = read_counter(os.read(handle, 256))
         # Padded to one length, so that rewriting it in place needs no room on a disk that has none.
         text = f'{{"count": {refused + more}, "last_at": {time.time_ns() // 1000 if more else last_at}}}'

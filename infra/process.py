@@ -48,11 +48,6 @@ class Process:
     def lives(self) -> bool:
         return Process.of(self.pid) == self
 
-    def stopped(self) -> bool:
-        """Whether a signal or a debugger has stopped it."""
-        fields = _stat(self.pid)
-        return fields is not None and fields[0] in "Tt"
-
     def age(self) -> float:
         """Seconds since it started, by the clock that stops for nothing but suspension."""
         with open("/proc/uptime") as uptime:
@@ -122,10 +117,17 @@ def free_memory() -> int | None:
         return None
 
 
-def processor_s(pid: int) -> float:
-    """Seconds of a processor that a process has had so far; 0 where there is none."""
+def is_stopped(pid: int) -> bool:
+    """Whether somebody has stopped a process, with a signal or a debugger; one that is gone is."""
     fields = _stat(pid)
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
+    return fields is None or fields[0] in "Tt"
+
+
+def processor_s(pid: int, thread: int | None = None) -> float | None:
+    """Seconds of a processor that a process, or one of its threads, has had so far; None where it is gone, or this
+    system does not say."""
+    fields = _stat(pid, thread)
+    return (int(fields[11]) + int(fields[12])) / _TICKS if fields else None
 
 
 def _proportional(pid: int) -> int:
@@ -136,10 +138,10 @@ def _proportional(pid: int) -> int:
         return 0
 
 
-def _stat(pid: int) -> list[str] | None:
+def _stat(pid: int, thread: int | None = None) -> list[str] | None:
     """The fields of /proc/PID/stat from the state on; the name before them may hold spaces and brackets."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as stat:
+        with open(f"/proc/{pid}/stat" if thread is None else f"/proc/{pid}/task/{thread}/stat", "rb") as stat:
             return stat.read().rpartition(b") ")[2].decode().split()
     except (FileNotFoundError, ProcessLookupError):
         return None

@@ -18,7 +18,7 @@ from typing import Any
 from memctl.infra.data_dir import Places, open_log, write_private
 from memctl.infra.embedded.programs import PROGRAMS, Instance, Program, recalled
 from memctl.infra.embedded.run import LOOK_AGAIN, ServerDidNotStart, tail
-from memctl.infra.process import Process
+from memctl.infra.process import Process, is_stopped
 
 _PATIENCE = 15.0
 """Seconds that supervisord gets to start, and to answer."""
@@ -148,7 +148,7 @@ def silent(places: Places, found: Iterable[State]) -> tuple[str, ...]:
     return tuple(
         name
         for name, process in running
-        if process.stopped() or (name in programs and not programs[name].ready(instance, process))
+        if is_stopped(process.pid) or (name in programs and not programs[name].ready(instance, process))
     )
 
 

@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from memctl.infra.data_dir import Places, write_private
-from memctl.infra.files import read_file
+from memctl.infra.files import NoRegularFile, read_file
 from memctl.infra.hooks.spool import spooled
 from memctl.infra.log.checkpoints import name_of
 from memctl.infra.process import Process
@@ -108,7 +108,7 @@ def relay_seen(places: Places) -> RelaySeen | None:
     """The relay of a data directory; None where none was started, or the last one ended as it should."""
     try:
         standing = msgspec.json.decode(read_file(places.run / _FILE), type=RemoteState)
-    except (OSError, msgspec.MsgspecError):
+    except (FileNotFoundError, NoRegularFile, msgspec.MsgspecError):
         return None
     process = Process.recorded(places.run / _RECORD)
     return RelaySeen(standing, process is not None and process.lives(), len(spooled(places.spool)))

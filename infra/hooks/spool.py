@@ -9,7 +9,6 @@ Names in the folder: `<at>-<id>.delivery` waits, `.<id>.part` is being written, 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import time
@@ -92,10 +91,9 @@ def spool(folder: Path, delivery: Delivery) -> Path | None:
 
 
 def refusals(folder: Path) -> Refusals | None:
-    """What the spool had no room for; None where there was always room."""
+    """What the spool had no room for; None where there was always room. Who writes the counter is not waited for."""
     try:
         with opened(folder / hook.COUNTER) as file:
-            fcntl.flock(file.fileno(), fcntl.LOCK_SH)
             found = Refusals(*hook.read_counter(file.read(256)))
             return found if found.deliveries else None
     except (FileNotFoundError, NoRegularFile):

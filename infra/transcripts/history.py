@@ -221,7 +221,8 @@ class History:
         while not select.select([pipe], [], [], max(min(IDLE_S, self._until - time.monotonic()), 0))[0]:
             if time.monotonic() >= self._until:
                 raise self._too_long()
-            if time.monotonic() - asked >= IDLE_S and processor_s(pid) - had < IDLE_SHARE * (time.monotonic() - asked):
+            waited, has = time.monotonic() - asked, processor_s(pid)
+            if had is not None and has is not None and waited >= IDLE_S and has - had < IDLE_SHARE * waited:
                 raise OSError(0, "git waits and does nothing: is something in its folder a pipe and not a file?")
         data = os.read(pipe.fileno(), 1 << 16)
         self._left -= len(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import time
@@ -165,3 +166,23 @@ def test_what_was_begun_over_an_hour_ago_is_swept_and_what_was_begun_now_is_not(
     sweep(tmp_path)
     assert sorted(tmp_path.iterdir()) == sorted([new, kept])
     sweep(tmp_path / "that is not there")
+
+
+def test_a_count_that_somebody_holds_or_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    make_counter(tmp_path)
+    hook._count_refusal(str(tmp_path))
+    with (tmp_path / hook.COUNTER).open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        found = refusals(tmp_path)
+        assert found is not None
+        assert found.deliveries == 1
+        with pytest.raises(BlockingIOError):
+            hook._count_refusal(str(tmp_path))
+    hook._count_refusal(str(tmp_path))
+    found = refusals(tmp_path)
+    assert found is not None
+    assert found.deliveries == 2
+    (tmp_path / hook.COUNTER).unlink()
+    os.mkfifo(tmp_path / hook.COUNTER)
+    make_counter(tmp_path)
+    assert refusals(tmp_path) is None

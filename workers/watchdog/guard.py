@@ -24,6 +24,7 @@ from typing import NoReturn
 import msgspec
 
 from memctl.infra.embedded.launch import die_with_parent
+from memctl.infra.process import is_stopped, processor_s
 from memctl.infra.readmodels.dead_letters import fault_message
 from memctl.workers.watchdog import frames
 from memctl.workers.watchdog import progress_board as progress
@@ -45,8 +46,6 @@ LONGEST_PAUSE_S = 30.0
 
 CRASHES = frozenset((signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE))
 """Signals by which code in C ends a process: what a thread was at when one came is likely to bring it again."""
-
-_TICK = os.sysconf("SC_CLK_TCK")
 
 
 class Stuck(msgspec.Struct, frozen=True):
@@ -178,7 +177,7 @@ class _Guard:
                     since, cpu = self._taken(at, now, began)
                     most = max(most, cpu)
                     slept = bool(at.wall_s) and now - since > at.wall_s and now - pulse_at < FROZEN_S
-                    if (cpu > at.cpu_s or (slept and not _stopped(self._child))) and self._stays(at):
+                    if (cpu > at.cpu_s or (slept and not is_stopped(self._child))) and self._stays(at):
                         return self._end(at, cpu)
                 frozen = _cpu(self._child) - pulse_cpu if now - pulse_at > FROZEN_S else 0.0
                 if frozen > FROZEN_S / 2 and most < frozen / 2:
@@ -277,19 +276,4 @@ class _Guard:
 
 def _cpu(pid: int, thread: int | None = None) -> float:
     """Seconds of processor time that a process has taken, or one of its threads; 0 where it is gone."""
-    path = f"/proc/{pid}/stat" if thread is None else f"/proc/{pid}/task/{thread}/stat"
-    try:
-        with open(path, "rb") as stat:
-            fields = stat.read().rpartition(b") ")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / _TICK
-
-
-def _stopped(pid: int) -> bool:
-    """Whether somebody has stopped the process, with a signal or a debugger."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as stat:
-            return stat.read().rpartition(b") ")[2][:1] in b"Tt"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
+    return processor_s(pid, thread) or 0.0
