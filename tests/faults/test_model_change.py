@@ -426,6 +426,19 @@ def test_it_is_noted_when_texts_wait_for_their_vectors_and_when_none_does_any_mo
     assert (True, None) in noted
 
 
+def test_texts_that_come_one_by_one_and_are_embedded_do_not_seem_to_wait_in_vain(
+    memory: Connection, client: QdrantClient, database_url: str, vectors: tuple[str, str]
+) -> None:
+    noted: list[tuple[bool, float | None]] = []
+    append(memory, 1, example(1))
+    drained(database_url)
+    points = all_written(memory, client, live(memory))
+    loop = OutboxLoop(database_url, *vectors, Loading(SIGNS, Signs()), lambda *each: noted.append(each))
+    loop._embed_all(memory, points, live(memory), {})
+    loop._embed_all(memory, points, live(memory), {})  # when none waits
+    assert noted == [(False, None)]
+
+
 def test_a_model_that_cannot_be_loaded_holds_up_neither_what_is_searched_nor_a_change_of_mind(
     memory: Connection, client: QdrantClient, database_url: str, vectors: tuple[str, str]
 ) -> None:

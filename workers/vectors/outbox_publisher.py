@@ -474,6 +474,9 @@ class OutboxLoop:
                         failed[model.name] = problem
             else:
                 break
+        if made:  # what waited is embedded: what comes waits from then on
+            self._texts_wait = False
+            self._noted(False, None)
         self._moved.set()
 
 
