@@ -271,9 +271,9 @@ def test_texts_of_which_none_is_embedded_for_minutes_are_a_trouble(
     began = time.time() - 2 * health.UNEMBEDDED_S
     queue.texts_wait(redis, here, began, embedded=False)
     queue.texts_wait(redis, here, time.time(), embedded=False)  # waits since before
-    told = CliRunner().invoke(memctl, ["status"])
-    assert "1 text without vectors, and none was embedded for 10 min" in told.output
-    assert "all is well" not in told.output
+    shown = CliRunner().invoke(memctl, ["status"])
+    assert "1 text without vectors, and none was embedded for 10 min" in shown.output
+    assert "all is well" not in shown.output
     queue.texts_wait(redis, here, time.time(), embedded=True)
     assert "none was embedded" not in CliRunner().invoke(memctl, ["status"]).output
     queue.texts_wait(redis, here, began, embedded=True)
