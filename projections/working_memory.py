@@ -31,6 +31,7 @@ from memctl.domain.events.facts import (
     ToolUsed,
 )
 from memctl.domain.events.open_threads import Thread
+from memctl.domain.language.decisions import asks_again
 from memctl.domain.language.hypotheses import CONFIRMED, OPEN
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import LOCATIONS, clipped, one_line
@@ -43,6 +44,9 @@ TOOL_RESULTS, ERRORS, DISCOVERIES = 10, 5, 10
 
 FILES, SYMBOLS, DECISIONS, STEPS, DONE = 24, 24, 10, 30, 12
 """Files, symbols, decisions, steps of the plan, and steps done that a row keeps."""
+
+DECISION = 860
+"""Characters of a decision: a question, and all that was answered."""
 
 _NAME = patterns.compile(r"(?:\\b)?(?:func |def |class |type )?([A-Za-z_]\w{3,60})(?:\\b|\\\(|\()?")
 """A search for one name: what it looks for is being worked with."""
@@ -388,14 +392,21 @@ def _with_hypothesis(hypotheses: tuple[OpenHypothesis, ...], fact: HypothesisMov
 
 
 def _decided(row: WorkingMemory, fact: DecisionTaken) -> tuple[Decided, ...]:
-    """The decisions with one more. The same one is kept once, as it was recorded where it was."""
+    """The decisions with one more. The same one is kept once, as it was recorded where it was; what the user answers to
+    a question takes the place of an earlier answer to it."""
     said = canonical(fact.text)
     known = next((d for d in row.decisions if canonical(d.text) == said[: len(canonical(d.text))]), None)
     if known is not None and (known.stated or not fact.stated):
         return row.decisions
+    gone = [
+        each
+        for each in row.decisions
+        if each is known
+        or (not (each.stated or fact.stated) and each.at < fact.occurred_at and asks_again(each.text, fact.text))
+    ]
     decided = Decided(
         fact.occurred_at,
-        one_line(fact.text, 200),
+        one_line(fact.text, DECISION),
         one_line(fact.rationale, 120),
         fact.said_by,
         fact.kind,
@@ -409,7 +420,7 @@ def _decided(row: WorkingMemory, fact: DecisionTaken) -> tuple[Decided, ...]:
             len(row.decisions),
         ),
     )
-    return (*(d for d in row.decisions if d is not known), decided)[-DECISIONS:]
+    return (*(each for each in row.decisions if each not in gone), decided)[-DECISIONS:]
 
 
 def _names(files: tuple[ActiveFile, ...]) -> tuple[str, ...]:

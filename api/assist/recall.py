@@ -212,7 +212,7 @@ def survivors(row: WorkingMemory) -> list[tuple[int, str]]:
     if row.pending or row.current_step:
         steps = "; ".join(filter(None, (row.current_step, *row.pending[:8])))
         lines.append((row.updated_at, f"steps still to do: {quoted(steps, TEXT)}"))
-    lines += [(each.at, f"decided: {quoted(each.text, 300)}") for each in row.decisions[-5:]]
+    lines += [(each.at, f"decided: {quoted(each.text, 640)}") for each in row.decisions[-5:]]
     lines += [(each.at, f"{each.status} hypothesis: {quoted(each.text, 300)}") for each in row.hypotheses[-3:]]
     lines += [(each.at, f"found out: {quoted(each.text, 300)}") for each in row.discoveries[-5:]]
     for each in row.errors[-3:]:

@@ -126,6 +126,7 @@ def of_remedy(failed: str, ran: Sequence[str], message: str, shown: str = "") ->
         or not _general(remedies[0])
         or not failed
         or len(said) < SHORTEST_MESSAGE
+        or remedies[0] == failed
         or remedies[0] in shown
     ):
         return None

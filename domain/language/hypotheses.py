@@ -48,7 +48,7 @@ class Hypothesis(NamedTuple):
     """How often it was mentioned."""
 
 
-HINTS = ("oot cause", "ound the root", "ound the culprit", "ound the bug", "ound the actual", "ound it")
+HINTS = ("ause", "ound ", "bug", "Bug", "rong", "roblem", "ssue", "ault", "ulprit", "iagnosis", "appened", "hy ")
 """One of these is in every text that names a cause, and to look for them is quicker."""
 
 _CUE = patterns.compile(r"\b(?:[Rr]oot cause|[Ff]ound (?:the|it)\b)")
@@ -63,6 +63,36 @@ _FOUND = patterns.compile(
     r"(?:: (?=\S)| ?[—–] ?))\s*(?:that )?(?P<rest>[^\n]{8,300}?)(?=[.!](?:\s|$)|\n|$)",
     patterns.I,
 )
+_FAULT = (
+    r"(?P<label{0}>(?:[^*\n?]{{0,60}}[ \t])?(?:(?:root )?causes?|bugs?|problem|issue|fault|culprit|diagnosis|"
+    r"key finding|what (?:was|is|went|goes) (?:wrong|the (?:problem|bug|issue|cause))\??|what (?:has )?happened\??|"
+    r"why (?:it|this|that|they|the) [^*\n?]{{0,40}}(?:fail|br[oe]ke?|crash|happen|hang|hung|stuck|n['’]t\b|not\b)\w*)"
+    r"(?:[ \t(&/:,][^*\n?]{{0,100}}|[:.)]{{0,2}}))"
+)
+_LABEL = patterns.compile(
+    r"^[ \t]*(?:(?:[-*+]|\d{1,2}[.)])[ \t]+)?(?:#{1,6}[ \t]+(?:\d{1,2}[.)][ \t]+)?\*{0,2}"
+    + _FAULT.format(1)
+    + r"\*{0,2}:?[ \t]*\n|\*\*(?:\d{1,2}[.)][ \t]+)?"
+    + _FAULT.format(2)
+    + r"\*\*[ \t]*(?:[:.—–-][ \t]*)?)\s*(?P<rest>[^\s#>|*-][^\n]{8,600})",
+    patterns.I | patterns.M,
+)
+"""A heading, or what stands in bold at a line's beginning, that names a fault; and the line that says which."""
+_NO_FAULT = patterns.compile(
+    # What is mended, supposed, denied or asked, and a paragraph that goes on elsewhere.
+    r"\b(?:fix\w*|mend\w*|test\w*|resol\w+|solution|handl\w+|implement\w*|propos\w+|suggest\w+|possible|"
+    r"potential\w*|likely|perhaps|maybe|hypothe\w+|not an?|no|isn['’]t|steps?|tracker|template)\b",
+    patterns.I,
+)
+_NO_SENTENCE = patterns.compile(
+    r"(?:\d+[.)]|```|!?\[[^\]]*\]\(\S*\)\W*$)|"
+    r"(?:it|this|that|these|those|they|he|she|you|your|i|my|we|our|if|see|asks)\b",
+    patterns.I,
+)
+"""How begins what is no sentence of its own, or speaks of the agent, of the user, or of what stands elsewhere."""
+_STOP = patterns.compile(r"[.!](?:\*{0,2}[)\"'”]?(?:\s|$))")
+_SHORT = 60
+"""Characters of a sentence that the next one is needed for."""
 _IDLE = patterns.compile(
     # What goes wrong between an agent and its tools, what refers to elsewhere, and what announces.
     r"\b(?:edit|read|write) tool\b|\bold_string\b|\bindentation\b|\bwhitespace\b|\btabs? (?:vs|and|versus)\b|"
@@ -71,10 +101,14 @@ _IDLE = patterns.compile(
     r"^(?:in|at) (?:another|a different|the other|some other)\b|"
     # What is known of a design is no cause that was found.
     r"\b(?:fundamental|known|inherent|documented) limitations?\b|"
-    r"^(?:let me|looking|i'll|i will|i need|now)\b",
+    r"^(?:let me|looking|i'll|i will|i need|now)\b|"
+    # What the agent itself did is its own work, and not done.
+    r"^i\b|\bmy (?:own |earlier |last |first )?(?:\w+ )?(?:edit|change|test|script|patch|fix|regex|command)s?\b",
     patterns.I,
 )
 _CODE = patterns.compile(r"[`/]|\w\.\w|[a-z][A-Z]|_")
+_QUOTED_CODE = patterns.compile(r"`([^`\n]{2,80})`")
+_NAME = patterns.compile(r"[A-Za-z_][\w-]{2,}(?:\.\w{1,5}\b)?")
 _FENCED = patterns.compile(r"```.*?(?:```|\Z)", patterns.S)
 _BREAKS = (". ", "\n", "! ", ": ", "? ")
 
@@ -83,6 +117,11 @@ def key_of(description: str) -> str:
     """16 hex digits that are equal for descriptions that differ in form only."""
     said = canonical(description) or description.strip().lower()
     return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def names_in(cause: str) -> set[str]:
+    """The names that stand in a cause as code."""
+    return {name for quoted in _QUOTED_CODE.findall(cause) for name in _NAME.findall(quoted)}
 
 
 def causes_in(text: str) -> list[Cause]:
@@ -98,7 +137,23 @@ def causes_in(text: str) -> list[Cause]:
             found.append(cause)
             if len(found) == MOST:
                 break
-    return found
+    for label in _LABEL.finditer(text):
+        taken = (*fenced, *((each.start, each.end) for each in found))
+        if not any(start < label.end("rest") and label.start() < end for start, end in taken):
+            found += _labelled(text, label)
+    return found[:MOST]
+
+
+def _labelled(text: str, label: patterns.Match[str]) -> list[Cause]:
+    """The sentence behind a label that names a fault; a short one with the next."""
+    start, end = label.span("rest")
+    if _NO_FAULT.search(label["label1"] or label["label2"]) or _NO_SENTENCE.match(text, start, end):
+        return []
+    stops = [*(stop.start() for stop in _STOP.finditer(text, start, end)), end, end]
+    end = stops[0] if stops[0] - start >= _SHORT else stops[1]
+    words = " ".join(text[start:end].replace("**", "").split()).rstrip(".!")
+    cut = words[-1:] in (":", "?", ",") or not _SHORTEST <= len(words) <= _LONGEST or _IDLE.search(words)
+    return [] if cut else [Cause(words, start, end)]
 
 
 def _sentence_at(text: str, at: int) -> int:

@@ -25,6 +25,7 @@ from memctl.domain.events.recalls import MemoryRecalled, Recalls
 from memctl.domain.events.statements import TaskCompleted, TaskStarted
 from memctl.domain.failures.signatures import errors_in
 from memctl.domain.language.decisions import LONGEST_PROMPT, Decision
+from memctl.domain.language.plans import plan_in, points_of
 from memctl.domain.language.prompts import (
     FRESH_START,
     Said,
@@ -53,6 +54,9 @@ LONGEST_TEXT = 8_000
 """Characters of a prompt or an answer that a fact keeps; the event has the rest."""
 
 
+_MOST_MADE = 2_000
+"""Names of a session's own that are remembered."""
+
 _NO_WORDS = "No response requested."
 """What Claude Code writes in the agent's place after a command of its own."""
 
@@ -72,6 +76,11 @@ class Conversation:
         self._last_prompt = Micros(0)
         self._fresh = False
         self.episode: EpisodeSoFar | None = None
+        self.made: set[str] = set()
+        """Names that its edits were the first to write: what it says of them alone is of its own unfinished work."""
+        self._plan: tuple[OrderedEvent, str] | None = None
+        self._plan_begun = False
+        """The plan that was last to be carried out, with its text, and whether a file was changed since."""
         self.speaker = "user"
         """Actor of what was typed: the user, or else whoever spoke first in the user's place."""
         self._recalls = Recalls()
@@ -81,6 +90,11 @@ class Conversation:
     def task(self) -> str:
         """Key of the open task; empty where there is none."""
         return self.episode.task if self.episode is not None else ""
+
+    @property
+    def asked_for(self) -> str:
+        """What the user asked for last; empty of a plan, which is about many things."""
+        return self._turn.prompt.text if self._turn is not None and plan_in(self._turn.prompt.text) is None else ""
 
     def flush(self) -> None:
         """Hand out the open turn and episode as they stand, where they have changed."""
@@ -116,6 +130,21 @@ class Conversation:
             self._say(placed, seen.text, said.words, "command")
         elif said.by == "user":
             self._hear(placed, seen.text, said)
+            self.planned(placed, seen.text)
+
+    def planned(self, placed: OrderedEvent, text: str) -> None:
+        """A plan is to be carried out, where the text holds one."""
+        if plan_in(text) is not None:
+            self._plan, self._plan_begun = (placed, text), False
+
+    def committed(self, placed: OrderedEvent) -> None:
+        """Work was committed: the plan it carries out is settled. The agent wrote it, whoever sent it."""
+        if self._plan is None or not self._plan_begun:
+            return
+        (sent, text), self._plan = self._plan, None
+        for point in points_of(text):
+            span = span_of(sent, text, point.start, point.end)
+            self.decided(placed, span, point, Provenance.AGENT, planned=True)
 
     def refused(self, placed: OrderedEvent, text: str, start: int, end: int) -> None:
         """The user refused a use of a tool, and said why: `text[start:end]`."""
@@ -223,6 +252,7 @@ class Conversation:
         *,
         kind: Literal["choice", "cause"] = "choice",
         stated: bool = False,
+        planned: bool = False,
     ) -> None:
         """Somebody settled on something, as the characters of the span say."""
         self._assert.note(
@@ -238,7 +268,7 @@ class Conversation:
             task=self.task,
         )
         if self.episode is not None:
-            self.episode.decided(decision.text, decision.rationale, cause=kind == "cause")
+            self.episode.decided(decision.text, decision.rationale, cause=kind == "cause", planned=planned)
 
     def _claimed(
         self,
@@ -293,7 +323,10 @@ class Conversation:
         if self._turn is not None and not seen.subagent:
             self._turn.called(seen.message)
 
-    def worked_on(self, path: str) -> None:
+    def worked_on(self, path: str, new: Iterable[str] = ()) -> None:
+        if len(self.made) < _MOST_MADE:
+            self.made.update(new)
+        self._plan_begun = True
         if self._turn is not None and path not in self._turn.files:
             self._turn.files[path] = None
             self._turn.dirty = True

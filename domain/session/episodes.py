@@ -213,14 +213,15 @@ class EpisodeSoFar(Signs, kw_only=True):
         self.passed.clear()
         _keep(self.subjects, (clipped(subject, 140),), SUBJECTS)
 
-    def decided(self, text: str, rationale: str, *, cause: bool = False) -> None:
+    def decided(self, text: str, rationale: str, *, cause: bool = False, planned: bool = False) -> None:
         self.dirty = True  # a statement does nothing else to it
         if cause:
             self.cause = clipped(text, 300)
         decision = f"Cause: {text}" if cause else text
         if len(self.decisions) < LINES and clipped(decision, 200) not in self.decisions:
             self.decisions.append(clipped(decision, 200))
-            self.pivot(decision if cause else f"Decision: {text}", rationale)
+            if not planned:  # what was planned before the work is no turn of it
+                self.pivot(decision if cause else f"Decision: {text}", rationale)
 
     def pivot(self, description: str, reason: str) -> None:
         """Descriptions are cut at 50 characters, reasons at 100."""

@@ -20,7 +20,7 @@ from memctl.domain.events.statements import (
     TaskStarted,
 )
 from memctl.domain.language.decisions import Decision
-from memctl.domain.language.hypotheses import CONFIRMED, HINTS, Hypotheses, Status, causes_in, key_of
+from memctl.domain.language.hypotheses import CONFIRMED, HINTS, Hypotheses, Status, causes_in, key_of, names_in
 from memctl.domain.language.statements import says_no_more, stated, vetoed
 from memctl.domain.session.conversation import Conversation
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
@@ -55,6 +55,8 @@ class Reasoning:
             return
         self._follow()
         for cause in causes_in(seen.text):
+            if (names := names_in(cause.text)) and names <= self._talk.made:
+                continue
             span = span_of(placed, seen.text, cause.start, cause.end)
             found = Decision(cause.text, "", span.start, span.end)
             self._talk.decided(placed, span, found, Provenance.AGENT, kind="cause")

@@ -271,7 +271,8 @@ class Work:
             names = symbols_in(change.path, change.after)
             self._assert.note(FileChanged, placed, task=self._talk.task, symbols=names, **change._asdict())
             edits.append(Edit(change.path, change.before, change.after))
-            self._talk.worked_on(change.path)
+            new = set(names).difference(symbols_in(change.path, change.before))
+            self._talk.worked_on(change.path, (*new, change.path.rpartition("/")[2]) if change.created else new)
             if episode is not None:
                 episode.changed(change.path, change.added, change.removed, names, created=change.created)
         self._resolutions.edited(self._uses, edits)
@@ -319,9 +320,11 @@ class Work:
             self._assert.note(PlanChanged, placed, steps=steps, task=self._talk.task)
             if self._talk.episode is not None:
                 self._talk.episode.plan = steps
+        if tool.lower() == "exitplanmode":
+            self._talk.planned(placed, seen.text)
         if tool.lower() == "askuserquestion":
             by = heard(Provenance.USER_TYPED, placed.event.actor)
-            for decision in decisions_in_answers(seen.text):
+            for decision in decisions_in_answers(seen.text, _headers(given), self._talk.asked_for):
                 span = span_of(placed, seen.text, decision.start, decision.end)
                 self._talk.decided(placed, span, decision, by)
 
@@ -375,6 +378,7 @@ class Work:
             if is_commit(command) and git_stays_in(command, use.began, self._assert.base):
                 self._outcomes.learnt(use.came, episode, of_commit(tuple(episode.passed)), Span(use.came.cite))
                 episode.committed(subject_of(command))
+                self._talk.committed(use.came)
 
     def _erred(
         self, placed: OrderedEvent, about: str, tool: str, command: str, text: str, errors: Sequence[SeenError]
@@ -457,6 +461,13 @@ class Work:
             if (episode := self._talk.episode) is not None:
                 episode.resolve(error.signature, error.message, resolved.approach, resolved.explanation)
                 self._outcomes.learnt(placed, episode, _lesson(resolved, command), *fact.evidence)
+
+
+def _headers(given: dict[str, Any]) -> dict[str, str]:
+    """The client's short labels of the questions that a call asks, by question."""
+    asked = given.get("questions")
+    each = [one for one in asked if isinstance(one, dict)] if isinstance(asked, list) else []
+    return {str(one.get("question")).strip(): str(one.get("header") or "")[:60] for one in each}
 
 
 def _lesson(resolved: Resolved, command: str) -> Lesson | None:

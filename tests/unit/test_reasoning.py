@@ -41,6 +41,7 @@ from memctl.domain.session.work_commands import (
     UpdateHypothesis,
     open_hypotheses,
 )
+from memctl.domain.support.provenance import Provenance
 from memctl.projections.stage1 import fold_stream
 from memctl.projections.working_memory import WorkingMemory
 
@@ -96,12 +97,28 @@ ASK = PromptSubmitted(text="please fix the crash of the export when the ledger i
             "I found the bug: the default timeout is zero, which means to wait for ever.",
             "the default timeout is zero, which means to wait for ever",
         ),
+        (
+            "Done.\n\n### The Bug\n\nRows that were added **before a save** of the ledger were never counted. More.",
+            "Rows that were added before a save of the ledger were never counted",
+        ),
+        (
+            "1. **Why the export fails there:** Its lock file is opened with a flag that only POSIX systems know.",
+            "Its lock file is opened with a flag that only POSIX systems know",
+        ),
+        (
+            "**That is the change that caused the bug.** `total` is computed before the rows are loaded.",
+            "`total` is computed before the rows are loaded",
+        ),
+        (
+            "## Root cause & fate\n\nThe proxy drops the cookie. Its list of allowed hosts lacks the new one. So it.",
+            "The proxy drops the cookie. Its list of allowed hosts lacks the new one",
+        ),
     ],
 )
 def test_a_cause_that_the_agent_found_is_read_with_its_place(words: str, said: str) -> None:
     [found] = causes_in(words)
     assert found.text == said
-    assert said in words[found.start : found.end + 1]
+    assert said in words[found.start : found.end + 1].replace("**", "")
 
 
 @pytest.mark.parametrize(
@@ -116,10 +133,34 @@ def test_a_cause_that_the_agent_found_is_read_with_its_place(words: str, said: s
         "```\n# The root cause is that somebody wrote this into a comment of code\n```",
         "The issue is probably that the exporter divides by the number of rows.",
         "I suspect the session cookie is dropped by the proxy before it reaches us.",
+        "**Bug fix:** The exporter now divides by the number of rows that are not empty.",
+        "**Possible cause:** The exporter divides by the number of rows, also where there are none.",
+        "### Problem\n\n- The exporter divides by the number of rows\n- and the rows may be none",
+        "### The bug\n\nWhen the agent works and the user commits:\n\n1. The first hook runs.",
+        "**Is this a problem?** The transcript already contains everything from the start to the commit.",
+        "```\n# Problem\nThe exporter divides by the number of rows in this example.\n```",
+        "**Root cause:** my edit of the exporter left the loop without a condition to end on.",
     ],
 )
 def test_what_supposes_announces_asks_quotes_or_is_about_the_agents_own_tools_is_no_cause(words: str) -> None:
     assert causes_in(words) == []
+
+
+def test_a_cause_of_what_the_session_itself_began_to_write_is_its_own_unfinished_work() -> None:
+    call = ToolCalled(
+        tool="Edit",
+        call="c1",
+        input={
+            "file_path": "/home/dana/ledger/sum.py",
+            "old_string": "x = 1",
+            "new_string": "def add_rows():\n    x = 1",
+        },
+    )
+    said = "**Bug:** `{}` is called before the rows are loaded, so it adds up nothing."
+    own, others = (ResponseReceived(text=said.format(name), kind="text") for name in ("add_rows", "load_ledger"))
+    edited = ToolReturned(tool="Edit", call="c1", text="ok")
+    assert memory(history(ASK, call, edited, own)).decisions == ()
+    assert len(memory(history(ASK, call, edited, others)).decisions) == 1
 
 
 def test_in_thoughts_no_cause_is_found() -> None:
@@ -138,6 +179,143 @@ def test_what_an_agent_says_of_its_way_is_no_decision() -> None:
 def test_what_to_do_next_is_no_decision_of_the_users() -> None:
     text = 'Your questions have been answered: "What would you like to do next?"="Start", "Which store?"="Postgres"'
     assert [each.text for each in decisions_in_answers(text)] == ["Which store? Postgres"]
+
+
+@pytest.mark.parametrize(
+    ("question", "kept"),
+    [
+        ("Should generated clients be committed to the repository?", True),
+        ("Which branch naming scheme should the release tool expect?", True),
+        ("Should we create a separate table or extend the ledger?", True),
+        ("How should these fixups be committed?", False),
+        ("Should the new endpoint be part of this change?", False),
+        ("Which of the findings should be mended first?", False),
+        ("Should I open a draft PR for the exporter?", False),
+        ("Which branch should I base the exporter on?", False),
+    ],
+)
+def test_what_is_asked_of_the_work_itself_is_no_decision(question: str, kept: bool) -> None:
+    assert bool(decisions_in_answers(f'Your questions have been answered: "{question}"="As it was"')) is kept
+
+
+def answers(**by_question: str) -> str:
+    given = ", ".join(f'"{question.replace("_", " ")}?"="{answer}"' for question, answer in by_question.items())
+    return f"Your questions have been answered: {given}. You can now continue with the user's answers in mind."
+
+
+def test_four_answers_are_kept_and_long_ones_whole_with_their_question_cut() -> None:
+    own = 'Neither: the ledger is "append only",\nso a row is marked as void. ' + "An auditor has to see both. " * 15
+    question = "Which_of_the_ways_to_remove_rows_of_the_ledger_" + "and_of_every_account_that_it_names_" * 8
+    found = decisions_in_answers(
+        answers(
+            Which_store_holds_ledgers="A",
+            Which_colour_do_exports_get="B",
+            What_is_sent_to_auditors="C",
+            **{question: own},
+        )
+    )
+    assert len(found) == 4
+    assert found[3].text.endswith(" ".join(own.split()))
+    row = memory(
+        history(
+            ASK,
+            ToolCalled(tool="AskUserQuestion", call="c1", input={}),
+            ToolReturned(tool="AskUserQuestion", call="c1", text=answers(**{question: own})),
+        )
+    )
+    assert row.decisions[-1].text.endswith(" ".join(own.split()))
+
+
+def test_a_short_question_is_kept_with_what_it_leans_on_or_not_at_all() -> None:
+    text = answers(Which_one="Yes")
+    assert decisions_in_answers(text) == []
+    assert decisions_in_answers(text, {"Which one?": "Store"})[0].text == "Store: Which one? Yes"
+    asked = history(
+        ASK,
+        ToolCalled(
+            tool="AskUserQuestion", call="c1", input={"questions": [{"question": "Which one?", "header": "Store"}, 7]}
+        ),
+        ToolReturned(tool="AskUserQuestion", call="c1", text=text),
+    )
+    [decided] = memory(asked).decisions
+    assert decided.text == "please fix the crash of the export when the ledger is empty, Store: Which one? Yes"
+
+
+def test_a_later_answer_to_a_question_takes_the_place_of_the_earlier() -> None:
+    asked = [
+        answers(Where_should_the_export_folder_be_stored="In the home", Who_may_read_exported_ledgers="All"),
+        answers(Where_should_the_export_folder_now_be_stored="Beside the ledger"),
+    ]
+    payloads: list[Payload] = [ASK]
+    for number, text in enumerate(asked):
+        payloads.append(ToolCalled(tool="AskUserQuestion", call=f"c{number}", input={}))
+        payloads.append(ToolReturned(tool="AskUserQuestion", call=f"c{number}", text=text))
+    assert [each.text for each in memory(history(*payloads)).decisions] == [
+        "Who may read exported ledgers? All",
+        "Where should the export folder now be stored? Beside the ledger",
+    ]
+
+
+# --- plans that were carried out ---
+
+PLAN = """# Plan: Void rows instead of removing them
+
+## Context
+
+Auditors complain that removed rows of a ledger cannot be seen any more. More of that later.
+
+## Design decisions
+
+- **A mark, no table**: a voided row keeps its number and gets a date. It is never shown.
+- Run the tests
+- `ledger/rows.py`
+
+## Steps
+
+1. Add the column to the rows of the ledger and to the export
+
+## Verification
+
+1. Run `make test` and look at the export of an empty ledger
+"""
+POINTS = [
+    "Planned and done: Void rows instead of removing them. Why: Auditors complain that removed rows of a ledger cannot "
+    "be seen any more",
+    "Planned and done (Void rows instead of removing them): A mark, no table: a voided row keeps its number and gets a "
+    "date",
+]
+
+
+def worked(*, committed: bool) -> list[Payload]:
+    edit = {"file_path": "/home/dana/ledger/rows.py", "old_string": "a = 1", "new_string": "a = 2"}
+    command = "git commit -m 'Void rows'" if committed else "git status"
+    return [
+        ToolCalled(tool="Edit", call="e1", input=edit),
+        ToolReturned(tool="Edit", call="e1", text="ok"),
+        ToolCalled(tool="Bash", call="b1", input={"command": command}),
+        ToolReturned(tool="Bash", call="b1", text="[main 1a2b3c4] Void rows", exit_code=0),
+    ]
+
+
+SENT = PromptSubmitted(text=f"Implement the following plan:\n\n{PLAN}")
+APPROVED = [
+    ToolCalled(tool="ExitPlanMode", call="p1", input={"plan": PLAN}),
+    ToolReturned(tool="ExitPlanMode", call="p1", text=f"User has approved your plan.\n\n## Approved Plan:\n{PLAN}"),
+]
+
+
+@pytest.mark.parametrize("plan", [[SENT], [ASK, *APPROVED]], ids=["sent", "approved"])
+def test_what_a_plan_decides_is_kept_as_the_agents_once_its_work_is_committed(plan: list[Payload]) -> None:
+    row = memory(history(*plan, *worked(committed=True)))
+    assert [each.text for each in row.decisions] == POINTS
+    assert {each.said_by for each in row.decisions} == {Provenance.AGENT}
+    assert memory(history(*plan, *worked(committed=False))).decisions == ()
+    assert memory(history(*plan, *worked(committed=True)[2:])).decisions == ()
+
+
+def test_a_plan_that_is_quoted_by_a_tool_of_others_is_none() -> None:
+    called, back = (msgspec.structs.replace(each, tool="mcp__x__ExitPlanMode") for each in APPROVED)
+    assert memory(history(ASK, called, back, *worked(committed=True))).decisions == ()
 
 
 # --- hypotheses that are held ---

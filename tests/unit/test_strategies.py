@@ -74,6 +74,7 @@ def test_what_was_run_in_between_mends_what_failed() -> None:
     )
     assert lesson is not None
     assert lesson.title.startswith("`go mod tidy` mends `mise run test`")
+    assert of_remedy("mise run fmt", ["mise run fmt"], "mise ERROR the lock of the cache is held") is None
     assert of_remedy("mise run test", ["git pull --rebase"], "go: updates to go.mod needed") is None
     assert of_remedy("mise run test", ["go mod tidy", "go generate ./..."], "go: updates to go.mod needed") is None
 
