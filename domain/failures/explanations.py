@@ -46,12 +46,13 @@ def explanation_of(
 
 
 def _about(error: ErrorOccurred, said: Sequence[Explained], about: AbstractSet[str], *, named: bool) -> list[str]:
-    """The sentences that explain and name something of `about`; else, unless one has to be `named`, all that explain.
+    """The sentences that explain and name something of `about`; else, unless one has to be `named`, those that link.
     What was said goes before what was thought, of which only what names something counts."""
     for thought in (False, True):
         found = [s for each in said if each.thought == thought for s in _explaining(each.text) if _adds(s, error)]
-        to_the_point = [s for s in found if _names_any(s, about)]
-        if found := to_the_point or (found if not (thought or named) else []):
+        wanted = (about & names_of(error, own=True) or about) if thought else about
+        linked = [] if thought or named else list(filter(links, found))
+        if found := [s for s in found if _names_any(s, wanted)] or linked:
             return found
     return []
 
@@ -85,12 +86,13 @@ def cause_in(explanation: str) -> str:
     """The sentence of an explanation that names the cause: the last that links it by a word, for the first guess is
     often mended; else the first. Empty where there is none."""
     found = sentences(explanation)
+    found = [each for each in found if not _NEXT_STEP.match(each)]
     return next((each for each in reversed(found) if links(each)), found[0] if found else "")
 
 
 def links(sentence: str) -> bool:
     """Whether a sentence says by a word of its own that one thing comes of another."""
-    return _LINKS.search(sentence) is not None
+    return _LINKS.search(sentence) is not None and _NEXT_STEP.match(sentence) is None
 
 
 _LINKS = patterns.compile(
@@ -107,12 +109,15 @@ def _explains(sentence: str) -> bool:
     return links(sentence) or _EXPLAINS.search(sentence) is not None
 
 
-def names_of(error: ErrorOccurred) -> frozenset[str]:
-    """The names that an error's message, types, frames and files hold, without everybody's words."""
+def names_of(error: ErrorOccurred, *, own: bool = False) -> frozenset[str]:
+    """The names that an error's message, types, frames and files hold, without everybody's words; of the message those
+    alone that are its `own`: what it quotes, and what is written like a symbol."""
+    message = " ".join(found[0] for found in _OPERAND.finditer(error.message)) if own else error.message
     files = (file.rpartition("/")[2] for file in error.files)
-    return names_within(" ".join((error.message, *error.error_types, *error.frames, *files)))
+    return names_within(" ".join((message, *error.error_types, *error.frames, *files)))
 
 
+_OPERAND = patterns.compile(r"[\"'`‘][^\"'`’\n]+[\"'`’]|\w*(?:[a-z][A-Z]|\w[._]\w)\w*")
 _SHORTEST = 16
 """Characters below which a sentence explains nothing ("I see it now!"); ten of Hangul are a sentence."""
 
@@ -128,6 +133,10 @@ _ANNOUNCES = patterns.compile(
     r"build|compile|tests?|files?|issues?|errors?|failures?|problems?|warnings?|two|three|few|other|now|too)\b)*[.:!]*$)|"
     r"(?:now|next|then)[,.!]? +(?:run|rerun|re-run|check|verify|test)\b|"
     r"(?:i see|i found|found) (?:the|it|an?) ?(?:issue|problem|bug)?[.!]$",
+    patterns.I,
+)
+_NEXT_STEP = patterns.compile(
+    rf"{_OPENERS}(?:so )?(?:let me|let's|i'll|i will|i(?:'m| am) (?:(?:now|also|just) )*(?:going to|\w+ing))\b",
     patterns.I,
 )
 _GUESSES = patterns.compile(r"\b(?:maybe|perhaps|let me try)\b", patterns.I)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_left
 from collections.abc import Iterable
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 
 import msgspec
 
@@ -13,6 +13,7 @@ from memctl.domain.failures.shapes import ERROR_WORDS, PLAIN, STRONG, WRAPPER, F
 from memctl.domain.failures.templates import plain, template_of
 from memctl.domain.failures.tool_errors import SHAPES
 from memctl.domain.shell.commands import head_of, is_reading, only_reads, parts_of
+from memctl.domain.shell.directories import ENTERING
 from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
 from memctl.domain.support.literals import Literals
@@ -120,7 +121,7 @@ def errors_in(text: str, command: str, *, failed: bool, exit_code: int | None = 
         shown = _by_words(text, wrappers) or wrappers[:1] or _by_exit(command, text, exit_code)
     found: dict[str, SeenError] = {}
     for each in shown:
-        error = _seen(each, text)
+        error = _seen(each, text, command)
         found.setdefault(error.signature, error)
         if len(found) == MOST:
             break
@@ -224,12 +225,14 @@ _BLANK_LINE = patterns.compile(r"\n[ \t]*\n")
 _TESTED = patterns.compile(r" \(\d+(?:\.\d+)?m?s\)| \[\d+(?:\.\d+)?m?s\]")
 
 
-def _seen(shown: FoundError, text: str) -> SeenError:
+def _seen(shown: FoundError, text: str, command: str = "") -> SeenError:
     message = shown.message.strip()[:500]
-    template = template_of(_TESTED.sub("", message))
     types = tuple(t for t in dict.fromkeys(shown.types) if t)
+    template = template_of(_TESTED.sub("", message), types)
+    # Which program refused an option: the way out of one subcommand is none of another's.
+    refused = (head_of(command),) if command and "usage" in types else ()
     digest = hashlib.sha256(
-        "\0".join((*(t.lower() for t in types), "", template, "", *shown.frames)).encode("utf-8", "replace")
+        "\0".join((*(t.lower() for t in types), "", template, "", *shown.frames, *refused)).encode("utf-8", "replace")
     )
     if " " not in message and "test failure" in types and shown.frames:
         message = f"{shown.frames[0]} {message}"[:500]  # which test failed, where no more is said
@@ -258,4 +261,4 @@ def _first_line(text: str) -> str:
 def hides_exit(command: str) -> bool:
     """Whether a command's exit code may be that of a filter or of a later, unrelated part."""
     parts = parts_of(command)
-    return any(later.after in ("|", ";", "||") for later in parts[1:])
+    return any(later.after in ("|", ";", "||") and part.head not in ENTERING for part, later in pairwise(parts))

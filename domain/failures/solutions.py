@@ -182,18 +182,21 @@ def changed_lines(change: CodeChange, about: AbstractSet[str] = frozenset()) -> 
     """The lines in which the two sides differ, from the one on that names most of what it is `about`; empty where
     nothing of the difference was kept."""
     before, after = ([" ".join(line.split()) for line in side.splitlines()] for side in (change.before, change.after))
-    gone = _from_the_point([line for line in before if line and line not in after], about)
-    new = _from_the_point([line for line in after if line and line not in before], about)
+    gone = _from_the_point([line for line in before if line not in after and not _MARKER.match(line)], about)
+    new = _from_the_point([line for line in after if line not in before and not _MARKER.match(line)], about)
     if not _WORD.search(gone + new):
         return ""
     # Of long lines that begin alike, where they part.
     alike = gone[: len(commonprefix((gone, new)))].rfind(" ", 0, -CONTEXT) + 1 if len(gone + new) > CHANGED else 0
     gone, new = ("…" * (alike > 0) + one_line(side[alike:], CHANGED) for side in (gone, new))
+    if gone == new:
+        return ""  # only the line breaks differ
     what = f"`{gone}` became `{new}`" if gone and new else f"added `{new}`" if new else f"removed `{gone}`"
     return f"{what} in {basename(change.path)}"
 
 
 _WORD = patterns.compile(r"\w")
+_MARKER = patterns.compile(r"\z|(?:<{7}|={7}|>{7}|\|{7})(?: |\z)")
 CONTEXT = 20
 """Characters that are shown before the place where two lines part."""
 

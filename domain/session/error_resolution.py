@@ -18,6 +18,7 @@ from memctl.domain.events.facts import Edit, ErrorOccurred
 from memctl.domain.failures.explanations import Explained, cause_in, explanation_of, names_of
 from memctl.domain.failures.signatures import hides_exit
 from memctl.domain.failures.solutions import CodeChange, changed_lines, names_within
+from memctl.domain.failures.templates import COMPILING as _COMPILING
 from memctl.domain.shell.commands import (
     changes_of,
     heads_of,
@@ -27,7 +28,8 @@ from memctl.domain.shell.commands import (
     runner_of,
     without_documents,
 )
-from memctl.domain.shell.directories import parts_where
+from memctl.domain.shell.directories import ENTERING, parts_where
+from memctl.domain.shell.programs import INTERPRETERS
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line
 from memctl.domain.support.remembered import remembered
@@ -44,12 +46,17 @@ RETRY_REACH = 8
 _BESIDE = 12
 """Errors of one run, at most, whose words are held against each other."""
 
-_COMPILING = ("go compile", "rustc", "compile", "TS", "E0")
 _CHECKED = ("golangci-lint", "biome", "ruff", "mypy", "lint", "markdownlint", "diagnostic")
 _TREE = patterns.compile(
     r"(?:\S+ )*?git (?:-\S+ \S+ )*(?:checkout|switch|restore|reset|merge|rebase|pull|clean|cherry-pick|"
     r"revert|am|apply|rm|mv)\b"
 )
+_GIVES_UP = patterns.compile(r"(?:\S+ )*?git (?:.* )?--(?:abort|quit)\b")
+_UNDOES = patterns.compile(
+    r"(?:\S+ )*?git (?:-\S+ \S+ )*(?:(?:.* )?--(?:abort|quit)\b|checkout (?:.* )?(?:--|\.)(?: |$)|restore\b|reset\b|"
+    r"stash(?: (?:push|save|-\S+)\b|$))"
+)
+"""What takes changes back, or gives an operation up: it mends nothing."""
 _SLIGHT = patterns.compile(r"(?:\S+ )*?(?:git|export)\b")
 
 
@@ -182,12 +189,12 @@ class Resolutions:
         return _as_one(found)
 
     def _resolve(self, error: OpenError, at: int, command: str, heads: tuple[str, ...], began: str) -> Resolved | None:
-        if error.miscalled and command.strip() != error.command.strip():
-            return self._called_right(error, at, command, heads)
+        if error.miscalled and (command.strip() != error.command.strip() or _moved(error, command, began)):
+            return self._called_right(error, at, command, began)
         if not covers(command, heads, error):
             return None
         until = at if error.gone is None else error.gone
-        within = [step for step in self._steps if error.since < step.at <= until]
+        within = _standing(step for step in self._steps if error.since < step.at <= until)
         edits = [step.edit for step in within if step.edit is not None]
         ran = _further_changes(within, error)
         if not edits and (moved := _moved(error, command, began)):
@@ -198,19 +205,19 @@ class Resolutions:
             if error.gone is None and _as_much(command, error):
                 error.gone = at  # by itself: what is changed from here on is for something else
             return None
+        bearing = (s.at for s in within if s.edit and _bearing(s.edit, error.fact, names_of(error.fact)) >= BEARS)
         last = max(step.at for step in within if step.edit is not None or step.ran in ran)
-        explanation = self._explained(error, last - 1)
-        return _mended(error, edits, ran, explanation)
+        return _mended(error, edits, ran, self._explained(error, min(bearing, default=last) - 1))
 
-    def _called_right(self, error: OpenError, at: int, command: str, heads: tuple[str, ...]) -> Resolved | None:
-        """What another call of the same program, soon after a wrong one, resolves."""
-        shared = {head for head in set(heads) & set(error.heads) if not is_reading(head)}
+    def _called_right(self, error: OpenError, at: int, command: str, began: str) -> Resolved | None:
+        """What another call of the same program, soon after a wrong one, resolves: in another folder or other words."""
+        shared = {head for head in set(heads_of(command)) & set(error.heads) if not is_reading(head)}
         if at - error.at > RETRY_REACH or not shared or hides_exit(command.rpartition("\n")[2]):
             return None
         works, failed = _call(command, shared), _call(error.command, shared)
-        if works == failed or _SCRATCH.search(f"{works} {failed}"):
+        if not (moved := _moved(error, command, began)) and (works == failed or _SCRATCH.search(f"{works} {failed}")):
             return None
-        change = f"ran `{works}` instead of `{failed}`"
+        change = moved or f"ran `{works}` instead of `{failed}`"
         return Resolved(error, (), (command,), self._explained(error, at), change)
 
     def _explained(self, error: OpenError, until: int) -> str:
@@ -222,18 +229,37 @@ class Resolutions:
         return explanation_of(error.fact, said, beside[:_BESIDE], named=named)
 
 
-_MISCALL = patterns.compile(
+_WRONG_PLACE = (
     r"\[setup failed\]|no Go files in |go\.mod file not found|cannot find main module|does not contain (?:main module|"
     r"package)|directory not found|is not in std|Missing script|[Ss]cript not found|No rule to make target|"
-    r"file or directory not found:|could not find `Cargo\.toml`|no (?:such )?(?:sub)?command|Cannot find path|"
-    r"not a git repository",
+    r"file or directory not found:|could not find `Cargo\.toml`|Cannot find path|not a git repository"
 )
+_MISCALL = patterns.compile(rf"{_WRONG_PLACE}|no (?:such )?(?:sub)?command")
 """What programs say that were called in the wrong place or by a name they do not know."""
 
 
 def is_miscall(error: ErrorOccurred) -> bool:
     """Whether the call itself was wrong: an option, a name or a folder, and not what it was to work on."""
     return "usage" in error.error_types or _MISCALL.search(error.message) is not None
+
+
+def _standing(steps: Iterable[Step]) -> list[Step]:
+    """The steps whose changes stand: without those that git took back after them, of the files named or of all."""
+    standing: list[Step] = []
+    stashed: list[Step] = []
+    for step in steps:
+        if " stash pop" in step.ran:
+            standing, stashed = stashed + standing, []
+        elif not _UNDOES.match(step.ran):
+            standing.append(step)
+        elif " --staged" not in step.ran and (" reset" not in step.ran or " --hard" in step.ran):
+            words = step.ran.split() if " checkout " in step.ran or " restore " in step.ran else ()
+            files = [file for word in words if "/" in (file := word.strip("'\"./")) or "." in file]
+            stashed = standing if " stash" in step.ran else stashed
+            standing = [
+                s for s in standing if files and not (s.edit and any(f"/{f}/" in f"/{s.edit.path}/" for f in files))
+            ]
+    return standing
 
 
 def _further_changes(steps: Iterable[Step], error: OpenError) -> list[str]:
@@ -264,7 +290,10 @@ def _culprits(heads: tuple[str, ...], types: tuple[str, ...]) -> frozenset[str]:
 
 
 def _formats(head: str) -> bool:
-    return "fmt" in head or "format" in head
+    return "fmt" in head or "format" in head or head in ("prettier", "black", "isort", "goimports")
+
+
+_FORMATTING = patterns.compile(r"fmt|format|prettier|\bgci\b|imports|space|indent|newline|\blll\b", patterns.I)
 
 
 _SCRIPTS = (
@@ -298,9 +327,13 @@ def covers(command: str, heads: tuple[str, ...], error: OpenError) -> bool:
     culprits = error.culprits
     if _skips(command) and not _skips(error.command):
         return False
+    if _GIVES_UP.match(command) and any(head.startswith("git ") for head in culprits):
+        return False
     if all(map(is_reading, error.heads)) or _SHELLS_OWN.match(error.fact.message):
         return _bare(command) == _bare(error.command)
     shared = culprits.intersection(heads)
+    if not _reaches(command, error):
+        return False
     if _is_test(error.fact):
         return (bool(shared) or _runs_all_by_script(command, heads, culprits)) and _includes(command, error)
     if any(proves(head) for head in shared) or (shared and culprits.issubset(heads) and _alike(command, error)):
@@ -319,8 +352,12 @@ def _runs_all_by_script(command: str, heads: tuple[str, ...], culprits: frozense
 
 
 def _alike(command: str, error: OpenError) -> bool:
-    """Whether the part that failed was run again: a subcommand or script by its name, a bare program much the same."""
+    """Whether the part that failed was run again: a subcommand or script by its name, a bare program much the same;
+    a script in the command itself word for word."""
     wanted = error.culprits
+    inline = (p for p in parts_of(error.command) if p.head in wanted and p.head.split(" ")[0] in INTERPRETERS)
+    if any(len(part.words) == 1 or not _INLINE.isdisjoint(part.words[1:4]) for part in inline):
+        return _bare(command) == _bare(error.command)
     again = [set(part.words) for part in parts_of(command) if part.head in wanted]
     before = [set(part.words) for part in parts_of(error.command) if part.head in wanted]
     named = any(" " in head or "." in head for head in wanted)
@@ -329,6 +366,7 @@ def _alike(command: str, error: OpenError) -> bool:
     return any(len(a & b) * 2 > len(a | b) for a in again for b in before)
 
 
+_INLINE = frozenset(["-c", "-e", "-p", "--eval", "-lc", "-", "-Command", "-command"])
 _VAGUE = frozenset(["error", "exit", "file"])
 """Types of errors whose program is not known well enough to judge what another call of it shows."""
 
@@ -369,6 +407,27 @@ def _includes(command: str, error: OpenError) -> bool:
     return any(name in names for name in narrowed) if names else True
 
 
+def _reaches(command: str, error: OpenError) -> bool:
+    """Whether a run that is narrowed to folders or files may have come to where the error is: to a file that the error
+    names with its folder, or to what the failed run was narrowed to."""
+    narrowed = _targets(command, error.culprits)
+    files = {path for file in error.fact.files if "/" in (path := file.strip("./"))}
+    wanted = files or _targets(error.command, error.culprits)
+    if "" in narrowed | wanted or not (narrowed and wanted):
+        return True
+    return any(f"/{a}/" in f"/{b}/" or f"/{b}/" in f"/{a}/" for a in narrowed for b in wanted)
+
+
+def _targets(command: str, heads: AbstractSet[str]) -> set[str]:
+    """The folders and files that tests, checks or builds of these heads were narrowed to; an empty one is all."""
+    parts = (part for part in parts_of(command) if part.head in heads and proves(part.head))
+    words = (word.strip("'\"") for part in parts for word in part.words[1:])
+    return {word.split("::")[0].removesuffix("...").strip("./") for word in words if _TARGET.fullmatch(word)}
+
+
+_TARGET = patterns.compile(r"\.{1,3}|(?:\.{1,2}/|[\w@][\w@.-]*/)[^\s=*$]*")
+
+
 def _as_much(command: str, error: OpenError) -> bool:
     """Whether a run surely looked at all that the failed one did, and shows how it ended."""
     if hides_exit(command):
@@ -379,8 +438,8 @@ def _as_much(command: str, error: OpenError) -> bool:
 
 
 _NOT_THERE = patterns.compile(
-    r"[Nn]o such file|[Nn]ot found|[Cc]annot find|[Cc]an't find|unknown revision or path|did not match any file|"
-    r"not a git repository|outside repository|does not exist"
+    rf"{_WRONG_PLACE}|[Nn]o such file|[Nn]ot found|[Cc]annot find|[Cc]an't find|unknown revision or path|"
+    r"did not match any file|outside repository|does not exist"
 )
 """What is said of a path, where the folder may have been the wrong one."""
 
@@ -421,6 +480,8 @@ def _matters(change: str, error: OpenError) -> bool:
         shown = " ".join((error.fact.message, *error.fact.files))
         paths = (word.strip("'\"/") for word in change.split()[1:])
         return _BUILT.search(change) is not None or any(len(path) > 3 and path in shown for path in paths)
+    if all(map(_formats, heads_of(change))) and heads_of(change):
+        return _FORMATTING.search(" ".join((*error.fact.error_types, error.fact.message))) is not None
     if any(head.startswith("git ") for head in error.culprits) or not _SLIGHT.match(change):
         return True
     return bool(_TREE.match(change))
@@ -436,15 +497,20 @@ def _mended(error: OpenError, edits: Sequence[Edit], ran: Sequence[str], explana
     """The edits that bear on the error first, then the latest; and in one line the change that bears on it, else the
     commands, else the only change."""
     unique = list({(e.path, e.before, e.after): e for e in reversed(edits)}.values())[:MOST_RANKED]
+    unique = [edit for at, edit in enumerate(unique) if not any(_replaces(later, edit) for later in unique[:at])]
     about = names_of(error.fact) | names_within(explanation)
-    ranked = sorted(((_bearing(edit, error.fact, about), edit) for edit in unique), key=lambda each: -each[0])
-    bearing = ranked[0][0] if ranked else 0
+    named = [edit for edit in unique if _is_named(edit, error.fact)]
+    if not all(edit.before or edit.after for edit in named):
+        unique = named  # what was changed where the error is was not seen: nothing else is shown in its place
+    points = {edit: _bearing(edit, error.fact, about) for edit in unique}
+    ranked = sorted(unique, key=lambda e: (points[e] < BEARS, not _tested(e, error.fact), -points[e]))
+    bearing = points[ranked[0]] if ranked else 0
     mending = [f"`{_short(each)}`" for each in ran if not _only_writes(each, error)][:2] if bearing < BEARS else []
     change = f"ran {', '.join(mending)}" if mending else ""
     if bearing >= BEARS or (len(unique) == 1 and not mending):
-        edit = ranked[0][1]
+        edit = ranked[0]
         change = changed_lines(CodeChange(edit.path, edit.before, edit.after), about)
-    chosen = tuple(edit for _, edit in ranked[:MOST_EDITS])
+    chosen = tuple(ranked[:MOST_EDITS])
     return Resolved(error, chosen, tuple(ran[:5]), explanation, change)
 
 
@@ -488,13 +554,33 @@ def _bearing(edit: Edit, error: ErrorOccurred, about: AbstractSet[str]) -> int:
     """How much an edit has to do with an error: it took out the line that the tool pointed at, lies in a file that the
     error names, names the rule of a linter, holds a third of the names in its message, or some of its explanation."""
     pointed = bool(error.code) and error.code.strip() in edit.before
-    named = any(_same_file(edit.path, path) for path in error.files) or posixpath.basename(edit.path) in error.message
+    named = _is_named(edit, error)
     if error.files and not named and any(t.startswith(_CHECKED) for t in error.error_types):
         return 0  # a linter says where
     names, said = names_within(f"{edit.before}\n{edit.after}"), names_within(error.message)
     most = BEARS if said and 3 * len(names & said) >= len(said) else 0
     ruled = any(kind.rpartition("/")[2].lower() in names for kind in error.error_types)
     return 8 * pointed + 3 * (named + ruled) + most + min(len(names & about), 4)
+
+
+def _is_named(edit: Edit, error: ErrorOccurred) -> bool:
+    return any(_same_file(edit.path, path) for path in error.files) or posixpath.basename(edit.path) in error.message
+
+
+def _tested(edit: Edit, error: ErrorOccurred) -> bool:
+    """Whether the failed test's name, or a text that it expected, stands in or around an edit."""
+    names = [part for frame in error.frames for part in frame.replace(":", "/").split("/")]
+    texts = [text for text in (*names, *map(str.strip, _VALUES.split(error.message))) if len(text) > 7]
+    return _is_test(error) and any(text in f"{edit.before}\n{edit.after}" for text in texts)
+
+
+_VALUES = patterns.compile(r"[\"'`]|\d+")
+
+
+def _replaces(later: Edit, earlier: Edit) -> bool:
+    put_in = set(earlier.after.splitlines()) - set(earlier.before.splitlines())
+    gone = set(later.before.splitlines()) - set(later.after.splitlines())
+    return later.path == earlier.path and bool(put_in) and put_in <= gone
 
 
 def _same_file(path: str, other: str) -> bool:
@@ -506,6 +592,7 @@ def _call(command: str, heads: AbstractSet[str]) -> str:
     """A command as it was called; of a long one the parts that have these heads."""
     whole = _short(command, 10_000)
     if len(whole) > LONGEST_CALL:
+        heads = heads | set(ENTERING)
         whole = "; ".join(" ".join(part.words) for part in parts_of(command) if part.head in heads) or whole
     return _short(whole)
 
@@ -522,6 +609,8 @@ def _short(command: str, longest: int = LONGEST_CALL) -> str:
     """A command on one line, without the bodies of its here-documents."""
     line = ""
     for each in without_documents(command).splitlines():
+        if len(line) > longest + 1:  # a backslash at its end may still go
+            break
         if words := " ".join(each.split()):
             between = "; " if line and not line.endswith(_GOES_ON) else " "
             line = line[:-1] + words if line.endswith("\\") else (line + between + words).strip()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from memctl.domain.events.observations import Hunk
-from memctl.domain.shell.commands import written_by
+from memctl.domain.shell.commands import substitutions_of, written_by
 from memctl.domain.support import patterns
 from memctl.domain.support.location import is_absolute, joined, normalise
 from memctl.domain.support.remembered import remembered
@@ -169,7 +169,10 @@ def changes_of_use(
         text = patch_text(tool_input)
         if text:
             return _of_patch(text)
-        return [Change(slashed(path)) for path in written_by(command_of(tool_input))]
+        command = command_of(tool_input)
+        edited = substitutions_of(command)
+        sides = {path: edited.get(path, ("", "")) for path in (*written_by(command), *edited)}
+        return [Change(slashed(path), before=old[:EXCERPT], after=new[:EXCERPT]) for path, (old, new) in sides.items()]
     return []
 
 

@@ -54,6 +54,7 @@ _TOKEN = patterns.compile(
       | . | \z)""",
     patterns.X | patterns.S,
 )
+_VARIABLE = patterns.compile(r"\$\w")
 _ASSIGNMENT = patterns.compile(r"[A-Za-z_]\w*\+?=")
 
 
@@ -122,6 +123,9 @@ def _past_options(words: list[str], at: int, program: str) -> int:
 
 def _head(words: list[str]) -> str:
     at = 0
+    if _VARIABLE.match(words[0]) and words[1:2] in ([], ["="], ["+="]):
+        # PowerShell shows a variable, or sets one to what a command prints, or to a value.
+        at = len(words) if words[2:] and words[2].startswith(("'", '"', "$", "@", "[")) else 2
     while at < len(words):
         word = _bare(words[at])
         if _ASSIGNMENT.match(word) or word in WRAPPERS:
@@ -258,13 +262,35 @@ def written_by(command: str) -> tuple[str, ...]:
     if "<<" in command:
         for match in _WRITTEN.finditer(command[:_LONGEST]):
             found[(match[1] or match[2]).strip("'\"")] = None
-    if "sed" in command or "perl" in command:
-        for part in parts_of(command):
-            in_place = part.head in ("sed", "perl") and any(w.startswith(("-i", "-pi")) for w in part.words)
-            last = _bare(part.words[-1])
-            if in_place and len(part.words) > 2 and _PATH.fullmatch(last):
-                found[last] = None
+    for words in _stream_edits(command):
+        if _PATH.fullmatch(words[-1]):
+            found[words[-1]] = None
     return tuple(path for path in found if not path.startswith("/dev/"))
+
+
+def _stream_edits(command: str) -> list[list[str]]:
+    """The words of `sed` and `perl` where they write to the files they read."""
+    parts = parts_of(command) if "sed" in command or "perl" in command else ()
+    editing = (part.words for part in parts if part.head.split(" ")[0] in ("sed", "perl") and len(part.words) > 2)
+    return [[*map(_bare, words)] for words in editing if any(word.startswith(("-i", "-pi")) for word in words)]
+
+
+_SIDES = (rf"{mark}((?:[^{mark}\\]|\\.)*){mark}((?:[^{mark}\\]|\\.)*){mark}" for mark in ("/", r"\|", "#", "@"))
+_SUBSTITUTION = patterns.compile(rf"(?:^|[\s;{{\d$])s(?:{'|'.join(_SIDES)})", patterns.S)
+_ESCAPED = patterns.compile(r"\^|\$\z|\\([^\w\s])")
+
+
+def substitutions_of(command: str) -> dict[str, tuple[str, str]]:
+    """By file what a stream editor replaced in place and by what, a substitution a line, with plain punctuation."""
+    found: dict[str, tuple[str, str]] = {}
+    for words in _stream_edits(command)[:20]:
+        matches = [match for word in words for match in _SUBSTITUTION.finditer(word)][:20]
+        sides = [[_ESCAPED.sub(lambda mark: mark[1] or "", s) for s in m.groups() if s is not None] for m in matches]
+        if sides:
+            before, after = ("\n".join(side) for side in zip(*sides, strict=True))
+            files = [word for word in words[2:] if _PATH.fullmatch(word) and not _SUBSTITUTION.search(word)]
+            found.update((file, (before, after)) for file in files[:20])
+    return found
 
 
 @remembered(1024)

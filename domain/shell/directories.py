@@ -8,6 +8,8 @@ from memctl.domain.shell.commands import Part, parts_of
 from memctl.domain.support import patterns
 from memctl.domain.support.location import joined
 
+ENTERING = ("cd", "chdir", "pushd", "set-location", "sl", "push-location")
+_NAMING = ("-path", "-literalpath", "/d", "--")
 _UNCERTAIN = patterns.compile(r"[$`~*(]|^-$")
 
 
@@ -15,8 +17,9 @@ def parts_where(command: str, began: str) -> Iterator[tuple[str, Part]]:
     """The parts of a command that began in a directory, each with the one it ran in; empty where that is uncertain."""
     at = began
     for part in parts_of(command):
-        if part.head in ("cd", "pushd"):
-            target = bare(part.words[1]) if len(part.words) > 1 else "~"
+        if part.head in ENTERING:
+            words = [word for word in part.words[1:] if word.lower() not in _NAMING]
+            target = bare(words[0]) if words else "~"
             at = "" if not at or _UNCERTAIN.search(target) else joined(at, target)
             continue
         elsewhere = part.words[part.words.index("-C") + 1 :][:1] if "-C" in part.words else ()

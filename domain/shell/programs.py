@@ -41,7 +41,7 @@ RUNNERS_OF_TOOLS = {
 """Programs that run another: how many words they take."""
 SETTING = words_of(
     "cd pushd popd export unset set source . true : sleep wait mkdir touch echo printf pwd fi done esac } for case "
-    "local alias ulimit umask trap shopt"
+    "local alias ulimit umask trap shopt chdir set-location sl push-location pop-location"
 )
 WITH_SUBCOMMAND = words_of(
     "git go cargo rustup docker podman kubectl helm gh glab mise asdf make just task npm pnpm yarn bun deno pip "
@@ -126,7 +126,10 @@ READERS = words_of(
     "tr diff cmp comm column xxd od strings nl tac rev which whereis type man help ps pgrep lsof du df env "
     "printenv date "
     "hostname uname whoami id test [ [[ basename dirname realpath readlink tee xargs echo printf sqlite3 md5sum "
-    "sha256sum shasum osascript open code pbcopy pbpaste git-diff base64 tput seq nproc free uptime"
+    "sha256sum shasum osascript open code pbcopy pbpaste git-diff base64 tput seq nproc free uptime "
+    "get-content gc select-string sls select-object where-object foreach-object sort-object group-object "
+    "compare-object measure-object format-table format-list out-string out-host out-null tee-object write-output "
+    "write-host get-childitem gci get-item get-command get-location test-path convertfrom-json convertto-json"
 )
 """Programs that show or look for text: what they print is a quotation, and their exit code an answer."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
 import time
 from collections.abc import Iterator
@@ -150,10 +151,17 @@ def test_a_place_that_consolidation_holds_back_is_named_alike_by_all(log: Connec
     assert 'memctl_troubles{kind="processor",needs="yes"} 2' in said["metrics"]
 
 
-def test_a_program_that_does_not_run_is_said_alike_by_all(log: Connection, api: Api, tmp_path: Path) -> None:
-    places = Places(tmp_path / "data")
-    for each in (places.run, places.log, places.sockets):
-        each.mkdir(exist_ok=True)
+@pytest.fixture
+def places(asked: None, tmp_path: Path) -> Iterator[Places]:
+    """The data directory of whoever asks, with a folder of sockets that lies elsewhere where this path is long."""
+    found = Places(tmp_path / "data")
+    shutil.rmtree(found.sockets, ignore_errors=True)
+    found.make()
+    yield found
+    shutil.rmtree(found.sockets, ignore_errors=True)
+
+
+def test_a_program_that_does_not_run_is_said_alike_by_all(log: Connection, api: Api, places: Places) -> None:
     ended = "\n[program:worker]\ncommand = /bin/false\nautostart = true\nstartretries = 0\n"
     supervisor.start(places, supervisor.configuration(Instance(places, {}, {}), ()) + ended)
     try:
@@ -170,15 +178,13 @@ def test_a_program_that_does_not_run_is_said_alike_by_all(log: Connection, api: 
 
 def test_a_door_that_takes_connections_and_answers_none_is_said_alike_by_all(
     log: Connection,
-    asked: None,
+    places: Places,
     database_url: str,
     vectors: tuple[str, str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    places = Places(tmp_path / "data")
-    for each in (places.run, places.log, places.sockets, places.spool):
-        each.mkdir(exist_ok=True)
+    places.spool.mkdir(exist_ok=True)
     spool(places.spool, Delivery("a" * 32, 1_000_000, AGENT, "Stop", b"{}"))
     monkeypatch.setattr(health, "LATE_S", 0.0)
     hangs = "\n[program:door]\ncommand = /bin/sleep 600\nautostart = true\nstartsecs = 0\n"

@@ -62,3 +62,10 @@ def test_a_message_that_names_nothing_matches_nothing(message: str) -> None:
 )
 def test_a_message_that_names_what_failed_is_worth_matching(message: str) -> None:
     assert not says_little(message)
+
+
+def test_marks_of_a_conflict_and_lines_wrapped_anew_are_no_change() -> None:
+    before = "<<<<<<< HEAD\nours\n=======\ntheirs\n>>>>>>> main"
+    assert changed_lines(CodeChange("a.py", before, "ours\ntheirs")) == ""
+    assert changed_lines(CodeChange("a.py", before, "ours")) == "removed `theirs` in a.py"
+    assert changed_lines(CodeChange("a.ts", "call(a, b);", "call(a,\n b);")) == ""

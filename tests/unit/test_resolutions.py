@@ -10,7 +10,7 @@ from session_events import Session, facts_of, only
 
 from memctl.domain.events.event import Micros
 from memctl.domain.events.facts import Edit, Episode, ErrorMet, ErrorOccurred, ErrorResolved
-from memctl.domain.failures.explanations import Explained, explanation_of
+from memctl.domain.failures.explanations import Explained, cause_in, explanation_of
 from memctl.domain.failures.signatures import errors_in
 from memctl.domain.session.error_resolution import Resolutions
 
@@ -200,6 +200,7 @@ def explained(*said: str) -> str:
         "I'll fix both of these errors",
         "Need to fix the errcheck lint error.",
         "Let me check why this is because",
+        "Let me fix" + " lint" * 60 + " because the parser of `total` is new",  # read in no time
         "I see the issue!",
     ],
 )
@@ -213,7 +214,6 @@ def test_a_sentence_that_asks_or_announces_explains_nothing(said: str) -> None:
         "The issue is that `total` was renamed.",
         "Let me fix the test to call `sum` instead of `total`.",
         "total 함수가 없어서 빌드가 실패합니다.",
-        "Let me fix" + " lint" * 60 + " because the parser is new",  # read in no time
     ],
 )
 def test_a_sentence_that_gives_the_reason_explains(said: str) -> None:
@@ -348,3 +348,165 @@ def test_words_that_only_repeat_the_error_or_announce_explain_nothing(said: str)
     assert explanation_of(error, [Explained(1, said, False)], named=True) == ""
     because = '"got 3, it should be 4" comes up in `TestCart` because the price is rounded.'
     assert explanation_of(error, [Explained(1, because, False)], named=True) == because
+
+
+MISSING = "no Go files in /w/shop"
+
+
+@pytest.mark.parametrize(
+    ("command", "approach"),
+    [
+        ("cd cart && go test", "ran it in `shop/cart` instead of `shop`"),
+        ("Set-Location -Path 'cart'; go test -v", "ran it in `shop/cart` instead of `shop`"),
+        ("go test ./cart/...", "ran `go test ./cart/...` instead of `go test -v -count=1`"),
+    ],
+)
+def test_where_two_calls_ran_is_asked_before_their_words(command: str, approach: str) -> None:
+    resolutions = Resolutions()
+    failed = "go test -v -count=1"
+    resolutions.failed(1, failed, occurred(MISSING, failed), "/w/shop")
+    resolutions.edited(2, (EDIT,))
+    assert [each.approach for each in resolutions.passed(3, command, "/w/shop")] == [approach]
+
+
+def test_the_folder_stays_in_a_long_call() -> None:
+    option = "error: unknown option `dry-run'"
+    works = f"cd /w/shop && git gc --quiet && echo {'x' * 90}"
+    assert fixes(option, "git gc --dry-run", works) == [
+        "ran `cd /w/shop; git gc --quiet` instead of `git gc --dry-run`"
+    ]
+
+
+CONFLICT = "CONFLICT (content): Merge conflict in cart.go"
+
+
+def test_giving_an_operation_up_ends_nothing() -> None:
+    assert fixes(CONFLICT, "git merge main", "git merge --abort", ran=("git merge --abort",), edits=(EDIT,)) == []
+    assert fixes(CONFLICT, "git merge main", "git merge topic", ran=("git merge --abort",)) == []
+
+
+@pytest.mark.parametrize(
+    ("undone", "found"),
+    [
+        ("git checkout -- cart.go", []),
+        ("git restore .", []),
+        ("git reset --hard origin/main", []),
+        ("git stash", []),
+        ("git checkout -- shop.go", [CHANGED]),
+        ("git restore --staged cart.go", [CHANGED]),
+        ("git reset HEAD cart.go", [CHANGED]),
+    ],
+)
+def test_an_edit_that_git_took_back_is_no_fix(undone: str, found: list[str]) -> None:
+    build = "go build ./..."
+    assert fixes(COMPILE, build, build, edits=(EDIT,), ran=(undone,)) == found
+
+
+def test_an_edit_that_was_laid_aside_and_put_back_stands() -> None:
+    build = "go build ./..."
+    assert fixes(COMPILE, build, build, edits=(EDIT,), ran=("git stash", "git stash pop")) == [CHANGED]
+
+
+@pytest.mark.parametrize(
+    ("failed", "passed", "count"),
+    [
+        ("go test ./cart/...", "go test ./web/...", 0),
+        ("go test ./cart/...", "go test ./...", 1),
+        ("go test ./cart/...", "go test ./cart", 1),
+        ("go test ./...", "go test ./cart", 1),
+        ("pytest tests/a", "pytest tests/b::test_x", 0),
+    ],
+)
+def test_packages_and_paths_narrow_a_run(failed: str, passed: str, count: int) -> None:
+    output = "panic: boom\n\ngoroutine 1 [running]:\nmain.main()\n\t/w/shop/cart/a.go:3 +0x1" if "go" in failed else (
+        "FAILED test_cart.py::test_total - AssertionError: got 3"
+    )  # fmt: skip
+    assert len(fixes(output, failed, passed, edits=(EDIT,))) == count
+
+
+@pytest.mark.parametrize(
+    ("failed", "other"),
+    [
+        ("python3 - <<'EOF'\nprint(a)\nEOF", "python3 - <<'EOF'\nprint(1)\nEOF"),
+        ('python -c "print(a)"', 'python -c "print(1)"'),
+        ("node -e 'a()'", "node -e '1'"),
+    ],
+)
+def test_a_script_in_a_command_is_its_whole_body(failed: str, other: str) -> None:
+    output = (
+        "Traceback (most recent call last):\n  File \"/w/cart.py\", line 1, in f\nNameError: name 'a' is not defined"
+    )
+    assert fixes(output, failed, other, edits=(EDIT,)) == []
+    assert len(fixes(output, failed, failed, edits=(EDIT,))) == 1
+
+
+def test_a_formatter_mends_formatting_alone() -> None:
+    lint, fmt = "golangci-lint run", ("gofmt -w cart.go",)
+    assert fixes("cart.go:7:2: Error return value is not checked (errcheck)", lint, lint, ran=fmt) == []
+    assert fixes("cart.go:7:2: File is not properly formatted (gofmt)", lint, lint, ran=fmt) == [
+        "ran `gofmt -w cart.go`"
+    ]
+
+
+def test_of_two_edits_of_one_line_the_later_is_shown() -> None:
+    tries = (Edit("/w/cart.go", "return total", "return totals"), Edit("/w/cart.go", "return totals", "return sum"))
+    assert fixes(COMPILE, "go build ./...", "go build ./...", edits=tries) == [
+        "`return totals` became `return sum` in cart.go"
+    ]
+
+
+def test_a_change_that_was_not_seen_in_the_file_at_fault_is_not_passed_off_as_another() -> None:
+    edits = (Edit("/w/cart.go", "", ""), Edit("/w/shop.go", "sum()", "total()"))
+    build = "go build ./..."
+    assert fixes(COMPILE, build, build, edits=edits) == [""]
+    assert fixes(COMPILE, build, build, edits=edits[1:]) == ["`sum()` became `total()` in shop.go"]
+
+
+def test_of_edits_that_bear_the_one_at_the_failed_test_comes_first() -> None:
+    output = "--- FAIL: TestCartTotal (0.0s)\n    cart_test.go:12: checkout total = 3, want 4"
+    edits = (
+        Edit("/w/cart_test.go", 'checkout("total = %d, want 4")', 'checkout("total = %d, want 3")'),
+        Edit("/w/cart_test.go", "func TestCartTotal() {\n3", "func TestCartTotal() {\n4"),
+        Edit("/w/cart_test.go", "checkout total want", "wanted total of checkout"),
+    )
+    [approach] = fixes(output, "go test ./...", "go test ./...", edits=edits)
+    assert approach == "`3` became `4` in cart_test.go"
+
+
+def test_what_is_said_after_the_first_edit_that_bears_is_no_cause() -> None:
+    resolutions = Resolutions()
+    resolutions.failed(1, "go build ./...", occurred(COMPILE, "go build ./..."))
+    resolutions.edited(2, (Edit("/w/cart.go", "total", "sum"),))
+    resolutions.responded(3, "The problem is that `total` is not documented.", thought=False)
+    resolutions.edited(4, (Edit("/w/notes.go", "a", "b"),))
+    [resolved] = resolutions.passed(5, "go build ./...", "/w/shop")
+    assert resolved.explanation == ""
+
+
+@pytest.mark.parametrize(
+    "said", ["I'm replacing `total` because it is gone.", "Now I'll drop `total` since it is gone."]
+)
+def test_what_the_agent_does_next_is_no_cause(said: str) -> None:
+    assert cause_in(said) == ""
+    assert cause_in(f"{CAUSE} {said}") == CAUSE
+
+
+def test_what_does_not_name_a_lone_error_needs_a_word_that_links() -> None:
+    assert explained("The list should be sorted by its key.") == ""
+    assert explained("It fails because the disk is full.") == "It fails because the disk is full."
+
+
+def test_a_thought_names_what_is_the_errors_own() -> None:
+    [error] = occurred("cart.ts(3,1): error TS2304: Cannot find name 'basket' in module", "tsc")
+    thought = "It fails because the module was never built."
+    assert explanation_of(error, [Explained(1, thought, thought=True)]) == ""
+    assert explanation_of(error, [Explained(1, "It fails because basket was renamed.", thought=True)]) != ""
+
+
+def test_an_edit_in_a_shell_is_shown_with_both_its_sides() -> None:
+    session = Session()
+    session.user("Build it.")
+    session.runs("go build ./...", COMPILE, exit_code=1)
+    session.runs("sed -i 's/total()/sum()/' cart.go && go build ./...", "ok")
+    [resolved] = only(facts_of(session.events), ErrorResolved)
+    assert resolved.approach == "`total()` became `sum()` in cart.go"

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.domain.shell.commands import changes_of, head_of, heads_of, is_commit, only_reads, runner_of, written_by
+from memctl.domain.shell.commands import (
+    changes_of,
+    head_of,
+    heads_of,
+    is_commit,
+    only_reads,
+    runner_of,
+    substitutions_of,
+    written_by,
+)
 
 
 @pytest.mark.parametrize(
@@ -77,9 +86,18 @@ def test_files_written_by_the_shell_are_found() -> None:
 
 @pytest.mark.parametrize(
     ("head", "runner"),
-    [("pytest", "pytest"), ("go test", "go"), ("cargo test", "cargo"), ("npm test", "js"), ("bun run test", "script"),
-     ("mise run test:integration", "script"), ("make check", "script"), ("go build", ""), ("git status", "")],
-)  # fmt: skip
+    [
+        ("pytest", "pytest"),
+        ("go test", "go"),
+        ("cargo test", "cargo"),
+        ("npm test", "js"),
+        ("bun run test", "script"),
+        ("mise run test:integration", "script"),
+        ("make check", "script"),
+        ("go build", ""),
+        ("git status", ""),
+    ],
+)
 def test_test_runners_are_known_by_their_heads(head: str, runner: str) -> None:
     assert runner_of(head) == runner
 
@@ -108,3 +126,39 @@ def test_a_long_or_hostile_command_is_read_in_time() -> None:
         began = time.process_time()
         heads_of(command)
         assert time.process_time() - began < 2, command[:20]
+
+
+@pytest.mark.parametrize(
+    ("command", "heads", "reads"),
+    [
+        ("Get-Content .\\lint.txt | Where-Object { $_ -match 'error' } | Measure-Object", ("get-content",), True),
+        ("$out = go test ./... 2>&1; $out | Select-String FAIL", ("go test",), False),
+        ('$env:MODE = "test"; Set-Location cart; go build', ("go build",), False),
+        ("$found = Get-Content a.txt; $found", ("get-content",), True),
+        ("$TOOL run", ("$tool",), False),
+    ],
+)
+def test_cmdlets_that_show_are_readers_and_a_variable_is_no_program(
+    command: str, heads: tuple[str, ...], reads: bool
+) -> None:
+    assert heads_of(command) == heads
+    assert only_reads(command) is reads
+
+
+@pytest.mark.parametrize(
+    ("command", "found"),
+    [
+        (
+            "sed -i 's/o(a)/n\\(b\\)/g' src/a.go ./b.go && go vet",
+            {"src/a.go": ("o(a)", "n(b)"), "./b.go": ("o(a)", "n(b)")},
+        ),
+        ("sed -i '' -e 's|^x/y$|z|' -e '3s/a/b/' a.txt", {"a.txt": ("x/y\na", "z\nb")}),
+        ("perl -pi -e 's/Old/New/g' lib/x.pl", {"lib/x.pl": ("Old", "New")}),
+        ("sed -n 's/a/b/p' x.py", {}),
+        ("sed -i 4d x.py", {}),
+    ],
+)
+def test_both_sides_of_an_edit_in_place_stand_in_its_expression(
+    command: str, found: dict[str, tuple[str, str]]
+) -> None:
+    assert substitutions_of(command) == found

@@ -142,7 +142,7 @@ SAME = [
     ("another duration", "--- FAIL: TestCart (0.01s)\n    cart_test.go:9: timed out after 3s", "--- FAIL: TestCart (2.13s)\n    cart_test.go:14: timed out after 5s"),
     ("another commit", "fatal: bad object 082c2c4495629bd585a0", "fatal: bad object 5ba11807b4e0ede9a99"),
     ("another port", "Error: listen EADDRINUSE: address already in use :::3000", "Error: listen EADDRINUSE: address already in use :::8080"),
-    ("another quoted name", "error: unknown option 'abc'", "error: unknown option 'xyz'"),
+    ("another quoted name", "error: cannot load plugin 'abc'", "error: cannot load plugin 'xyz'"),
     ("another address and version", "Error: bad pointer 0xc000123 in v1.2.3", "Error: bad pointer 0x7fff01 in v2.0.11-rc1"),
     ("colours", "src/a.ts(1,5): error TS2322: Bad type.", "src/b.ts(9,1): \x1b[31merror\x1b[0m TS2322: Bad type."),
     ("another operating system", "Error: cannot open /home/a/x.db", "Error: cannot open C:\\Users\\b\\x.db"),
@@ -316,3 +316,21 @@ def test_a_log_of_a_go_test_is_not_taken_for_its_verdict() -> None:
     plain = "--- FAIL: TestCart (0.00s)\n    cart_test.go:9: 3 != 4, sadly, in all of the baskets\nFAIL\tshop\t0.1s"
     [error] = errors_in(plain, "go test ./...", failed=True, exit_code=1)
     assert error.message == "3 != 4, sadly, in all of the baskets"
+
+
+def test_a_refused_option_is_another_for_each_option_and_subcommand() -> None:
+    def signature(option: str, command: str) -> str:
+        return errors_in(f"error: unknown option '{option}'", command, failed=True)[0].signature
+
+    assert signature("--a", "git gc --a") == signature("--a", "git gc --a -q")
+    assert len({signature("--a", "git gc --a"), signature("--b", "git gc --b"), signature("--a", "git log --a")}) == 3
+
+
+def test_an_operand_of_a_compilers_message_does_not_set_errors_apart() -> None:
+    def signature(operand: str) -> str:
+        output = f"a.go:3:2: cannot use {operand} (value of type T) as string value in struct literal"
+        return errors_in(output, "go build", failed=True)[0].signature
+
+    assert signature("label(cp)") == signature("env.Run(x, y)[0]") == signature("total")
+    undefined = (errors_in(f"a.go:3:2: undefined: {name}", "go build", failed=True) for name in ("total", "price"))
+    assert len({error.signature for [error] in undefined}) == 2, "a name alone is what is missing"
