@@ -14,6 +14,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import memctl.domain
 import memctl.infra.redaction
 import memctl.infra.transcripts
+from memctl.api import assist, search, write
 
 PLAIN: dict[Any, Any] = {str: "make test", bytes: b"make test", int: 1_000, bool: True, float: 1.0}
 """What an argument is that is not the one looked at."""
@@ -71,9 +72,11 @@ class TextFunction:
 
 
 def text_functions() -> dict[str, list[TextFunction]]:
-    """By module: what takes text in the domain, the redaction and the readers of transcripts."""
-    rooms = (memctl.domain, memctl.infra.redaction, memctl.infra.transcripts)
+    """By module: what takes text in the domain, the redaction, the readers of transcripts and of git, and what is asked
+    of memory and written to it."""
+    rooms = (memctl.domain, memctl.infra.redaction, memctl.infra.transcripts, assist, search, write)
     names = [each.name for room in rooms for each in walk_packages(room.__path__, f"{room.__name__}.")]
+    names.append("memctl.infra.git")
     found = {name.removeprefix("memctl."): list(_functions_of(import_module(name))) for name in names}
     return {name: functions for name, functions in found.items() if functions}
 

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from datetime import UTC, datetime
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -24,8 +27,11 @@ from memctl.api.reading.counts import ShardProgress
 from memctl.api.reading.reader import Reader
 from memctl.domain.support.wording import span
 from memctl.infra import queue
+from memctl.infra.backup import copies as backups
 from memctl.infra.data_dir import Places
 from memctl.infra.embedded import supervisor
+from memctl.infra.embedded.instance import set_aside
+from memctl.infra.embedded.programs import door_steps, recalled
 from memctl.infra.hooks.capture_policy import OffUnreadable, read_off
 from memctl.infra.hooks.spool import refusals, spooled_since
 from memctl.infra.log.mark import mark_age
@@ -57,6 +63,12 @@ MOST_NAMED = 3
 _PATIENCE_S = 3.0
 """How long a server gets to answer: what it is at may take it a second."""
 
+ASKED_S = 20.0
+"""How long all servers, programs and folders together get."""
+
+STEP_S = 60.0
+"""Seconds for which the door may be at one delivery, or at one piece of a transcript, before it is said."""
+
 LATEST = 20
 """Rebuilds that are looked through for one that has ended."""
 
@@ -79,7 +91,9 @@ class Servers(msgspec.Struct, frozen=True):
     `stopped` are programs that should run and do not, `silent` those that run and do not answer, `restarted` those that
     started again within `RESTARTED_S`; `spooled` counts deliveries of hooks that wait on disk, the oldest for
     `spooled_s` seconds, `refused` those without room there, and `free` the bytes that are left on the disk, where
-    it is known. `unreadable`: why it is not known what `memctl off` switched off."""
+    it is known. `unreadable`: why it is not known what `memctl off` switched off. `steps`: for how many seconds the
+    door is at each thing that it is at. `aside`: paths of what was found damaged. `overdue`: whether the last backup
+    is. `unasked`: whether not all of this is known, as it took longer than `ASKED_S`."""
 
     queue: str = ""
     vectors: str = ""
@@ -92,6 +106,10 @@ class Servers(msgspec.Struct, frozen=True):
     refused: int = 0
     free: int | None = None
     unreadable: str = ""
+    steps: dict[str, float] = {}
+    aside: tuple[str, ...] = ()
+    overdue: bool = False
+    unasked: bool = False
 
 
 class Trouble(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,6 +129,8 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
         "vectors",
         "replay",
         "processor",
+        "damaged",
+        "backup",
     ]
     what: str
     do: str
@@ -180,7 +200,31 @@ def last_replay(reader: Reader) -> RebuildProgress | None:
 
 
 def servers(settings: Settings) -> Servers:
-    """What the servers beside the database say; waits some seconds at most for each."""
+    """What the servers beside the database say; waits `ASKED_S` at most."""
+    with _turn:  # who asks meanwhile hears the same answer
+        answer = _asking.get(settings.data_dir)
+        if answer is None or answer.done():
+            answer = _asking[settings.data_dir] = Future()
+            threading.Thread(target=_answer, args=(answer, settings), name="servers", daemon=True).start()
+    try:
+        return answer.result(ASKED_S)
+    except TimeoutError:
+        return Servers(unasked=True)
+
+
+_turn = threading.Lock()
+_asking: dict[Path, Future[Servers]] = {}
+"""By data directory, the answer that is waited for, or the last one."""
+
+
+def _answer(answer: Future[Servers], settings: Settings) -> None:
+    try:
+        answer.set_result(_servers(settings))
+    except BaseException as problem:
+        answer.set_exception(problem)
+
+
+def _servers(settings: Settings) -> Servers:
     from redis.exceptions import RedisError
 
     down, embedding = "", Embedding()
@@ -195,8 +239,15 @@ def servers(settings: Settings) -> Servers:
         read_off(settings.data_dir)
     except OffUnreadable as problem:
         unreadable = str(problem)
-    found = _programs(settings)
-    return msgspec.structs.replace(found, queue=down, vectors=vectors, embedding=embedding, unreadable=unreadable)
+    return msgspec.structs.replace(
+        _programs(settings),
+        queue=down,
+        vectors=vectors,
+        embedding=embedding,
+        unreadable=unreadable,
+        aside=set_aside(Places(settings.data_dir)),
+        overdue=backups.kept(settings).overdue(datetime.now(UTC)),
+    )
 
 
 def _programs(settings: Settings) -> Servers:
@@ -220,6 +271,7 @@ def _programs(settings: Settings) -> Servers:
         spooled_s=max(0.0, now - waiting[0]) if waiting else 0.0,
         refused=lost.deliveries if lost is not None else 0,
         free=free_bytes(places.data),
+        steps=door_steps(recalled(places)),
     )
 
 
@@ -266,9 +318,21 @@ def _troubles(found: Health) -> Iterator[Trouble]:
             kind="program", what=f"{name} runs and does not answer",
             do=f"see log/{name}.log; if it goes on, start everything again: memctl down, then memctl up",
         )  # fmt: skip
+    for step, seconds in found.servers.steps.items():
+        if seconds > STEP_S:
+            yield Trouble(
+                kind="program", what=f"door is at {step} for {span(seconds)}, and others wait for it",
+                do="see log/door.log; if it goes on, start everything again: memctl down, then memctl up",
+            )  # fmt: skip
+    if found.servers.unasked:
+        yield Trouble(
+            kind="program", what=f"the servers and programs here did not all answer within {ASKED_S:.0f} s",
+            do="if it goes on, start everything again: memctl down, then memctl up",
+        )  # fmt: skip
     if found.servers.spooled_s > LATE_S:
         yield _spooled(found.servers)
     yield from room(found.servers.free, found.servers.refused)
+    yield from of_files(found.servers.aside, found.servers.overdue)
     if found.servers.unreadable:
         yield Trouble(
             kind="off", what=f"nothing is kept or recalled: {found.servers.unreadable}", do=OffUnreadable.hint
@@ -351,6 +415,16 @@ def room(free: int | None, refused: int) -> Iterator[Trouble]:
         )  # fmt: skip
 
 
+def of_files(aside: Sequence[str], overdue: bool) -> Iterator[Trouble]:
+    """Files of the data directory that were found damaged, and backups that are not made."""
+    for path in aside[:MOST_NAMED]:
+        yield Trouble(kind="damaged", what=f"damaged, and set aside: {path}", do="look at it, then move or remove it")
+    if (more := len(aside) - MOST_NAMED) > 0:
+        yield Trouble(kind="damaged", what=f"{more:,} more files set aside", do="`memctl status --json` names them")
+    if overdue:
+        yield Trouble(kind="backup", what="the last backup is overdue", do="log/worker.log says why none was made")
+
+
 def _spooled(found: Servers) -> Trouble:
     away = "door" in (*found.stopped, *found.silent)
     return Trouble(
@@ -361,8 +435,9 @@ def _spooled(found: Servers) -> Trouble:
 
 
 def _late(behind: Behind, found: Health) -> Trouble:
+    how_long = f"for {span(behind.seconds)}" if behind.seconds > 0 else "since before the clock was set back"
     what = (
-        f"{behind.count:,} events are not folded yet, the oldest for {span(behind.seconds)}:"
+        f"{behind.count:,} events are not folded yet, the oldest {how_long}:"
         f" event {behind.event} at position {behind.position}"
     )
     if found.replay is not None:
@@ -382,12 +457,12 @@ def _behind(reader: Reader, last: int) -> Behind | None:
         "WITH lowest AS (SELECT position, updated_at FROM memctl.offsets WHERE generation = ANY(%s)"
         " ORDER BY position LIMIT 1)"
         " SELECT e.event_id, e.position, e.recorded_at, extract(epoch FROM clock_timestamp() - e.recorded_at)::float8,"
-        " l.position, l.updated_at > clock_timestamp() - make_interval(secs => %s)"
+        " l.position, abs(extract(epoch FROM clock_timestamp() - l.updated_at)) < %s"
         " FROM lowest l, LATERAL (SELECT event_id, position, recorded_at FROM memctl.events"
         " WHERE position > l.position ORDER BY position LIMIT 1) e",
         [[reader.live.stage1, reader.live.stage2], LATE_S],
     ).fetchone()
-    if row is None or row[3] <= LATE_S:
+    if row is None or abs(row[3]) <= LATE_S:  # what was recorded later than now was so before the clock was set back
         return None
     id, position, since, seconds, folded, moves = row
     return Behind(str(id), position, since.isoformat(), seconds, last - folded, moves)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import threading
+import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -71,6 +72,8 @@ class Committer(threading.Thread):
         self._stopping = False
         self._writer: EventSink | None = None
         self._away = False
+        self.at_since: float | None = None
+        """Since when it is at one step, by the monotonic clock; None while it has nothing to do."""
 
     async def commit(
         self,
@@ -124,6 +127,7 @@ class Committer(threading.Thread):
 
     def _commit_next(self) -> bool:
         """Commit what waits, or else what comes next. False at the end."""
+        self.at_since = None
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._stopping)
             most = min(len(self._waiting), self._settings.append_batch)
@@ -134,6 +138,7 @@ class Committer(threading.Thread):
 
     def _commit(self, group: Sequence[PendingDelivery]) -> bool:
         """Commit and answer. False where nothing can be kept now, so that trying the next would be in vain."""
+        self.at_since = time.monotonic()
         try:
             answers = self._record([waiting.delivery for waiting in group])
         except OUTAGES as problem:

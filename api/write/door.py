@@ -16,8 +16,10 @@ import logging
 import os
 import select
 import signal
-from collections.abc import Callable, Coroutine, Iterator
+import time
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol, cast
 
 from memctl.api.write.committer import BUSY, Acknowledgement, Committer
@@ -104,8 +106,15 @@ class DeliverySink(Protocol):
 class Door:
     """The conversations with clients."""
 
-    def __init__(self, sink: DeliverySink, capacity: Capacity | None = None) -> None:
+    def __init__(
+        self,
+        sink: DeliverySink,
+        capacity: Capacity | None = None,
+        threads: Mapping[str, Committer | TranscriptReader] = MappingProxyType({}),
+    ) -> None:
+        """`threads`: what works behind it, by what each is at."""
         self._sink = sink
+        self._threads = threads
         self._capacity = capacity or Capacity()
         self._conversations: set[asyncio.Task[None]] = set()
         self._idle: set[asyncio.Task[None]] = set()
@@ -147,7 +156,9 @@ class Door:
     async def _take(self, line: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Take the delivery of that header. False where nothing can follow on this connection."""
         if line == b"\n":  # somebody asks whether a door is here
-            await _answer(writer, {"ok": True})
+            now = time.monotonic()
+            steps = {what: now - since for what, each in self._threads.items() if (since := each.at_since) is not None}
+            await _answer(writer, {"ok": True, "steps": steps})
             return True
         try:
             delivery, size = decode_header(line)
@@ -229,7 +240,8 @@ async def _serve(settings: Settings, path: Path) -> None:
     committer = Committer(settings, loop, reader)
     committer.start()
     reader.start()
-    deadline = await serve(path, Door(committer), _drain_spool(committer, settings.data_dir / "spool"))
+    door = Door(committer, threads={"a delivery": committer, "a transcript": reader})
+    deadline = await serve(path, door, _drain_spool(committer, settings.data_dir / "spool"))
     await ended(committer, reader, deadline)
 
 

@@ -28,6 +28,7 @@ from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import in_another_memory
 from memctl.domain.support.provenance import IMPORTED
 from memctl.infra.database import Connection, connect, outages, snapshot
+from memctl.infra.files import opened
 from memctl.infra.log import erase
 from memctl.infra.log.append import gone
 from memctl.infra.log.mark import mark
@@ -37,6 +38,9 @@ VERSION = 1
 PAGE = 2_000
 _SESSION = "session/"
 BATCH = 2_000
+
+LONGEST_LINE = 16 << 20
+"""Bytes of a line that is read: an event that memctl keeps takes a hundredth."""
 
 
 class NotAnExport(MemctlError):
@@ -144,7 +148,7 @@ def _lines(
 def is_export(file: Path) -> bool:
     """Whether a file begins as an export does."""
     try:
-        with open(file, "rb") as lines:
+        with opened(file) as lines:
             return lines.read(64).replace(b" ", b"").startswith(b'{"memctl":"export"')
     except OSError:
         return False
@@ -299,10 +303,17 @@ def _add_resting(links: _Links, missing: list[UUID], counts: dict[UUID, int], ou
 
 def _lines_of(file: Path) -> Iterator[tuple[int, bytes]]:
     """The lines that hold events, with their numbers."""
-    with open(file, "rb") as lines:
-        for number, line in enumerate(lines, 1):
-            if number > 1 and not line.startswith(b'{"end":'):
-                yield number, line
+    for number, line in enumerate(_all_lines(file), 1):
+        if number > 1 and not line.startswith(b'{"end":'):
+            yield number, line
+
+
+def _all_lines(file: Path) -> Iterator[bytes]:
+    with opened(file) as lines:
+        while line := lines.readline(LONGEST_LINE + 1):
+            if len(line) > LONGEST_LINE:
+                raise NotAnExport(file=str(file), why=f"a line of it has more than {LONGEST_LINE >> 20} MB")
+            yield line
 
 
 def _batches(
@@ -359,19 +370,18 @@ def _event(line: ExportLine, delivery_of: Mapping[UUID, UUID]) -> NewEvent:
 def _check(file: Path) -> None:
     digest, count = hashlib.sha256(), 0
     last = b""
-    with open(file, "rb") as lines:
-        for line in lines:
-            if last:
-                digest.update(last)
-                count += 1
-            else:
-                try:
-                    head = msgspec.json.decode(line, type=Head)
-                except msgspec.MsgspecError as problem:
-                    raise NotAnExport(file=str(file), why=f"its first line is no head ({problem})") from problem
-                if head.version > VERSION:
-                    raise NotAnExport(file=str(file), why="it was written by a newer memctl")
-            last = line
+    for line in _all_lines(file):
+        if last:
+            digest.update(last)
+            count += 1
+        else:
+            try:
+                head = msgspec.json.decode(line, type=Head)
+            except msgspec.MsgspecError as problem:
+                raise NotAnExport(file=str(file), why=f"its first line is no head ({problem})") from problem
+            if head.version > VERSION:
+                raise NotAnExport(file=str(file), why="it was written by a newer memctl")
+        last = line
     try:
         end = msgspec.json.decode(last, type=End)
     except msgspec.MsgspecError as problem:

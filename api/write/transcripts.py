@@ -57,6 +57,8 @@ class TranscriptReader(threading.Thread):
         self._due: list[tuple[float, str, bool]] = []
         """A heap: when, which file, and whether its neighbours are to be read, too."""
         self._stopping = False
+        self.at_since: float | None = None
+        """Since when it is at one step, by the monotonic clock; None while it has nothing to do."""
         self._writer: EventSink | None = None
         self._turn_ends: float | None = None
         """Of the file at hand, from its first new line on: each turn gets on, however long it takes to get there."""
@@ -86,6 +88,7 @@ class TranscriptReader(threading.Thread):
     def run(self) -> None:
         while (asked := self._next()) is not None:
             path, neighbours = asked
+            self.at_since = time.monotonic()
             try:
                 self._read(Path(path), neighbours)
                 self._pause = 0.0
@@ -106,6 +109,7 @@ class TranscriptReader(threading.Thread):
         self._close_writer()
 
     def _next(self) -> tuple[str, bool] | None:
+        self.at_since = None
         with self._changed:
             while not self._stopping:
                 wait = max(self._due[0][0], self._not_before) - time.monotonic() if self._due else None
@@ -142,7 +146,7 @@ class TranscriptReader(threading.Thread):
     def _go_on(self, path: Path, size: int) -> None:
         if self._stopping:
             raise Stopped
-        now = time.monotonic()
+        now = self.at_since = time.monotonic()
         if self._turn_ends is None:
             self._turn_ends = now + TURN_S
         # A document is read whole or not at all.

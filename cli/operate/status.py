@@ -130,9 +130,6 @@ def troubles_of(look: Installation) -> list[str]:
     if health is not None:
         problems += _of(health, needs=True)
     problems += [each for each in _room(look) if each not in problems]
-    problems += [f"damaged, and set aside for you to look at: {found.places.data / path}" for path in found.aside]
-    if look.kept is not None and look.kept.overdue(datetime.now(UTC)):
-        problems.append(f"the last backup is overdue; {found.places.log / 'worker.log'} says why none was made")
     return problems
 
 
@@ -144,9 +141,10 @@ def _of(health: Health, *, needs: bool) -> list[str]:
 
 
 def _room(look: Installation) -> Iterator[str]:
-    from memctl.api.checks.health import room
+    from memctl.api.checks.health import of_files, room
 
     yield from map(str, room(look.free, look.status.refused))
+    yield from map(str, of_files(look.status.aside, look.kept is not None and look.kept.overdue(datetime.now(UTC))))
     taken = look.health.sizes["database"] if look.health is not None else 0
     taken += look.kept.size if look.kept is not None else 0
     if look.most and taken > look.most:

@@ -232,10 +232,11 @@ def event_id_of(space_id: int, dedupe_key: str) -> UUID:
     return derived_id(f"{space_id}:{dedupe_key}")
 
 
-def capped(text: str, limit: int = TEXT_CAP) -> tuple[str, int]:
-    """The text as it is kept, and its true length (0 where nothing was left out)."""
+def capped(text: str, limit: int = TEXT_CAP, length: int = 0) -> tuple[str, int]:
+    """The text as it is kept, and its true length (0 where nothing was left out). `length`: the true one of a text
+    whose middle was left out before."""
     if len(text) <= limit:
         return text, 0
     head = limit * _HEAD // TEXT_CAP
-    left_out = len(text) - limit
-    return f"{text[:head]}\n[… {left_out} characters left out …]\n{text[head + left_out :]}", len(text)
+    length = max(len(text), length)
+    return f"{text[:head]}\n[… {length - limit} characters left out …]\n{text[len(text) - limit + head :]}", length

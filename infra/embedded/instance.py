@@ -20,6 +20,7 @@ from memctl.infra.embedded.programs import PROGRAMS, Instance, Program, port_is_
 from memctl.infra.embedded.run import LOOK_AGAIN, tail
 from memctl.infra.embedded.scrub import finish_scrub
 from memctl.infra.endpoints import Endpoints, read_endpoints, write_endpoints
+from memctl.infra.hooks.capture_policy import PASSED_FILE
 from memctl.infra.hooks.spool import refusals
 from memctl.infra.process import Process, memory
 
@@ -176,8 +177,10 @@ def status(settings: Settings, programs: tuple[Program, ...] = PROGRAMS) -> Inst
 
 
 def set_aside(places: Places) -> tuple[str, ...]:
-    """What was found damaged in a data directory and set aside, as paths in it."""
+    """What was found damaged in a data directory and set aside, or stands where a folder should, as paths in it."""
     found = [
+        *(each for each in (places.spool,) if each.exists() and not each.is_dir()),
+        *(each for each in (places.data / PASSED_FILE,) if each.exists() and not each.is_file()),
         *places.vectors.glob("damaged/*"), *places.spool.glob("*.damaged"), *places.spool.glob("*.refused"),
         *places.valkey.glob("*.damaged-*"), *places.data.glob("*.damaged"),
     ]  # fmt: skip

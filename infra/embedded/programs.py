@@ -130,14 +130,27 @@ def _answers(program: str) -> Callable[[Instance, Process], bool]:
 
 def _takes(instance: Instance, _: Process) -> bool:
     """Whether the door answers an empty line."""
+    return bool(_asked_door(instance))
+
+
+def door_steps(instance: Instance) -> dict[str, float]:
+    """For how many seconds the door is at each step that it is at; empty where it does not say."""
+    try:
+        steps = json.loads(_asked_door(instance))["steps"]
+        return {str(what): float(seconds) for what, seconds in steps.items()}
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return {}
+
+
+def _asked_door(instance: Instance) -> bytes:
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(5.0)
         try:
             client.connect(str(instance.door))
             client.sendall(b"\n")
-            return bool(client.recv(64))
+            return client.recv(4096)
         except OSError:
-            return False
+            return b""
 
 
 def _says_so(instance: Instance, process: Process) -> bool:

@@ -22,7 +22,7 @@ import msgspec
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import above, normalise
 from memctl.infra.data_dir import write_private
-from memctl.infra.files import read_file
+from memctl.infra.files import NoRegularFile, read_file
 from memctl.infra.hook import OFF_FILE
 from memctl.infra.project_file import PROJECT_FILE, read_project_file
 
@@ -50,6 +50,9 @@ Stamp = tuple[int, int, int, int, int]
 PASSED_FILE = "passed-over.jsonl"
 """In the data directory: which bytes of which transcripts were read while saving was off there, so that nobody looks
 for them in the log. A line names a file by a digest of what its checkpoint is noted under."""
+
+_LARGEST_PASSED = 64 << 20
+"""Bytes of it that are read: half a million lines."""
 
 Spans = list[tuple[int, int]]
 """Bytes of a file, from and up to, in the order in which they were read."""
@@ -203,7 +206,7 @@ class CapturePolicy:
             return
         self._data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         line = json.dumps({"file": _digest(name), "spans": spans}) + "\n"
-        handle = os.open(self._data_dir / PASSED_FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        handle = os.open(self._data_dir / PASSED_FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o600)
         try:
             os.write(handle, line.encode())
         finally:
@@ -240,8 +243,8 @@ class PassedOverTranscripts:
 
     def __init__(self, data_dir: Path) -> None:
         self._spans: dict[str, Spans] = {}
-        with contextlib.suppress(FileNotFoundError):
-            for line in (data_dir / PASSED_FILE).read_text(encoding="utf-8", errors="replace").splitlines():
+        with contextlib.suppress(FileNotFoundError, NoRegularFile):  # which status says
+            for line in read_file(data_dir / PASSED_FILE, _LARGEST_PASSED).decode(errors="replace").splitlines():
                 with contextlib.suppress(ValueError, KeyError, TypeError):  # torn
                     noted = json.loads(line)
                     self._spans.setdefault(noted["file"], []).extend((at, to) for at, to in noted["spans"])

@@ -96,7 +96,7 @@ def refusals(folder: Path) -> Refusals | None:
         with opened(folder / hook.COUNTER) as file:
             found = Refusals(*hook.read_counter(file.read(256)))
             return found if found.deliveries else None
-    except (FileNotFoundError, NoRegularFile):
+    except (FileNotFoundError, NotADirectoryError, NoRegularFile):
         return None
 
 
@@ -111,7 +111,7 @@ def spooled(folder: Path) -> list[Path]:
     """Waiting deliveries, oldest first."""
     try:
         return sorted(path for path in folder.iterdir() if path.name.endswith(".delivery"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
 
 
@@ -161,5 +161,5 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as found:
             return list(found)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []

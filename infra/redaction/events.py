@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from itertools import accumulate
+from typing import Any, TypeVar
 
 import msgspec
 
-from memctl.domain.events.event import YEAR_9999, Micros, NewEvent
+from memctl.domain.events.event import YEAR_9999, Micros, NewEvent, Payload
 from memctl.domain.events.observations import (
     CONTEXT_BLOCK_CLOSE,
     CONTEXT_BLOCK_OPEN,
@@ -36,8 +38,17 @@ from memctl.domain.support import patterns
 from memctl.domain.support.location import LONGEST, bounded
 from memctl.infra.redaction.text import Redactor, clean, default_redactor, drop_private
 
+T = TypeVar("T")
+
 OBJECT_CAP = 2 * TEXT_CAP
 """Characters of all strings of one nested object that are kept."""
+
+LONGEST_SCANNED = 4 * TEXT_CAP
+"""Characters of one text, of its head and its tail, that are searched for secrets: what is kept, and as much around it
+as a key and its name may take. Each secret that is found takes 50 us."""
+
+_NOTE = 64
+"""Characters, and some more, of the note that says what was left out."""
 
 _MAX_DEPTH = 32
 _OTHER_CAP = 4096
@@ -109,7 +120,7 @@ def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewE
         event = _renamed(event, redactor, counts)
     if isinstance(payload, Observation):
         event = _short_named(event)
-        payload = _within_limits(payload, len(joined), injected=injected)
+        payload = _within_limits(payload, event.payload, len(joined), injected=injected)
     elif isinstance(payload, ProjectIdentified) and len(joined) > _SHORT_PATH:
         of_paths = {name: bounded(getattr(payload, name)) for name in ("location", "root", "repository", "borrows")}
         placed = msgspec.structs.replace(payload, **of_paths)
@@ -131,11 +142,11 @@ def _short_named(event: NewEvent) -> NewEvent:
     return event
 
 
-def _within_limits(payload: Observation, length: int, *, injected: bool) -> Observation:
+def _within_limits(payload: Observation, whole: Payload, length: int, *, injected: bool) -> Observation:
     """The observation with all its parts cut to what is kept of them, and marked where memctl's own words were in it;
-    itself where nothing is to be done. `length` is that of all its strings together."""
+    itself where nothing is to be done. `whole` is it as it came, `length` that of all its strings together."""
     # What is short altogether has no part that is too long.
-    changes = _capped(payload) if length > _OTHER_CAP else {}
+    changes = _capped(payload, whole) if length > _OTHER_CAP else {}
     for field in ("line", "parent", "call"):
         name = getattr(payload, field, "")
         if len(name) > _SHORT_NAME and (kept := bounded_name(name)) != name:
@@ -144,7 +155,7 @@ def _within_limits(payload: Observation, length: int, *, injected: bool) -> Obse
     if (injected or own) and not payload.injected:
         changes["injected"] = True
     if own and isinstance(payload, ToolOutcome) and payload.text != _CUT:
-        changes |= {"text": _CUT, "length": payload.length or len(payload.text)}
+        changes |= {"text": _CUT, "length": payload.length or len(getattr(whole, "text", ""))}
     return msgspec.structs.replace(payload, **changes) if changes else payload
 
 
@@ -244,6 +255,7 @@ class _Rewrite:
         return hunk if found == hunk else found
 
     def _struct(self, value: msgspec.Struct) -> msgspec.Struct:
+        value = _few(value)
         most = _MOST_COUNTED if isinstance(value, Observation) else _MOST_STATED
         fields = {
             name: (old, _counted(old, most) if old.__class__ is int else self._field(name, old))
@@ -256,7 +268,7 @@ class _Rewrite:
     def _field(self, name: str, value: Any) -> Any:
         if name not in _NAMES or not isinstance(value, str):
             return self.value(value)
-        if self._redactor.names_a_secret(value):
+        if self._redactor.names_a_secret(value[:LONGEST_SCANNED]):
             self._counts["name"] += 1
             return _digest(value)
         return clean(value)
@@ -268,6 +280,8 @@ class _Rewrite:
             self.injected |= blocks > 0
         if private:
             self._counts["private"] += private
+        if len(text) > LONGEST_SCANNED:  # behind what looks for tags: one in the middle reaches to the end
+            text, _ = capped(text, LONGEST_SCANNED)
         before, after = (f'"{key}": "', '"') if key else ("", "")
         text, counts = self._redactor.redact(text, before, after)
         self._counts.update(counts)
@@ -298,21 +312,43 @@ def _counted(number: int, most: int = _MOST_COUNTED) -> int:
     return max(-most, min(number, most))
 
 
-def _capped(payload: Observation) -> dict[str, Any]:
-    """The fields of an observation that are too long, as they are kept."""
+def _few(value: msgspec.Struct) -> msgspec.Struct:
+    """An observation with about as many strings as are kept of it, each whole; anything else itself."""
+    if isinstance(value, ToolCalled):
+        return msgspec.structs.replace(value, input=_bounded(value.input, LONGEST_SCANNED, whole=True))
+    if isinstance(value, NoticeReceived):
+        return msgspec.structs.replace(value, data=_bounded(value.data, LONGEST_SCANNED, whole=True))
+    if isinstance(value, CommitRecorded):
+        return msgspec.structs.replace(value, files=_first(value.files, map(len, value.files))[:MOST_FILES])
+    if isinstance(value, ToolOutcome) and value.patch:
+        sizes = (sum(map(len, hunk.lines)) for hunk in value.patch)
+        return msgspec.structs.replace(value, patch=_first(value.patch, sizes))
+    return value
+
+
+def _first(values: tuple[T, ...], sizes: Iterable[int]) -> tuple[T, ...]:
+    """The first ones, up to that with which they have more than `LONGEST_SCANNED` characters."""
+    return values[: bisect_right([*accumulate(sizes)], LONGEST_SCANNED) + 1]
+
+
+def _capped(payload: Observation, whole: Payload) -> dict[str, Any]:
+    """The fields of an observation that are too long, as they are kept; their length is that of `whole`."""
     changes: dict[str, Any] = {}
+    slack = _NOTE if getattr(payload, "length", 0) else 0  # what was cut before is not cut again
     for name in payload.__struct_fields__:
         value = getattr(payload, name)
         if value.__class__ is str and len(value) > _OTHER_CAP:
             if name != "text":
                 changes[name] = _cut(value, _OTHER_CAP)
-            elif len(value) > TEXT_CAP and not getattr(payload, "length", 0):
-                changes["text"], changes["length"] = capped(value)
-    if isinstance(payload, ToolCalled) and not payload.length:
-        given = _bounded(payload.input)
-        if given is not payload.input:
+            elif len(value) > TEXT_CAP + slack:
+                length = max(len(getattr(whole, "text", "")), getattr(payload, "length", 0))
+                changes["text"], changes["length"] = capped(value, length=length)
+    if isinstance(payload, ToolCalled):
+        given = _bounded(payload.input, OBJECT_CAP + 2 * slack)
+        if given is not payload.input or (isinstance(whole, ToolCalled) and _size(whole.input) > LONGEST_SCANNED):
             changes["input"] = given
-            changes["length"] = len(msgspec.json.encode(payload.input).decode())
+            length = len(msgspec.json.encode(getattr(whole, "input", {})).decode())
+            changes["length"] = max(length, payload.length)
     elif isinstance(payload, NoticeReceived):
         data = _bounded(payload.data)
         if data is not payload.data:
@@ -327,31 +363,32 @@ def _capped(payload: Observation) -> dict[str, Any]:
 
 
 def _cut(text: str, limit: int) -> str:
-    # The slack is longer than the note of what was left out: what was cut once is not cut again.
-    return text if len(text) <= limit + 64 else capped(text, limit)[0]
+    # What was cut once is not cut again.
+    return text if len(text) <= limit + _NOTE else capped(text, limit)[0]
 
 
-def _bounded(value: dict[str, Any]) -> dict[str, Any]:
-    """An object whose strings, and keys, stay within `OBJECT_CAP`; itself where they do."""
-    if _size(value) <= OBJECT_CAP and _longest(value) <= TEXT_CAP + 64:
+def _bounded(value: dict[str, Any], most: int = OBJECT_CAP, *, whole: bool = False) -> dict[str, Any]:
+    """An object whose strings, and keys, stay within so many characters; itself where they do. `whole`: each string is
+    kept as it is, and counts as if it were not."""
+    if _size(value) <= most and (whole or _longest(value) <= TEXT_CAP + _NOTE):
         return value
-    left = [OBJECT_CAP]
+    left = [most]
 
     def bounded(value: Any) -> Any:
         if left[0] <= 0:
             return None
         if isinstance(value, str):
-            value = _cut(value, min(TEXT_CAP, left[0]))
-            left[0] -= len(value)
-            return value
+            kept = value if whole else _cut(value, min(TEXT_CAP, left[0]))
+            left[0] -= min(len(kept), TEXT_CAP + _NOTE)
+            return kept
         if isinstance(value, dict):
-            kept: dict[str, Any] = {}
+            named: dict[str, Any] = {}
             for name, inner in value.items():
                 left[0] -= len(name) + 4
                 if left[0] <= 0:
                     break
-                kept[_cut(name, _OTHER_CAP)] = bounded(inner)
-            return kept
+                named[name if whole else _cut(name, _OTHER_CAP)] = bounded(inner)
+            return named
         if isinstance(value, (list, tuple)):
             listed = []
             for inner in value:

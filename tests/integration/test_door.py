@@ -75,7 +75,7 @@ def test_a_delivery_is_kept_once_however_often_it_comes(place: Place, database_u
 def test_an_empty_line_is_answered_and_deliveries_may_follow(place: Place, database_url: str) -> None:
     with place.open(database_url), closing(Client(place.door)) as client:
         client.socket.sendall(b"\n")
-        assert client.answer() == {"ok": True}
+        assert client.answer() == {"ok": True, "steps": {}}
         client.send(delivery(1))
         assert client.answer()["new"] == 1
 
@@ -164,6 +164,23 @@ def test_what_waits_for_a_stuck_postgres_is_bounded_and_left_behind_makes_room(p
             late.send(delivery(200, said("z" * BIG)))
             until(lambda: somebody_waits_for_a_lock(database_url))
         assert late.answer()["ok"]
+
+
+def test_a_door_says_for_how_long_it_is_at_one_delivery(place: Place, database_url: str) -> None:
+    def steps() -> dict[str, float]:
+        with closing(Client(place.door)) as client:
+            client.socket.sendall(b"\n")
+            found: dict[str, float] = client.answer()["steps"]
+            return found
+
+    with place.open(database_url):
+        named = {"hook_event_name": "Stop", "session_id": "s1", "cwd": "/x", "transcript_path": str(EXAMPLE)}
+        assert ask(place.door, delivery(1, json.dumps(named).encode()))["ok"]
+        until(lambda: told_by(database_url, "transcript") > 0)
+        with stuck(database_url), closing(Client(place.door)) as client:
+            client.send(delivery(2))
+            until(lambda: steps().get("a delivery", 0.0) > 0.2)
+        until(lambda: not steps())
 
 
 def test_a_postgres_that_is_away_is_tried_once_for_a_group_and_not_for_each_delivery(place: Place) -> None:
@@ -458,6 +475,30 @@ def test_a_transcript_that_could_not_be_kept_is_read_again_though_nobody_names_i
         reader.stop()
         reader.join(30)
     assert not attempts
+
+
+def test_a_reader_of_transcripts_says_since_when_it_is_at_one(
+    settings: Settings, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transcripts, "SOON_S", 0.01)
+    opens = threading.Event()
+
+    def waits(settings: Settings) -> IngestWriter:
+        opens.wait(60)
+        return IngestWriter(settings)
+
+    reader = transcripts.TranscriptReader(settings, waits)
+    reader.start()
+    try:
+        assert reader.at_since is None
+        reader.read(str(EXAMPLE))
+        until(lambda: reader.at_since is not None)
+        opens.set()
+        until(lambda: reader.at_since is None and told_by(database_url, "transcript") > 0)
+    finally:
+        opens.set()
+        reader.stop()
+        reader.join(30)
 
 
 def test_of_many_transcripts_that_could_not_be_kept_one_is_tried_after_each_pause(

@@ -83,12 +83,12 @@ def said_by_all(api: Api) -> dict[str, str]:
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
-def late(connection: Connection) -> None:
-    """What is in the log was appended an hour ago, and nothing has moved since."""
+def late(connection: Connection, by: str = "1 hour") -> None:
+    """What is in the log was appended so long ago, and nothing has moved since."""
     connection.execute("ALTER TABLE memctl.events DISABLE TRIGGER events_no_change")
-    connection.execute("UPDATE memctl.events SET recorded_at = recorded_at - interval '1 hour'")
+    connection.execute("UPDATE memctl.events SET recorded_at = recorded_at - %s::interval", [by])
     connection.execute("ALTER TABLE memctl.events ENABLE ALWAYS TRIGGER events_no_change")
-    connection.execute("UPDATE memctl.offsets SET updated_at = updated_at - interval '1 hour'")
+    connection.execute("UPDATE memctl.offsets SET updated_at = updated_at - %s::interval", [by])
 
 
 def test_what_was_appended_and_is_not_folded_is_said_alike_by_all(log: Connection, api: Api, database_url: str) -> None:
@@ -113,6 +113,18 @@ def test_what_was_appended_and_is_not_folded_is_said_alike_by_all(log: Connectio
     assert json.loads(said["readyz"]) == {"status": "ready", "well": True, "troubles": []}
     assert "memctl_unfolded_seconds 0" in said["metrics"]
     assert "All is well" in said["viewer"]
+
+
+def test_what_is_not_folded_is_said_when_the_clock_was_set_back(
+    log: Connection, asked: None, database_url: str
+) -> None:
+    append(log, 1, [FIRST])
+    late(log, "-1 hour")
+    (said,) = json.loads(CliRunner().invoke(memctl, ["status", "--json"]).output)["troubles"]
+    assert "1 events are not folded yet, the oldest since before the clock was set back" in said["what"]
+    assert "no worker moves" in said["do"]
+    catch_up(Drainer(database_url))
+    assert json.loads(CliRunner().invoke(memctl, ["status", "--json"]).output)["troubles"] == []
 
 
 def test_what_is_new_may_wait_for_a_moment(log: Connection, asked: None) -> None:
@@ -221,6 +233,33 @@ def test_a_damaged_file_of_what_is_off_is_said_alike_by_all(log: Connection, api
     for who in ("status", "status --json", "doctor", "viewer"):
         assert "nothing is kept or recalled: " in said[who], who
     assert [each["kind"] for each in json.loads(said["readyz"])["troubles"]] == ["off"]
+
+
+def test_files_that_were_set_aside_are_said_alike_by_all(log: Connection, api: Api, places: Places) -> None:
+    places.spool.mkdir(exist_ok=True)
+    (places.spool / "1-a.damaged").write_bytes(b"x")
+    said = said_by_all(api)
+    for who in ("status", "status --json", "doctor", "viewer"):
+        assert "damaged, and set aside: spool/1-a.damaged" in said[who], who
+    assert [each["kind"] for each in json.loads(said["readyz"])["troubles"]] == ["damaged"]
+    assert 'memctl_troubles{kind="damaged",needs="yes"} 1' in said["metrics"]
+
+
+def test_a_spool_that_is_no_folder_is_said_alike_by_all(log: Connection, api: Api, places: Places) -> None:
+    places.spool.write_bytes(b"")
+    said = said_by_all(api)
+    for who in ("status", "status --json", "doctor", "viewer"):
+        assert "damaged, and set aside: spool" in said[who], who
+    assert [each["kind"] for each in json.loads(said["readyz"])["troubles"]] == ["damaged"]
+
+
+def test_servers_that_take_too_long_together_are_said(
+    log: Connection, asked: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        monkeypatch.setenv("MEMCTL_QDRANT_URL", f"http://127.0.0.1:{mute.getsockname()[1]}")
+        monkeypatch.setattr(health, "ASKED_S", 0.2)
+        assert "did not all answer within" in CliRunner().invoke(memctl, ["status"]).output
 
 
 def test_a_redis_that_refuses_connections_is_said(

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from memctl.api.write.exporting import LONGEST_LINE, NotAnExport, import_export, is_export
 from memctl.infra.data_dir import Places
+from memctl.infra.embedded.instance import set_aside
 from memctl.infra.embedded.programs import recalled
 from memctl.infra.files import NoRegularFile, read_file
 from memctl.infra.git import checkout_of
@@ -46,6 +48,11 @@ def test_nothing_of_an_instance_waits_at_a_pipe(tmp_path: Path) -> None:
     assert relay_seen(places) is None
     with pytest.raises(capture_policy.OffUnreadable, match="not a file"):
         capture_policy.read_off(tmp_path)
+    os.mkfifo(tmp_path / capture_policy.PASSED_FILE)
+    assert capture_policy.PassedOverTranscripts(tmp_path).of("a") == []
+    assert set_aside(places) == ("keys.damaged", capture_policy.PASSED_FILE)
+    os.mkfifo(tmp_path / "export.jsonl")
+    assert not is_export(tmp_path / "export.jsonl")
     os.mkfifo(tmp_path / COUNTER)
     assert refusals(tmp_path) is None
     with pytest.raises(SettingsInvalid, match="not a file"):
@@ -83,3 +90,12 @@ def test_each_remote_of_a_configuration_is_read_once_and_in_linear_time(tmp_path
     assert time.process_time() - began < 2
     assert found is not None
     assert found.remote == "example.com/a/b"
+
+
+def test_a_line_without_an_end_is_not_read_whole(tmp_path: Path) -> None:
+    export = tmp_path / "export.jsonl"
+    export.write_bytes(b'{"memctl":"export","version":1,"space":"a","space_id":1,"position":9,"made_at":""}\n')
+    os.truncate(export, 64 * LONGEST_LINE)
+    assert is_export(export)
+    with pytest.raises(NotAnExport, match="a line of it has more than 16 MB"):
+        import_export(None, export, mine=False)  # type: ignore[arg-type]

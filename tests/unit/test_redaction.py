@@ -27,8 +27,10 @@ from memctl.domain.events.observations import (
     CONTEXT_BLOCK_CLOSE,
     CONTEXT_BLOCK_OPEN,
     TEXT_CAP,
+    CommitRecorded,
     Hunk,
     NoticeReceived,
+    Observation,
     PromptSubmitted,
     ResponseReceived,
     ToolCalled,
@@ -433,6 +435,44 @@ def test_a_secret_that_the_cap_would_cut_in_half_does_not_survive(size: int, shi
         assert KEY[-8:] not in prepared.payload.text
         assert prepared.payload.length >= size
         assert len(prepared.payload.text) < TEXT_CAP + 100
+
+
+LONG = f"password={KEY} " * 200_000
+"""Some 6 MB of which each word is a secret."""
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        PromptSubmitted(text=LONG),
+        ToolCalled(tool="Write", input={"content": LONG}),
+        ToolCalled(tool="Write", input={str(n): f"password={KEY}" for n in range(200_000)}),
+        ToolReturned(text=LONG, patch=tuple(Hunk(n, n, (f"password={KEY}",)) for n in range(200_000))),
+        NoticeReceived(kind="k", data={"a": [LONG] * 3}),
+        CommitRecorded(files=(LONG[:60_000],) * 100),
+    ],
+)
+def test_megabytes_of_secrets_are_searched_as_far_as_they_are_kept(payload: Observation) -> None:
+    began = time.process_time()
+    kept = prepare(event(payload)).payload
+    assert time.process_time() - began < 6
+    assert KEY[:6].encode() not in msgspec.json.encode(kept)
+    assert isinstance(kept, (CommitRecorded, NoticeReceived)) or kept.length > 5_000_000  # type: ignore[union-attr]
+
+
+def test_a_private_block_that_begins_where_nothing_is_kept_is_dropped_to_its_end() -> None:
+    text = "." * 20_000 + "<private>" + "\n\nabc" * 100_000 + "</private>" + "." * 100
+    kept = prepare(event(PromptSubmitted(text=text))).payload
+    assert isinstance(kept, PromptSubmitted)
+    assert "abc" not in kept.text
+
+
+def test_the_note_of_what_was_left_out_counts_all_of_it() -> None:
+    kept = prepare(event(PromptSubmitted(text=f"{KEY} " + "." * 999_000))).payload
+    assert isinstance(kept, PromptSubmitted)
+    assert kept.length == len(KEY) + 999_001
+    assert f"[… {kept.length - TEXT_CAP} characters left out …]" in kept.text
+    assert kept.text.count("left out") == 1
 
 
 def test_long_things_are_capped_once() -> None:
