@@ -25,6 +25,7 @@ from poisoning.attacks import ATTACKS as OF_CLAIMS
 from poisoning.attacks import COMMAND, ERROR, Attack
 from poisoning.commands import BY_COMMAND
 from poisoning.pasted import PASTED
+from poisoning.second import SECOND
 from poisoning.volunteered import VOLUNTEERED
 
 from memctl.domain.events.observations import PromptSubmitted
@@ -39,7 +40,7 @@ from memctl.infra.vectors import store
 from memctl.workers.vectors.outbox_publisher import OutboxPublisher
 
 OTHER = "/work/elsewhere"
-ATTACKS = [*OF_CLAIMS, *VOLUNTEERED, *PASTED, *BY_COMMAND]
+ATTACKS = [*OF_CLAIMS, *VOLUNTEERED, *PASTED, *BY_COMMAND, *SECOND]
 NOT_YET: dict[str, str] = {}
 """Attacks that get through, each with the reason."""
 
