@@ -99,7 +99,7 @@ def _made(item: Input) -> Memory | None:
         case SectionWritten():
             return _of_section(item)
         case Changed(row=BugPattern() as pattern):
-            return _of_bug_pattern(pattern)
+            return of_bug_pattern(pattern)
         case Changed(row=VerifiedKnowledge() as knowledge):
             return _of_knowledge(knowledge)
         case Changed(row=Strategy() as strategy):
@@ -257,7 +257,8 @@ def _way_out(best: Solution) -> str:
     return "\n".join(filter(None, lines))
 
 
-def _of_bug_pattern(pattern: BugPattern) -> Memory:
+def of_bug_pattern(pattern: BugPattern) -> Memory:
+    """The memory of a kind of error."""
     types = ", ".join(pattern.error_types)
     message = pattern.message or pattern.template
     head = one_line(f"{types}: {message}" if types and not message.startswith(types) else message or types, 300)

@@ -115,5 +115,5 @@ def _claims(reader: Reader, places: Places, begin: Micros, upto: Micros) -> Iter
         if begin <= row.first_seen < upto:
             yield LearntClaim(
                 id=row.claims[0].id, project="" if row.everywhere else known.name_of(row.location),
-                at=moment(row.first_seen), text=row.text[:200],
+                at=moment(row.first_seen), text=row.text[:200], origin=reader.whose(row),
             )  # fmt: skip

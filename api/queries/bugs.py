@@ -11,6 +11,7 @@ from psycopg import sql
 from memctl.api.reading import models
 from memctl.api.reading.evidence import events_of, evidence_of
 from memctl.api.reading.feedback import standing
+from memctl.api.reading.met_in_places import met_in_places
 from memctl.api.reading.pages import (
     Condition,
     Keyed,
@@ -76,7 +77,7 @@ def bugs(
     found = found[:limit]
     return BugAnswer(
         errors=[RecognisedError(e.signature, list(e.error_types), e.template, e.message) for e in errors],
-        hits=_hits(reader, found),
+        hits=_hits(reader, _in_words_of(reader, found, places)),
         scope=places.scope,
     )
 
@@ -93,7 +94,13 @@ def known(reader: Reader, places: Places, *, limit: int = 5) -> BugAnswer:
     ).fetchall()
     patterns = _patterns(reader, [row[0] for row in found])
     ranked = [Likeness(patterns[row[0]], Match(1.0, ())) for row in found if row[0] in patterns]
-    return BugAnswer(errors=[], hits=_hits(reader, ranked), scope=places.scope)
+    return BugAnswer(errors=[], hits=_hits(reader, _in_words_of(reader, ranked, places)), scope=places.scope)
+
+
+def _in_words_of(reader: Reader, found: Sequence[Likeness], places: Places) -> list[Likeness]:
+    """The same, each pattern as these places showed it."""
+    patterns = met_in_places(reader, [each.pattern for each in found], places)
+    return [Likeness(pattern, each.match) for pattern, each in zip(patterns, found, strict=True)]
 
 
 def of_signature(reader: Reader, signature: str) -> BugHit | None:

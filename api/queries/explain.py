@@ -24,7 +24,7 @@ from memctl.domain.events.facts import Span, quote_hash
 from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.language.typed import origin_of
 from memctl.domain.support import patterns
-from memctl.domain.support.provenance import MAY, words_of
+from memctl.domain.support.provenance import MAY, Provenance, heard, member_of, words_of
 from memctl.projections.candidates import Candidate
 from memctl.projections.insights import Insight
 from memctl.projections.verified_knowledge import VerifiedClaim, VerifiedKnowledge, knowledge_id
@@ -81,7 +81,7 @@ def _claim(reader: Reader, kind: str, id: str, claim: str) -> Explanation:
     sayings = [saying for saying in insight.evidence if saying.span is not None]
     events = events_of(reader, [saying.span for saying in sayings if saying.span is not None])
     found = [(evidence_of([s.span], events)[0], reader.whose(s), s.rule) for s in sayings if s.span is not None]
-    quoted = _in_place(found, events)
+    quoted = _in_place(reader, found, events)
     levels.append(_events(quoted, insight))
     reached = next((level.level for level in levels if level.reached), 0)
     files = tuple(f.name for f in insight.files)
@@ -178,7 +178,7 @@ def _record(reader: Reader, kind: str, id: str, item: Mapping[str, Json]) -> Exp
     own = [each for each in listed if isinstance(each, dict) and "quote" in each] if isinstance(listed, list) else []
     found = [*msgspec.convert(own, list[Evidence]), *(memory.evidence if memory is not None else ())]
     kept = [(each, "", "") for n, each in enumerate(found) if each not in found[:n]]
-    quoted = _in_place(kept, events_of(reader, [_span(evidence) for evidence, _, _ in kept]))
+    quoted = _in_place(reader, kept, events_of(reader, [_span(evidence) for evidence, _, _ in kept]))
     places = (
         f"{_times(len(quoted), 'place')} in the log" if quoted else "no place in the log is kept for the whole of it"
     )
@@ -210,7 +210,7 @@ def _span(evidence: Evidence) -> Span:
     return Span(evidence.event_id, evidence.start, evidence.end, evidence.field, quote_hash(evidence.quote))
 
 
-def _in_place(cited: Sequence[tuple[Evidence, str, str]], events: Mapping[UUID, Event]) -> list[Quoted]:
+def _in_place(reader: Reader, cited: Sequence[tuple[Evidence, str, str]], events: Mapping[UUID, Event]) -> list[Quoted]:
     """Quotes, with who said them and which rule read them, in their surroundings."""
     found = []
     for evidence, said_by, rule in cited:
@@ -223,17 +223,24 @@ def _in_place(cited: Sequence[tuple[Evidence, str, str]], events: Mapping[UUID, 
                 occurred_at=iso(moment(event.occurred_at)) if event is not None else "",
                 before=before,
                 after=after,
-                said_by=said_by or _said(event, evidence),
+                said_by=said_by or _said(reader, event, evidence),
                 rule=rule,
             )
         )
     return found
 
 
-def _said(event: Event | None, evidence: Evidence) -> str:
+def _said(reader: Reader, event: Event | None, evidence: Evidence) -> str:
+    """Whose words a record's quote is in. None is called the user's own here: an agent may have had its client send a
+    prompt later, which only who has seen the whole session knows."""
     if event is None or evidence.field != "text":
         return ""
-    return words_of(origin_of(event.payload, evidence.start, evidence.end))
+    said_by = origin_of(event.payload, evidence.start, evidence.end)
+    if said_by in (Provenance.USER_TYPED, Provenance.USER_PASTED):
+        said_by = heard(Provenance.USER_TYPED, event.actor)
+    if MAY[said_by].as_users:
+        said_by = Provenance.USER_PASTED
+    return words_of(said_by, member=member_of(event.actor), asking=reader.member)
 
 
 def _around(event: Event | None, evidence: Evidence) -> tuple[str, str]:

@@ -30,6 +30,7 @@ from memctl.domain.projects.identity import Project, Projects
 from memctl.domain.projects.stack import case_of, is_config, is_entry, is_library, language_of, test_style_of
 from memctl.domain.support.bounded import one_line
 from memctl.domain.support.location import above, project_of
+from memctl.domain.support.provenance import Provenance, words_of
 from memctl.domain.support.tallies import Tallies, Tally
 from memctl.projections.kernel import Projection
 from memctl.projections.project_knowledge import SessionKnowledge
@@ -323,7 +324,8 @@ def _hotspots(changed: Sums, fixed: Sums, read: Sums) -> list[Line]:
 def _learnt(reader: Reader, places: Places) -> dict[str, list[Line]]:
     left = [
         Line(
-            "; ".join(" ".join(each.text.split()) for each in item.threads)[:220] + f" ({item.description[:80]})",
+            "; ".join(" ".join(each.text.split()) for each in item.threads)[:220]
+            + f" ({item.description[:80]}; {words_of(Provenance.AGENT)})",
             len(item.threads),
             1,
             item.ended_at,
@@ -340,7 +342,8 @@ def _learnt(reader: Reader, places: Places) -> dict[str, list[Line]]:
         if item.everywhere or item.kind not in ("preference", "pattern", "fact"):
             continue
         sources = [str(each.event_id) for each in claim.evidence[:SOURCES]]
-        line = Line(" ".join(item.text.split())[:160], claim.sessions, claim.sessions, item.last_seen, sources)
+        text = f"{' '.join(item.text.split())[:160]} ({claim.origin})"
+        line = Line(text, claim.sessions, claim.sessions, item.last_seen, sources)
         (avoid if claim.polarity < 0 else prefer).append(line)
     prefer, avoid = (sorted(lines, key=lambda line: (-line.sessions, line.text))[:6] for lines in (prefer, avoid))
     return {"open": left, "issues": came_back(here), "prefer": prefer, "avoid": avoid}
@@ -361,7 +364,7 @@ def came_back(hits: Iterable[BugHit]) -> list[Line]:
             messages.append(f"{more} more")
         lines.append(
             Line(
-                "; ".join(messages) + (f" → {way}" if way else ""),
+                "; ".join(messages) + (f" → an agent's fix: {way}" if way else ""),
                 sum(hit.occurrences for hit in resolved),
                 0,
                 iso(max(hit.last_seen for hit in resolved)),

@@ -169,6 +169,7 @@ class LearntClaim(Record, frozen=True, kw_only=True):
     project: str
     at: datetime
     text: str
+    origin: str
 
 
 class Activity(Record, frozen=True, kw_only=True):

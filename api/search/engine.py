@@ -25,6 +25,7 @@ from memctl.api.reading.caller import NOBODY
 from memctl.api.reading.consolidation_status import ConsolidationStatus, standings, without_repeats
 from memctl.api.reading.evidence import events_of, evidence_of
 from memctl.api.reading.feedback import regards
+from memctl.api.reading.met_in_places import met_in_places
 from memctl.api.reading.pages import several, table_of
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.reader import Reader, Readers
@@ -64,6 +65,7 @@ from memctl.infra.embedders import Embedders, Recipe
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.models import VectorModel
 from memctl.infra.vectors.outbox import backlog, collection_of, stored_id
+from memctl.projections.memories import of_bug_pattern
 from memctl.projections.memory_feedback import MemoryFeedback
 from memctl.projections.memory_rows import Memory
 from memctl.projections.vector_points import point_id
@@ -530,7 +532,8 @@ def _overlap(a: frozenset[str], b: frozenset[str]) -> float:
 
 
 def _results(reader: Reader, asked: Question, ranking: Ranking) -> list[Found]:
-    rows, chosen = ranking.rows, ranking.chosen
+    chosen = ranking.chosen
+    rows = _in_words_of(reader, {each.id: ranking.rows[each.id] for each, _ in chosen}, asked.places)
     events = events_of(reader, [span for each, _ in chosen for span in rows[each.id].evidence])
     found: list[Found] = []
     for each, class_ in chosen:
@@ -562,6 +565,20 @@ def _results(reader: Reader, asked: Question, ranking: Ranking) -> list[Found]:
             )
         )
     return found
+
+
+def _in_words_of(reader: Reader, rows: dict[str, Memory], places: Places) -> dict[str, Memory]:
+    """The rows, errors that other projects met too as these places showed them."""
+    allowed = None if places.locations is None else set(places.locations)
+    shared = {
+        row.source.key: id
+        for id, row in rows.items()
+        if row.kind == "bug_pattern" and allowed is not None and not allowed.issuperset(row.locations)
+    }
+    patterns = several(reader, models.bug_patterns, list(shared)) if shared else {}
+    for pattern in met_in_places(reader, patterns.values(), places):
+        rows[shared[pattern.signature]] = of_bug_pattern(pattern)
+    return rows
 
 
 def shown(row: Memory, events: Mapping[UUID, Event], weight: Mapping[str, float], question: Question, room: int) -> str:

@@ -13,6 +13,7 @@ import jinja2
 import msgspec
 from markupsafe import Markup, escape
 
+from memctl.domain.knowledge.acting import commands_somebody
 from memctl.domain.support import patterns
 from memctl.domain.support.text import tokens
 from memctl.domain.support.wording import fix_and_why, seen, size, span
@@ -35,7 +36,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters.update(when=when, size=size, part=part, count=count, pretty=pretty, marked=marked, brief=brief)
-    made.filters.update(span=span, ticked=ticked, found=found)
+    made.filters.update(span=span, ticked=ticked, found=found, acts=commands_somebody)
     made.globals.update(fix_and_why=fix_and_why)
     return made
 

@@ -123,12 +123,14 @@ def _work(span: WorkSpan, at: _Scale) -> Iterable[Mark]:
 
 def _arc(fix: FixedError, at: _Scale) -> Mark:
     x = at(fix.first_seen)
-    said = f"{one_line(fix.message, 120)} · fixed: {one_line(fix.fix, 160)}"
+    said = f"{one_line(fix.message, 120)} · an agent's fix: {one_line(fix.fix, 160)}"
     return Mark(x, round(max(at(fix.fixed_at) - x, NARROWEST), 1), "arc", said, f"/things/{fix.id}")
 
 
 def _flag(claim: LearntClaim, at: _Scale) -> Mark:
-    return Mark(at(claim.at), 0.0, "flag", f"learnt: {one_line(claim.text, 160)}", f"/things/{claim.id}")
+    return Mark(
+        at(claim.at), 0.0, "flag", f"learnt: {one_line(claim.text, 160)} ({claim.origin})", f"/things/{claim.id}"
+    )
 
 
 def _ticks(since: datetime, before: datetime) -> list[str]:

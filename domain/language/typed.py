@@ -45,7 +45,8 @@ _ORDERS = patterns.compile(
     patterns.I,
 )
 """How a line begins that asks for something, or settles it."""
-_PLAIN = patterns.compile(r"[^\s\w`'\"“‘(@/.~]|[^\w\s]{3}|\d+[.):|→](?:\s|\z)|\w+(?:Error|Exception)\b|"
+_PLAIN = patterns.compile(r"[^\s\w`'\"“‘(@/.~]|[^\w\s]{3}|//|/\*|__|~\s|`[^`]*`\s*\z|\d+[.):|→](?:\s|\z)|"
+                          r"\w+(?:Error|Exception)\b|"
                           r"(?:error|warning|note|hint|fatal|usage|traceback)\b", patterns.I)  # fmt: skip
 """How a line begins that a program printed, or that marks of a document, a list or a quotation stand before."""
 _INTRODUCES = patterns.compile(r"[:：](?:\s+\S+\s+\S|\s*[^\x00-\x7f]{6}|\s+\S{24})|\s[-–—]{2,}\s|<[A-Za-z!/]|\s[|»«]\s")
@@ -116,6 +117,7 @@ _TO_OTHERS = patterns.compile(
     r"\b(?:thanks|thank you|thx)\W{0,2} (?:again )?for (?:the |your |this |a )?(?:\w+ )?(?:reports?|reporting|prs?|pull"
     r"|patch(?:es)?|contribut\w+|issue|opening|submi\w+|heads|review\w*|interest|feedback|late|quick)\b|"
     r"\byour (?:own )?(?:prs?|pull requests?|patch|issue|fork|contributions?|report|submission|team)\b|"
+    r"^\s*(?:as per|per|according to) \w|"
     r"\blgtm\b|^\s*nit(?:pick)?\b|(?:^|[\s,])(?:cheers|best|regards|sincerely|greetings),? *[\n,]? *\w*\s*\z|"
     r"\b(?:hi|hello|hey|dear|moin)\W{1,2}(?:team|all|everyone|everybody|folks|guys|there|maintainers?|@)|"
     r"\bsorry (?:for|about) (?:the |my )?(?:late|delay|slow)|\bquick note\b|"

@@ -42,6 +42,7 @@ from memctl.domain.language.typed import own_word
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.session.episodes import CERTAIN, EpisodeSoFar
 from memctl.domain.session.outcome_rules import SAID, Verdict
+from memctl.domain.session.scheduled_prompts import ScheduledPrompts
 from memctl.domain.session.turns import AnswerGiven, OpenTurn
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line
@@ -64,8 +65,9 @@ _NO_WORDS = "No response requested."
 class Conversation:
     """What was said in one stream, and the task that is open."""
 
-    def __init__(self, assertions: FactBuilder, episode_outcomes: EpisodeOutcomes) -> None:
+    def __init__(self, assertions: FactBuilder, episode_outcomes: EpisodeOutcomes, scheduled: ScheduledPrompts) -> None:
         self._assert = assertions
+        self._scheduled = scheduled
         self._outcomes = episode_outcomes
         self._turn: OpenTurn | None = None
         self._turn_before: OpenTurn | None = None
@@ -196,7 +198,9 @@ class Conversation:
         if not said.alone:
             return
         by = heard(Provenance.USER_TYPED, placed.event.actor)
-        self._claimed(placed, text, 0, about_prompt, by, statements_in(own_word(said.text)))
+        own = own_word(said.text)
+        if own.strip() and not self._scheduled.gave(placed, said.words):
+            self._claimed(placed, text, 0, about_prompt, by, statements_in(own))
 
     def _kind(self, said: Said, when: Micros) -> PromptKind:
         episode = self.episode

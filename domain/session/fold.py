@@ -55,14 +55,14 @@ class StreamFacts:
         self._ordering = EventOrder()
         self._assert = FactBuilder(stream)
         self._outcomes = EpisodeOutcomes(self._assert)
-        self._conversation = Conversation(self._assert, self._outcomes)
+        self._scheduled = ScheduledPrompts()
+        self._conversation = Conversation(self._assert, self._outcomes, self._scheduled)
         self._directory = WorkingDirectory(self._assert)
         self._at = ""
         self._branchless = False
         """No event named yet which branch is checked out where the session is."""
         self._work = Work(self._assert, self._conversation, self._outcomes)
         self._practices = ProjectPractices(self._assert)
-        self._scheduled = ScheduledPrompts()
         self._reasoning = Reasoning(self._assert, self._conversation, self._outcomes, self._scheduled)
         self._queued = QueuedPrompts()
         self._opened = False

@@ -1,10 +1,15 @@
 """What an agent had its client say to it later: it comes back in the user's place, and is the agent's word.
 
 Hooks deliver such a prompt without a mark. It is known by its text: a tool that schedules was called with it before.
+An agent may type into its own terminal as well, by any tool. Then the prompt stands, for its user may have said the
+same, but it settles nothing.
 """
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice
 from uuid import UUID
 
 from memctl.domain.events.event_order import OrderedEvent, text_digest
@@ -18,6 +23,9 @@ MOST = 4_000
 
 LONGEST = 1_000
 """Characters by which one is known: calls and prompts are cut at different lengths."""
+
+MOST_GIVEN, LONGEST_GIVEN = 200, 2_000
+"""Texts that tools were given which are looked through for a prompt, the newest; longer ones are none that is typed."""
 
 _SCHEDULES = patterns.compile(r"cron|schedul|wake_?up|remind|trigger|later|loop", patterns.I)
 _FIELDS = ("prompt", "message", "text", "body")
@@ -35,11 +43,13 @@ class ScheduledPrompts:
 
     def __init__(self) -> None:
         self._texts: dict[str, None] = {}
+        self._given: deque[str] = deque(maxlen=MOST_GIVEN)
         self.deliveries: set[UUID] = set()
         """Prompts that were scheduled, by their deliveries."""
 
     def called(self, seen: ToolCalled) -> None:
         """The agent used a tool."""
+        self._given.extend(map(_plain, _short_texts(seen.input)))
         if not schedules(seen.tool):
             return
         for name in _FIELDS:
@@ -54,12 +64,38 @@ class ScheduledPrompts:
         """Whether a prompt was scheduled before it came."""
         return bool(self._texts) and _known_by(seen.text) in self._texts
 
+    def gave(self, placed: OrderedEvent, words: str) -> bool:
+        """Whether the agent gave these words of a prompt to a tool before they came."""
+        asked = _plain(words)
+        if not asked or not any(asked in each for each in self._given):
+            return False
+        self.deliveries.update(filter(None, (placed.cite, placed.hook)))
+        return True
+
     def fired(self, placed: OrderedEvent, seen: PromptSubmitted) -> bool:
         """The same, of a prompt at its place."""
         if not self.has(seen):
             return False
         self.deliveries.update(filter(None, (placed.cite, placed.hook)))
         return True
+
+
+def _short_texts(given: object) -> Iterator[str]:
+    """The texts in what a tool was given, in lists and objects too, as far as they are short enough to be typed."""
+    waiting, left = [given], MOST_GIVEN
+    while waiting and left:
+        each, left = waiting.pop(), left - 1
+        if isinstance(each, str):
+            if len(each) <= LONGEST_GIVEN:
+                yield each
+        elif isinstance(each, dict):
+            waiting.extend(islice(each.values(), MOST_GIVEN))
+        elif isinstance(each, (list, tuple)):
+            waiting.extend(each[:MOST_GIVEN])
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
 
 
 def _known_by(text: str) -> str:

@@ -89,7 +89,11 @@ _WRITTEN = ("content", "file_text", "new_string", "new_str", "newString")
 _SESSION = "Process running with session ID "
 _STILL_RUNNING = patterns.compile(rf"{_SESSION}(\d+)")
 _IN_BACKGROUND = ("Command running in background", "Command was manually backgrounded")
-_REFUSED = ("The user doesn't want to proceed with this tool use", "The user rejected permission to use this")
+_REFUSED = {
+    "claude-code": "The user doesn't want to proceed with this tool use",
+    "opencode": "The user rejected permission to use this",
+}
+"""How a client begins what it says of a refusal. In another client's session a tool wrote it."""
 _USER_SAID = patterns.compile(
     r"(?:the user said|with the following feedback):\s*(?P<words>\S.*?)(?:\n\nNote: |\Z)", patterns.S
 )
@@ -221,11 +225,12 @@ class Work:
         lets its words through: what ran, or a server of others answered, is no word of the user's, whatever it says.
         `tool` is that of the call, which is asked, for most transcripts name none beside what came back."""
         text = seen.text
-        if seen.exit_code is not None or not is_clients_own(tool):
+        begins = _REFUSED.get(placed.event.stream.split("/", 2)[1], "")
+        if seen.exit_code is not None or not begins or not is_clients_own(tool):
             return
-        if family == "edit" and any(words in text[:200] for words in _REFUSED):
+        if family == "edit" and begins in text[:200]:
             self._talk.refused_change()
-        if text.lstrip().startswith(_REFUSED) and (refusal := _USER_SAID.search(text)):
+        if text.lstrip().startswith(begins) and (refusal := _USER_SAID.search(text)):
             self._talk.refused(placed, text, *refusal.span("words"))
 
     def _asked(self, placed: OrderedEvent, asked: str, given: dict[str, Any], seen: ToolOutcome) -> None:

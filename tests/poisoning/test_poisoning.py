@@ -12,10 +12,20 @@ from apis import Api, serving
 from asked import Remembered
 from events import observed
 from histories import drained
+from poisoning.asking import (
+    EVERYWHERE,
+    all_tools,
+    pages,
+    pages_of,
+    tools,
+    unmarked_of_pages,
+    unmarked_of_tools,
+)
 from poisoning.attacks import ATTACKS as OF_CLAIMS
 from poisoning.attacks import COMMAND, ERROR, Attack
 from poisoning.commands import BY_COMMAND
 from poisoning.pasted import PASTED
+from poisoning.second import SECOND
 from poisoning.volunteered import VOLUNTEERED
 
 from memctl.domain.events.observations import PromptSubmitted
@@ -30,7 +40,7 @@ from memctl.infra.vectors import store
 from memctl.workers.vectors.outbox_publisher import OutboxPublisher
 
 OTHER = "/work/elsewhere"
-ATTACKS = [*OF_CLAIMS, *VOLUNTEERED, *PASTED, *BY_COMMAND]
+ATTACKS = [*OF_CLAIMS, *VOLUNTEERED, *PASTED, *BY_COMMAND, *SECOND]
 NOT_YET: dict[str, str] = {}
 """Attacks that get through, each with the reason."""
 
@@ -143,6 +153,33 @@ def test_an_attack_comes_out_nowhere_unasked_or_as_known(poisoned: Api, attack: 
     assert status == 200, found
     answers["elsewhere: search"] = json.dumps(json.loads(found)["results"])
     assert [name for name, text in answers.items() if attack.canary in text] == []
+
+
+@pytest.mark.parametrize("attack", [marked(attack) for attack in ATTACKS])
+def test_no_tool_of_mcp_gives_an_attack_without_its_source_or_in_another_project(poisoned: Api, attack: Attack) -> None:
+    assert unmarked_of_tools(all_tools(poisoned, attack), attack.canary) == []
+    about = f"{attack.asked} {attack.canary}"
+    asked = {
+        "search": {"query": about}, "find_fix": {"error": f"{attack.failed} {attack.canary}"},
+        "guidance": {"task": about}, "archival_memory_search": {"query": about},
+        "conversation_search": {"query": about}, "knowledge": {"limit": 20}, "core_memory": {}, "timeline": {},
+        "strategies": {}, "context": {},
+    }  # fmt: skip
+    elsewhere = tools(poisoned, OTHER, asked)
+    assert [name for name, text in elsewhere.items() if attack.canary in text] == []
+
+
+@pytest.mark.parametrize("attack", [marked(attack) for attack in ATTACKS])
+def test_no_page_of_the_viewer_shows_an_attack_without_its_source(poisoned: Api, attack: Attack) -> None:
+    assert unmarked_of_pages(pages_of(poisoned, attack), attack.canary) == []
+
+
+def test_no_page_of_all_projects_shows_an_attack_without_its_source(poisoned: Api) -> None:
+    shown = pages(poisoned, *EVERYWHERE)
+    assert set(shown) == set(EVERYWHERE)
+    found = {attack.name: unmarked_of_pages(shown, attack.canary) for attack in ATTACKS}
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+    assert "honestly" in shown["/knowledge"]
 
 
 def test_what_is_honest_comes_out_where_an_attack_must_not(poisoned: Api) -> None:

@@ -179,23 +179,25 @@ def test_what_the_client_puts_in_the_users_place_is_no_prompt() -> None:
     assert kinds == [("command", "/clear"), ("opening", "Rename the cart to basket everywhere please")]
 
 
-@pytest.mark.parametrize(
-    "refusal",
-    [
-        "The user doesn't want to proceed with this tool use. The tool use was rejected. "
-        "To tell you how to proceed, the user said:\nno, put it into a new module",
-        "The user rejected permission to use this specific tool call with the following feedback: "
-        "no, put it into a new module",
-    ],
-)
-def test_why_a_user_refused_a_tool_is_a_prompt_and_no_error(refusal: str) -> None:
+REFUSALS = {
+    "claude-code": "The user doesn't want to proceed with this tool use. The tool use was rejected. "
+    "To tell you how to proceed, the user said:\nno, put it into a new module",
+    "opencode": "The user rejected permission to use this specific tool call with the following feedback: "
+    "no, put it into a new module",
+}
+
+
+@pytest.mark.parametrize("client", ["claude-code", "opencode", "gemini-cli", "codex", "copilot-cli"])
+@pytest.mark.parametrize("writes", list(REFUSALS))
+def test_why_a_user_refused_a_tool_is_a_prompt_where_the_client_says_so(client: str, writes: str) -> None:
     session = Session()
     session.user("Add a discount to the cart please")
-    session.uses("Edit", {"file_path": "cart.py", "old_string": "a", "new_string": "b"}, refusal, failed=True)
-    facts = facts_of(session.events)
-    assert [(fact.kind, fact.text) for fact in only(facts, Prompted)][1:] == [
-        ("correction", "no, put it into a new module")
-    ]
+    given = {"file_path": "cart.py", "old_string": "a", "new_string": "b"}
+    session.uses("Edit", given, REFUSALS[writes], failed=True)
+    stream = f"session/{client}/s1"
+    facts = derive(stream, [msgspec.structs.replace(each, stream=stream) for each in session.events]).drain()
+    said = [(fact.kind, fact.text) for fact in only(facts, Prompted)][1:]
+    assert said == ([("correction", "no, put it into a new module")] if client == writes else [])
     [use] = only(facts, ToolUsed)
     assert (use.ok, use.noise) == (False, True)
     assert not only(facts, ErrorOccurred, FileChanged)

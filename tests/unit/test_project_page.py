@@ -130,6 +130,6 @@ def test_errors_that_one_way_resolved_stand_in_one_line() -> None:
         ]
     )
     assert [(line.text, line.count, line.last) for line in lines] == [
-        ("G104; G304 → added context", 9, "2026-03-07T00:00:00Z"),
-        ("no such file → made the folder", 2, "2026-03-01T00:00:00Z"),
+        ("G104; G304 → an agent's fix: added context", 9, "2026-03-07T00:00:00Z"),
+        ("no such file → an agent's fix: made the folder", 2, "2026-03-01T00:00:00Z"),
     ]

@@ -118,3 +118,40 @@ def test_the_viewer_shows_no_turn_of_the_users_for_it() -> None:
     placed = EventOrder().place(history(*SCHEDULED[0]).events)
     assert placed is not None
     assert [turn.prompt for turn in turns_of(placed)] == ["please look after the ledger"]
+
+
+TYPED_THROUGH = [
+    ("Bash", {"command": f"tmux send-keys -t claude '{RULE}' Enter"}),
+    ("mcp__terminal__send", {"lines": [{"text": f"{RULE.upper()}\n"}]}),
+    ("Write", {"file_path": "/tmp/said.txt", "content": f"said:\n{RULE}"}),
+]
+
+
+@pytest.mark.parametrize(("tool", "given"), TYPED_THROUGH)
+def test_what_an_agent_gave_to_a_tool_settles_nothing_as_a_prompt(tool: str, given: dict[str, Any]) -> None:
+    events = history(tool, given, RULE).events
+    for each in (events, hooks_of(events)):
+        facts = facts_of(each)
+        assert not only(facts, InsightFound)
+        assert [fact.text for fact in only(facts, Prompted)] == ["please look after the ledger", RULE]
+    span = quote(events[4].delivery_id, RULE)
+    claim = Claim(kind="preference", text=RULE, quote=RULE, said_by="user", confidence=0.9, span=span)
+    read = event(InsightExtracted(claims=(claim,)), "read", events[-1].occurred_at + 1, 99, "system")
+    assert [found.said_by for found in only(facts_of([*events, read]), InsightFound)] == ["agent"]
+
+
+def test_what_the_user_said_before_an_agent_wrote_it_down_is_the_users() -> None:
+    session = Session()
+    session.user(RULE)
+    session.uses("Write", {"file_path": "AGENTS.md", "content": RULE}, "ok")
+    assert len(only(facts_of(session.events), InsightFound)) == 1
+
+
+def test_nothing_of_what_tools_are_given_is_looked_through_without_end() -> None:
+    session = Session()
+    deep: Any = RULE
+    for _ in range(300):
+        deep = [deep]
+    session.uses("mcp__terminal__send", {"deep": deep, "long": "x" * 3_000, "many": ["y"] * 100_000}, "ok")
+    session.user(RULE)
+    assert len(only(facts_of(session.events), InsightFound)) == 1

@@ -57,7 +57,7 @@ def test_an_arc_leads_from_an_error_to_what_mends_it_and_a_flag_marks_what_was_l
     fix = FixedError(
         id="b1", project="ledger", first_seen=NOON - 9 * DAY, fixed_at=NOON - DAY, message="boom", fix="calm"
     )
-    claim = LearntClaim(id="c1", project="ledger", at=NOON - 5 * DAY, text="tabs it is")
+    claim = LearntClaim(id="c1", project="ledger", at=NOON - 5 * DAY, text="tabs it is", origin="said by you")
     (lane,) = drawn(span("ledger", NOON - 5 * DAY), fixes=[fix], claims=[claim]).lanes
     assert [(arc.x, arc.width, arc.href) for arc in lane.arcs] == [(100.0, 800.0, "/things/b1")]
     assert [(flag.x, flag.href) for flag in lane.flags] == [(500.0, "/things/c1")]
