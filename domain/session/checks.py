@@ -45,12 +45,14 @@ _PASSES = patterns.compile(
     patterns.I,
 )
 _FAILS = patterns.compile(
-    r"^\s*(?:---? )?FAIL\b|^\s*not ok\b|^\s*(?:npm )?(?:error|ERR!)(?:\[|:| TS\d)|[✖✗✘] *[^\s0]|"
+    r"^\s*(?:---? )?FAIL\b|^\s*not ok\b|[✖✗✘] *[^\s0]|"
     r"\b[1-9]\d* (?:\w+ )?(?:errors?|problems?|issues?|failed|failing|failures?|fail)\b|"
     r"\b(?i:exit(?:ed)?|rc|status)\b[^\n\w]{0,6}(?:(?:with )?(?:code|status))?[^\n\w]{0,6}[1-9]",
     patterns.M,
 )
 """What an output says of a run's end."""
+_COMPLAINS = patterns.compile(r"^\s*(?:npm )?(?:error|ERR!)(?:\[|:| TS\d)|: error(?::| TS\d)", patterns.M | patterns.I)
+"""How lines begin that say of an error: a failing run's, where it does not say at its end that it passed."""
 
 
 def ended_well(run: Run, heads: AbstractSet[str]) -> bool:
@@ -66,10 +68,12 @@ def ended_well(run: Run, heads: AbstractSet[str]) -> bool:
     printed = _printed(run, parts)
     if _FAILS.search(printed):
         return False
+    if _PASSES.search(printed):
+        return True
     raw = all(part.head.split(" ")[0] in _RAW for part in piped) and not any(
         pattern.search(run.command) for pattern in (_STORED, _STORED_ERRORS)
     )
-    return raw or _PASSES.search(printed) is not None
+    return raw and not _COMPLAINS.search(printed)
 
 
 def _piped(parts: tuple[Part, ...], at: int) -> tuple[Part, ...]:
@@ -162,21 +166,23 @@ def _targets(part: Part, at: str) -> Iterable[str]:
 def looks_at(
     again: Run, heads: AbstractSet[str], error: ErrorOccurred, failed: Run, culprits: AbstractSet[str]
 ) -> bool:
-    """Whether a run looks at where an error is: at the file that it names, or at all that the failed run looked at."""
+    """Whether a run looks at where an error is: at all that the failed run looked at, or at the file that it names."""
     narrowed = targets_of(again, heads)
     if not narrowed:
         return True
+    before = targets_of(failed, culprits)
+    if before and all(any(f"{target}/".startswith(f"{other}/") for other in narrowed) for target in before):
+        return True
+    tests = any(proves(head) == "test" for head in heads)
     files = [file.strip("./") for file in error.files if "/" in file.strip("./")]
-    if files:
-        return any(_within(file, target) for file in files for target in narrowed)
+    if files:  # runners of tests look for files whose path holds what they are given
+        return any(_within(f, t) or (tests and posixpath.basename(t) in f) for f in files for t in narrowed)
     names = {name for file in error.files if "." in (name := file.rpartition("/")[2])}
     names |= {name for frame in error.frames if "." in (name := frame.partition(":")[0])}
-    before = targets_of(failed, culprits)
-    if names and all("." in posixpath.basename(target) for target in narrowed):
-        return not names.isdisjoint(map(posixpath.basename, narrowed))
-    if not before:
-        return bool(error.frames or names) or any(proves(head) == "test" for head in heads)
-    return all(any(f"{target}/".startswith(f"{other}/") for other in narrowed) for target in before)
+    given = [posixpath.basename(target) for target in narrowed]
+    if names and all("." in name for name in given):
+        return any(g == name or (tests and g in name) for g in given for name in names)
+    return not before and (tests or bool(error.frames or names))
 
 
 def _within(path: str, folder: str) -> bool:

@@ -211,6 +211,8 @@ class Resolutions:
         command, began = run.command, run.began
         if error.miscalled and (command.strip() != error.command.strip() or _moved(error, command, began)):
             return self._called_right(error, at, command, began)
+        if respelled := _respelled(error, at, run):
+            return Resolved(error, (), (command,), self._explained(error, at), respelled)
         if not covers(run, heads, error):
             return None
         until = at if error.gone is None else error.gone
@@ -483,6 +485,24 @@ def _moved(error: OpenError, command: str, began: str) -> str:
     shared = posixpath.dirname(posixpath.commonpath((before, after)))
     there, here = (path[len(shared) :].lstrip("/") or path for path in (after, before))
     return f"ran it in `{there}` instead of `{here}`"[:300]
+
+
+def _respelled(error: OpenError, at: int, run: Run) -> str:
+    """How in one line, where a program soon after did not ask for the path any more that was not there, but for one of
+    the same name; empty where it did, or was another."""
+    shared = {head for head in error.culprits.intersection(heads_of(run.command)) if not is_reading(head)}
+    if at - error.at > RETRY_REACH or not shared or not _NOT_THERE.search(error.fact.message):
+        return ""
+    asked, asks = (
+        {bare(word) for part in parts_of(command) if part.head in shared for word in part.words[1:]}
+        for command in (error.command, run.command)
+    )
+    absent = {word for word in asked if "/" in word and word in error.fact.message} - asks
+    names = set(map(posixpath.basename, absent))
+    if not absent or names.isdisjoint(map(posixpath.basename, asks - asked)) or not ended_well(run, shared):
+        return ""
+    works, failed = _call(run.command, shared), _call(error.command, shared)
+    return "" if works == failed or _SCRATCH.search(f"{works} {failed}") else f"ran `{works}` instead of `{failed}`"
 
 
 def _elsewhere(error: OpenError, command: str, began: str) -> bool:

@@ -625,6 +625,26 @@ def test_a_check_passes_that_looks_at_the_same_and_shows_how_it_ended(passed: st
     assert len(resolutions.passed(3, passed, "/w/shop", printed)) == count
 
 
+@pytest.mark.parametrize(
+    ("passed", "printed", "count"),
+    [
+        ("npx vitest run cart.test", "", 1),
+        ("npx vitest run price.test", "", 0),
+        ("npx vitest run 2>&1 | tail -5", "error: thrown on purpose\n 3 passed", 1),
+        ("npx vitest run 2>&1 | tail -5", "error: no such module", 0),
+        ("npx vitest run 2>&1 | tail -5", "2 failed | 7 passed", 0),
+        ("npx vitest run 2>&1 | grep -A 3 cart", "✓ cart adds up", 1),
+    ],
+)
+def test_a_run_of_tests_includes_the_failed_one_and_says_that_it_passed(passed: str, printed: str, count: int) -> None:
+    resolutions = Resolutions()
+    failed = "npx vitest run"
+    output = " FAIL  src/cart.test.ts > cart > adds up\nAssertionError: expected 3 to be 4\n ❯ src/cart.test.ts:9:20"
+    resolutions.failed(1, failed, occurred(output, failed), "/w/shop")
+    resolutions.edited(2, (Edit("/w/shop/src/cart.ts", "3", "4"),))
+    assert len(resolutions.passed(3, passed, "/w/shop", printed)) == count
+
+
 def test_an_edit_after_which_a_run_that_went_well_still_lists_the_error_is_not_the_fix() -> None:
     resolutions = Resolutions()
     failed = "npx markdownlint-cli2 docs/a.md"
@@ -698,6 +718,18 @@ def test_of_a_command_that_edits_on_its_way_the_folder_is_the_fix() -> None:
     resolutions.edited(2, (Edit("/w/shop/notes.go", "a", "b"),))
     [resolved] = resolutions.passed(2, "sed -i s/a/b/ ../notes.go; cd .. && git checkout cart/a.go", "/w/shop/cart")
     assert resolved.approach == "ran it in `shop` instead of `shop/cart`"
+
+
+@pytest.mark.parametrize(
+    ("passed", "approach"),
+    [
+        ("deno run gen.ts ../in.json", "ran `deno run gen.ts ../in.json` instead of `deno run gen.ts data/in.json`"),
+        ("deno run gen.ts data/in.json", CHANGED),
+    ],
+)
+def test_a_path_that_was_spelled_otherwise_is_the_fix_and_no_edit_that_lay_between(passed: str, approach: str) -> None:
+    output = "NotFound: No such file or directory (os error 2), open 'data/in.json'"
+    assert fixes(output, "deno run gen.ts data/in.json", passed, edits=(EDIT,)) == [approach]
 
 
 def test_a_document_mends_only_what_names_it_or_looks_at_documents() -> None:
