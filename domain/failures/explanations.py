@@ -238,7 +238,10 @@ _REPORTS = patterns.compile(
     patterns.I,
 )
 """How begins what says no more than what is to be done next, or how far the work is."""
-_GUESSES = patterns.compile(r"\b(?:maybe|perhaps|let me try)\b", patterns.I)
+_GUESSES = patterns.compile(
+    r"\b(?:maybe|perhaps|let me try|might|probably|(?:may|could) be|i (?:suspect|guess|think (?:the|it|this)))\b",
+    patterns.I,
+)
 _EXPLAINS = patterns.compile(
     r"\b"
     r"(?:the (?:actual |real |root |underlying |main )?(?:issue|problem|cause|bug|error|failure|fix|solution)s?\b"

@@ -36,6 +36,9 @@ _STORED = patterns.compile(r"(?:^|[\s\w)&])(?:1|&)?>{1,2} *[^&\s>]")
 _STORED_ERRORS = patterns.compile(r"2>{1,2} *[^&\s]")
 """Redirections of what a command prints, and of its errors alone: there they are not seen."""
 
+_LOOKED_AT = 8_000
+"""Characters of the beginning and of the end of an output that are asked how a run ended."""
+
 _COUNTING = patterns.compile(r"-{1,2}(?:statistics|count|exit-zero|no-fail|quiet-errors|passWithNoTests|if-present)\z")
 
 _PASSES = patterns.compile(
@@ -63,15 +66,18 @@ def ended_well(run: Run, heads: AbstractSet[str]) -> bool:
     if at < 0:
         return False
     piped = _piped(parts, at)
-    if _own_exit(run.command, parts, at, piped) and not any(_COUNTING.match(word) for word in parts[at].words):
+    counts = any(_COUNTING.match(word) for word in parts[at].words)
+    if not counts and _own_exit(run.command, parts, at, piped):
         return True
     printed = _printed(run, parts)
     if _FAILS.search(printed):
         return False
     if _PASSES.search(printed):
         return True
-    raw = all(part.head.split(" ")[0] in _RAW for part in piped) and not any(
-        pattern.search(run.command) for pattern in (_STORED, _STORED_ERRORS)
+    raw = (
+        not counts
+        and all(part.head.split(" ")[0] in _RAW for part in piped)
+        and not any(pattern.search(run.command) for pattern in (_STORED, _STORED_ERRORS))
     )
     return raw and not _COMPLAINS.search(printed)
 
@@ -93,7 +99,10 @@ def _own_exit(command: str, parts: tuple[Part, ...], at: int, piped: tuple[Part,
 def _printed(run: Run, parts: tuple[Part, ...]) -> str:
     """What a command printed, without what it says itself whatever happens."""
     said = {" ".join(map(bare, part.words[1:])) for part in parts if part.head == "echo" and part.after != "&&"}
-    lines = plain(run.output).splitlines()
+    output = (
+        run.output if len(run.output) <= 2 * _LOOKED_AT else f"{run.output[:_LOOKED_AT]}\n{run.output[-_LOOKED_AT:]}"
+    )
+    lines = plain(output).splitlines()
     return "\n".join(line for line in lines if line.strip() not in said)
 
 

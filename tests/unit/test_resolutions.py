@@ -602,6 +602,7 @@ MARKUP = Edit("/w/shop/docs/a.md", "```", "```text")
         ("npx markdownlint-cli2 docs/a.md; echo done", "Summary: 3 issues in 1 file\ndone", 0),
         ("npx markdownlint-cli2 docs/a.md 2>&1 | tail -4; echo passed", "3 error(s)\n3 errors\npassed", 0),
         ("npx markdownlint-cli2 docs/a.md; echo exit $?", "exit 1", 0),
+        ("npx markdownlint-cli2 --statistics docs/a.md", "12 MD040", 0),
         # What was printed says how it ended, or would have said so.
         ("npx markdownlint-cli2 docs/a.md; echo exit $?", "exit 0", 1),
         ("npx markdownlint-cli2 docs/a.md | grep Summary", "Summary: 0 errors", 1),
