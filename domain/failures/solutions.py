@@ -221,12 +221,11 @@ def _settled(before: Sequence[str], after: Sequence[str]) -> str:
     kept = [all(line in after for line in side) for side in (ours, theirs)]
     names = [before[marks[0]][7:].strip(), before[marks[2]][7:].strip()]
     first, second = (one_line(name, 40) for name in names)
-    if all(kept):
+    if all(kept) and ours and theirs:
         return f"kept both sides of the conflict between `{first}` and `{second}`"
     if any(kept) and sum(map(len, after)) + len(after) < EXCERPT - CONTEXT:
-        return (
-            f"kept the side of `{first if kept[0] else second}` in the conflict with `{second if kept[0] else first}`"
-        )
+        kept_one, other = (first, second) if kept[0] and (ours or not kept[1]) else (second, first)
+        return f"kept the side of `{kept_one}` in the conflict with `{other}`"
     return ""
 
 

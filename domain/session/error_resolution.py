@@ -258,8 +258,9 @@ _WRONG_PLACE = (
     r"package)|directory not found|is not in std|Missing script|[Ss]cript not found|No rule to make target|"
     r"file or directory not found:|could not find `Cargo\.toml`|Cannot find path|not a git repository"
 )
-_MISCALL = patterns.compile(rf"{_WRONG_PLACE}|no (?:such )?(?:sub)?command")
-"""What programs say that were called in the wrong place or by a name they do not know."""
+_MISCALL = patterns.compile(rf"{_WRONG_PLACE}|no (?:such )?(?:sub)?command|^(?:\(eval\):\d+: )?parse error near")
+"""What programs say that were called in the wrong place or by a name they do not know, and zsh of a command that it
+cannot read."""
 
 
 def is_miscall(error: ErrorOccurred) -> bool:

@@ -64,6 +64,7 @@ def test_an_edit_between_a_failing_and_a_passing_run_is_the_fix() -> None:
         ("go: cannot find main module, but found .git/config in /w", "go run .", "cd shop && go run ."),
         ('npm error Missing script: "build"', "npm run build", "cd web && npm run build"),
         ("make: *** No rule to make target 'chek'.  Stop.", "make chek && make lint", "make lint"),
+        ("(eval):1: parse error near `time'", "A=1 time ./shopctl sum", "time ./shopctl sum"),
     ],
 )
 def test_a_wrong_call_is_resolved_by_the_right_one_and_by_no_edit_that_lay_between(
@@ -784,6 +785,24 @@ def test_a_conflict_is_settled_by_the_side_that_stays(after: str, settled: str) 
     edits = (Edit("/w/cart.go", before, after),)
     goes_on = "git add cart.go && git rebase --continue"
     assert fixes(CONFLICT, "git rebase main", goes_on, edits=edits) == [f"{settled} in cart.go"]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "after", "side"),
+    [
+        (OURS, "", OURS, "`HEAD` in the conflict with `topic`"),
+        (OURS, "", "", "`topic` in the conflict with `HEAD`"),
+        ("", THEIRS, THEIRS, "`topic` in the conflict with `HEAD`"),
+        ("", THEIRS, "", "`HEAD` in the conflict with `topic`"),
+    ],
+)
+def test_an_empty_side_of_a_conflict_is_kept_where_the_other_goes(
+    ours: str, theirs: str, after: str, side: str
+) -> None:
+    before = "\n".join(filter(None, ("<<<<<<< HEAD", ours, "=======", theirs, ">>>>>>> topic")))
+    edits = (Edit("/w/cart.go", before, after),)
+    goes_on = "git add cart.go && git rebase --continue"
+    assert fixes(CONFLICT, "git rebase main", goes_on, edits=edits) == [f"kept the side of {side} in cart.go"]
 
 
 def test_a_line_that_was_cut_away_is_not_said_to_be_removed() -> None:
