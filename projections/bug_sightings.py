@@ -12,7 +12,7 @@ import hashlib
 import msgspec
 
 from memctl.domain.events.facts import ErrorOccurred, ErrorResolved, ResolutionRefuted, Span
-from memctl.domain.failures.explanations import links, sentences
+from memctl.domain.failures.explanations import cause_in, links
 from memctl.domain.failures.matching import file_types_of, frameworks_of
 from memctl.domain.failures.solutions import Attempt, CodeChange, Detail, hunks_of
 from memctl.domain.support.bounded import (
@@ -191,6 +191,10 @@ def _occurred(row: BugSightings, fact: ErrorOccurred, at: int) -> BugSightings:
     )
 
 
+_LONGEST_CAUSE = 240
+"""Characters of a cause."""
+
+
 def _resolved(row: BugSightings, fact: ErrorResolved, at: int) -> BugSightings:
     fact_id = str(fact.id)
     paths = tuple(dict.fromkeys(clipped(e.path, 70, NARROW) for e in fact.edits[:8]))
@@ -208,13 +212,20 @@ def _resolved(row: BugSightings, fact: ErrorResolved, at: int) -> BugSightings:
         ),
         command=one_line(fact.command, 160, NARROW),
     )
-    cause = next(filter(links, sentences(fact.explanation)), "")
+    cause = cause_in(fact.explanation, _LONGEST_CAUSE)
     return msgspec.structs.replace(
         row,
         resolutions=row.resolutions + 1,
         resolve_us_total=row.resolve_us_total + max(fact.duration_us, 0),
         last_resolved=max(row.last_resolved, at),
-        causes=seen(row.causes, one_line(cause, 240), at, _SEEN["causes"], 240, BYTES_PER_CHARACTER),
+        causes=seen(
+            row.causes,
+            one_line(cause if links(cause) else "", _LONGEST_CAUSE),
+            at,
+            _SEEN["causes"],
+            _LONGEST_CAUSE,
+            BYTES_PER_CHARACTER,
+        ),
         attempts=newest(row.attempts, attempt, _DATED["attempts"]),
         details=newest(row.details, detail, _DATED["details"]),
     )

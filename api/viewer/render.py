@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 from memctl.domain.knowledge.acting import commands_somebody
 from memctl.domain.support import patterns
 from memctl.domain.support.text import tokens
-from memctl.domain.support.wording import fix_and_why, seen, size, span
+from memctl.domain.support.wording import fix_and_why, fix_or_what_is_known, seen, size, span
 
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self';"
@@ -37,7 +37,7 @@ def environment() -> jinja2.Environment:
     )
     made.filters.update(when=when, size=size, part=part, count=count, pretty=pretty, marked=marked, brief=brief)
     made.filters.update(span=span, ticked=ticked, found=found, acts=commands_somebody)
-    made.globals.update(fix_and_why=fix_and_why)
+    made.globals.update(fix_and_why=fix_and_why, fix_or_what_is_known=fix_or_what_is_known)
     return made
 
 

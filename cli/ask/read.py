@@ -13,7 +13,7 @@ from memctl.api.reading.views import BugHit, Evidence, Found, ShownSolution, Thi
 from memctl.cli.connection import SHORT_ID, looking_back, placed, running
 from memctl.cli.output import Cell, Column, broken, line, notice, print_json, print_lines, print_table, safe, when
 from memctl.cli.pages import Reading, in_json, nothing, print_items, print_scope, reading, table
-from memctl.domain.support.wording import fix_and_why, span
+from memctl.domain.support.wording import fix_and_why, fix_or_what_is_known, span
 
 if TYPE_CHECKING:
     from memctl.api.reading.views import Json
@@ -255,7 +255,7 @@ def print_bug(hit: BugHit) -> None:
 
 def _print_solution(best: ShownSolution, mean_resolve_s: float | None) -> None:
     fix, why = fix_and_why(best.approach, best.description)
-    print_lines(f"      fix: {line(fix)[:300]}")
+    print_lines(f"      fix: {line(fix_or_what_is_known(fix, edited=bool(best.edits)))[:300]}")
     lasted = f"held {best.successes} of {best.uses}"
     took = f"; takes {span(mean_resolve_s)}" if mean_resolve_s else ""
     print_lines(f"      {lasted}{took}")

@@ -322,8 +322,12 @@ class ErrorOccurred(Identified, frozen=True, kw_only=True, omit_defaults=True, t
     """The same signature occurred earlier in this stream and was not resolved since."""
 
 
+EXCERPT = 600
+"""Characters of each side of an edit that are kept."""
+
+
 class Edit(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One edit of a solution: at most 600 characters of before and after."""
+    """One edit of a solution: at most `EXCERPT` characters of before and after."""
 
     path: str
     before: str = ""

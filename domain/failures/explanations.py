@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from memctl.domain.events.facts import ErrorOccurred
 from memctl.domain.failures.solutions import names_within
+from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
 from memctl.domain.support.remembered import remembered
 
@@ -27,53 +28,111 @@ def explanation_of(
     error: ErrorOccurred,
     said: Sequence[Explained],
     beside: Sequence[ErrorOccurred] = (),
+    changed: str = "",
     *,
-    named: bool = False,
+    alone: bool = False,
 ) -> str:
-    """The agent's sentences that explain, best those about this error.
+    """The agent's sentences that explain this error: such that name something of it, or of what was `changed`.
 
     Of an error that came up `beside` others, only sentences that name what the others do not hold: the rest may be of
-    those. With `named` only such that name something of the error at all.
+    those. Where it is `alone`, "the test fails because" can be of no other.
     """
-    about = names_of(error).difference(*map(names_of, beside))
-    found = _about(error, said, about, named=named or bool(beside))
+    others = frozenset[str]().union(*map(names_of, beside))
+    words = names_of(error) - others
+    own = names_of(error, own=True) - others
+    own = own if beside else own | _symbols(changed)
     kept: dict[str, None] = {}
-    for sentence in found:
+    for sentence in _about(error, said, words, own, alone=alone and not beside):
         if sum(map(len, kept)) + len(sentence) > LONGEST or len(kept) == MOST:
             break
         kept[sentence] = None
     return " ".join(kept)
 
 
-def _about(error: ErrorOccurred, said: Sequence[Explained], about: AbstractSet[str], *, named: bool) -> list[str]:
-    """The sentences that explain and name something of `about`; else, unless one has to be `named`, those that link.
-    What was said goes before what was thought, of which only what names something counts."""
+def _about(
+    error: ErrorOccurred, said: Sequence[Explained], words: AbstractSet[str], own: AbstractSet[str], *, alone: bool
+) -> list[str]:
+    """The sentences that explain, and name what is the error's own, or of its words as many as no chance brings
+    together. What was said goes before what was thought, of which only what names something of its own counts. What
+    the agent took back later is left out."""
     for thought in (False, True):
-        found = [s for each in said if each.thought == thought for s in _explaining(each.text) if _adds(s, error)]
-        wanted = (about & names_of(error, own=True) or about) if thought else about
-        linked = [] if thought or named else list(filter(links, found))
-        if found := [s for s in found if _names_any(s, wanted)] or linked:
-            return found
+        found: list[str] = []
+        for each in said:
+            if each.thought != thought:
+                continue
+            for sentence in _weighed(each.text):
+                if _REVISES.match(sentence) and (_explains(sentence) or _DENIES.match(sentence)):
+                    found.clear()
+                if _says_why(sentence) and _adds(sentence, error):
+                    found.append(sentence)
+        named = [each for each in found if _names(each, words, own, thought=thought)]
+        if not named and alone and not thought:
+            named = [each for each in found if links(each) and _is_of_kind(each, error)]
+        if named:
+            return named
     return []
 
 
-def _names_any(sentence: str, names: AbstractSet[str]) -> bool:
-    return not names.isdisjoint(names_within(sentence))
+def _is_of_kind(sentence: str, error: ErrorOccurred) -> bool:
+    """Whether a sentence is of what failed, by its kind."""
+    return "test failure" in error.error_types and _OF_TESTS.search(sentence) is not None
+
+
+_OF_TESTS = patterns.compile(r"\btests?\b", patterns.I)
+
+
+def _names(sentence: str, words: AbstractSet[str], own: AbstractSet[str], *, thought: bool) -> bool:
+    names = names_within(sentence)
+    if not own.isdisjoint(names):
+        return True
+    return not thought and (len(words & names) >= _SHARED or not words.isdisjoint(_symbols(sentence)))
+
+
+_SHARED = 2
+"""Words of a message, none of them a name, that a sentence shares with it where it is about the same; one is enough
+where the sentence quotes it."""
+
+
+def _symbols(text: str) -> frozenset[str]:
+    """The names in a text that are written like symbols, or quoted."""
+    return names_within(" ".join(found[0] for found in _OPERAND.finditer(text[:8_000])))
 
 
 @remembered(256, longest=16_384)
-def _explaining(text: str) -> tuple[str, ...]:
-    """Those sentences of a text that explain something."""
-    return tuple(s for s in sentences(text) if _explains(s) and not _says_nothing(s))
+def _weighed(text: str) -> tuple[str, ...]:
+    """Those sentences of a text that explain something, or take back what was said."""
+    found: list[str] = []
+    before = ""
+    for sentence in sentences(text):
+        if _REVISES.match(sentence) or _says_why(sentence):
+            follows = _GOES_ON.match(sentence) and before and not _says_nothing(before)
+            if follows and found[-1:] == [before]:
+                found.pop()
+            found.append(f"{before} {sentence}" if follows else sentence)
+        before = sentence
+    return tuple(found)
+
+
+_GOES_ON = patterns.compile(
+    r"(?:this|that|it)(?:'s| is| was| happens| comes) (?:because|due|since|why|as)\b", patterns.I
+)
+"""How begins a reason of what the sentence before it says."""
+
+
+@remembered(1_024)
+def _says_why(sentence: str) -> bool:
+    return _explains(sentence) and not _says_nothing(sentence)
 
 
 def _says_nothing(sentence: str) -> bool:
-    """Whether a sentence only announces, asks, guesses or rejoices."""
+    """Whether a sentence only announces, asks, guesses, reports or rejoices."""
     return (
         len(sentence) < _SHORTEST
         or sentence.endswith("?")
         or _ANNOUNCES.match(sentence) is not None
         or _GUESSES.search(sentence) is not None
+        or (_LINKS.search(sentence) is None and (_INTENDS.match(sentence) or _REPORTS.match(sentence)) is not None)
+        or _NEXT_STEP.match(sentence) is not None
     )
 
 
@@ -82,12 +141,15 @@ def _adds(sentence: str, error: ErrorOccurred) -> bool:
     return error.message not in sentence or _explains(sentence.replace(error.message, ""))
 
 
-def cause_in(explanation: str) -> str:
+def cause_in(explanation: str, longest: int = 400) -> str:
     """The sentence of an explanation that names the cause: the last that links it by a word, for the first guess is
-    often mended; else the first. Empty where there is none."""
-    found = sentences(explanation)
-    found = [each for each in found if not _NEXT_STEP.match(each)]
-    return next((each for each in reversed(found) if links(each)), found[0] if found else "")
+    often mended; else the first. One that only points back stands with what it is the reason of, unless both are
+    longer than `longest`. Empty where there is none."""
+    found = [each for each in sentences(explanation) if not _NEXT_STEP.match(each)]
+    at = next((at for at in reversed(range(len(found))) if links(found[at])), 0)
+    if at and _GOES_ON.match(found[at]) and len(found[at - 1]) + len(found[at]) < longest:
+        return f"{found[at - 1]} {found[at]}"
+    return found[at] if found else ""
 
 
 def links(sentence: str) -> bool:
@@ -95,6 +157,24 @@ def links(sentence: str) -> bool:
     return _LINKS.search(sentence) is not None and _NEXT_STEP.match(sentence) is None
 
 
+_BUT = r"(?:(?:but|oh|ah|so|hm+|ok(?:ay)?|and|well|wait|actually)[,.!—-]* )*"
+_TAKES_BACK = (
+    r"(?:no, |(?:that|this|it)(?:'s| is| was) (?:also )?(?:not|wrong)\b|(?:that|this|it) (?:isn't|wasn't) "
+    r"(?:it\b|the (?:real |actual |root )?(?:cause|issue|problem|reason))|my (?:\w+ )?(?:guess|assumption|theory|"
+    r"hypothesis|diagnosis|reading)\b.{0,60}\b(?:wrong|incorrect|off|mistaken)|i was wrong|"
+    r"you(?:'re| are) (?:\w+ )?right\b)"
+)
+_REAL = (
+    r"(?:the (?:real|actual|true) (?:root )?|actually,? the (?:root )?)(?:cause|issue|problem|reason|culprit|bug|fix)\b"
+)
+TAKEN_BACK = rf"{_BUT}(?:{_TAKES_BACK}|{_REAL})"
+"""How begins, ignoring case, a sentence that says that what was said before is not so, or what is so instead."""
+_DENIES = patterns.compile(_BUT + _TAKES_BACK, patterns.I)
+"""How begins a sentence that says that what was said before is not so."""
+_REVISES = patterns.compile(
+    rf"{_BUT}(?:{_TAKES_BACK}|{_REAL}|(?:actually|wait|hm+|on second thought|scratch that|never ?mind)\b)", patterns.I
+)
+"""How begins one that, where it explains something, does so in place of what was said before."""
 _LINKS = patterns.compile(
     r"\b(?:because|due to|caus(?:es|ed by|ing)|as a result|stems? from|comes? from|"
     r"since (?:the (?!last|previous|first|start)|it|we|i|there|that|this|they|`)|"
@@ -110,14 +190,22 @@ def _explains(sentence: str) -> bool:
 
 
 def names_of(error: ErrorOccurred, *, own: bool = False) -> frozenset[str]:
-    """The names that an error's message, types, frames and files hold, without everybody's words; of the message those
-    alone that are its `own`: what it quotes, and what is written like a symbol."""
-    message = " ".join(found[0] for found in _OPERAND.finditer(error.message)) if own else error.message
+    """The names that an error's message, types, frames and files hold, without everybody's words; of a message of many
+    words those alone that are its `own`: what it quotes, and what is written like a symbol."""
+    symbols = _symbols(error.message)
+    said = (names_within(error.message) - _COMMON) | symbols
+    if own and len(said) > _SHARED:
+        said = symbols
     files = (file.rpartition("/")[2] for file in error.files)
-    return names_within(" ".join((message, *error.error_types, *error.frames, *files)))
+    return said | (names_within(" ".join((*error.error_types, *error.frames, *files))) - _COMMON)
 
 
 _OPERAND = patterns.compile(r"[\"'`‘][^\"'`’\n]+[\"'`’]|\w*(?:[a-z][A-Z]|\w[._]\w)\w*")
+_COMMON = words_of(
+    "lint golangci biome eslint compile failure panic command exit output expected received want actual fatal warning "
+    "undefined missing cannot read write open found true false null none nil main index test tests config settings"
+)
+"""Words of tools and messages that name nothing of one error."""
 _SHORTEST = 16
 """Characters below which a sentence explains nothing ("I see it now!"); ten of Hangul are a sentence."""
 
@@ -139,7 +227,21 @@ _NEXT_STEP = patterns.compile(
     rf"{_OPENERS}(?:so )?(?:let me|let's|i'll|i will|i(?:'m| am) (?:(?:now|also|just) )*(?:going to|\w+ing))\b",
     patterns.I,
 )
-_GUESSES = patterns.compile(r"\b(?:maybe|perhaps|let me try)\b", patterns.I)
+_INTENDS = patterns.compile(
+    rf"{_OPENERS}(?:(?:ah|oh|so),? )?(?:i |we )?(?:(?:also|now|just|still) )*(?:need|want|plan|have) to\b", patterns.I
+)
+_REPORTS = patterns.compile(
+    rf"{_OPENERS}(?:(?:i|we)(?:'ve| have)? (?:(?:now|also|just|already|successfully) )*(?!need|found|used)\w+ed\b|"
+    r"(?:done|fixed|finished|completed|verified|confirmed|updated|added|removed|committed)\b|"
+    r"(?:all|both|everything|(?:the )?(?:\w+ )?(?:tests?|build|lint(?:er|ing)?|suite|checks?|typecheck))\b.{0,60}"
+    r"\b(?:pass(?:es|ed|ing)?|succe(?:eds?|eded|ssful)|clean|green|done|complete[ds]?|in place)\b|[✅✓✔])",
+    patterns.I,
+)
+"""How begins what says no more than what is to be done next, or how far the work is."""
+_GUESSES = patterns.compile(
+    r"\b(?:maybe|perhaps|let me try|might|probably|(?:may|could) be|i (?:suspect|guess|think (?:the|it|this)))\b",
+    patterns.I,
+)
 _EXPLAINS = patterns.compile(
     r"\b"
     r"(?:the (?:actual |real |root |underlying |main )?(?:issue|problem|cause|bug|error|failure|fix|solution)s?\b"
@@ -159,6 +261,11 @@ _LABEL = patterns.compile(
     patterns.I,
 )
 """What a cause stands behind, with a colon between: it is of one sentence with it."""
+_GLUED = patterns.compile(
+    r"([a-z)\]`])((?:Let me|Actually,|Wait,|However,|So (?:the|I|we|this)|Now (?:I|let)|But (?:the|I|this|that)|I need|"
+    r"Looking (?:at|more)|The (?:issue|problem|test|error|fix)) )"
+)
+"""Where a line break between two sentences was lost."""
 _BEGINS_SENTENCE = patterns.compile(r"[A-Z`\"'(*\d가-힣-]")
 _QUOTES = "\"'"
 
@@ -166,6 +273,7 @@ _QUOTES = "\"'"
 def sentences(text: str) -> list[str]:
     """The sentences of a text, code blocks left out, each on one line and at most 400 characters."""
     text = _FENCED.sub(" ", text) if "```" in text else text
+    text = _GLUED.sub(lambda found: f"{found[1]}. {found[2]}", text)
     found = (" ".join(part.split()).strip("*-# ") for part in _parts(text))
     return [part[:400] for part in found if len(part) > 12]
 

@@ -13,7 +13,7 @@ from posixpath import basename, commonprefix
 import msgspec
 from rapidfuzz import fuzz
 
-from memctl.domain.events.facts import Edit, quote_hash
+from memctl.domain.events.facts import EXCERPT, Edit, quote_hash
 from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import Seen, one_line
@@ -178,21 +178,55 @@ def names_within(text: str) -> frozenset[str]:
     return frozenset(_NAME.findall(text.lower())) - _EVERYBODYS
 
 
-def changed_lines(change: CodeChange, about: AbstractSet[str] = frozenset()) -> str:
-    """The lines in which the two sides differ, from the one on that names most of what it is `about`; empty where
-    nothing of the difference was kept."""
+def changed_lines(
+    change: CodeChange, about: AbstractSet[str] = frozenset(), own: AbstractSet[str] = frozenset()
+) -> str:
+    """The lines in which the two sides differ, from the one on that names most of what it is `about`, best what is the
+    error's `own`; of a conflict, which side was kept. Empty where nothing of the difference was kept."""
     before, after = ([" ".join(line.split()) for line in side.splitlines()] for side in (change.before, change.after))
-    gone = _from_the_point([line for line in before if line not in after and not _MARKER.match(line)], about)
-    new = _from_the_point([line for line in after if line not in before and not _MARKER.match(line)], about)
-    if not _WORD.search(gone + new):
-        return ""
+    if settled := _settled(before, after):
+        return f"{settled} in {basename(change.path)}"
+    gone = _from_the_point([line for line in before if line not in after and not _MARKER.match(line)], about, own)
+    new = _from_the_point([line for line in after if line not in before and not _MARKER.match(line)], about, own)
+    if not _WORD.search(gone + new) or (not new and len(change.after) >= EXCERPT):
+        return ""  # what seems to be gone may stand in what was cut
     # Of long lines that begin alike, where they part.
     alike = gone[: len(commonprefix((gone, new)))].rfind(" ", 0, -CONTEXT) + 1 if len(gone + new) > CHANGED else 0
-    gone, new = ("…" * (alike > 0) + one_line(side[alike:], CHANGED) for side in (gone, new))
+    gone, new = (_cut(side, alike, own) for side in (gone, new))
     if gone == new:
         return ""  # only the line breaks differ
     what = f"`{gone}` became `{new}`" if gone and new else f"added `{new}`" if new else f"removed `{gone}`"
     return f"{what} in {basename(change.path)}"
+
+
+def _cut(side: str, alike: int, own: AbstractSet[str]) -> str:
+    """A side of a change from where it differs; where it names the error only farther on, from there."""
+    lower = side.lower()
+    places = [at for name in own if (at := lower.find(name, alike)) >= 0]
+    if places and min(places) > alike + CHANGED - CONTEXT:
+        alike = side.rfind(" ", 0, min(places) - CONTEXT) + 1
+    return "…" * (alike > 0) + one_line(side[alike:], CHANGED)
+
+
+def _settled(before: Sequence[str], after: Sequence[str]) -> str:
+    """How a conflict was settled whose marks stand before an edit and not after it; empty where there was none, or part
+    of it was cut."""
+    marks = [
+        at for mark in ("<<<<<<<", "=======", ">>>>>>>") for at, line in enumerate(before) if line.startswith(mark)
+    ]
+    if len(marks) != 3 or marks != sorted(marks) or any(line.startswith(("<<<<<<<", ">>>>>>>")) for line in after):
+        return ""
+    ours, theirs = before[marks[0] + 1 : marks[1]], before[marks[1] + 1 : marks[2]]
+    ours = ours[: next((at for at, line in enumerate(ours) if line.startswith("|||||||")), len(ours))]
+    kept = [all(line in after for line in side) for side in (ours, theirs)]
+    names = [before[marks[0]][7:].strip(), before[marks[2]][7:].strip()]
+    first, second = (one_line(name, 40) for name in names)
+    if all(kept) and ours and theirs:
+        return f"kept both sides of the conflict between `{first}` and `{second}`"
+    if any(kept) and sum(map(len, after)) + len(after) < EXCERPT - CONTEXT:
+        kept_one, other = (first, second) if kept[0] and (ours or not kept[1]) else (second, first)
+        return f"kept the side of `{kept_one}` in the conflict with `{other}`"
+    return ""
 
 
 _WORD = patterns.compile(r"\w")
@@ -201,10 +235,17 @@ CONTEXT = 20
 """Characters that are shown before the place where two lines part."""
 
 
-def _from_the_point(lines: Sequence[str], about: AbstractSet[str]) -> str:
+def _from_the_point(lines: Sequence[str], about: AbstractSet[str], own: AbstractSet[str]) -> str:
     """Lines as one, of many from the one on that names most."""
-    at = max(range(len(lines)), key=lambda i: (len(about & names_within(lines[i])), -i), default=0)
-    return " ".join(lines[at:] if sum(map(len, lines)) > CHANGED else lines)
+    if sum(map(len, lines)) <= CHANGED:
+        return " ".join(lines)
+    named = [names_within(line) for line in lines]
+    at = max(range(len(lines)), key=lambda i: (_OWN * len(own & named[i]) + len(about & named[i]), -i), default=0)
+    return " ".join(lines[at:])
+
+
+_OWN = 3
+"""How many names of what is said of an error one of its own weighs."""
 
 
 def alike(a: Attempt, b: Attempt) -> bool:

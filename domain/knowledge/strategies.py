@@ -101,9 +101,12 @@ def kept(lesson: Lesson) -> Lesson:
 
 def of_call(failed: str, works: str, message: str) -> Lesson | None:
     """A call that was wrong in itself, and the one that worked in its place; None where the error says so itself."""
+    entered, left = (_ENTERED.match(command.strip()) for command in (works, failed))
     failed, works = _bare(failed), _bare(works)
     if failed == works or not (_general(failed) and _general(works)) or _names_what_to_drop(message, failed, works):
         return None
+    if entered is not None and (left is None or left[0] != entered[0]):
+        works = f"{entered[0]}{works}"  # it works there, and not where the other was
     said = _said(message)
     return Lesson(
         key=f"call:{failed}\n{works}",
@@ -299,6 +302,9 @@ def _checked(error_types: Sequence[str]) -> tuple[str, str]:
     found = next((match for name in error_types if (match := OF_CHECKER.fullmatch(name))), None)
     return (found[1], found[2]) if found is not None else ("", "")
 
+
+_ENTERED = patterns.compile(r"cd (?:\./)?[\w@][\w@./-]* && ")
+"""A folder of the project that a command enters first."""
 
 LONGEST_BARED = 1_000
 """Characters of a command that is bared."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import Literal, NamedTuple
 
+from memctl.domain.failures.explanations import TAKEN_BACK
 from memctl.domain.support import patterns
 from memctl.domain.support.provenance import Provenance
 from memctl.domain.support.text import canonical
@@ -50,6 +51,9 @@ class Hypothesis(NamedTuple):
 
 HINTS = ("ause", "ound ", "bug", "Bug", "rong", "roblem", "ssue", "ault", "ulprit", "iagnosis", "appened", "hy ")
 """One of these is in every text that names a cause, and to look for them is quicker."""
+
+_OTHERWISE = patterns.compile(rf"(?:[.!?]\**\s+|\n\s*){TAKEN_BACK}", patterns.I)
+"""A later sentence of the same text that says that what was said before is not so."""
 
 _CUE = patterns.compile(r"\b(?:[Rr]oot cause|[Ff]ound (?:the|it)\b)")
 _LEAD = (
@@ -103,6 +107,7 @@ _IDLE = patterns.compile(
     r"\b(?:fundamental|known|inherent|documented) limitations?\b|"
     r"^(?:let me|looking|i'll|i will|i need|now)\b|"
     # What the agent itself did is its own work, and not done.
+    r"\b(?:now|already|again) (?:pass(?:es)?|works?|builds?|succeeds?)\b|"
     r"^i\b|\bmy (?:own |earlier |last |first )?(?:\w+ )?(?:edit|change|test|script|patch|fix|regex|command)s?\b",
     patterns.I,
 )
@@ -141,7 +146,8 @@ def causes_in(text: str) -> list[Cause]:
         taken = (*fenced, *((each.start, each.end) for each in found))
         if not any(start < label.end("rest") and label.start() < end for start, end in taken):
             found += _labelled(text, label)
-    return found[:MOST]
+    # A guess that the same text takes back is no cause.
+    return [each for each in found if not _OTHERWISE.search(text, each.end)][:MOST]
 
 
 def _labelled(text: str, label: patterns.Match[str]) -> list[Cause]:
@@ -170,7 +176,8 @@ def _cause(text: str, start: int) -> Cause | None:
     words = " ".join(match["rest"].replace("**", "").split()).strip("*—–- ")
     if words.lower().startswith("in ") and not _CODE.search(words):
         return None  # a place that nobody could look at
-    asks = text[end : end + 1] == "?" or words[-1:] in ("?", ":", "|")
+    # What it is follows on the next line, or is asked.
+    asks = text[end : end + 1] == "?" or match["rest"].rstrip(" *")[-1:] in ("?", ":", "|", "—", "–", "-")
     if asks or not _SHORTEST <= len(words) <= _LONGEST or _IDLE.search(words):
         return None
     return Cause(words, at, end)

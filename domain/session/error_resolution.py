@@ -1,8 +1,9 @@
 """Errors and what resolved them: a command fails, something is changed, and what had failed passes.
 
-What counts as "what had failed": the same head, alone or in a chain, behind another `cd`; for tests a run that
-includes the failed one; for compile errors anything that compiles. A call that was wrong itself (an option that does
-not exist, another folder) is resolved by the right one.
+What counts as "what had failed": the same head, alone or in a chain, behind another `cd`, over the same things; for
+tests a run that includes the failed one; for compile errors anything that compiles. It has to show how it ended, and
+nothing of the error (`checks`). A call that was wrong itself (an option that does not exist, another folder) is
+resolved by the right one.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from memctl.domain.failures.explanations import Explained, cause_in, explanation
 from memctl.domain.failures.signatures import hides_exit
 from memctl.domain.failures.solutions import CodeChange, changed_lines, names_within
 from memctl.domain.failures.templates import COMPILING as _COMPILING
+from memctl.domain.session.checks import Run, ended_well, looks_at, still_shows
 from memctl.domain.shell.commands import (
     changes_of,
     heads_of,
@@ -27,8 +29,9 @@ from memctl.domain.shell.commands import (
     proves,
     runner_of,
     without_documents,
+    written_by,
 )
-from memctl.domain.shell.directories import ENTERING, parts_where
+from memctl.domain.shell.directories import ENTERING, bare, not_entered, parts_where
 from memctl.domain.shell.programs import INTERPRETERS
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line
@@ -88,6 +91,11 @@ class OpenError(msgspec.Struct):
     since: int = 0
     """When it was shown last: what was changed before did not mend it."""
 
+    @property
+    def run(self) -> Run:
+        """The command that failed."""
+        return Run(self.command, self.began)
+
 
 class Resolved(NamedTuple):
     """How an open error was resolved. `lead` is the error of the same run that the same change is said of, if another
@@ -104,7 +112,11 @@ class Resolved(NamedTuple):
     @property
     def approach(self) -> str:
         """How in one line: the cause that the agent found, and the change."""
-        why = "" if self.error.miscalled else one_line(cause_in(self.explanation).rstrip(".: "), LONGEST_CAUSE)
+        why = (
+            ""
+            if self.error.miscalled
+            else one_line(cause_in(self.explanation, LONGEST_CAUSE).rstrip(".: "), LONGEST_CAUSE)
+        )
         return ": ".join(filter(None, (why, self.change)))
 
 
@@ -148,6 +160,8 @@ class Resolutions:
                 known.since, known.gone = at, None
             if known.gone is not None or known.fact.signature in shown or known.culprits.isdisjoint(heads):
                 continue
+            if not looks_at(Run(command, began), known.culprits, known.fact, known.run, known.culprits):
+                continue
             # A test is not in order if it fails in other words, or if nothing was built and so nothing is reported.
             if not _is_test(known.fact) or (tests and tests.isdisjoint(known.fact.frames)):
                 known.gone = at
@@ -167,17 +181,22 @@ class Resolutions:
         )
         del self._open[:-OPEN]
 
-    def passed(self, at: int, command: str, began: str) -> list[Resolved]:
-        """A command that began in a directory went well: what of the open errors that resolves."""
+    def passed(self, at: int, command: str, began: str, output: str = "") -> list[Resolved]:
+        """A command that began in a directory went well: what of the open errors that resolves. What it still shows is
+        not resolved, nor by what was changed before."""
         if not self._open:
             return []
-        heads = heads_of(command)
+        run, heads = Run(command, began, output), heads_of(command)
         found: list[Resolved] = []
         left: list[OpenError] = []
         for error in self._open:
             if at - error.at > REACH:
                 continue
-            resolved = self._resolve(error, at, command, heads, began)
+            if not error.culprits.isdisjoint(heads) and still_shows(output, error.fact):
+                error.since, error.gone = at, None
+                left.append(error)
+                continue
+            resolved = self._resolve(error, at, run, heads)
             if resolved is None:
                 left.append(error)
             else:
@@ -188,16 +207,22 @@ class Resolutions:
             self._responses.clear()
         return _as_one(found)
 
-    def _resolve(self, error: OpenError, at: int, command: str, heads: tuple[str, ...], began: str) -> Resolved | None:
+    def _resolve(self, error: OpenError, at: int, run: Run, heads: tuple[str, ...]) -> Resolved | None:
+        command, began = run.command, run.began
         if error.miscalled and (command.strip() != error.command.strip() or _moved(error, command, began)):
             return self._called_right(error, at, command, began)
-        if not covers(command, heads, error):
+        if respelled := _respelled(error, at, run):
+            return Resolved(error, (), (command,), self._explained(error, at), respelled)
+        if not covers(run, heads, error):
             return None
         until = at if error.gone is None else error.gone
         within = _standing(step for step in self._steps if error.since < step.at <= until)
+        within = [step for step in within if step.edit is None or not _is_beside(step.edit, error.fact)]
         edits = [step.edit for step in within if step.edit is not None]
         ran = _further_changes(within, error)
-        if not edits and (moved := _moved(error, command, began)):
+        bearing = [s.at for s in within if s.edit and _bearing(s.edit, error.fact, names_of(error.fact)) >= BEARS]
+        # What the same command edits on its way elsewhere is not why it was found there.
+        if all(s.at == at for s in within if s.edit) and (moved := _moved(error, command, began)):
             return Resolved(error, (), (command,), self._explained(error, until), moved)
         if _elsewhere(error, command, began):
             return None
@@ -205,9 +230,8 @@ class Resolutions:
             if error.gone is None and _as_much(command, error):
                 error.gone = at  # by itself: what is changed from here on is for something else
             return None
-        bearing = (s.at for s in within if s.edit and _bearing(s.edit, error.fact, names_of(error.fact)) >= BEARS)
         last = max(step.at for step in within if step.edit is not None or step.ran in ran)
-        return _mended(error, edits, ran, self._explained(error, min(bearing, default=last) - 1))
+        return _mended(error, edits, ran, self._explained(error, min(bearing, default=last) - 1, edits))
 
     def _called_right(self, error: OpenError, at: int, command: str, began: str) -> Resolved | None:
         """What another call of the same program, soon after a wrong one, resolves: in another folder or other words."""
@@ -220,13 +244,13 @@ class Resolutions:
         change = moved or f"ran `{works}` instead of `{failed}`"
         return Resolved(error, (), (command,), self._explained(error, at), change)
 
-    def _explained(self, error: OpenError, until: int) -> str:
+    def _explained(self, error: OpenError, until: int, edits: Sequence[Edit] = ()) -> str:
         """What the agent said of an error before its last change: what comes after is of the next step."""
         said = [each for each in self._responses if error.at <= each.at <= until]
         beside = [o.fact for o in self._open if o.at == error.at and o.fact.signature != error.fact.signature]
-        # What a linter says explains itself: words that do not name it are of something else.
-        named = any(t.startswith(_CHECKED) for t in error.fact.error_types)
-        return explanation_of(error.fact, said, beside[:_BESIDE], named=named)
+        changed = "\n".join(f"{edit.before}\n{edit.after}" for edit in edits[:MOST_EDITS])
+        others = any(o.fact.signature != error.fact.signature for o in self._open)
+        return explanation_of(error.fact, said, beside[:_BESIDE], changed, alone=not others)
 
 
 _WRONG_PLACE = (
@@ -234,8 +258,9 @@ _WRONG_PLACE = (
     r"package)|directory not found|is not in std|Missing script|[Ss]cript not found|No rule to make target|"
     r"file or directory not found:|could not find `Cargo\.toml`|Cannot find path|not a git repository"
 )
-_MISCALL = patterns.compile(rf"{_WRONG_PLACE}|no (?:such )?(?:sub)?command")
-"""What programs say that were called in the wrong place or by a name they do not know."""
+_MISCALL = patterns.compile(rf"{_WRONG_PLACE}|no (?:such )?(?:sub)?command|^(?:\(eval\):\d+: )?parse error near")
+"""What programs say that were called in the wrong place or by a name they do not know, and zsh of a command that it
+cannot read."""
 
 
 def is_miscall(error: ErrorOccurred) -> bool:
@@ -322,27 +347,47 @@ def _skips(command: str) -> bool:
     return _SKIPS.search(command) is not None
 
 
-def covers(command: str, heads: tuple[str, ...], error: OpenError) -> bool:
-    """Whether a passing run of `command` shows that what printed the error is in order."""
-    culprits = error.culprits
+def covers(run: Run, heads: tuple[str, ...], error: OpenError) -> bool:
+    """Whether a run that went well shows that what printed the error is in order."""
+    command, culprits = run.command, error.culprits
     if _skips(command) and not _skips(error.command):
         return False
     if _GIVES_UP.match(command) and any(head.startswith("git ") for head in culprits):
         return False
-    if all(map(is_reading, error.heads)) or _SHELLS_OWN.match(error.fact.message):
+    shells_own = _SHELLS_OWN.match(error.fact.message) and not not_entered(error.fact.message)
+    if all(map(is_reading, error.heads)) or shells_own or _written_to_be_run(run, error):
         return _bare(command) == _bare(error.command)
     shared = culprits.intersection(heads)
-    if not _reaches(command, error):
+    proving = shared or frozenset(filter(proves, heads))
+    same = looks_at(run, proving, error.fact, error.run, culprits) or _moved(error, command, run.began)
+    if not same or not ended_well(run, proving):
         return False
     if _is_test(error.fact):
         return (bool(shared) or _runs_all_by_script(command, heads, culprits)) and _includes(command, error)
     if any(proves(head) for head in shared) or (shared and culprits.issubset(heads) and _alike(command, error)):
         return True
-    if any(t.startswith(_COMPILING) for t in error.fact.error_types):
-        programs = {head.split(" ")[0] for head in culprits}
-        again = (head for head in heads if head.split(" ")[0] in programs and not _formats(head))
-        return any(proves(head) in ("test", "build", "check") for head in again)
-    return False
+    return any(t.startswith(_COMPILING) for t in error.fact.error_types) and _compiles(heads, error)
+
+
+def _compiles(heads: tuple[str, ...], error: OpenError) -> bool:
+    """Whether another subcommand compiles what the failed one did. What runs TypeScript does not look at its types."""
+    programs = {head.split(" ")[0] for head in error.culprits}
+    again = [head for head in heads if head.split(" ")[0] in programs and not _formats(head)]
+    if any(t.startswith("TS") for t in error.fact.error_types):
+        return any(_TYPES.search(head) for head in again)
+    return any(proves(head) in ("test", "build", "check") for head in again)
+
+
+_TYPES = patterns.compile(r"\btsc\b|type-?check|compile|check-?types")
+
+
+def _written_to_be_run(run: Run, error: OpenError) -> bool:
+    """Whether a command runs a script that it, or the failed one, has just written: another script by the same name."""
+    scripts = {posixpath.basename(path) for each in (run.command, error.command) for path in written_by(each)}
+    if not scripts:
+        return False
+    parts = (part for part in parts_of(run.command) if part.head in error.culprits and not proves(part.head))
+    return any(posixpath.basename(word.strip("'\"")) in scripts for part in parts for word in part.words[1:])
 
 
 def _runs_all_by_script(command: str, heads: tuple[str, ...], culprits: frozenset[str]) -> bool:
@@ -355,7 +400,7 @@ def _alike(command: str, error: OpenError) -> bool:
     """Whether the part that failed was run again: a subcommand or script by its name, a bare program much the same;
     a script in the command itself word for word."""
     wanted = error.culprits
-    inline = (p for p in parts_of(error.command) if p.head in wanted and p.head.split(" ")[0] in INTERPRETERS)
+    inline = (p for p in parts_of(error.command) if p.head in wanted and p.head.split(" ")[0] in _INTERPRETERS)
     if any(len(part.words) == 1 or not _INLINE.isdisjoint(part.words[1:4]) for part in inline):
         return _bare(command) == _bare(error.command)
     again = [set(part.words) for part in parts_of(command) if part.head in wanted]
@@ -366,6 +411,7 @@ def _alike(command: str, error: OpenError) -> bool:
     return any(len(a & b) * 2 > len(a | b) for a in again for b in before)
 
 
+_INTERPRETERS = INTERPRETERS | {"bun"}
 _INLINE = frozenset(["-c", "-e", "-p", "--eval", "-lc", "-", "-Command", "-command"])
 _VAGUE = frozenset(["error", "exit", "file"])
 """Types of errors whose program is not known well enough to judge what another call of it shows."""
@@ -407,27 +453,6 @@ def _includes(command: str, error: OpenError) -> bool:
     return any(name in names for name in narrowed) if names else True
 
 
-def _reaches(command: str, error: OpenError) -> bool:
-    """Whether a run that is narrowed to folders or files may have come to where the error is: to a file that the error
-    names with its folder, or to what the failed run was narrowed to."""
-    narrowed = _targets(command, error.culprits)
-    files = {path for file in error.fact.files if "/" in (path := file.strip("./"))}
-    wanted = files or _targets(error.command, error.culprits)
-    if "" in narrowed | wanted or not (narrowed and wanted):
-        return True
-    return any(f"/{a}/" in f"/{b}/" or f"/{b}/" in f"/{a}/" for a in narrowed for b in wanted)
-
-
-def _targets(command: str, heads: AbstractSet[str]) -> set[str]:
-    """The folders and files that tests, checks or builds of these heads were narrowed to; an empty one is all."""
-    parts = (part for part in parts_of(command) if part.head in heads and proves(part.head))
-    words = (word.strip("'\"") for part in parts for word in part.words[1:])
-    return {word.split("::")[0].removesuffix("...").strip("./") for word in words if _TARGET.fullmatch(word)}
-
-
-_TARGET = patterns.compile(r"\.{1,3}|(?:\.{1,2}/|[\w@][\w@.-]*/)[^\s=*$]*")
-
-
 def _as_much(command: str, error: OpenError) -> bool:
     """Whether a run surely looked at all that the failed one did, and shows how it ended."""
     if hides_exit(command):
@@ -446,16 +471,39 @@ _NOT_THERE = patterns.compile(
 
 def _moved(error: OpenError, command: str, began: str) -> str:
     """How in one line, where what was not there was found from another folder; empty where the folder was the same."""
-    if not _NOT_THERE.search(error.fact.message):
-        return ""
+    if not _NOT_THERE.search(error.fact.message) or any(t.startswith("TS") for t in error.fact.error_types):
+        return ""  # a name that TypeScript does not find is no file
+    barred = not_entered(error.fact.message)
     before, after = _place(error.command, error.began, error), _place(command, began, error)
-    if not before or not after or before == after:
+    if not before or not after or (before == after and not barred):
         return ""
+    if barred:
+        entered = {bare(word) for part in parts_of(command) if part.head in ENTERING for word in part.words[1:]}
+        there = posixpath.basename(after) or after
+        return "" if barred & entered else f"ran it in `{there}`, without `cd {min(barred)}`"[:300]
     if before.startswith("/") != after.startswith("/"):
         return ""  # `C:/shop` is `/c/shop` to Git for Windows
     shared = posixpath.dirname(posixpath.commonpath((before, after)))
     there, here = (path[len(shared) :].lstrip("/") or path for path in (after, before))
     return f"ran it in `{there}` instead of `{here}`"[:300]
+
+
+def _respelled(error: OpenError, at: int, run: Run) -> str:
+    """How in one line, where a program soon after did not ask for the path any more that was not there, but for one of
+    the same name; empty where it did, or was another."""
+    shared = {head for head in error.culprits.intersection(heads_of(run.command)) if not is_reading(head)}
+    if at - error.at > RETRY_REACH or not shared or not _NOT_THERE.search(error.fact.message):
+        return ""
+    asked, asks = (
+        {bare(word) for part in parts_of(command) if part.head in shared for word in part.words[1:]}
+        for command in (error.command, run.command)
+    )
+    absent = {word for word in asked if "/" in word and word in error.fact.message} - asks
+    names = set(map(posixpath.basename, absent))
+    if not absent or names.isdisjoint(map(posixpath.basename, asks - asked)) or not ended_well(run, shared):
+        return ""
+    works, failed = _call(run.command, shared), _call(error.command, shared)
+    return "" if works == failed or _SCRATCH.search(f"{works} {failed}") else f"ran `{works}` instead of `{failed}`"
 
 
 def _elsewhere(error: OpenError, command: str, began: str) -> bool:
@@ -470,7 +518,8 @@ def _elsewhere(error: OpenError, command: str, began: str) -> bool:
 
 def _place(command: str, began: str, error: OpenError) -> str:
     """The directory in which a command ran what had failed; empty where that is uncertain."""
-    return next((at for at, part in parts_where(command, began) if part.head in error.culprits), "")
+    barred = not_entered(error.fact.message) if command == error.command else frozenset()
+    return next((at for at, part in parts_where(command, began, barred) if part.head in error.culprits), "")
 
 
 def _matters(change: str, error: OpenError) -> bool:
@@ -503,13 +552,20 @@ def _mended(error: OpenError, edits: Sequence[Edit], ran: Sequence[str], explana
     if not all(edit.before or edit.after for edit in named):
         unique = named  # what was changed where the error is was not seen: nothing else is shown in its place
     points = {edit: _bearing(edit, error.fact, about) for edit in unique}
-    ranked = sorted(unique, key=lambda e: (points[e] < BEARS, not _tested(e, error.fact), -points[e]))
+    ranked = sorted(
+        unique,
+        key=lambda e: (
+            points[e] < BEARS,
+            not _tested(e, error.fact),
+            BEARS * _of_another_test(e, error.fact) - points[e],
+        ),
+    )
     bearing = points[ranked[0]] if ranked else 0
     mending = [f"`{_short(each)}`" for each in ran if not _only_writes(each, error)][:2] if bearing < BEARS else []
     change = f"ran {', '.join(mending)}" if mending else ""
     if bearing >= BEARS or (len(unique) == 1 and not mending):
         edit = ranked[0]
-        change = changed_lines(CodeChange(edit.path, edit.before, edit.after), about)
+        change = changed_lines(CodeChange(edit.path, edit.before, edit.after), about, _naming(edit, error.fact))
     chosen = tuple(ranked[:MOST_EDITS])
     return Resolved(error, chosen, tuple(ran[:5]), explanation, change)
 
@@ -560,7 +616,33 @@ def _bearing(edit: Edit, error: ErrorOccurred, about: AbstractSet[str]) -> int:
     names, said = names_within(f"{edit.before}\n{edit.after}"), names_within(error.message)
     most = BEARS if said and 3 * len(names & said) >= len(said) else 0
     ruled = any(kind.rpartition("/")[2].lower() in names for kind in error.error_types)
-    return 8 * pointed + 3 * (named + ruled) + most + min(len(names & about), 4)
+    touched = len(_naming(edit, error) & _touched(edit))
+    return 8 * pointed + 3 * named + 6 * ruled + most + min(len(names & about), 4) + 2 * min(touched, 3)
+
+
+def _naming(edit: Edit, error: ErrorOccurred) -> frozenset[str]:
+    """The names by which the lines of an edit are known that an error is about: what it quotes, or what is written like
+    a symbol in its message. A failed test's message stands in the test itself, where it shows nothing."""
+    if _is_test(error) and (_is_named(edit, error) or _A_TEST.search(f"{edit.before}\n{edit.after}")):
+        return frozenset()
+    return names_of(error, own=True) - names_within(" ".join((*error.files, *error.error_types, *error.frames)))
+
+
+def _touched(edit: Edit) -> frozenset[str]:
+    """The names in the lines that an edit changed."""
+    before, after = edit.before.splitlines(), edit.after.splitlines()
+    return names_within(
+        "\n".join([line for line in before if line not in after] + [a for a in after if a not in before])
+    )
+
+
+def _is_beside(edit: Edit, error: ErrorOccurred) -> bool:
+    """Whether an edit is of a document that an error neither names nor was looked for in."""
+    looked_for = any(kind.startswith(_CHECKED) or kind.startswith("conflict") for kind in error.error_types)
+    return edit.path.endswith(_PROSE) and not looked_for and not _is_named(edit, error)
+
+
+_PROSE = (".md", ".mdx", ".rst", ".adoc", ".txt")
 
 
 def _is_named(edit: Edit, error: ErrorOccurred) -> bool:
@@ -574,6 +656,18 @@ def _tested(edit: Edit, error: ErrorOccurred) -> bool:
     return _is_test(error) and any(text in f"{edit.before}\n{edit.after}" for text in texts)
 
 
+def _of_another_test(edit: Edit, error: ErrorOccurred) -> bool:
+    """Whether an edit is of a test by name, and of none that failed."""
+    if not _is_test(error) or not error.frames:
+        return False
+    named = [match[1] or match[2] for match in _A_TEST.finditer(f"{edit.before}\n{edit.after}")]
+    failed = " ".join(error.frames)
+    return bool(named) and not any(name in failed for name in named)
+
+
+_A_TEST = patterns.compile(
+    r"\b(?:func|def|fn|function) +([Tt]est\w+)|\b(?:it|test|describe)(?:\.\w+)?\( *[\"'`]([^\"'`\n]{3,200})[\"'`]"
+)
 _VALUES = patterns.compile(r"[\"'`]|\d+")
 
 

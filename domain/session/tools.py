@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from memctl.domain.events.facts import EXCERPT
 from memctl.domain.events.observations import Hunk
 from memctl.domain.shell.commands import substitutions_of, written_by
 from memctl.domain.support import patterns
 from memctl.domain.support.location import is_absolute, joined, normalise
 from memctl.domain.support.remembered import remembered
-
-EXCERPT = 600
-"""Characters of before and after that are kept of an edit."""
 
 _FAMILIES = {
     "run": "bash shell exec exec_command local_shell run_shell_command powershell run_terminal_cmd run_command "
@@ -185,7 +183,7 @@ def _of_edit(tool: str, tool_input: Mapping[str, Any], patch: Sequence[Hunk], fi
         plus = [line[1:] for line in lines if line[:1] == "+"]
         minus = [line[1:] for line in lines if line[:1] == "-"]
         before, after = "\n".join(minus), "\n".join(plus)
-        return [Change(path, len(plus), len(minus), False, before[:EXCERPT], after[:EXCERPT])]
+        return [Change(path, len(plus), len(minus), False, *_excerpts(before, after))]
     edits = tool_input.get("edits")
     pairs = [edit for edit in edits if isinstance(edit, dict)] if isinstance(edits, list) else [tool_input]
     before = "\n".join(_text(pair, "old_string", "old_str", "oldString") for pair in pairs)
@@ -195,7 +193,16 @@ def _of_edit(tool: str, tool_input: Mapping[str, Any], patch: Sequence[Hunk], fi
     )
     added, removed = counted(before, after)
     created = not before and tool.lower() in ("write", "create", "write_file", "create_file")
-    return [Change(path, added, removed, created, before[:EXCERPT], after[:EXCERPT])]
+    return [Change(path, added, removed, created, *_excerpts(before, after))]
+
+
+def _excerpts(before: str, after: str) -> tuple[str, str]:
+    """The beginning of both sides of an edit; of long ones from the line before the first that differs."""
+    if max(len(before), len(after)) > EXCERPT and before and after:
+        old, new = before.split("\n"), after.split("\n")
+        start = next((at for at, pair in enumerate(zip(old, new, strict=False)) if pair[0] != pair[1]), 0)
+        before, after = ("\n".join(side[max(start - 1, 0) :]) for side in (old, new))
+    return before[:EXCERPT], after[:EXCERPT]
 
 
 def _text(given: Mapping[str, Any], *names: str) -> str:
@@ -228,8 +235,7 @@ def _of_patch(text: str) -> list[Change]:
                 len(plus),
                 len(minus),
                 start[1] == "Add",
-                "\n".join(minus)[:EXCERPT],
-                "\n".join(plus)[:EXCERPT],
+                *_excerpts("\n".join(minus), "\n".join(plus)),
             )
         )
     return found

@@ -373,7 +373,7 @@ class Work:
                 episode.failed_at = episode.steps
             return
         self._resolutions.ran(self._uses, changes_of(command))
-        self._resolve(use.came, command, use.began)
+        self._resolve(use.came, command, use.began, output)
         if episode is not None:
             if episode.failed_at is not None and not episode.unresolved:
                 episode.failed_at = None
@@ -436,8 +436,8 @@ class Work:
                 signature=error.signature,
             )
 
-    def _resolve(self, placed: OrderedEvent, command: str, began: str) -> None:
-        found = self._resolutions.passed(self._uses, command, began)
+    def _resolve(self, placed: OrderedEvent, command: str, began: str, output: str) -> None:
+        found = self._resolutions.passed(self._uses, command, began, output)
         for resolved in found:
             error = resolved.error.fact
             fact = self._assert.make(

@@ -57,3 +57,10 @@ def fix_and_why(approach: str, description: str) -> tuple[str, str]:
     """A solution as it is shown: what helped, and what more was said of why."""
     fix = approach or description
     return fix, "" if description.rstrip(".: ") in fix else description
+
+
+def fix_or_what_is_known(fix: str, *, edited: bool) -> str:
+    """What helped, or what is known where that is not: what failed passed later."""
+    if fix:
+        return fix
+    return f"passed later{', after these edits' if edited else ''}; what mended it is not known"

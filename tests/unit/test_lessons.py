@@ -64,8 +64,10 @@ def test_a_message_that_names_what_failed_is_worth_matching(message: str) -> Non
     assert not says_little(message)
 
 
-def test_marks_of_a_conflict_and_lines_wrapped_anew_are_no_change() -> None:
+def test_marks_of_a_conflict_and_lines_wrapped_otherwise_are_no_change() -> None:
     before = "<<<<<<< HEAD\nours\n=======\ntheirs\n>>>>>>> main"
-    assert changed_lines(CodeChange("a.py", before, "ours\ntheirs")) == ""
-    assert changed_lines(CodeChange("a.py", before, "ours")) == "removed `theirs` in a.py"
+    both, one = "kept both sides of the conflict between", "kept the side of `HEAD` in the conflict with"
+    assert changed_lines(CodeChange("a.py", before, "ours\ntheirs")) == f"{both} `HEAD` and `main` in a.py"
+    assert changed_lines(CodeChange("a.py", before, "ours")) == f"{one} `main` in a.py"
+    assert changed_lines(CodeChange("a.py", before, "neither")) == "`ours theirs` became `neither` in a.py"
     assert changed_lines(CodeChange("a.ts", "call(a, b);", "call(a,\n b);")) == ""

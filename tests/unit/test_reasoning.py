@@ -140,10 +140,21 @@ def test_a_cause_that_the_agent_found_is_read_with_its_place(words: str, said: s
         "**Is this a problem?** The transcript already contains everything from the start to the commit.",
         "```\n# Problem\nThe exporter divides by the number of rows in this example.\n```",
         "**Root cause:** my edit of the exporter left the loop without a condition to end on.",
+        "Found it: the exporter divides by the number of rows. Wait, that's not it, the rows are never none.",
+        "Root cause: the exporter divides by the number of rows.\n\nYou're right, the rows are never none.",
+        "Root cause: the exporter that divides by the number of rows —\n\nsee below.",
+        "Found it: the exporter divides by the number of rows, and with the guard it now passes.",
     ],
 )
 def test_what_supposes_announces_asks_quotes_or_is_about_the_agents_own_tools_is_no_cause(words: str) -> None:
     assert causes_in(words) == []
+
+
+def test_the_cause_that_takes_back_another_stays() -> None:
+    first, other = "the exporter divides by the number of rows", "the same rows are counted twice by the loader"
+    [cause] = causes_in(f"Found it: {first}.\n\nActually, the root cause is that {other}.")
+    assert cause.text == other
+    assert causes_in(f"Found it: {first}. But the real root cause lies elsewhere.") == []
 
 
 def test_a_cause_of_what_the_session_itself_began_to_write_is_its_own_unfinished_work() -> None:

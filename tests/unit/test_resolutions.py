@@ -64,6 +64,7 @@ def test_an_edit_between_a_failing_and_a_passing_run_is_the_fix() -> None:
         ("go: cannot find main module, but found .git/config in /w", "go run .", "cd shop && go run ."),
         ('npm error Missing script: "build"', "npm run build", "cd web && npm run build"),
         ("make: *** No rule to make target 'chek'.  Stop.", "make chek && make lint", "make lint"),
+        ("(eval):1: parse error near `time'", "A=1 time ./shopctl sum", "time ./shopctl sum"),
     ],
 )
 def test_a_wrong_call_is_resolved_by_the_right_one_and_by_no_edit_that_lay_between(
@@ -202,6 +203,10 @@ def explained(*said: str) -> str:
         "Let me check why this is because",
         "Let me fix" + " lint" * 60 + " because the parser of `total` is new",  # read in no time
         "I see the issue!",
+        "Let me fix the test to call `sum` instead of `total`.",
+        "I need to use `sum` instead of `total`.",
+        "I've replaced `total`, which has to be `sum`.",
+        "All tests pass now that `total` should be `sum`.",
     ],
 )
 def test_a_sentence_that_asks_or_announces_explains_nothing(said: str) -> None:
@@ -212,7 +217,7 @@ def test_a_sentence_that_asks_or_announces_explains_nothing(said: str) -> None:
     "said",
     [
         "The issue is that `total` was renamed.",
-        "Let me fix the test to call `sum` instead of `total`.",
+        "I need to call `sum` because `total` is gone.",
         "total 함수가 없어서 빌드가 실패합니다.",
     ],
 )
@@ -345,9 +350,9 @@ def test_an_error_that_names_no_path_is_not_resolved_by_another_folder() -> None
 )
 def test_words_that_only_repeat_the_error_or_announce_explain_nothing(said: str) -> None:
     [error] = occurred("--- FAIL: TestCart (0.0s)\n    cart_test.go:9: got 3, it should be 4", "go test ./...")
-    assert explanation_of(error, [Explained(1, said, False)], named=True) == ""
+    assert explanation_of(error, [Explained(1, said, False)]) == ""
     because = '"got 3, it should be 4" comes up in `TestCart` because the price is rounded.'
-    assert explanation_of(error, [Explained(1, because, False)], named=True) == because
+    assert explanation_of(error, [Explained(1, because, False)]) == because
 
 
 MISSING = "no Go files in /w/shop"
@@ -491,9 +496,67 @@ def test_what_the_agent_does_next_is_no_cause(said: str) -> None:
     assert cause_in(f"{CAUSE} {said}") == CAUSE
 
 
-def test_what_does_not_name_a_lone_error_needs_a_word_that_links() -> None:
-    assert explained("The list should be sorted by its key.") == ""
-    assert explained("It fails because the disk is full.") == "It fails because the disk is full."
+@pytest.mark.parametrize(
+    "said",
+    [
+        "It fails because the disk is full.",
+        "The list should be sorted by its key.",
+        "The leak comes from the watcher because `close` is never called.",
+    ],
+)
+def test_what_names_nothing_of_an_error_nor_of_the_change_explains_it_not(said: str) -> None:
+    assert explained(said) == ""
+    changed = f"{said} order(key)\nwatcher.close()"
+    assert explanation_of(ERROR, [Explained(1, said, thought=False)], changed="price()") == ""
+    assert (explanation_of(ERROR, [Explained(1, said, thought=False)], changed=changed) != "") == ("`close`" in said)
+
+
+def test_a_word_of_a_message_names_it_where_it_is_quoted_or_not_the_only_one() -> None:
+    [error] = occurred("cart.ts(3,1): error TS2345: Argument of basket is not assignable to parameter of price", "tsc")
+    for said, why in (
+        ("basket has to be a number", 0),
+        ("`basket` has to be a number", 1),
+        ("basket has to be a price", 1),
+    ):
+        assert (explanation_of(error, [Explained(1, said, thought=False)]) != "") == bool(why), said
+
+
+TEST_FAILED = "--- FAIL: TestCart (0.0s)\n    cart_test.go:9: got 3, want 4"
+
+
+def test_the_test_is_the_failed_one_where_nothing_else_is_open() -> None:
+    said = "The test fails because the clock stands still."
+    for other, why in (("", said), (COMPILE, "")):
+        resolutions = Resolutions()
+        resolutions.failed(1, "go build ./...", occurred(other, "go build ./...") if other else [])
+        resolutions.failed(2, "go test ./...", occurred(TEST_FAILED, "go test ./..."))
+        resolutions.responded(2, said, thought=False)
+        resolutions.edited(3, (Edit("/w/cart_test.go", "3", "4"),))
+        [resolved] = [r for r in resolutions.passed(4, "go test ./...", "/w/shop") if r.error.at == 2]
+        assert resolved.explanation == why
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        "Actually, the cause is that `total` lies in another module.",
+        "The real issue is that `total` lies in another module.",
+        "Wait, that's not it.",
+        "My first guess was wrong.",
+        "You're right, sorry.",
+    ],
+)
+def test_a_guess_that_is_taken_back_later_explains_nothing(later: str) -> None:
+    first = "It fails because `total` was renamed."
+    assert explained(first) == first
+    assert first not in explained(first, later)
+    assert first not in explained(f"{first} {later}")
+    assert explained(first, "Actually, let me run it with more output.") == first
+
+
+def test_a_reason_that_points_back_keeps_what_it_is_the_reason_of() -> None:
+    said = "The build looks for `total` instead of `sum`. This is because the module was renamed."
+    assert explained(said) == said
 
 
 def test_a_thought_names_what_is_the_errors_own() -> None:
@@ -510,3 +573,244 @@ def test_an_edit_in_a_shell_is_shown_with_both_its_sides() -> None:
     session.runs("sed -i 's/total()/sum()/' cart.go && go build ./...", "ok")
     [resolved] = only(facts_of(session.events), ErrorResolved)
     assert resolved.approach == "`total()` became `sum()` in cart.go"
+
+
+MARKED = "docs/a.md:3:1 error MD040/fenced-code-language Fenced code blocks should have a language specified"
+MARKUP = Edit("/w/shop/docs/a.md", "```", "```text")
+
+
+@pytest.mark.parametrize(
+    ("passed", "printed", "count"),
+    [
+        ("npx markdownlint-cli2 docs/a.md", "", 1),
+        ("npx markdownlint-cli2 docs", "", 1),
+        ("npx markdownlint-cli2 '**/*.md'", "", 1),
+        ("npx markdownlint-cli2", "", 1),
+        ("npx markdownlint-cli2 --config lint/rules.yaml /w/shop/docs/a.md", "", 1),
+        ("cd docs && npx markdownlint-cli2 a.md", "", 1),
+        # Other things were looked at.
+        ("npx markdownlint-cli2 docs/b.md", "", 0),
+        ("npx markdownlint-cli2 b.md", "", 0),
+        ("npx markdownlint-cli2 /w/shop/notes/a.md", "", 0),
+        ("npx markdownlint-cli2 'notes/**/*.md'", "", 0),
+        # It was only counted or filtered, or nobody saw how it ended.
+        ("npx markdownlint-cli2 docs/a.md | grep -c MD040", "1", 0),
+        ("npx markdownlint-cli2 docs/a.md | wc -l", "12", 0),
+        ("npx markdownlint-cli2 docs/a.md | grep -v MD013", "", 0),
+        ("npx markdownlint-cli2 docs/a.md > /tmp/out 2>&1; diff /tmp/before /tmp/out", "", 0),
+        ("npx markdownlint-cli2 docs/a.md 2>/dev/null | tail -3", "", 0),
+        ("npx markdownlint-cli2 docs/a.md || true", "Summary: 3 issues in 1 file", 0),
+        ("npx markdownlint-cli2 docs/a.md; echo done", "Summary: 3 issues in 1 file\ndone", 0),
+        ("npx markdownlint-cli2 docs/a.md 2>&1 | tail -4; echo passed", "3 error(s)\n3 errors\npassed", 0),
+        ("npx markdownlint-cli2 docs/a.md; echo exit $?", "exit 1", 0),
+        ("npx markdownlint-cli2 --statistics docs/a.md", "12 MD040", 0),
+        # What was printed says how it ended, or would have said so.
+        ("npx markdownlint-cli2 docs/a.md; echo exit $?", "exit 0", 1),
+        ("npx markdownlint-cli2 docs/a.md | grep Summary", "Summary: 0 errors", 1),
+        ("npx markdownlint-cli2 docs/a.md 2>&1 | tail -3", "", 1),
+        ("npx markdownlint-cli2 docs/a.md && git diff | wc -l", "12", 1),
+        # It still lists the error, whatever its exit code.
+        ("npx markdownlint-cli2 docs/a.md", MARKED, 0),
+        ("npx markdownlint-cli2 docs/a.md", "docs/a.md\n  12:1 warning MD040", 0),
+        ("npx markdownlint-cli2 docs/a.md docs/b.md", "docs/b.md:9:1 warning MD040", 1),
+        # It is another check.
+        ("npx prettier --check docs/a.md", "", 0),
+        ("node check.mjs docs/a.md", "", 0),
+        ("python -c \"print('markdownlint-cli2 docs/a.md')\"", "", 0),
+    ],
+)
+def test_a_check_passes_that_looks_at_the_same_and_shows_how_it_ended(passed: str, printed: str, count: int) -> None:
+    resolutions = Resolutions()
+    failed = "npx markdownlint-cli2 docs/a.md"
+    resolutions.failed(1, failed, occurred(MARKED, failed), "/w/shop")
+    resolutions.edited(2, (MARKUP,))
+    assert len(resolutions.passed(3, passed, "/w/shop", printed)) == count
+
+
+@pytest.mark.parametrize(
+    ("passed", "printed", "count"),
+    [
+        ("npx vitest run cart.test", "", 1),
+        ("npx vitest run price.test", "", 0),
+        ("npx vitest run 2>&1 | tail -5", "error: thrown on purpose\n 3 passed", 1),
+        ("npx vitest run 2>&1 | tail -5", "error: no such module", 0),
+        ("npx vitest run 2>&1 | tail -5", "2 failed | 7 passed", 0),
+        ("npx vitest run 2>&1 | grep -A 3 cart", "✓ cart adds up", 1),
+    ],
+)
+def test_a_run_of_tests_includes_the_failed_one_and_says_that_it_passed(passed: str, printed: str, count: int) -> None:
+    resolutions = Resolutions()
+    failed = "npx vitest run"
+    output = " FAIL  src/cart.test.ts > cart > adds up\nAssertionError: expected 3 to be 4\n ❯ src/cart.test.ts:9:20"
+    resolutions.failed(1, failed, occurred(output, failed), "/w/shop")
+    resolutions.edited(2, (Edit("/w/shop/src/cart.ts", "3", "4"),))
+    assert len(resolutions.passed(3, passed, "/w/shop", printed)) == count
+
+
+def test_an_edit_after_which_a_run_that_went_well_still_lists_the_error_is_not_the_fix() -> None:
+    resolutions = Resolutions()
+    failed = "npx markdownlint-cli2 docs/a.md"
+    resolutions.failed(1, failed, occurred(MARKED, failed), "/w/shop")
+    resolutions.edited(2, (Edit("/w/shop/docs/a.md", "title", "Title"),))
+    assert resolutions.passed(3, failed, "/w/shop", MARKED) == []
+    resolutions.edited(4, (MARKUP,))
+    assert [each.edits for each in resolutions.passed(5, failed, "/w/shop")] == [(MARKUP,)]
+
+
+def test_a_failing_run_over_other_things_ends_no_error() -> None:
+    resolutions = Resolutions()
+    failed, other = "npx markdownlint-cli2 docs/a.md", "npx markdownlint-cli2 docs/b.md"
+    resolutions.failed(1, failed, occurred(MARKED, failed), "/w/shop")
+    resolutions.failed(2, other, occurred(MARKED.replace("MD040", "MD013").replace("a.md", "b.md"), other), "/w/shop")
+    resolutions.edited(3, (MARKUP,))
+    assert MARKUP in [edit for each in resolutions.passed(4, failed, "/w/shop") for edit in each.edits]
+
+
+@pytest.mark.parametrize(
+    ("failed", "passed", "count"),
+    [
+        ("bun run typecheck", "bun test a.test.ts", 0),
+        ("bun run typecheck", "bun run lint", 0),
+        ("bun run typecheck", "bun run type-check", 1),
+        ("npx tsc --noEmit", "npx tsc -p web/tsconfig.json", 1),
+    ],
+)
+def test_only_what_looks_at_types_shows_that_they_fit(failed: str, passed: str, count: int) -> None:
+    output = "src/a.ts(3,1): error TS2304: Cannot find name 'cart'."
+    assert len(fixes(output, failed, passed, edits=(Edit("/w/src/a.ts", "cart", "basket"),))) == count
+
+
+def test_a_script_that_was_written_for_its_run_is_another_one_each_time() -> None:
+    output = "TypeError: cart is not a function"
+    failed = "cat > /tmp/try.mjs <<'EOF'\ncart()\nEOF\nnode /tmp/try.mjs"
+    other = "cat > /tmp/try.mjs <<'EOF'\nbasket()\nEOF\nnode /tmp/try.mjs"
+    assert fixes(output, failed, other, edits=(EDIT,)) == []
+    assert fixes(output, failed, failed, edits=(EDIT,)) == [CHANGED]
+
+
+@pytest.mark.parametrize(
+    ("said", "failed", "passed", "approach"),
+    [
+        ("(eval):cd:1: no such file or directory: cart", "cd cart && go test", "go test",
+         "ran it in `cart`, without `cd cart`"),
+        ("bash: line 1: cd: cart: No such file or directory", "cd cart && go test", "cd .. && cd web && go test",
+         "ran it in `web`, without `cd cart`"),
+    ],
+)  # fmt: skip
+def test_a_folder_that_could_not_be_entered_was_not_entered(said: str, failed: str, passed: str, approach: str) -> None:
+    resolutions = Resolutions()
+    resolutions.failed(1, failed, occurred(said, failed), "/w/shop/cart")
+    assert [each.approach for each in resolutions.passed(2, passed, "/w/shop/cart")] == [approach]
+
+
+def test_a_folder_that_was_made_meanwhile_is_entered() -> None:
+    resolutions = Resolutions()
+    failed = "cd cart && go test"
+    resolutions.failed(1, failed, occurred("bash: line 1: cd: cart: No such file or directory", failed), "/w/shop")
+    resolutions.ran(2, ["unzip cart.zip"])
+    assert [each.approach for each in resolutions.passed(3, failed, "/w/shop")] == ["ran `unzip cart.zip`"]
+
+
+def test_of_a_command_that_edits_on_its_way_the_folder_is_the_fix() -> None:
+    resolutions = Resolutions()
+    failed = "git checkout cart/a.go"
+    resolutions.failed(
+        1, failed, occurred("error: pathspec 'cart/a.go' did not match any file", failed), "/w/shop/cart"
+    )
+    resolutions.edited(2, (Edit("/w/shop/notes.go", "a", "b"),))
+    [resolved] = resolutions.passed(2, "sed -i s/a/b/ ../notes.go; cd .. && git checkout cart/a.go", "/w/shop/cart")
+    assert resolved.approach == "ran it in `shop` instead of `shop/cart`"
+
+
+@pytest.mark.parametrize(
+    ("passed", "approach"),
+    [
+        ("deno run gen.ts ../in.json", "ran `deno run gen.ts ../in.json` instead of `deno run gen.ts data/in.json`"),
+        ("deno run gen.ts data/in.json", CHANGED),
+    ],
+)
+def test_a_path_that_was_spelled_otherwise_is_the_fix_and_no_edit_that_lay_between(passed: str, approach: str) -> None:
+    output = "NotFound: No such file or directory (os error 2), open 'data/in.json'"
+    assert fixes(output, "deno run gen.ts data/in.json", passed, edits=(EDIT,)) == [approach]
+
+
+def test_a_document_mends_only_what_names_it_or_looks_at_documents() -> None:
+    notes = Edit("/w/notes.md", "total", "undefined total")
+    assert fixes(COMPILE, "go build ./...", "go build ./...", edits=(notes,)) == []
+    assert len(fixes(MARKED, "markdownlint docs", "markdownlint docs", edits=(notes,))) == 1
+
+
+def test_of_edits_that_bear_the_one_whose_changed_lines_name_what_the_error_does_comes_first() -> None:
+    output = "./cart.go:3:2: undefined: priceOf"
+    edits = (
+        Edit("/w/cart.go", "x := priceOf(a)", "x := pricing.Of(a)"),
+        Edit("/w/cart.go", "// cart undefined\nreturn 1", "// cart undefined\nreturn 2"),
+    )
+    assert fixes(output, "go build ./...", "go build ./...", edits=edits) == [
+        "`x := priceOf(a)` became `x := pricing.Of(a)` in cart.go"
+    ]
+
+
+def test_a_change_is_shown_from_where_it_names_the_error() -> None:
+    output = "./cart.go:3:2: undefined: priceOf"
+    padding = ", ".join(f"argument{number}" for number in range(12))
+    edit = Edit("/w/cart.go", f"a({padding}, priceOf)", "b()")
+    [approach] = fixes(output, "go build ./...", "go build ./...", edits=(edit,))
+    assert approach.startswith("`…")
+    assert "priceOf" in approach
+
+
+def test_an_edit_of_another_test_comes_after_one_of_no_test() -> None:
+    edits = (
+        Edit("/w/cart_test.go", "want := three", "want := four"),
+        Edit("/w/cart_test.go", "func TestPrice() {\n\twant := two", "func TestPrice() {\n\twant := one"),
+    )
+    [approach] = fixes(TEST_FAILED, "go test ./...", "go test ./...", edits=edits)
+    assert approach == "`want := three` became `want := four` in cart_test.go"
+
+
+OURS, THEIRS = "func Total() int {", "func Sum() int {"
+
+
+@pytest.mark.parametrize(
+    ("after", "settled"),
+    [
+        (f"{OURS}\n{THEIRS}", "kept both sides of the conflict between `HEAD` and `topic`"),
+        (OURS, "kept the side of `HEAD` in the conflict with `topic`"),
+        (THEIRS, "kept the side of `topic` in the conflict with `HEAD`"),
+    ],
+)
+def test_a_conflict_is_settled_by_the_side_that_stays(after: str, settled: str) -> None:
+    before = f"<<<<<<< HEAD\n{OURS}\n=======\n{THEIRS}\n>>>>>>> topic"
+    edits = (Edit("/w/cart.go", before, after),)
+    goes_on = "git add cart.go && git rebase --continue"
+    assert fixes(CONFLICT, "git rebase main", goes_on, edits=edits) == [f"{settled} in cart.go"]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "after", "side"),
+    [
+        (OURS, "", OURS, "`HEAD` in the conflict with `topic`"),
+        (OURS, "", "", "`topic` in the conflict with `HEAD`"),
+        ("", THEIRS, THEIRS, "`topic` in the conflict with `HEAD`"),
+        ("", THEIRS, "", "`HEAD` in the conflict with `topic`"),
+    ],
+)
+def test_an_empty_side_of_a_conflict_is_kept_where_the_other_goes(
+    ours: str, theirs: str, after: str, side: str
+) -> None:
+    before = "\n".join(filter(None, ("<<<<<<< HEAD", ours, "=======", theirs, ">>>>>>> topic")))
+    edits = (Edit("/w/cart.go", before, after),)
+    goes_on = "git add cart.go && git rebase --continue"
+    assert fixes(CONFLICT, "git rebase main", goes_on, edits=edits) == [f"kept the side of {side} in cart.go"]
+
+
+def test_a_line_that_was_cut_away_is_not_said_to_be_removed() -> None:
+    long = "\n".join(f"line{number} := total" for number in range(60))
+    session = Session()
+    session.user("Build it.")
+    session.runs("go build ./...", COMPILE, exit_code=1)
+    session.edits("/work/shop/cart.go", f"{long}\nold(total)", f"{long}\nnew(total)")
+    session.runs("go build ./...", "ok")
+    [resolved] = only(facts_of(session.events), ErrorResolved)
+    assert resolved.approach == "`old(total)` became `new(total)` in cart.go"

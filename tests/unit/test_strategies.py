@@ -68,6 +68,20 @@ def test_what_the_error_says_itself_is_no_lesson() -> None:
     assert of_remedy("mise run fmt", ["mise trust"], said, f"{said}\nTrust them with `mise trust`.") is None
 
 
+@pytest.mark.parametrize(
+    ("failed", "works", "shown"),
+    [
+        ("shopctl build web", "cd web && shopctl build", "cd web && shopctl build"),
+        ("cd web && shopctl built", "cd web && shopctl build", "shopctl build"),
+        ("shopctl built", "cd /work/shop && shopctl build", "shopctl build"),
+    ],
+)
+def test_the_folder_that_a_call_works_in_is_not_lost(failed: str, works: str, shown: str) -> None:
+    lesson = of_call(failed, works, "unknown command")
+    assert lesson is not None
+    assert lesson.title.startswith(f"Run `{shown}`, not ")
+
+
 def test_what_was_run_in_between_mends_what_failed() -> None:
     lesson = of_remedy(
         "mise run test -- -run TestReset", ["go mod tidy"], "go: updates to go.mod needed; to update it:"

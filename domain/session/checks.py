@@ -1,0 +1,203 @@
+"""Whether a run shows that what an earlier one found is in order: what it looked at, how it ended, what it printed.
+
+A run looks at folders and files, or at all that is where it runs. Its end is its own exit code; where a filter or a
+later command has the last word, what it printed has to say how it ended.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
+
+from memctl.domain.events.facts import ErrorOccurred
+from memctl.domain.failures.templates import plain
+from memctl.domain.shell.commands import Part, parts_of, proves
+from memctl.domain.shell.directories import bare, parts_where
+from memctl.domain.support import patterns
+from memctl.domain.support.location import joined
+
+
+class Run(NamedTuple):
+    """A command, the directory in which it began (empty where that is not known), and what it printed."""
+
+    command: str
+    began: str = ""
+    output: str = ""
+
+
+# --- how it ended ---
+
+_RAW = ("tail", "head", "cat", "tee", "less", "more", "out-string", "out-host", "tee-object")
+"""Filters that show lines as they come: what fails is seen behind them."""
+
+_STORED = patterns.compile(r"(?:^|[\s\w)&])(?:1|&)?>{1,2} *[^&\s>]")
+_STORED_ERRORS = patterns.compile(r"2>{1,2} *[^&\s]")
+"""Redirections of what a command prints, and of its errors alone: there they are not seen."""
+
+_LOOKED_AT = 8_000
+"""Characters of the beginning and of the end of an output that are asked how a run ended."""
+
+_COUNTING = patterns.compile(r"-{1,2}(?:statistics|count|exit-zero|no-fail|quiet-errors|passWithNoTests|if-present)\z")
+
+_PASSES = patterns.compile(
+    r"\bok\b|\bpass(?:ed|ing|es)?\b|\bsucce(?:ss|ssful|ssfully|eded)\b|\b(?:0|no) (?:errors?|issues?|problems?|alerts?|"
+    r"warnings?|failed|failing|failures?|fail)\b|[✓✔]|\b(?:exit|rc|status)\b[^\n\w]{0,6}(?:code|status)?[^\n\w]{0,6}0\b|"
+    r"\b0 to fix\b|\ball (?:checks|files|good|clean)\b",
+    patterns.I,
+)
+_FAILS = patterns.compile(
+    r"^\s*(?:---? )?FAIL\b|^\s*not ok\b|[✖✗✘] *[^\s0]|"
+    r"\b[1-9]\d* (?:\w+ )?(?:errors?|problems?|issues?|failed|failing|failures?|fail)\b|"
+    r"\b(?i:exit(?:ed)?|rc|status)\b[^\n\w]{0,6}(?:(?:with )?(?:code|status))?[^\n\w]{0,6}[1-9]",
+    patterns.M,
+)
+"""What an output says of a run's end."""
+_COMPLAINS = patterns.compile(r"^\s*(?:npm )?(?:error|ERR!)(?:\[|:| TS\d)|: error(?::| TS\d)", patterns.M | patterns.I)
+"""How lines begin that say of an error: a failing run's, where it does not say at its end that it passed."""
+
+
+def ended_well(run: Run, heads: AbstractSet[str]) -> bool:
+    """Whether a command that went well shows that those of its parts went well that have these heads: the exit code is
+    theirs, or what they printed says so, or would have said otherwise."""
+    parts = parts_of(run.command)
+    at = max((number for number, part in enumerate(parts) if part.head in heads), default=len(parts) - 1)
+    if at < 0:
+        return False
+    piped = _piped(parts, at)
+    counts = any(_COUNTING.match(word) for word in parts[at].words)
+    if not counts and _own_exit(run.command, parts, at, piped):
+        return True
+    printed = _printed(run, parts)
+    if _FAILS.search(printed):
+        return False
+    if _PASSES.search(printed):
+        return True
+    raw = (
+        not counts
+        and all(part.head.split(" ")[0] in _RAW for part in piped)
+        and not any(pattern.search(run.command) for pattern in (_STORED, _STORED_ERRORS))
+    )
+    return raw and not _COMPLAINS.search(printed)
+
+
+def _piped(parts: tuple[Part, ...], at: int) -> tuple[Part, ...]:
+    """The filters behind a part."""
+    end = at + 1
+    while end < len(parts) and parts[end].after == "|":
+        end += 1
+    return parts[at + 1 : end]
+
+
+def _own_exit(command: str, parts: tuple[Part, ...], at: int, piped: tuple[Part, ...]) -> bool:
+    """Whether a command cannot have gone well unless this part did."""
+    later = {part.after for part in parts[at + 1 + len(piped) :]}
+    return (not piped or "pipefail" in command) and parts[at].after != "||" and later <= {"&&", "|"}
+
+
+def _printed(run: Run, parts: tuple[Part, ...]) -> str:
+    """What a command printed, without what it says itself whatever happens."""
+    said = {" ".join(map(bare, part.words[1:])) for part in parts if part.head == "echo" and part.after != "&&"}
+    output = (
+        run.output if len(run.output) <= 2 * _LOOKED_AT else f"{run.output[:_LOOKED_AT]}\n{run.output[-_LOOKED_AT:]}"
+    )
+    lines = plain(output).splitlines()
+    return "\n".join(line for line in lines if line.strip() not in said)
+
+
+def still_shows(output: str, error: ErrorOccurred) -> bool:
+    """Whether an output names an error again: its words, or its rule, with the file it stood in."""
+    text = plain(output)
+    named = [file.rpartition("/")[2] for file in error.files]
+    if named and not any(name in text for name in named):
+        return False
+    first = error.message.partition("\n")[0].strip()
+    rules = [kind.rpartition("/")[2] for kind in error.error_types if "/" in kind]
+    return (len(first) >= _SHORTEST and first in text) or (
+        bool(named) and any(_is_rule(r) and r in text for r in rules)
+    )
+
+
+_SHORTEST = 14
+"""Characters from which words are an error's own."""
+
+
+def _is_rule(name: str) -> bool:
+    """Whether a linter's rule has a name that is no everyday word."""
+    return any(not letter.islower() for letter in name)
+
+
+# --- what it looked at ---
+
+_WITH_VALUE = patterns.compile(
+    r"-{1,2}(?:run|k|t|g|grep|filter|tests?|testNamePattern|test-name-pattern|bench|timeout|tags|m|config\w*|o|"
+    r"out\w*|output[\w-]*|p|project|tsconfig|prefix|cwd|C|dir|directory|f|format|reporter|ignore-path|rulesdir|rootdir|"
+    r"root|coverprofile|cov[\w-]*|junitxml|maxfail|n|j|jobs|glob|ext|cache[\w-]*|log[\w-]*|workspace|w|exec|require|"
+    r"plugin|env|global-config|mount)\z"
+)
+"""Options whose next word says nothing of what a run looks at."""
+_SETTINGS = patterns.compile(r"(?:.*[/.])?[\w.-]*(?:config|rc)\b[\w.-]*|.*\.(?:toml|ini|ya?ml|cfg)")
+_TARGET = patterns.compile(r"\.{1,3}|(?:\.{0,2}/|[\w@.-]+/|[A-Za-z]:[/\\]).*|[\w@][\w@.()-]*\.[A-Za-z]\w{0,5}")
+_UNREAD = patterns.compile(r"[$`=]|://")
+_GLOB = patterns.compile(r"[*?\[{]")
+
+
+def targets_of(run: Run, heads: AbstractSet[str], barred: AbstractSet[str] = frozenset()) -> set[str]:
+    """The folders and files that the tests, checks and builds of these heads in a command were narrowed to, from the
+    root on where the directory is known. Empty where one of them looks at all there is."""
+    found: set[str] = set()
+    for at, part in parts_where(run.command, run.began, barred):
+        if part.head in heads and proves(part.head):
+            targets = set(_targets(part, at))
+            if not targets or "" in targets:
+                return set()
+            found |= targets
+    return found
+
+
+def _targets(part: Part, at: str) -> Iterable[str]:
+    words = [bare(word) for word in part.words[1:]]
+    for before, word in zip(["", *words], words, strict=False):
+        if word.startswith("-") or _UNREAD.search(word) or not _TARGET.fullmatch(word):
+            continue
+        if _WITH_VALUE.match(before) or (before in ("-c", "-r") and _SETTINGS.fullmatch(word)):
+            continue
+        whole = _GLOB.split(word.split("::")[0].removesuffix("...").replace("\\", "/"), maxsplit=1)
+        path = whole[0] if len(whole) == 1 else whole[0].rpartition("/")[0]
+        path = path.rstrip("/") or ("/" if path.startswith("/") else "")
+        if path in ("", "."):
+            yield ""
+        else:
+            yield joined(at, path) if at else path.removeprefix("./")
+
+
+def looks_at(
+    again: Run, heads: AbstractSet[str], error: ErrorOccurred, failed: Run, culprits: AbstractSet[str]
+) -> bool:
+    """Whether a run looks at where an error is: at all that the failed run looked at, or at the file that it names."""
+    narrowed = targets_of(again, heads)
+    if not narrowed:
+        return True
+    before = targets_of(failed, culprits)
+    if before and all(any(f"{target}/".startswith(f"{other}/") for other in narrowed) for target in before):
+        return True
+    tests = any(proves(head) == "test" for head in heads)
+    files = [file.strip("./") for file in error.files if "/" in file.strip("./")]
+    if files:  # runners of tests look for files whose path holds what they are given
+        return any(_within(f, t) or (tests and posixpath.basename(t) in f) for f in files for t in narrowed)
+    names = {name for file in error.files if "." in (name := file.rpartition("/")[2])}
+    names |= {name for frame in error.frames if "." in (name := frame.partition(":")[0])}
+    given = [posixpath.basename(target) for target in narrowed]
+    if names and all("." in name for name in given):
+        return any(g == name or (tests and g in name) for g in given for name in names)
+    return not before and (tests or bool(error.frames or names))
+
+
+def _within(path: str, folder: str) -> bool:
+    """Whether a path lies in a folder, or is it. A path that a tool printed begins anywhere: then where the folder ends
+    as the path begins."""
+    inner, outer = path.strip("/").split("/"), folder.strip("/").split("/")
+    if f"/{'/'.join(outer)}/" in f"/{'/'.join(inner)}/" or f"/{'/'.join(inner)}/" in f"/{'/'.join(outer)}/":
+        return True
+    return any(outer[-shared:] == inner[:shared] for shared in range(1, min(len(inner), len(outer)) + 1))
