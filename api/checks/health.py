@@ -10,11 +10,10 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
 from datetime import UTC, datetime
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -31,7 +30,7 @@ from memctl.infra.backup import copies as backups
 from memctl.infra.data_dir import Places
 from memctl.infra.embedded import supervisor
 from memctl.infra.embedded.instance import set_aside
-from memctl.infra.embedded.programs import door_steps, recalled
+from memctl.infra.embedded.programs import door_state, recalled
 from memctl.infra.hooks.capture_policy import OffUnreadable, read_off
 from memctl.infra.hooks.spool import refusals, spooled_since
 from memctl.infra.log.mark import mark_age
@@ -63,8 +62,8 @@ MOST_NAMED = 3
 _PATIENCE_S = 3.0
 """How long a server gets to answer: what it is at may take it a second."""
 
-ASKED_S = 20.0
-"""How long all servers, programs and folders together get."""
+ASKED_S = 8.0
+"""How long all servers, programs and folders together get: half of what a question to the API does."""
 
 STEP_S = 60.0
 """Seconds for which the door may be at one delivery, or at one piece of a transcript, before it is said."""
@@ -87,13 +86,15 @@ class Behind(msgspec.Struct, frozen=True):
 
 class Servers(msgspec.Struct, frozen=True):
     """What servers beside the database say. `queue`, `vectors`: why they do not answer; empty where they do.
-    `embedding`: how the texts get on that wait for their vectors. Of the instance on this machine:
-    `stopped` are programs that should run and do not, `silent` those that run and do not answer, `restarted` those that
-    started again within `RESTARTED_S`; `spooled` counts deliveries of hooks that wait on disk, the oldest for
-    `spooled_s` seconds, `refused` those without room there, and `free` the bytes that are left on the disk, where
-    it is known. `unreadable`: why it is not known what `memctl off` switched off. `steps`: for how many seconds the
-    door is at each thing that it is at. `aside`: paths of what was found damaged. `overdue`: whether the last backup
-    is. `unasked`: whether not all of this is known, as it took longer than `ASKED_S`."""
+    `embedding`: how the texts get on that wait for their vectors.
+
+    Of the instance on this machine: `stopped` are programs that should run and do not, `silent` those that run and do
+    not answer, `restarted` those that started again within `RESTARTED_S`; `spooled` counts deliveries of hooks that
+    wait on disk, the oldest for `spooled_s` seconds, `refused` those without room there, and `free` the bytes that are
+    left on the disk, where it is known. `unreadable`: why it is not known what `memctl off` switched off. `steps`: for
+    how many seconds the door is at each thing that it is at; `unread_count` transcripts it could not read, `unread`
+    names some. `aside`: paths of what was found damaged. `overdue`: whether the last backup is. `unasked`: whether not
+    all of this is known, as it took longer than `ASKED_S`."""
 
     queue: str = ""
     vectors: str = ""
@@ -107,6 +108,8 @@ class Servers(msgspec.Struct, frozen=True):
     free: int | None = None
     unreadable: str = ""
     steps: dict[str, float] = {}
+    unread: tuple[str, ...] = ()
+    unread_count: int = 0
     aside: tuple[str, ...] = ()
     overdue: bool = False
     unasked: bool = False
@@ -131,6 +134,7 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
         "processor",
         "damaged",
         "backup",
+        "transcript",
     ]
     what: str
     do: str
@@ -200,79 +204,98 @@ def last_replay(reader: Reader) -> RebuildProgress | None:
 
 
 def servers(settings: Settings) -> Servers:
-    """What the servers beside the database say; waits `ASKED_S` at most."""
-    with _turn:  # who asks meanwhile hears the same answer
-        answer = _asking.get(settings.data_dir)
-        if answer is None or answer.done():
-            answer = _asking[settings.data_dir] = Future()
-            threading.Thread(target=_answer, args=(answer, settings), name="servers", daemon=True).start()
-    try:
-        return answer.result(ASKED_S)
-    except TimeoutError:
-        return Servers(unasked=True)
+    """What the servers beside the database say, as far as they say it within `ASKED_S`. While one asks, others hear
+    what was said last."""
+    with _turn:
+        look = _looks.get(settings.data_dir)
+        if look is None or look.over.is_set():
+            look = _looks[settings.data_dir] = _Look(settings, look)
+            threading.Thread(target=look.take, name="servers", daemon=True).start()
+        elif look.before is not None and time.monotonic() - look.began < LATE_S:
+            return look.before
+    over = look.over.wait(ASKED_S)
+    if look.problem is not None:
+        raise look.problem
+    return Servers(**look.found, unasked=not over)
+
+
+class _Look:
+    """One look at the servers; `before` is what the last one found."""
+
+    def __init__(self, settings: Settings, last: _Look | None) -> None:
+        self._settings = settings
+        self.began = time.monotonic()
+        fresh = last is not None and last.problem is None and self.began - last.began < LATE_S
+        self.before = Servers(**last.found) if last is not None and fresh else None
+        self.found: dict[str, Any] = {}
+        self.problem: BaseException | None = None
+        self.over = threading.Event()
+
+    def take(self) -> None:
+        try:
+            for ask in (_on_disk, _programs, _queue, _vectors):
+                self.found = self.found | ask(self._settings)
+        except BaseException as problem:
+            self.problem = problem
+        finally:
+            self.over.set()
 
 
 _turn = threading.Lock()
-_asking: dict[Path, Future[Servers]] = {}
-"""By data directory, the answer that is waited for, or the last one."""
+_looks: dict[Path, _Look] = {}
+"""By data directory, the latest look."""
 
 
-def _answer(answer: Future[Servers], settings: Settings) -> None:
-    try:
-        answer.set_result(_servers(settings))
-    except BaseException as problem:
-        answer.set_exception(problem)
+def _vectors(settings: Settings) -> dict[str, Any]:
+    return {"vectors": "" if settings.qdrant_url is None else _refused(settings.qdrant_url)}
 
 
-def _servers(settings: Settings) -> Servers:
+def _queue(settings: Settings) -> dict[str, Any]:
     from redis.exceptions import RedisError
 
-    down, embedding = "", Embedding()
-    if settings.redis_url is not None:
-        try:
-            embedding = queue.embedding(settings.redis_url)
-        except (RedisError, OSError) as problem:
-            down = str(problem) or type(problem).__name__
-    vectors = "" if settings.qdrant_url is None else _refused(settings.qdrant_url)
+    if settings.redis_url is None:
+        return {}
+    try:
+        return {"embedding": queue.embedding(settings.redis_url)}
+    except (RedisError, OSError) as problem:
+        return {"queue": str(problem) or type(problem).__name__}
+
+
+def _on_disk(settings: Settings) -> dict[str, Any]:
     unreadable = ""
     try:
         read_off(settings.data_dir)
     except OffUnreadable as problem:
         unreadable = str(problem)
-    return msgspec.structs.replace(
-        _programs(settings),
-        queue=down,
-        vectors=vectors,
-        embedding=embedding,
-        unreadable=unreadable,
-        aside=set_aside(Places(settings.data_dir)),
-        overdue=backups.kept(settings).overdue(datetime.now(UTC)),
-    )
+    places = Places(settings.data_dir)
+    overdue = backups.kept(settings).overdue(datetime.now(UTC))
+    return {"unreadable": unreadable, "aside": set_aside(places), "overdue": overdue}
 
 
-def _programs(settings: Settings) -> Servers:
+def _programs(settings: Settings) -> dict[str, Any]:
     """How the programs of the instance in the data directory stand, each asked itself; nothing where there is none."""
     places, now = Places(settings.data_dir), time.time()
     if supervisor.running(places) is None:
-        return Servers()
+        return {}
     try:
         found = supervisor.states(places)
     except OSError:
-        return Servers(stopped=("supervisor",))
+        return {"stopped": ("supervisor",)}
     first = min((each.since for each in found.values()), default=0)
     stopped = {name for name, each in found.items() if each.state not in ("RUNNING", "STARTING")}
     late = {name for name, each in found.items() if now - each.since < RESTARTED_S < each.since - first}
     waiting, lost = spooled_since(places.spool), refusals(places.spool)
-    return Servers(
-        stopped=tuple(sorted(stopped)),
-        silent=supervisor.silent(places, [each for each in found.values() if now - each.since > LATE_S]),
-        restarted=tuple(sorted(late - stopped)),
-        spooled=len(waiting),
-        spooled_s=max(0.0, now - waiting[0]) if waiting else 0.0,
-        refused=lost.deliveries if lost is not None else 0,
-        free=free_bytes(places.data),
-        steps=door_steps(recalled(places)),
-    )
+    return {
+        "stopped": tuple(sorted(stopped)),
+        "silent": supervisor.silent(places, [each for each in found.values() if now - each.since > LATE_S]),
+        "restarted": tuple(sorted(late - stopped)),
+        "spooled": len(waiting),
+        # One that is named later than now was so before the clock was set back.
+        "spooled_s": max(abs(now - each) for each in waiting) if waiting else 0.0,
+        "refused": lost.deliveries if lost is not None else 0,
+        "free": free_bytes(places.data),
+        **door_state(recalled(places))._asdict(),
+    }
 
 
 def _refused(url: str) -> str:
@@ -324,6 +347,12 @@ def _troubles(found: Health) -> Iterator[Trouble]:
                 kind="program", what=f"door is at {step} for {span(seconds)}, and others wait for it",
                 do="see log/door.log; if it goes on, start everything again: memctl down, then memctl up",
             )  # fmt: skip
+    if found.servers.unread_count:
+        names = ", ".join(found.servers.unread)
+        yield Trouble(
+            kind="transcript", what=f"{number(found.servers.unread_count, 'transcript')} could not be read: {names}",
+            do="log/door.log says more; once mended: memctl ingest FILE, or the next hook of the session",
+        )  # fmt: skip
     if found.servers.unasked:
         yield Trouble(
             kind="program", what=f"the servers and programs here did not all answer within {ASKED_S:.0f} s",

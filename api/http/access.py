@@ -99,7 +99,7 @@ def rule_of(method: str, path: str) -> RouteRule | None:
     known = rules()
     if found := known.get((method, path)):
         return found
-    below = path.rfind("/")
+    below = path.rfind("/", 0, max(len(path) for _, path in known))
     while below > 0:
         if found := known.get((method, path[: below + 1])):
             return found

@@ -17,9 +17,9 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator
+from itertools import islice
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Protocol, cast
 
 from memctl.api.write.committer import BUSY, Acknowledgement, Committer
@@ -58,6 +58,9 @@ comes from the spool, which is read file by file."""
 
 LINGER_S = 0.5
 """How long a client that has connected may still begin a delivery after the door was asked to stop."""
+
+MOST_SHOWN, LONGEST_SHOWN = 3, 300
+"""Transcripts that could not be read and are named, and characters of such a name."""
 
 STOP_WITHIN_S = 8.0
 """How long stopping may take in all: supervisors kill after ten seconds."""
@@ -110,11 +113,14 @@ class Door:
         self,
         sink: DeliverySink,
         capacity: Capacity | None = None,
-        threads: Mapping[str, Committer | TranscriptReader] = MappingProxyType({}),
+        committer: Committer | None = None,
+        reader: TranscriptReader | None = None,
     ) -> None:
-        """`threads`: what works behind it, by what each is at."""
+        """`committer` and `reader` are the threads behind it, of which it says how they stand."""
         self._sink = sink
-        self._threads = threads
+        self._reader = reader
+        threads = {"a delivery": committer, "a transcript": reader}
+        self._threads = {what: each for what, each in threads.items() if each is not None}
         self._capacity = capacity or Capacity()
         self._conversations: set[asyncio.Task[None]] = set()
         self._idle: set[asyncio.Task[None]] = set()
@@ -158,7 +164,9 @@ class Door:
         if line == b"\n":  # somebody asks whether a door is here
             now = time.monotonic()
             steps = {what: now - since for what, each in self._threads.items() if (since := each.at_since) is not None}
-            await _answer(writer, {"ok": True, "steps": steps})
+            unread = dict(self._reader.unread) if self._reader is not None else {}
+            shown = [f"{path[-LONGEST_SHOWN:]} ({why})" for path, why in islice(unread.items(), MOST_SHOWN)]
+            await _answer(writer, {"ok": True, "steps": steps, "unread": shown, "unread_count": len(unread)})
             return True
         try:
             delivery, size = decode_header(line)
@@ -240,7 +248,7 @@ async def _serve(settings: Settings, path: Path) -> None:
     committer = Committer(settings, loop, reader)
     committer.start()
     reader.start()
-    door = Door(committer, threads={"a delivery": committer, "a transcript": reader})
+    door = Door(committer, committer=committer, reader=reader)
     deadline = await serve(path, door, _drain_spool(committer, settings.data_dir / "spool"))
     await ended(committer, reader, deadline)
 

@@ -22,6 +22,7 @@ from memctl.infra.git import tracks
 from memctl.infra.hooks.capture_policy import CapturePolicy, Spans
 from memctl.infra.log import checkpoints
 from memctl.infra.log.append import Appended
+from memctl.infra.redaction import Prepared
 from memctl.infra.transcripts.files import EXAMPLE, discover
 from memctl.infra.transcripts.history import History
 from memctl.infra.transcripts.reading import START, Checkpoint, Parsed, Transcript
@@ -302,10 +303,27 @@ class Batches:
         batch = self._batch
         if not batch.events and not batch.reached:
             return
-        prepared = self._writer.prepare([event for event, _, _ in batch.events])
+        prepared = self._prepared(batch)
         self._settle()
         self._under_way = batch, self._pool.submit(self._writer.write_rest, prepared, batch.reached)
         self._batch = _Batch()
+
+    def _prepared(self, batch: _Batch) -> Prepared:
+        """Its events, redacted; one that cannot be is reported as a bad line and left out."""
+        try:
+            return self._writer.prepare([event for event, _, _ in batch.events])
+        except Exception:
+            log.exception("events could not be redacted together")
+        found: list[Prepared] = []
+        asked, batch.events = batch.events, []
+        for event, path, line in asked:
+            try:
+                found.append(self._writer.prepare([event]))
+                batch.events.append((event, path, line))
+            except Exception as problem:
+                self.account.refuse(path, line, f"not kept: redacting it failed ({type(problem).__name__})")
+        counts = sum((Counter(each.redactions) for each in found), Counter[str]())
+        return Prepared([event for each in found for event in each.events], dict(counts))
 
     def _settle(self) -> None:
         if self._under_way is None:

@@ -125,7 +125,7 @@ def received(body: bytes) -> list[NewEvent]:
         return [_event(each) for each in delivery.events]
     except (UnknownEventType, FutureSchemaVersion) as problem:
         raise OfAnotherVersion(why=str(problem)) from problem
-    except msgspec.MsgspecError as problem:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
         raise NoSuchEvent(why=str(problem)) from problem
 
 

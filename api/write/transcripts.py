@@ -37,6 +37,9 @@ TURN_S = 2.0
 AGAIN_S, MOST_AGAIN_S = 1.0, 60.0
 """Between attempts at what could not be kept for now: the first, doubled up to the second."""
 
+MOST_UNREAD = 64
+"""Transcripts that could not be read and are remembered."""
+
 SUFFIX = ".jsonl"
 WHOLE = ".json"
 """Of sessions that a client keeps as one document."""
@@ -59,6 +62,8 @@ class TranscriptReader(threading.Thread):
         self._stopping = False
         self.at_since: float | None = None
         """Since when it is at one step, by the monotonic clock; None while it has nothing to do."""
+        self.unread: dict[str, str] = {}
+        """Paths of what could not be read, with the kind of error; the latest `MOST_UNREAD`."""
         self._writer: EventSink | None = None
         self._turn_ends: float | None = None
         """Of the file at hand, from its first new line on: each turn gets on, however long it takes to get there."""
@@ -92,6 +97,7 @@ class TranscriptReader(threading.Thread):
             try:
                 self._read(Path(path), neighbours)
                 self._pause = 0.0
+                self.unread.pop(path, None)
             except TurnOver:
                 with self._changed:
                     heapq.heappush(self._due, (time.monotonic(), path, neighbours))
@@ -105,6 +111,9 @@ class TranscriptReader(threading.Thread):
             except Exception as problem:
                 kind = problem if isinstance(problem, MemctlError) else type(problem).__name__
                 log.warning("a transcript could not be read, and will be when it is named again: %s", kind)
+                self.unread[path] = type(problem).__name__
+                if len(self.unread) > MOST_UNREAD:
+                    del self.unread[next(iter(self.unread))]
                 self._close_writer()
         self._close_writer()
 

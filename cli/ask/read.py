@@ -206,8 +206,7 @@ def print_found(found: Found) -> None:
     click.echo("\n".join([f"{mark} {head[10:]}", *more]))
     about = f"{found.id[:SHORT_ID]} · {found.kind} · {when(found.occurred_at)}{place} · {found.why}"
     click.echo(click.style("\n".join(broken(f"{'':<10}{line(about)}", 10)), dim=True))
-    body = _rest(found.passage or found.text, found.title)
-    for each in body[:4]:
+    for each in _rest(found.passage or found.text, found.title)[:MOST_LINES]:
         print_lines(f"          {each}")
     for name, value in (found.explain or {}).items():
         print_lines(f"          {name}: {value}")
@@ -215,15 +214,16 @@ def print_found(found: Found) -> None:
 
 
 def _rest(text: str, title: str) -> list[str]:
-    """Lines of a text that its title does not say already; one of the longest is a whole passage."""
+    """Lines of a text that its title does not say already."""
     lines = [line(each) for each in text.splitlines() if each.strip()]
     if lines and lines[0].rstrip("…").startswith(title.rstrip("…")[:60]) and len(lines[0]) <= len(title) + 1:
         lines = lines[1:]
     return [each if len(each) <= LONGEST_LINE else each[: LONGEST_LINE - 1] + "…" for each in lines]
 
 
-LONGEST_LINE = 620
-"""Characters of a line of what was found: as many as a passage has."""
+LONGEST_LINE, MOST_LINES = 1_220, 12
+"""Characters of a line of what was found: as many as the passage of the first one has. Lines of it: where a passage has
+more, it is a list, and its first lines say of what."""
 
 _SURENESS = {"high": "sure", "suggested": "likely", "none": "weak"}
 _COLOURS: dict[str, Literal["green", "yellow"]] = {"high": "green", "suggested": "yellow"}

@@ -36,7 +36,7 @@ CONTEXT_BLOCK_CLOSE = "</memctl-context>"
 """Around all text that memctl puts in front of an agent unasked, so that it is known again when a client plays it
 back."""
 
-_HEAD = 10_000
+HEAD = 10_000
 
 
 class Observation(Payload, frozen=True, kw_only=True, omit_defaults=True):
@@ -232,11 +232,15 @@ def event_id_of(space_id: int, dedupe_key: str) -> UUID:
     return derived_id(f"{space_id}:{dedupe_key}")
 
 
-def capped(text: str, limit: int = TEXT_CAP, length: int = 0) -> tuple[str, int]:
-    """The text as it is kept, and its true length (0 where nothing was left out). `length`: the true one of a text
-    whose middle was left out before."""
+def capped(text: str, limit: int = TEXT_CAP) -> tuple[str, int]:
+    """The text as it is kept, and its true length (0 where nothing was left out)."""
     if len(text) <= limit:
         return text, 0
-    head = limit * _HEAD // TEXT_CAP
-    length = max(len(text), length)
-    return f"{text[:head]}\n[… {length - limit} characters left out …]\n{text[len(text) - limit + head :]}", length
+    head = limit * HEAD // TEXT_CAP
+    left_out = len(text) - limit
+    return with_note(text[:head], left_out, text[head + left_out :]), len(text)
+
+
+def with_note(head: str, left_out: int, tail: str) -> str:
+    """Both ends of a text, and between them how many characters were left out."""
+    return f"{head}\n[… {left_out} characters left out …]\n{tail}"

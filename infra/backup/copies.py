@@ -57,7 +57,8 @@ class KeptBackups(NamedTuple):
 
     def overdue(self, now: datetime) -> bool:
         """Whether the last is twice as old as it should be."""
-        return self.every is not None and self.newest is not None and now - self.newest > 2 * self.every
+        # One that was made later than now was so before the clock was set back.
+        return self.every is not None and self.newest is not None and abs(now - self.newest) > 2 * self.every
 
 
 def folder_of(settings: Settings) -> Path:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from memctl.infra.data_dir import Places, write_private
 from memctl.infra.embedded.postgres import STOP as POSTGRES_STOP
@@ -133,13 +134,23 @@ def _takes(instance: Instance, _: Process) -> bool:
     return bool(_asked_door(instance))
 
 
-def door_steps(instance: Instance) -> dict[str, float]:
-    """For how many seconds the door is at each step that it is at; empty where it does not say."""
+class DoorState(NamedTuple):
+    """For how many seconds the door is at each step that it is at, and how many transcripts it could not read, with the
+    names of some."""
+
+    steps: dict[str, float]
+    unread: tuple[str, ...] = ()
+    unread_count: int = 0
+
+
+def door_state(instance: Instance) -> DoorState:
+    """How the threads of the door stand; nothing where it does not say."""
     try:
-        steps = json.loads(_asked_door(instance))["steps"]
-        return {str(what): float(seconds) for what, seconds in steps.items()}
+        said = json.loads(_asked_door(instance))
+        steps = {str(what): float(seconds) for what, seconds in said["steps"].items()}
+        return DoorState(steps, tuple(map(str, said["unread"])), int(said["unread_count"]))
     except (ValueError, TypeError, LookupError, AttributeError):
-        return {}
+        return DoorState({})
 
 
 def _asked_door(instance: Instance) -> bytes:

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import math
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
-from itertools import accumulate
-from typing import Any, TypeVar
+from itertools import takewhile
+from typing import Any
 
 import msgspec
 
-from memctl.domain.events.event import YEAR_9999, Micros, NewEvent, Payload
+from memctl.domain.events.event import YEAR_9999, Micros, NewEvent
 from memctl.domain.events.observations import (
     CONTEXT_BLOCK_CLOSE,
     CONTEXT_BLOCK_OPEN,
+    HEAD,
     LONGEST_FILE,
     LONGEST_NAME,
     MOST_FILES,
@@ -32,20 +32,19 @@ from memctl.domain.events.observations import (
     ToolOutcome,
     bounded_name,
     capped,
+    with_note,
 )
 from memctl.domain.projects.identity import ProjectIdentified
 from memctl.domain.support import patterns
 from memctl.domain.support.location import LONGEST, bounded
 from memctl.infra.redaction.text import Redactor, clean, default_redactor, drop_private
 
-T = TypeVar("T")
-
 OBJECT_CAP = 2 * TEXT_CAP
 """Characters of all strings of one nested object that are kept."""
 
 LONGEST_SCANNED = 4 * TEXT_CAP
-"""Characters of one text, of its head and its tail, that are searched for secrets: what is kept, and as much around it
-as a key and its name may take. Each secret that is found takes 50 us."""
+"""Characters of one text, of its head and its tail, that are searched for secrets; and as many of all strings of a list
+or an object, each counted as far as it is kept. A secret that is found takes 50 us."""
 
 _NOTE = 64
 """Characters, and some more, of the note that says what was left out."""
@@ -108,19 +107,19 @@ def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewE
     strings = [location, event.stream, event.session_id, event.dedupe_key, event.actor]
     odd = _collect(payload, strings)
     joined = "\n".join(strings)
-    injected = False
+    injected, length = False, 0
     try:
         suspect = CONTEXT_BLOCK_OPEN in joined or odd or "\0" in joined or redactor.suspects(joined.encode())
     except UnicodeEncodeError:  # a lone surrogate
         suspect = True
     if suspect:
-        rewrite = _Rewrite(redactor, counts)
+        rewrite = _Rewrite(redactor, counts, len(joined))
         payload, location = rewrite.value(payload), rewrite.text(location)
-        injected = rewrite.injected
+        injected, length = rewrite.injected, rewrite.length
         event = _renamed(event, redactor, counts)
     if isinstance(payload, Observation):
         event = _short_named(event)
-        payload = _within_limits(payload, event.payload, len(joined), injected=injected)
+        payload = _within_limits(payload, len(joined), length, injected=injected)
     elif isinstance(payload, ProjectIdentified) and len(joined) > _SHORT_PATH:
         of_paths = {name: bounded(getattr(payload, name)) for name in ("location", "root", "repository", "borrows")}
         placed = msgspec.structs.replace(payload, **of_paths)
@@ -142,11 +141,12 @@ def _short_named(event: NewEvent) -> NewEvent:
     return event
 
 
-def _within_limits(payload: Observation, whole: Payload, length: int, *, injected: bool) -> Observation:
+def _within_limits(payload: Observation, whole: int, length: int, *, injected: bool) -> Observation:
     """The observation with all its parts cut to what is kept of them, and marked where memctl's own words were in it;
-    itself where nothing is to be done. `whole` is it as it came, `length` that of all its strings together."""
+    itself where nothing is to be done. `whole` is the length of all its strings together, `length` that of its text or
+    its input where it was cut before."""
     # What is short altogether has no part that is too long.
-    changes = _capped(payload, whole) if length > _OTHER_CAP else {}
+    changes = _capped(payload, length) if whole > _OTHER_CAP else {}
     for field in ("line", "parent", "call"):
         name = getattr(payload, field, "")
         if len(name) > _SHORT_NAME and (kept := bounded_name(name)) != name:
@@ -155,7 +155,7 @@ def _within_limits(payload: Observation, whole: Payload, length: int, *, injecte
     if (injected or own) and not payload.injected:
         changes["injected"] = True
     if own and isinstance(payload, ToolOutcome) and payload.text != _CUT:
-        changes |= {"text": _CUT, "length": payload.length or len(getattr(whole, "text", ""))}
+        changes |= {"text": _CUT, "length": payload.length or len(payload.text)}
     return msgspec.structs.replace(payload, **changes) if changes else payload
 
 
@@ -222,21 +222,31 @@ def _collect(value: Any, strings: list[str], key: str = "", depth: int = 0) -> b
 class _Rewrite:
     """Any value, with every string in it cleaned and redacted, and numbers that JSON cannot carry turned to text."""
 
-    def __init__(self, redactor: Redactor, counts: Counter[str]) -> None:
+    def __init__(self, redactor: Redactor, counts: Counter[str], whole: int) -> None:
+        """`whole`: characters of all strings together."""
         self._redactor = redactor
         self._counts = counts
         self.injected = False
         """Whether memctl's own words were met."""
+        self.length = 0
+        """True length of the text or the input, where it was cut; that of an input is about that of all strings."""
+        self._whole = whole
+        self._cut = False
+        """Whether something of the field at hand was left out."""
+        self._left: float = math.inf
+        """Characters of the field at hand that are still looked at."""
 
     def value(self, value: Any, key: str = "", depth: int = 0) -> Any:
         if isinstance(value, str):
+            self._left -= min(len(value), TEXT_CAP)
             return self.text(value, key)
         if isinstance(value, (dict, list, tuple)) and depth > _MAX_DEPTH:
             return "[… nested too deeply …]"
         if isinstance(value, dict):
-            return {self.text(name): self.value(inner, name, depth + 1) for name, inner in value.items()}
+            kept = takewhile(self._has_room, value.items())
+            return {self.value(name): self.value(inner, name, depth + 1) for name, inner in kept}
         if isinstance(value, (list, tuple)):
-            return value.__class__(self.value(inner, key, depth + 1) for inner in value)
+            return value.__class__(self.value(inner, key, depth + 1) for inner in takewhile(self._has_room, value))
         if isinstance(value, Hunk):
             return self._hunk(value)
         if isinstance(value, msgspec.Struct):
@@ -248,27 +258,37 @@ class _Rewrite:
             return f"{value:e}" if abs(value) < 10**300 else "[… number too large …]"
         return value
 
+    def _has_room(self, _: object) -> bool:
+        self._cut |= self._left <= 0
+        return self._left > 0
+
     def _hunk(self, hunk: Hunk) -> Hunk:
         """A key spans lines: they are one text."""
-        lines = tuple(self.text("\n".join(hunk.lines)).split("\n"))
+        lines = tuple(self.value("\n".join(hunk.lines)).split("\n"))
         found = Hunk(_counted(hunk.old_start), _counted(hunk.new_start), lines)
         return hunk if found == hunk else found
 
     def _struct(self, value: msgspec.Struct) -> msgspec.Struct:
-        value = _few(value)
-        most = _MOST_COUNTED if isinstance(value, Observation) else _MOST_STATED
+        seen = isinstance(value, Observation)
+        most = _MOST_COUNTED if seen else _MOST_STATED
         fields = {
-            name: (old, _counted(old, most) if old.__class__ is int else self._field(name, old))
+            name: (old, _counted(old, most) if old.__class__ is int else self._field(name, old, bounded=seen))
             for name in value.__struct_fields__
             if (old := getattr(value, name))
         }
         changes = {name: new for name, (old, new) in fields.items() if new != old}
         return msgspec.structs.replace(value, **changes) if changes else value
 
-    def _field(self, name: str, value: Any) -> Any:
+    def _field(self, name: str, value: Any, *, bounded: bool) -> Any:
+        self._left, self._cut = LONGEST_SCANNED if bounded else math.inf, False
+        if name in ("text", "input"):
+            kept = self.value(value)
+            if self._cut:
+                self.length = len(value) if isinstance(value, str) else self._whole
+            return kept
         if name not in _NAMES or not isinstance(value, str):
             return self.value(value)
-        if self._redactor.names_a_secret(value[:LONGEST_SCANNED]):
+        if len(value) > LONGEST_SCANNED or self._redactor.names_a_secret(value):
             self._counts["name"] += 1
             return _digest(value)
         return clean(value)
@@ -280,10 +300,15 @@ class _Rewrite:
             self.injected |= blocks > 0
         if private:
             self._counts["private"] += private
-        if len(text) > LONGEST_SCANNED:  # behind what looks for tags: one in the middle reaches to the end
-            text, _ = capped(text, LONGEST_SCANNED)
         before, after = (f'"{key}": "', '"') if key else ("", "")
-        text, counts = self._redactor.redact(text, before, after)
+        if len(text) > LONGEST_SCANNED:
+            self._cut = True
+            head, tail, counts = self._redactor.redact_ends(
+                text, HEAD, TEXT_CAP - HEAD, (LONGEST_SCANNED - TEXT_CAP) // 2, before, after
+            )
+            text = with_note(head[:HEAD], len(text) - TEXT_CAP, tail[-(TEXT_CAP - HEAD) :])
+        else:
+            text, counts = self._redactor.redact(text, before, after)
         self._counts.update(counts)
         return text
 
@@ -312,43 +337,27 @@ def _counted(number: int, most: int = _MOST_COUNTED) -> int:
     return max(-most, min(number, most))
 
 
-def _few(value: msgspec.Struct) -> msgspec.Struct:
-    """An observation with about as many strings as are kept of it, each whole; anything else itself."""
-    if isinstance(value, ToolCalled):
-        return msgspec.structs.replace(value, input=_bounded(value.input, LONGEST_SCANNED, whole=True))
-    if isinstance(value, NoticeReceived):
-        return msgspec.structs.replace(value, data=_bounded(value.data, LONGEST_SCANNED, whole=True))
-    if isinstance(value, CommitRecorded):
-        return msgspec.structs.replace(value, files=_first(value.files, map(len, value.files))[:MOST_FILES])
-    if isinstance(value, ToolOutcome) and value.patch:
-        sizes = (sum(map(len, hunk.lines)) for hunk in value.patch)
-        return msgspec.structs.replace(value, patch=_first(value.patch, sizes))
-    return value
-
-
-def _first(values: tuple[T, ...], sizes: Iterable[int]) -> tuple[T, ...]:
-    """The first ones, up to that with which they have more than `LONGEST_SCANNED` characters."""
-    return values[: bisect_right([*accumulate(sizes)], LONGEST_SCANNED) + 1]
-
-
-def _capped(payload: Observation, whole: Payload) -> dict[str, Any]:
-    """The fields of an observation that are too long, as they are kept; their length is that of `whole`."""
+def _capped(payload: Observation, length: int) -> dict[str, Any]:
+    """The fields of an observation that are too long, as they are kept. `length`: that of its text or its input where
+    it was cut before; else 0."""
     changes: dict[str, Any] = {}
-    slack = _NOTE if getattr(payload, "length", 0) else 0  # what was cut before is not cut again
+    noted = max(length, getattr(payload, "length", 0))
+    slack = _NOTE if noted else 0  # what was cut before is not cut again
+    if length and "length" in payload.__struct_fields__:
+        changes["length"] = noted
     for name in payload.__struct_fields__:
         value = getattr(payload, name)
         if value.__class__ is str and len(value) > _OTHER_CAP:
             if name != "text":
                 changes[name] = _cut(value, _OTHER_CAP)
             elif len(value) > TEXT_CAP + slack:
-                length = max(len(getattr(whole, "text", "")), getattr(payload, "length", 0))
-                changes["text"], changes["length"] = capped(value, length=length)
+                changes["text"], true = capped(value)
+                changes["length"] = max(true, noted)
     if isinstance(payload, ToolCalled):
         given = _bounded(payload.input, OBJECT_CAP + 2 * slack)
-        if given is not payload.input or (isinstance(whole, ToolCalled) and _size(whole.input) > LONGEST_SCANNED):
+        if given is not payload.input:
             changes["input"] = given
-            length = len(msgspec.json.encode(getattr(whole, "input", {})).decode())
-            changes["length"] = max(length, payload.length)
+            changes["length"] = max(len(msgspec.json.encode(payload.input).decode()), noted)
     elif isinstance(payload, NoticeReceived):
         data = _bounded(payload.data)
         if data is not payload.data:
@@ -367,10 +376,9 @@ def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit + _NOTE else capped(text, limit)[0]
 
 
-def _bounded(value: dict[str, Any], most: int = OBJECT_CAP, *, whole: bool = False) -> dict[str, Any]:
-    """An object whose strings, and keys, stay within so many characters; itself where they do. `whole`: each string is
-    kept as it is, and counts as if it were not."""
-    if _size(value) <= most and (whole or _longest(value) <= TEXT_CAP + _NOTE):
+def _bounded(value: dict[str, Any], most: int = OBJECT_CAP) -> dict[str, Any]:
+    """An object whose strings, and keys, stay within so many characters; itself where they do."""
+    if _size(value) <= most and _longest(value) <= TEXT_CAP + _NOTE:
         return value
     left = [most]
 
@@ -378,17 +386,17 @@ def _bounded(value: dict[str, Any], most: int = OBJECT_CAP, *, whole: bool = Fal
         if left[0] <= 0:
             return None
         if isinstance(value, str):
-            kept = value if whole else _cut(value, min(TEXT_CAP, left[0]))
-            left[0] -= min(len(kept), TEXT_CAP + _NOTE)
-            return kept
+            value = _cut(value, min(TEXT_CAP, left[0]))
+            left[0] -= len(value)
+            return value
         if isinstance(value, dict):
-            named: dict[str, Any] = {}
+            kept: dict[str, Any] = {}
             for name, inner in value.items():
                 left[0] -= len(name) + 4
                 if left[0] <= 0:
                     break
-                named[name if whole else _cut(name, _OTHER_CAP)] = bounded(inner)
-            return named
+                kept[_cut(name, _OTHER_CAP)] = bounded(inner)
+            return kept
         if isinstance(value, (list, tuple)):
             listed = []
             for inner in value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -46,6 +47,9 @@ _MARKS = (b"\xef\xbc", b"\xef\xbd", b"\xe2\x80\x8b", b"\xe2\x80\x8c", b"\xe2\x80
 """How what `_UNSEEN` finds begins."""
 
 _ROUNDS = 4
+
+_RUN = string.ascii_letters + string.digits + "+/=_.~%@-\\"
+"""What a secret is written in."""
 
 
 def clean(text: str) -> str:
@@ -151,23 +155,48 @@ class Redactor:
         `before` and `after` are what stands around the text (its key in an object), which a rule may go by.
         The text is cleaned; private blocks are not looked for.
         """
-        counts: Counter[str] = Counter()
         text = clean(text)
+        before_mark, behind_it, counts = self._redacted(text, before, after, 0)
+        return (before_mark + behind_it, counts) if counts else (text, counts)
+
+    def redact_ends(
+        self, text: str, head: int, tail: int, margin: int, before: str = "", after: str = ""
+    ) -> tuple[str, str, Counter[str]]:
+        """What stands in the first `head` and the last `tail` characters of a longer text, each redacted, and how many
+        of each kind were cut out. Secrets are looked for in `margin` more characters on the inner side, so that one
+        that stands over an edge is found whole; a run of letters and digits longer than that is left out.
+        """
+        # One that goes on to where nobody looks may be part of a secret, whose name or end is not seen.
+        first, last = text[: head + margin].rstrip(_RUN), text[-tail - margin :]
+        first = first if len(first) < head else text[: head + margin]
+        going_on = last.lstrip(_RUN)
+        last = going_on if len(going_on) < tail else last
+        kept, _, counts = self._redacted(first, before, "", min(head, len(first)))
+        _, end, more = self._redacted(last, "", after, max(0, len(last) - tail))
+        return kept, end, counts + more
+
+    def _redacted(self, text: str, before: str, after: str, mark: int) -> tuple[str, str, Counter[str]]:
+        """What a text reads up to a character of it and behind that, redacted. A secret over it is cut in the first."""
+        counts: Counter[str] = Counter()
         head, tail = clean(before).encode(), clean(after).encode()
-        data = text.encode()
+        data, mark = text.encode(), len(text[:mark].encode())
         # What a cut leaves may show a neighbour that shared a delimiter with it; nothing found ends it.
         for _ in range(_ROUNDS):
             spans = self._spans(head + data + tail, len(head), len(head) + len(data))
             if not spans:
                 break
             pieces: list[bytes] = []
-            position = 0
+            position = size = 0
+            moved = mark
             for start, end, marker in spans:
                 pieces += (data[position:start], f"[redacted:{marker}]".encode())
                 counts[marker] += 1
+                size += start - position + len(pieces[-1])
                 position = end
-            data = b"".join(pieces) + data[position:]
-        return (data.decode("utf-8", "replace"), counts) if counts else (text, counts)
+                if start < mark:
+                    moved = size + max(0, mark - end)
+            data, mark = b"".join(pieces) + data[position:], moved
+        return data[:mark].decode("utf-8", "replace"), data[mark:].decode("utf-8", "replace"), counts
 
     def _spans(self, data: bytes, start: int, end: int) -> list[tuple[int, int, str]]:
         """What to cut between two offsets: offsets from `start` on, sorted, none touching another."""

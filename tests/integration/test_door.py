@@ -75,7 +75,7 @@ def test_a_delivery_is_kept_once_however_often_it_comes(place: Place, database_u
 def test_an_empty_line_is_answered_and_deliveries_may_follow(place: Place, database_url: str) -> None:
     with place.open(database_url), closing(Client(place.door)) as client:
         client.socket.sendall(b"\n")
-        assert client.answer() == {"ok": True, "steps": {}}
+        assert client.answer() == {"ok": True, "steps": {}, "unread": [], "unread_count": 0}
         client.send(delivery(1))
         assert client.answer()["new"] == 1
 

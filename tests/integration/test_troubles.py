@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import socket
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
 
@@ -253,13 +255,38 @@ def test_a_spool_that_is_no_folder_is_said_alike_by_all(log: Connection, api: Ap
     assert [each["kind"] for each in json.loads(said["readyz"])["troubles"]] == ["damaged"]
 
 
-def test_servers_that_take_too_long_together_are_said(
-    log: Connection, asked: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as mute:
-        monkeypatch.setenv("MEMCTL_QDRANT_URL", f"http://127.0.0.1:{mute.getsockname()[1]}")
-        monkeypatch.setattr(health, "ASKED_S", 0.2)
-        assert "did not all answer within" in CliRunner().invoke(memctl, ["status"]).output
+def test_a_vector_store_whose_answer_never_ends_is_said_alike_by_all_beside_what_else_is_known(
+    log: Connection, database_url: str, vectors: tuple[str, str], places: Places, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    (places.data / "keys.json.damaged").write_bytes(b"x")
+    over = threading.Event()
+
+    def drip(listener: socket.socket) -> None:
+        with suppress(OSError):
+            while not over.is_set():
+                threading.Thread(target=dripping, args=(listener.accept()[0],), daemon=True).start()
+
+    def dripping(client: socket.socket) -> None:
+        with suppress(OSError), client:
+            client.sendall(b"HTTP/1.1 200 OK\r\n")
+            while not over.wait(0.2):
+                client.sendall(b"a: b\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=drip, args=(listener,), daemon=True).start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        monkeypatch.setenv("MEMCTL_QDRANT_URL", url)
+        try:
+            with serving(tmp_path, Remembered(database_url, url, "", ""), "none") as api:
+                said = said_by_all(api)
+        finally:
+            over.set()
+    for who in ("status", "status --json", "doctor", "viewer"):
+        assert "did not all answer within 8 s" in said[who], who
+        assert "keys.json.damaged" in said[who], who
+    assert {each["kind"] for each in json.loads(said["readyz"])["troubles"]} == {"program", "damaged"}
+    assert 'memctl_troubles{kind="program",needs="yes"} 1' in said["metrics"]
 
 
 def test_a_redis_that_refuses_connections_is_said(

@@ -6,6 +6,8 @@ import base64
 import ipaddress
 import json
 import random
+import re
+import string
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -458,6 +460,74 @@ def test_megabytes_of_secrets_are_searched_as_far_as_they_are_kept(payload: Obse
     assert time.process_time() - began < 6
     assert KEY[:6].encode() not in msgspec.json.encode(kept)
     assert isinstance(kept, (CommitRecorded, NoticeReceived)) or kept.length > 5_000_000  # type: ignore[union-attr]
+
+
+def drawn(size: int, seed: int, letters: str = string.ascii_letters + string.digits) -> str:
+    return "".join(random.Random(seed).choices(letters, k=size))
+
+
+LINES_OF_SECRETS = {
+    "token": lambda n: f'{{"id": {n}, "access_token": "{drawn(400, n)}"}}',
+    "jwt": lambda n: f"Set-Cookie: session=eyJ{drawn(40, n)}.eyJ{drawn(1_200, -n)}.{drawn(43, n + 7)}",
+    "assigned": lambda n: f"API_SECRET={drawn(500, n)}",
+    "url": lambda n: f"postgres://app:{drawn(200, n)}@db.example.com:5432/app",
+    "bearer": lambda n: f"Authorization: Bearer {drawn(1_300, n)}",
+    "key": lambda n: "\n".join((
+        "-----BEGIN RSA PRIVATE KEY-----", *(drawn(64, n * 50 + each) for each in range(25)),
+        "-----END RSA PRIVATE KEY-----",
+    )),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", LINES_OF_SECRETS)
+def test_of_secrets_that_shrink_no_piece_is_kept_at_any_edge(kind: str) -> None:
+    made = LINES_OF_SECRETS[kind]
+    pieces = [made(n) for n in range(200_000 // len(made(1)))]
+    secrets = {word[at : at + 24] for piece in pieces for word in WORD.findall(piece) for at in range(0, len(word), 12)}
+    for shift in (0, 1, 333, 5_000):
+        text = "." * shift + "\n" + "\n".join(pieces)
+        for payload in (
+            PromptSubmitted(text=text),
+            ToolCalled(tool="Bash", input={"command": text}),
+            ToolReturned(text="ok", patch=(Hunk(1, 1, tuple(text.split("\n"))),)),
+        ):
+            kept = msgspec.json.encode(prepare(event(payload)).payload).decode()
+            assert not [each for each in secrets if len(each) == 24 and each in kept]
+
+
+WORD = re.compile(r"[A-Za-z0-9]{36,}")
+
+
+@pytest.mark.parametrize(
+    "said", ["Authorization: Bearer {}", 'password="{}"', "{}", "a {}", "-----BEGIN PRIVATE KEY-----\\n{}"]
+)
+def test_of_a_value_without_an_end_nothing_is_kept(said: str) -> None:
+    value = drawn(100_000, 1)
+    for before in ("", "x " * 4_990, "x " * 20_000):
+        for behind in ("", " y" * 2_000, " y" * 20_000):
+            kept = prepare(event(PromptSubmitted(text=f"AWS={KEY} {before}{said.format(value)}{behind}"))).payload
+            assert isinstance(kept, PromptSubmitted)
+            assert not any(value[at : at + 200] in kept.text for at in range(0, len(value), 100))
+
+
+@pytest.mark.parametrize("field", ["subagent", "asked"])
+def test_a_name_longer_than_what_is_searched_gives_way_to_a_digest(field: str) -> None:
+    kept = prepare(event(ToolReturned(text="", **{field: "x " * 40_000 + KEY}))).payload
+    assert KEY not in msgspec.json.encode(kept).decode()
+
+
+@pytest.mark.parametrize("size", [20_000, 70_000])
+@pytest.mark.parametrize("depth", [1, 40, 600, 5_000])
+@pytest.mark.parametrize("odd", ["\ud800", "\0", f"password={KEY}"])
+def test_no_input_however_odd_and_long_fails(size: int, depth: int, odd: str) -> None:
+    deep: Any = odd
+    for _ in range(depth):
+        deep = {odd: deep}
+    given = {"content": f"{odd} " + "a" * size, odd: deep, "list": [odd, [deep]] * 3}
+    for payload in (ToolCalled(tool="Write", input=given), NoticeReceived(kind="k", data=given)):
+        once = prepare(event(payload))
+        assert KEY not in msgspec.json.encode(once.payload).decode()
+        assert prepare(once) == once
 
 
 def test_a_private_block_that_begins_where_nothing_is_kept_is_dropped_to_its_end() -> None:

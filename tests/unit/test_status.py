@@ -99,6 +99,10 @@ def test_what_nobody_knows_has_no_line() -> None:
         (with_health(servers=Servers(stopped=("door",))), "door does not run"),
         (with_health(servers=Servers(silent=("api",))), "api runs and does not answer"),
         (with_health(servers=Servers(steps={"a transcript": 90.0})), "door is at a transcript for 2 min"),
+        (
+            with_health(servers=Servers(unread=("/a.jsonl (X)",), unread_count=1)),
+            "1 transcript could not be read: /a.jsonl",
+        ),
         (with_health(servers=Servers(overdue=True)), "the last backup is overdue"),
         (
             with_health(servers=Servers(stopped=("door",), spooled=3, spooled_s=50.0)),
