@@ -22,7 +22,7 @@ from psycopg import sql
 
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.data_dir import open_private
-from memctl.infra.database import Connection, snapshot
+from memctl.infra.database import Connection, single_row, snapshot
 from memctl.infra.log.mark import hold_off_appends
 from memctl.infra.log.migrate import revisions
 from memctl.infra.log.spaces import space_names
@@ -122,8 +122,7 @@ def _written(connection: Connection, archive: zipfile.ZipFile, progress: Progres
                     size = 0
         progress(table, size)
         tables[table] = BackupMember(columns, rows, digest.hexdigest())
-    found = connection.execute("SELECT coalesce(max(position), 0) FROM memctl.events").fetchone()
-    assert found is not None
+    found = single_row(connection, "SELECT coalesce(max(position), 0) FROM memctl.events")
     manifest = BackupManifest(FORMAT, schema, datetime.now(UTC).isoformat(), found[0], tables)
     archive.writestr("manifest.json", json.dumps(msgspec.to_builtins(manifest), indent=2) + "\n")
     return manifest

@@ -15,7 +15,7 @@ import msgspec
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from memctl.infra.database import Connection, in_parts
+from memctl.infra.database import Connection, in_parts, single_row
 from memctl.projections.kernel import Projection, Stage, projections
 
 R = TypeVar("R")
@@ -278,15 +278,13 @@ def copy_rows(
 
 def count(connection: Connection, p: Projection[Any], generation: int) -> int:
     """How many rows a read model has."""
-    row = connection.execute(_literal(f"SELECT count(*) FROM {table(p.name, generation)}")).fetchone()
-    assert row is not None
+    row = single_row(connection, _literal(f"SELECT count(*) FROM {table(p.name, generation)}"))
     return int(row[0])
 
 
 def disk_size(connection: Connection, p: Projection[Any], generation: int) -> int:
     """Bytes that the rows of a read model take on disk, where long ones are compressed."""
-    row = connection.execute(_literal(f"SELECT pg_table_size('{table(p.name, generation)}')")).fetchone()
-    assert row is not None
+    row = single_row(connection, _literal(f"SELECT pg_table_size('{table(p.name, generation)}')"))
     return int(row[0])
 
 

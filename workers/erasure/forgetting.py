@@ -27,7 +27,7 @@ from memctl.domain.events.observations import event_id_of
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.written_forms import WrittenForms
 from memctl.infra.backup.receipts import write_receipts
-from memctl.infra.database import Connection, outages
+from memctl.infra.database import Connection, advisory_lock, outages, single_row
 from memctl.infra.event_writer import EventWriter
 from memctl.infra.hooks.spool import Delivery, read_spooled
 from memctl.infra.log import erase
@@ -487,8 +487,7 @@ def _in_words(scope: Scope) -> str:
 
 
 def _space_name(connection: Connection, space_id: int) -> str:
-    row = connection.execute("SELECT name FROM memctl.spaces WHERE space_id = %s", [space_id]).fetchone()
-    assert row is not None
+    row = single_row(connection, "SELECT name FROM memctl.spaces WHERE space_id = %s", [space_id])
     return str(row[0])
 
 
@@ -582,11 +581,11 @@ def _await_vectors(
         points = _all_queued(connection, generation)
     if not points:
         return
-    from memctl.workers.vectors.outbox_publisher import WRITING, OutboxPublisher, drop_leftovers, only_one
+    from memctl.workers.vectors.outbox_publisher import WRITING, OutboxPublisher, drop_leftovers
 
     deadline = time.monotonic() + VECTORS_WITHIN_S
     while queued := _queued(connection, generation, points):
-        with only_one(connection, WRITING, generation) as mine:
+        with advisory_lock(connection, WRITING, generation) as mine:
             if mine:
                 while OutboxPublisher(connection, qdrant, generation).sync():
                     pass
@@ -602,9 +601,9 @@ def _all_queued(connection: Connection, generation: int) -> list[str]:
 
 
 def _queued(connection: Connection, generation: int, points: Sequence[str]) -> int:
-    row = connection.execute(
+    row = single_row(
+        connection,
         sql.SQL("SELECT count(*) FROM memctl.outbox_g{} WHERE key = ANY(%s)").format(sql.SQL(str(generation))),
         [list(points)],
-    ).fetchone()
-    assert row is not None
+    )
     return int(row[0])

@@ -188,7 +188,7 @@ def _planned(connection: Connection, space_id: int, found: Due, batch: Sequence[
 @contextlib.contextmanager
 def alone(connection: Connection, patience_s: float = PATIENCE_S) -> Iterator[None]:
     """While nobody else prunes; within itself, too. Raises: PruneAtWork."""
-    with advisory_lock(connection, LOCK, patience_s) as mine:
+    with advisory_lock(connection, LOCK, patience_s=patience_s) as mine:
         if not mine:
             raise PruneAtWork
         yield

@@ -20,7 +20,7 @@ import psycopg
 
 from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.database import Connection, DatabaseUnavailable, connect, outages
+from memctl.infra.database import Connection, DatabaseUnavailable, advisory_lock, connect, outages
 from memctl.infra.log.mark import mark, move_mark
 from memctl.infra.log.migrate import refuse_newer
 from memctl.infra.readmodels import facts, generations, rebuilds
@@ -36,7 +36,7 @@ from memctl.workers.folding.poison import CannotFold
 from memctl.workers.folding.stage1 import Stage1
 from memctl.workers.folding.stage2 import Stage2
 from memctl.workers.rebuild.build import Leader, RebuildStopped, known_read_models
-from memctl.workers.vectors.outbox_publisher import WRITING, OutboxPublisher, drop_collections, only_one
+from memctl.workers.vectors.outbox_publisher import WRITING, OutboxPublisher, drop_collections
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -371,7 +371,7 @@ class _Replay:
     def _write_points(self, client: QdrantClient, generation: int) -> None:
         deadline = time.monotonic() + PATIENCE_S
         while True:
-            with only_one(self._connection, WRITING, generation) as mine:
+            with advisory_lock(self._connection, WRITING, generation) as mine:
                 if mine:
                     points = OutboxPublisher(self._connection, client, generation)
                     total, done = points.backlog()[0], 0

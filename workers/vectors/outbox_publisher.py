@@ -13,13 +13,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.text import sparse
-from memctl.infra.database import Connection, connect
+from memctl.infra.database import Connection, advisory_lock, connect
 from memctl.infra.embedders import PLAIN, EmbedderFailed, TextsRefused, UnusableVectors
 from memctl.infra.llm.budget import OverBudget
 from memctl.infra.log import erase
@@ -214,18 +213,6 @@ def drop_leftovers(connection: Connection, client: QdrantClient) -> None:
             store.drop_collection(client, name)
 
 
-@contextmanager
-def only_one(connection: Connection, what: int, generation: int) -> Iterator[bool]:
-    """Whether this process is the one that writes (or embeds) a generation's points, for as long as the block lasts."""
-    row = connection.execute("SELECT pg_try_advisory_lock(%s, %s)", [what, generation]).fetchone()
-    mine = bool(row and row[0])
-    try:
-        yield mine
-    finally:
-        if mine and not connection.closed:
-            connection.execute("SELECT pg_advisory_unlock(%s, %s)", [what, generation])
-
-
 class DriftScan:
     """Looks for points that drifted from what they should be, a stretch at a time, and queues them to be written again.
 
@@ -403,7 +390,7 @@ class OutboxLoop:
                     if unused is not None and outbox.forget_unused(connection, unused):
                         unused = None
                     scanning = False
-                    with only_one(connection, WRITING, generation) as mine:
+                    with advisory_lock(connection, WRITING, generation) as mine:
                         if mine:
                             points = OutboxPublisher(connection, client, generation)
                             while not self._stop.is_set() and points.sync():
@@ -428,7 +415,7 @@ class OutboxLoop:
             if waits:
                 client = store.connect(*self._qdrant)
                 try:
-                    with only_one(connection, EMBEDDING, generation) as mine:
+                    with advisory_lock(connection, EMBEDDING, generation) as mine:
                         if mine:
                             self._embed_all(
                                 connection, OutboxPublisher(connection, client, generation), generation, failed
