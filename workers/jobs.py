@@ -6,13 +6,11 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+
+from redis import Redis
 
 from memctl.infra import queue
 from memctl.workers.folding.drain import BUDGET_S, Drainer
-
-if TYPE_CHECKING:
-    from redis import Redis
 
 
 class Wakes:

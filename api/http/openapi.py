@@ -5,18 +5,16 @@ from __future__ import annotations
 import typing
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import orjson
+from fastapi import FastAPI
 
 from memctl.api.http import spaces as http_spaces
 from memctl.api.http.access import is_open, rule_of
 from memctl.api.reading.questions import Question, questions
 from memctl.api.reading.views import Page
-
-if TYPE_CHECKING:
-    from fastapi import FastAPI
 
 Responses = dict[int | str, dict[str, Any]]
 

@@ -14,14 +14,12 @@ import math
 import os
 import sys
 import time
-from typing import TYPE_CHECKING
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memctl.api.http.problems import problem
 from memctl.api.reading import deadline
 from memctl.api.reading.deadline import TimedQuestion
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 log = logging.getLogger("memctl.api")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -25,8 +24,6 @@ from memctl.infra.readmodels import generations
 from memctl.infra.redaction import Prepared
 from memctl.infra.settings import Settings
 from memctl.infra.transcripts.reading import Checkpoint
-
-log = logging.getLogger("memctl.commands")
 
 _REFUSALS = (
     psycopg.DataError, errors.CheckViolation, errors.NotNullViolation, errors.ProgramLimitExceeded,

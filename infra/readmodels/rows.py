@@ -272,7 +272,7 @@ def copy_rows(
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
         copy.set_types(kinds)
         for key, stream, row in rows:
-            value = Jsonb(row, _as_is)
+            value = Jsonb(row, bytes)
             copy.write_row((*key, stream, value) if p.stage == 1 else (*key, value))
 
 
@@ -400,7 +400,3 @@ def queue_points(connection: Connection, generation: int, keys: Iterable[RowKey]
             ),
             [[key[0] for key in wanted], [key[1] for key in wanted]],
         )
-
-
-def _as_is(data: bytes) -> bytes:
-    return data

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
 import orjson
 
+from memctl.infra.embedders import Vectors
 from memctl.infra.vectors import DENSE, SPARSE, VectorStoreUnavailable
 from memctl.infra.vectors.store import KEPT_OPEN, KEPT_OPEN_S, PORT, PointScope, refused
-
-if TYPE_CHECKING:
-    from memctl.infra.embedders import Vectors
 
 T = TypeVar("T")
 

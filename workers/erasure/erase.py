@@ -36,8 +36,6 @@ from memctl.workers.folding.refold import refold
 PATIENCE_S = 120.0
 """How long to wait for a rebuild that another process is at."""
 
-PAGE = 10_000
-
 
 class RebuildAtWork(MemctlError):
     """A rebuild of the read models is at work, which would fold what is to be forgotten."""

@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID, uuid4
 
 import msgspec
@@ -38,7 +38,7 @@ from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.redaction import redact, redactor_for
 from memctl.infra.settings import Settings
-from memctl.infra.vectors import outbox
+from memctl.infra.vectors import QdrantClient, outbox
 from memctl.projections.episodes import EpisodeRow
 from memctl.projections.things import THINGS
 from memctl.workers.erasure import erasure_check as probing
@@ -57,9 +57,6 @@ from memctl.workers.erasure.erase import (
 from memctl.workers.erasure.erasure_check import Probe, StillThere
 from memctl.workers.erasure.erasure_preview import foreseen
 from memctl.workers.processors.runner import model
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
 
 VECTORS_WITHIN_S = 60.0
 MOST_ROUNDS = 20

@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
@@ -29,12 +28,10 @@ from memctl.infra.logs import message_of
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import Settings
+from memctl.infra.vectors import QdrantClient
 from memctl.projections.memory_rows import Memory
 from memctl.workers.erasure.forgetting import Forgotten, Plan, forget, resume, store_of
 from memctl.workers.processors.runner import model
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
 
 log = logging.getLogger("memctl.retention")
 

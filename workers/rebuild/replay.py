@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Literal, LiteralString
+from typing import Literal, LiteralString
 
 import msgspec
 import psycopg
@@ -28,7 +28,8 @@ from memctl.infra.readmodels import fingerprint as rules
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.generations import Lease, LeaseLost, Live
 from memctl.infra.readmodels.rebuilds import Rebuild, RebuildProgress
-from memctl.infra.vectors import VectorStoreUnavailable, store
+from memctl.infra.settings import Settings
+from memctl.infra.vectors import QdrantClient, VectorStoreUnavailable, store
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.outbox import awaiting_dense, backlog, collection_of
 from memctl.projections.kernel import projections
@@ -37,11 +38,6 @@ from memctl.workers.folding.stage1 import Stage1
 from memctl.workers.folding.stage2 import Stage2
 from memctl.workers.rebuild.build import Leader, RebuildStopped, known_read_models
 from memctl.workers.vectors.outbox_publisher import WRITING, OutboxPublisher, drop_collections
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
-
-    from memctl.infra.settings import Settings
 
 PATIENCE_S = 60.0
 """How long to wait for the leases of the live generations."""

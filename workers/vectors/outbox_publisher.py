@@ -14,29 +14,23 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.text import sparse
 from memctl.infra.database import Connection, advisory_lock, connect
-from memctl.infra.embedders import PLAIN, EmbedderFailed, TextsRefused, UnusableVectors
+from memctl.infra.embedders import PLAIN, Embedder, EmbedderFailed, Embedders, TextsRefused, UnusableVectors, Vectors
 from memctl.infra.llm.budget import OverBudget
 from memctl.infra.log import erase
 from memctl.infra.log.mark import last_position
 from memctl.infra.log.spaces import installation, space_names
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels import rows as readmodels
-from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable, drift, outbox, store
+from memctl.infra.vectors import CollectionMissing, QdrantClient, VectorStoreUnavailable, drift, outbox, store
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.drift import Drift
 from memctl.infra.vectors.models import VectorModel
 from memctl.projections.vector_points import VectorPoint
 from memctl.workers.watchdog import progress_board as progress
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
-
-    from memctl.infra.embedders import Embedder, Embedders, Vectors
 
 log = logging.getLogger("memctl.outbox")
 
