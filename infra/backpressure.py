@@ -1,8 +1,6 @@
 """Whoever appends in bulk gives way: a transcript of 200,000 events is read no faster than it is folded, so that what
 others append meanwhile is folded within seconds. Hooks and commands append at once."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Iterator

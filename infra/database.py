@@ -1,7 +1,5 @@
 """Connections to Postgres."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import time

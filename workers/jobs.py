@@ -1,8 +1,6 @@
 """What the queue calls, by name (`infra/queue.py`). The worker process sets up its drainer once; a bare `rq worker`
 gets one on first use."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`doctor`: the installation rather than what it holds. Works whether memctl runs or not, and changes nothing."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

@@ -4,8 +4,6 @@ The checks go along the way of an event: transcript and spool, log, those who re
 compares while everything goes on running; nothing is changed, unless drifted vectors are to be repaired.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress

@@ -5,8 +5,6 @@ sees these and nothing else (`memctl.api.reading.places`), and gets no answer at
 as a whole.
 """
 
-from __future__ import annotations
-
 import functools
 import threading
 import time

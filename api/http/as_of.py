@@ -1,7 +1,5 @@
 """Memory as it was, over HTTP: any read with `?as_of=` is answered once that is built, and until then with the job."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """The OpenAPI document: schemas come from the types that are answered with, examples from what they look like."""
 
-from __future__ import annotations
-
 import typing
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every error of the API as a problem document (RFC 9457)."""
 
-from __future__ import annotations
-
 import errno
 import logging
 from http import HTTPStatus

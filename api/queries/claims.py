@@ -1,7 +1,5 @@
 """What memory holds to be true, how its user likes to work, and what is always in context: lists for the doors."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence, Set
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar

@@ -3,8 +3,6 @@
 Rows are msgspec structs of `memctl.projections`; what is put together here is shaped in `memctl.api.reading.views`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeVar
 from uuid import UUID

@@ -1,7 +1,5 @@
 """How much is known, how far the folds have read, what it takes on disk, and what language models cost."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated

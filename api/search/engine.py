@@ -4,8 +4,6 @@ The parts that judge are pure and stand in `memctl.domain.retrieval.intent` and 
 `memctl.api.search.candidates` asks the stores.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import time

@@ -5,8 +5,6 @@ for them gets an exception, wherever in Python it is. And a process whose thread
 not run, ends itself: the supervisor starts it again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import faulthandler
 import logging

@@ -1,7 +1,5 @@
 """What a person says of a thing on its page: that it holds or not, that it comes first, that it helped or misled."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4

@@ -1,7 +1,5 @@
 """Plots as SVG, drawn here: bars over days and weeks. Styled by the page's own sheet."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import date, timedelta
 

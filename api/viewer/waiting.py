@@ -1,7 +1,5 @@
 """What waits for a person in the viewer: the list, and a button each to let it through or not."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4

@@ -4,8 +4,6 @@ Line 1: `{"memctl": "export", "version": 1, …}`. Then an event a line, as `Exp
 `{"end": true, "events": …, "sha256": …}`, the sha256 over all lines before it. What was erased is not in it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 from collections.abc import Callable, Container, Iterator, Mapping

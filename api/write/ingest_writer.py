@@ -1,7 +1,5 @@
 """The way in: events are cleaned and redacted, appended, and the workers woken. Every door uses this one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType

@@ -3,8 +3,6 @@
 Hooks deliver such a prompt without a mark. It is known by its text: a tool that schedules was called with it before.
 """
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from memctl.domain.events.event_order import OrderedEvent, text_digest

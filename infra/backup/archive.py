@@ -6,8 +6,6 @@ and what processors did and spent, so that no language model is asked twice and 
 What is in a backup is what one snapshot saw: writers go on meanwhile, and what they had not committed is not in it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import lzma

@@ -1,7 +1,5 @@
 """The embedder that comes with memctl: nothing is downloaded, and nothing leaves the machine."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Sequence

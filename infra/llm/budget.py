@@ -4,8 +4,6 @@ Both stand in Postgres, so no number of workers passes a limit together; a call 
 counts as if it had cost all that was set aside.
 """
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Append: one server-side call, deduplicated by key. What is committed is durable; what is not was never there."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -4,8 +4,6 @@ Everything at or below the mark is settled, so the checks look at that much and 
 writers and beside each other, see the same events each time, and need no snapshot. Memory is that of one window.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ The order matters: first the tombstones are committed, then every append that co
 (`settled`), and only then is it looked up what there is to erase.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator, Sequence, Set
 from datetime import UTC, datetime, timedelta

@@ -5,8 +5,6 @@ their transaction ends; the mark moves to the last position handed out once thos
 (*wait for lockers*). Writers never wait, and transactions of other databases do not matter.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from datetime import datetime

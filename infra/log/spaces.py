@@ -1,7 +1,5 @@
 """Spaces: whose memory it is (a team, a tenant). The embedded default has one."""
 
-from __future__ import annotations
-
 from memctl.infra.database import Connection, single_row
 
 

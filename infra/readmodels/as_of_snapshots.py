@@ -4,8 +4,6 @@ A worker holds a lock while it builds and keeps one, so that those of a worker t
 Each costs a build of all read models: few may wait for one, and only while somebody looks whether it is there.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

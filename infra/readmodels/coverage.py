@@ -1,7 +1,5 @@
 """Whether those who read the log have read all of it: offsets, leases, and a stream's rows against its events."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Collection, Iterable
 

@@ -1,7 +1,5 @@
 """Facts and routes: what stage 1 hands to stage 2, and which rows each source of stage 2 went to."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, LiteralString
 from uuid import UUID

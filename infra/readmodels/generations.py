@@ -4,8 +4,6 @@ A generation is one build of a stage. A generation of stage 2 is built over the 
 Tables carry the generation's number in their name; one row says which two are live.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import time
 from datetime import timedelta

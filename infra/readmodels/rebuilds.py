@@ -5,8 +5,6 @@ middle leaves nothing behind and the task to the others. Tasks are unlogged, as 
 are finished: after a crash of the database both are empty, and the rebuild starts over.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Literal

@@ -4,8 +4,6 @@ A row is stored as JSON under (space, key): its type is the schema. Fields that 
 expression indexes, named by the projection itself.
 """
 
-from __future__ import annotations
-
 import hashlib
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Vectors: the local Qdrant-compatible server, and the adapter that speaks to it or to a real Qdrant."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 from memctl.domain.support.errors import MemctlError

@@ -5,8 +5,6 @@ cache and the embedder, while the one that serves goes on; once nothing is missi
 transaction. The vectors of the one before stay in the cache, so that a way back embeds only what came since.
 """
 
-from __future__ import annotations
-
 import logging
 from datetime import datetime
 from typing import Literal

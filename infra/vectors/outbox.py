@@ -1,7 +1,5 @@
 """The outbox's tables: points of a generation that are to be sent to Qdrant, and those that wait for a dense vector."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache

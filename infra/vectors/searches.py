@@ -4,8 +4,6 @@ A search asks the store twice. The official client makes models of each request 
 twice as long as the plain request does; so what is on the path of every search goes without it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar

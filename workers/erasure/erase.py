@@ -4,8 +4,6 @@ Every read model is then as if they had never been recorded. What people and pro
 gone with them is erased in the next round, and so on.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections import Counter

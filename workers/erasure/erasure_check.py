@@ -4,8 +4,6 @@ Two things are looked for: the ids of what was erased, which no row may name any
 and that neither another event nor memctl's own rules say. Whoever erases draws the words beforehand (`words_of`).
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path

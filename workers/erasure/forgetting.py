@@ -5,8 +5,6 @@ tombstones keep it from coming back. A receipt says what was forgotten by ids an
 finished only once nothing can be found any more; one that was begun can be taken up again (`resume`).
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

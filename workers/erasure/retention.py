@@ -5,8 +5,6 @@ on which something lasting rests: a verified claim, or a memory that is pinned, 
 since. Each prune is recorded with its receipt, so replays, backups and transcripts that are read again know of it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import threading

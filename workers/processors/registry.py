@@ -1,7 +1,5 @@
 """Which processors there are, by the settings."""
 
-from __future__ import annotations
-
 from memctl.infra.settings import Settings
 from memctl.workers.processors.consolidator import Consolidator
 from memctl.workers.processors.reflector import Reflector

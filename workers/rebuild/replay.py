@@ -4,8 +4,6 @@ Stage 1 is rebuilt a stream at a time, stage 2 from all facts; both by the same 
 the last stretch are the live offsets held, so that both stand at the same position.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import socket

@@ -1,7 +1,5 @@
 """The sweeper: looks every second for shards behind the mark, and wakes them. What Redis lost is found here."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable

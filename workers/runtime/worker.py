@@ -1,7 +1,5 @@
 """The worker process: an RQ worker for wake-ups, the sweeper, the outbox, the embedder and the processors."""
 
-from __future__ import annotations
-
 import gc
 import logging
 import os

@@ -4,8 +4,6 @@ A queued point is taken off only if its version is still the one that was writte
 again, and a late write cannot bring back what is gone. Only one process at a time does this for a generation.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

@@ -4,8 +4,6 @@ A thread writes which piece of which work it has begun, and nothing else: two wo
 system. Where nobody watches, nothing is written.
 """
 
-from __future__ import annotations
-
 import contextlib
 import mmap
 import threading
