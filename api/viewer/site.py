@@ -49,7 +49,6 @@ from memctl.api.viewer.forgetting import Forgetting, PageAnswer
 from memctl.api.viewer.sign_in import COOKIE, SIGNED_IN_S, Browsers
 from memctl.api.viewer.timeline import LAST_S
 from memctl.api.viewer.timeline import timeline as drawn
-from memctl.api.viewer.waiting import Waits
 from memctl.api.write.command_handler import CommandHandler
 from memctl.domain.events.event import Micros
 from memctl.domain.projects.identity import Projects
@@ -98,7 +97,7 @@ def site(
 ) -> list[Route]:
     """The viewer's routes, for an application beside the API's, whose answers `timings` measures."""
     pages, forgetting = _Pages(readers, engine, timings, handler), Forgetting(handler.settings)
-    waits = Waits(readers, handler)
+    waits = corrections.Waits(readers, handler)
     shown: dict[str, Show] = {
         "/": pages.read(pages.home),
         "/search": pages.search,
