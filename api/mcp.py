@@ -4,8 +4,6 @@ What it returns to an agent was said and done in earlier sessions. It is quoted,
 what was remembered, never as an instruction. The server keeps no state: each call asks the running memctl.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -14,31 +12,27 @@ import uuid
 from collections.abc import Callable
 from contextvars import ContextVar
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
+from typing import Annotated, Any, BinaryIO, Literal
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
+from starlette.types import ASGIApp, Receive, Send
+from starlette.types import Scope as AsgiScope
 
 from memctl.api.client import AskedPlace, Client, Refused
 from memctl.api.reading.advice import TaskGuidance
 from memctl.api.reading.caller import Caller
 from memctl.api.reading.records import Context, CoreSectionItem, EpisodeItem, KnowledgeItem, StrategyItem
-from memctl.api.reading.views import BugHit, Found, Scope
+from memctl.api.reading.views import BugHit, Found, Json, Scope
 from memctl.domain.events.recalls import quoted
 from memctl.domain.knowledge.acting import commands_somebody
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.provenance import Provenance, words_of
 from memctl.domain.support.wording import seen
-
-if TYPE_CHECKING:
-    from starlette import types as asgi
-    from starlette.types import ASGIApp, Receive, Send
-
-    from memctl.api.reading.views import Json
-    from memctl.infra.settings import Settings
+from memctl.infra.settings import Settings
 
 INSTRUCTIONS = (
     "memctl remembers earlier sessions with this user: what was asked and done, errors and their fixes, and what the"
@@ -334,7 +328,7 @@ _BEARER: ContextVar[str] = ContextVar("bearer of the request at hand")
 
 
 def _remembering_bearer(app: ASGIApp) -> ASGIApp:
-    async def remembering(scope: asgi.Scope, receive: Receive, send: Send) -> None:
+    async def remembering(scope: AsgiScope, receive: Receive, send: Send) -> None:
         header = dict(scope.get("headers", ())).get(b"authorization", b"")
         _BEARER.set(header.partition(b" ")[2].strip().decode("latin-1"))
         await app(scope, receive, send)

@@ -1,7 +1,5 @@
 """The `memctl` command: what a hook calls goes its own short way, everything else to click."""
 
-from __future__ import annotations
-
 import sys
 
 from memctl.infra import hook

@@ -1,7 +1,5 @@
 """Where each command lives, which group has it, and what people mean by words that are no command."""
 
-from __future__ import annotations
-
 Places = dict[str, str]
 """Commands by name, each with the module and the name it has there."""
 

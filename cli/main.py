@@ -1,7 +1,5 @@
 """The commands: each is imported when it is asked for, and errors become exit codes here only."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 Data goes to stdout, messages to stderr. On a terminal tables and texts fit its width; elsewhere lines are left whole.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,8 +1,6 @@
 """Whoever appends in bulk gives way: a transcript of 200,000 events is read no faster than it is folded, so that what
 others append meanwhile is folded within seconds. Hooks and commands append at once."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -11,7 +9,7 @@ from contextlib import contextmanager, suppress
 import psycopg
 
 from memctl.domain.events.event import Position
-from memctl.infra.database import Connection
+from memctl.infra.database import Connection, single_row
 from memctl.infra.log.mark import last_position
 from memctl.infra.readmodels import generations
 
@@ -85,7 +83,7 @@ class Backpressure:
                     break
                 if folding or lowest != reached:
                     reached, busy_at = lowest, now
-                held = held or self._locked()
+                held = held or bool(single_row(self._connection, "SELECT pg_try_advisory_lock(%s)", [_LOCK])[0])
                 if held and last_position(self._connection) - lowest <= self._pace.most:
                     break
                 if now - busy_at > IDLE_S or now - began > LONGEST_S:
@@ -105,7 +103,3 @@ class Backpressure:
         lowest = min(each.position for each in found)
         self._pace.saw(time.monotonic(), lowest)
         return lowest, any(each.owner is not None for each in found)
-
-    def _locked(self) -> bool:
-        row = self._connection.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone()
-        return row is not None and bool(row[0])

@@ -1,7 +1,5 @@
 """Where one instance keeps its things: a data directory, and a short folder for its sockets."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import stat

@@ -1,14 +1,14 @@
 """Connections to Postgres."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, LiteralString, TypeVar
 
 import psycopg
+from psycopg import sql
+from psycopg.abc import Params
 from psycopg.adapt import Buffer, Dumper, Loader
 from psycopg.pq import Format
 
@@ -228,6 +228,15 @@ def _message(kind: type[DatabaseUnavailable], problem: psycopg.Error) -> str:
     return f"{what}: {said}" if said else what
 
 
+def single_row(
+    connection: Connection, query: LiteralString | bytes | sql.SQL | sql.Composed, given: Params | None = None
+) -> tuple[Any, ...]:
+    """The row that a statement answers with which always has one: an aggregate, or what it inserts."""
+    row = connection.execute(query, given).fetchone()
+    assert row is not None
+    return row
+
+
 def in_parts(rows: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:
     """Rows in order, as many at a time as one statement may put. `size` returns how many bytes a row takes."""
     part: list[T] = []
@@ -255,24 +264,20 @@ def past_deadlocks(act: Callable[[], T]) -> T:
 
 
 @contextlib.contextmanager
-def advisory_lock(connection: Connection, lock: int, patience_s: float = 0.0) -> Iterator[bool]:
-    """Hold a session's advisory lock as long as the block lasts: whether it was had within that time.
-
-    A session may hold it several times over.
+def advisory_lock(connection: Connection, *lock: int, patience_s: float = 0.0) -> Iterator[bool]:
+    """Hold a session's advisory lock, of one number or of two, as long as the block lasts: whether it was had within
+    that time. A session may hold it several times over.
     """
+    numbers = ", ".join(map(str, lock))
+    take, release = f"SELECT pg_try_advisory_lock({numbers})".encode(), f"SELECT pg_advisory_unlock({numbers})".encode()
     deadline = time.monotonic() + patience_s
-    while not (mine := _try_lock(connection, lock)) and time.monotonic() < deadline:
+    while not (mine := single_row(connection, take)[0]) and time.monotonic() < deadline:
         time.sleep(0.1)
     try:
         yield mine
     finally:
         if mine and not connection.closed:
-            connection.execute("SELECT pg_advisory_unlock(%s)", [lock])
-
-
-def _try_lock(connection: Connection, lock: int) -> bool:
-    row = connection.execute("SELECT pg_try_advisory_lock(%s)", [lock]).fetchone()
-    return bool(row and row[0])
+            connection.execute(release)
 
 
 @contextlib.contextmanager

@@ -1,7 +1,5 @@
 """What the running instance answers on. Other processes read it from one file, which only its owner may read."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

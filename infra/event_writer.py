@@ -1,7 +1,5 @@
 """The one way by which events come into a space's log: redacted, appended, and the workers woken."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 

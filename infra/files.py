@@ -1,7 +1,5 @@
 """Reading what may be no file: a pipe, whose opening would wait for somebody who writes, or a device without an end."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator

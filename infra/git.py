@@ -1,8 +1,6 @@
 """What git's own files say of a directory, and what git would call a file's content: no program is run, and nothing is
 written."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import stat

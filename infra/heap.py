@@ -1,7 +1,5 @@
 """What a process has freed, given back to the system."""
 
-from __future__ import annotations
-
 import ctypes
 
 _trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # only glibc has it

@@ -4,8 +4,6 @@ Neither holds what was said. An exception that is not memctl's own may quote wha
 text, a server the row), so of such only the class and the places in the code are written, never the words.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import sys

@@ -1,7 +1,5 @@
 """A project's own `.memctl.toml`. It comes with a checkout, so anybody may have written it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The settings: one field each, with its meaning, its unit and what is allowed. `load_settings` fills them."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args

@@ -1,7 +1,5 @@
 """Bug patterns: errors by signature, and what resolved them."""
 
-from __future__ import annotations
-
 import msgspec
 
 from memctl.domain.failures.matching import Shape

@@ -5,8 +5,6 @@ thousands of sessions met, that would be thousands of facts for each late line o
 dealt out over a fixed number of rows, and what a revision costs is one share, and putting the shares together.
 """
 
-from __future__ import annotations
-
 import hashlib
 
 import msgspec

@@ -1,7 +1,5 @@
 """L2: claims under validation, what people said of them, and what each is still missing."""
 
-from __future__ import annotations
-
 import msgspec
 
 from memctl.domain.events.facts import InsightKind

@@ -1,7 +1,5 @@
 """Commits of repositories whose history was read: what each says, what took it back, and its tags."""
 
-from __future__ import annotations
-
 import msgspec
 
 from memctl.domain.events.event import derived_of

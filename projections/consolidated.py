@@ -5,8 +5,6 @@ its source changes. A word that takes a change back names that change and may co
 of its own, where the two meet, and memories are folded from those.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

@@ -1,7 +1,5 @@
 """Core memory: the sections that are always in context."""
 
-from __future__ import annotations
-
 import msgspec
 
 from memctl.domain.events.core_memory import LONGEST_SECTION, CoreMemoryAppended, CoreMemoryReplaced

@@ -1,7 +1,5 @@
 """Episodes: one task's work in one session, with its context, course, outcome and lessons."""
 
-from __future__ import annotations
-
 import msgspec
 
 from memctl.domain.events.facts import Episode, FilePatch, Pivot, ToolTally

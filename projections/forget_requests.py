@@ -1,7 +1,5 @@
 """What agents asked to have forgotten, and what a person said to that."""
 
-from __future__ import annotations
-
 import msgspec
 
 from memctl.domain.knowledge.forget_requests import ForgetRefused, ForgetRequested

@@ -4,8 +4,6 @@ A row holds needs and memories as facts report them, in order of time. Which mem
 is asked when it is read (`domain.retrieval.hindsight.pairs`): positions depend on the order of arrival, rows do not.
 """
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 import msgspec

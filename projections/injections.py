@@ -1,7 +1,5 @@
 """The blocks that memory put before the agent of a session, newest first."""
 
-from __future__ import annotations
-
 import msgspec
 
 from memctl.domain.events.recalls import MemoryRecalled

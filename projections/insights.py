@@ -1,7 +1,5 @@
 """L1: what was extracted from people's and agents' words."""
 
-from __future__ import annotations
-
 import msgspec
 
 from memctl.domain.events.event import derived_of

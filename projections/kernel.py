@@ -11,8 +11,6 @@ In stage 1, where facts come by the million, a fold may take all that a batch ha
 `facts: Sequence[NoteKept | NoteDropped]`; in how many pieces they come must change nothing.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """Known commands: calls that were wrong in themselves, by what their errors named, and the forms that work."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeVar
 

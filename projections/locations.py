@@ -3,8 +3,6 @@
 `memctl.domain.projects.identity` says how; `project_words` is what people said about it.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from memctl.domain.events.facts import PlaceSeen

@@ -1,7 +1,5 @@
 """L4: the one searchable row per memory, whatever made it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from memctl.domain.events.facts import Episode, SectionWritten, Turn

@@ -3,8 +3,6 @@
 Only what is sure is a memory; a verb of its own returns the rest on request. None is returned for what is not sure.
 """
 
-from __future__ import annotations
-
 from memctl.domain.events.facts import Span
 from memctl.domain.knowledge import memory as rules
 from memctl.domain.knowledge.memory import day_of, key_sentences, place_of

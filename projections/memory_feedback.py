@@ -4,8 +4,6 @@ Reads join it by the memory's id (`memctl.api.reading.feedback`): a memory's own
 changes.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from memctl.domain.events.facts import MemoriesFollowed

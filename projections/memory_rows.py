@@ -1,7 +1,5 @@
 """What a memory's row holds, and the small rules by which every kind of memory is put in words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """Met errors: distinctive lines of failed outputs, what agents concluded of them, and what ended them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import msgspec

@@ -1,7 +1,5 @@
 """Files as the staleness checker found them."""
 
-from __future__ import annotations
-
 import msgspec
 
 from memctl.domain.events.file_checks import FileObserved, Look

@@ -2,8 +2,6 @@
 the work turns on. `memctl project show` has the rest, put together over a project.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from memctl.domain.events.facts import Span

@@ -4,8 +4,6 @@ One row for each session and location; who asks adds them up by project (`memctl
 session, so that a correction refolds no other, and because a page can then say in how many sessions a thing was seen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import assert_never
 from uuid import UUID

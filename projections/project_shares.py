@@ -4,8 +4,6 @@
 correction folds again what a share holds, and not all that ever happened there (as `bug_sightings` does).
 """
 
-from __future__ import annotations
-
 import hashlib
 
 import msgspec

@@ -1,7 +1,5 @@
 """What people said about which places are one project: merged, or split again."""
 
-from __future__ import annotations
-
 import msgspec
 
 from memctl.domain.projects.identity import Merging, ProjectMerged, ProjectSplit

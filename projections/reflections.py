@@ -1,7 +1,5 @@
 """Reflections: what several memories show together, one for each topic of a place."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import msgspec

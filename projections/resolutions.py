@@ -1,7 +1,5 @@
 """Resolutions: what became of references and questions that memories left open."""
 
-from __future__ import annotations
-
 import msgspec
 
 from memctl.domain.events.feedback import ConditionResolved, Resolution

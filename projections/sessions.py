@@ -1,7 +1,5 @@
 """Each session: who worked where and when, and how much of what."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from copy import copy

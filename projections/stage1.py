@@ -6,8 +6,6 @@ that lives on remembers some points of its past. It starts at the newest point t
 only what came since is folded again.
 """
 
-from __future__ import annotations
-
 import functools
 import io
 import pickle

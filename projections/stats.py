@@ -3,8 +3,6 @@
 They are kept by stream, so that a correction refolds no other session, however many share the day.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from copy import copy
 from typing import assert_never

@@ -1,7 +1,5 @@
 """What work teaches for other work in the same project (ReasoningBank, 2025): by rule, and recorded."""
 
-from __future__ import annotations
-
 import msgspec
 
 from memctl.domain.events.facts import Lesson, Span, StrategyShown

@@ -1,7 +1,5 @@
 """Pieces of work, across sessions."""
 
-from __future__ import annotations
-
 import msgspec
 
 from memctl.domain.events.event import derived_of

@@ -4,8 +4,6 @@ Rows of others gather what was said about such things, or bear names that people
 says nothing about what has its key.
 """
 
-from __future__ import annotations
-
 THINGS = {
     "memory": "memories", "episode": "episodes", "bug": "bug_patterns", "insight": "insights",
     "knowledge": "verified_knowledge", "task": "tasks", "strategy": "strategies",

@@ -1,7 +1,5 @@
 """The desired state of each vector point; the outbox makes the vector store agree."""
 
-from __future__ import annotations
-
 import hashlib
 
 import msgspec

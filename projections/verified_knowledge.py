@@ -1,7 +1,5 @@
 """L3: claims that passed, one row per subject so that a conflict lives in one row."""
 
-from __future__ import annotations
-
 import msgspec
 
 from memctl.domain.events.event import derived_of

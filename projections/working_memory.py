@@ -1,7 +1,5 @@
 """The live state of a session: what is being done, how far, with which files, what came back lately."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from copy import copy

@@ -1,18 +1,14 @@
 """What the queue calls, by name (`infra/queue.py`). The worker process sets up its drainer once; a bare `rq worker`
 gets one on first use."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+
+from redis import Redis
 
 from memctl.infra import queue
 from memctl.workers.folding.drain import BUDGET_S, Drainer
-
-if TYPE_CHECKING:
-    from redis import Redis
 
 
 class Wakes:

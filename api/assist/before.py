@@ -4,8 +4,6 @@ What is known of a command or a file is looked up by key, and never searched for
 to an agent's context here; it denies nothing and changes no command.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Collection, Iterator

@@ -4,8 +4,6 @@ A commit is short and has one subject, so it is given whole. Its words alone may
 where it holds a name of the prompt's that hardly anything else found does, and nothing else comes near it.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence

@@ -4,8 +4,6 @@ The turn that is most like a prompt is mostly the one in which the subject was f
 turns later: the user's corrections, and what was settled. Of two conversations about one subject the later one holds.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Collection, Sequence

@@ -1,7 +1,5 @@
 """What memory says of a tool that failed: that this was there before, and what it came of. Looked up by key."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 

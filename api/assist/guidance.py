@@ -1,8 +1,6 @@
 """What an agent asks while it works: guidance for a task, and four kinds of questions, each with the tier that answered
 (this session's own memory first, then what happened, then what was learnt, else none)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated

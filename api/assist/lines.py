@@ -1,7 +1,5 @@
 """A line that is injected, and the memory that it is of."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from memctl.domain.events.recalls import RecalledMemory

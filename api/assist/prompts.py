@@ -4,8 +4,6 @@ What is asked is not the prompt alone. "Yes, fix that" asks by what the session 
 is at; so a short prompt is asked together with those. Nothing is said twice in one session.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime

@@ -4,8 +4,6 @@ The usual answer is nothing at all. The injected text stands in one block. The d
 never learns from it. Each text is quoted, because it is a record of what was said and never an instruction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """A backup's return: checked, and restored without what was forgotten since."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """A check and its outcome: what `memctl verify` and `memctl doctor` are made of."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Whether the hooks in clients' settings work: each command that stands there is run with a payload of no meaning."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

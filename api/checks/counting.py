@@ -1,7 +1,5 @@
 """Figures that take long to count, for pages and probes that are asked for again and again."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import OrderedDict

@@ -1,7 +1,5 @@
 """Dead letters as people see them: what is parked and why, tried again, or left out for good."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from uuid import UUID

@@ -1,28 +1,41 @@
 """`doctor`: the installation rather than what it holds. Works whether memctl runs or not, and changes nothing."""
 
-from __future__ import annotations
-
 import os
 import shutil
+import socket
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
+from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
+from redis import Redis
 
 from memctl.api.checks.check import Check, attempted, check, number, skipped
+from memctl.api.checks.client_checks import clients
+from memctl.api.checks.health import health, servers, troubles
+from memctl.api.checks.relay_checks import relay as relay_check
+from memctl.api.reading.caller import OWNER
+from memctl.api.reading.places import projects_of
+from memctl.api.reading.reader import reader_of
+from memctl.domain.projects.identity import WaitingCheckout
+from memctl.infra.database import Connection, connect, single_row
+from memctl.infra.embedded import instance
+from memctl.infra.embedded.instance import InstanceStatus
+from memctl.infra.embedders import EmbedderFailed, embedders_of
+from memctl.infra.hooks.remote_progress import relay_seen
+from memctl.infra.llm import budget
+from memctl.infra.llm.agents import AGENTS
+from memctl.infra.log.mark import slow_writers
+from memctl.infra.log.migrate import revisions
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels.fingerprint import fingerprint
 from memctl.infra.settings import load_settings
-
-if TYPE_CHECKING:
-    from memctl.domain.projects.identity import WaitingCheckout
-    from memctl.infra.database import Connection
-    from memctl.infra.embedded.instance import InstanceStatus
-    from memctl.infra.hooks.remote_progress import RelaySeen
-    from memctl.infra.settings_model import Settings
+from memctl.infra.settings_model import Settings
+from memctl.infra.vectors import store
 
 LEAST_FREE = 1 << 30
 """Bytes that should be free on the disk of the data directory."""
@@ -46,13 +59,10 @@ def examine() -> Iterator[Check]:
 
     Raises: SettingsInvalid, since all else depends on them.
     """
-    from memctl.infra.embedded import instance
-    from memctl.infra.hooks.remote_progress import relay_seen
-
     settings = load_settings()
     found = instance.status(settings)
     relay = None if found.running else relay_seen(found.places)
-    of_a_relay = () if relay is None else (("relay", lambda: _relay(settings, relay)),)
+    of_a_relay = () if relay is None else (("relay", lambda: relay_check(settings, relay)),)
     of_an_instance = (
         ("programs", lambda: _programs(settings, found)),
         ("postgres", lambda: _postgres(settings)),
@@ -67,7 +77,7 @@ def examine() -> Iterator[Check]:
         ("data directory", lambda: _data_directory(settings, found)),
         *(of_a_relay or of_an_instance),
         ("doors", lambda: _doors(settings, found)),
-        ("clients", _clients),
+        ("clients", clients),
     )
     for part, checks in parts:
         yield from attempted(part, checks)
@@ -126,8 +136,6 @@ def _programs(settings: Settings, found: InstanceStatus) -> Iterator[Check]:
 
 
 def _postgres(settings: Settings) -> Iterator[Check]:
-    from memctl.infra.database import connect
-
     if settings.database_url is None:
         yield _down("postgres", "server")
         return
@@ -137,14 +145,14 @@ def _postgres(settings: Settings) -> Iterator[Check]:
 
 
 def _server(settings: Settings, connection: Connection) -> Iterator[Check]:
-    row = connection.execute(
+    row = single_row(
+        connection,
         "SELECT current_setting('server_version'), current_setting('server_version_num')::int,"
         " current_setting('fsync'), current_setting('synchronous_commit'), current_setting('full_page_writes'),"
         " current_setting('data_checksums'), pg_is_in_recovery(), current_setting('max_connections')::int,"
         " (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),"
-        " (SELECT 'lz4' = ANY(enumvals) FROM pg_settings WHERE name = 'default_toast_compression')"
-    ).fetchone()
-    assert row is not None
+        " (SELECT 'lz4' = ANY(enumvals) FROM pg_settings WHERE name = 'default_toast_compression')",
+    )
     version, release, fsync, commit, pages, checksums, standby, most, used, lz4 = row
     old = [f"memctl needs PostgreSQL {LEAST_POSTGRES // 10_000}"] if release < LEAST_POSTGRES else []
     where = f"{version} [{settings.origin('database_url')}]"
@@ -167,18 +175,13 @@ def _server(settings: Settings, connection: Connection) -> Iterator[Check]:
 
 def _clocks(connection: Connection) -> Check:
     before = time.time()
-    row = connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
-    assert row is not None
+    row = single_row(connection, "SELECT extract(epoch FROM clock_timestamp())::float8")
     skew = row[0] - (before + time.time()) / 2
     wrong = [f"the database's clock is {skew:+.1f} s off this machine's"] if abs(skew) > MOST_SKEW_S else []
     return check("postgres", "clocks", f"{abs(skew) * 1000:.0f} ms apart", wrong, advice="set both by NTP")
 
 
 def _schema(connection: Connection) -> Iterator[Check]:
-    from memctl.infra.log.migrate import revisions
-    from memctl.infra.readmodels import generations
-    from memctl.infra.readmodels.fingerprint import fingerprint
-
     there, head = revisions(connection)
     wrong = [] if there == head else [f"the database is at {there or 'no revision'}, this memctl at {head}"]
     yield check("postgres", "schema", f"revision {there or '-'}", wrong, advice="`memctl up` or `memctl init` migrates")
@@ -200,8 +203,6 @@ def _schema(connection: Connection) -> Iterator[Check]:
 
 def _long_writers(connection: Connection) -> Iterator[str]:
     """Who keeps the mark where it is: open transactions that have appended, and prepared ones that may have."""
-    from memctl.infra.log.mark import slow_writers
-
     for writer in slow_writers(connection):
         what = writer.state or "connected"
         yield f"process {writer.pid}, {writer.application or 'unnamed'}: {what}, for {writer.seconds:.0f} s"
@@ -214,8 +215,6 @@ def _long_writers(connection: Connection) -> Iterator[str]:
 
 
 def _queue(settings: Settings) -> Iterator[Check]:
-    from redis import Redis
-
     if settings.redis_url is None:
         yield _down("queue", "server")
         return
@@ -235,8 +234,6 @@ def _queue(settings: Settings) -> Iterator[Check]:
 
 
 def _vectors(settings: Settings) -> Iterator[Check]:
-    from memctl.infra.vectors import store
-
     if settings.qdrant_url is None:
         yield _down("vectors", "server")
         return
@@ -253,11 +250,6 @@ def _vectors(settings: Settings) -> Iterator[Check]:
 
 def _memory(settings: Settings) -> Iterator[Check]:
     """Whether all is folded, as everything else says it too."""
-    from memctl.api.checks.health import health, servers, troubles
-    from memctl.api.reading.caller import OWNER
-    from memctl.api.reading.reader import reader_of
-    from memctl.infra.database import connect
-
     if settings.database_url is None:
         yield _down("memory", "folded")
         return
@@ -272,11 +264,6 @@ def _memory(settings: Settings) -> Iterator[Check]:
 
 def _projects(settings: Settings) -> Iterator[Check]:
     """What waits for a person's word, and what may be one project and is none: nothing of it is a fault."""
-    from memctl.api.reading.caller import OWNER
-    from memctl.api.reading.places import projects_of
-    from memctl.api.reading.reader import reader_of
-    from memctl.infra.database import connect
-
     if settings.database_url is None:
         yield _down("projects", "joined")
         return
@@ -303,8 +290,6 @@ def known_as(waiting: Sequence[WaitingCheckout]) -> list[str]:
 
 
 def _embedder(settings: Settings) -> Iterator[Check]:
-    from memctl.infra.embedders import EmbedderFailed, embedders_of
-
     embedders = embedders_of(settings)
     began = time.monotonic()
     try:
@@ -327,10 +312,6 @@ def _embedder(settings: Settings) -> Iterator[Check]:
 
 def _language_model(settings: Settings) -> Iterator[Check]:
     """What it is asked to do, whether it could be, and what of today's budget is left. It is not asked."""
-    from memctl.infra.database import connect
-    from memctl.infra.llm import budget
-    from memctl.infra.llm.agents import AGENTS
-
     llm = settings.llm
     if llm.provider == "none":
         yield skipped("language model", "asked", "none: rules do all of it")
@@ -353,8 +334,6 @@ def _language_model(settings: Settings) -> Iterator[Check]:
 
 def _doors(settings: Settings, found: InstanceStatus) -> Iterator[Check]:
     """Who can reach memctl: its sockets, and the ports that its own processes listen on."""
-    import socket
-
     places = found.places  # only a relay's own hooks learn where it listens
     for name, path in (
         ("door", settings.door_socket or _named_in(places.door_file)),
@@ -411,7 +390,7 @@ def listening(pid: int) -> set[tuple[str, int]]:
     except OSError:  # it ended, or is another user's
         return set()
     found = set()
-    for table, address_of in (("tcp", _ipv4), ("tcp6", _ipv6)):
+    for table in ("tcp", "tcp6"):
         try:
             lines = Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]
         except OSError:
@@ -420,31 +399,14 @@ def listening(pid: int) -> set[tuple[str, int]]:
             fields = line.split()
             if fields[3] == _LISTENING and fields[9] in inodes:
                 host, _, port = fields[1].partition(":")
-                found.add((address_of(host), int(port, 16)))
+                found.add((_address(host), int(port, 16)))
     return found
 
 
-def _ipv4(words: str) -> str:
-    return ".".join(str(byte) for byte in reversed(bytes.fromhex(words)))  # a word in the machine's own order
-
-
-def _ipv6(words: str) -> str:
-    from ipaddress import IPv6Address
-
-    address = IPv6Address(b"".join(bytes.fromhex(words[at : at + 8])[::-1] for at in range(0, 32, 8)))
-    return str(address.ipv4_mapped or address)
-
-
-def _relay(settings: Settings, relay: RelaySeen) -> Iterator[Check]:
-    from memctl.api.checks import relay_checks
-
-    yield from relay_checks.relay(settings, relay)
-
-
-def _clients() -> Iterator[Check]:
-    from memctl.api.checks.client_checks import clients
-
-    yield from clients()
+def _address(words: str) -> str:
+    """An address as the kernel shows it: words in the machine's own order."""
+    address = ip_address(b"".join(bytes.fromhex(words[at : at + 8])[::-1] for at in range(0, len(words), 8)))
+    return str(getattr(address, "ipv4_mapped", None) or address)
 
 
 def _down(part: str, name: str) -> Check:

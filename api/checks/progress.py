@@ -1,7 +1,5 @@
 """How far the read models are behind the log, and waiting until they have caught up."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """How the relay of this machine stands: its process, what waits in its spool, and what the API makes of its key."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from urllib.parse import urlsplit

@@ -4,15 +4,12 @@ The checks go along the way of an event: transcript and spool, log, those who re
 compares while everything goes on running; nothing is changed, unless drifted vectors are to be repaired.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psycopg
 
@@ -29,16 +26,12 @@ from memctl.infra.log import audit, erase
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.spaces import space_names
 from memctl.infra.readmodels import coverage, dead_letters, generations
-from memctl.infra.vectors import CollectionMissing, drift, outbox, store
+from memctl.infra.settings_model import Settings
+from memctl.infra.vectors import CollectionMissing, QdrantClient, drift, outbox, store
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.drift import Drift
+from memctl.infra.vectors.models import VectorModel
 from memctl.workers.rebuild.audit import audit as audit_rows
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
-
-    from memctl.infra.settings_model import Settings
-    from memctl.infra.vectors.models import VectorModel
 
 BEHIND_S = 60.0
 """A reader that has not read for longer than this what it may is behind; workers take a second or so."""

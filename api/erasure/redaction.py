@@ -3,8 +3,6 @@
 An event with something that the rules cut is appended again without it, and the old event is emptied.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from uuid import UUID, uuid4

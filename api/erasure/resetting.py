@@ -1,7 +1,5 @@
 """Resets memctl: it knows nothing afterwards."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Showing what would follow, and doing it, are `memctl.workers.erasure.forgetting`'s.
 """
 
-from __future__ import annotations
-
 import time
 from datetime import UTC, datetime, timedelta
 from uuid import UUID

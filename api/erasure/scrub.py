@@ -1,7 +1,5 @@
 """Rebuilds the database of the one-machine default after something was forgotten."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from memctl.domain.support.errors import MemctlError

@@ -5,23 +5,19 @@ sees these and nothing else (`memctl.api.reading.places`), and gets no answer at
 as a whole.
 """
 
-from __future__ import annotations
-
 import functools
 import threading
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from starlette.requests import Request
 
 from memctl.api.reading.caller import NOBODY, Caller
 from memctl.api.reading.questions import questions
+from memctl.api.reading.reader import Readers
 from memctl.infra import api_keys
 from memctl.infra.api_keys import SCOPES, Key, Scope
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from memctl.api.reading.reader import Readers
 
 FRESH_S = 2.0
 """Seconds within which a key that was revoked is refused."""

@@ -1,7 +1,5 @@
 """Answers in JSON: what a question returns to its caller, with an ETag where only an event can change it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any

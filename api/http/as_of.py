@@ -1,15 +1,14 @@
 """Memory as it was, over HTTP: any read with `?as_of=` is answered once that is built, and until then with the job."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import orjson
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import PlainValidator, WithJsonSchema
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memctl.api.http.access import caller_of
 from memctl.api.http.parameters import IN_DIGITS
@@ -22,9 +21,6 @@ from memctl.infra.log.mark import mark, position_at
 from memctl.infra.readmodels import as_of_snapshots, generations
 from memctl.infra.readmodels.as_of_snapshots import AsOfSnapshot
 from memctl.infra.settings import Settings
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
 
 _LATEST = 2**63 - 1
 

@@ -1,7 +1,5 @@
 """Commands over HTTP: `POST /v1/commands/<name>`, a route for each command that the domain knows."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import msgspec

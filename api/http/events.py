@@ -1,7 +1,5 @@
 """What relays deliver, over HTTP: `POST /v1/events`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

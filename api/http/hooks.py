@@ -1,7 +1,5 @@
 """What a hook asks over HTTP: `POST /v1/hooks/<agent>` with the payload as the client sent it."""
 
-from __future__ import annotations
-
 import logging
 import time
 import uuid

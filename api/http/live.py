@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 import orjson
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memctl.api.http.access import caller_of
 from memctl.api.http.openapi import Responses
@@ -23,9 +24,6 @@ from memctl.domain.support.errors import MemctlError
 from memctl.infra.log.mark import mark
 from memctl.infra.readmodels import rebuilds
 from memctl.infra.vectors import outbox
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 PATIENCE_S = 5.0
 """How long an answer may wait for the read models to have caught up."""

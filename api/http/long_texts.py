@@ -1,7 +1,5 @@
 """Questions about texts that are too long for a URL: they come in a body."""
 
-from __future__ import annotations
-
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 

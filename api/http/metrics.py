@@ -12,9 +12,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args, get_type_hints
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args, get_type_hints
 
 from fastapi import APIRouter, Request, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memctl.api.checks.counting import Counted
 from memctl.api.checks.health import Health, Trouble, health, servers, troubles
@@ -27,16 +29,10 @@ from memctl.api.reading.hindsight import Count
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader, Readers
 from memctl.infra.backup import copies as backups
+from memctl.infra.backup.copies import KeptBackups
 from memctl.infra.hooks import spool
 from memctl.infra.llm import budget
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from memctl.infra.backup.copies import KeptBackups
-    from memctl.infra.settings_model import Llm, Settings
+from memctl.infra.settings_model import Llm, Settings
 
 FOLDER = "spool"
 """Of the data directory; a door on another machine has one of its own."""

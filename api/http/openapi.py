@@ -1,22 +1,18 @@
 """The OpenAPI document: schemas come from the types that are answered with, examples from what they look like."""
 
-from __future__ import annotations
-
 import typing
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import orjson
+from fastapi import FastAPI
 
 from memctl.api.http import spaces as http_spaces
 from memctl.api.http.access import is_open, rule_of
 from memctl.api.reading.questions import Question, questions
 from memctl.api.reading.views import Page
-
-if TYPE_CHECKING:
-    from fastapi import FastAPI
 
 Responses = dict[int | str, dict[str, Any]]
 

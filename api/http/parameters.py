@@ -1,7 +1,5 @@
 """Parameters that many routes have."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 

@@ -1,16 +1,15 @@
 """Every error of the API as a problem document (RFC 9457)."""
 
-from __future__ import annotations
-
 import errno
 import logging
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
+from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Match
 
@@ -26,10 +25,6 @@ from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import DatabaseUnavailable
 from memctl.infra.readmodels.as_of_snapshots import TooManySnapshots
 from memctl.infra.vectors import VectorStoreUnavailable
-
-if TYPE_CHECKING:
-    from fastapi import FastAPI
-    from starlette.requests import Request
 
 log = logging.getLogger("memctl.api")
 

@@ -1,7 +1,5 @@
 """The routes of all declared questions (`memctl.api.reading.questions`)."""
 
-from __future__ import annotations
-
 import typing
 from collections.abc import Callable, Mapping
 from datetime import datetime

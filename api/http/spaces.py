@@ -1,7 +1,5 @@
 """The space that an API answers for. A request that names another space gets an error, and no answer from this one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """When work was done, where, and what it left: what the viewer's timeline shows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Has this error been seen before, and what was done about it?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What memory holds to be true, how its user likes to work, and what is always in context: lists for the doors."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence, Set
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
@@ -258,11 +256,7 @@ def preferences(reader: Reader, places: Places, *, limit: Limit = 50) -> Page[Pr
 
 
 def _stands(candidate: Candidate) -> bool:
-    return candidate.insight is not None and not _is_rejected(candidate)
-
-
-def _is_rejected(candidate: Candidate) -> bool:
-    return any(check.name == "standing" and not check.passed for check in candidate.checks)
+    return candidate.insight is not None and all(check.passed for check in candidate.checks if check.name == "standing")
 
 
 def effective_id(reader: Reader, id: str) -> tuple[str, str]:

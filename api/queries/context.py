@@ -1,7 +1,5 @@
 """What a session is at: the working memory of one session, and which session is meant where none is named."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from typing import Annotated

@@ -1,8 +1,6 @@
 """How pieces of work end, with memory and without, and how agents use what is recalled: what figures of success are
 made of."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import msgspec

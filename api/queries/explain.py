@@ -1,7 +1,5 @@
 """Why memory holds a thing: from the active memory down, level by level, to the characters that it rests on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 

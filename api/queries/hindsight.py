@@ -4,8 +4,6 @@ Rows say what happened in order of time; whether memory held a thing when it was
 log, here, as it is read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Annotated

@@ -3,8 +3,6 @@
 Rows are msgspec structs of `memctl.projections`; what is put together here is shaped in `memctl.api.reading.views`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeVar
 from uuid import UUID
@@ -43,6 +41,7 @@ from memctl.domain.events.event import Event, Micros
 from memctl.domain.knowledge.memory import MemoryKind, memory_id
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
+from memctl.infra.database import single_row
 from memctl.infra.log.read import read_events
 from memctl.projections.kernel import Projection
 from memctl.projections.sessions import Session
@@ -234,11 +233,11 @@ def event(reader: Reader, id: Id) -> EventItem:
         raise NotFound(id=id)  # a variant may have been recorded in another place than its delivery
     if found is None:
         raise NotFound(f"what event {id} said was erased", id=id, hint="It stays so; only its place is left.")
-    counted = reader.connection.execute(
+    counted = single_row(
+        reader.connection,
         "SELECT count(*) FROM memctl.events WHERE space_id = %s AND (event_id = %s OR variant_of = %s)",
         [reader.space_id, row[0], row[0]],
-    ).fetchone()
-    assert counted is not None
+    )
     return EventItem(
         id=str(found.event_id),
         delivery_id=str(found.delivery_id),

@@ -1,7 +1,5 @@
 """A project's page: what sessions showed of it, each line with how often and where it was seen, and when last."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """What memory put before agents, or held back: by session, the newest first."""
 
-from __future__ import annotations
-
 from memctl.api.reading import models
 from memctl.api.reading.hindsight import PassedOver, RecalledBlock, RecalledMemory, SessionRecalls
 from memctl.api.reading.pages import between, page, several, within

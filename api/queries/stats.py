@@ -1,7 +1,5 @@
 """How much is known, how far the folds have read, what it takes on disk, and what language models cost."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated
@@ -32,6 +30,7 @@ from memctl.api.reading.questions import Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import EventType
 from memctl.domain.events.event import event_types
+from memctl.infra.database import single_row
 from memctl.infra.llm import budget
 from memctl.infra.log.mark import mark
 from memctl.infra.readmodels import generations, rebuilds
@@ -64,10 +63,9 @@ def counts(reader: Reader, places: Places) -> Counts:
     for p in projections():
         if not built(reader, p):
             continue
-        row = connection.execute(
-            sql.SQL("SELECT count(*) FROM {} WHERE space_id = %s").format(table_of(reader, p)), [space]
-        ).fetchone()
-        assert row is not None
+        row = single_row(
+            connection, sql.SQL("SELECT count(*) FROM {} WHERE space_id = %s").format(table_of(reader, p)), [space]
+        )
         models[p.name] = row[0]
     by_type = _events_by_type(reader)
     return Counts(
@@ -184,13 +182,13 @@ def totals_of(reader: Reader, places: Places) -> dict[str, int]:
     if places.locations is not None:
         inside = sql.SQL("AND row->>'location' = ANY(%s::text[])")
         values.append(list(places.locations))  # type: ignore[arg-type]
-    row = reader.connection.execute(
+    row = single_row(
+        reader.connection,
         sql.SQL("SELECT {}, count(DISTINCT row->>'day') FROM {} WHERE space_id = %s {}").format(
             sums, table_of(reader, models.stats), inside
         ),
         values,
-    ).fetchone()
-    assert row is not None
+    )
     return dict(zip((*_SUMMED, "days"), row, strict=True)) | endings(reader, places)
 
 
@@ -234,8 +232,7 @@ def _share(part: float, whole: float) -> float | None:
 
 def progress(reader: Reader) -> LogProgress:
     reached = mark(reader.connection)
-    row = reader.connection.execute("SELECT coalesce(max(position), 0) FROM memctl.events").fetchone()
-    assert row is not None
+    row = single_row(reader.connection, "SELECT coalesce(max(position), 0) FROM memctl.events")
     offsets = generations.offsets(reader.connection, reader.live.stage1, reader.live.stage2)
     lowest = min((o.position for o in offsets if o.stage == 1), default=reached)
     return LogProgress(
@@ -255,11 +252,11 @@ def progress(reader: Reader) -> LogProgress:
 
 
 def sizes(reader: Reader) -> dict[str, int]:
-    row = reader.connection.execute(
+    row = single_row(
+        reader.connection,
         "SELECT pg_database_size(current_database()), pg_total_relation_size('memctl.events'),"
         " pg_total_relation_size('memctl.embeddings'),"
         " (SELECT coalesce(sum(pg_total_relation_size(format('%I.%I', schemaname, tablename)::regclass)), 0)::bigint"
-        "  FROM pg_tables WHERE schemaname = 'memctl' AND tablename ~ '_g[0-9]+$')"
-    ).fetchone()
-    assert row is not None
+        "  FROM pg_tables WHERE schemaname = 'memctl' AND tablename ~ '_g[0-9]+$')",
+    )
     return dict(zip(("database", "log", "embeddings", "read_models"), row, strict=True))

@@ -1,7 +1,5 @@
 """Strategies of a project: what earlier work teaches for work to come."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import msgspec

@@ -1,7 +1,5 @@
 """Open threads of a project: what its latest sessions left undone, and nobody has taken up or settled since."""
 
-from __future__ import annotations
-
 import msgspec
 from psycopg import sql
 

@@ -1,7 +1,5 @@
 """A session in turns (what was asked, what memory added, what was done, what came of it), and event by event."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """What waits for a person: nothing else lets it through."""
 
-from __future__ import annotations
-
 from memctl.api.queries import claims
 from memctl.api.queries import memories as queries
 from memctl.api.reading import models

@@ -1,7 +1,5 @@
 """Questions about work: tasks across sessions, and episodes, one task's work in one session."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

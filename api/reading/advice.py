@@ -1,7 +1,5 @@
 """What an agent is answered while it works: to one of four kinds of questions, and guidance for a task."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

@@ -1,7 +1,5 @@
 """Sessions in a few lines: as a model has put them, else by rule."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Who asks: its scopes, and the projects that it is limited to."""
 
-from __future__ import annotations
-
 import msgspec
 
 from memctl.domain.support.errors import MemctlError

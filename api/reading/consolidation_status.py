@@ -1,7 +1,5 @@
 """How memories stand to each other, joined when they are read: merged, pruned, superseded, at odds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import msgspec

@@ -1,8 +1,6 @@
 """Counts as answers show them: what is remembered, how far it is read, what it takes, and what models cost. Field
 order is the order of the JSON."""
 
-from __future__ import annotations
-
 from msgspec import UNSET, UnsetType
 
 from memctl.api.reading.records import Record

@@ -1,7 +1,5 @@
 """The question that a thread works for: when it is late, and how its work is ended then."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import threading

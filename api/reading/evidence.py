@@ -1,7 +1,5 @@
 """Evidence on read: quotes cut from their source events now, and whether they still hold."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 from uuid import UUID

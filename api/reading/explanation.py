@@ -1,7 +1,5 @@
 """Why memory holds a thing, as answers say it: level by level, with the quotes that it rests on."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

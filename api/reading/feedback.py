@@ -1,7 +1,5 @@
 """What people think of what memory holds, joined when it is read: ratings, what is pinned, what was rejected."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypeVar
 

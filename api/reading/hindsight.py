@@ -1,7 +1,5 @@
 """What the answers of `/v1/hindsight` and `/v1/recalls` hold."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 
 import msgspec

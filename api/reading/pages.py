@@ -1,7 +1,5 @@
 """Pages of a read model: rows in the order of one field, newest first, each page continued by key."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Which project a question is about: a name, a path, an id, `*`, or where the caller stands."""
 
-from __future__ import annotations
-
 import difflib
 from typing import Any, Literal
 

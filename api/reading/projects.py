@@ -1,8 +1,6 @@
 """Projects as answers show them: who they are, what sessions showed of them, and how tools are used there. Field order
 is the order of the JSON; moments are in ISO 8601."""
 
-from __future__ import annotations
-
 import msgspec
 
 from memctl.api.reading.records import Record

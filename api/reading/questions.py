@@ -13,8 +13,6 @@ made of that declaration (`memctl.api.http.questions`, `access`, `openapi`). Par
 The first paragraph of the docstring is the description.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import pkgutil

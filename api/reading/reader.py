@@ -1,7 +1,5 @@
 """Reading: a bounded pool of connections, and one consistent look at the live generation for each request."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable, Iterator

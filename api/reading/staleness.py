@@ -1,7 +1,5 @@
 """Which claims about files are to be looked at again: the file has changed since the claim was last seen to hold."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from psycopg import sql

@@ -3,8 +3,6 @@
 Rows of read models are shown as they are, by `shown`: their type is the shape, with moments written out.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 from uuid import UUID

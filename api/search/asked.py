@@ -1,7 +1,5 @@
 """The questions that words and meaning answer: searches, errors like one, and episodes like a text."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Literal
 

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -24,14 +24,11 @@ from memctl.domain.retrieval.neighbours import lent
 from memctl.domain.retrieval.ranking import ORDINARY, USUAL, Background, Candidate, Source, background_of, word_strength
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.text import sparse_query, tokens
-from memctl.infra.embedders import TextsRefused
+from memctl.infra.embedders import Embedder, Embedders, Recipe, TextsRefused, Vectors
 from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable
 from memctl.infra.vectors.searches import Hit, Named, Searches
 from memctl.infra.vectors.store import EVERYWHERE, PointScope
 from memctl.projections.memory_rows import Memory
-
-if TYPE_CHECKING:
-    from memctl.infra.embedders import Embedder, Embedders, Recipe, Vectors
 
 log = logging.getLogger("memctl.search")
 

@@ -4,8 +4,6 @@ The parts that judge are pure and stand in `memctl.domain.retrieval.intent` and 
 `memctl.api.search.candidates` asks the stores.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import time
@@ -343,7 +341,11 @@ def _chosen(
         )
         for c, row in _distinct(worth, rows)
     ]
-    words = {id: frozenset(tokens(f"{row.title} {row.gist}")) for id, row in rows.items()} if _diverse(asked) else {}
+    words = (
+        {id: frozenset(tokens(f"{row.title} {row.gist}")) for id, row in rows.items()}
+        if profile_of(asked.profile).diverse
+        else {}
+    )
     # More than is shown: among them is what the best one has to be better than.
     profile = profile_of(asked.profile)
     most = len(known) if asked.settled or asked.asked else asked.limit + RIVALS
@@ -521,10 +523,6 @@ def _known(
         in_play=len(in_play & {named(each) for each in row.files}),
     )
     return Known(candidate, standing)
-
-
-def _diverse(asked: Question) -> bool:
-    return profile_of(asked.profile).diverse
 
 
 def _overlap(a: frozenset[str], b: frozenset[str]) -> float:

@@ -1,7 +1,5 @@
 """The API over HTTP and the viewer, put together: the declared questions and what else there is under `/v1`."""
 
-from __future__ import annotations
-
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 
 from memctl.api.checks.health import health, servers, troubles

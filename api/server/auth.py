@@ -7,21 +7,18 @@ import contextlib
 import hmac
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import orjson
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memctl.api.http.access import is_open, refused
 from memctl.api.reading.caller import NOBODY, OWNER, Caller
 from memctl.api.server.key_use import A_SECOND, AT_ONCE, Audit, Rates
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.listening import viewer_host
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOOPBACK = frozenset(("localhost", "127.0.0.1", "[::1]"))
 

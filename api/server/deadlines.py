@@ -5,8 +5,6 @@ for them gets an exception, wherever in Python it is. And a process whose thread
 not run, ends itself: the supervisor starts it again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import faulthandler
 import logging
@@ -14,14 +12,12 @@ import math
 import os
 import sys
 import time
-from typing import TYPE_CHECKING
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memctl.api.http.problems import problem
 from memctl.api.reading import deadline
 from memctl.api.reading.deadline import TimedQuestion
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 log = logging.getLogger("memctl.api")
 

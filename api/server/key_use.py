@@ -1,7 +1,5 @@
 """What keys do: how much at once, and who read what, in the API's log."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -1,7 +1,5 @@
 """The API's process: one application on a loopback port and, where it is set, on a Unix socket."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -1,7 +1,5 @@
 """Forgetting in the viewer: what is meant, what would go and what would follow, then doing it, and the receipt."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Plots as SVG, drawn here: bars over days and weeks. Styled by the page's own sheet."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import date, timedelta
 
@@ -39,13 +37,7 @@ def by_day(counts: Mapping[date, int], days: int = 60) -> Bars | None:
     most = max(max((counts.get(day, 0) for day in shown), default=0), 1)
     step = WIDTH / days
     bars = [
-        Bar(
-            x=round(number * step + 1, 1),
-            y=round(HEIGHT * (1 - value / most), 1),
-            width=round(step - 2, 1),
-            height=round(HEIGHT * value / most, 1),
-            title=f"{day:%-d %b %Y}: {value:,}",
-        )
+        _bar(number, step, value / most, f"{day:%-d %b %Y}: {value:,}")
         for number, day in enumerate(shown)
         if (value := counts.get(day, 0))
     ]

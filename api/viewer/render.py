@@ -1,7 +1,5 @@
 """Templates, and the filters they write values with. All text is escaped; what memory holds is data, never markup."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Set
 from datetime import UTC, datetime

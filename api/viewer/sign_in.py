@@ -1,7 +1,5 @@
 """Who may look with a browser: a signed cookie, given for a ticket of the command line or for the API's token."""
 
-from __future__ import annotations
-
 import hmac
 import secrets
 import threading

@@ -49,11 +49,11 @@ from memctl.api.viewer.forgetting import Forgetting, PageAnswer
 from memctl.api.viewer.sign_in import COOKIE, SIGNED_IN_S, Browsers
 from memctl.api.viewer.timeline import LAST_S
 from memctl.api.viewer.timeline import timeline as drawn
-from memctl.api.viewer.waiting import Waits
 from memctl.api.write.command_handler import CommandHandler
 from memctl.domain.events.event import Micros
 from memctl.domain.projects.identity import Projects
 from memctl.domain.support.errors import MemctlError
+from memctl.infra.database import single_row
 from memctl.infra.readmodels import rebuilds
 from memctl.projections.episodes import EpisodeRow
 
@@ -97,7 +97,7 @@ def site(
 ) -> list[Route]:
     """The viewer's routes, for an application beside the API's, whose answers `timings` measures."""
     pages, forgetting = _Pages(readers, engine, timings, handler), Forgetting(handler.settings)
-    waits = Waits(readers, handler)
+    waits = corrections.Waits(readers, handler)
     shown: dict[str, Show] = {
         "/": pages.read(pages.home),
         "/search": pages.search,
@@ -515,7 +515,8 @@ def _bug_of(reader: Reader, kind: str, id: str) -> BugHit | None:
 def _levels(reader: Reader) -> list[tuple[str, int]]:
     """What each level of a claim is, and how many claims have reached it, the first one first; of the last one, the
     memories that they became: claims of one subject are one."""
-    row = reader.connection.execute(
+    row = single_row(
+        reader.connection,
         sql.SQL(
             "SELECT count(*),"
             " count(*) FILTER (WHERE NOT jsonb_path_exists(row->'checks', '$[*] ? (@.passed == false)')),"
@@ -524,8 +525,7 @@ def _levels(reader: Reader) -> list[tuple[str, int]]:
             " FROM {} WHERE space_id = %(space)s AND (row->>'sessions')::bigint > 0"
         ).format(table_of(reader, models.memories), table_of(reader, models.candidates)),
         {"space": reader.space_id},
-    ).fetchone()
-    assert row is not None
+    )
     return list(zip(LEVELS, row, strict=True))
 
 

@@ -1,7 +1,5 @@
 """The timeline of work: a lane for each project, drawn from `activity`. All places are in thousandths of its width."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """The door for commands: read, decide, append, wake. A command carried out twice under one key was carried out once."""
 
-from __future__ import annotations
-
 import hashlib
 import threading
 import time

@@ -4,8 +4,6 @@ Line 1: `{"memctl": "export", "version": 1, …}`. Then an event a line, as `Exp
 `{"end": true, "events": …, "sha256": …}`, the sha256 over all lines before it. What was erased is not in it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 from collections.abc import Callable, Container, Iterator, Mapping
@@ -154,7 +152,7 @@ def is_export(file: Path) -> bool:
         return False
 
 
-def import_export(writer: IngestWriter, file: Path, *, mine: bool) -> Account:
+def import_export(writer: IngestWriter, file: Path, *, mine: bool, account: Account | None = None) -> Account:
     """Append what an export holds; what is there already is a duplicate, what was forgotten stays so.
 
     The file is read to its end first: one that was cut off or changed is refused. Ids of other events within a payload
@@ -163,15 +161,17 @@ def import_export(writer: IngestWriter, file: Path, *, mine: bool) -> Account:
     Anybody can write such a file. Unless its user says that it is `mine`, it is another's memory: its sessions and
     notes come in, as imported words, the sessions at places of that memory. What it settles does not come in: verdicts,
     projects, core memory.
-    Raises: NotAnExport, DatabaseUnavailable.
+    `account`: what others before it came to. Raises: NotAnExport, DatabaseUnavailable.
     """
-    account = Account(files=1)
+    account = account or Account()
+    account.files += 1
     _check(file)
     links = _links(file)
     with outages():
         out = _kept_out(writer, file, links)
-    account.lines, account.read_bytes = 2, file.stat().st_size
-    account.ignored["head and end"] = 2
+    account.lines += 2
+    account.read_bytes += file.stat().st_size
+    account.ignored["head and end"] += 2
     for batch in _batches(file, links, account):
         kept = [event for number, _, event in batch if number not in out]
         account.forgotten += len(batch) - len(kept)

@@ -1,7 +1,5 @@
 """Which checkout a session works in, as git's files say, recorded while the directory is still there to be asked."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from memctl.domain.events.event import NewEvent

@@ -1,7 +1,5 @@
 """Import of legacy stores: their rows become events, and every row is accounted for."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,8 +1,5 @@
 """The way in: events are cleaned and redacted, appended, and the workers woken. Every door uses this one."""
 
-from __future__ import annotations
-
-import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -25,8 +22,6 @@ from memctl.infra.readmodels import generations
 from memctl.infra.redaction import Prepared
 from memctl.infra.settings import Settings
 from memctl.infra.transcripts.reading import Checkpoint
-
-log = logging.getLogger("memctl.commands")
 
 _REFUSALS = (
     psycopg.DataError, errors.CheckViolation, errors.NotNullViolation, errors.ProgramLimitExceeded,

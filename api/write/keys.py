@@ -1,7 +1,5 @@
 """Keys of the API: made, listed and revoked where the database is. No request over HTTP does this."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 

@@ -4,8 +4,6 @@ A relay parses and redacts where the words were said; the API redacts once more 
 agree by dedupe keys, so whatever is sent twice is kept once.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterable, Sequence, Set
 from typing import Annotated

@@ -3,8 +3,6 @@
 Parsing, redaction, and what git says of a checkout happen here, where the words were said; the API redacts once more.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """The verbs about what memory holds to be true: lists, explanations, and what people say of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote

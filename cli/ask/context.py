@@ -1,7 +1,5 @@
 """`memctl context`: what a session is at, on a screenful that a person or an agent can act on."""
 
-from __future__ import annotations
-
 import click
 
 from memctl.api.reading.records import ActiveFile, Context, Decision, PlanStep, RecentError, ToolResult, WorkCounts

@@ -1,7 +1,5 @@
 """What an agent or a person asks while at work: four kinds of questions, and guidance for a task."""
 
-from __future__ import annotations
-
 import sys
 
 import click

@@ -1,7 +1,5 @@
 """The verbs for what memory held when it was needed, and what it put before agents: `hindsight`, `recalls`."""
 
-from __future__ import annotations
-
 import click
 
 from memctl.api.reading.hindsight import Count, Explained, Record, Report, SessionRecalls

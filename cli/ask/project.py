@@ -1,7 +1,5 @@
 """Projects: what is known of one, which there are, and which places are one; and how tools are used there."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """The verb that counts: what is remembered, what memory was good for, how far it is read, and what it takes."""
 
-from __future__ import annotations
-
 import click
 
 from memctl.api.reading.counts import Use

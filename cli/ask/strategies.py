@@ -1,7 +1,5 @@
 """The verb for what earlier work teaches: `strategies`."""
 
-from __future__ import annotations
-
 import click
 
 from memctl.api.reading.records import StrategyItem

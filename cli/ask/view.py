@@ -1,7 +1,5 @@
 """The verb that opens the viewer."""
 
-from __future__ import annotations
-
 import click
 
 from memctl.cli.connection import running

@@ -1,7 +1,5 @@
 """The verbs about work: episodes and tasks, and what is stated of a session's work."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import click

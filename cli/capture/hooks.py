@@ -1,8 +1,6 @@
 """The verbs that a client's hooks may call. Their work is done by `memctl.infra.hook`, before click is imported; what
 comes here asks how they are used."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeVar
 

@@ -91,22 +91,7 @@ def _exports(paths: list[Path], wait: bool, *, mine: bool) -> Account:
     # What was exported may have happened elsewhere, at paths that lie here as well.
     with IngestWriter(load_settings(), identify=False) as intake:
         for path in paths:
-            account = import_export(intake, path, mine=mine)
-            for name in (
-                "files",
-                "lines",
-                "read_bytes",
-                "with_events",
-                "new",
-                "duplicate",
-                "variant",
-                "forgotten",
-                "bad_lines",
-            ):
-                setattr(whole, name, getattr(whole, name) + getattr(account, name))
-            whole.types.update(account.types)
-            whole.ignored.update(account.ignored)
-            whole.bad += account.bad
+            import_export(intake, path, mine=mine, account=whole)
         if wait:
             wait_until_folded(intake)
     return whole

@@ -1,7 +1,5 @@
 """`memctl waiting`: what only a person lets through, and letting it through."""
 
-from __future__ import annotations
-
 import click
 
 from memctl.api.reading.records import Waiting

@@ -1,7 +1,5 @@
 """`memctl completion`: what a shell needs to complete memctl's commands and options."""
 
-from __future__ import annotations
-
 import click
 from click.shell_completion import get_completion_class
 

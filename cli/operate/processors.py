@@ -21,29 +21,22 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--preview", is_flag=True, help="Say what would be recorded, and record nothing.")
 @click.option("--force", is_flag=True, help="However many memories of a place it changes at once.")
-@click.option("--undo", metavar="ID", help="Take a change back; its memories stand as they did before.")
 @click.option("--log", "log_", is_flag=True, help="What was changed so far, newest first.")
 @click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True, help="With --log: most items.")
 @in_json
-def consolidate(preview: bool, force: bool, undo: str | None, log_: bool, limit: int, as_json: bool) -> None:
+def consolidate(preview: bool, force: bool, log_: bool, limit: int, as_json: bool) -> None:
     """Look for memories that say the same, contradict each other, or were never needed.
 
     Nothing is removed or rewritten: what says the same is shown as one, what was never needed is not shown. Each change
-    is recorded and can be taken back. It happens by itself every 20 tasks or 6 hours.
+    is recorded, and `memctl undo` takes it back. It happens by itself every 20 tasks or 6 hours.
 
     \b
     memctl consolidate --preview
     memctl consolidate --log
-    memctl consolidate --undo 8eb0a7c5
     """
-    if sum((preview or force, undo is not None, log_)) > 1:
-        raise click.UsageError("--undo and --log stand alone")
-    if undo is not None:
-        from memctl.cli.ask.record import print_result, say
-
-        print_result(say("undo_consolidation", change=undo), as_json, "taken back")
-        return
     if log_:
+        if preview or force:
+            raise click.UsageError("--log stands alone")
         _log(limit, as_json)
         return
     import msgspec

@@ -1,7 +1,5 @@
 """`memctl reindex`: every memory into the vector store again."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import click

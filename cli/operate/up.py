@@ -1,7 +1,5 @@
 """`memctl up` and `down`: everything of the one-machine default, started and stopped."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

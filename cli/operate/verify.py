@@ -60,7 +60,7 @@ def verify(context: click.Context, paths: tuple[Path, ...], repair: bool, rebuil
     else:
         what = f"{verification.events:,} events, "
         sound = "nothing missing" if rebuilt else "nothing missing from the log, read models sampled (--replay: all)"
-        _conclude(what + (sound if not gaps else _gaps(gaps)), time.monotonic() - began)
+        _conclude(what + (sound if not gaps else "1 gap" if gaps == 1 else f"{gaps} gaps"), time.monotonic() - began)
     if gaps:
         context.exit(1)
 
@@ -152,7 +152,3 @@ def _wrapped(text: str, indent: int) -> list[str]:
 
 def _conclude(what: str, seconds: float) -> None:
     click.echo(f"\n{what} ({seconds:.1f} s)")
-
-
-def _gaps(count: int) -> str:
-    return "1 gap" if count == 1 else f"{count} gaps"

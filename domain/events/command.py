@@ -7,8 +7,6 @@ A command's class says what is asked, which stream it speaks to, and decides, fr
 know them, which event is appended. Doors find commands by name; modules of this package are discovered, none is listed.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Callable, Sequence

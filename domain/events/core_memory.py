@@ -1,7 +1,5 @@
 """Core memory: a few short sections that are always in context (MemGPT), edited with the version in hand."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections import defaultdict
 from collections.abc import Sequence

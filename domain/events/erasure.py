@@ -1,7 +1,5 @@
 """Forgetting: the scope that is asked for, what keeps it from being recorded again, and the event that records it."""
 
-from __future__ import annotations
-
 from typing import Literal
 from uuid import UUID
 

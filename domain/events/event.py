@@ -4,8 +4,6 @@ A payload class is registered by `@event("noun.verb", version=N)`. When its shap
 register one `@upcast` step from the version before; stored payloads are lifted step by step when they are read.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import importlib

@@ -5,8 +5,6 @@ answers, an ordinal line never before the ordinal lines above it, and a tool's o
 order is a function of the set of events alone.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence

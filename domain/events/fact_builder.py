@@ -1,7 +1,5 @@
 """How stage 1 asserts facts: their ids, their evidence, and the list they are handed out from."""
 
-from __future__ import annotations
-
 from typing import Any, TypeVar
 
 import msgspec

@@ -4,8 +4,6 @@ The id of an identified fact is a UUIDv5 of its stream, its type and what it is 
 whenever the events arrived. `evidence` names the events and the spans of characters a fact rests on.
 """
 
-from __future__ import annotations
-
 import hashlib
 from typing import Annotated, Literal, cast
 from uuid import UUID

@@ -1,7 +1,5 @@
 """What people and agents say of what memory holds: it is true, it is not, it helped, it matters, it was cleared up."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """Files as they were found: what the staleness checker saw of a file that memories are tied to."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """Events that nothing records or reads any more: logs hold them, so their names stay taken and their payloads known."""
 
-from __future__ import annotations
-
 from typing import Literal
 from uuid import UUID
 

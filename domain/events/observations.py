@@ -4,8 +4,6 @@ One event a block of a transcript line, or a hook delivery. Texts are capped, an
 length in characters. Streams are `session/<agent>/<session id>`.
 """
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any, Literal
 from uuid import UUID

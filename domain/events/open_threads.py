@@ -3,8 +3,6 @@
 Only the work that a session ends with is looked at: what came before it, its user went on from.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 

@@ -5,8 +5,6 @@ them. Stage 1 folds them: what was recorded wins over the rule's finding of the 
 the earlier; where nothing was recorded, or a processor only failed, the rule's stands.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """What memory injected for an agent unasked: recorded, so that its use can be judged, and never learnt from."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from typing import ClassVar, Literal

@@ -1,7 +1,5 @@
 """Leaving out what cannot be folded: the event that says so, and which of a stream's events are left to fold."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from uuid import UUID
 

@@ -4,8 +4,6 @@ They stand in the session's stream among its observations, and stage 1 folds bot
 the same subject are one thing, and what was recorded wins.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from memctl.domain.events.event import Payload, event

@@ -1,7 +1,5 @@
 """Claims that act: whoever follows one fetches, runs, sends or takes away something. A person confirms it first."""
 
-from __future__ import annotations
-
 import unicodedata
 
 from memctl.domain.failures.solutions import is_risky

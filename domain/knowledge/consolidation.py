@@ -4,8 +4,6 @@ No step rewrites or removes a memory: each says how memories stand to each other
 Whether to record one is a processor's to decide (`memctl.workers.processors.consolidator`), by the rules below.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """What an agent asks to have forgotten: a request, which a person grants or refuses."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from memctl.domain.events.command import Command, Kind, command

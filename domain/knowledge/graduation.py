@@ -4,8 +4,6 @@ docs/explanation/graduation.md states the rules. A claim is an insight; an L2 ca
 keeps the claims about one subject together, so that a conflict lives in one row.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from memctl.domain.events.facts import InsightKind

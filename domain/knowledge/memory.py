@@ -3,8 +3,6 @@
 What becomes a memory is decided in this order: by length, then bucket, then importance; all pure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Literal

@@ -7,8 +7,6 @@ change together, errors that nothing mended twice, and conflicts and single rule
 mended by itself.)
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime

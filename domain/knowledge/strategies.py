@@ -7,8 +7,6 @@ trips over. Precision before recall: a command that names this task's files, tes
 what every agent knows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from memctl.domain.events.event import derived_of

@@ -4,8 +4,6 @@ Paths carry no machine and words are cheap, so nothing that joins places for eve
 own while all that is known of that place leads to the remotes and paths that the key was given.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 
 from memctl.domain.projects.identity import HOME, REMOTES, Place, Project, Projects

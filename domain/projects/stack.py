@@ -1,7 +1,5 @@
 """What a project is built with, as its files show: languages, manifests, imported libraries, and the roles of files."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from typing import Any, NamedTuple

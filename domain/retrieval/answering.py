@@ -6,8 +6,6 @@ other parts of its session hold the rest, and where these were found for it too.
 memories found hold them; a word that none holds weighs most, for then nothing here is about it.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set

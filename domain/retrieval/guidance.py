@@ -1,8 +1,6 @@
 """Guidance for a task from what became of tasks like it, and what to do about an error from what is known of it. Pure:
 what was found in, advice out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 

@@ -5,8 +5,6 @@ of an earlier session only where both show it: the same error, resolved the same
 file or value, reached from a request that is near. A pair that is not true is worse than one that is missed.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple

@@ -1,7 +1,5 @@
 """What a query asks for, read by rules: the kind of memory, and the time it is about."""
 
-from __future__ import annotations
-
 from calendar import monthrange
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal

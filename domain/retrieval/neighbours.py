@@ -1,7 +1,5 @@
 """What is said in one turn is often found by the words of the turns around it: strength lent to neighbours."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import msgspec

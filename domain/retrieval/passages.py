@@ -7,8 +7,6 @@ shares with the question and with other turns that count, more so where the subj
 things. What adds little to the best of them is left out.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence

@@ -7,8 +7,6 @@ memory of theirs that fits turns out to be needed. The coefficients are data (`s
 labelled questions that they were fitted on; `make calibrate` makes them again.
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Literal

@@ -1,7 +1,5 @@
 """What a session changed: each file once, and of documents the sections, the newest text of each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The talk between a user and an agent: prompts, answers, turns, and the tasks and episodes they open and close."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """What becomes of a piece of work: how it went, as rules and processors judge it, and what it teaches for others."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import msgspec

@@ -1,7 +1,5 @@
 """One task's work in one session: what is gathered while it goes on, and how it ended."""
 
-from __future__ import annotations
-
 from typing import Literal
 from uuid import UUID
 

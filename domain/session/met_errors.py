@@ -1,7 +1,5 @@
 """Failed outputs of a session by their distinctive lines, what the agent concluded of them, and what ended them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 from uuid import UUID

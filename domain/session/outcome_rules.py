@@ -4,8 +4,6 @@ What ReasoningBank (Ouyang et al., 2025) asks a model. Later signs count more th
 than what was said. docs/internals/evaluation/judging.md says how often readers agree.
 """
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple
 
 import msgspec

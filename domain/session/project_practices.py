@@ -4,8 +4,6 @@ One claim a session at most about each thing, so that a claim's sessions count h
 command shows is proved; a form graduates when several sessions show it (`domain.knowledge.graduation`).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import NamedTuple
 

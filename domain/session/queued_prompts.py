@@ -4,8 +4,6 @@ Mostly the client hands it out when the agent is done, and it stands as a prompt
 stands nowhere else.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from memctl.domain.events.event_order import OrderedEvent, text_digest

@@ -1,7 +1,5 @@
 """What was settled: causes and decisions read out of words, and what was stated of hypotheses and discoveries."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from memctl.domain.events.event_order import OrderedEvent

@@ -4,8 +4,6 @@ A need begins with a prompt. It counts only where neither the prompt nor the ses
 the agent looked at several others first, and where it then used what it had found.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

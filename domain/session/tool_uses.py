@@ -1,7 +1,5 @@
 """One use of a tool as the log shows it: what was asked for and what came back, and where in them a thing is said."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

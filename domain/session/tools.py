@@ -1,7 +1,5 @@
 """The tools of coding agents: what they do, their main argument, the files they touch, and what they change."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """What an agent did: uses of tools, commands, tests, changed files, plans, errors and what resolved them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

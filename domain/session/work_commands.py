@@ -1,7 +1,5 @@
 """Commands about a session's work: tasks, hypotheses, decisions, and what was found out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 

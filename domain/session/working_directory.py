@@ -1,7 +1,5 @@
 """Where a session works, as its client recorded it. What commands print shows nothing of that: anyone can write it."""
 
-from __future__ import annotations
-
 from memctl.domain.events.event_order import OrderedEvent
 from memctl.domain.events.fact_builder import FactBuilder
 from memctl.domain.events.facts import PlaceSeen

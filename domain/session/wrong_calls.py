@@ -1,7 +1,5 @@
 """Calls that were wrong in themselves, those that went well instead, and what went well: facts about known commands."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

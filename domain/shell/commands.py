@@ -4,8 +4,6 @@ A head is program and subcommand without paths and options: `go test`, `npm run 
 (`sudo`, `timeout 60`, `npx`, `uv run`) and settings (`cd`, `export`, `X=1`) are seen through.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 

@@ -1,7 +1,5 @@
 """In which directory each part of a shell command runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 

@@ -4,8 +4,6 @@ A list of what is allowed, not of what is not: who wants another's agent to fetc
 no list of bad ones holds.
 """
 
-from __future__ import annotations
-
 from memctl.domain.shell.commands import parts_of
 from memctl.domain.support import patterns
 

@@ -1,7 +1,5 @@
 """What is known of programs: which wrap others, which take subcommands, which read, change, test or build."""
 
-from __future__ import annotations
-
 from memctl.domain.support import patterns
 
 

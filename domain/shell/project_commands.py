@@ -4,8 +4,6 @@ Only what is done to the project as a whole counts. A run of one file, one packa
 made up for the occasion says how somebody looked at something, and not how it is done here.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from memctl.domain.shell.programs import WRAPPERS, words_of

@@ -1,7 +1,5 @@
 """Which runner of tests a command and its output show."""
 
-from __future__ import annotations
-
 from memctl.domain.shell.commands import heads_of, runner_of
 from memctl.domain.support import patterns
 from memctl.domain.support.literals import mentions

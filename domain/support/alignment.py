@@ -3,8 +3,6 @@
 A claim that aligns nowhere rests on nothing. Whoever quotes is never asked where: the aligner finds it.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from typing import Literal, NamedTuple
 

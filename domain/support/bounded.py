@@ -4,8 +4,6 @@ Each keeps the newest members of a set by `(at, id)`: what was pushed out is old
 never come back. Texts are cut by what they cost as JSON, so a row's size has a ceiling in every script.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 

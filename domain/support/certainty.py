@@ -1,7 +1,5 @@
 """How sure an answer is, in three classes: what is stated as fact, what is offered, what is neither."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 Class = Literal["high", "suggested", "none"]

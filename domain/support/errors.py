@@ -1,7 +1,5 @@
 """The one base of memctl's errors. The message says what is wrong, the hint what to do about it."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 

@@ -1,7 +1,5 @@
 """JSON that others send, read in the shape that its description asks for."""
 
-from __future__ import annotations
-
 from typing import Any, TypeVar
 
 import msgspec

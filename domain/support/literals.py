@@ -1,7 +1,5 @@
 """Which of many literal strings occur in a text, by one pass over it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Where work happens: normalised working directories, and the project that a worktree belongs to. Pure text rules."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 

@@ -3,8 +3,6 @@
 Values are addresses, names of environment variables, long options, and names of code of several words.
 """
 
-from __future__ import annotations
-
 from memctl.domain.support import patterns
 from memctl.domain.support.location import inside, joined, project_of
 from memctl.domain.support.remembered import remembered

@@ -4,8 +4,6 @@ An average that moved with each arrival would depend on the order of arrival. So
 `(at, id)` and the average is computed over those, oldest first.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from memctl.domain.support.bounded import newest

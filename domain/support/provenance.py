@@ -1,7 +1,5 @@
 """Who said a thing, and what it may become for that: one type, from the event to the line that an agent is given."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Literal, NamedTuple
 

@@ -1,7 +1,5 @@
 """Answers that are kept for texts which come again and again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache, wraps
 from typing import TypeVar, cast

@@ -1,7 +1,5 @@
 """Structs made of other structs."""
 
-from __future__ import annotations
-
 import functools
 from typing import TypeVar
 

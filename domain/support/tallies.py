@@ -1,7 +1,5 @@
 """Counts by name that stay bounded, whatever pieces they are counted in."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import msgspec

@@ -1,7 +1,5 @@
 """Text as rules see it: the canonical form that keys are made of, and the words that lexical search is made of."""
 
-from __future__ import annotations
-
 import math
 import unicodedata
 import zlib

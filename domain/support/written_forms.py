@@ -11,8 +11,6 @@ ECMA-48 (codes of terminals), RFC 4648 (base64), RFC 2045
 (quoted-printable), UTS 39 (letters that look alike).
 """
 
-from __future__ import annotations
-
 import codecs
 import html
 import unicodedata

@@ -6,8 +6,6 @@ and what processors did and spent, so that no language model is asked twice and 
 What is in a backup is what one snapshot saw: writers go on meanwhile, and what they had not committed is not in it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import lzma
@@ -22,7 +20,7 @@ from psycopg import sql
 
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.data_dir import open_private
-from memctl.infra.database import Connection, snapshot
+from memctl.infra.database import Connection, single_row, snapshot
 from memctl.infra.log.mark import hold_off_appends
 from memctl.infra.log.migrate import revisions
 from memctl.infra.log.spaces import space_names
@@ -122,8 +120,7 @@ def _written(connection: Connection, archive: zipfile.ZipFile, progress: Progres
                     size = 0
         progress(table, size)
         tables[table] = BackupMember(columns, rows, digest.hexdigest())
-    found = connection.execute("SELECT coalesce(max(position), 0) FROM memctl.events").fetchone()
-    assert found is not None
+    found = single_row(connection, "SELECT coalesce(max(position), 0) FROM memctl.events")
     manifest = BackupManifest(FORMAT, schema, datetime.now(UTC).isoformat(), found[0], tables)
     archive.writestr("manifest.json", json.dumps(msgspec.to_builtins(manifest), indent=2) + "\n")
     return manifest

@@ -1,7 +1,5 @@
 """Receipts as a file: what was forgotten, by ids and scope and never a word of it, for whoever restores a backup."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable, Iterator
 from datetime import datetime

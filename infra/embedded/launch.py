@@ -6,8 +6,6 @@ The process stays the same one through it all, so what the parent waits for and 
 Imports the standard library only: it runs before each program of the embedded default.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import ctypes

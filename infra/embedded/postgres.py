@@ -4,8 +4,6 @@ The wheel's own helper opens the folders above the data directory to other users
 `python -m memctl.infra.embedded.postgres FOLDER SOCKETS` makes the cluster if it is missing and becomes the server.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets

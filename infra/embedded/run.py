@@ -1,7 +1,5 @@
 """One server for the length of a block, without the supervisor: for tests and for one-off work."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

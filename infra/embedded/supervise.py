@@ -4,8 +4,6 @@
 file on the same disk. Where that failed too it ended, and with it all that it supervises: nothing came back by itself.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import io

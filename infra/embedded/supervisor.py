@@ -1,7 +1,5 @@
 """supervisord as memctl uses it: its configuration, its start, and questions over its Unix socket."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import os

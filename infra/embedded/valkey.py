@@ -3,8 +3,6 @@
 `python -m memctl.infra.embedded.valkey FOLDER SOCKETS` becomes the server.
 """
 
-from __future__ import annotations
-
 import platform
 import socket
 import sys

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from memctl.infra.settings_model import Settings
 
     Vectors = NDArray[numpy.float32]
+else:
+    Vectors = Any
 
 # Characters of a passage that are embedded; time grows with them. Of the evidence turns of longmemeval-lite, by meaning
 # alone, hit@1, hit@10 and recall@10 were .616, .910 and .814 with 320, .635, .919 and .829 with 1,000; the nearest of a

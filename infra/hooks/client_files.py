@@ -4,8 +4,6 @@ What memctl puts into a file is taken out before it is put in once more, so doin
 nothing else changed since memctl came, taking it out gives the file back to the byte.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import json

@@ -1,7 +1,5 @@
 """What a relay keeps on its machine: how far each transcript was read, and how it stands with the team's API."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """Whether a person speaks on the command line, or an agent that runs commands in a shell."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@
 then plain values by pickle. The reader of it unpickles no objects.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

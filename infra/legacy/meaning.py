@@ -4,8 +4,6 @@ Nothing is concluded: a field without a place in memctl's events stays out, a fi
 A row's key is its table, its id and its times, so importing twice adds nothing, and a row that changed is stated again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, cast, get_args
 

@@ -3,8 +3,6 @@
 A JSON file holds an object of tables, one table (then its name, or each row's fields, say which), or a row a line.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Iterator

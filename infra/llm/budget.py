@@ -4,15 +4,13 @@ Both stand in Postgres, so no number of workers passes a limit together; a call 
 counts as if it had cost all that was set aside.
 """
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 
 import msgspec
 
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.database import Connection
+from memctl.infra.database import Connection, single_row
 
 _LOCK = 0x6C6C6D62  # "llmb"
 
@@ -65,8 +63,7 @@ class Purpose(msgspec.Struct, frozen=True, kw_only=True):
 
 def spent(connection: Connection) -> Spent:
     """Today's and this month's spending, over all spaces."""
-    row = connection.execute(_SPENT).fetchone()
-    assert row is not None
+    row = single_row(connection, _SPENT)
     return Spent(daily_tokens=row[0], monthly_tokens=row[1], daily_usd=row[2], monthly_usd=row[3])
 
 

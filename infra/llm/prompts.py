@@ -1,7 +1,5 @@
 """Prompts: Markdown files, each with its version in the first line, recorded with whatever came of it."""
 
-from __future__ import annotations
-
 import secrets
 from functools import cache
 from importlib import resources

@@ -1,7 +1,5 @@
 """Append: one server-side call, deduplicated by key. What is committed is durable; what is not was never there."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os
@@ -122,7 +120,7 @@ def _append(
         others = [n for n, status in enumerate(statuses) if status == _OTHER]
         if others and again is not None:
             others = _really_different(connection, space_id, events, columns, others, again)
-            appended = [_as_duplicate(a) if a.status == "variant" else a for a in appended]
+            appended = [Appended(a.position, "duplicate") if a.status == "variant" else a for a in appended]
         for of_whom in (False, True):
             if not others:
                 break
@@ -192,10 +190,6 @@ def gone(connection: Connection, space_id: int, ids: Iterable[UUID]) -> dict[UUI
     """Those of the deliveries that are known to have been forgotten, each with a receipt that says so."""
     found = connection.execute(_GONE, {"space": space_id, "cited": list(ids), "cited_only": _CITED})
     return dict(found.fetchall())
-
-
-def _as_duplicate(appended: Appended) -> Appended:
-    return Appended(appended.position, "duplicate")
 
 
 def _really_different(

@@ -4,8 +4,6 @@ Everything at or below the mark is settled, so the checks look at that much and 
 writers and beside each other, see the same events each time, and need no snapshot. Memory is that of one window.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,7 +14,7 @@ from psycopg import errors, sql
 
 from memctl.domain.events.event import FutureSchemaVersion, Position, UnknownEventType, decode_payload
 from memctl.domain.events.observations import event_id_of
-from memctl.infra.database import Connection
+from memctl.infra.database import Connection, single_row
 
 NAMED = 20
 """How many of a kind of finding are named; all are counted."""
@@ -119,8 +117,7 @@ def hashed(connection: Connection, upto: Position, progress: Progress = lambda d
     result = Hashed()
 
     def look(after: int, last: int) -> None:
-        row = connection.execute(_HASHES, [after, last]).fetchone()
-        assert row is not None
+        row = single_row(connection, _HASHES, [after, last])
         result.events += row[0]
         result.erased += row[1]
         result.altered.add(*row[2])
@@ -163,7 +160,8 @@ def decoded(connection: Connection, upto: Position, progress: Progress = lambda 
 
 def positions(connection: Connection, mark: Position) -> Positions:
     """What the sequence, the mark and its history say of each other, the mark being where the caller found it."""
-    row = connection.execute(
+    row = single_row(
+        connection,
         """SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence('memctl.events', 'position')::regclass), 0),
             coalesce((SELECT max(position) FROM memctl.events), 0),
             (SELECT count(*) FROM memctl.events WHERE position > %s),
@@ -171,8 +169,7 @@ def positions(connection: Connection, mark: Position) -> Positions:
                                    FROM memctl.mark_history) h
              WHERE position < before OR position > (SELECT position FROM memctl.mark))""",
         [mark],
-    ).fetchone()
-    assert row is not None
+    )
     return Positions(row[0], mark, row[1], row[2], row[3])
 
 

@@ -1,7 +1,5 @@
 """How far each transcript file has been read. A convenience: a lost one costs reading the file again."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path

@@ -4,8 +4,6 @@ The order matters: first the tombstones are committed, then every append that co
 (`settled`), and only then is it looked up what there is to erase.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator, Sequence, Set
 from datetime import UTC, datetime, timedelta
@@ -23,7 +21,7 @@ from memctl.domain.events.observations import Observation, event_id_of
 from memctl.domain.knowledge.consolidation import Consolidating
 from memctl.domain.support.location import above
 from memctl.domain.support.written_forms import WrittenForms
-from memctl.infra.database import Connection
+from memctl.infra.database import Connection, single_row
 from memctl.infra.log.append import encode_payload
 from memctl.infra.log.read import read_versions
 
@@ -135,13 +133,13 @@ def receipts(connection: Connection, *, unfinished: bool = False) -> list[Receip
 
 def last_finished(connection: Connection) -> datetime | None:
     """When the last receipt was closed."""
-    (moment,) = _row(connection, "SELECT max(finished_at) FROM memctl.receipts")
+    (moment,) = single_row(connection, "SELECT max(finished_at) FROM memctl.receipts")
     return cast("datetime | None", moment)
 
 
 def now(connection: Connection) -> datetime:
     """What the database's clock shows."""
-    (moment,) = _row(connection, "SELECT clock_timestamp()")
+    (moment,) = single_row(connection, "SELECT clock_timestamp()")
     return cast(datetime, moment)
 
 
@@ -195,13 +193,13 @@ def tombstones_by_receipt(connection: Connection) -> dict[UUID, list[Tombstone]]
 def settled(connection: Connection, patience_s: float = 90.0) -> bool:
     """Wait for every append that is under way now; False where one has not ended in that time."""
     deadline = time.monotonic() + patience_s
-    (holders,) = _row(connection, "SELECT memctl.position_holders()")
+    (holders,) = single_row(connection, "SELECT memctl.position_holders()")
     waiting = set(holders)
     while waiting:
         if time.monotonic() > deadline:
             return False
         time.sleep(0.005)
-        (holders,) = _row(connection, "SELECT memctl.position_holders()")
+        (holders,) = single_row(connection, "SELECT memctl.position_holders()")
         waiting.intersection_update(holders)
     return True
 
@@ -443,12 +441,6 @@ def _ids(connection: Connection, where: str, **given: Any) -> set[UUID]:
     # Planned with what is given each time: a plan for any lists holds every field of every event against each id.
     rows = connection.execute((_FIND + where).encode(), {**given, "records": list(RECORDS)}, prepare=False)
     return {row[0] for row in rows}
-
-
-def _row(connection: Connection, statement: str) -> tuple[Any, ...]:
-    row = connection.execute(statement.encode()).fetchone()
-    assert row is not None
-    return row
 
 
 def _moment(at: Micros | None) -> datetime | None:

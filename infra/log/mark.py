@@ -5,8 +5,6 @@ their transaction ends; the mark moves to the last position handed out once thos
 (*wait for lockers*). Writers never wait, and transactions of other databases do not matter.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from datetime import datetime
@@ -14,7 +12,7 @@ from datetime import datetime
 import msgspec
 
 from memctl.domain.events.event import Position
-from memctl.infra.database import Connection
+from memctl.infra.database import Connection, single_row
 
 log = logging.getLogger("memctl.mark")
 
@@ -46,18 +44,17 @@ class SlowWriter(msgspec.Struct, frozen=True):
 
 def mark(connection: Connection) -> Position:
     """Where the mark stands, without moving it."""
-    row = connection.execute("SELECT position FROM memctl.mark").fetchone()
-    assert row is not None
+    row = single_row(connection, "SELECT position FROM memctl.mark")
     return Position(row[0])
 
 
 def mark_age(connection: Connection) -> float:
     """Seconds since the oldest event above the mark was recorded; 0 where all may be read."""
-    row = connection.execute(
+    row = single_row(
+        connection,
         "SELECT coalesce(extract(epoch FROM clock_timestamp() - (SELECT recorded_at FROM memctl.events"
-        " WHERE position > (SELECT position FROM memctl.mark) ORDER BY position LIMIT 1)), 0)::float8"
-    ).fetchone()
-    assert row is not None
+        " WHERE position > (SELECT position FROM memctl.mark) ORDER BY position LIMIT 1)), 0)::float8",
+    )
     return max(float(row[0]), 0.0)
 
 
@@ -66,8 +63,7 @@ def move_mark(connection: Connection, *, patience_s: float = PATIENCE_S) -> Posi
 
     Waits for the appenders of that moment, at most `patience_s` seconds; later ones are never waited for.
     """
-    row = connection.execute("SELECT reached, target, holders FROM memctl.frontier()").fetchone()
-    assert row is not None
+    row = single_row(connection, "SELECT reached, target, holders FROM memctl.frontier()")
     reached, target, holders = row
     if not holders:
         return Position(reached)
@@ -80,11 +76,9 @@ def move_mark(connection: Connection, *, patience_s: float = PATIENCE_S) -> Posi
             return Position(reached)
         time.sleep(pause)
         pause = min(pause * 2, 0.02)
-        row = connection.execute("SELECT memctl.position_holders()").fetchone()
-        assert row is not None
+        row = single_row(connection, "SELECT memctl.position_holders()")
         waiting.intersection_update(row[0])
-    row = connection.execute("SELECT memctl.set_mark(%s)", [target]).fetchone()
-    assert row is not None
+    row = single_row(connection, "SELECT memctl.set_mark(%s)", [target])
     return Position(row[0])
 
 
@@ -146,6 +140,5 @@ def _log_slow_writers(writers: list[SlowWriter]) -> None:
 
 def last_position(connection: Connection) -> Position:
     """The last position handed out so far, committed or not; 0 on an empty log."""
-    row = connection.execute("SELECT target FROM memctl.frontier()").fetchone()
-    assert row is not None
+    row = single_row(connection, "SELECT target FROM memctl.frontier()")
     return Position(row[0])

@@ -1,7 +1,5 @@
 """Migrations of the log and of the tables that steer its readers. Forward only, run before workers start."""
 
-from __future__ import annotations
-
 import functools
 from pathlib import Path
 

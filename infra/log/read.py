@@ -4,8 +4,6 @@ A payload of a known type that cannot be read as one is handed over as `Undecoda
 stop at it. An event of a type or version that this memctl does not know is never handed over, and never passed by.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID

@@ -1,8 +1,6 @@
 """Spaces: whose memory it is (a team, a tenant). The embedded default has one."""
 
-from __future__ import annotations
-
-from memctl.infra.database import Connection
+from memctl.infra.database import Connection, single_row
 
 
 def space_id(connection: Connection, name: str) -> int:
@@ -10,8 +8,7 @@ def space_id(connection: Connection, name: str) -> int:
     row = connection.execute("SELECT space_id FROM memctl.spaces WHERE name = %s", [name]).fetchone()
     if row is None:
         connection.execute("INSERT INTO memctl.spaces (name) VALUES (%s) ON CONFLICT (name) DO NOTHING", [name])
-        row = connection.execute("SELECT space_id FROM memctl.spaces WHERE name = %s", [name]).fetchone()
-        assert row is not None
+        row = single_row(connection, "SELECT space_id FROM memctl.spaces WHERE name = %s", [name])
     return int(row[0])
 
 
@@ -21,6 +18,5 @@ def space_names(connection: Connection) -> dict[int, str]:
 
 def installation(connection: Connection) -> str:
     """Eight hex digits that set this database's memctl apart from others on the same Redis or Qdrant."""
-    row = connection.execute("SELECT id FROM memctl.installation").fetchone()
-    assert row is not None
+    row = single_row(connection, "SELECT id FROM memctl.installation")
     return str(row[0]).replace("-", "")[:8]

@@ -4,15 +4,13 @@ A worker holds a lock while it builds and keeps one, so that those of a worker t
 Each costs a build of all read models: few may wait for one, and only while somebody looks whether it is there.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec
 
 from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.database import Connection
+from memctl.infra.database import Connection, single_row
 from memctl.infra.readmodels.generations import Live
 
 LOCK = 0x676C616E
@@ -92,12 +90,12 @@ def _tidy(connection: Connection, live: Live) -> None:
 
 
 def _refuse_more(connection: Connection, asked_by: str) -> None:
-    row = connection.execute(
+    row = single_row(
+        connection,
         "SELECT count(*), count(*) FILTER (WHERE asked_by = %s) FROM memctl.glances"
         " WHERE status IN ('asked', 'building')",
         [asked_by],
-    ).fetchone()
-    assert row is not None
+    )
     for waiting, most in zip(row, (MOST_WAITING, MOST_OF_ONE), strict=True):
         if waiting >= most:
             raise TooManySnapshots(waiting=waiting)
@@ -134,12 +132,12 @@ def claim(connection: Connection) -> AsOfSnapshot | None:
         id = wanted(connection)
         if id is None:
             return None
-        row = connection.execute(
+        row = single_row(
+            connection,
             "UPDATE memctl.glances SET status = 'building' WHERE glance = %s"
             " RETURNING glance, position, status, scratch1, scratch2, message",
             [id],
-        ).fetchone()
-        assert row is not None
+        )
         connection.execute("SELECT pg_advisory_lock(%s, %s)", [LOCK, id])
         return _snapshot(row)
 

@@ -1,7 +1,5 @@
 """Whether those who read the log have read all of it: offsets, leases, and a stream's rows against its events."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Collection, Iterable
 
@@ -10,7 +8,7 @@ import psycopg
 from psycopg import sql
 
 from memctl.domain.events.event import Position
-from memctl.infra.database import Connection, snapshot
+from memctl.infra.database import Connection, single_row, snapshot
 from memctl.infra.log.read import StreamKey, read_streams
 from memctl.infra.readmodels import facts, generations
 from memctl.infra.readmodels import rows as readmodels
@@ -199,10 +197,9 @@ def _folds_the_same(connection: Connection, live: Live, key: StreamKey, upto: Po
 
 def _evidence(connection: Connection, live: Live, result: Coverage) -> None:
     generation = sql.SQL(str(live.stage1))
-    row = connection.execute(
-        sql.SQL("SELECT count(*) FROM memctl.facts_g{g} WHERE payload IS NOT NULL").format(g=generation)
-    ).fetchone()
-    assert row is not None
+    row = single_row(
+        connection, sql.SQL("SELECT count(*) FROM memctl.facts_g{g} WHERE payload IS NOT NULL").format(g=generation)
+    )
     result.facts = row[0]
     rows: Iterable[tuple[str, str]] = connection.execute(
         sql.SQL(

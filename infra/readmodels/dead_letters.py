@@ -4,8 +4,6 @@ A letter belongs to a generation and is dropped with it. It names ids, rows and 
 the text of an exception may quote the event that it is about.
 """
 
-from __future__ import annotations
-
 import traceback
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping

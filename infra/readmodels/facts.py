@@ -1,7 +1,5 @@
 """Facts and routes: what stage 1 hands to stage 2, and which rows each source of stage 2 went to."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, LiteralString
 from uuid import UUID
@@ -71,7 +69,7 @@ def copy_facts(connection: Connection, generation: int, at: Position, facts: Ite
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
         copy.set_types(["int4", "uuid", "text", "text", "int8", "jsonb"])
         for space_id, fact in facts:
-            payload = Jsonb(msgspec.json.encode(fact), _as_is)
+            payload = Jsonb(msgspec.json.encode(fact), bytes)
             copy.write_row((space_id, fact.id, fact.stream, fact_type(fact), at, payload))
 
 
@@ -284,7 +282,3 @@ def _routes(rows: Iterable[tuple[Any, ...]]) -> dict[SourceKey, Route]:
 
 def _change(row: tuple[Any, ...]) -> FactChange:
     return FactChange(row[0], row[1], None if row[3] is None else _decoders[row[2]].decode(row[3]))
-
-
-def _as_is(data: bytes) -> bytes:
-    return data

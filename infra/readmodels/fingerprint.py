@@ -5,8 +5,6 @@ files are looked at before any of them is: `memctl.infra` imports this first. On
 fingerprint is computed: only one that was computed before is returned. A worker then ends, to be started again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os

@@ -4,8 +4,6 @@ A generation is one build of a stage. A generation of stage 2 is built over the 
 Tables carry the generation's number in their name; one row says which two are live.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import time
 from datetime import timedelta
@@ -16,7 +14,7 @@ import msgspec
 from memctl.domain.events.event import Position, stream_hash
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.database import Connection, past_deadlocks
+from memctl.infra.database import Connection, past_deadlocks, single_row
 from memctl.infra.readmodels import fingerprint as rules
 from memctl.infra.readmodels import rows as readmodels
 
@@ -135,12 +133,12 @@ def create(
     status: Literal["building", "scratch"] = "building",
 ) -> int:
     """A new generation of a stage, with its empty tables and its offsets at 0; returns its number."""
-    row = connection.execute(
+    row = single_row(
+        connection,
         "INSERT INTO memctl.generations (stage, facts_of, status, shards, fingerprint, made_by)"
         " VALUES (%s, %s, %s, %s, %s, %s) RETURNING generation",
         [stage, facts_of, status, shards, rules.fingerprint(), importlib.metadata.version("memctl")],
-    ).fetchone()
-    assert row is not None
+    )
     generation: int = row[0]
     connection.execute(
         "INSERT INTO memctl.offsets (generation, shard) SELECT %s, generate_series(0, %s)", [generation, shards - 1]
@@ -227,11 +225,10 @@ def switch(connection: Connection, stage1: int, stage2: int) -> Live:
 
     Raises: MemctlError when one of them has read less than the one it replaces.
     """
-    row = connection.execute("SELECT stage1, stage2 FROM memctl.projection_state FOR UPDATE").fetchone()
-    assert row is not None
+    row = single_row(connection, "SELECT stage1, stage2 FROM memctl.projection_state FOR UPDATE")
     former = Live(*row)
     for old, new in ((former.stage1, stage1), (former.stage2, stage2)):
-        if _lowest(connection, new) < _lowest(connection, old):
+        if lowest_offset(connection, new) < lowest_offset(connection, old):
             raise MemctlError(
                 f"generation {new} has read less of the log than generation {old}, which it was to replace",
                 hint="run the replay again",
@@ -246,21 +243,15 @@ def switch(connection: Connection, stage1: int, stage2: int) -> Live:
     return former
 
 
-def _lowest(connection: Connection, generation: int) -> Position:
-    row = connection.execute("SELECT min(position) FROM memctl.offsets WHERE generation = %s", [generation]).fetchone()
-    assert row is not None
-    return Position(row[0])
-
-
 def lowest_offset(connection: Connection, generation: int) -> Position:
     """Up to here every shard of the generation has read."""
-    return _lowest(connection, generation)
+    row = single_row(connection, "SELECT min(position) FROM memctl.offsets WHERE generation = %s", [generation])
+    return Position(row[0])
 
 
 def shards(connection: Connection, generation: int) -> int:
     """How many shards a generation has."""
-    row = connection.execute("SELECT shards FROM memctl.generations WHERE generation = %s", [generation]).fetchone()
-    assert row is not None
+    row = single_row(connection, "SELECT shards FROM memctl.generations WHERE generation = %s", [generation])
     return int(row[0])
 
 

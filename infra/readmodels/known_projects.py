@@ -1,7 +1,5 @@
 """The projects that memory knows, read from the rows that hold locations."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Truth is in the log: an outcome's dedupe key says what it was made of. Where thi
 and what was recorded before is recorded once.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from datetime import timedelta

@@ -5,8 +5,6 @@ middle leaves nothing behind and the task to the others. Tasks are unlogged, as 
 are finished: after a crash of the database both are empty, and the rebuild starts over.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Literal
@@ -14,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from memctl.domain.events.event import Position
-from memctl.infra.database import Connection
+from memctl.infra.database import Connection, single_row
 
 Purpose = Literal["replace", "compare", "as_of"]
 
@@ -102,12 +100,12 @@ def begin(
     read_models: tuple[str, ...] | None = None,
 ) -> Rebuild:
     """Record a rebuild that begins."""
-    row = connection.execute(
+    row = single_row(
+        connection,
         "INSERT INTO memctl.rebuilds (purpose, first_stage, read_models, upto, stage1, stage2)"
         " VALUES (%s, %s, %s, %s, %s, %s) RETURNING rebuild",
         [purpose, first_stage, None if read_models is None else list(read_models), upto, stage1, stage2],
-    ).fetchone()
-    assert row is not None
+    )
     return Rebuild(row[0], purpose, first_stage, read_models, upto, stage1, stage2)
 
 
@@ -205,8 +203,7 @@ def lock(connection: Connection, number: int) -> bool:
 
     Held until `unlock`, or until the connection ends.
     """
-    row = connection.execute("SELECT pg_try_advisory_lock(%s, %s)", [LOCK, number]).fetchone()
-    return bool(row and row[0])
+    return bool(single_row(connection, "SELECT pg_try_advisory_lock(%s, %s)", [LOCK, number])[0])
 
 
 def unlock(connection: Connection, number: int) -> None:
@@ -236,12 +233,12 @@ def plan(connection: Connection, rebuild: int, step: int, tasks: Iterable[Rebuil
 
 def step_state(connection: Connection, rebuild: int, step: int) -> StepState:
     """How far a step is."""
-    row = connection.execute(
+    row = single_row(
+        connection,
         "SELECT count(*) > 0, count(*) FILTER (WHERE NOT done), coalesce(sum(weight) FILTER (WHERE done), 0)::bigint,"
         " coalesce(sum(weight), 0)::bigint, min(fault) FROM memctl.rebuild_tasks WHERE rebuild = %s AND step = %s",
         [rebuild, step],
-    ).fetchone()
-    assert row is not None
+    )
     return StepState(*row)
 
 

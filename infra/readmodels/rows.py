@@ -4,8 +4,6 @@ A row is stored as JSON under (space, key): its type is the schema. Fields that 
 expression indexes, named by the projection itself.
 """
 
-from __future__ import annotations
-
 import hashlib
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +13,7 @@ import msgspec
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from memctl.infra.database import Connection, in_parts
+from memctl.infra.database import Connection, in_parts, single_row
 from memctl.projections.kernel import Projection, Stage, projections
 
 R = TypeVar("R")
@@ -272,21 +270,19 @@ def copy_rows(
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
         copy.set_types(kinds)
         for key, stream, row in rows:
-            value = Jsonb(row, _as_is)
+            value = Jsonb(row, bytes)
             copy.write_row((*key, stream, value) if p.stage == 1 else (*key, value))
 
 
 def count(connection: Connection, p: Projection[Any], generation: int) -> int:
     """How many rows a read model has."""
-    row = connection.execute(_literal(f"SELECT count(*) FROM {table(p.name, generation)}")).fetchone()
-    assert row is not None
+    row = single_row(connection, _literal(f"SELECT count(*) FROM {table(p.name, generation)}"))
     return int(row[0])
 
 
 def disk_size(connection: Connection, p: Projection[Any], generation: int) -> int:
     """Bytes that the rows of a read model take on disk, where long ones are compressed."""
-    row = connection.execute(_literal(f"SELECT pg_table_size('{table(p.name, generation)}')")).fetchone()
-    assert row is not None
+    row = single_row(connection, _literal(f"SELECT pg_table_size('{table(p.name, generation)}')"))
     return int(row[0])
 
 
@@ -402,7 +398,3 @@ def queue_points(connection: Connection, generation: int, keys: Iterable[RowKey]
             ),
             [[key[0] for key in wanted], [key[1] for key in wanted]],
         )
-
-
-def _as_is(data: bytes) -> bytes:
-    return data

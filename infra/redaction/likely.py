@@ -5,8 +5,6 @@ their secrets was named by people: paths, identifiers, versions, words with a nu
 random too, so that there the name decides.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import itertools

@@ -1,7 +1,5 @@
 """Whether digits that look like personal data are: dates and check digits, where a shape has them."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Callable
 from datetime import date

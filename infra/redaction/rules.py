@@ -1,7 +1,5 @@
 """The rules that secrets are known by: Nosey Parker's, Kingfisher's, and memctl's own for what those leave out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib.resources import files
 from typing import Any

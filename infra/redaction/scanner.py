@@ -1,7 +1,5 @@
 """Which rules a text may break: one pass of Hyperscan over memctl's own, and of RE2 over each of a user's."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -6,8 +6,6 @@ no one said it) but for prompts typed while the agent worked; `summary` (names n
 `last-prompt` (repeats a prompt); `file-history-snapshot`, `mode`, and the timings of `system`.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, TypedDict
 

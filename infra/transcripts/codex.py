@@ -5,8 +5,6 @@ model of what follows. Messages and calls come twice, as `response_item` and as 
 (it is complete and in every version), the `event_msg` ignored as its duplicate.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -5,8 +5,6 @@
 and the system prompt are not kept.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

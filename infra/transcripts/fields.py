@@ -1,7 +1,5 @@
 """Reading fields of unknown JSON: each function takes whatever stands there and gives the type that is wanted."""
 
-from __future__ import annotations
-
 import hashlib
 from datetime import UTC, datetime, timedelta
 from string import ascii_letters, digits

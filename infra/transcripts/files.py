@@ -1,7 +1,5 @@
 """Finding transcripts on this machine."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path

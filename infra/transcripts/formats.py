@@ -1,7 +1,5 @@
 """What a reader of a client's format is: of lines, or of a document; and how what it reads becomes events."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any, Protocol, TypedDict, runtime_checkable

@@ -5,8 +5,6 @@ which are the client's own talk, `$set` (times, and the whole history once more)
 The project is named by the digest of its path; `.project_root`, or an absolute path in a call, gives the path away.
 """
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ and fetches nothing. A commit's key is its id, so what is read twice is a duplic
 commit: whatever that one leads back to is not read again, also after a rebase.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import select

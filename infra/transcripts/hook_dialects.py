@@ -4,8 +4,6 @@ Sources: Gemini CLI's hooks reference (docs/hooks/reference.md, 0.61), Cursor's 
 Codex, and memctl's plugin for OpenCode, send Claude Code's own shapes.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

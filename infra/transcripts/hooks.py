@@ -4,8 +4,6 @@ clients to it first.
 The delivery carries no time, so the hook stamps it. Unknown hooks and fields never fail: they are ignored by kind.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from typing import Any

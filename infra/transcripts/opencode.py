@@ -5,8 +5,6 @@ parent's stream. Not kept: `step-start`, `step-finish`, `snapshot`, `patch` (a d
 and the list of todos, which its tool's calls hold.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Patches as clients show them, brought to the hunks of `memctl.domain.events.observations`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from memctl.domain.events.observations import Hunk

@@ -6,8 +6,6 @@ earlier reading had come: read in growing prefixes, from an offset, or under ano
 events under equal dedupe keys.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Which format a transcript is in. Its beginning decides, never its name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, BinaryIO
 

@@ -6,8 +6,6 @@ of the prompt's template, which is the operator's word on how to work and not wh
 steps, or is a demonstration.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shlex
 from itertools import pairwise

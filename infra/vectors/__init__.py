@@ -1,8 +1,13 @@
 """Vectors: the local Qdrant-compatible server, and the adapter that speaks to it or to a real Qdrant."""
 
-from __future__ import annotations
+from typing import TYPE_CHECKING, Any
 
 from memctl.domain.support.errors import MemctlError
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient as QdrantClient
+else:
+    QdrantClient = Any  # its package takes more than a second to import
 
 # Names of the two vectors of every point, and the only ones memctl asks for.
 DENSE = "dense"

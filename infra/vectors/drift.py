@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,15 +10,11 @@ from memctl.infra.database import Connection
 from memctl.infra.log.spaces import space_names
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.rows import RowKey
+from memctl.infra.vectors import QdrantClient, outbox, store
 from memctl.infra.vectors import models as vector_models
-from memctl.infra.vectors import outbox, store
+from memctl.infra.vectors.models import VectorModel
 from memctl.infra.vectors.store import StoredPoint
 from memctl.projections.vector_points import VectorPoint
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
-
-    from memctl.infra.vectors.models import VectorModel
 
 STRIDE = 500
 """Points compared between two reports."""

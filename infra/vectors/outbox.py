@@ -1,7 +1,5 @@
 """The outbox's tables: points of a generation that are to be sent to Qdrant, and those that wait for a dense vector."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -13,7 +11,7 @@ import psycopg
 from psycopg import sql
 
 from memctl.domain.events.event import Position
-from memctl.infra.database import Connection
+from memctl.infra.database import Connection, single_row
 from memctl.infra.embedders import NONE
 from memctl.infra.log.spaces import installation
 from memctl.infra.readmodels import generations
@@ -81,15 +79,15 @@ class Filling(msgspec.Struct, frozen=True):
 
 def backlog(connection: Connection, generation: int) -> tuple[int, int]:
     """Points to be written, and points that wait for their dense vector of the model that serves."""
-    row = connection.execute(
+    row = single_row(
+        connection,
         _of(
             generation,
             "SELECT (SELECT count(*) FROM {table}), (SELECT count(*) FROM memctl.waiting_for_vectors w"
             " JOIN memctl.vector_models m USING (model) WHERE m.status = 'serving' AND w.generation = %s)",
         ),
         [generation],
-    ).fetchone()
-    assert row is not None
+    )
     return row[0], row[1]
 
 

@@ -4,21 +4,17 @@ A search asks the store twice. The official client makes models of each request 
 twice as long as the plain request does; so what is on the path of every search goes without it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
 import orjson
 
+from memctl.infra.embedders import Vectors
 from memctl.infra.vectors import DENSE, SPARSE, VectorStoreUnavailable
 from memctl.infra.vectors.store import KEPT_OPEN, KEPT_OPEN_S, PORT, PointScope, refused
-
-if TYPE_CHECKING:
-    from memctl.infra.embedders import Vectors
 
 T = TypeVar("T")
 

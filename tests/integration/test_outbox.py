@@ -22,7 +22,7 @@ from histories import drained, example
 from qdrant_client import QdrantClient
 
 from memctl.cli.operate.reindex import reindex
-from memctl.infra.database import Connection, connect
+from memctl.infra.database import Connection, advisory_lock, connect
 from memctl.infra.embedders import EmbedderFailed, TextsRefused, UnusableVectors
 from memctl.infra.log.append import append
 from memctl.infra.log.spaces import space_id
@@ -33,7 +33,7 @@ from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.store import PointScope, point_digests
 from memctl.projections.vector_points import VectorPoint
 from memctl.workers.folding.drain import Drainer
-from memctl.workers.vectors.outbox_publisher import WRITING, OutboxPublisher, drop_leftovers, only_one
+from memctl.workers.vectors.outbox_publisher import WRITING, OutboxPublisher, drop_leftovers
 
 
 @contextlib.contextmanager
@@ -334,11 +334,11 @@ def test_reindexing_has_every_point_written_again_also_one_that_is_being_embedde
 
 def test_only_one_writes_at_a_time(memory: tuple[Connection, int], database_url: str) -> None:
     connection, generation = memory
-    with only_one(connection, WRITING, generation) as mine, connect(database_url) as other:
+    with advisory_lock(connection, WRITING, generation) as mine, connect(database_url) as other:
         assert mine
-        with only_one(other, WRITING, generation) as theirs:
+        with advisory_lock(other, WRITING, generation) as theirs:
             assert not theirs
-    with connect(database_url) as other, only_one(other, WRITING, generation) as theirs:
+    with connect(database_url) as other, advisory_lock(other, WRITING, generation) as theirs:
         assert theirs
 
 

@@ -4,8 +4,6 @@ Every read model is then as if they had never been recorded. What people and pro
 gone with them is erased in the next round, and so on.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections import Counter
@@ -35,8 +33,6 @@ from memctl.workers.folding.refold import refold
 
 PATIENCE_S = 120.0
 """How long to wait for a rebuild that another process is at."""
-
-PAGE = 10_000
 
 
 class RebuildAtWork(MemctlError):

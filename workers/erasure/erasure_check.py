@@ -4,12 +4,10 @@ Two things are looked for: the ids of what was erased, which no row may name any
 and that neither another event nor memctl's own rules say. Whoever erases draws the words beforehand (`words_of`).
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -24,11 +22,9 @@ from memctl.infra.database import Connection
 from memctl.infra.readmodels import fingerprint as rules
 from memctl.infra.readmodels import generations
 from memctl.infra.redaction.scanner import scanner
+from memctl.infra.vectors import QdrantClient
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.outbox import collection_of, stored_id
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
 
 MOST_WORDS, MOST_IDS, MOST_POINTS = 200, 500, 1000
 """How much is looked for at most; the longest words and the first ids."""

@@ -5,8 +5,6 @@ stage 1 its whole stream, of stage 2 every fact, event and row that is routed to
 reaches may go, change, or stay as it is.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection
 from uuid import UUID

@@ -4,8 +4,6 @@ What is folded is held to nothing (`erasure_check`). The others keep ids, places
 it stands in one of those, or in an event in a form that people read otherwise, the receipt names the place.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterable, Iterator

@@ -5,8 +5,6 @@ tombstones keep it from coming back. A receipt says what was forgotten by ids an
 finished only once nothing can be found any more; one that was begun can be taken up again (`resume`).
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json
@@ -14,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID, uuid4
 
 import msgspec
@@ -27,7 +25,7 @@ from memctl.domain.events.observations import event_id_of
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.written_forms import WrittenForms
 from memctl.infra.backup.receipts import write_receipts
-from memctl.infra.database import Connection, outages
+from memctl.infra.database import Connection, advisory_lock, outages, single_row
 from memctl.infra.event_writer import EventWriter
 from memctl.infra.hooks.spool import Delivery, read_spooled
 from memctl.infra.log import erase
@@ -38,7 +36,7 @@ from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.redaction import redact, redactor_for
 from memctl.infra.settings import Settings
-from memctl.infra.vectors import outbox
+from memctl.infra.vectors import QdrantClient, outbox
 from memctl.projections.episodes import EpisodeRow
 from memctl.projections.things import THINGS
 from memctl.workers.erasure import erasure_check as probing
@@ -57,9 +55,6 @@ from memctl.workers.erasure.erase import (
 from memctl.workers.erasure.erasure_check import Probe, StillThere
 from memctl.workers.erasure.erasure_preview import foreseen
 from memctl.workers.processors.runner import model
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
 
 VECTORS_WITHIN_S = 60.0
 MOST_ROUNDS = 20
@@ -487,8 +482,7 @@ def _in_words(scope: Scope) -> str:
 
 
 def _space_name(connection: Connection, space_id: int) -> str:
-    row = connection.execute("SELECT name FROM memctl.spaces WHERE space_id = %s", [space_id]).fetchone()
-    assert row is not None
+    row = single_row(connection, "SELECT name FROM memctl.spaces WHERE space_id = %s", [space_id])
     return str(row[0])
 
 
@@ -582,11 +576,11 @@ def _await_vectors(
         points = _all_queued(connection, generation)
     if not points:
         return
-    from memctl.workers.vectors.outbox_publisher import WRITING, OutboxPublisher, drop_leftovers, only_one
+    from memctl.workers.vectors.outbox_publisher import WRITING, OutboxPublisher, drop_leftovers
 
     deadline = time.monotonic() + VECTORS_WITHIN_S
     while queued := _queued(connection, generation, points):
-        with only_one(connection, WRITING, generation) as mine:
+        with advisory_lock(connection, WRITING, generation) as mine:
             if mine:
                 while OutboxPublisher(connection, qdrant, generation).sync():
                     pass
@@ -602,9 +596,9 @@ def _all_queued(connection: Connection, generation: int) -> list[str]:
 
 
 def _queued(connection: Connection, generation: int, points: Sequence[str]) -> int:
-    row = connection.execute(
+    row = single_row(
+        connection,
         sql.SQL("SELECT count(*) FROM memctl.outbox_g{} WHERE key = ANY(%s)").format(sql.SQL(str(generation))),
         [list(points)],
-    ).fetchone()
-    assert row is not None
+    )
     return int(row[0])

@@ -5,15 +5,12 @@ on which something lasting rests: a verified claim, or a memory that is pinned, 
 since. Each prune is recorded with its receipt, so replays, backups and transcripts that are read again know of it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
@@ -29,12 +26,10 @@ from memctl.infra.logs import message_of
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import Settings
+from memctl.infra.vectors import QdrantClient
 from memctl.projections.memory_rows import Memory
 from memctl.workers.erasure.forgetting import Forgotten, Plan, forget, resume, store_of
 from memctl.workers.processors.runner import model
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
 
 log = logging.getLogger("memctl.retention")
 
@@ -188,7 +183,7 @@ def _planned(connection: Connection, space_id: int, found: Due, batch: Sequence[
 @contextlib.contextmanager
 def alone(connection: Connection, patience_s: float = PATIENCE_S) -> Iterator[None]:
     """While nobody else prunes; within itself, too. Raises: PruneAtWork."""
-    with advisory_lock(connection, LOCK, patience_s) as mine:
+    with advisory_lock(connection, LOCK, patience_s=patience_s) as mine:
         if not mine:
             raise PruneAtWork
         yield

@@ -3,8 +3,6 @@
 A shard that cannot go on is left for a while, longer each time, with its lease let go and its offset where it was.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

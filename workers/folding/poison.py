@@ -5,8 +5,6 @@ worker comes back later. A fault of what is folded would come again for ever: it
 `CannotFold`, which names it.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar

@@ -3,8 +3,6 @@
 Everything happens in one transaction that holds the leases of all that it touches, and no offset moves.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

@@ -1,7 +1,5 @@
 """What a row of stage 2 is folded from: everything that was routed to it, as it stands now."""
 
-from __future__ import annotations
-
 from collections import OrderedDict, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """What stage 2 folds: facts, recorded events and rows of other read models, and who subscribes to which."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -4,8 +4,6 @@ A stream that cannot be folded is parked: it stands as before the first event, b
 the events that follow in it wait until it is tried again or that event is left out.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial

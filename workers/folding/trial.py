@@ -4,8 +4,6 @@ What such a process folds is not kept. It is to know whether the fold ends, and 
 it does not end with.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import resource

@@ -38,6 +38,7 @@ from memctl.domain.knowledge.consolidation import (
 )
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.near_duplicates import bands, features, likely_pairs
+from memctl.infra.database import single_row
 from memctl.infra.log import erase
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels import rows as readmodels
@@ -460,11 +461,11 @@ def _placed(members: set[int], pairs: list[tuple[int, int]]) -> tuple[list[int],
 def _tasks(context: ProcessorContext) -> int:
     """Episodes that memory holds."""
     p = model("memories")
-    row = context.connection.execute(
+    row = single_row(
+        context.connection,
         sql.SQL("SELECT count(*) FROM {} WHERE space_id = %s AND {} = 'episode'").format(
             sql.SQL(readmodels.table(p.name, context.live.stage2)), sql.SQL(readmodels.expression(p, "kind"))
         ),
         [context.space_id],
-    ).fetchone()
-    assert row is not None
+    )
     return int(row[0])

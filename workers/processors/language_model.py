@@ -4,8 +4,6 @@ Rules have done the same work by then, in folds; what the model says is recorded
 only that is recorded. Each looks at one finished episode or session, once for what it holds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, takewhile
 from typing import Annotated, Any, Literal

@@ -1,7 +1,5 @@
 """The reflector: once enough has happened in a project, what its memories show together is recorded."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 

@@ -1,16 +1,10 @@
 """Which processors there are, by the settings."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from memctl.infra.settings import Settings
 from memctl.workers.processors.consolidator import Consolidator
 from memctl.workers.processors.reflector import Reflector
+from memctl.workers.processors.runner import Processor
 from memctl.workers.processors.staleness import StalenessChecker
-
-if TYPE_CHECKING:
-    from memctl.infra.settings import Settings
-    from memctl.workers.processors.runner import Processor
 
 
 def by_rule(*, asked: bool = False) -> list[Processor]:

@@ -1,7 +1,5 @@
 """The staleness checker: looks at the files that memories are tied to, and records what is in those that changed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Read models as they were: built up to a past position into scratch tables, which are dropped after use."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime

@@ -5,8 +5,6 @@ compared in full: that each source goes where its keys say and nowhere else, and
 rows themselves are folded again by a sample; a full comparison is a rebuild beside them.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, LiteralString

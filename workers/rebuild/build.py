@@ -8,8 +8,6 @@ workers use, and reach the same rows, because no fold depends on the order or th
 MEMCTL_DATABASE_URL names, and dies with it.
 """
 
-from __future__ import annotations
-
 import gc
 import logging
 import os

@@ -4,8 +4,6 @@ Stage 1 is rebuilt a stream at a time, stage 2 from all facts; both by the same 
 the last stretch are the live offsets held, so that both stand at the same position.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import socket
@@ -13,14 +11,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Literal, LiteralString
+from typing import Literal, LiteralString
 
 import msgspec
 import psycopg
 
 from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.database import Connection, DatabaseUnavailable, connect, outages
+from memctl.infra.database import Connection, DatabaseUnavailable, advisory_lock, connect, outages
 from memctl.infra.log.mark import mark, move_mark
 from memctl.infra.log.migrate import refuse_newer
 from memctl.infra.readmodels import facts, generations, rebuilds
@@ -28,7 +26,8 @@ from memctl.infra.readmodels import fingerprint as rules
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.generations import Lease, LeaseLost, Live
 from memctl.infra.readmodels.rebuilds import Rebuild, RebuildProgress
-from memctl.infra.vectors import VectorStoreUnavailable, store
+from memctl.infra.settings import Settings
+from memctl.infra.vectors import QdrantClient, VectorStoreUnavailable, store
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.outbox import awaiting_dense, backlog, collection_of
 from memctl.projections.kernel import projections
@@ -36,12 +35,7 @@ from memctl.workers.folding.poison import CannotFold
 from memctl.workers.folding.stage1 import Stage1
 from memctl.workers.folding.stage2 import Stage2
 from memctl.workers.rebuild.build import Leader, RebuildStopped, known_read_models
-from memctl.workers.vectors.outbox_publisher import WRITING, OutboxPublisher, drop_collections, only_one
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
-
-    from memctl.infra.settings import Settings
+from memctl.workers.vectors.outbox_publisher import WRITING, OutboxPublisher, drop_collections
 
 PATIENCE_S = 60.0
 """How long to wait for the leases of the live generations."""
@@ -371,7 +365,7 @@ class _Replay:
     def _write_points(self, client: QdrantClient, generation: int) -> None:
         deadline = time.monotonic() + PATIENCE_S
         while True:
-            with only_one(self._connection, WRITING, generation) as mine:
+            with advisory_lock(self._connection, WRITING, generation) as mine:
                 if mine:
                     points = OutboxPublisher(self._connection, client, generation)
                     total, done = points.backlog()[0], 0

@@ -5,8 +5,6 @@ anything. A stream or row stands as it was; it is tried apart, with more time (`
 the letter names the event or source that it does not end with. A rebuild ends, and names it likewise.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import time

@@ -1,7 +1,5 @@
 """Builds the snapshots that were asked for, one after the other, and keeps a few of them while they are looked at."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import threading

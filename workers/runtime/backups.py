@@ -1,7 +1,5 @@
 """Backups on schedule, made by whichever worker looks first."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from datetime import UTC, datetime

@@ -1,17 +1,13 @@
 """The sweeper: looks every second for shards behind the mark, and wakes them. What Redis lost is found here."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+
+from redis import Redis
 
 from memctl.infra import queue
 from memctl.workers.folding.drain import Drainer
-
-if TYPE_CHECKING:
-    from redis import Redis
 
 log = logging.getLogger("memctl.sweeper")
 

@@ -1,7 +1,5 @@
 """The worker process: an RQ worker for wake-ups, the sweeper, the outbox, the embedder and the processors."""
 
-from __future__ import annotations
-
 import gc
 import logging
 import os
@@ -12,7 +10,7 @@ import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memctl.domain.events.event import Position
 from memctl.infra import queue
@@ -25,7 +23,7 @@ from memctl.infra.readmodels import fingerprint as rules
 from memctl.infra.readmodels.dead_letters import fault_message
 from memctl.infra.readmodels.generations import Live
 from memctl.infra.settings import Settings
-from memctl.infra.vectors import VectorStoreUnavailable, store
+from memctl.infra.vectors import QdrantClient, VectorStoreUnavailable, store
 from memctl.infra.vectors import models as vector_models
 from memctl.workers import jobs
 from memctl.workers.erasure import retention
@@ -42,9 +40,6 @@ from memctl.workers.runtime.sweeper import Sweeper
 from memctl.workers.vectors.outbox_publisher import OutboxLoop
 from memctl.workers.watchdog import guard
 from memctl.workers.watchdog.guard import NONE_EARLIER, EarlierProcesses
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
 
 log = logging.getLogger("memctl.worker")
 

@@ -4,8 +4,6 @@ A queued point is taken off only if its version is still the one that was writte
 again, and a late write cannot bring back what is gone. Only one process at a time does this for a generation.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import sys
@@ -13,31 +11,24 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.text import sparse
-from memctl.infra.database import Connection, connect
-from memctl.infra.embedders import PLAIN, EmbedderFailed, TextsRefused, UnusableVectors
+from memctl.infra.database import Connection, advisory_lock, connect
+from memctl.infra.embedders import PLAIN, Embedder, EmbedderFailed, Embedders, TextsRefused, UnusableVectors, Vectors
 from memctl.infra.llm.budget import OverBudget
 from memctl.infra.log import erase
 from memctl.infra.log.mark import last_position
 from memctl.infra.log.spaces import installation, space_names
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels import rows as readmodels
-from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable, drift, outbox, store
+from memctl.infra.vectors import CollectionMissing, QdrantClient, VectorStoreUnavailable, drift, outbox, store
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.drift import Drift
 from memctl.infra.vectors.models import VectorModel
 from memctl.projections.vector_points import VectorPoint
 from memctl.workers.watchdog import progress_board as progress
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
-
-    from memctl.infra.embedders import Embedder, Embedders, Vectors
 
 log = logging.getLogger("memctl.outbox")
 
@@ -212,18 +203,6 @@ def drop_leftovers(connection: Connection, client: QdrantClient) -> None:
     for name in found:
         if name not in kept:
             store.drop_collection(client, name)
-
-
-@contextmanager
-def only_one(connection: Connection, what: int, generation: int) -> Iterator[bool]:
-    """Whether this process is the one that writes (or embeds) a generation's points, for as long as the block lasts."""
-    row = connection.execute("SELECT pg_try_advisory_lock(%s, %s)", [what, generation]).fetchone()
-    mine = bool(row and row[0])
-    try:
-        yield mine
-    finally:
-        if mine and not connection.closed:
-            connection.execute("SELECT pg_advisory_unlock(%s, %s)", [what, generation])
 
 
 class DriftScan:
@@ -403,7 +382,7 @@ class OutboxLoop:
                     if unused is not None and outbox.forget_unused(connection, unused):
                         unused = None
                     scanning = False
-                    with only_one(connection, WRITING, generation) as mine:
+                    with advisory_lock(connection, WRITING, generation) as mine:
                         if mine:
                             points = OutboxPublisher(connection, client, generation)
                             while not self._stop.is_set() and points.sync():
@@ -428,7 +407,7 @@ class OutboxLoop:
             if waits:
                 client = store.connect(*self._qdrant)
                 try:
-                    with only_one(connection, EMBEDDING, generation) as mine:
+                    with advisory_lock(connection, EMBEDDING, generation) as mine:
                         if mine:
                             self._embed_all(
                                 connection, OutboxPublisher(connection, client, generation), generation, failed

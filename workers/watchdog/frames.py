@@ -1,7 +1,5 @@
 """Where a process stands that answers nobody: Python writes its frames without holding any lock of its own."""
 
-from __future__ import annotations
-
 import faulthandler
 import os
 import signal

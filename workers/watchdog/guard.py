@@ -7,8 +7,6 @@ guard writes down nothing: the process that it forks next is given what the one 
 aside. A fork takes a hundredth of what a start takes.
 """
 
-from __future__ import annotations
-
 import gc
 import logging
 import os

@@ -4,8 +4,6 @@ A thread writes which piece of which work it has begun, and nothing else: two wo
 system. Where nobody watches, nothing is written.
 """
 
-from __future__ import annotations
-
 import contextlib
 import mmap
 import threading
@@ -86,6 +84,8 @@ class Slot:
 
     def over(self, work: ThreadWork, cpu_s: float = STEP_CPU_S, wall_s: float = 0.0) -> None:
         """Begin another work, at its first piece."""
+        if not self._text:
+            return
         encoded = msgspec.json.encode(work)
         if len(encoded) > len(self._text):
             encoded = msgspec.json.encode(msgspec.structs.replace(work, name=work.name[:1000], pieces=()))
@@ -107,6 +107,8 @@ class Slot:
 
     def stream(self, number: int, events: Sequence[Event]) -> None:
         """Begin the fold of a stream: it may take longer the more events there are, and the more they hold."""
+        if not self._text:
+            return
         size = sum(len(msgspec.json.encode(event.payload)) for event in events)
         self._words[_PIECE] = number
         self._may_take(EVENT_CPU_S * len(events) + min(BYTE_CPU_S * size, BYTES_CPU_S))
@@ -133,30 +135,8 @@ class Slot:
         self._words[_TURN] = -turn if turn > 0 else turn
 
 
-class _Unwatched(Slot):
-    def __init__(self) -> None:
-        pass
-
-    def over(self, work: ThreadWork, cpu_s: float = 0, wall_s: float = 0) -> None:
-        pass
-
-    def piece(self, number: int, inputs: int = 1) -> None:
-        pass
-
-    def stream(self, number: int, events: Sequence[Event]) -> None:
-        pass
-
-    def goes_on(self) -> None:
-        pass
-
-    def pass_to(self, number: int) -> None:
-        pass
-
-    def idle(self) -> None:
-        pass
-
-
-_UNWATCHED = _Unwatched()
+_UNWATCHED = Slot(memoryview(bytearray(_HEAD)).cast("q"), memoryview(b""))
+"""What nobody reads."""
 
 
 class Board:
