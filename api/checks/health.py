@@ -9,7 +9,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
@@ -206,41 +206,53 @@ def last_replay(reader: Reader) -> RebuildProgress | None:
 def servers(settings: Settings) -> Servers:
     """What the servers beside the database say, as far as they say it within `ASKED_S`. While one asks, others hear
     what was said last."""
+    now = time.monotonic()
     with _turn:
         look = _looks.get(settings.data_dir)
-        if look is None or look.over.is_set():
-            look = _looks[settings.data_dir] = _Look(settings, look)
+        if look is None or look.over.is_set() or now - look.began > LATE_S:
+            look = _looks[settings.data_dir] = _Look(settings, look, now)
             threading.Thread(target=look.take, name="servers", daemon=True).start()
-        elif look.before is not None and time.monotonic() - look.began < LATE_S:
+        elif look.before is not None:
             return look.before
-    over = look.over.wait(ASKED_S)
+    look.over.wait(max(0.0, look.began + ASKED_S - now))
     if look.problem is not None:
         raise look.problem
-    return Servers(**look.found, unasked=not over)
+    return look.result()
 
 
 class _Look:
-    """One look at the servers; `before` is what the last one found."""
+    """One look at the servers; `before` is what the last one found, where that was not long ago."""
 
-    def __init__(self, settings: Settings, last: _Look | None) -> None:
+    def __init__(self, settings: Settings, last: _Look | None, now: float) -> None:
         self._settings = settings
-        self.began = time.monotonic()
-        fresh = last is not None and last.problem is None and self.began - last.began < LATE_S
-        self.before = Servers(**last.found) if last is not None and fresh else None
-        self.found: dict[str, Any] = {}
-        self.problem: BaseException | None = None
+        self.began = now
         self.over = threading.Event()
+        self.problem: BaseException | None = None
+        self._found: dict[str, Any] = {}
+        self._at: _Part | None = None
+        self.before = last.result() if last is not None and last.over.is_set() and now - last.began < LATE_S else None
+        self.held: dict[_Part, _Look] = {}
+        """Parts at which earlier looks still wait: they are not asked once more."""
+        if last is not None:
+            self.held = {part: look for part, look in last.held.items() if not look.over.is_set()}
+            if last._at is not None and not last.over.is_set():
+                self.held[last._at] = last
 
     def take(self) -> None:
         try:
-            for ask in (_on_disk, _programs, _queue, _vectors):
-                self.found = self.found | ask(self._settings)
+            for self._at in (_on_disk, _programs, _queue, _vectors):
+                if self._at not in self.held:
+                    self._found = self._found | self._at(self._settings)
         except BaseException as problem:
             self.problem = problem
         finally:
             self.over.set()
 
+    def result(self) -> Servers:
+        return Servers(**self._found, unasked=bool(self.held) or not self.over.is_set())
 
+
+_Part = Callable[["Settings"], dict[str, Any]]
 _turn = threading.Lock()
 _looks: dict[Path, _Look] = {}
 """By data directory, the latest look."""

@@ -400,7 +400,7 @@ class _Pages:
                 levels=by_kind.levels,
                 replays=rebuilds.progress(reader.connection, 5),
                 troubles=troubles(health(reader, asked)),
-                missing=self._engine.condition(reader),
+                missing=[] if asked.vectors or asked.unasked else self._engine.condition(reader),
                 took=self._timings.by_route()[:MOST_ROUTES],
             )
 
