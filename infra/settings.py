@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.files import opened
+from memctl.infra.files import opened, read_file
 from memctl.infra.project_file import PROJECT_FILE, read_project_file
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ _warned: deque[str] = deque(maxlen=32)
 
 _LONGEST_WHY = 500
 """Characters of a warning about a project's file, whose names anybody may have chosen."""
+
+_LONGEST_FILE = 1 << 16
+"""Bytes of the user's own file."""
 
 _FLAG, _INSTANCE = "flag", "running instance"
 
@@ -189,10 +192,13 @@ def _user() -> list[Layer]:
     import tomllib
 
     file = user_file()
-    if not file.is_file():
-        return []
     try:
-        return [(str(file), tomllib.loads(file.read_text(encoding="utf-8")))]
+        data = read_file(file, _LONGEST_FILE + 1)
+        if len(data) > _LONGEST_FILE:
+            raise SettingsInvalid([f"{file} has more than {_LONGEST_FILE >> 10} KB"])
+        return [(str(file), tomllib.loads(data.decode()))]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
     except RecursionError:
         raise SettingsInvalid([f"{file} cannot be read: it is nested too deeply"]) from None
     except (OSError, ValueError) as failure:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -318,7 +319,8 @@ def _refused(url: str) -> str:
         made = (HTTPSConnection if secure else HTTPConnection)(parts.hostname or "", parts.port, timeout=_PATIENCE_S)
         with contextlib.closing(made) as connection:
             connection.request("GET", "/healthz")
-            connection.getresponse()
+            if (status := connection.getresponse().status) >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                return f"it answers {status}"
     except (OSError, HTTPException, ValueError) as problem:
         return getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
     return ""

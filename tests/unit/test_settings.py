@@ -170,6 +170,17 @@ def test_an_unreadable_file_is_told(bare: Path) -> None:
         load_settings()
 
 
+def test_what_is_no_file_or_has_no_end_is_said(bare: Path) -> None:
+    user_file().parent.mkdir(parents=True)
+    os.mkfifo(user_file())
+    with pytest.raises(SettingsInvalid, match="it is not a file"):
+        load_settings()
+    user_file().unlink()
+    write(user_file(), "# " * 40_000)
+    with pytest.raises(SettingsInvalid, match="more than 64 KB"):
+        load_settings()
+
+
 def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMCTL_DATABASE_URL", "")
     assert load_settings().database_url is None
