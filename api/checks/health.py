@@ -297,17 +297,18 @@ def _programs(settings: Settings) -> dict[str, Any]:
     first = min((each.since for each in found.values()), default=0)
     stopped = {name for name, each in found.items() if each.state not in ("RUNNING", "STARTING")}
     late = {name for name, each in found.items() if now - each.since < RESTARTED_S < each.since - first}
+    silent = supervisor.silent(places, [each for each in found.values() if now - each.since > LATE_S])
     waiting, lost = spooled_since(places.spool), refusals(places.spool)
     return {
         "stopped": tuple(sorted(stopped)),
-        "silent": supervisor.silent(places, [each for each in found.values() if now - each.since > LATE_S]),
+        "silent": silent,
         "restarted": tuple(sorted(late - stopped)),
         "spooled": len(waiting),
         # One that is named later than now was so before the clock was set back.
         "spooled_s": max(abs(now - each) for each in waiting) if waiting else 0.0,
         "refused": lost.deliveries if lost is not None else 0,
         "free": free_bytes(places.data),
-        **door_state(recalled(places))._asdict(),
+        **({} if "door" in silent else door_state(recalled(places))._asdict()),
     }
 
 

@@ -10,6 +10,7 @@ import sys
 import time
 import xmlrpc.client
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,11 +144,13 @@ def silent(places: Places, found: Iterable[State]) -> tuple[str, ...]:
     """Which of these programs run and do not answer when they are asked."""
     instance, programs = recalled(places), {program.name: program for program in PROGRAMS}
     running = [(each.name, process) for each in found if each.pid and (process := Process.of(each.pid)) is not None]
-    return tuple(
-        name
-        for name, process in running
-        if is_stopped(process.pid) or (name in programs and not programs[name].ready(instance, process))
-    )
+
+    def answers(each: tuple[str, Process]) -> bool:
+        name, process = each
+        return not is_stopped(process.pid) and (name not in programs or programs[name].ready(instance, process))
+
+    with ThreadPoolExecutor(max(1, len(running))) as asked:  # those that are silent are waited for at once
+        return tuple(name for (name, _), well in zip(running, asked.map(answers, running), strict=True) if not well)
 
 
 def start_program(places: Places, name: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, cast
+from typing import Any, cast, get_type_hints
 
 import pytest
 
@@ -49,8 +49,7 @@ def test_every_read_model_lists_its_places_in_a_way_that_is_understood() -> None
     listing = [p for p in projections() if "locations" in p.row.__struct_fields__]
     assert {"sessions", "working_memory", "memories", "insights"} <= {p.name for p in listing}
     for p in listing:
-        shape = str(p.row.__annotations__.get("locations") or p.row.__mro__[1].__annotations__["locations"])
-        assert shape in ("tuple[str, ...]", "tuple[Seen, ...]"), p.name
+        assert get_type_hints(p.row)["locations"] in (tuple[str, ...], tuple[Seen, ...]), p.name
     assert locations_of_row(session(A, B)) == {A, B}
 
 
