@@ -60,7 +60,7 @@ LINGER_S = 0.5
 """How long a client that has connected may still begin a delivery after the door was asked to stop."""
 
 MOST_SHOWN, LONGEST_SHOWN = 3, 300
-"""Transcripts that could not be read and are named, and characters of such a name."""
+"""Unread transcripts that are named, and characters of each."""
 
 STOP_WITHIN_S = 8.0
 """How long stopping may take in all: supervisors kill after ten seconds."""

@@ -38,7 +38,7 @@ AGAIN_S, MOST_AGAIN_S = 1.0, 60.0
 """Between attempts at what could not be kept for now: the first, doubled up to the second."""
 
 MOST_UNREAD = 64
-"""Transcripts that could not be read and are remembered."""
+"""Unread transcripts that are remembered."""
 
 SUFFIX = ".jsonl"
 WHOLE = ".json"
