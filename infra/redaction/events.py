@@ -42,9 +42,18 @@ from memctl.infra.redaction.text import Redactor, clean, default_redactor, drop_
 OBJECT_CAP = 2 * TEXT_CAP
 """Characters of all strings of one nested object that are kept."""
 
-LONGEST_SCANNED = 4 * TEXT_CAP
-"""Characters of one text, of its head and its tail, that are searched for secrets; and as many of all strings of a list
-or an object, each counted as far as it is kept. A secret that is found takes 50 us."""
+MARGIN = 200_000
+"""Characters around each end of a long text that is kept, in which secrets are looked for as well: more than a block of
+keys, a certificate or a manifest has. A secret that is found takes 50 us."""
+
+LONGEST_SCANNED = TEXT_CAP + 2 * MARGIN
+"""Characters of one text that are searched for secrets."""
+
+MOST_SCANNED = 4 * TEXT_CAP
+"""Characters of all strings of a list or an object that are, each counted as far as it is kept."""
+
+MOST_HUNKS = 100
+"""Of a patch; of more it is asked how long they are."""
 
 _NOTE = 64
 """Characters, and some more, of the note that says what was left out."""
@@ -119,7 +128,8 @@ def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewE
         event = _renamed(event, redactor, counts)
     if isinstance(payload, Observation):
         event = _short_named(event)
-        payload = _within_limits(payload, len(joined), length, injected=injected)
+        long = odd or len(joined) > _OTHER_CAP or _has_many(payload)
+        payload = _within_limits(payload, long, length, injected=injected)
     elif isinstance(payload, ProjectIdentified) and len(joined) > _SHORT_PATH:
         of_paths = {name: bounded(getattr(payload, name)) for name in ("location", "root", "repository", "borrows")}
         placed = msgspec.structs.replace(payload, **of_paths)
@@ -141,12 +151,22 @@ def _short_named(event: NewEvent) -> NewEvent:
     return event
 
 
-def _within_limits(payload: Observation, whole: int, length: int, *, injected: bool) -> Observation:
+def _has_many(payload: Observation) -> bool:
+    """Whether an observation has more parts than are kept, however short they are."""
+    if isinstance(payload, ToolCalled):
+        return _size(payload.input) > OBJECT_CAP
+    if isinstance(payload, NoticeReceived):
+        return _size(payload.data) > OBJECT_CAP
+    if isinstance(payload, CommitRecorded):
+        return len(payload.files) > MOST_FILES
+    return isinstance(payload, ToolOutcome) and len(payload.patch) > MOST_HUNKS
+
+
+def _within_limits(payload: Observation, long: bool, length: int, *, injected: bool) -> Observation:
     """The observation with all its parts cut to what is kept of them, and marked where memctl's own words were in it;
-    itself where nothing is to be done. `whole` is the length of all its strings together, `length` that of its text or
-    its input where it was cut before."""
-    # What is short altogether has no part that is too long.
-    changes = _capped(payload, length) if whole > _OTHER_CAP else {}
+    itself where nothing is to be done. `long`: whether any part may be too long. `length` is that of its text or its
+    input where it was cut before."""
+    changes = _capped(payload, length) if long else {}
     for field in ("line", "parent", "call"):
         name = getattr(payload, field, "")
         if len(name) > _SHORT_NAME and (kept := bounded_name(name)) != name:
@@ -280,7 +300,7 @@ class _Rewrite:
         return msgspec.structs.replace(value, **changes) if changes else value
 
     def _field(self, name: str, value: Any, *, bounded: bool) -> Any:
-        self._left, self._cut = LONGEST_SCANNED if bounded else math.inf, False
+        self._left, self._cut = MOST_SCANNED if bounded else math.inf, False
         if name in ("text", "input"):
             kept = self.value(value)
             if self._cut:
@@ -303,9 +323,7 @@ class _Rewrite:
         before, after = (f'"{key}": "', '"') if key else ("", "")
         if len(text) > LONGEST_SCANNED:
             self._cut = True
-            head, tail, counts = self._redactor.redact_ends(
-                text, HEAD, TEXT_CAP - HEAD, (LONGEST_SCANNED - TEXT_CAP) // 2, before, after
-            )
+            head, tail, counts = self._redactor.redact_ends(text, HEAD, TEXT_CAP - HEAD, MARGIN, before, after)
             text = with_note(head[:HEAD], len(text) - TEXT_CAP, tail[-(TEXT_CAP - HEAD) :])
         else:
             text, counts = self._redactor.redact(text, before, after)

@@ -323,12 +323,16 @@ def _unescaped(data: bytes) -> bytes:
 
 def _seen(data: bytes) -> bytes:
     """What `_UNSEEN` matches as the ASCII letter that it looks like, or as nothing."""
-    return _UNSEEN.sub(_looks_like, data)
+    return data.decode("utf-8", "surrogateescape").translate(_AS_SEEN).encode("utf-8", "surrogateescape")
+
+
+_AS_SEEN = {full: full - 0xFEE0 for full in range(0xFF01, 0xFF5F)} | dict.fromkeys(
+    (0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF), None
+)
 
 
 def _looks_like(found: patterns.Match[bytes]) -> bytes:
-    sign = ord(found[0].decode())
-    return bytes((sign - 0xFEE0,)) if 0xFF01 <= sign <= 0xFF5E else b""
+    return _seen(found[0])
 
 
 def _views(data: bytes) -> Iterator[tuple[bytes, Callable[[], _Origin]]]:

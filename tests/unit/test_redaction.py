@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import ipaddress
 import json
+import math
 import random
 import re
 import string
@@ -479,12 +480,42 @@ LINES_OF_SECRETS = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "payload",
+    [
+        ToolCalled(tool="x", input={"a": math.nan, "b": ["c" * 60_000] * 20}),
+        ToolCalled(tool="x", input={"l": [1] * 1_000_000}),
+        NoticeReceived(kind="k", data={"l": [{}] * 1_000_000}),
+        CommitRecorded(files=("a",) * 1_500),
+        ToolReturned(text="", patch=tuple(Hunk(1, 1, ()) for _ in range(200_000))),
+    ],
+)
+def test_what_holds_few_characters_is_bounded_by_number(payload: Observation) -> None:
+    once = prepare(event(payload))
+    assert len(msgspec.json.encode(once.payload)) < 60_000
+    assert prepare(once) == once
+
+
+def test_a_manifest_is_known_for_a_secret_though_its_kind_stands_far_away() -> None:
+    value = base64.b64encode(drawn(30, 5).encode()).decode()
+    for far in (24_500, 100_000):
+        manifest = f"apiVersion: v1\ndata:\n  b: {value}\n  a: {'A' * far}=\nkind: Secret\n"
+        for text in (manifest + "---\n" + "x\n" * 300_000, "x\n" * 300_000 + manifest + "---\n"):
+            assert value not in msgspec.json.encode(prepare(event(PromptSubmitted(text=text))).payload).decode()
+
+
+def test_letters_of_full_width_are_read_in_time() -> None:
+    began = time.process_time()
+    prepare(event(PromptSubmitted(text="ａ\u200b" * 2_000_000)))
+    assert time.process_time() - began < 4
+
+
 @pytest.mark.parametrize("kind", LINES_OF_SECRETS)
 def test_of_secrets_that_shrink_no_piece_is_kept_at_any_edge(kind: str) -> None:
     made = LINES_OF_SECRETS[kind]
-    pieces = [made(n) for n in range(200_000 // len(made(1)))]
+    pieces = [made(n) for n in range(600_000 // len(made(1)))]
     secrets = {word[at : at + 24] for piece in pieces for word in WORD.findall(piece) for at in range(0, len(word), 12)}
-    for shift in (0, 1, 333, 5_000):
+    for shift in (0, 5_003):
         text = "." * shift + "\n" + "\n".join(pieces)
         for payload in (
             PromptSubmitted(text=text),
@@ -502,9 +533,9 @@ WORD = re.compile(r"[A-Za-z0-9]{36,}")
     "said", ["Authorization: Bearer {}", 'password="{}"', "{}", "a {}", "-----BEGIN PRIVATE KEY-----\\n{}"]
 )
 def test_of_a_value_without_an_end_nothing_is_kept(said: str) -> None:
-    value = drawn(100_000, 1)
-    for before in ("", "x " * 4_990, "x " * 20_000):
-        for behind in ("", " y" * 2_000, " y" * 20_000):
+    value = drawn(500_000, 1)
+    for before in ("", "x " * 4_990, "x " * 150_000):
+        for behind in ("", " y" * 2_000, " y" * 150_000):
             kept = prepare(event(PromptSubmitted(text=f"AWS={KEY} {before}{said.format(value)}{behind}"))).payload
             assert isinstance(kept, PromptSubmitted)
             assert not any(value[at : at + 200] in kept.text for at in range(0, len(value), 100))
@@ -512,11 +543,11 @@ def test_of_a_value_without_an_end_nothing_is_kept(said: str) -> None:
 
 @pytest.mark.parametrize("field", ["subagent", "asked"])
 def test_a_name_longer_than_what_is_searched_gives_way_to_a_digest(field: str) -> None:
-    kept = prepare(event(ToolReturned(text="", **{field: "x " * 40_000 + KEY}))).payload
+    kept = prepare(event(ToolReturned(text="", **{field: "x " * 240_000 + KEY}))).payload
     assert KEY not in msgspec.json.encode(kept).decode()
 
 
-@pytest.mark.parametrize("size", [20_000, 70_000])
+@pytest.mark.parametrize("size", [20_000, 500_000])
 @pytest.mark.parametrize("depth", [1, 40, 600, 5_000])
 @pytest.mark.parametrize("odd", ["\ud800", "\0", f"password={KEY}"])
 def test_no_input_however_odd_and_long_fails(size: int, depth: int, odd: str) -> None:
