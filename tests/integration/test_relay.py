@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -160,6 +161,11 @@ class Relay:
         self.process.kill()
         self.process.wait()
 
+    def remove(self) -> None:
+        """Kill it, and take away its sockets, which lie elsewhere where this path is long."""
+        self.kill()
+        shutil.rmtree(Places(self.data).sockets, ignore_errors=True)
+
     def hook(self, payload: dict[str, Any], *options: str) -> str:
         """Run a hook as a client would; answers what it prints."""
         command = [sys.executable, "-I", "-S", hook.__file__, "ingest", "--stdin", *options]
@@ -229,7 +235,7 @@ def _relay(tmp_path_factory: pytest.TempPathFactory, line: Line, log: Connection
     try:
         yield found
     finally:
-        found.kill()
+        found.remove()
 
 
 @pytest.fixture
@@ -368,7 +374,7 @@ def test_two_relays_that_tell_one_session_each_in_its_own_order_are_kept_once(
             until(lambda: other.waiting() == 0)
             until(lambda: {key for key, _ in in_the_log()} >= wanted, "what the transcript tells")
         finally:
-            other.kill()
+            other.remove()
     assert sorted(in_the_log()) == [(key, True) for key in sorted(wanted)]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,11 +20,12 @@ CONTENTS = (b"", b"[]", b"null", b"5", b"\xff\xfe\0junk", b"[" * 100_000, b'{"to
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
+def places(tmp_path: Path) -> Iterator[Places]:
     found = Places(tmp_path)
     found.make()
     found.spool.mkdir()
-    return found
+    yield found
+    shutil.rmtree(found.sockets, ignore_errors=True)  # they lie elsewhere where this path is long
 
 
 def damage(file: Path, content: bytes | None) -> None:
