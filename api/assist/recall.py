@@ -54,7 +54,7 @@ MOST_LOOKED_AT, TRAPPED = 200, 2
 _OFFERS = ("asked", "promised")
 """Kinds of open threads that end with the session: an offer that nobody took up is no work that is left."""
 
-TEXT = 500
+TEXT, DECISION = 500, 640
 """Characters of one memory's text."""
 
 
@@ -210,7 +210,7 @@ def survivors(row: WorkingMemory) -> list[tuple[int, str]]:
     if row.pending or row.current_step:
         steps = "; ".join(filter(None, (row.current_step, *row.pending[:8])))
         lines.append((row.updated_at, f"steps still to do: {quoted(steps, TEXT)}"))
-    lines += [(each.at, f"decided: {quoted(each.text, 640)}") for each in row.decisions[-5:]]
+    lines += [(each.at, f"decided: {quoted(each.text, DECISION)}") for each in row.decisions[-5:]]
     lines += [(each.at, f"{each.status} hypothesis: {quoted(each.text, 300)}") for each in row.hypotheses[-3:]]
     lines += [(each.at, f"found out: {quoted(each.text, 300)}") for each in row.discoveries[-5:]]
     for each in row.errors[-3:]:

@@ -16,7 +16,7 @@ from redis import Redis
 
 from memctl.api.checks.check import Check, attempted, check, number, skipped
 from memctl.api.checks.client_checks import clients
-from memctl.api.checks.health import health, servers, troubles
+from memctl.api.checks.health import VECTOR_STORE, health, servers, troubles
 from memctl.api.checks.relay_checks import relay as relay_check
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import projects_of
@@ -237,8 +237,8 @@ def _vectors(settings: Settings) -> Iterator[Check]:
     if settings.qdrant_url is None:
         yield _down("vectors", "server")
         return
-    if servers(settings).unasked:  # its client waits without an end for an answer that goes on for ever
-        yield check("vectors", "server", "", ["it did not answer in time"])
+    if VECTOR_STORE in servers(settings).mute:  # its client would wait for an answer that goes on for ever
+        yield check("vectors", "server", "", ["it did not end its answer in time"])
         return
     client = store.connect(settings.qdrant_url, settings.qdrant_api_key)
     try:

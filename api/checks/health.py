@@ -60,6 +60,8 @@ LEAST_FREE = 200_000_000
 MOST_NAMED = 3
 """Dead letters that are named one by one."""
 
+VECTOR_STORE = "the vector store"
+
 _PATIENCE_S = 3.0
 """How long a server gets to answer: what it is at may take it a second."""
 
@@ -94,8 +96,8 @@ class Servers(msgspec.Struct, frozen=True):
     wait on disk, the oldest for `spooled_s` seconds, `refused` those without room there, and `free` the bytes that are
     left on the disk, where it is known. `unreadable`: why it is not known what `memctl off` switched off. `steps`: for
     how many seconds the door is at each thing that it is at; `unread_count` transcripts it could not read, `unread`
-    names some. `aside`: paths of what was found damaged. `overdue`: whether the last backup is. `unasked`: whether not
-    all of this is known, as it took longer than `ASKED_S`."""
+    names some. `aside`: paths of what was found damaged. `overdue`: whether the last backup is. `mute`: what has not
+    ended its answer within `ASKED_S`, so that it is not known."""
 
     queue: str = ""
     vectors: str = ""
@@ -113,7 +115,7 @@ class Servers(msgspec.Struct, frozen=True):
     unread_count: int = 0
     aside: tuple[str, ...] = ()
     overdue: bool = False
-    unasked: bool = False
+    mute: tuple[str, ...] = ()
 
 
 class Trouble(msgspec.Struct, frozen=True, kw_only=True):
@@ -241,7 +243,7 @@ class _Look:
 
     def take(self) -> None:
         try:
-            for self._at in (_on_disk, _programs, _queue, _vectors):
+            for self._at in _PARTS:
                 if self._at not in self.held:
                     self._found = self._found | self._at(self._settings)
         except BaseException as problem:
@@ -250,16 +252,17 @@ class _Look:
             self.over.set()
 
     def result(self) -> Servers:
-        return Servers(**self._found, unasked=bool(self.held) or not self.over.is_set())
+        waits = {*self.held, *(() if self.over.is_set() else (self._at,))}
+        return Servers(**self._found, mute=tuple(name for part, name in _PARTS.items() if part in waits))
 
 
-_Part = Callable[["Settings"], dict[str, Any]]
 _turn = threading.Lock()
 _looks: dict[Path, _Look] = {}
 """By data directory, the latest look."""
 
 
 def _vectors(settings: Settings) -> dict[str, Any]:
+    """What the vector store says."""
     return {"vectors": "" if settings.qdrant_url is None else _refused(settings.qdrant_url)}
 
 
@@ -312,6 +315,14 @@ def _programs(settings: Settings) -> dict[str, Any]:
     }
 
 
+_Part = Callable[["Settings"], dict[str, Any]]
+_PARTS: dict[_Part, str] = {
+    _on_disk: "the data directory", _programs: "the programs of this instance", _queue: "Redis",
+    _vectors: VECTOR_STORE,
+}  # fmt: skip
+"""What is looked at, in order, each by what people call it."""
+
+
 def _refused(url: str) -> str:
     """Why the server there does not answer; empty where it does. The kernel takes connections for one that hangs."""
     parts = urlsplit(url)
@@ -325,6 +336,9 @@ def _refused(url: str) -> str:
     except (OSError, HTTPException, ValueError) as problem:
         return getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
     return ""
+
+
+_AGAIN = "if it goes on, start everything again: memctl down, then memctl up"
 
 
 def troubles(found: Health) -> list[Trouble]:
@@ -354,13 +368,13 @@ def _troubles(found: Health) -> Iterator[Trouble]:
     for name in found.servers.silent:
         yield Trouble(
             kind="program", what=f"{name} runs and does not answer",
-            do=f"see log/{name}.log; if it goes on, start everything again: memctl down, then memctl up",
+            do=f"see log/{name}.log; {_AGAIN}",
         )  # fmt: skip
     for step, seconds in found.servers.steps.items():
         if seconds > STEP_S:
             yield Trouble(
                 kind="program", what=f"door is at {step} for {span(seconds)}, and others wait for it",
-                do="see log/door.log; if it goes on, start everything again: memctl down, then memctl up",
+                do=f"see log/door.log; {_AGAIN}",
             )  # fmt: skip
     if found.servers.unread_count:
         names = ", ".join(found.servers.unread)
@@ -368,10 +382,10 @@ def _troubles(found: Health) -> Iterator[Trouble]:
             kind="transcript", what=f"{number(found.servers.unread_count, 'transcript')} could not be read: {names}",
             do="log/door.log says more; once mended: memctl ingest FILE, or the next hook of the session",
         )  # fmt: skip
-    if found.servers.unasked:
+    if found.servers.mute:
         yield Trouble(
-            kind="program", what=f"the servers and programs here did not all answer within {ASKED_S:.0f} s",
-            do="if it goes on, start everything again: memctl down, then memctl up",
+            kind="program", what=f"{' and '.join(found.servers.mute)} did not end the answer within {ASKED_S:.0f} s",
+            do=_AGAIN,
         )  # fmt: skip
     if found.servers.spooled_s > LATE_S:
         yield _spooled(found.servers)
@@ -460,11 +474,11 @@ def room(free: int | None, refused: int) -> Iterator[Trouble]:
 
 
 def of_files(aside: Sequence[str], overdue: bool) -> Iterator[Trouble]:
-    """Files of the data directory that were found damaged, and backups that are not made."""
+    """Files of the data directory that were found damaged or stand in a folder's place, and backups that are late."""
     for path in aside[:MOST_NAMED]:
-        yield Trouble(kind="damaged", what=f"damaged, and set aside: {path}", do="look at it, then move or remove it")
+        yield Trouble(kind="damaged", what=f"{path} is damaged, or in the way", do="look at it, then move or remove it")
     if (more := len(aside) - MOST_NAMED) > 0:
-        yield Trouble(kind="damaged", what=f"{more:,} more files set aside", do="`memctl status --json` names them")
+        yield Trouble(kind="damaged", what=f"{more:,} more such files", do="`memctl status --json` names them")
     if overdue:
         yield Trouble(kind="backup", what="the last backup is overdue", do="log/worker.log says why none was made")
 

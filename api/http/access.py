@@ -82,6 +82,12 @@ def rules() -> dict[tuple[str, str], RouteRule]:
     return RULES | declared
 
 
+@functools.cache
+def _longest() -> int:
+    """Characters of the longest path that a rule is of: behind them a path is not looked at."""
+    return max(len(path) for _, path in rules())
+
+
 def caller_of(request: Request) -> Caller:
     """Who asks, as `memctl.api.server.auth.Guard` found. Raises: AttributeError where it stands before no application:
     then nobody is answered."""
@@ -95,7 +101,7 @@ def rule_of(method: str, path: str) -> RouteRule | None:
     known = rules()
     if found := known.get((method, path)):
         return found
-    below = path.rfind("/", 0, max(len(path) for _, path in known))
+    below = path.rfind("/", 0, _longest())
     while below > 0:
         if found := known.get((method, path[: below + 1])):
             return found

@@ -22,11 +22,11 @@ def met_in_places(reader: Reader, patterns: Iterable[BugPattern], places: Places
     if places.locations is None:
         return found
     allowed = set(places.locations)
-    shared = [each for each in found if not allowed.issuperset(names(each.locations))]
-    ids = {UUID(id) for each in shared for id in _ids(each)}
+    shared = {each.signature: each for each in found if not allowed.issuperset(names(each.locations))}
+    ids = {UUID(id) for each in shared.values() for id in _ids(each)}
     facts = read_facts(reader.connection, reader.live.stage1, [(reader.space_id, id) for id in ids])
     here = {str(id): fact for (_, id), fact in facts.items() if fact.location in allowed}
-    return [_of_here(each, here) if each in shared else each for each in found]
+    return [_of_here(each, here) if each.signature in shared else each for each in found]
 
 
 def _ids(pattern: BugPattern) -> Iterator[str]:

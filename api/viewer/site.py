@@ -23,7 +23,7 @@ from starlette.routing import Match, Route
 from starlette.types import Scope
 
 from memctl.api.checks.counting import Counted
-from memctl.api.checks.health import health, servers, troubles
+from memctl.api.checks.health import VECTOR_STORE, health, servers, troubles
 from memctl.api.http.access import caller_of
 from memctl.api.http.metrics import Timings
 from memctl.api.http.problems import of_http, status_of
@@ -400,7 +400,7 @@ class _Pages:
                 levels=by_kind.levels,
                 replays=rebuilds.progress(reader.connection, 5),
                 troubles=troubles(health(reader, asked)),
-                missing=[] if asked.vectors or asked.unasked else self._engine.condition(reader),
+                missing=[] if asked.vectors or VECTOR_STORE in asked.mute else self._engine.condition(reader),
                 took=self._timings.by_route()[:MOST_ROUTES],
             )
 

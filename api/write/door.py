@@ -113,6 +113,7 @@ class Door:
         self,
         sink: DeliverySink,
         capacity: Capacity | None = None,
+        *,
         committer: Committer | None = None,
         reader: TranscriptReader | None = None,
     ) -> None:

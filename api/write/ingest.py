@@ -309,11 +309,10 @@ class Batches:
         self._batch = _Batch()
 
     def _prepared(self, batch: _Batch) -> Prepared:
-        """Its events, redacted; one that cannot be is reported as a bad line and left out."""
-        try:
+        """Its events, redacted; one that cannot be is reported as a bad line and left out. Of its error the kind is
+        said alone: a message may quote what was said."""
+        with contextlib.suppress(Exception):
             return self._writer.prepare([event for event, _, _ in batch.events])
-        except Exception:
-            log.exception("events could not be redacted together")
         found: list[Prepared] = []
         asked, batch.events = batch.events, []
         for event, path, line in asked:

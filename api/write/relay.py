@@ -154,7 +154,8 @@ class _Relay:
         asking = Asking(self._settings, self._notes, token)
         async with await _listen(asking, api):
             sink = Spooling(self._settings, self._places.spool, wake, reader)
-            deadline = await serve(door, Door(sink, None, committer, reader), self._forward(committer, wake))
+            talks = Door(sink, committer=committer, reader=reader)
+            deadline = await serve(door, talks, self._forward(committer, wake))
         api.unlink(missing_ok=True)
         await ended(committer, reader, deadline)
 

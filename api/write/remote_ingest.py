@@ -123,7 +123,9 @@ def received(body: bytes) -> list[NewEvent]:
         return [_event(each) for each in delivery.events]
     except (UnknownEventType, FutureSchemaVersion) as problem:
         raise OfAnotherVersion(why=str(problem)) from problem
-    except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
+    except UnicodeDecodeError as problem:
+        raise BadDelivery(why=str(problem)) from problem
+    except msgspec.MsgspecError as problem:
         raise NoSuchEvent(why=str(problem)) from problem
 
 

@@ -39,6 +39,7 @@ def verify(context: click.Context, paths: tuple[Path, ...], repair: bool, rebuil
     memctl verify
     memctl verify ~/old-sessions --repair
     """
+    from memctl.api.checks.check import number
     from memctl.api.checks.verify import Verification
     from memctl.infra.settings import load_settings
 
@@ -60,7 +61,7 @@ def verify(context: click.Context, paths: tuple[Path, ...], repair: bool, rebuil
     else:
         what = f"{verification.events:,} events, "
         sound = "nothing missing" if rebuilt else "nothing missing from the log, read models sampled (--replay: all)"
-        _conclude(what + (sound if not gaps else "1 gap" if gaps == 1 else f"{gaps} gaps"), time.monotonic() - began)
+        _conclude(what + (sound if not gaps else number(gaps, "gap")), time.monotonic() - began)
     if gaps:
         context.exit(1)
 

@@ -308,7 +308,7 @@ class _Rewrite:
             return kept
         if name not in _NAMES or not isinstance(value, str):
             return self.value(value)
-        if len(value) > LONGEST_SCANNED or self._redactor.names_a_secret(value):
+        if self._redactor.names_a_secret(value):
             self._counts["name"] += 1
             return _digest(value)
         return clean(value)

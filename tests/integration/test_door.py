@@ -477,6 +477,30 @@ def test_a_transcript_that_could_not_be_kept_is_read_again_though_nobody_names_i
     assert not attempts
 
 
+def test_a_reader_of_transcripts_says_what_it_could_not_read_until_it_has(
+    settings: Settings, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transcripts, "SOON_S", 0.01)
+    monkeypatch.setattr(transcripts, "SETTLED_S", 600.0)
+    problems: list[Exception] = [ValueError("of what was said")]
+
+    def fails_once(settings: Settings) -> IngestWriter:
+        if problems:
+            raise problems.pop()
+        return IngestWriter(settings)
+
+    reader = transcripts.TranscriptReader(settings, fails_once)
+    reader.start()
+    try:
+        reader.read(str(EXAMPLE))
+        until(lambda: reader.unread == {str(EXAMPLE): "ValueError"})
+        reader.read(str(EXAMPLE))
+        until(lambda: reader.unread == {} and told_by(database_url, "transcript") > 0)
+    finally:
+        reader.stop()
+        reader.join(30)
+
+
 def test_a_reader_of_transcripts_says_since_when_it_is_at_one(
     settings: Settings, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

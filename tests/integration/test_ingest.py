@@ -8,7 +8,7 @@ import os
 import random
 import shutil
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,11 @@ from memctl.api.write.importing import import_stores
 from memctl.api.write.ingest import OF_A_REPOSITORY, Account, ingest
 from memctl.api.write.ingest_writer import IngestWriter
 from memctl.cli.capture.ingest import ingest as ingest_verb
-from memctl.domain.events.event import Position
+from memctl.domain.events.event import NewEvent, Position
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.read import read_range
+from memctl.infra.redaction import Prepared
 from memctl.infra.settings import Settings, load_settings
 from memctl.workers.folding.drain import Drainer
 from memctl.workers.rebuild.replay import replay
@@ -503,3 +504,31 @@ def test_a_transcript_that_a_repository_brings_is_nobodys_word_here(intake: Inge
     assert {each.session_id for each in kept} == {"own"}
     (tmp_path / "elsewhere.jsonl").write_bytes((clone / "brought.jsonl").read_bytes())
     assert ingest(intake, [tmp_path / "elsewhere.jsonl"]).new == 1
+
+
+def test_a_line_that_cannot_be_redacted_is_reported_and_what_stands_around_it_is_kept(
+    intake: IngestWriter,
+    log: Connection,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    (tmp_path / "s").mkdir()
+    for name in ("a", "b"):
+        said = (f"{name} before", f"{name} quarrelsome" if name == "a" else "between", f"{name} behind")
+        (tmp_path / "s" / f"{name}.jsonl").write_bytes(session(name, *said))
+    prepare = IngestWriter.prepare
+
+    def fails(self: IngestWriter, events: Sequence[NewEvent]) -> Prepared:
+        if any("quarrelsome" in getattr(each.payload, "text", "") for each in events):
+            raise RecursionError("over quarrelsome words")
+        return prepare(self, events)
+
+    monkeypatch.setattr(IngestWriter, "prepare", fails)
+    account = ingest(intake, [tmp_path / "s"])
+    assert [(Path(each.file).name, each.line, each.why) for each in account.bad] == [
+        ("a.jsonl", 2, "not kept: redacting it failed (RecursionError)")
+    ]
+    kept = log.execute("SELECT payload->>'text' FROM memctl.events WHERE payload ? 'text' ORDER BY 1").fetchall()
+    assert kept == [("a before",), ("a behind",), ("b before",), ("b behind",), ("between",)]
+    assert "quarrelsome" not in caplog.text

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from uuid import UUID
 
@@ -242,7 +243,7 @@ def test_files_that_were_set_aside_are_said_alike_by_all(log: Connection, api: A
     (places.spool / "1-a.damaged").write_bytes(b"x")
     said = said_by_all(api)
     for who in ("status", "status --json", "doctor", "viewer"):
-        assert "damaged, and set aside: spool/1-a.damaged" in said[who], who
+        assert "spool/1-a.damaged is damaged, or in the way" in said[who], who
     assert [each["kind"] for each in json.loads(said["readyz"])["troubles"]] == ["damaged"]
     assert 'memctl_troubles{kind="damaged",needs="yes"} 1' in said["metrics"]
 
@@ -251,7 +252,7 @@ def test_a_spool_that_is_no_folder_is_said_alike_by_all(log: Connection, api: Ap
     places.spool.write_bytes(b"")
     said = said_by_all(api)
     for who in ("status", "status --json", "doctor", "viewer"):
-        assert "damaged, and set aside: spool" in said[who], who
+        assert "spool is damaged, or in the way" in said[who], who
     assert [each["kind"] for each in json.loads(said["readyz"])["troubles"]] == ["damaged"]
 
 
@@ -283,7 +284,7 @@ def test_a_vector_store_whose_answer_never_ends_is_said_alike_by_all_beside_what
         finally:
             over.set()
     for who in ("status", "status --json", "doctor", "viewer"):
-        assert "did not all answer within 8 s" in said[who], who
+        assert "the vector store did not end the answer within 8 s" in said[who], who
         assert "keys.json.damaged" in said[who], who
     assert {each["kind"] for each in json.loads(said["readyz"])["troubles"]} == {"program", "damaged"}
     assert 'memctl_troubles{kind="program",needs="yes"} 1' in said["metrics"]
@@ -313,6 +314,19 @@ def test_a_vector_store_that_takes_connections_and_answers_none_is_said(
     with socket.create_server(("127.0.0.1", 0)) as mute:
         monkeypatch.setenv("MEMCTL_QDRANT_URL", f"http://127.0.0.1:{mute.getsockname()[1]}")
         assert "the vector store does not answer (timed out)" in CliRunner().invoke(memctl, ["status"]).output
+
+
+def test_a_vector_store_that_fails_is_said(log: Connection, asked: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Fails(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_error(503)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Fails) as failing:
+        threading.Thread(target=failing.serve_forever, daemon=True).start()
+        monkeypatch.setenv("MEMCTL_QDRANT_URL", f"http://127.0.0.1:{failing.server_address[1]}")
+        said = CliRunner().invoke(memctl, ["status"]).output
+        failing.shutdown()
+    assert "the vector store does not answer (it answers 503)" in said
 
 
 def test_the_backlog_of_embeddings_has_an_estimate(log: Connection, asked: None, redis_url: str) -> None:

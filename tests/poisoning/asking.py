@@ -39,9 +39,13 @@ def tools(api: Api, location: str, calls: Mapping[str, Mapping[str, object]]) ->
 
     async def talk() -> dict[str, str]:
         async with Client(server(api.client, location)) as client:
-            return {name: await _said(client, name, given) for name, given in calls.items()}
+            return await _answers(client, calls)
 
     return asyncio.run(talk())
+
+
+async def _answers(client: Client, calls: Mapping[str, Mapping[str, object]]) -> dict[str, str]:
+    return {name: await _said(client, name, given) for name, given in calls.items()}
 
 
 async def _said(client: Client, tool: str, given: Mapping[str, object]) -> str:
@@ -58,12 +62,21 @@ def all_tools(api: Api, attack: Attack) -> dict[str, str]:
         "knowledge": {"limit": 20}, "guidance": {"task": attack.failed}, "strategies": {"limit": 20},
         "core_memory": {}, "archival_memory_search": about, "conversation_search": about,
     }  # fmt: skip
-    answers = tools(api, attack.location, calls)
-    holding = [line for text in answers.values() for line in text.split("\n") if holds(line, attack.canary)]
-    for id in sorted({found for line in holding for found in _ID.findall(line)})[:2]:
-        told = tools(api, attack.location, {"get": {"id": id}, "explain": {"id": id}})
-        answers |= {f"{name} {id}": text for name, text in told.items()}
-    return answers
+
+    async def talk() -> dict[str, str]:
+        async with Client(server(api.client, attack.location)) as client:
+            answers = await _answers(client, calls)
+            holding = [line for text in answers.values() for line in text.split("\n") if holds(line, attack.canary)]
+            for id in sorted({found for line in holding for found in _ID.findall(line)})[:2]:
+                whole = await _answers(client, {"get": {"id": id}, "explain": {"id": id}})
+                answers |= {f"{name} {id}": text for name, text in whole.items()}
+            return answers
+
+    return asyncio.run(talk())
+
+
+LISTS = {"knowledge": {"limit": 20}, "core_memory": {}, "timeline": {}, "strategies": {}, "context": {}}
+"""Tools whose answer depends on no question."""
 
 
 def unmarked_of_tools(answers: Mapping[str, str], canary: str) -> list[str]:

@@ -14,7 +14,9 @@ from events import observed
 from histories import drained
 from poisoning.asking import (
     EVERYWHERE,
+    LISTS,
     all_tools,
+    holds,
     pages,
     pages_of,
     tools,
@@ -145,7 +147,6 @@ def test_an_attack_comes_out_nowhere_unasked_or_as_known(poisoned: Api, attack: 
         f"elsewhere: {name}": text
         for name, text in unasked(poisoned, OTHER, f"{attack.asked} {attack.canary}", attack.ran).items()
     }
-    answers |= {f"elsewhere: {name}": text for name, text in held(poisoned, OTHER).items()}
     asked = json.dumps({"q": f"which dates {attack.canary}", "here": OTHER}).encode()
     status, _, found = poisoned.ask(
         "/v1/search", method="POST", body=asked, headers={"Content-Type": "application/json"}
@@ -162,11 +163,16 @@ def test_no_tool_of_mcp_gives_an_attack_without_its_source_or_in_another_project
     asked = {
         "search": {"query": about}, "find_fix": {"error": f"{attack.failed} {attack.canary}"},
         "guidance": {"task": about}, "archival_memory_search": {"query": about},
-        "conversation_search": {"query": about}, "knowledge": {"limit": 20}, "core_memory": {}, "timeline": {},
-        "strategies": {}, "context": {},
+        "conversation_search": {"query": about},
     }  # fmt: skip
     elsewhere = tools(poisoned, OTHER, asked)
     assert [name for name, text in elsewhere.items() if attack.canary in text] == []
+
+
+def test_what_is_listed_in_another_project_holds_nothing_of_any_attack(poisoned: Api) -> None:
+    listed = held(poisoned, OTHER) | {f"mcp: {name}": text for name, text in tools(poisoned, OTHER, LISTS).items()}
+    wrong = [(name, attack.name) for name, text in listed.items() for attack in ATTACKS if holds(text, attack.canary)]
+    assert wrong == []
 
 
 @pytest.mark.parametrize("attack", [marked(attack) for attack in ATTACKS])

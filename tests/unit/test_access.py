@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from inspect import Parameter, signature
@@ -62,6 +63,13 @@ def test_every_route_of_the_api_stands_under_a_scope(method: str, path: str) -> 
     rule = rule_of(method, path)
     assert rule is not None
     assert rule.scopes or path in ("/healthz", "/readyz")
+
+
+def test_a_path_is_looked_at_as_far_as_rules_go() -> None:
+    began = time.process_time()
+    assert rule_of("GET", "/v1/" + "a/" * 100_000) is None
+    assert rule_of("GET", "/static/" + "a/" * 100_000) is not None
+    assert time.process_time() - began < 0.2
 
 
 def test_every_rule_is_of_a_route_that_is_there() -> None:

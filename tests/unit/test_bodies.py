@@ -59,6 +59,11 @@ def test_a_name_with_nul_is_badly_asked() -> None:
         received(delivered(type="tool.called", payload=called, location="/w/a\0b"))
 
 
+def test_half_a_character_in_a_payload_is_badly_asked() -> None:
+    with pytest.raises(BadDelivery):
+        received(delivered(payload={"text": "HALF", "line": "1"}).replace(b"HALF", b"\xed\xa0\x80"))
+
+
 @pytest.mark.parametrize("body", ['{"events": [{"payload": ', '{"events": [], "x": ', '{"by": "user", "x": '])
 def test_what_is_nested_too_deeply_is_badly_asked(body: str) -> None:
     deep = (body + "[" * 200_000).encode()

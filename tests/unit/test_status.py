@@ -121,6 +121,7 @@ def test_what_nobody_knows_has_no_line() -> None:
         (Installation(RUNNING, WELL, free=12_000_000), "12.0 MB are left"),
         (Installation(RUNNING, WELL, kept=kept(3, 1), most=100_000_000), "takes 101.0 MB of 100.0 MB"),
         (Installation(RUNNING, WELL, kept=kept(1, 100)), "the last backup is overdue"),
+        (Installation(RUNNING, WELL, kept=kept(1, -100)), "the last backup is overdue"),
     ],
 )
 def test_whatever_needs_a_person_stands_first_and_is_named(look: Installation, named: str) -> None:
