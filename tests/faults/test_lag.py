@@ -31,6 +31,10 @@ def shards() -> int:
     return 1
 
 
+def reached(log: Connection, live: generations.Live) -> Position:
+    return min(o.position for o in generations.offsets(log, live.stage1, live.stage2))
+
+
 @pytest.mark.parametrize(("active", "events"), [(10, 200), (100, 50)])
 def test_a_fold_that_never_ends_holds_up_no_other(
     environment: dict[str, str], log: Connection, tmp_path: Path, active: int, events: int
@@ -43,6 +47,8 @@ def test_a_fold_that_never_ends_holds_up_no_other(
     script = (str(Path(looping.__file__)), "c")
     woken, here = queue.connect(environment["MEMCTL_REDIS_URL"]), installation(log)
     with memctl("worker", environment=environment, log=tmp_path / "worker.log", script=script):
+        append(log, 1, [prompt(1, "what comes before it is measured", session="first")])
+        until(lambda: reached(log, live) >= last_position(log), "a worker that folds")
         began, number = time.monotonic(), 0
         while number < RATE * SECONDS or len(lags) < number:
             now = time.monotonic()
@@ -56,8 +62,8 @@ def test_a_fold_that_never_ends_holds_up_no_other(
                 appended += [(last_position(log), now)] * len(wanted)
                 queue.wake(woken, here, [(1, 0)])  # as hooks do
                 number = wanted.stop
-            reached = min(o.position for o in generations.offsets(log, live.stage1, live.stage2))
-            while len(lags) < len(appended) and appended[len(lags)][0] <= reached:
+            folded = reached(log, live)
+            while len(lags) < len(appended) and appended[len(lags)][0] <= folded:
                 lags.append(time.monotonic() - appended[len(lags)][1])
             parked_at = parked_at or (now - endless_at if dead_letters.parked(log, live.stage1, live.stage2) else 0.0)
             assert now - began < SECONDS + 120
