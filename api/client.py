@@ -332,7 +332,7 @@ def _refusal(status: int, content: bytes) -> Refused:
     try:
         body = json.loads(content)
         detail, hint = body.get("detail") or body.get("title") or "", body.get("hint")
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         detail, hint = "", None
     kind = {404: NotThere, 413: BadlyAsked, 414: BadlyAsked, 421: BadlyAsked, 422: BadlyAsked}.get(status, Refused)
     if status == 401 and not hint:

@@ -11,10 +11,12 @@ from pkgutil import walk_packages
 from types import ModuleType, NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+import memctl.api
 import memctl.domain
+import memctl.infra.hooks
+import memctl.infra.legacy
 import memctl.infra.redaction
 import memctl.infra.transcripts
-from memctl.api import assist, search, write
 
 PLAIN: dict[Any, Any] = {str: "make test", bytes: b"make test", int: 1_000, bool: True, float: 1.0}
 """What an argument is that is not the one looked at."""
@@ -25,8 +27,8 @@ EMPTY: dict[Any, Any] = {
     **{kind: {} for kind in (dict, Mapping)},
 }
 
-OF_THE_CONFIGURATION = {"scanner", "redactor_of", "user_rule", "vendors"}
-"""What takes patterns that the user or memctl wrote. They are compiled once, at the start."""
+LEFT_OUT = {"scanner", "redactor_of", "user_rule", "vendors"} | {"_page", "prompt", "_forget_session"}
+"""What takes patterns that the user or memctl wrote, which are compiled once; and names that are memctl's own."""
 
 LINES = (list, Sequence, Iterable, Collection, tuple)
 """What a function of lines takes."""
@@ -72,11 +74,12 @@ class TextFunction:
 
 
 def text_functions() -> dict[str, list[TextFunction]]:
-    """By module: what takes text in the domain, the redaction, the readers of transcripts and of git, and what is asked
-    of memory and written to it."""
-    rooms = (memctl.domain, memctl.infra.redaction, memctl.infra.transcripts, assist, search, write)
+    """By module: what takes text in the domain, the API, the redaction, and the readers of transcripts, hooks, older
+    memories, git, logs and models."""
+    infra = memctl.infra
+    rooms = (memctl.domain, memctl.api, infra.redaction, infra.transcripts, infra.hooks, infra.legacy)
     names = [each.name for room in rooms for each in walk_packages(room.__path__, f"{room.__name__}.")]
-    names.append("memctl.infra.git")
+    names += [f"memctl.infra.{name}" for name in ("git", "logs", "embedders.bundled", "llm.prompts", "llm.agents")]
     found = {name.removeprefix("memctl."): list(_functions_of(import_module(name))) for name in names}
     return {name: functions for name, functions in found.items() if functions}
 
@@ -84,7 +87,7 @@ def text_functions() -> dict[str, list[TextFunction]]:
 def _functions_of(module: ModuleType) -> Iterator[TextFunction]:
     for function in list(vars(module).values()):
         bare = inspect.unwrap(function) if callable(function) else None
-        if not inspect.isfunction(bare) or bare.__module__ != module.__name__ or bare.__name__ in OF_THE_CONFIGURATION:
+        if not inspect.isfunction(bare) or bare.__module__ != module.__name__ or bare.__name__ in LEFT_OUT:
             continue
         try:
             hints = get_type_hints(bare)
@@ -96,7 +99,7 @@ def _functions_of(module: ModuleType) -> Iterator[TextFunction]:
             made = _made_of(hints.get(name))
             try:
                 others = {other: _something(hint) for other, hint in needed.items() if other != name}
-            except LookupError:
+            except (LookupError, TypeError):
                 continue
             if made is not None:
                 yield TextFunction(bare, function, others, name, made)

@@ -18,6 +18,7 @@ from memctl.infra.hooks.spool import spooled
 PART = "clients"
 PATIENCE_S = 15.0
 SLOW_S = 1.0
+LONGEST_PATH = 4_096  # as on Linux
 """A hook that takes longer is felt at every turn."""
 
 
@@ -80,6 +81,8 @@ def _trouble(client: AgentClient, line: str) -> str:
         done = subprocess.run(["/bin/sh", "-c", line], input=payload, capture_output=True, timeout=PATIENCE_S)  # noqa: S603
     except subprocess.TimeoutExpired:
         return f"it did not end within {PATIENCE_S:.0f} s"
+    except (OSError, ValueError) as problem:  # longer than a program's argument can be, or with a zero byte
+        return f"it cannot be run ({problem})"
     if done.returncode:
         return f"it ended with {done.returncode}: {_first_line(done.stderr)}"
     if done.stdout or done.stderr:
@@ -91,10 +94,13 @@ def _trouble(client: AgentClient, line: str) -> str:
 
 
 def _data_dir(line: str) -> Path:
-    words = shlex.split(line)
-    if "--data-dir" in words[:-1]:
-        return Path(words[words.index("--data-dir") + 1])
-    return Path(hook.data_directory(hook.user_settings()))
+    """The data directory that a hook's command names, or that of the user's settings."""
+    _, named, rest = line.partition(" --data-dir ")
+    if not named:
+        return Path(hook.data_directory(hook.user_settings()))
+    words = shlex.shlex(rest[:LONGEST_PATH], posix=True)
+    words.whitespace_split, words.commenters = True, ""
+    return Path(words.get_token() or "")
 
 
 def _holds(path: Path, mark: str) -> bool:

@@ -180,7 +180,7 @@ def _edited(path: Path, edit: Edit, settings: Settings) -> None:
 def _parsed(text: str) -> Any:
     try:
         return json.loads(text) if text.strip() else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
 
 

@@ -38,13 +38,13 @@ _FORM = "\n\nAnswer with one JSON object of this schema, and nothing else:\n"
 class Said(NamedTuple):
     """An answer: the object, and tokens as the client counts them."""
 
-    output: Any
+    output: dict[str, Any]
     tokens_in: int
     tokens_out: int
 
 
-class Failed(Exception):
-    """The client says that it could not answer. `status` is its server's, where it names one."""
+class Failed(ValueError):
+    """The client gave no answer that can be read. `status` is its server's, where it names one."""
 
     def __init__(self, status: int | None = None) -> None:
         super().__init__(status)
@@ -72,8 +72,15 @@ def _claude_code(settings: Llm, schema: str, folder: Path) -> list[str]:
     ]  # fmt: skip
 
 
+def _read(printed: bytes | str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(printed, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        raise Failed from None
+
+
 def _said_by_claude_code(printed: bytes) -> Said:
-    found = msgspec.json.decode(printed)
+    found = _read(printed)
     if found.get("is_error") or "structured_output" not in found:
         raise Failed(found.get("api_error_status"))
     used = found["usage"]
@@ -101,13 +108,13 @@ def _codex(settings: Llm, schema: str, folder: Path) -> list[str]:
 def _said_by_codex(printed: bytes) -> Said:
     words, used = "", dict[str, int]()
     for line in printed.splitlines():
-        found = msgspec.json.decode(line)
+        found = _read(line)
         if found.get("type") == "item.completed" and found["item"].get("type") == "agent_message":
             words = found["item"]["text"]
         used = found.get("usage") or used
     if not words:
         raise Failed
-    return Said(msgspec.json.decode(words), used.get("input_tokens", 0), used.get("output_tokens", 0))
+    return Said(_read(words), used.get("input_tokens", 0), used.get("output_tokens", 0))
 
 
 _GEMINI_SETTINGS = {
@@ -122,14 +129,14 @@ def _gemini(settings: Llm, schema: str, folder: Path) -> list[str]:
 
 
 def _said_by_gemini(printed: bytes) -> Said:
-    found = msgspec.json.decode(printed)
+    found = _read(printed)
     _forget_session(found.get("session_id") or "")
     if "response" not in found:
         raise Failed
     words = found["response"].strip().removeprefix("```json").removesuffix("```")
     used = [each["tokens"] for each in found["stats"]["models"].values()]
     tokens_in = sum(each["prompt"] for each in used)
-    return Said(msgspec.json.decode(words), tokens_in, sum(each["total"] for each in used) - tokens_in)
+    return Said(_read(words), tokens_in, sum(each["total"] for each in used) - tokens_in)
 
 
 def _forget_session(id: str) -> None:
@@ -167,13 +174,12 @@ def model_of(settings: Llm) -> Model:
             said = agent.read(await _printed(agent, settings, instructions, schema, words))
         except FileNotFoundError:
             raise ModelHTTPError(404, settings.model) from None
-        except Failed as problem:
-            if problem.status is not None:
+        except (ValueError, LookupError, TypeError, AttributeError) as problem:  # printed in no form that is known
+            if isinstance(problem, Failed) and problem.status is not None:
                 raise ModelHTTPError(problem.status, settings.model) from None
             raise ModelAPIError(settings.model, f"{settings.provider} gave no answer") from None
-        arguments = said.output if isinstance(said.output, dict) else {}
         usage = RequestUsage(input_tokens=said.tokens_in, output_tokens=said.tokens_out)
-        return ModelResponse([ToolCallPart(tool.name, arguments)], usage=usage, model_name=settings.model)
+        return ModelResponse([ToolCallPart(tool.name, said.output)], usage=usage, model_name=settings.model)
 
     return FunctionModel(asked, model_name=settings.model)
 

@@ -47,6 +47,7 @@ def test_a_hook_that_finds_no_door_is_a_gap_and_leaves_nothing_behind(name: str,
     [
         ("/nonexistent/python -I -S /x/infra/hook.py ingest --stdin", "it ended with 127: "),
         ("echo ingest --stdin /x/infra/hook.py", "it printed ingest --stdin"),
+        (f"true ingest --stdin /x/infra/hook.py {'x' * 200_000}", "it cannot be run ("),
     ],
 )
 def test_a_command_that_is_broken_is_told(line: str, why: str, home: Path) -> None:
@@ -54,6 +55,14 @@ def test_a_command_that_is_broken_is_told(line: str, why: str, home: Path) -> No
     (found,) = clients()
     assert found.result == "gap"
     assert found.found[0].startswith(why)
+
+
+def test_a_data_directory_with_blanks_in_its_name_is_looked_at(home: Path) -> None:
+    for change in installing(CLIENTS["cursor"], home / "da ta's"):
+        apply(change)
+    (found,) = clients()
+    assert found.found == ("nobody took it at the door: what hooks tell waits in the spool",)
+    assert list((home / "da ta's" / "spool").iterdir()) == []
 
 
 def test_a_hook_that_is_let_down_by_its_python_is_told(home: Path) -> None:
