@@ -178,7 +178,7 @@ ASKED = count()
 
 
 def expect_linear(function: Callable[[str], object], unit: str) -> None:
-    """What takes long is asked for at eight times the length. Noise is not there three times."""
+    """What takes long is asked for at four times the length. Noise is not there three times."""
 
     def taken(size: int) -> float:
         return seconds(function, f"{unit * (size // len(unit) + 1)} {next(ASKED)}")
@@ -187,9 +187,10 @@ def expect_linear(function: Callable[[str], object], unit: str) -> None:
     if small < 0.02:
         return
     for _ in range(3):
-        large, small = taken(192_000), max(small, taken(24_000))
-        if large < 14 * small:
+        large = taken(96_000)
+        if large < 7 * small:
             return
+        small = max(small, taken(24_000))
     pytest.fail(f"{unit!r} repeated: {small:.3f} s and {large:.3f} s")
 
 
