@@ -173,7 +173,7 @@ def _of_episode(episode: Episode) -> Memory:
         f"Outcome: {outcome}" + (f" ({one_line(episode.why, 160)})" if episode.why else ""),
         f"Problem: {clipped(episode.problem, 400)}" if episode.problem else "",
         f"Solution: {clipped(said, 700)}" if said else "",
-        f"Decided: {clipped('; '.join(episode.decisions[:5]), 300)}" if episode.decisions else "",
+        f"Decided: {clipped('; '.join(episode.decisions), 900)}" if episode.decisions else "",
         f"Files: {listed(episode.files)}" if episode.files else "",
         f"Left open: {'; '.join(thread.text for thread in episode.threads)}" if episode.threads else "",
     )
@@ -193,7 +193,7 @@ def _of_episode(episode: Episode) -> Memory:
             clipped(episode.description, 600),
             clipped(episode.problem, 500),
             clipped(said, 900),
-            clipped(" ".join(episode.decisions), 300),
+            clipped(" ".join(episode.decisions), 2400),
             clipped(" ".join(("left open", *(thread.text for thread in episode.threads))), 400)
             if episode.threads
             else "",

@@ -21,6 +21,9 @@ from memctl.domain.support.bounded import clipped, one_line
 FILES, PATCHES, NAMES, LINES = 32, 24, 30, 10
 """How many files, patches, names (symbols, signatures, steps of the plan) and lines (decisions, pivots) are kept."""
 
+DECISION = 400
+"""Characters of a decision: a question with what was answered, or a cause."""
+
 PIVOT_STEPS = 5
 """More steps than this between one error and the next are a change of strategy."""
 
@@ -216,8 +219,8 @@ class EpisodeSoFar(Signs, kw_only=True):
         if cause:
             self.cause = clipped(text, 300)
         decision = f"Cause: {text}" if cause else text
-        if len(self.decisions) < LINES and clipped(decision, 200) not in self.decisions:
-            self.decisions.append(clipped(decision, 200))
+        if len(self.decisions) < LINES and clipped(decision, DECISION) not in self.decisions:
+            self.decisions.append(clipped(decision, DECISION))
             if not planned:  # what was planned before the work is no turn of it
                 self.pivot(decision if cause else f"Decision: {text}", rationale)
 
