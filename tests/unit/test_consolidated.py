@@ -28,7 +28,12 @@ from memctl.domain.knowledge.consolidation import (
 from memctl.infra.readmodels.processor_work import PAUSES
 from memctl.projections.consolidated import KEPT, Consolidated, Logged, consolidated, consolidation_log
 from memctl.projections.kernel import Changed, Recorded
-from memctl.workers.processors.consolidator import EVERY_US, with_all_they_took_in
+from memctl.workers.processors.consolidator import (
+    EVERY_US,
+    ConsolidationPlan,
+    ConsolidationStep,
+    with_all_they_took_in,
+)
 
 A, B, C = Member("a", "1"), Member("b", "2"), Member("c", "3")
 
@@ -163,6 +168,17 @@ def test_a_round_that_changes_a_large_share_is_too_much() -> None:
     assert too_many(ALWAYS + 1, 20)
     assert not too_many(99, 1000)
     assert too_many(101, 1000)
+
+
+@pytest.mark.parametrize(("text", "held"), [("1", []), ("2", [ALWAYS + 1])])
+def test_copies_are_no_large_share_of_a_place_whatever_their_number(text: str, held: list[int]) -> None:
+    step = ConsolidationStep(
+        payload=MemoriesMerged(keeper=A, merged=tuple(Member(f"copy {n}", text) for n in range(ALWAYS + 1))),
+        location="/w", place="w", sources=(), about=(), titles=(),
+    )  # fmt: skip
+    plan = ConsolidationPlan(memories={"w": 20}, changes=(step,))
+    assert [each.changed for each in plan.held] == held
+    assert plan.changed == ALWAYS + 1
 
 
 def look(at: int, blob: str) -> Look:

@@ -118,11 +118,12 @@ class ConsolidationPlan(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def changed(self) -> int:
         """Memories that would be shown otherwise than before. (Of a contradiction both sides are shown as before.)"""
-        return sum(self._changed().values())
+        return sum(self._changed(copies=True).values())
 
     @property
     def held(self) -> list[HeldWork]:
-        """Places that would change too much at once, by how much."""
+        """Places that would change too much at once, by how much. That copies are shown once, as those in forks of one
+        session, is no change that anybody could miss something by."""
         found = [HeldWork(place, changed, self.memories[place]) for place, changed in self._changed().items()]
         return sorted((each for each in found if too_many(each.changed, each.of)), key=lambda h: (-h.changed, h.place))
 
@@ -132,11 +133,14 @@ class ConsolidationPlan(msgspec.Struct, frozen=True, kw_only=True):
         held = {each.place for each in self.held}
         return tuple(change for change in self.changes if change.place not in held)
 
-    def _changed(self) -> dict[str, int]:
+    def _changed(self, *, copies: bool = False) -> dict[str, int]:
         gone: dict[str, set[str]] = defaultdict(set)
         for change in self.changes:
-            if not isinstance(change.payload, ContradictionFound):
-                gone[change.place].update(touched(change.payload)[1:] or change.about[:1])
+            match change.payload:
+                case MemoriesMerged(keeper=keeper, merged=merged):
+                    gone[change.place].update(each.memory for each in merged if copies or each.text != keeper.text)
+                case MemoryPruned() | MemorySuperseded() as payload:
+                    gone[change.place].add(touched(payload)[0])
         return {place: len(memories) for place, memories in gone.items()}
 
 
