@@ -6,6 +6,7 @@ never learns from it. Each text is quoted, because it is a record of what was sa
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from posixpath import basename
 
 import msgspec
 
@@ -17,7 +18,7 @@ from memctl.api.queries import claims
 from memctl.api.queries.threads import open_threads
 from memctl.api.reading import models
 from memctl.api.reading.feedback import pinned
-from memctl.api.reading.pages import above, one, page, within
+from memctl.api.reading.pages import above, equal, one, page, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import CoreSectionItem, KnowledgeItem
@@ -50,6 +51,9 @@ LOOKED_AT, REPEATED = 100, 0.7
 
 MOST_LOOKED_AT, TRAPPED = 200, 2
 """Commands that failed last, which a start looks at, and the sessions in which one has to have failed."""
+
+LOADED = {"claude-code": ("CLAUDE.md", "MEMORY.md"), "codex": ("AGENTS.md",), "gemini-cli": ("GEMINI.md",)}
+"""Files of a project that a client gives to its agent by itself."""
 
 _OFFERS = ("asked", "promised")
 """Kinds of open threads that end with the session: an offer that nobody took up is no work that is left."""
@@ -86,7 +90,7 @@ def recall(
             f"{what} this session was at before its context was shortened:", [*always, *_for_the_rest(reader, stream)]
         )
     if hook == "SessionStart" and places.project is None:
-        return block("What memory holds whatever the project:", _known(reader, places))
+        return block("What memory holds whatever the project:", _known(reader, places, stream))
     if places.project is None:
         return Injection()
     if hook in ("UserPromptSubmit", "SubagentStart"):
@@ -127,15 +131,18 @@ def _always(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
     return lines, {each.source.key for each in wanted}
 
 
-def _known(reader: Reader, places: Places) -> list[Line]:
-    """The same, and what is verified by the user's word or a person's."""
+def _known(reader: Reader, places: Places, stream: str) -> list[Line]:
+    """The same, and what is verified by the user's word or a person's, but for what the client says by itself."""
     lines, sources = _always(reader, places)
     known = claims.knowledge(reader, places, status="verified", limit=LOOKED_AT).items
+    loaded = _loaded(reader, places, stream) if known else []
     words: list[frozenset[str]] = []
     kept = []
     for row in known:
         said = frozenset(tokens(row.text))
         if row.id in sources or not given_at_start(reader, row) or any(_says_no_more(said, each) for each in words):
+            continue
+        if any(len(said & section) >= REPEATED * len(said) for section in loaded):
             continue
         words.append(said)
         kept.append(row)
@@ -143,6 +150,18 @@ def _known(reader: Reader, places: Places) -> list[Line]:
         text = f"{(row.last_seen or '')[:10]} {quoted(row.text, 300)}"
         lines.append(line(text, row.id, origin=row.origin, memory=row.memory_id, settled=True))
     return lines
+
+
+def _loaded(reader: Reader, places: Places, stream: str) -> list[frozenset[str]]:
+    """The words of each section that sessions wrote into files which this session's client gives to its agent."""
+    files = LOADED.get(stream.split("/")[1] if "/" in stream else "", ())
+    wanted = [*within(models.memories, places), *equal(models.memories, "kind", "document")]
+    rows, _ = page(reader, models.memories, "occurred_at", wanted, limit=LOOKED_AT) if files else ([], "")
+    return [
+        frozenset(tokens(row.text))
+        for row in (each.row for each in rows)
+        if row.files and basename(row.files[0]) in files
+    ]
 
 
 def _by_people(sections: Sequence[CoreSectionItem]) -> list[CoreSectionItem]:
@@ -163,7 +182,7 @@ def _says_no_more(words: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _for_start(reader: Reader, stream: str, places: Places) -> list[Line]:
-    lines = [*_known(reader, places), *_traps(reader, places, stream), *standing(reader, places, stream)]
+    lines = [*_known(reader, places, stream), *_traps(reader, places, stream), *standing(reader, places, stream)]
     # A session that is taken up again has its own work before its eyes. What older sessions left open was mostly done.
     for row in [each for each in open_threads(reader, places, of_last_session=True) if each.stream != stream][:1]:
         left = quoted("; ".join(each.text for each in row.threads if each.kind not in _OFFERS), TEXT)

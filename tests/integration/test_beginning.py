@@ -14,6 +14,7 @@ from memctl.api.queries.threads import LATELY_US, open_threads
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import places_of
 from memctl.api.reading.reader import Reader, reader_of
+from memctl.api.reading.views import Json
 from memctl.api.search.engine import Engine
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolCalled, ToolReturned
@@ -90,3 +91,31 @@ def test_whatever_is_told_of_code_and_work_is_recorded_by_the_memory_that_is_mad
     assert '" became "' not in told.text, "what was written once instead of something else is no rule"
     assert "worked on" not in told.text, "that something was done does not help what comes"
     assert are_memories(log, reader, told)
+
+
+def written_down(path: str, text: str) -> list[NewEvent]:
+    """A session in which the user states a rule, and the agent writes it into a file."""
+    said = [
+        (PromptSubmitted(line="1", text="In this project we always use Decimal for money, never float."), "user"),
+        (ToolCalled(line="2", tool="Write", call="a", input={"file_path": path, "content": text}), "agent"),
+        (ToolReturned(line="3", call="a", text="File created", file=path), "tool"),
+        (ResponseReceived(line="4", text="I will use Decimal for money, and wrote that down."), "agent"),
+    ]
+    return [observed(payload, session="rule", at=number, actor=actor) for number, (payload, actor) in enumerate(said)]
+
+
+def test_a_rule_that_the_client_gives_by_its_own_memory_file_is_not_given_twice(
+    log: Connection, database_url: str
+) -> None:
+    memory = "/home/dana/.claude/projects/-home-dana-shop/memory/MEMORY.md"
+    text = "- In this project always use Decimal for money and never float. The user asked for it.\n"
+    reader = remembered(log, database_url, written_down(memory, text))
+    places = places_of(reader, None, SHOP)
+    nothing = Engine(None, None, Embedders(NONE), "default")
+    payload: dict[str, Json] = {"source": "startup"}
+    by_client = {
+        client: recall(reader, nothing, "SessionStart", payload, f"session/{client}/new", places, NOW).text
+        for client in ("claude-code", "codex")
+    }
+    assert "Decimal" not in by_client["claude-code"]
+    assert "Decimal" in by_client["codex"], "which does not read that file"
