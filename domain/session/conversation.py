@@ -270,7 +270,10 @@ class Conversation:
             task=self.task,
         )
         if self.episode is not None:
-            self.episode.decided(decision.text, decision.rationale, cause=kind == "cause", planned=planned)
+            by_user = said_by is Provenance.USER_TYPED
+            self.episode.decided(
+                decision.text, decision.rationale, cause=kind == "cause", planned=planned, by_user=by_user
+            )
 
     def _claimed(
         self,

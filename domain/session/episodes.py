@@ -12,6 +12,7 @@ from memctl.domain.events.processor_events import EpisodeDistilled, TrajectoryJu
 from memctl.domain.events.recalls import Recalls
 from memctl.domain.failures.explanations import links, sentences
 from memctl.domain.knowledge.memory import first_sentences
+from memctl.domain.language.decisions import asks_again
 from memctl.domain.language.prompts import words_in
 from memctl.domain.language.summaries import account_of, gist_of, says_done
 from memctl.domain.session.outcome_rules import Signs, Verdict, verdict_of
@@ -214,11 +215,15 @@ class EpisodeSoFar(Signs, kw_only=True):
         self.passed.clear()
         _keep(self.subjects, (clipped(subject, 140),), SUBJECTS)
 
-    def decided(self, text: str, rationale: str, *, cause: bool = False, planned: bool = False) -> None:
+    def decided(
+        self, text: str, rationale: str, *, cause: bool = False, planned: bool = False, by_user: bool = False
+    ) -> None:
         self.dirty = True  # a statement does nothing else to it
         if cause:
             self.cause = clipped(text, 300)
-        decision = f"Cause: {text}" if cause else text
+        decision = f"Cause: {text}" if cause else f"The user chose: {text}" if by_user else text
+        if by_user:  # what is answered to a question takes the place of an earlier answer to it
+            self.decisions = [each for each in self.decisions if not asks_again(each, decision)]
         if len(self.decisions) < LINES and clipped(decision, DECISION) not in self.decisions:
             self.decisions.append(clipped(decision, DECISION))
             if not planned:  # what was planned before the work is no turn of it

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from session_events import facts_of
 
 from memctl.domain.events.command import BadCommand, commands, read_command
 from memctl.domain.events.event import Event, Micros, Payload, Position, type_of
@@ -265,6 +266,16 @@ def test_a_later_answer_to_a_question_takes_the_place_of_the_earlier() -> None:
         "Who may read exported ledgers? All",
         "Where should the export folder now be stored? Beside the ledger",
     ]
+
+
+def test_an_episode_says_what_the_user_chose_and_of_two_answers_to_one_question_the_later() -> None:
+    asked = ({"Where_should_the_export_folder_be_stored": each} for each in ("In the home", "Beside the ledger"))
+    payloads: list[Payload] = [ASK]
+    for number, each in enumerate(asked):
+        payloads.append(ToolCalled(tool="AskUserQuestion", call=f"c{number}", input={}))
+        payloads.append(ToolReturned(tool="AskUserQuestion", call=f"c{number}", text=answers(**each)))
+    [episode] = [each for each in facts_of(history(*payloads, actor="user")) if isinstance(each, Episode)]
+    assert episode.decisions == ("The user chose: Where should the export folder be stored? Beside the ledger",)
 
 
 # --- plans that were carried out ---
