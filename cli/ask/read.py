@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -279,14 +280,76 @@ def _print_thing(thing: Thing) -> None:
         else:
             print_task(msgspec.convert(item, TaskItem))
         return
-    for name, value in item.items():
-        if name in ("id", "evidence", "search_text", "gist") or value in (None, "", [], {}):
-            continue
-        _print_field(name, value, "")
+    if thing.kind == "bug":
+        _print_pattern(item)
+    elif thing.kind == "memory":
+        _print_memory(msgspec.convert(item, MemoryItem))
+    else:
+        for name, value in item.items():
+            if name not in ("id", "evidence") and value not in (None, "", [], {}):
+                _print_field(name, value, "")
     evidence = item.get("evidence")
     for each in evidence if isinstance(evidence, list) else ():
         if isinstance(each, dict) and "quote" in each:
             _print_evidence(msgspec.convert(each, Evidence))
+
+
+def _print_memory(memory: MemoryItem) -> None:
+    about = (memory.kind, memory.project, when(memory.occurred_at), memory.origin, memory.outcome)
+    click.echo(click.style(line(" · ".join(filter(None, about))), dim=True))
+    print_lines(*memory.text.splitlines())
+    _print_names("files", memory.files)
+    _print_names("sessions", memory.sessions)
+
+
+def _print_pattern(item: dict[str, Json]) -> None:
+    """An error with all that ended it; how often, when and where it was met."""
+    pattern = msgspec.convert(item, _Pattern)
+    print_lines(*(pattern.example.text or pattern.message).splitlines()[:20])
+    print_lines(f"      seen {pattern.occurrences}×, {when(pattern.first_seen)} to {when(pattern.last_seen)}")
+    mean_s = pattern.resolve_us_total / pattern.resolutions / 1_000_000 if pattern.resolutions else None
+    for solution in pattern.solutions[:MOST_LISTED]:
+        _print_solution(solution, mean_s)
+    if not pattern.solutions:
+        print_lines("      no way out is known yet")
+    _print_names("commands", [each.name for each in pattern.commands])
+    _print_names("files", [each.name for each in pattern.files])
+    _print_names("sessions", [each.name for each in pattern.sessions])
+
+
+def _print_names(label: str, names: Sequence[str]) -> None:
+    for name in names[:MOST_LISTED]:
+        print_lines(f"{label.removesuffix('s')}: {line(name).removeprefix('session/')}")
+    if len(names) > MOST_LISTED:
+        print_lines(f"{len(names) - MOST_LISTED} more {label}; `--json` has them")
+
+
+MOST_LISTED = 5
+"""Ways out, files and sessions of one thing that are shown."""
+
+
+class _Name(msgspec.Struct):
+    name: str
+
+
+class _Example(msgspec.Struct):
+    text: str = ""
+
+
+class _Pattern(msgspec.Struct):
+    """What is shown of a bug pattern's row."""
+
+    message: str
+    example: _Example
+    occurrences: int
+    resolutions: int
+    resolve_us_total: int
+    first_seen: str
+    last_seen: str
+    solutions: list[ShownSolution]
+    commands: list[_Name]
+    files: list[_Name]
+    sessions: list[_Name]
 
 
 def _print_evidence(each: Evidence) -> None:

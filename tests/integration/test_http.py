@@ -33,6 +33,7 @@ from waiting import until
 
 from memctl.api.client import BadlyAsked, Client, NotThere, Refused, Unreachable
 from memctl.api.reading.questions import Question, questions
+from memctl.api.reading.records import MemoryItem
 from memctl.cli.erase.undo import NotUndone
 from memctl.cli.main import memctl as program
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN, PromptSubmitted, SessionStarted
@@ -576,6 +577,19 @@ def test_show_prints_every_kind_of_thing(api: Api, verb: Any) -> None:
         assert code == 0
         assert id in out.splitlines()[0]
         assert json.loads(verb("show", id, "--json")[1])["item"]["id"]
+
+
+def test_show_says_of_an_error_what_ended_it_and_of_a_memory_whose_word_it_is(api: Api, verb: Any) -> None:
+    with api.client() as client:
+        hit = client.bugs("ModuleNotFoundError: No module named 'ledger'").value.hits[0]
+        memory = client.page("memories", MemoryItem, project="ledger", limit=1).value.items[0]
+    _, error, _ = verb("show", hit.signature)
+    assert f"seen {hit.occurrences}×" in error
+    assert (hit.solution is None) is ("no way out is known yet" in error)
+    _, out, _ = verb("show", memory.id)
+    assert memory.text.splitlines()[0] in out
+    assert memory.origin in out
+    assert "importance" not in error + out, "what only programs need is in --json"
 
 
 def test_what_was_recorded_is_taken_back_by_its_event(api: Api, verb: Any) -> None:
