@@ -1,6 +1,5 @@
 """Core memory: a few short sections that are always in context (MemGPT), edited with the version in hand."""
 
-import unicodedata
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Annotated, ClassVar
@@ -13,6 +12,7 @@ from memctl.domain.events.event import Event, Payload, event
 from memctl.domain.events.event_order import preferred
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import inside
+from memctl.domain.support.text import composed
 from memctl.domain.support.wording import seen
 
 LONGEST_SECTION = 2_000
@@ -134,7 +134,7 @@ class _Edit(Command, frozen=True, kw_only=True):
             return any(map(unapproved, edits))
         if not self.location:
             raise BadCommand(why="an agent says where it works, for what it writes stays there")
-        plain = unicodedata.normalize("NFKC", seen(self.section))
+        plain = composed(seen(self.section))
         if plain != self.section or plain.strip().casefold() == HUMAN:
             raise NotYours(section=self.section)
         if before and not (inside(self.location, edits[-1].location) or inside(edits[-1].location, self.location)):

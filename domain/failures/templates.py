@@ -5,11 +5,9 @@ With the names that it is about, the very failure is known again; without them, 
 
 from __future__ import annotations
 
-import unicodedata
-
 from memctl.domain.support import patterns
 from memctl.domain.support.remembered import remembered
-from memctl.domain.support.text import known
+from memctl.domain.support.text import composed
 
 ANSI = patterns.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
@@ -60,7 +58,7 @@ def template_of(message: str, types: tuple[str, ...] = ()) -> str:
         message = _OPTION.sub(lambda option: option[1] or "", message[:1_000])
     elif any(kind.startswith(COMPILING) for kind in types):
         message = _EXPRESSION.sub(lambda operand: f"<e>{operand['of'] or ''}", message[:1_000])
-    text = _VARYING.sub(lambda found: f"<{found.lastgroup}>", unicodedata.normalize("NFKC", known(message[:1_000])))
+    text = _VARYING.sub(lambda found: f"<{found.lastgroup}>", composed(message[:1_000]))
     return " ".join(text.split()).lower()[:500]
 
 
@@ -76,7 +74,7 @@ _TEMPORARY = patterns.compile(r"(?i)(?:^|[/\\])(?:te?mp|te?mp[\w-]*[\d_][\w-]*|t
 def form_of_line(line: str) -> str:
     """The line in lower case with what varies from run to run and from checkout to checkout replaced; what it quotes,
     tests and files stay, a file by its name."""
-    text = _VARYING.sub(_as_named, unicodedata.normalize("NFKC", known(line[:1_000])))
+    text = _VARYING.sub(_as_named, composed(line[:1_000]))
     return " ".join(_TIMED.sub(" ", text).split()).lower()[:500]
 
 

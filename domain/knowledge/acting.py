@@ -6,6 +6,7 @@ from memctl.domain.failures.solutions import is_risky
 from memctl.domain.shell.harmless import harmless
 from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
+from memctl.domain.support.text import composed
 
 _HOST = (
     r"\b(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|app|cloud|site|online|xyz|info|biz|ai|co|us|eu|uk|de|fr|nl|jp|kr|cn|ru|in"
@@ -167,7 +168,7 @@ def _is_command(text: str) -> bool:
 
 def _seen(text: str) -> str:
     """A text as a reader sees it: one form of each letter, and nothing that shows nothing."""
-    return "".join(char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) != "Cf")
+    return "".join(char for char in composed(text) if unicodedata.category(char) != "Cf")
 
 
 def acts(text: str, polarity: int = 1) -> bool:

@@ -8,7 +8,6 @@ weights are data (`statements.json`); `make calibrate` fits the weights on label
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -21,7 +20,7 @@ from memctl.domain.knowledge.graduation import DENIED, MEANT, ONE_ANSWER
 from memctl.domain.language.prompts import words_in
 from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
-from memctl.domain.support.text import canonical, known
+from memctl.domain.support.text import canonical, composed
 
 FILE = Path(__file__).with_suffix(".json")
 
@@ -189,7 +188,7 @@ _SEEN = 1_000
 
 def features(sentence: str) -> dict[str, float]:
     """What the model sees of a sentence."""
-    lowered = unicodedata.normalize("NFKC", known(sentence[:_SEEN])).lower().replace("’", "'")
+    lowered = composed(sentence[:_SEEN]).lower().replace("’", "'")
     found = list(_WORD.finditer(lowered))
     words = [match[0].replace("'", "") for match in found]
     phrases, slips, hangul, longest = _words_of_cues()

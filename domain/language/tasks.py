@@ -37,12 +37,13 @@ def _sentences(text: str) -> Iterator[str]:
     """What stands between the marks that end sentences, between paragraphs, and between points of a list."""
     start = 0
     for gap in _GAP.finditer(text):
-        before, after = text[max(0, gap.start() - _LONGEST_ABBREVIATION) : gap.start()], text[gap.end() : gap.end() + 1]
+        at, behind = gap.span()
+        before, after = text[max(0, at - _LONGEST_ABBREVIATION) : at], text[behind : behind + 1]
         breaks = gap[0].count("\n")
         ends = before.endswith((*".!?。？！",)) and not _ABBREVIATED.search(before)
         if ends or breaks > 1 or (breaks and (after in ("-", "*", "#") or after.isdecimal())):
-            yield text[start : gap.start()]
-            start = gap.end()
+            yield text[start:at]
+            start = behind
     yield text[start:]
 
 

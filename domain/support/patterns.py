@@ -62,7 +62,7 @@ _CONTEXT = 16
 _GUARDED = 300
 """Characters behind a place that a look-ahead sees: more would make each refusal cost as much as the text is long."""
 
-_BLOCK = 2_048
+_BLOCK = 256
 """Characters between two known offsets of a text that is not ASCII."""
 
 _CONTINUATION = bytes(range(0x80, 0xC0))

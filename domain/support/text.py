@@ -37,9 +37,20 @@ _LATER_LETTER = patterns.compile(
 )
 
 
-def known(text: str) -> str:
-    """The text with a blank for each letter that is newer than Unicode 14.0."""
-    return text if text.isascii() else _LATER_LETTER.sub(" ", text)
+MOST_MARKS = 30
+"""Marks on one letter that count, as in Unicode's stream-safe text: to sort them takes time square in their number."""
+
+_MANY_MARKS = patterns.compile(rf"\p{{M}}{{{MOST_MARKS + 1},}}")
+
+
+def composed(text: str) -> str:
+    """The text in one spelling of each letter (NFKC), with a blank for each that is newer than Unicode 14.0."""
+    if text.isascii():
+        return text
+    text = _LATER_LETTER.sub(" ", text)
+    if _MANY_MARKS.search(text):
+        text = _MANY_MARKS.sub(lambda found: found[0][:MOST_MARKS], text)
+    return unicodedata.normalize("NFKC", text)
 
 
 class Blanked(dict[int, int]):
@@ -75,8 +86,7 @@ def canonical(text: str) -> str:
     Inside tokens of code `+ # . _ - / ! = < >` stay, so C, C++ and C# remain three things, and so do `--no-verify` and
     `verify`. Idempotent, and the same for every Unicode spelling of one text.
     """
-    composed = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", known(text)))
-    lowered = unicodedata.normalize("NFKC", composed.lower())
+    lowered = composed(_APOSTROPHE.sub("", composed(text)).lower())
     return " ".join(filter(None, map(_canonical_word, lowered.translate(_CANONICAL).split())))
 
 
@@ -133,8 +143,7 @@ def tokens(text: str) -> list[str]:
     English words are lowered and stemmed, and stop words dropped; identifiers and paths are cut at case, `_ . - / :`
     and given whole as well; Hangul, Kana and Han are cut into pairs of characters; numbers stay.
     """
-    composed = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", known(text)))
-    words = composed.translate(_WORDS).split()
+    words = _APOSTROPHE.sub("", composed(text)).translate(_WORDS).split()
     return [token for word in words for token in (_known_tokens if len(word) <= _COMMON else _word_tokens)(word)]
 
 

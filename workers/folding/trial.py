@@ -9,8 +9,10 @@ import os
 import resource
 import select
 import signal
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 
 from memctl.domain.events.event import Event, Position
 from memctl.domain.events.skipping import remaining
@@ -35,8 +37,9 @@ SEARCH_CPU_S = 3
 DEAREST_EVENT_S = 0.02
 """What each event of a stream adds to both: the dearest output of 16,000 characters that was found takes a half."""
 
-_CLOCK = 3
-"""By the clock, a trial takes at most so many times as long: the machine may be busy, or the fold may be waiting."""
+BLOCKED_S, ATTEMPTS = 10.0, 3
+"""Seconds in which a trial that waits uses no processor time, for it to be held by a lock that another thread had when
+it was forked (RE2 has some). Then it is forked again: so many times, for a fold that waits by itself never ends."""
 
 
 def stream_s(seconds: int, events: int) -> int:
@@ -46,26 +49,44 @@ def stream_s(seconds: int, events: int) -> int:
 
 def tried(fold: Callable[[], object], cpu_s: int) -> None:
     """Fold in a process of its own. Raises: NoProgress where it had to be ended, else whatever `fold` raises."""
-    written, parent = frames.file(), os.getpid()
-    try:
-        child = os.fork()
-        if child == 0:
-            die_with_parent(signal.SIGKILL, parent)
-            _alone(fold, cpu_s, written)
-        ended = os.pidfd_open(child)
+    for left in reversed(range(ATTEMPTS)):
+        written, parent = frames.file(), os.getpid()
         try:
-            if not select.select([ended], [], [], _CLOCK * cpu_s)[0]:
+            child = os.fork()
+            if child == 0:
+                die_with_parent(signal.SIGKILL, parent)
+                _alone(fold, cpu_s, written)
+            blocked = not _ends(child)
+            if blocked:
                 frames.asked(child, signal.SIGUSR2, written)
                 os.kill(child, signal.SIGKILL)
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            if code < 0 and not (blocked and left):
+                raise NoProgress(cpu_s, frames.place(frames.of_thread(frames.read(written), 0)))
         finally:
-            os.close(ended)
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        if code < 0:
-            raise NoProgress(cpu_s, frames.place(frames.of_thread(frames.read(written), 0)))
-    finally:
-        os.close(written)
+            os.close(written)
+        if code >= 0:
+            break
     if code:
         fold()  # it ends, by raising
+
+
+def _ends(child: int) -> bool:
+    """Wait until a process ends, which the kernel sees to. Whether it did before it only waited for `BLOCKED_S`; one
+    that a busy machine gives no time does not wait, and may take as long as it takes."""
+    ended = os.pidfd_open(child)
+    try:
+        used, since = "", time.monotonic()
+        while not select.select([ended], [], [], 0.5)[0]:
+            state, *figures = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+            now = " ".join(figures[10:12])  # processor time as user and as system
+            if now != used or state == "R":
+                used, since = now, time.monotonic()
+            elif time.monotonic() - since > BLOCKED_S:
+                return False
+        return True
+    finally:
+        os.close(ended)
 
 
 def _alone(fold: Callable[[], object], cpu_s: int, written: int) -> None:
