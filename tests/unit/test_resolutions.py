@@ -523,6 +523,8 @@ def test_what_proposes_or_rules_out_is_no_cause(said: str) -> None:
         "It fails because `total` is going to the log, not to the caller.",
         "It fails because `total` was renamed, and is unrelated to the clock.",
         "`total` can't be set because the cart is frozen.",
+        "This isn't caused by `total` but because the cart is frozen.",
+        "`total` of unrelated carts is lost because they share a key.",
     ],
 )
 def test_a_need_that_is_the_fault_or_what_follows_a_cause_takes_nothing_from_it(said: str) -> None:
