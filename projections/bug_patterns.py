@@ -2,8 +2,9 @@
 
 import msgspec
 
+from memctl.domain.failures.explanations import is_of, why_of
 from memctl.domain.failures.matching import Shape
-from memctl.domain.failures.solutions import Solution, solutions_of
+from memctl.domain.failures.solutions import Detail, Solution, solutions_of
 from memctl.domain.support.bounded import names
 from memctl.projections.bug_sightings import BugSightings, Sightings, together
 from memctl.projections.kernel import Changed, projection
@@ -40,7 +41,26 @@ class BugPattern(Sightings, frozen=True, kw_only=True):
         """What resolved it, best first."""
         conditions = tuple(f"{name} files" for name in sorted(names(self.file_types)[:3]))
         conditions += tuple(sorted(names(self.frameworks)[:3]))
-        return solutions_of(self.attempts, self.details, self.refuted, conditions)
+        foreign = self._foreign
+        details = (msgspec.structs.replace(d, explanation="") if d.id in foreign else d for d in self.details)
+        attempts = (
+            msgspec.structs.replace(a, approach=a.approach.removeprefix(f"{why_of(foreign[a.id].explanation)}: "))
+            if a.id in foreign
+            else a
+            for a in self.attempts
+        )
+        return solutions_of(tuple(attempts), tuple(details), self.refuted, conditions)
+
+    @property
+    def own_causes(self) -> list[str]:
+        """What was said to be behind it, without what is of another example."""
+        foreign = {detail.at for detail in self._foreign.values()}
+        return [cause.name for cause in self.causes if cause.at not in foreign]
+
+    @property
+    def _foreign(self) -> dict[str, Detail]:
+        """By attempt what was said of another example, and names what the latest does not."""
+        return {d.id: d for d in self.details if not is_of(d.explanation, d.message, self.message)}
 
 
 @projection(

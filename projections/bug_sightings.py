@@ -209,6 +209,7 @@ def _resolved(row: BugSightings, fact: ErrorResolved, at: int) -> BugSightings:
             for e in fact.edits[:2]
         ),
         command=one_line(fact.command, 160, NARROW),
+        message=one_line(fact.message, 160, NARROW),
     )
     cause = cause_in(fact.explanation, _LONGEST_CAUSE)
     return msgspec.structs.replace(

@@ -224,7 +224,7 @@ def _hit(reader: Reader, found: Likeness, evidence: list[Evidence], related: Seq
         code=list(names(pattern.code)),
         file_types=list(names(pattern.file_types)),
         frameworks=list(names(pattern.frameworks)),
-        causes=list(names(pattern.causes)),
+        causes=pattern.own_causes,
         occurrences=pattern.occurrences,
         resolutions=pattern.resolutions,
         mean_resolve_s=None if mean is None else round(mean / 1e6, 1),

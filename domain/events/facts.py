@@ -341,6 +341,8 @@ class ErrorResolved(Identified, frozen=True, kw_only=True, omit_defaults=True, t
 
     error: UUID
     signature: str
+    message: str = ""
+    """Of the error, on one line."""
     command: str = ""
     edits: tuple[Edit, ...] = ()
     ran: tuple[str, ...] = ()

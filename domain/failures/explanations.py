@@ -10,6 +10,7 @@ from memctl.domain.events.facts import ErrorOccurred
 from memctl.domain.failures.solutions import names_within
 from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
+from memctl.domain.support.bounded import one_line
 from memctl.domain.support.remembered import remembered
 
 LONGEST, MOST = 1_400, 6
@@ -131,8 +132,9 @@ def _says_nothing(sentence: str) -> bool:
         or sentence.endswith("?")
         or _ANNOUNCES.match(sentence) is not None
         or _GUESSES.search(sentence) is not None
-        or (_LINKS.search(sentence) is None and (_INTENDS.match(sentence) or _REPORTS.match(sentence)) is not None)
+        or (_LINKS.search(sentence) is None and (_PROPOSES.search(sentence) or _REPORTS.match(sentence)) is not None)
         or _NEXT_STEP.match(sentence) is not None
+        or _rules_out(sentence)
     )
 
 
@@ -145,7 +147,7 @@ def cause_in(explanation: str, longest: int = 400) -> str:
     """The sentence of an explanation that names the cause: the last that links it by a word, for the first guess is
     often mended; else the first. One that only points back stands with what it is the reason of, unless both are
     longer than `longest`. Empty where there is none."""
-    found = [each for each in sentences(explanation) if not _NEXT_STEP.match(each)]
+    found = [each for each in sentences(explanation) if says_what_was_wrong(each)]
     at = next((at for at in reversed(range(len(found))) if links(found[at])), 0)
     if at and _GOES_ON.match(found[at]) and len(found[at - 1]) + len(found[at]) < longest:
         return f"{found[at - 1]} {found[at]}"
@@ -154,7 +156,34 @@ def cause_in(explanation: str, longest: int = 400) -> str:
 
 def links(sentence: str) -> bool:
     """Whether a sentence says by a word of its own that one thing comes of another."""
-    return _LINKS.search(sentence) is not None and _NEXT_STEP.match(sentence) is None
+    return _LINKS.search(sentence) is not None and says_what_was_wrong(sentence)
+
+
+def says_what_was_wrong(sentence: str) -> bool:
+    """Whether a sentence may say what was wrong: it is of what is or was, not of what is to be done or was not so."""
+    proposes = _NEXT_STEP.match(sentence) or (_PROPOSES.search(sentence) and not _NAMES_FAULT.match(sentence))
+    return not proposes and not _rules_out(sentence)
+
+
+def _rules_out(sentence: str) -> bool:
+    """Whether a sentence says what something does not come of, and not what of before that."""
+    out, link = _RULES_OUT.search(sentence), _LINKS.search(sentence)
+    before = out is not None and (link is None or out.start() <= link.start())
+    return out is not None and before and " but " not in sentence[out.end() :]
+
+
+def why_of(explanation: str) -> str:
+    """The cause that an explanation names, as it stands before a change."""
+    return one_line(cause_in(explanation, LONGEST_CAUSE).rstrip(".: "), LONGEST_CAUSE)
+
+
+LONGEST_CAUSE = 160
+"""Characters of a cause."""
+
+
+def is_of(said: str, of: str, message: str) -> bool:
+    """Whether what was said `of` one message may be said of another: it names nothing that is the one's alone."""
+    return names_within(said).isdisjoint(_symbols(of) - names_within(message))
 
 
 _BUT = r"(?:(?:but|oh|ah|so|hm+|ok(?:ay)?|and|well|wait|actually)[,.!—-]* )*"
@@ -186,7 +215,7 @@ _LINKS = patterns.compile(
 
 
 def _explains(sentence: str) -> bool:
-    return links(sentence) or _EXPLAINS.search(sentence) is not None
+    return _LINKS.search(sentence) is not None or _EXPLAINS.search(sentence) is not None
 
 
 def names_of(error: ErrorOccurred, *, own: bool = False) -> frozenset[str]:
@@ -227,9 +256,24 @@ _NEXT_STEP = patterns.compile(
     rf"{_OPENERS}(?:so )?(?:let me|let's|i'll|i will|i(?:'m| am) (?:(?:now|also|just) )*(?:going to|\w+ing))\b",
     patterns.I,
 )
-_INTENDS = patterns.compile(
-    rf"{_OPENERS}(?:(?:ah|oh|so),? )?(?:i |we )?(?:(?:also|now|just|still) )*(?:need|want|plan|have) to\b", patterns.I
+_PROPOSES = patterns.compile(
+    r"^now[,:]? \w+ing\b|^need to\b|\b(?:let me|let's|(?:i|we)(?:'ll| will| would))\b|"
+    r"\b(?:i|we)(?:'d)? (?:\w+ ){0,2}?(?:need|want|should|must|could)\b|\b(?:i|we) can (?:now |just |also |simply )*"
+    r"(?:use|add|drop|fix|set|move|make|call|skip|rename|remove|change|replace)\b|"
+    r"\bshould (?:be \w+ed to|now|just|simply)\b|\bneed to (?:check|find|trace|see|look)\b|"
+    r"\b(?:fix|solution) (?:here |now )?(?:is|would be) (?:to|\w+ing)\b|"
+    r"\b(?:simplest|easiest|cleanest|best|safest|quickest) (?:\w+ )?(?:path|way|option|approach|fix|thing)\b",
+    patterns.I,
 )
+"""What says what is to be done, or to be looked for."""
+_NAMES_FAULT = patterns.compile(r"(?:\w+,? )*?the (?:\w+ )?(?:issue|problem|cause|bug) (?:is|was)\b", patterns.I)
+_RULES_OUT = patterns.compile(
+    r"(?:\bnot|\b(?:is|was|are|were)n['’]t) (?:directly |actually )?(?:related|caused|due|because|an? (?:real )?bug|"
+    r"the (?:same )?(?:\w+ )?(?:cause|culprit|reason|problem|issue|bug|error|failure))\b|\bruled? (?:\w+ )?out\b|"
+    r"\bunrelated\b(?: to\b|\W*$)|\b(?:is|are|was|were) (?:\w+ )?unrelated\b|\bnothing to do with\b",
+    patterns.I,
+)
+"""What says what something is not, or does not come of."""
 _REPORTS = patterns.compile(
     rf"{_OPENERS}(?:(?:i|we)(?:'ve| have)? (?:(?:now|also|just|already|successfully) )*(?!need|found|used)\w+ed\b|"
     r"(?:done|fixed|finished|completed|verified|confirmed|updated|added|removed|committed)\b|"

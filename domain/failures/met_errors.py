@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from memctl.domain.failures.explanations import sentences
+from memctl.domain.failures.explanations import says_what_was_wrong, sentences
 from memctl.domain.failures.shapes import ERROR_WORDS
 from memctl.domain.failures.signatures import LOOKED_AT, says_little
 from memctl.domain.failures.templates import form_of_line, plain
@@ -220,7 +220,7 @@ def showing(message: str, excerpt: str, lines: Iterable[ErrorLine]) -> tuple[Err
 def of_these(explanation: str, lines: Sequence[ErrorLine]) -> str:
     """The first sentence of an explanation that names something of an error's lines; empty where none does."""
     wanted = frozenset(word for line in lines for name in line.names for word in _WORD.findall(name))
-    found = (each for each in sentences(explanation) if not wanted.isdisjoint(_WORD.findall(each)))
+    found = (each for each in filter(says_what_was_wrong, sentences(explanation)) if wanted & {*_WORD.findall(each)})
     return one_line(next(found, ""), LONGEST_SAID)
 
 

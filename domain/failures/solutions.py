@@ -75,6 +75,8 @@ class Detail(msgspec.Struct, frozen=True):
     explanation: str = ""
     edits: tuple[CodeChange, ...] = ()
     command: str = ""
+    message: str = ""
+    """Of the error that it resolved."""
 
 
 class Solution(msgspec.Struct, frozen=True):
@@ -184,11 +186,13 @@ def changed_lines(
     """The lines in which the two sides differ, from the one on that names most of what it is `about`, best what is the
     error's `own`; of a conflict, which side was kept. Empty where nothing of the difference was kept."""
     before, after = ([" ".join(line.split()) for line in side.splitlines()] for side in (change.before, change.after))
-    if settled := _settled(before, after):
+    whole = max(len(change.before), len(change.after)) < EXCERPT
+    if settled := _settled(before, after) if whole else "":
         return f"{settled} in {basename(change.path)}"
     gone = _from_the_point([line for line in before if line not in after and not _MARKER.match(line)], about, own)
     new = _from_the_point([line for line in after if line not in before and not _MARKER.match(line)], about, own)
-    if not _WORD.search(gone + new) or (not new and len(change.after) >= EXCERPT):
+    conflict = any(_MARKER.match(line) for line in before if line)
+    if not _WORD.search(gone + new) or (conflict and not whole) or (not new and len(change.after) >= EXCERPT):
         return ""  # what seems to be gone may stand in what was cut
     # Of long lines that begin alike, where they part.
     alike = gone[: len(commonprefix((gone, new)))].rfind(" ", 0, -CONTEXT) + 1 if len(gone + new) > CHANGED else 0
@@ -209,8 +213,7 @@ def _cut(side: str, alike: int, own: AbstractSet[str]) -> str:
 
 
 def _settled(before: Sequence[str], after: Sequence[str]) -> str:
-    """How a conflict was settled whose marks stand before an edit and not after it; empty where there was none, or part
-    of it was cut."""
+    """How a conflict was settled whose marks stand before an edit and not after it; empty where there was none."""
     marks = [
         at for mark in ("<<<<<<<", "=======", ">>>>>>>") for at, line in enumerate(before) if line.startswith(mark)
     ]
@@ -223,7 +226,7 @@ def _settled(before: Sequence[str], after: Sequence[str]) -> str:
     first, second = (one_line(name, 40) for name in names)
     if all(kept) and ours and theirs:
         return f"kept both sides of the conflict between `{first}` and `{second}`"
-    if any(kept) and sum(map(len, after)) + len(after) < EXCERPT - CONTEXT:
+    if any(kept):
         kept_one, other = (first, second) if kept[0] and (ours or not kept[1]) else (second, first)
         return f"kept the side of `{kept_one}` in the conflict with `{other}`"
     return ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import Literal, NamedTuple
 
-from memctl.domain.failures.explanations import TAKEN_BACK
+from memctl.domain.failures.explanations import TAKEN_BACK, says_what_was_wrong
 from memctl.domain.support import patterns
 from memctl.domain.support.provenance import Provenance
 from memctl.domain.support.text import canonical
@@ -95,6 +95,7 @@ _NO_SENTENCE = patterns.compile(
 )
 """How begins what is no sentence of its own, or speaks of the agent, of the user, or of what stands elsewhere."""
 _STOP = patterns.compile(r"[.!](?:\*{0,2}[)\"'”]?(?:\s|$))")
+_ASIDE = patterns.compile(r"\([^()\n]{1,60}\):?\s*")
 _SHORT = 60
 """Characters of a sentence that the next one is needed for."""
 _IDLE = patterns.compile(
@@ -155,11 +156,20 @@ def _labelled(text: str, label: patterns.Match[str]) -> list[Cause]:
     start, end = label.span("rest")
     if _NO_FAULT.search(label["label1"] or label["label2"]) or _NO_SENTENCE.match(text, start, end):
         return []
-    stops = [*(stop.start() for stop in _STOP.finditer(text, start, end)), end, end]
-    end = stops[0] if stops[0] - start >= _SHORT else stops[1]
+    start, end = _explained(text, start, end)
     words = " ".join(text[start:end].replace("**", "").split()).rstrip(".!")
     cut = words[-1:] in (":", "?", ",") or not _SHORTEST <= len(words) <= _LONGEST or _IDLE.search(words)
-    return [] if cut else [Cause(words, start, end)]
+    return [] if cut or not says_what_was_wrong(words) else [Cause(words, start, end)]
+
+
+def _explained(text: str, start: int, end: int) -> tuple[int, int]:
+    """The first sentence without what stands in brackets before it; a short one with the next, which explains it."""
+    if aside := _ASIDE.match(text, start, end):
+        start = aside.end()
+    stops = [*(stop.start() for stop in _STOP.finditer(text, start, end)), end, end]
+    more = text[stops[0] : stops[1]]
+    alone = stops[0] - start >= _SHORT or _OTHERWISE.match(more) or not says_what_was_wrong(more.lstrip(" .!*"))
+    return start, stops[0] if alone else stops[1]
 
 
 def _sentence_at(text: str, at: int) -> int:
@@ -172,13 +182,16 @@ def _cause(text: str, start: int) -> Cause | None:
     match = _FOUND.match(text, start)
     if match is None:
         return None
-    at, end = match.span("rest")
-    words = " ".join(match["rest"].replace("**", "").split()).strip("*—–- ")
+    at = match.start("rest")
+    line = text.find("\n", at, at + 2 * _LONGEST)
+    at, end = _explained(text, at, min(len(text), at + 2 * _LONGEST) if line < 0 else line)
+    rest = text[at:end]
+    words = " ".join(rest.replace("**", "").split()).strip("*—–- ").rstrip(".!")
     if words.lower().startswith("in ") and not _CODE.search(words):
         return None  # a place that nobody could look at
     # What it is follows on the next line, or is asked.
-    asks = text[end : end + 1] == "?" or match["rest"].rstrip(" *")[-1:] in ("?", ":", "|", "—", "–", "-")
-    if asks or not _SHORTEST <= len(words) <= _LONGEST or _IDLE.search(words):
+    asks = text[end : end + 1] == "?" or rest.rstrip(" *")[-1:] in ("?", ":", "|", "—", "–", "-")
+    if asks or not _SHORTEST <= len(words) <= _LONGEST or _IDLE.search(words) or not says_what_was_wrong(words):
         return None
     return Cause(words, at, end)
 

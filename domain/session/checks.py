@@ -29,8 +29,9 @@ class Run(NamedTuple):
 
 # --- how it ended ---
 
-_RAW = ("tail", "head", "cat", "tee", "less", "more", "out-string", "out-host", "tee-object")
-"""Filters that show lines as they come: what fails is seen behind them."""
+_WHOLE = ("cat", "tee", "less", "more", "out-string", "out-host", "tee-object")
+"""Filters that show all lines as they come: what fails is seen behind them."""
+_COUNT = patterns.compile(r"(?:-n|--lines=|-)?(\d+)")
 
 _STORED = patterns.compile(r"(?:^|[\s\w)&])(?:1|&)?>{1,2} *[^&\s>]")
 _STORED_ERRORS = patterns.compile(r"2>{1,2} *[^&\s]")
@@ -42,11 +43,12 @@ _LOOKED_AT = 8_000
 _COUNTING = patterns.compile(r"-{1,2}(?:statistics|count|exit-zero|no-fail|quiet-errors|passWithNoTests|if-present)\z")
 
 _PASSES = patterns.compile(
-    r"\bok\b|\bpass(?:ed|ing|es)?\b|\bsucce(?:ss|ssful|ssfully|eded)\b|\b(?:0|no) (?:errors?|issues?|problems?|alerts?|"
-    r"warnings?|failed|failing|failures?|fail)\b|[✓✔]|\b(?:exit|rc|status)\b[^\n\w]{0,6}(?:code|status)?[^\n\w]{0,6}0\b|"
+    r"^\W*ok\b|\bok\b\W*$|\bpass(?:ed|ing|es)?\b|\bsucce(?:ss|ssful|ssfully|eded)\b|"
+    r"\b(?:0|no) (?:errors?|issues?|problems?|alerts?|warnings?|failed|failing|failures?|fail)\b|[✓✔]|"
     r"\b0 to fix\b|\ball (?:checks|files|good|clean)\b",
-    patterns.I,
+    patterns.I | patterns.M,
 )
+_EXITED_0 = patterns.compile(r"\b(?:exit|rc|status)\b[^\n\w]{0,6}(?:code|status)?[^\n\w]{0,6}0\b", patterns.I)
 _FAILS = patterns.compile(
     r"^\s*(?:---? )?FAIL\b|^\s*not ok\b|[✖✗✘] *[^\s0]|"
     r"\b[1-9]\d* (?:\w+ )?(?:errors?|problems?|issues?|failed|failing|failures?|fail)\b|"
@@ -58,11 +60,12 @@ _COMPLAINS = patterns.compile(r"^\s*(?:npm )?(?:error|ERR!)(?:\[|:| TS\d)|: erro
 """How lines begin that say of an error: a failing run's, where it does not say at its end that it passed."""
 
 
-def ended_well(run: Run, heads: AbstractSet[str]) -> bool:
+def ended_well(run: Run, heads: AbstractSet[str], failed: str = "") -> bool:
     """Whether a command that went well shows that those of its parts went well that have these heads: the exit code is
-    theirs, or what they printed says so, or would have said otherwise."""
+    theirs, or what they printed says so, or would have said otherwise. Behind a filter that leaves lines out, silence
+    says something only where the command that `failed` was filtered alike: there the error was seen."""
     parts = parts_of(run.command)
-    at = max((number for number, part in enumerate(parts) if part.head in heads), default=len(parts) - 1)
+    at = _last(parts, heads)
     if at < 0:
         return False
     piped = _piped(parts, at)
@@ -72,14 +75,40 @@ def ended_well(run: Run, heads: AbstractSet[str]) -> bool:
     printed = _printed(run, parts)
     if _FAILS.search(printed):
         return False
-    if _PASSES.search(printed):
+    if may_hide(run, heads, failed):
+        # The beginning of an output is no summary, and what another program says is none of this one.
+        others = any(proves(part.head) and part.head not in heads for part in parts)
+        return not others and all(part.head != "head" for part in piped) and _PASSES.search(printed) is not None
+    if _PASSES.search(printed) or (_EXITED_0.search(printed) and (not piped or "PIPESTATUS" in run.command)):
         return True
-    raw = (
-        not counts
-        and all(part.head.split(" ")[0] in _RAW for part in piped)
-        and not any(pattern.search(run.command) for pattern in (_STORED, _STORED_ERRORS))
+    seen = not counts and not any(pattern.search(run.command) for pattern in (_STORED, _STORED_ERRORS))
+    return seen and not _COMPLAINS.search(printed)
+
+
+def may_hide(run: Run, heads: AbstractSet[str], failed: str = "") -> bool:
+    """Whether a filter behind the parts of a command that have these heads may have left out what they say of an error,
+    and did not when the same filter stood behind what `failed`."""
+    parts, before = parts_of(run.command), parts_of(failed)
+    piped = _piped(parts, _last(parts, heads))
+    lines = len(_printed(run, parts).splitlines())
+    if all(part.head.split(" ")[0] in _WHOLE or _most(part) > lines for part in piped):
+        return False
+    filters, others = (
+        [[word for word in part.words if not _COUNT.fullmatch(word)] for part in each]
+        for each in (piped, _piped(before, _last(before, heads)))
     )
-    return raw and not _COMPLAINS.search(printed)
+    return filters != others
+
+
+def _most(part: Part) -> int:
+    """How many lines an output may have of which a filter shows the beginning or end; 0 for another filter."""
+    counts = [int(found[1][:6]) for word in part.words[1:] if (found := _COUNT.fullmatch(word))]
+    return (counts or [10 * (len(part.words) == 1)])[0] if part.head in ("head", "tail") else 0
+
+
+def _last(parts: tuple[Part, ...], heads: AbstractSet[str]) -> int:
+    """Where the last part stands that has one of these heads; else the last."""
+    return max((number for number, part in enumerate(parts) if part.head in heads), default=len(parts) - 1)
 
 
 def _piped(parts: tuple[Part, ...], at: int) -> tuple[Part, ...]:
@@ -156,6 +185,15 @@ def targets_of(run: Run, heads: AbstractSet[str], barred: AbstractSet[str] = fro
     return found
 
 
+def _kinds(run: Run, heads: AbstractSet[str]) -> set[str]:
+    """The kinds of files, by the ends of their names, that patterns narrow the parts of these heads to."""
+    words = (bare(word) for part in parts_of(run.command) if part.head in heads for word in part.words[1:])
+    return {kind for word in words if (found := _KIND.match(word)) for kind in found[1].split(",")}
+
+
+_KIND = patterns.compile(r"[\w./-]*\*[^=]*\.\{?([A-Za-z][\w,]*)\}?\z")
+
+
 def _targets(part: Part, at: str) -> Iterable[str]:
     words = [bare(word) for word in part.words[1:]]
     for before, word in zip(["", *words], words, strict=False):
@@ -176,6 +214,9 @@ def looks_at(
     again: Run, heads: AbstractSet[str], error: ErrorOccurred, failed: Run, culprits: AbstractSet[str]
 ) -> bool:
     """Whether a run looks at where an error is: at all that the failed run looked at, or at the file that it names."""
+    ends = {file.rpartition(".")[2] for file in error.files} or _kinds(failed, culprits)
+    if (kinds := _kinds(again, heads)) and kinds.isdisjoint(ends):
+        return False
     narrowed = targets_of(again, heads)
     if not narrowed:
         return True

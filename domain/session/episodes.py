@@ -220,7 +220,7 @@ class EpisodeSoFar(Signs, kw_only=True):
     ) -> None:
         self.dirty = True  # a statement does nothing else to it
         if cause:
-            self.cause = clipped(text, 300)
+            self.cause = clipped(text, DECISION)
         decision = f"Cause: {text}" if cause else f"The user chose: {text}" if by_user else text
         if by_user:  # what is answered to a question takes the place of an earlier answer to it
             self.decisions = [each for each in self.decisions if not asks_again(each, decision)]
@@ -329,6 +329,7 @@ class EpisodeSoFar(Signs, kw_only=True):
     ) -> Episode:
         outcome, why, confidence = self._verdict(judged, closed=closed)
         distilled = distilled or EpisodeDistilled(episode=self.id)
+        problem = distilled.problem or self._problem()
         return Episode(
             id=self.id,
             stream=self.stream,
@@ -359,21 +360,16 @@ class EpisodeSoFar(Signs, kw_only=True):
             ),
             plan=tuple(clipped(text, 140) for _, text in self.plan[:NAMES]),
             plan_summary=self._plan_summary(),
-            decisions=tuple(self.decisions),
+            decisions=tuple(each for each in self.decisions if each != clipped(f"Cause: {problem}", DECISION)),
             pivots=tuple(self.pivots),
             patches=tuple(patch.shown(path) for path, patch in list(self.files.items())[:PATCHES]),
             lines_added=self.added,
             lines_removed=self.removed,
             tests_passed=self.tests_passed,
             feedback=self.feedback,
-            problem=distilled.problem or self._problem(),
+            problem=problem,
             solution=distilled.solution or self._solution(),
-            gotchas=_cut(distilled.gotchas)
-            or (
-                *self.gotchas,
-                # What ended well went on without them.
-                *(f"{m[:140]} (not resolved)" for m in list(self.unresolved.values())[-3:] if outcome != "success"),
-            ),
+            gotchas=_cut(distilled.gotchas) or tuple(self.gotchas),
             tips=_cut(distilled.tips) or tuple(self.tips),
             answer=clipped(self.answer, 2_000),
             tokens=self.tokens,

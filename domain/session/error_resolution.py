@@ -16,11 +16,11 @@ from typing import NamedTuple
 import msgspec
 
 from memctl.domain.events.facts import Edit, ErrorOccurred
-from memctl.domain.failures.explanations import Explained, cause_in, explanation_of, names_of
+from memctl.domain.failures.explanations import Explained, explanation_of, names_of, why_of
 from memctl.domain.failures.signatures import hides_exit
 from memctl.domain.failures.solutions import CodeChange, changed_lines, names_within
 from memctl.domain.failures.templates import COMPILING as _COMPILING
-from memctl.domain.session.checks import Run, ended_well, looks_at, still_shows
+from memctl.domain.session.checks import Run, ended_well, looks_at, may_hide, still_shows, targets_of
 from memctl.domain.shell.commands import (
     changes_of,
     heads_of,
@@ -34,7 +34,6 @@ from memctl.domain.shell.commands import (
 from memctl.domain.shell.directories import ENTERING, bare, not_entered, parts_where
 from memctl.domain.shell.programs import INTERPRETERS
 from memctl.domain.support import patterns
-from memctl.domain.support.bounded import one_line
 from memctl.domain.support.remembered import remembered
 
 OPEN = 64
@@ -112,11 +111,7 @@ class Resolved(NamedTuple):
     @property
     def approach(self) -> str:
         """How in one line: the cause that the agent found, and the change."""
-        why = (
-            ""
-            if self.error.miscalled
-            else one_line(cause_in(self.explanation, LONGEST_CAUSE).rstrip(".: "), LONGEST_CAUSE)
-        )
+        why = "" if self.error.miscalled else why_of(self.explanation)
         return ": ".join(filter(None, (why, self.change)))
 
 
@@ -160,7 +155,8 @@ class Resolutions:
                 known.since, known.gone = at, None
             if known.gone is not None or known.fact.signature in shown or known.culprits.isdisjoint(heads):
                 continue
-            if not looks_at(Run(command, began), known.culprits, known.fact, known.run, known.culprits):
+            run, where = Run(command, began), known.culprits
+            if not looks_at(run, where, known.fact, known.run, where) or may_hide(run, where, known.command):
                 continue
             # A test is not in order if it fails in other words, or if nothing was built and so nothing is reported.
             if not _is_test(known.fact) or (tests and tests.isdisjoint(known.fact.frames)):
@@ -231,18 +227,16 @@ class Resolutions:
                 error.gone = at  # by itself: what is changed from here on is for something else
             return None
         last = max(step.at for step in within if step.edit is not None or step.ran in ran)
-        return _mended(error, edits, ran, self._explained(error, min(bearing, default=last) - 1, edits))
+        found = _mended(error, edits, ran, self._explained(error, min(bearing, default=last) - 1, edits))
+        return found if found.change else found._replace(change=_called_otherwise(error, command))
 
     def _called_right(self, error: OpenError, at: int, command: str, began: str) -> Resolved | None:
         """What another call of the same program, soon after a wrong one, resolves: in another folder or other words."""
         shared = {head for head in set(heads_of(command)) & set(error.heads) if not is_reading(head)}
         if at - error.at > RETRY_REACH or not shared or hides_exit(command.rpartition("\n")[2]):
             return None
-        works, failed = _call(command, shared), _call(error.command, shared)
-        if not (moved := _moved(error, command, began)) and (works == failed or _SCRATCH.search(f"{works} {failed}")):
-            return None
-        change = moved or f"ran `{works}` instead of `{failed}`"
-        return Resolved(error, (), (command,), self._explained(error, at), change)
+        change = _moved(error, command, began) or _instead(error, command, shared)
+        return Resolved(error, (), (command,), self._explained(error, at), change) if change else None
 
     def _explained(self, error: OpenError, until: int, edits: Sequence[Edit] = ()) -> str:
         """What the agent said of an error before its last change: what comes after is of the next step."""
@@ -358,26 +352,33 @@ def covers(run: Run, heads: tuple[str, ...], error: OpenError) -> bool:
     if all(map(is_reading, error.heads)) or shells_own or _written_to_be_run(run, error):
         return _bare(command) == _bare(error.command)
     shared = culprits.intersection(heads)
-    proving = shared or frozenset(filter(proves, heads))
+    proving = shared or frozenset(filter(runner_of if _is_test(error.fact) else proves, heads))
     same = looks_at(run, proving, error.fact, error.run, culprits) or _moved(error, command, run.began)
-    if not same or not ended_well(run, proving):
+    if not same or not ended_well(run, proving, error.command):
         return False
     if _is_test(error.fact):
-        return (bool(shared) or _runs_all_by_script(command, heads, culprits)) and _includes(command, error)
+        # Another program that is given the file of the test shows it as well.
+        named = " ".join((*error.fact.files, *error.fact.frames))
+        given = any(posixpath.basename(target) in named for target in targets_of(run, proving))
+        return (bool(shared) or given or _runs_all_by_script(command, heads, culprits)) and _includes(command, error)
     if any(proves(head) for head in shared) or (shared and culprits.issubset(heads) and _alike(command, error)):
         return True
     return any(t.startswith(_COMPILING) for t in error.fact.error_types) and _compiles(heads, error)
 
 
 def _compiles(heads: tuple[str, ...], error: OpenError) -> bool:
-    """Whether another subcommand compiles what the failed one did. What runs TypeScript does not look at its types."""
+    """Whether another subcommand compiles what the failed one did: a build does not look at tests, nor at what a check
+    does. What runs TypeScript does not look at its types."""
     programs = {head.split(" ")[0] for head in error.culprits}
     again = [head for head in heads if head.split(" ")[0] in programs and not _formats(head)]
     if any(t.startswith("TS") for t in error.fact.error_types):
         return any(_TYPES.search(head) for head in again)
-    return any(proves(head) in ("test", "build", "check") for head in again)
+    kinds = {proves(head) for head in again}
+    built_alone = "check" in map(proves, error.culprits) or any(map(_TEST_FILE.search, error.fact.files))
+    return bool(kinds & ({"test", "check"} if built_alone else {"test", "check", "build"}))
 
 
+_TEST_FILE = patterns.compile(r"[_.-](?:test|spec)s?\.\w+\z")
 _TYPES = patterns.compile(r"\btsc\b|type-?check|compile|check-?types")
 
 
@@ -488,6 +489,18 @@ def _moved(error: OpenError, command: str, began: str) -> str:
     return f"ran it in `{there}` instead of `{here}`"[:300]
 
 
+def _instead(error: OpenError, command: str, shared: AbstractSet[str]) -> str:
+    """How in one line a call differs from the failed one; empty where it does not, or is of what a session tries."""
+    works, failed = _call(command, shared), _call(error.command, shared)
+    return "" if works == failed or _SCRATCH.search(f"{works} {failed}") else f"ran `{works}` instead of `{failed}`"
+
+
+def _called_otherwise(error: OpenError, command: str) -> str:
+    """How in one line the failed call itself was mended, where it was to prove nothing."""
+    shared = error.culprits.intersection(heads_of(command))
+    return "" if any(proves(h) or h.startswith("git ") for h in shared) else _instead(error, command, shared)
+
+
 def _respelled(error: OpenError, at: int, run: Run) -> str:
     """How in one line, where a program soon after did not ask for the path any more that was not there, but for one of
     the same name; empty where it did, or was another."""
@@ -500,10 +513,8 @@ def _respelled(error: OpenError, at: int, run: Run) -> str:
     )
     absent = {word for word in asked if "/" in word and word in error.fact.message} - asks
     names = set(map(posixpath.basename, absent))
-    if not absent or names.isdisjoint(map(posixpath.basename, asks - asked)) or not ended_well(run, shared):
-        return ""
-    works, failed = _call(run.command, shared), _call(error.command, shared)
-    return "" if works == failed or _SCRATCH.search(f"{works} {failed}") else f"ran `{works}` instead of `{failed}`"
+    again = not names.isdisjoint(map(posixpath.basename, asks - asked)) and ended_well(run, shared, error.command)
+    return _instead(error, run.command, shared) if absent and again else ""
 
 
 def _elsewhere(error: OpenError, command: str, began: str) -> bool:
@@ -552,10 +563,12 @@ def _mended(error: OpenError, edits: Sequence[Edit], ran: Sequence[str], explana
     if not all(edit.before or edit.after for edit in named):
         unique = named  # what was changed where the error is was not seen: nothing else is shown in its place
     points = {edit: _bearing(edit, error.fact, about) for edit in unique}
+    own = {edit: _bearing(edit, error.fact, names_of(error.fact)) for edit in unique}
     ranked = sorted(
         unique,
         key=lambda e: (
             points[e] < BEARS,
+            own[e] < BEARS,
             not _tested(e, error.fact),
             BEARS * _of_another_test(e, error.fact) - points[e],
         ),
@@ -565,7 +578,9 @@ def _mended(error: OpenError, edits: Sequence[Edit], ran: Sequence[str], explana
     change = f"ran {', '.join(mending)}" if mending else ""
     if bearing >= BEARS or (len(unique) == 1 and not mending):
         edit = ranked[0]
-        change = changed_lines(CodeChange(edit.path, edit.before, edit.after), about, _naming(edit, error.fact))
+        shown = [edit, *(each for each in ranked[1:] if _belongs_to(each, edit))][:2]
+        sides = [CodeChange(each.path, each.before, each.after) for each in shown]
+        change = "; ".join(filter(None, (changed_lines(each, about, _naming(edit, error.fact)) for each in sides)))
     chosen = tuple(ranked[:MOST_EDITS])
     return Resolved(error, chosen, tuple(ran[:5]), explanation, change)
 
@@ -602,9 +617,6 @@ MOST_EDITS, MOST_RANKED = 8, 40
 BEARS = 2
 """From here on an edit has to do with an error."""
 
-LONGEST_CAUSE = 160
-"""Characters of a cause."""
-
 
 def _bearing(edit: Edit, error: ErrorOccurred, about: AbstractSet[str]) -> int:
     """How much an edit has to do with an error: it took out the line that the tool pointed at, lies in a file that the
@@ -634,6 +646,16 @@ def _touched(edit: Edit) -> frozenset[str]:
     return names_within(
         "\n".join([line for line in before if line not in after] + [a for a in after if a not in before])
     )
+
+
+def _belongs_to(edit: Edit, other: Edit) -> bool:
+    """Whether two edits are one fix: the one only adds a name that the other puts in place of something."""
+    adds = [set(each.before.splitlines()) <= set(each.after.splitlines()) for each in (edit, other)]
+    new, others = ({*_SYMBOL.findall(each.after)} - {*_SYMBOL.findall(each.before)} for each in (edit, other))
+    return adds[0] != adds[1] and not new.isdisjoint(others)
+
+
+_SYMBOL = patterns.compile(r"\w*(?:[a-z][A-Z]|\w_\w)\w*")
 
 
 def _is_beside(edit: Edit, error: ErrorOccurred) -> bool:

@@ -446,6 +446,7 @@ class Work:
                 Span(placed.cite),
                 error=error.id,
                 signature=error.signature,
+                message=one_line(error.message, 160),
                 command=command[:LONGEST_COMMAND],
                 edits=resolved.edits,
                 ran=resolved.ran,

@@ -292,6 +292,21 @@ def test_sessions_are_dealt_out_and_put_together_again_as_if_one_row_had_seen_th
     assert len(names(pattern.related)) == 8
 
 
+def test_what_was_said_of_one_example_is_not_said_of_another_whose_message_names_other_things() -> None:
+    said = "It fails because `oldPrice` was renamed."
+    fix = msgspec.structs.replace(
+        fixed(6, f"{said[:-1]}: `a` became `b` in x.py"), explanation=said, message="'oldPrice' is not defined"
+    )
+    for name, causes, approach in (
+        ("oldPrice", [said], fix.approach),
+        ("newVoucher", [], "`a` became `b` in x.py"),
+    ):
+        latest = {**CRASH, "message": f"'{name}' is not defined"}
+        pattern = pattern_of(ErrorOccurred(**at(0), **CRASH), fix, ErrorOccurred(**at(7), **latest))
+        assert pattern.own_causes == causes
+        assert [each.approach for each in pattern.solutions] == [approach]
+
+
 def test_the_same_edit_is_one_solution_however_it_was_explained() -> None:
     edits = (Edit("src/pricing.py", "return price * count", "return float(price) * count"),)
     one = msgspec.structs.replace(fixed(6, "The form gives text (edited pricing.py)"), edits=edits)

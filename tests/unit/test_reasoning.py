@@ -111,6 +111,18 @@ ASK = PromptSubmitted(text="please fix the crash of the export when the ledger i
             "`total` is computed before the rows are loaded",
         ),
         (
+            "**Cause** (step 3 of the export): the loader divides by the number of rows.",
+            "the loader divides by the number of rows",
+        ),
+        (
+            "Found it: a stale lock. The exporter never removes it when it is killed. Let me look.",
+            "a stale lock. The exporter never removes it when it is killed",
+        ),
+        (
+            "Root cause: the exporter divides by the rows. Let me mend that.",
+            "the exporter divides by the rows",
+        ),
+        (
             "## Root cause & fate\n\nThe proxy drops the cookie. Its list of allowed hosts lacks the new one. So it.",
             "The proxy drops the cookie. Its list of allowed hosts lacks the new one",
         ),
@@ -145,6 +157,7 @@ def test_a_cause_that_the_agent_found_is_read_with_its_place(words: str, said: s
         "Root cause: the exporter divides by the number of rows.\n\nYou're right, the rows are never none.",
         "Root cause: the exporter that divides by the number of rows —\n\nsee below.",
         "Found it: the exporter divides by the number of rows, and with the guard it now passes.",
+        "Root cause: this is not the same bug as the one with the number of rows.",
     ],
 )
 def test_what_supposes_announces_asks_quotes_or_is_about_the_agents_own_tools_is_no_cause(words: str) -> None:

@@ -499,6 +499,41 @@ def test_what_the_agent_does_next_is_no_cause(said: str) -> None:
 @pytest.mark.parametrize(
     "said",
     [
+        "Now updating the test because `total` changed.",
+        "I need to trace back the calls because `total` is empty.",
+        "The simplest path is relaxing the config because `total` is optional.",
+        "The fix is to call `sum` because `total` is gone.",
+        "The test should be updated to call `sum` since the `total` is gone.",
+        "`total` is empty because the cart is, so we should drop it.",
+        # What it does not come of.
+        "This isn't the cause, because `total` is set.",
+        "It is unrelated because `total` is set elsewhere.",
+        "That is not the same bug because `total` was there.",
+    ],
+)
+def test_what_proposes_or_rules_out_is_no_cause(said: str) -> None:
+    assert cause_in(said) == ""
+    assert cause_in(f"{CAUSE} {said}") == CAUSE
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The problem is that we need the `total` before the cart is there.",
+        "It fails because `total` is going to the log, not to the caller.",
+        "It fails because `total` was renamed, and is unrelated to the clock.",
+        "`total` can't be set because the cart is frozen.",
+        "This isn't caused by `total` but because the cart is frozen.",
+        "`total` of unrelated carts is lost because they share a key.",
+    ],
+)
+def test_a_need_that_is_the_fault_or_what_follows_a_cause_takes_nothing_from_it(said: str) -> None:
+    assert cause_in(said) == said
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
         "It fails because the disk is full.",
         "The list should be sorted by its key.",
         "The leak comes from the watcher because `close` is never called.",
@@ -604,6 +639,12 @@ MARKUP = Edit("/w/shop/docs/a.md", "```", "```text")
         ("npx markdownlint-cli2 docs/a.md 2>&1 | tail -4; echo passed", "3 error(s)\n3 errors\npassed", 0),
         ("npx markdownlint-cli2 docs/a.md; echo exit $?", "exit 1", 0),
         ("npx markdownlint-cli2 --statistics docs/a.md", "12 MD040", 0),
+        ("npx markdownlint-cli2 docs/a.md | grep -E ':[3-9][0-9]:' | head; echo exit $?", "exit 0", 0),
+        ("npx markdownlint-cli2 docs/a.md | grep -E ':[3-9][0-9]:'; npx vitest run", " 3 passed", 0),
+        ("npx markdownlint-cli2 docs/a.md 2>&1 | head -2", "Finding: docs/a.md\nLinting", 0),
+        # Other kinds of files were looked at.
+        ("npx markdownlint-cli2 '**/*.mdx'", "", 0),
+        ("npx markdownlint-cli2 '**/*.{mdx,md}'", "", 1),
         # What was printed says how it ended, or would have said so.
         ("npx markdownlint-cli2 docs/a.md; echo exit $?", "exit 0", 1),
         ("npx markdownlint-cli2 docs/a.md | grep Summary", "Summary: 0 errors", 1),
@@ -627,6 +668,33 @@ def test_a_check_passes_that_looks_at_the_same_and_shows_how_it_ended(passed: st
     assert len(resolutions.passed(3, passed, "/w/shop", printed)) == count
 
 
+def test_a_filter_is_silent_of_what_it_showed_before_only_where_that_is_mended() -> None:
+    shown = "npx markdownlint-cli2 docs/a.md | grep -n MD040 | head -20"
+    for failed, count in ((shown, 1), ("npx markdownlint-cli2 docs/a.md", 0)):
+        assert len(fixes(MARKED, failed, shown.replace("20", "5"), edits=(MARKUP,))) == count
+
+
+def test_a_filtered_run_with_other_errors_does_not_show_that_this_one_is_gone() -> None:
+    resolutions = Resolutions()
+    failed = "npx markdownlint-cli2 docs/a.md"
+    other = MARKED.replace("MD040/fenced-code-language", "MD013/line-length")
+    resolutions.failed(1, failed, occurred(MARKED, failed), "/w/shop")
+    resolutions.failed(2, f"{failed} | grep MD013", occurred(other, failed), "/w/shop")
+    resolutions.edited(3, (MARKUP,))
+    found = {each.error.at: each.edits for each in resolutions.passed(4, failed, "/w/shop")}
+    assert found[1] == (MARKUP,)
+
+
+def test_a_build_shows_nothing_of_what_a_check_or_a_test_file_does() -> None:
+    in_test = COMPILE.replace("cart.go", "cart_test.go")
+    for output, failed, count in (
+        (COMPILE, "go vet ./...", 0),
+        (in_test, "go test ./...", 0),
+        (COMPILE, "go test ./...", 1),
+    ):
+        assert len(fixes(output, failed, "go build ./...", edits=(EDIT,))) == count
+
+
 @pytest.mark.parametrize(
     ("passed", "printed", "count"),
     [
@@ -645,6 +713,56 @@ def test_a_run_of_tests_includes_the_failed_one_and_says_that_it_passed(passed: 
     resolutions.failed(1, failed, occurred(output, failed), "/w/shop")
     resolutions.edited(2, (Edit("/w/shop/src/cart.ts", "3", "4"),))
     assert len(resolutions.passed(3, passed, "/w/shop", printed)) == count
+
+
+def test_a_run_of_the_failed_file_by_another_program_shows_that_it_passes() -> None:
+    output = " FAIL  src/cart.test.ts > cart > adds up\nAssertionError: expected 3 to be 4\n ❯ src/cart.test.ts:9:20"
+    edits = (Edit("/w/shop/src/cart.ts", "3", "4"),)
+    for passed, count in (("npx vitest run src/cart.test.ts", 1), ("npx vitest run src/price.test.ts", 0)):
+        assert len(fixes(output, "npm test", passed, edits=edits)) == count
+    for other in ("npx eslint src/cart.test.ts", "npx tsc && npx vitest run src/price.test.ts"):
+        assert fixes(output, "npm test", other, edits=edits) == []
+    unplaced = " FAIL  adds up\nAssertionError: expected 3 to be 4"
+    assert fixes(unplaced, "npm test", "npx vitest run src/price.test.ts", edits=edits) == []
+
+
+def test_of_two_edits_that_are_one_fix_both_are_shown() -> None:
+    output = 'cart.go:7:2: string "euro" has 3 occurrences, make it a constant (goconst)'
+    edits = (
+        Edit("/w/cart.go", "type Cart struct {", 'const ourCurrency = "euro"\ntype Cart struct {'),
+        Edit("/w/cart.go", 'pay("euro")', "pay(ourCurrency)"),
+        Edit("/w/cart.go", 'check("euro")', "check(it)"),
+    )
+    lint = "golangci-lint run"
+    assert fixes(output, lint, lint, edits=edits[:2]) == [
+        'added `const ourCurrency = "euro"` in cart.go; `pay("euro")` became `pay(ourCurrency)` in cart.go'
+    ]
+    assert fixes(output, lint, lint, edits=edits[2:]) == ['`check("euro")` became `check(it)` in cart.go']
+
+
+def test_an_edit_that_shares_something_with_the_error_comes_before_one_that_only_shares_words_said_of_it() -> None:
+    resolutions = Resolutions()
+    resolutions.failed(1, "go build ./...", occurred(COMPILE, "go build ./..."))
+    said = "It fails because `total` was moved, so `basket`, `voucher`, `discount` and `shipping` lack it."
+    resolutions.responded(1, said, thought=False)
+    other = Edit("/w/web.ts", "basket voucher", "basket voucher discount shipping")
+    resolutions.edited(2, (EDIT, other))
+    [resolved] = resolutions.passed(3, "go build ./...", "/w/shop")
+    assert resolved.approach.endswith(CHANGED)
+
+
+@pytest.mark.parametrize(
+    ("failed", "passed", "approach"),
+    [
+        ("deno task seed --tables carts", "deno task seed --tables all", "--tables all"),
+        ("npx vitest run --silent", "npx vitest run", ""),
+        ("git rebase main", "git rebase topic", ""),
+    ],
+)
+def test_what_mended_a_call_is_what_changed_in_it_where_no_edit_bears(failed: str, passed: str, approach: str) -> None:
+    output = "TypeError: no pool named --pool=banana"
+    [found] = fixes(output, failed, passed, edits=(Edit("/w/x.ts", "1", "2"), Edit("/w/y.ts", "5", "6")))
+    assert found == (f"ran `{passed}` instead of `{failed}`" if approach else "")
 
 
 def test_an_edit_after_which_a_run_that_went_well_still_lists_the_error_is_not_the_fix() -> None:
@@ -803,6 +921,31 @@ def test_an_empty_side_of_a_conflict_is_kept_where_the_other_goes(
     edits = (Edit("/w/cart.go", before, after),)
     goes_on = "git add cart.go && git rebase --continue"
     assert fixes(CONFLICT, "git rebase main", goes_on, edits=edits) == [f"kept the side of {side} in cart.go"]
+
+
+def test_of_a_conflict_that_was_not_seen_whole_no_side_is_named() -> None:
+    rest = "\n".join(f"    line{number} := total" for number in range(30))
+    before = f"<<<<<<< HEAD\n{OURS}\n=======\n{THEIRS}\n>>>>>>> topic\n{rest}"[:600]
+    edits = (Edit("/w/cart.go", before, f"{THEIRS}\n{rest}"[:600]),)
+    goes_on = "git add cart.go && git rebase --continue"
+    assert fixes(CONFLICT, "git rebase main", goes_on, edits=edits) == [""]
+
+
+def test_an_error_that_nothing_resolved_is_no_gotcha() -> None:
+    session = Session()
+    session.user("Fix the build.")
+    session.runs("go build ./...", COMPILE, exit_code=1)
+    session.says("I give up.")
+    assert only(facts_of(session.events), Episode)[-1].gotchas == ()
+
+
+def test_a_cause_that_is_the_problem_is_no_decision_beside_it() -> None:
+    session = Session()
+    session.user("Fix the build.")
+    session.says("Root cause: the loader drops `total` before the rows are read.")
+    episode = only(facts_of(session.events), Episode)[-1]
+    assert episode.problem == "the loader drops `total` before the rows are read"
+    assert episode.decisions == ()
 
 
 def test_a_line_that_was_cut_away_is_not_said_to_be_removed() -> None:
