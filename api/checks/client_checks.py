@@ -18,7 +18,7 @@ from memctl.infra.hooks.spool import spooled
 PART = "clients"
 PATIENCE_S = 15.0
 SLOW_S = 1.0
-LONGEST_PATH = 4_096  # as on Linux
+_LONGEST_PATH = 4_096  # as on Linux
 """A hook that takes longer is felt at every turn."""
 
 
@@ -98,7 +98,7 @@ def _data_dir(line: str) -> Path:
     _, named, rest = line.partition(" --data-dir ")
     if not named:
         return Path(hook.data_directory(hook.user_settings()))
-    words = shlex.shlex(rest[:LONGEST_PATH], posix=True)
+    words = shlex.shlex(rest[:_LONGEST_PATH], posix=True)
     words.whitespace_split, words.commenters = True, ""
     return Path(words.get_token() or "")
 
