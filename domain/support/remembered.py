@@ -11,15 +11,21 @@ LONGEST = 4_096
 Texts of others may have megabytes, and a cache of a thousand of them would hold gigabytes."""
 
 
+LONGEST_OF_FEW, FEW = 32_000, 4
+"""Characters of longer arguments of which only so many answers are kept: what is folded asks the same of one text, which
+has 16,000 characters at most, several times in a row."""
+
+
 def remembered(entries: int, *, longest: int = LONGEST) -> Callable[[Function], Function]:
     """Keep the last answers of a pure function of texts (`str`, `int` or tuples of `str`, by place)."""
 
     def decorate(function: Function) -> Function:
-        kept = lru_cache(maxsize=entries)(function)
+        kept, few = lru_cache(maxsize=entries)(function), lru_cache(maxsize=FEW)(function)
 
         @wraps(function)
         def answer(*texts: str | int | tuple[str, ...], **flags: bool) -> object:
-            return (kept if sum(map(_length, texts)) <= longest else function)(*texts, **flags)
+            length = sum(map(_length, texts))
+            return (kept if length <= longest else few if length <= LONGEST_OF_FEW else function)(*texts, **flags)
 
         return cast(Function, answer)
 

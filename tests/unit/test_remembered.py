@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from text_functions import TextFunction, text_functions
 
-from memctl.domain.support.remembered import LONGEST, remembered
+from memctl.domain.support.remembered import FEW, LONGEST, LONGEST_OF_FEW, remembered
 from memctl.domain.support.text import tokens
 
 GUARDED = "_word_tokens(word)"
@@ -24,7 +24,7 @@ KEEPING = [
 ]
 
 
-def test_an_answer_is_kept_for_a_short_text_only() -> None:
+def test_answers_are_kept_for_short_texts_and_few_for_longer_ones() -> None:
     asked = []
 
     @remembered(8)
@@ -32,10 +32,15 @@ def test_an_answer_is_kept_for_a_short_text_only() -> None:
         asked.append(text)
         return len(text) * (1 + twice)
 
-    short, long = "a" * LONGEST, "a" * (LONGEST + 1)
+    short, long = "a" * LONGEST, "a" * (LONGEST_OF_FEW + 1)
     assert [size(short), size(short), size(short, twice=True)] == [LONGEST, LONGEST, 2 * LONGEST]
-    assert [size(long), size(long)] == [LONGEST + 1] * 2
-    assert list(map(len, asked)) == [LONGEST, LONGEST, LONGEST + 1, LONGEST + 1]
+    assert [size(long), size(long)] == [LONGEST_OF_FEW + 1] * 2
+    assert list(map(len, asked)) == [LONGEST, LONGEST, LONGEST_OF_FEW + 1, LONGEST_OF_FEW + 1]
+    asked.clear()
+    middling = [str(number) + "a" * LONGEST for number in range(FEW + 1)]
+    for each in (*middling, *middling[-FEW:], middling[0]):
+        size(each)
+    assert len(asked) == FEW + 2
 
 
 @pytest.mark.parametrize("function", [*KEEPING, tokens], ids=lambda each: getattr(each, "name", "tokens"))
