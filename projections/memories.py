@@ -14,7 +14,7 @@ from memctl.domain.knowledge.memory import (
     search_text,
 )
 from memctl.domain.language.typed import is_typed
-from memctl.domain.support.bounded import clipped, names, one_line
+from memctl.domain.support.bounded import ELSEWHERE, clipped, names, one_line
 from memctl.domain.support.provenance import MAY, Provenance, words_of
 from memctl.domain.support.wording import fix_and_why
 from memctl.projections.bug_patterns import BugPattern
@@ -149,6 +149,7 @@ def of_turn(turn: Turn) -> Memory:
         files=paths(turn.files),
         task=clipped(turn.task, 160),
         before=memory_id("turn", str(turn.before)) if turn.before is not None else "",
+        elsewhere=turn.elsewhere[: ELSEWHERE + 1],
     )
 
 
@@ -219,6 +220,7 @@ def _of_episode(episode: Episode) -> Memory:
         signatures=tuple(clipped(s, 64) for s in episode.signatures[:16]),
         outcome=outcome,
         task=clipped(episode.task, 160),
+        elsewhere=episode.elsewhere[: ELSEWHERE + 1],
     )
 
 

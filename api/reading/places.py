@@ -76,7 +76,8 @@ def locations_of_row(row: Any) -> set[str] | None:
     """Every location that a row names; None for a row of a kind that names none."""
     if not (hasattr(row, "location") or hasattr(row, "locations")):
         return None
-    seen = [each if isinstance(each, str) else each.name for each in getattr(row, "locations", ())]
+    listed = (*getattr(row, "locations", ()), *getattr(row, "elsewhere", ()))
+    seen = [each if isinstance(each, str) else each.name for each in listed]
     return {at for at in (getattr(row, "location", ""), *seen) if at}
 
 
