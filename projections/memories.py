@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from memctl.domain.events.facts import Episode, SectionWritten, Turn
 from memctl.domain.failures.solutions import Solution
 from memctl.domain.knowledge import memory as rules
@@ -15,6 +17,7 @@ from memctl.domain.knowledge.memory import (
 )
 from memctl.domain.language.typed import is_typed
 from memctl.domain.support.bounded import ELSEWHERE, clipped, names, one_line
+from memctl.domain.support.location import is_in_another_memory
 from memctl.domain.support.provenance import MAY, Provenance, words_of
 from memctl.domain.support.wording import fix_and_why
 from memctl.projections.bug_patterns import BugPattern
@@ -85,6 +88,8 @@ def _key(item: Input) -> str | tuple[str, ...]:
 def memories(row: Memory | None, item: Input) -> Memory | None:
     """Everything that can be found again (L4): records of what happened, and claims that passed L3."""
     made = _made(item)
+    if made is not None and is_in_another_memory(made.location):
+        made = msgspec.structs.replace(made, said_by=Provenance.IMPORT)
     return made if made is not None and rules.worth_keeping(made.text, made.importance) else None
 
 

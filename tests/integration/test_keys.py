@@ -348,6 +348,16 @@ def test_no_words_under_a_key_for_a_project_widen_it(
     assert {SECRET} in names
 
 
+def test_what_is_delivered_is_of_the_session_whose_stream_it_stands_in(
+    api: Api, memory: Remembered, key: Callable[..., str]
+) -> None:
+    said = msgspec.structs.replace(a_prompt("y1", ATLAS, "hers"), session_id="his")
+    assert deliver(api, key("ingest"), said)[0] == 200
+    with connect(memory.database_url) as connection:
+        rows = connection.execute("SELECT session_id FROM memctl.events WHERE stream LIKE '%%/hers'").fetchall()
+    assert rows == [("hers",)]
+
+
 def test_nobody_speaks_into_a_session_that_is_not_shown_to_them(
     api: Api, two_teams: tuple[str, str], fold: Callable[[], None]
 ) -> None:
