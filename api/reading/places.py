@@ -95,6 +95,8 @@ def places_of(reader: Reader, project: str | None, here: str | None = None, *, a
         found = known.named(project)
         if not found:
             raise _unknown(project, known)
+        if len(found) > 1 and here and (at := known.holding(here, _checkout(reader, here))) in found:
+            found = [at]  # who works in one of that name means it
         locations = sorted(location for each in found for location in each.locations)
         return Places(found[0].name, "asked", tuple(locations))
     if here and (holding := projects_of(reader).holding(here, _checkout(reader, here))) is not None:
