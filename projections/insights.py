@@ -34,9 +34,9 @@ class Saying(msgspec.Struct, frozen=True):
 class Insight(msgspec.Struct, frozen=True, kw_only=True):
     """One claim, however often it was made. Times in microseconds.
 
-    `confidence` is that of the sayings most to be trusted, and grows with the sources
+    `confidence` is of the most trusted sayings, and grows with the sources
     (`domain.knowledge.graduation.strengthened`); `sessions` are the newest 32 streams; `evidence` the newest 8 sayings;
-    `best` the newest of those most to be trusted, whose words are shown.
+    `best` the one most to be trusted, whose words are shown.
     """
 
     id: str

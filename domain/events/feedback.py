@@ -15,7 +15,7 @@ Id = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
 @event("knowledge.verified")
 class KnowledgeVerified(Payload, frozen=True, kw_only=True, omit_defaults=True):
     """Somebody confirmed a claim. `claim` is an insight's id, or of a record that of its memory; `words` the digest of
-    the words that were confirmed: others that the claim comes to be in later are not. Of older events nobody knows."""
+    the confirmed ones."""
 
     claim: str
     why: str = ""
