@@ -305,7 +305,8 @@ def _of_knowledge(knowledge: VerifiedKnowledge) -> Memory:
     standing = [c for c in knowledge.claims if not c.superseded_by][:5]
     replaced = [c for c in knowledge.claims if c.superseded_by][:5]
     head = standing[0]
-    lines = [c.text for c in standing]
+    own = [c for c in standing if _whose(c) == _whose(head)]
+    lines = [c.text if c in own else f"{c.text} ({_whose(c)})" for c in standing]
     lines += [f"Before: {c.text} ({_dates(c)}; {_whose(c)})" for c in replaced]
     text = clipped("\n".join(dict.fromkeys(lines)), rules.TEXT)
     return Memory(
@@ -313,7 +314,7 @@ def _of_knowledge(knowledge: VerifiedKnowledge) -> Memory:
         kind="knowledge",
         bucket=rules.bucket_of(head.kind),
         title=one_line(head.text, rules.TITLE),
-        gist=one_line(" ".join(dict.fromkeys(c.text for c in standing)), rules.GIST),
+        gist=one_line(" ".join(dict.fromkeys(c.text for c in own)), rules.GIST),
         text=text,
         search_text=search_text(
             text, head.kind, knowledge.subject.replace("/", " "), context(knowledge.location, head.last_seen)
