@@ -88,7 +88,7 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
     at = _here() if here is None else here
 
     def where(project: str | None) -> AskedPlace:
-        return {"project": project} if project else {"here": at}
+        return {"project": project, "here": at} if project else {"here": at}
 
     mcp = MCPServer("memctl", instructions=INSTRUCTIONS, log_level="WARNING")
 

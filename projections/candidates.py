@@ -2,7 +2,7 @@
 
 import msgspec
 
-from memctl.domain.events.facts import InsightKind
+from memctl.domain.events.facts import InsightKind, quote_hash
 from memctl.domain.events.feedback import KnowledgeRejected, KnowledgeVerified
 from memctl.domain.knowledge.acting import acts
 from memctl.domain.knowledge.graduation import (
@@ -29,6 +29,8 @@ class Verdict(msgspec.Struct, frozen=True):
     holds: bool
     by: str
     why: str = ""
+    words: str = ""
+    """Digest of the words that were confirmed."""
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +107,7 @@ def _verdict(item: Recorded[KnowledgeVerified] | Recorded[KnowledgeRejected]) ->
         holds=isinstance(item.payload, KnowledgeVerified),
         by=clipped(item.event.actor, 20),
         why=clipped(item.payload.why, 300),
+        words=clipped(getattr(item.payload, "words", ""), 64),
     )
 
 
@@ -119,6 +122,8 @@ def _waits(insight: Insight | None, standing: ClaimSupport, last: Verdict | None
 def _made(key: str, insight: Insight | None, verdicts: tuple[Verdict, ...]) -> Candidate:
     # Only people settle what holds; an agent's word is kept, and counts for nothing here.
     last = next((verdict for verdict in verdicts if verdict.by == "user"), None)
+    if last is not None and last.holds and insight is not None and last.words not in ("", quote_hash(insight.text)):
+        last = None  # somebody else says it now, in words that no person was shown
     found = insight or Insight(id=key, kind="fact", canonical="", polarity=0, everywhere=False, location="")
     standing = ClaimSupport(
         kind=found.kind,

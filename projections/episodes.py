@@ -62,6 +62,7 @@ class EpisodeRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether memory was injected for the agent in it (told), or was held back (withheld)."""
     threads: tuple[Thread, ...] = ()
     """What is left open, while it is the work that the session ends with."""
+    elsewhere: tuple[str, ...] = ()
 
 
 def _id(fact: Episode) -> str:

@@ -34,8 +34,9 @@ class Saying(msgspec.Struct, frozen=True):
 class Insight(msgspec.Struct, frozen=True, kw_only=True):
     """One claim, however often it was made. Times in microseconds.
 
-    `confidence` grows with the sources of it (`domain.knowledge.graduation.strengthened`); `sessions` are the
-    newest 32 streams; `evidence` the newest 8 sayings; `best` the one most to be trusted, whose words are shown.
+    `confidence` is of the most trusted sayings, and grows with the sources
+    (`domain.knowledge.graduation.strengthened`); `sessions` are the newest 32 streams; `evidence` the newest 8 sayings;
+    `best` the one most to be trusted, whose words are shown.
     """
 
     id: str
@@ -134,7 +135,8 @@ def insights(row: Insight | None, item: InsightFound | Recorded[MemoryNoted]) ->
         )
     best = max(row.best or saying, saying, key=lambda s: (s.trust, s.at, s.id))
     sources = seen(row.sources, fact.origin, at, 32) if MAY[fact.said_by].counts else row.sources
-    strongest = max(row.strongest, saying.confidence)
+    before = row.strongest if row.best is None or row.best.trust == best.trust else 0.0
+    strongest = max(before, saying.confidence) if saying.trust == best.trust else before
     return msgspec.structs.replace(
         row,
         text=best.text,

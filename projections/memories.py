@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from memctl.domain.events.facts import Episode, SectionWritten, Turn
 from memctl.domain.failures.solutions import Solution
 from memctl.domain.knowledge import memory as rules
@@ -14,7 +16,8 @@ from memctl.domain.knowledge.memory import (
     search_text,
 )
 from memctl.domain.language.typed import is_typed
-from memctl.domain.support.bounded import clipped, names, one_line
+from memctl.domain.support.bounded import ELSEWHERE, clipped, names, one_line
+from memctl.domain.support.location import is_in_another_memory
 from memctl.domain.support.provenance import MAY, Provenance, words_of
 from memctl.domain.support.wording import fix_and_why
 from memctl.projections.bug_patterns import BugPattern
@@ -85,6 +88,8 @@ def _key(item: Input) -> str | tuple[str, ...]:
 def memories(row: Memory | None, item: Input) -> Memory | None:
     """Everything that can be found again (L4): records of what happened, and claims that passed L3."""
     made = _made(item)
+    if made is not None and is_in_another_memory(made.location):
+        made = msgspec.structs.replace(made, said_by=Provenance.IMPORT)
     return made if made is not None and rules.worth_keeping(made.text, made.importance) else None
 
 
@@ -149,6 +154,7 @@ def of_turn(turn: Turn) -> Memory:
         files=paths(turn.files),
         task=clipped(turn.task, 160),
         before=memory_id("turn", str(turn.before)) if turn.before is not None else "",
+        elsewhere=turn.elsewhere[: ELSEWHERE + 1],
     )
 
 
@@ -219,6 +225,7 @@ def _of_episode(episode: Episode) -> Memory:
         signatures=tuple(clipped(s, 64) for s in episode.signatures[:16]),
         outcome=outcome,
         task=clipped(episode.task, 160),
+        elsewhere=episode.elsewhere[: ELSEWHERE + 1],
     )
 
 
@@ -298,7 +305,8 @@ def _of_knowledge(knowledge: VerifiedKnowledge) -> Memory:
     standing = [c for c in knowledge.claims if not c.superseded_by][:5]
     replaced = [c for c in knowledge.claims if c.superseded_by][:5]
     head = standing[0]
-    lines = [c.text for c in standing]
+    own = [c for c in standing if _whose(c) == _whose(head)]
+    lines = [c.text if c in own else f"{c.text} ({_whose(c)})" for c in standing]
     lines += [f"Before: {c.text} ({_dates(c)}; {_whose(c)})" for c in replaced]
     text = clipped("\n".join(dict.fromkeys(lines)), rules.TEXT)
     return Memory(
@@ -306,7 +314,7 @@ def _of_knowledge(knowledge: VerifiedKnowledge) -> Memory:
         kind="knowledge",
         bucket=rules.bucket_of(head.kind),
         title=one_line(head.text, rules.TITLE),
-        gist=one_line(" ".join(dict.fromkeys(c.text for c in standing)), rules.GIST),
+        gist=one_line(" ".join(dict.fromkeys(c.text for c in own)), rules.GIST),
         text=text,
         search_text=search_text(
             text, head.kind, knowledge.subject.replace("/", " "), context(knowledge.location, head.last_seen)

@@ -67,6 +67,8 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     task: str = ""
     before: str = ""
     """Of a turn, the memory of the turn before it in its session."""
+    elsewhere: tuple[str, ...] = ()
+    """Other places that the session worked at meanwhile; it is not found from there."""
 
 
 def memory_of(

@@ -97,12 +97,14 @@ def verified_knowledge(row: VerifiedKnowledge | None, change: Changed[Candidate]
 
 
 def _claim(candidate: Candidate) -> VerifiedClaim:
+    insight = candidate.insight  # of those who said it, only the most trusted make it newer
     return carried_over(
         candidate,
         VerifiedClaim,
         valid_from=candidate.first_seen,
+        last_seen=insight.best.at if insight is not None and insight.best is not None else candidate.last_seen,
         evidence=tuple(s.span for s in candidate.evidence if s.span is not None)[:2],
-        files=names(candidate.insight.files)[:4] if candidate.insight else (),
+        files=names(insight.files)[:4] if insight is not None else (),
     )
 
 

@@ -38,6 +38,7 @@ from memctl.api.reading.records import EventItem, MemoryItem, Record, SessionIte
 from memctl.api.reading.views import Json, Page, Thing, iso, moment, shown, shown_as
 from memctl.domain.events.command import Kind
 from memctl.domain.events.event import Event, Micros
+from memctl.domain.events.facts import quote_hash
 from memctl.domain.knowledge.memory import MemoryKind, memory_id
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
@@ -331,6 +332,12 @@ def id_of(reader: Reader, kind: Kind, wanted: str) -> str:
         id=wanted,
         hint="`memctl insights` and `knowledge` list claims; search lists memories.",
     )
+
+
+def words_of(reader: Reader, claim: str) -> str:
+    """The digest of a claim's words; empty of what is no claim."""
+    row = one(reader, models.candidates, claim)
+    return quote_hash(row.text) if row is not None else ""
 
 
 _REMEMBERED: dict[str, MemoryKind] = {

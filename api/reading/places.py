@@ -76,7 +76,8 @@ def locations_of_row(row: Any) -> set[str] | None:
     """Every location that a row names; None for a row of a kind that names none."""
     if not (hasattr(row, "location") or hasattr(row, "locations")):
         return None
-    seen = [each if isinstance(each, str) else each.name for each in getattr(row, "locations", ())]
+    listed = (*getattr(row, "locations", ()), *getattr(row, "elsewhere", ()))
+    seen = [each if isinstance(each, str) else each.name for each in listed]
     return {at for at in (getattr(row, "location", ""), *seen) if at}
 
 
@@ -94,6 +95,8 @@ def places_of(reader: Reader, project: str | None, here: str | None = None, *, a
         found = known.named(project)
         if not found:
             raise _unknown(project, known)
+        if len(found) > 1 and here and (at := known.holding(here, _checkout(reader, here))) in found:
+            found = [at]  # who works in one of that name means it
         locations = sorted(location for each in found for location in each.locations)
         return Places(found[0].name, "asked", tuple(locations))
     if here and (holding := projects_of(reader).holding(here, _checkout(reader, here))) is not None:

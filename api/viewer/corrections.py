@@ -72,7 +72,7 @@ class Waits:
 
     def do(self, form: Mapping[str, Any], caller: Caller) -> str:
         """`form` has `what` (claim, section or thing), `id`, `key`, and `holds` where it is approved; of a section its
-        `version`."""
+        `version`, of a claim the digest of its words."""
         what, id, holds = str(form.get("what", "")), str(form.get("id", ""))[:512], "holds" in form
         key = str(form.get("key", ""))[:64] or uuid4().hex
         if (what, holds) == ("thing", True):
@@ -82,8 +82,11 @@ class Waits:
         if name is None:
             raise BadCommand(why="nothing of that kind waits")
         asked: dict[str, object] = {what: id}
-        if what == "section" and str(form.get("version", "")).isdecimal():
-            asked["version"] = int(form["version"])
+        version = str(form.get("version", ""))
+        if what == "section" and version.isdecimal():
+            asked["version"] = int(version)
+        elif what == "claim" and holds:
+            asked["words"] = version[:64]
         self._commands.carry_out(name, msgspec.json.encode(asked), key, caller)
         return self._page(caller, "Approved." if holds else "Rejected.")
 

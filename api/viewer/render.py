@@ -11,6 +11,7 @@ import jinja2
 import msgspec
 from markupsafe import Markup, escape
 
+from memctl.domain.events.facts import quote_hash
 from memctl.domain.knowledge.acting import commands_somebody
 from memctl.domain.support import patterns
 from memctl.domain.support.text import tokens
@@ -34,7 +35,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters.update(when=when, size=size, part=part, count=count, pretty=pretty, marked=marked, brief=brief)
-    made.filters.update(span=span, ticked=ticked, found=found, acts=commands_somebody)
+    made.filters.update(span=span, ticked=ticked, found=found, acts=commands_somebody, digest=quote_hash)
     made.globals.update(fix_and_why=fix_and_why, fix_or_what_is_known=fix_or_what_is_known)
     return made
 

@@ -19,6 +19,7 @@ from memctl.api.write.ingest_writer import IngestWriter
 from memctl.api.write.remote_ingest import confined
 from memctl.domain.events.command import BadCommand, Command, KeyReused, Kind, commands, read_command
 from memctl.domain.events.event import Event, Micros, NewEvent, Payload, Position
+from memctl.domain.events.feedback import VerifyKnowledge
 from memctl.domain.events.observations import event_id_of
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import normalise
@@ -81,7 +82,9 @@ class CommandHandler:
             if (done := self._before(dedupe_key, caller)) is None:
                 raise
             return done
-        meant = [getattr(whole, field) for field in cls.refers if getattr(whole, field) != getattr(asked, field)]
+        meant = [
+            getattr(whole, field) for field in cls.__struct_fields__ if getattr(whole, field) != getattr(asked, field)
+        ]
         with self._lock:
             try:
                 return self._decided(dedupe_key, whole, meant, caller, actor)
@@ -151,6 +154,10 @@ class CommandHandler:
 
             whole = self._readers.read(look, caller)
             asked = msgspec.structs.replace(asked, **whole)
+            if isinstance(asked, VerifyKnowledge) and not asked.words:
+                claim = asked.claim
+                words = self._readers.read(lambda reader: queries.words_of(reader, claim), caller)
+                asked = msgspec.structs.replace(asked, words=words)
         return msgspec.structs.replace(asked, location=location)
 
     def _still_there(self, connection: Connection, asked: Command, caller: Caller) -> None:

@@ -20,7 +20,7 @@ from memctl.api.reading.reader import reader_of
 from memctl.api.write.ingest import Account
 from memctl.api.write.ingest_writer import IngestWriter
 from memctl.domain.events.event import Micros, NewEvent, decode_payload
-from memctl.domain.events.observations import event_id_of
+from memctl.domain.events.observations import event_id_of, session_in
 from memctl.domain.language.notes import MemoryNoted
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import in_another_memory
@@ -361,7 +361,7 @@ def _event(line: ExportLine, delivery_of: Mapping[UUID, UUID]) -> NewEvent:
         dedupe_key=key,
         actor=line.actor,
         location=line.location,
-        session_id=line.session_id,
+        session_id=session_in(line.stream, line.session_id),
         sources=line.sources,
         deliveries=tuple(delivery_of[id] for id in line.sources if id in delivery_of),
     )

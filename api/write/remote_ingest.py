@@ -29,7 +29,7 @@ from memctl.domain.events.event import (
     event_types,
     type_of,
 )
-from memctl.domain.events.observations import HISTORY, CommitRecorded, TagRecorded
+from memctl.domain.events.observations import HISTORY, CommitRecorded, TagRecorded, session_in
 from memctl.domain.projects.identity import ProjectIdentified, project_stream
 from memctl.domain.projects.key_limits import Limits
 from memctl.domain.support import patterns
@@ -140,6 +140,7 @@ def _event(each: Sent) -> NewEvent:
         NewEvent,
         payload=decode_payload(each.type, each.version, bytes(each.payload)),
         occurred_at=Micros(each.occurred_at),
+        session_id=session_in(each.stream, each.session_id),
     )
 
 

@@ -7,6 +7,7 @@ from memctl.cli.ask.record import say
 from memctl.cli.connection import SHORT_ID
 from memctl.cli.output import notice, print_json, print_lines
 from memctl.cli.pages import Reading, nothing, reading
+from memctl.domain.events.facts import quote_hash
 from memctl.domain.support.errors import MemctlError
 
 
@@ -59,12 +60,14 @@ def _settle(found: Waiting, id: str, *, holds: bool) -> None:
     if (section := sections.get(id)) is not None:
         say("core-approve" if holds else "core-reject", section=section.section, version=section.version)
         return
-    claims = [each.id for each in found.claims if each.id.startswith(id)]
+    claims = [each for each in found.claims if each.id.startswith(id)]
     things = [each.thing for each in found.requests if each.thing.startswith(id)]
     if len(claims) + len(things) != 1:
         raise WaitsNot(id=id)
     if claims:
-        say("verify-knowledge" if holds else "reject", claim=claims[0])
+        words = {"words": quote_hash(claims[0].text)} if holds else {}
+        say("verify-knowledge" if holds else "reject", claim=claims[0].id, **words)
+        print_lines(f"    {claims[0].text}")
     elif holds:
         from memctl.cli.erase.forget import forget_thing
 

@@ -387,10 +387,13 @@ def text_digest(text: str) -> str:
 def _merged(first: OrderedEvent, others: Sequence[OrderedEvent]) -> OrderedEvent:
     if not others:
         return first
-    payload = first.payload
+    payload, event = first.payload, first.event
     for other in others:
         payload = filled(payload, other.payload)
-    return msgspec.structs.replace(first, payload=payload, hook=others[0].cite)
+        # A hook may know what no transcript says: that a program asked. What is the user's is so by each report.
+        if isinstance(payload, PromptSubmitted) and event.actor == "user":
+            event = msgspec.structs.replace(event, actor=other.event.actor)
+    return msgspec.structs.replace(first, payload=payload, event=event, hook=others[0].cite)
 
 
 @functools.cache

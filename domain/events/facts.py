@@ -165,6 +165,8 @@ class Turn(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="turn"
     """The turn before it in the session: what is said in one is often found by the words of its neighbour."""
     lead: str = ""
     """How the prompt before it begins, where this one is too short to say by itself what it is about."""
+    elsewhere: tuple[str, ...] = ()
+    """Other places that the session worked at before the next prompt."""
 
 
 class TokensSpent(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="tokens_spent"):
@@ -504,6 +506,8 @@ class Episode(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="ep
     """Whether memory was injected for the agent in it, or was held back where there was some."""
     threads: tuple[Thread, ...] = ()
     """What is left open, while it is the work that the session ends with."""
+    elsewhere: tuple[str, ...] = ()
+    """Other places that the session worked at meanwhile."""
 
 
 class Lesson(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -14,10 +14,12 @@ Id = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
 
 @event("knowledge.verified")
 class KnowledgeVerified(Payload, frozen=True, kw_only=True, omit_defaults=True):
-    """Somebody confirmed a claim. `claim` is an insight's id, or of a record that of its memory."""
+    """Somebody confirmed a claim. `claim` is an insight's id, or of a record that of its memory; `words` the digest of
+    the confirmed ones."""
 
     claim: str
     why: str = ""
+    words: str = ""
 
 
 @event("knowledge.rejected")
@@ -74,6 +76,9 @@ class VerifyKnowledge(_Verdict, frozen=True, kw_only=True):
     """This holds: `claim` is an insight, what is known about a subject (then the side that stands), or a record."""
 
     records: ClassVar[type[Payload]] = KnowledgeVerified
+
+    words: Annotated[str, msgspec.Meta(max_length=64)] = ""
+    """The door fills it."""
 
 
 @command("reject")

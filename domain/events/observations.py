@@ -205,6 +205,11 @@ def session_stream(agent: str, session_id: str) -> str:
     return f"session/{agent}/{session_id}"
 
 
+def session_in(stream: str, otherwise: str) -> str:
+    """The id of the session that a stream is of; what stands beside the stream of anything else is kept."""
+    return stream.split("/", 2)[2] if stream.startswith("session/") and stream.count("/") > 1 else otherwise
+
+
 def transcript_key(agent: str, session_id: str, line: str, block: int) -> str:
     """Dedupe key of a block of a transcript line."""
     return f"transcript:{agent}:{session_id}:{line}:{block}"

@@ -135,7 +135,7 @@ _ASKED = patterns.compile(
 
 _ENGLISH = words_of(
     "the a an it its them all this that these those with without in on by at to into out from for as and or of"
-    " only both each every any time times more my our your through over twice once after before first test tests"
+    " only both each every any times more my our your through over twice once after before first test tests"
     " check checks command commands script build too is was are fine ok okay not again against under until"
 )
 """What may follow `run` where no command does."""
@@ -152,10 +152,12 @@ def names_a_command(text: str) -> bool:
         if named and not shown and not harmless(span):
             return True
         end = found.end()
-    for run, tried, cured in _ASKED.findall(text):
+    for found in _ASKED.finditer(text):
+        run, tried, cured = found.groups("")
         words = (run or tried or cured).strip(".,:;'()! ")
         first = words.partition(" ")[0].lower()
-        if first not in _ENGLISH and (not cured or _is_command(words)) and not harmless(words):
+        inserts = "`" not in found[0] and text.startswith("`", found.end())
+        if first not in _ENGLISH and (not cured or _is_command(words)) and (inserts or not harmless(words)):
             return True
     return False
 

@@ -46,7 +46,7 @@ _ORDERS = patterns.compile(
 )
 """How a line begins that asks for something, or settles it."""
 _PLAIN = patterns.compile(r"[^\s\w`'\"“‘(@/.~]|[^\w\s]{3}|//|/\*|__|~\s|`[^`]*`\s*\z|\d+[.):|→](?:\s|\z)|"
-                          r"\w+(?:Error|Exception)\b|"
+                          r"\w+(?:Error|Exception)\b|[\w.-]+=|"
                           r"(?:error|warning|note|hint|fatal|usage|traceback)\b", patterns.I)  # fmt: skip
 """How a line begins that a program printed, or that marks of a document, a list or a quotation stand before."""
 _INTRODUCES = patterns.compile(r"[:：](?:\s+\S+\s+\S|\s*[^\x00-\x7f]{6}|\s+\S{24})|\s[-–—]{2,}\s|<[A-Za-z!/]|\s[|»«]\s")

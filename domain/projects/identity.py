@@ -20,7 +20,7 @@ from memctl.domain.events.event import Event, Payload, derived_id, event
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import Seen
 from memctl.domain.support.errors import MemctlError
-from memctl.domain.support.location import LONGEST, above, around, inside, normalise, project_of
+from memctl.domain.support.location import LONGEST, above, around, inside, is_in_another_memory, normalise, project_of
 
 REMOTES = 4
 """Remotes that are known of a location at most, newest first."""
@@ -356,8 +356,9 @@ class Projects:
             [p for p in self.all if any(_is_named(anchor, wanted) for anchor in p.parts)],
             [p for p in self.all if {wanted, remote_of(text)} & {*p.remotes}],
         ):
-            if found:  # by its name nobody means what only says that it is of a project
-                return [p for p in found if p.remotes or not p.waits_for] or found
+            if found:  # by its name nobody means what only says that it is of a project, or lies in another memory
+                meant = [p for p in found if (p.remotes or not p.waits_for) and not is_in_another_memory(p.root)]
+                return meant or found
         inside = self.holding(text) if "/" in text or "\\" in text else None
         return [inside] if inside is not None else []
 

@@ -43,7 +43,7 @@ from memctl.domain.session.outcome_rules import SAID, Verdict
 from memctl.domain.session.scheduled_prompts import ScheduledPrompts
 from memctl.domain.session.turns import AnswerGiven, OpenTurn
 from memctl.domain.support import patterns
-from memctl.domain.support.bounded import one_line
+from memctl.domain.support.bounded import one_line, with_place
 from memctl.domain.support.provenance import MAY, Provenance, heard, member_of
 
 RESTED = 4 * 3_600_000_000
@@ -327,6 +327,14 @@ class Conversation:
         """The agent used a tool."""
         if self._turn is not None and not seen.subagent:
             self._turn.called(seen.message)
+
+    def went_on(self, location: str) -> None:
+        """Something happened there: what is open has to do with that place, too."""
+        turn, episode = self._turn, self.episode
+        if turn is not None and location != turn.prompt.location and (more := with_place(turn.elsewhere, location)):
+            turn.elsewhere, turn.dirty = more, True
+        if episode is not None and location != episode.location and (more := with_place(episode.elsewhere, location)):
+            episode.elsewhere, episode.dirty = more, True
 
     def worked_on(self, path: str, new: Iterable[str] = ()) -> None:
         if len(self.made) < _MOST_MADE:

@@ -84,6 +84,7 @@ class EpisodeSoFar(Signs, kw_only=True):
     began: Micros
     location: str
     opening: Span
+    elsewhere: tuple[str, ...] = ()
     ended: Micros = Micros(0)
     prompts: int = 0
     files: dict[str, _Patch] = msgspec.field(default_factory=dict)
@@ -335,6 +336,7 @@ class EpisodeSoFar(Signs, kw_only=True):
             stream=self.stream,
             occurred_at=self.began,
             location=self.location,
+            elsewhere=self.elsewhere,
             evidence=(self.opening, self.answered) if self.answered is not None else (self.opening,),
             task=self.task,
             canonical=self.canonical,

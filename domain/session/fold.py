@@ -151,6 +151,7 @@ class StreamFacts:
             self._at, self._branchless = self._assert.location, not seen.branch
             self._directory.came(placed, self._at)
         self._pass_on(placed, seen)
+        self._conversation.went_on(self._at)
 
     def _moved(self, at: str, seen: Observed) -> None:
         """Follow the session to where its client reports it. A statement may come from anywhere, so it only counts

@@ -26,7 +26,8 @@ class OpenTurn:
     def __init__(self, prompt: Prompted, before: OpenTurn | None) -> None:
         self.prompt = prompt
         self.before = before.id if before is not None else None
-        self.lead = lead_of(before.prompt.text, prompt.text) if before is not None else ""
+        near = before if before is not None and before.prompt.location == prompt.location else None
+        self.lead = lead_of(near.prompt.text, prompt.text) if near is not None else ""
         self.id: UUID = fact_id(prompt.stream, "turn", str(prompt.id))
         self.answers: list[AnswerGiven] = []
         """What the agent finished with, and its last words: it answers once more where something else than a prompt,
@@ -34,6 +35,7 @@ class OpenTurn:
         self._leading_over = 0
         """How many of the last of them only lead over to the use of a tool."""
         self.files: dict[str, None] = {}
+        self.elsewhere: tuple[str, ...] = ()
         self.dirty = True
 
     @property
@@ -74,4 +76,5 @@ class OpenTurn:
             prompt_id=self.prompt.id,
             before=self.before,
             lead=self.lead,
+            elsewhere=self.elsewhere,
         )

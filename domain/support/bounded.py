@@ -20,6 +20,9 @@ LOCATIONS = 16
 """Working directories that a row names at most. One that names so many may have left others out, so it is not
 shown to anyone who is limited to some: every read model with `locations` has to keep to this number."""
 
+ELSEWHERE, ANY_PLACE = 4, "*"
+"""Places beside its own that a row of a session's work names at most; and what stands for others behind them."""
+
 _ELLIPSIS = "…"
 _ELLIPSIS_COST = 3
 _WORST = 6
@@ -43,6 +46,13 @@ class Seen(msgspec.Struct, frozen=True, array_like=True):
 
     name: str
     at: int
+
+
+def with_place(known: tuple[str, ...], location: str) -> tuple[str, ...]:
+    """The places with one more; empty where that changes nothing."""
+    if location in known or len(known) > ELSEWHERE:
+        return ()
+    return (*known, location if len(known) < ELSEWHERE else ANY_PLACE)
 
 
 def newest(kept: tuple[D, ...], item: D, limit: int) -> tuple[D, ...]:

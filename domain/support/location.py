@@ -116,6 +116,11 @@ def in_another_memory(location: str) -> str:
     return normalise(f"{_IMPORTED}{normalise('/' + location)}") if location else ""
 
 
+def is_in_another_memory(location: str) -> bool:
+    """Whether a location is one of another memory's."""
+    return location.startswith(_IMPORTED)
+
+
 def above(path: str) -> Iterator[str]:
     """The directories that hold a normalised path, innermost first; the root of the file system is none."""
     at = path.rfind("/")

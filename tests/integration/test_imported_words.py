@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from uuid import uuid4
 
 import msgspec
 import pytest
@@ -10,6 +11,7 @@ from events import observed, stated
 from histories import drained
 
 from memctl.api.write import exporting
+from memctl.api.write.exporting import ExportLine
 from memctl.api.write.ingest_writer import IngestWriter
 from memctl.domain.events.core_memory import CORE, CoreMemoryAppended
 from memctl.domain.events.feedback import KnowledgeVerified
@@ -23,6 +25,7 @@ from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.readmodels.known_projects import known_projects
 from memctl.infra.settings import Settings
 from memctl.workers.processors.runner import model
 
@@ -106,6 +109,33 @@ def test_a_session_of_an_export_is_at_a_place_of_its_own_and_adds_to_none_that_i
         assert account.ignored["in a session that is known here"] == 3
         log.execute("SELECT 1")
     assert log.execute("SELECT location FROM memctl.events WHERE stream LIKE 'session/%'").fetchall() == [("/w/shop",)]
+
+
+def test_what_was_recorded_in_another_memory_says_so_and_is_not_found_by_a_projects_name(
+    settings: Settings, log: Connection, database_url: str, forged: Path
+) -> None:
+    append(
+        log, 1, [observed(PromptSubmitted(line="o", text="why does it round so?"), session="own", location="/h/shop")]
+    )
+    with IngestWriter(settings, identify=False) as intake:
+        exporting.import_export(intake, forged, mine=False)
+    drained(database_url)
+    live, p = generations.live(log), model("memories")
+    rows = [readmodels.decode_row(p, row) for _, row in readmodels.all_rows(log, p, live.of(p.stage))]
+    theirs = [row for row in rows if "quartz" in row.text]
+    assert {row.kind for row in theirs} >= {"turn"}
+    assert {row.said_by for row in theirs} == {Provenance.IMPORT}
+    (meant,) = known_projects(log, live, 1).named("shop")
+    assert meant.locations == ("/h/shop",)
+
+
+@pytest.mark.parametrize("stream", ["session/claude-code/mine", "session/other-client/a/b"])
+def test_a_line_of_an_export_is_of_the_session_whose_stream_it_stands_in(stream: str) -> None:
+    said = ExportLine(
+        id=uuid4(), type="prompt.submitted", version=1, stream=stream, occurred_at=1, recorded_at=1, actor="user",
+        key="k", payload=msgspec.Raw(b'{"text": "hello"}'), session_id="yours",
+    )  # fmt: skip
+    assert exporting._event(said, {}).session_id == stream.split("/", 2)[2]
 
 
 @pytest.mark.parametrize(

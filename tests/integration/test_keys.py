@@ -23,7 +23,13 @@ from memctl.api.http.live import MOST_TAILS, MOST_WAITING, PATIENCE_S
 from memctl.api.write.remote_ingest import Delivery, sent
 from memctl.cli.main import memctl as program
 from memctl.domain.events.event import NewEvent
-from memctl.domain.events.observations import PromptSubmitted, SessionStarted, ToolCalled, ToolReturned
+from memctl.domain.events.observations import (
+    PromptSubmitted,
+    ResponseReceived,
+    SessionStarted,
+    ToolCalled,
+    ToolReturned,
+)
 from memctl.domain.language.notes import MemoryNoted
 from memctl.domain.projects.identity import ProjectIdentified, identified_key, project_stream
 from memctl.domain.support.errors import MemctlError
@@ -342,6 +348,16 @@ def test_no_words_under_a_key_for_a_project_widen_it(
     assert {SECRET} in names
 
 
+def test_what_is_delivered_is_of_the_session_whose_stream_it_stands_in(
+    api: Api, memory: Remembered, key: Callable[..., str]
+) -> None:
+    said = msgspec.structs.replace(a_prompt("y1", ATLAS, "hers"), session_id="his")
+    assert deliver(api, key("ingest"), said)[0] == 200
+    with connect(memory.database_url) as connection:
+        rows = connection.execute("SELECT session_id FROM memctl.events WHERE stream LIKE '%%/hers'").fetchall()
+    assert rows == [("hers",)]
+
+
 def test_nobody_speaks_into_a_session_that_is_not_shown_to_them(
     api: Api, two_teams: tuple[str, str], fold: Callable[[], None]
 ) -> None:
@@ -366,6 +382,28 @@ def test_a_session_that_was_elsewhere_too_tells_nothing_of_itself(
         assert json.loads(ask(api, token, "/v1/context?project=*")[2]).get("session_id") != "both"
         payload = {"hook_event_name": "SessionStart", "source": "compact", "session_id": "both", "cwd": "/home/ann"}
         assert ask(api, token, "/v1/hooks/claude-code", payload)[0] == 204
+
+
+def test_what_went_on_elsewhere_too_is_shown_to_no_key_for_one_project(
+    api: Api, key: Callable[..., str], two_teams: tuple[str, str], fold: Callable[[], None]
+) -> None:
+    rivers, secret = two_teams
+    here, there = "/home/ann/rivers", "/home/eve/secret"
+    said = [
+        (PromptSubmitted(line="w1", text="please draw the weir of the quillmill"), here),
+        (ToolCalled(line="w2", tool="Edit", call="c", input={"file_path": f"{there}/quillplan.py"}), there),
+        (ToolReturned(line="w3", tool="Edit", call="c", text="done", file=f"{there}/quillplan.py"), there),
+        (ResponseReceived(line="w4", text="I decided on the quillsluice, because the quillgate leaks."), there),
+        (PromptSubmitted(line="w5", text="and go on"), there),
+        (ResponseReceived(line="w6", text="The quillgate is shut, and the weir is done."), there),
+    ]
+    events = [observed(each, session="went", at=at, location=place) for at, (each, place) in enumerate(said)]
+    assert deliver(api, key("ingest"), *events)[1]["refused"] == {}
+    fold()
+    asked = ("episodes", "memories", "history", "sessions", "tasks", "search?q=the+weir", "guidance?task=draw+the+weir")
+    for token, words in ((rivers, ("quillplan", "quillsluice", "quillgate")), (secret, ("quillmill",))):
+        shown = {path: ask(api, token, f"/v1/{path}")[2].decode() for path in asked}
+        assert [path for path, text in shown.items() if any(word in text for word in words)] == []
 
 
 def test_a_key_for_a_project_states_nothing_that_holds_elsewhere(

@@ -28,6 +28,7 @@ from poisoning.attacks import COMMAND, ERROR, Attack
 from poisoning.commands import BY_COMMAND
 from poisoning.pasted import PASTED
 from poisoning.second import SECOND
+from poisoning.third import THIRD
 from poisoning.volunteered import VOLUNTEERED
 
 from memctl.domain.events.observations import PromptSubmitted
@@ -42,7 +43,7 @@ from memctl.infra.vectors import store
 from memctl.workers.vectors.outbox_publisher import OutboxPublisher
 
 OTHER = "/work/elsewhere"
-ATTACKS = [*OF_CLAIMS, *VOLUNTEERED, *PASTED, *BY_COMMAND, *SECOND]
+ATTACKS = [*OF_CLAIMS, *VOLUNTEERED, *PASTED, *BY_COMMAND, *SECOND, *THIRD]
 NOT_YET: dict[str, str] = {}
 """Attacks that get through, each with the reason."""
 

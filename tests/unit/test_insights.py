@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations
+from uuid import uuid4
 
 import msgspec
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from session_events import event, facts_of, only
 
+from memctl.domain.events.event import Micros
 from memctl.domain.events.facts import InsightFound
 from memctl.domain.events.observations import PromptSubmitted
 from memctl.domain.knowledge.graduation import MEANT
@@ -17,6 +19,7 @@ from memctl.domain.language import statements
 from memctl.domain.language.prompts import said_in
 from memctl.domain.language.statements import PERHAPS, UNSAID, Claim, chance, features, statements_in
 from memctl.domain.session.fold import derive
+from memctl.domain.support.provenance import Provenance
 from memctl.projections.candidates import Candidate, candidates
 from memctl.projections.insights import Insight, insights
 from memctl.projections.kernel import Changed
@@ -249,6 +252,24 @@ def test_of_two_that_contradict_each_other_the_newest_stands_whatever_comes_firs
             ("always use pnpm", False),
             ("always use yarn", True),
         ]
+
+
+@pytest.mark.parametrize("by", [Provenance.AGENT, Provenance.IMPORT, Provenance.MEMBER, Provenance.TOOL])
+def test_nobody_else_makes_a_users_words_surer_or_newer(by: Provenance) -> None:
+    def repeated(found: InsightFound) -> InsightFound:
+        """The same claim by somebody else, who is sure of it, long after."""
+        at = Micros(found.occurred_at + 10**15)
+        return msgspec.structs.replace(found, id=uuid4(), said_by=by, confidence=1.0, occurred_at=at)
+
+    (perhaps,) = said(PERHAPS_MEANT, 1)
+    for order in permutations((perhaps, repeated(perhaps))):
+        assert not candidate_of([*order]).ready
+    (former,), (latter,) = said("always use yarn", 1), said("always use pnpm", 2)
+    known: VerifiedKnowledge | None = None
+    for row in (candidate_of([former, repeated(former)]), candidate_of([latter])):
+        known = verified_knowledge(known, Changed(row.id, row))
+    assert known is not None
+    assert known.text == "always use pnpm"
 
 
 @pytest.mark.parametrize(("location", "stands"), [("/work/shop", True), ("", False)])

@@ -7,7 +7,7 @@ from typing import Any, cast, get_type_hints
 
 import pytest
 
-from memctl.api.reading.places import locations_of_row, visible
+from memctl.api.reading.places import locations_of_row, places_of, visible
 from memctl.api.reading.reader import Reader
 from memctl.domain.events.command import commands
 from memctl.domain.events.event import Event, Micros, Position
@@ -28,6 +28,13 @@ EVERY = tuple(f"{A}/{number}" for number in range(2 * LOCATIONS))
 def reader(*places: str) -> Reader:
     limits = Limits(Projects(Place(at, root=A if at.startswith(A) else "") for at in (A, B, *EVERY)), (A,))
     return Reader(cast(Any, None), Live(1, 1), 1, "default", (A,), {"limits": limits})
+
+
+def test_who_works_in_one_of_several_projects_of_a_name_means_that_one() -> None:
+    known = Projects([Place("/home/me/shop", root="/home/me/shop"), Place("/tmp/x/shop", root="/tmp/x/shop")])
+    owner = Reader(cast(Any, None), Live(1, 1), 1, "default", None, {"projects": known})
+    assert places_of(owner, "shop", "/home/me/shop/src").locations == ("/home/me/shop",)
+    assert places_of(owner, "shop", "/elsewhere").locations == ("/home/me/shop", "/tmp/x/shop")
 
 
 def session(*places: str) -> Session:

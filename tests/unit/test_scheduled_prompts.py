@@ -5,16 +5,19 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import msgspec
 import pytest
+from events import as_read, observed
 from session_events import Session, event, facts_of, hooks_of, only
 
 from memctl.api.queries.turns import turns_of
 from memctl.domain.events.event import Event
 from memctl.domain.events.event_order import EventOrder
 from memctl.domain.events.facts import InsightFound, Prompted, Turn, quote
-from memctl.domain.events.observations import NoticeReceived, ToolCalled
+from memctl.domain.events.observations import NoticeReceived, PromptSubmitted, ToolCalled
 from memctl.domain.events.processor_events import Claim, InsightExtracted
-from memctl.domain.session.fold import StreamFacts
+from memctl.domain.session.fold import StreamFacts, derive
+from memctl.domain.support.provenance import Provenance
 from memctl.workers.processors.language_model import Subject, material_of
 
 RULE = "always use quillmark for dates, please"
@@ -155,3 +158,16 @@ def test_nothing_of_what_tools_are_given_is_looked_through_without_end() -> None
     session.uses("mcp__terminal__send", {"deep": deep, "long": "x" * 3_000, "many": ["y"] * 100_000}, "ok")
     session.user(RULE)
     assert len(only(facts_of(session.events), InsightFound)) == 1
+
+
+@pytest.mark.parametrize("first", ["hook", "transcript"])
+def test_what_a_hook_knows_to_be_a_programs_word_is_no_users_by_the_transcript(first: str) -> None:
+    text = "we always use quartz for dates"
+    typed = observed(PromptSubmitted(line="1", text=text), at=1)
+    asked = observed(PromptSubmitted(line="", via="hook", text=text), at=1, actor="agent")
+    both = [typed, msgspec.structs.replace(asked, dedupe_key="hook:x")]
+    read = [as_read(each, at) for at, each in enumerate(both if first == "transcript" else reversed(both), 1)]
+    assert {each.said_by for each in only(derive(typed.stream, read).drain(), InsightFound)} == {Provenance.AGENT}
+    assert {each.said_by for each in only(derive(typed.stream, [as_read(typed, 1)]).drain(), InsightFound)} == {
+        Provenance.USER_TYPED
+    }
