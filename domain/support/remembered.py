@@ -12,8 +12,8 @@ Texts of others may have megabytes, and a cache of a thousand of them would hold
 
 
 LONGEST_OF_FEW, FEW = 32_000, 4
-"""Characters of longer arguments of which only so many answers are kept: what is folded asks the same of one text, which
-has 16,000 characters at most, several times in a row."""
+"""Characters of longer arguments of which only so many answers are kept: a fold asks the same of one text, which has
+16,000 characters at most, several times in a row."""
 
 
 def remembered(entries: int, *, longest: int = LONGEST) -> Callable[[Function], Function]:
