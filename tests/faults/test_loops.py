@@ -209,6 +209,31 @@ def test_a_rebuild_that_never_ends_fails_and_names_the_event(
     assert generations.generations(log, "building") == []
 
 
+def test_a_rebuild_leaves_parked_what_is_known_never_to_end_and_all_else_goes_on(
+    environment: dict[str, str], log: Connection, tmp_path: Path
+) -> None:
+    """As after an upgrade: all is rebuilt by new rules, while nobody is there to drop an event."""
+    append(log, 1, HISTORY)
+    with worker("c", environment, tmp_path):
+        until(lambda: tried_apart(log))
+    before = generations.live(log)
+    with memctl(
+        "replay", "--all", environment=environment, log=tmp_path / "r.log", script=(str(LOOPING), "c")
+    ) as replay:
+        assert replay.wait(60) == 0
+    assert generations.live(log).stage1 != before.stage1
+    (letter,) = letters(log)
+    assert (letter.fault.source, letter.fault.waiting) == (event_id_of(1, ENDLESS.dedupe_key), 3)
+    with worker("c", environment, tmp_path):
+        append(log, 1, [prompt(7, session="s1")])
+        until(lambda: all_read(log))
+        assert [prompts(log, each) for each in ("s1", "s2", "s3")] == [7, 2, 6]
+    with memctl("dlq", "retry", "--all", environment=environment, log=tmp_path / "retry.log") as retry:
+        assert retry.wait(60) == 0
+    assert letters(log) == []
+    prove(log, environment)
+
+
 def test_a_worker_that_is_stuck_in_c_ends_when_it_is_asked_to(
     environment: dict[str, str], log: Connection, tmp_path: Path
 ) -> None:

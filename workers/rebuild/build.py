@@ -35,7 +35,7 @@ from memctl.infra.log.read import first_unknown, scan_streams, stream_sizes
 from memctl.infra.readmodels import dead_letters, facts, generations, rebuilds
 from memctl.infra.readmodels import fingerprint as rules
 from memctl.infra.readmodels import rows as readmodels
-from memctl.infra.readmodels.dead_letters import LeftOut, fault_message
+from memctl.infra.readmodels.dead_letters import Fault, LeftOut, NoProgress, fault_message
 from memctl.infra.readmodels.facts import Route, SourceKey
 from memctl.infra.readmodels.rebuilds import Rebuild, RebuildTask
 from memctl.infra.readmodels.rows import RowKey
@@ -298,6 +298,7 @@ class Worker:
     def _fold_streams(self, task: RebuildTask, careful: bool) -> None:
         connection, generation, upto = self._connection, self._rebuild.stage1, self._rebuild.upto
         past = self._rebuild.purpose == "as_of"  # which is shown without what was left out since
+        endless = {} if past else self._endless()
         gone = dead_letters.skipped_events(connection, mark(connection)) if past else {}
         deltas: list[tuple[int, str, Delta]] = []
         waiting = 0
@@ -311,6 +312,9 @@ class Worker:
 
         for (space_id, stream), events in scan_streams(connection, upto, task.after, task.to):
             known = without(events, gone.get((space_id, stream), ()))
+            if (fault := endless.get((space_id, stream))) and any(each.event_id == fault.source for each in known):
+                dead_letters.park(connection, generation, [fault])
+                known = [each for each in known if each.position < fault.position]
             self._slot.over(
                 ThreadWork("task", self._watched, [(space_id, stream)]), trial.stream_s(self._fold_s, len(events))
             )
@@ -322,6 +326,13 @@ class Worker:
                 _write(connection, generation, upto, deltas)
                 deltas, waiting = [], 0
         _write(connection, generation, upto, deltas)
+
+    def _endless(self) -> dict[tuple[int, str], Fault]:
+        """Streams that are parked at an event which their fold does not end with: they stay so, to be tried apart, for
+        nobody else shall wait for them."""
+        letters = dead_letters.parked(self._connection, generations.live(self._connection).stage1)
+        faults = [letter.fault for letter in letters if letter.fault.error == NoProgress.__name__]
+        return {(fault.target.space_id, fault.target.key or ""): fault for fault in faults}
 
     # --- stage 2 ---
 
