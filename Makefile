@@ -111,7 +111,7 @@ test-external: $(VENV)/.installed-dev ## Run the tests that need servers against
 
 SOAK ?= 20
 soak: $(VENV)/.installed-dev ## Look SOAK times as long for an order of events or faults that breaks a promise
-	MEMCTL_TEST_SOAK=$(SOAK) $(BIN)/pytest -n 2 --dist loadfile tests/faults tests/unit/test_projection_laws.py tests/unit/test_row_sizes.py
+	MEMCTL_TEST_SOAK=$(SOAK) $(BIN)/pytest -n 2 --dist loadfile tests/faults tests/poisoning tests/unit/test_projection_laws.py tests/unit/test_row_sizes.py
 
 planted: $(VENV)/.installed-dev ## Forget 208 planted phrases one by one in all ways, scrub, and look for them everywhere (five minutes for each 52)
 	MEMCTL_TEST_PLANTS=$(or $(PLANTS),208) $(BIN)/pytest -q tests/e2e/test_planted.py

@@ -207,7 +207,8 @@ def session_stream(agent: str, session_id: str) -> str:
 
 def session_in(stream: str, otherwise: str) -> str:
     """The id of the session that a stream is of; what stands beside the stream of anything else is kept."""
-    return stream.split("/", 2)[2] if stream.startswith("session/") and stream.count("/") > 1 else otherwise
+    of_session = otherwise and stream.startswith("session/") and stream.count("/") > 1
+    return stream.split("/", 2)[2] if of_session else otherwise
 
 
 def transcript_key(agent: str, session_id: str, line: str, block: int) -> str:

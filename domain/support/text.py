@@ -174,11 +174,11 @@ def sparse_query(text: str) -> tuple[list[int], list[float]]:
     return indices, [(1 + math.log(counts[i])) * (1.0 if i in first else BODY_WEIGHT) for i in indices]
 
 
-_ADDRESS = patterns.compile(r"\bhttps?://([^\s<>\"'`]*)")
+_ADDRESS = patterns.compile(r"\bhttps?://([^\s<>\"'`]+)")
 
 
 def _end_of(address: patterns.Match[str]) -> str:
-    host, *path = [name for name in address[1].split("/") if name] or [""]
+    host, *path = [name for name in address[1].split("/") if name] or [address[0]]
     return "/".join(path[-2:] or [host])
 
 

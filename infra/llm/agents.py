@@ -43,8 +43,8 @@ class Said(NamedTuple):
     tokens_out: int
 
 
-class Failed(ValueError):
-    """The client gave no answer that can be read. `status` is its server's, where it names one."""
+class Failed(Exception):
+    """The client says that it could not answer. `status` is its server's, where it names one."""
 
     def __init__(self, status: int | None = None) -> None:
         super().__init__(status)
@@ -73,10 +73,11 @@ def _claude_code(settings: Llm, schema: str, folder: Path) -> list[str]:
 
 
 def _read(printed: bytes | str) -> dict[str, Any]:
+    """Raises: ValueError where it is no JSON object."""
     try:
         return msgspec.json.decode(printed, type=dict[str, Any])
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        raise Failed from None
+        raise ValueError("no JSON object") from None
 
 
 def _said_by_claude_code(printed: bytes) -> Said:
@@ -174,8 +175,8 @@ def model_of(settings: Llm) -> Model:
             said = agent.read(await _printed(agent, settings, instructions, schema, words))
         except FileNotFoundError:
             raise ModelHTTPError(404, settings.model) from None
-        except (ValueError, LookupError, TypeError, AttributeError) as problem:  # printed in no form that is known
-            if isinstance(problem, Failed) and problem.status is not None:
+        except Failed as problem:
+            if problem.status is not None:
                 raise ModelHTTPError(problem.status, settings.model) from None
             raise ModelAPIError(settings.model, f"{settings.provider} gave no answer") from None
         usage = RequestUsage(input_tokens=said.tokens_in, output_tokens=said.tokens_out)

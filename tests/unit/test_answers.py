@@ -30,8 +30,13 @@ SHOWN: list[tuple[type[msgspec.Struct], type[Record]]] = [
     )
     if isinstance(projection, Projection)
 ]
-LEFT_OUT = {records.SessionItem: {"changed"}, records.CoreSectionItem: {"settled"}}
-"""Digests that only the fold needs, and what is shown as an item of its own."""
+LEFT_OUT = {
+    records.SessionItem: {"changed"},
+    records.CoreSectionItem: {"settled"},
+    records.MemoryItem: {"elsewhere"},
+    records.EpisodeItem: {"elsewhere"},
+}
+"""What only the fold needs, what is shown as an item of its own, and places that a key for one project may not know."""
 
 
 PAIRS = [*SHOWN, (VerifiedClaim, records.ClaimItem), (Solution, ShownSolution)]

@@ -183,14 +183,14 @@ def expect_linear(function: Callable[[str], object], unit: str) -> None:
     def taken(size: int) -> float:
         return seconds(function, f"{unit * (size // len(unit) + 1)} {next(ASKED)}")
 
-    small = taken(24_000)
-    if small < 0.02:
+    small = taken(12_000)
+    if small < 0.01:
         return
     for _ in range(3):
-        large = taken(96_000)
+        large = taken(48_000)
         if large < 7 * small:
             return
-        small = max(small, taken(24_000))
+        small = max(small, taken(12_000))
     pytest.fail(f"{unit!r} repeated: {small:.3f} s and {large:.3f} s")
 
 
