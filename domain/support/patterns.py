@@ -690,7 +690,7 @@ class _Encoded:
     def _offsets(self) -> list[int]:
         if self.offsets is None:
             offsets = [0]
-            for at in range(0, len(self.text) - _BLOCK, _BLOCK):
+            for at in range(0, len(self.text) - _BLOCK + 1, _BLOCK):
                 offsets.append(offsets[-1] + len(self.text[at : at + _BLOCK].encode("utf-8", "replace")))
             self.offsets = offsets
         return self.offsets

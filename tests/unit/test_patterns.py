@@ -155,3 +155,12 @@ def _seconds(pattern: patterns.Pattern[str], text: str) -> float:
     for _ in pattern.finditer(text):
         pass
     return time.process_time() - began
+
+
+@pytest.mark.parametrize("length", [*range(254, 260), 512, 513, 2_048, 4_096])
+def test_a_text_may_be_matched_at_its_very_end_whatever_its_length(length: int) -> None:
+    text = "가" * length
+    for place in (length, length - 1, length // 2):
+        found = patterns.compile("$|가").match(text, place)
+        assert found is not None
+        assert found.span() == (place, min(place + 1, length))
