@@ -16,8 +16,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 ENVIRONMENTS = ROOT / ".scratch" / "pythons"
 OLDEST = (3, 11)
-ALIKE = ("tests/unit/test_house.py", "tests/unit/test_linear_time.py")
-"""What reads the source, and how long RE2 takes: no Python differs in that."""
+ALIKE = [f"tests/unit/test_{name}.py" for name in ("house", "linear_time", "docs", "contributing", "reference")]
+"""What reads the source and the documents, and how long RE2 takes: no Python differs in that."""
 VERSION = "import sys; print('.'.join(map(str, sys.version_info[:3])))"
 FACTS = """
 import hashlib, sys

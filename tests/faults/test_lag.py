@@ -20,7 +20,7 @@ from memctl.infra.log.mark import last_position
 from memctl.infra.log.spaces import installation
 from memctl.infra.readmodels import dead_letters, generations
 
-RATE, SECONDS = (1_000, 60) if FACTOR else (50, 20)
+RATE, SECONDS = (1_000, 60) if FACTOR else (50, 10)
 """Events a second. The promise is of a machine that does nothing else, so the suite asks for less of it."""
 
 P99_S = 2.0 if FACTOR else 20.0
