@@ -127,7 +127,7 @@ def expect_linear_of_all(functions: Sequence[Callable[[str], object]]) -> None:
         expect_linear(function, unit)
 
     @settings(
-        examples(4), deadline=None, suppress_health_check=list(HealthCheck), phases=(Phase.explicit, Phase.generate)
+        examples(2), deadline=None, suppress_health_check=list(HealthCheck), phases=(Phase.explicit, Phase.generate)
     )
     @given(st.lists(st.tuples(st.sampled_from(literals()), JOINTS), min_size=1, max_size=3))
     def drawn(pieces: list[tuple[str, str]]) -> None:
