@@ -6,7 +6,6 @@ never learns from it. Each text is quoted, because it is a record of what was sa
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from posixpath import basename
 
 import msgspec
 
@@ -52,8 +51,8 @@ LOOKED_AT, REPEATED = 100, 0.7
 MOST_LOOKED_AT, TRAPPED = 200, 2
 """Commands that failed last, which a start looks at, and the sessions in which one has to have failed."""
 
-LOADED = {"claude-code": ("CLAUDE.md", "MEMORY.md"), "codex": ("AGENTS.md",), "gemini-cli": ("GEMINI.md",)}
-"""Files of a project that a client gives to its agent by itself."""
+LOADED = {"claude-code": ("/CLAUDE.md", "/memory/MEMORY.md"), "codex": ("/AGENTS.md",), "gemini-cli": ("/GEMINI.md",)}
+"""How the files end that a client gives to its agent by itself."""
 
 _OFFERS = ("asked", "promised")
 """Kinds of open threads that end with the session: an offer that nobody took up is no work that is left."""
@@ -160,7 +159,7 @@ def _loaded(reader: Reader, places: Places, stream: str) -> list[frozenset[str]]
     return [
         frozenset(tokens(row.text))
         for row in (each.row for each in rows)
-        if row.files and basename(row.files[0]) in files
+        if row.files and f"/{row.files[0]}".replace("\\", "/").endswith(files)
     ]
 
 

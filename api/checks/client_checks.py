@@ -18,8 +18,10 @@ from memctl.infra.hooks.spool import spooled
 PART = "clients"
 PATIENCE_S = 15.0
 SLOW_S = 1.0
-_LONGEST_PATH = 4_096  # as on Linux
 """A hook that takes longer is felt at every turn."""
+
+_LONGEST_PATH = 4_096
+"""Characters of a path, as on Linux."""
 
 
 def clients() -> Iterator[Check]:

@@ -78,7 +78,7 @@ class VerifyKnowledge(_Verdict, frozen=True, kw_only=True):
     records: ClassVar[type[Payload]] = KnowledgeVerified
 
     words: Annotated[str, msgspec.Meta(max_length=64)] = ""
-    """The door fills it."""
+    """By default the claim's."""
 
 
 @command("reject")

@@ -22,8 +22,8 @@ from memctl.domain.support.bounded import clipped, one_line
 FILES, PATCHES, NAMES, LINES = 32, 24, 30, 10
 """How many files, patches, names (symbols, signatures, steps of the plan) and lines (decisions, pivots) are kept."""
 
-DECISION = 400
-"""Characters of a decision: a question with what was answered, or a cause."""
+DECISION, CHOSE = 400, "The user chose: "
+"""Characters of a decision: a question with what was answered, or a cause. And what stands before such an answer."""
 
 PIVOT_STEPS = 5
 """More steps than this between one error and the next are a change of strategy."""
@@ -222,9 +222,9 @@ class EpisodeSoFar(Signs, kw_only=True):
         self.dirty = True  # a statement does nothing else to it
         if cause:
             self.cause = clipped(text, DECISION)
-        decision = f"Cause: {text}" if cause else f"The user chose: {text}" if by_user else text
+        decision = f"Cause: {text}" if cause else f"{CHOSE}{text}" if by_user else text
         if by_user:  # what is answered to a question takes the place of an earlier answer to it
-            self.decisions = [each for each in self.decisions if not asks_again(each, decision)]
+            self.decisions = [each for each in self.decisions if not asks_again(each.removeprefix(CHOSE), text)]
         if len(self.decisions) < LINES and clipped(decision, DECISION) not in self.decisions:
             self.decisions.append(clipped(decision, DECISION))
             if not planned:  # what was planned before the work is no turn of it

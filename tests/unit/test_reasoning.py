@@ -291,6 +291,16 @@ def test_an_episode_says_what_the_user_chose_and_of_two_answers_to_one_question_
     assert episode.decisions == ("The user chose: Where should the export folder be stored? Beside the ledger",)
 
 
+def test_answers_to_two_short_questions_are_two_choices() -> None:
+    asked = answers(Who_reads_the_ledger_cache="All", Who_reads_the_ledger_backup="Nobody")
+    call = (
+        ToolCalled(tool="AskUserQuestion", call="c", input={}),
+        ToolReturned(tool="AskUserQuestion", call="c", text=asked),
+    )
+    [episode] = [each for each in facts_of(history(ASK, *call, actor="user")) if isinstance(each, Episode)]
+    assert len(episode.decisions) == 2
+
+
 # --- plans that were carried out ---
 
 PLAN = """# Plan: Void rows instead of removing them

@@ -73,14 +73,14 @@ def tried(fold: Callable[[], object], cpu_s: int) -> None:
 
 def _ends(child: int) -> bool:
     """Wait until a process ends, which the kernel sees to. Whether it did before it only waited for `BLOCKED_S`; one
-    that a busy machine gives no time does not wait, and may take as long as it takes."""
+    that a busy machine gives no time, or no memory, does not wait, and may take as long as it takes."""
     ended = os.pidfd_open(child)
     try:
         used, since = "", time.monotonic()
         while not select.select([ended], [], [], 0.5)[0]:
             state, *figures = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
             now = " ".join(figures[10:12])  # processor time as user and as system
-            if now != used or state == "R":
+            if now != used or state in "RD":
                 used, since = now, time.monotonic()
             elif time.monotonic() - since > BLOCKED_S:
                 return False
