@@ -89,6 +89,11 @@ def forms_of(command: str, directory: str = "") -> tuple[str, ...]:
 
 
 @remembered(256)
+def _all_keys(command: str, directory: str) -> frozenset[str]:
+    return frozenset(key for call in _calls(command, directory) for key in _keys(call, values=True))
+
+
+@remembered(256)
 def _calls(command: str, directory: str) -> tuple[_Call, ...]:
     found: list[_Call] = []
     for at, part in _parts(command, directory):
@@ -253,10 +258,10 @@ def works_instead(failed: WrongCall, command: str, directory: str) -> tuple[str,
 
     None where no part does: it has to have the same subcommand, or most of the words, and not what was wrong.
     """
-    calls = _calls(without_documents(command), directory)
-    if any(failed.subject in _keys(call, values=True) for call in calls):
+    command = without_documents(command)
+    if failed.subject in _all_keys(command, directory):
         return None
-    for call in calls:
+    for call in _calls(command, directory):
         shared = len(failed.words & _distinctive(call))
         if call.base == failed.base:
             alike = shared * 2 >= len(failed.words)
@@ -315,10 +320,10 @@ def odds(reason: str, failures: int, successes_since: int) -> float:
     return (a + failures - 1) / (a + b + failures - 1 + 4 * successes_since)
 
 
-def installs(command: str) -> frozenset[str]:
+def installs(command: str, directory: str = "") -> frozenset[str]:
     """The programs that a command, gone well, has installed: what was missing is there now."""
     found: set[str] = set()
-    for call in _calls(command, ""):
+    for call in _calls(command, directory):
         words = [call.base, *call.words]
         if any(word in _INSTALLING for word in " ".join(words[:3]).split(" ")):
             found.update(_package(word) for word in call.words if _PIECE.fullmatch(word) and word[0] != "-")

@@ -344,6 +344,11 @@ def _skips(command: str) -> bool:
 def covers(run: Run, heads: tuple[str, ...], error: OpenError) -> bool:
     """Whether a run that went well shows that what printed the error is in order."""
     command, culprits = run.command, error.culprits
+    shared, test = culprits.intersection(heads), _is_test(error.fact)
+    proving = shared or frozenset(filter(runner_of if test else proves, heads))
+    compiles = not test and any(t.startswith(_COMPILING) for t in error.fact.error_types) and _compiles(heads, error)
+    if culprits and not proving and not compiles:
+        return False
     if _skips(command) and not _skips(error.command):
         return False
     if _GIVES_UP.match(command) and any(head.startswith("git ") for head in culprits):
@@ -351,19 +356,17 @@ def covers(run: Run, heads: tuple[str, ...], error: OpenError) -> bool:
     shells_own = _SHELLS_OWN.match(error.fact.message) and not not_entered(error.fact.message)
     if all(map(is_reading, error.heads)) or shells_own or _written_to_be_run(run, error):
         return _bare(command) == _bare(error.command)
-    shared = culprits.intersection(heads)
-    proving = shared or frozenset(filter(runner_of if _is_test(error.fact) else proves, heads))
-    same = looks_at(run, proving, error.fact, error.run, culprits) or _moved(error, command, run.began)
-    if not same or not ended_well(run, proving, error.command):
-        return False
-    if _is_test(error.fact):
+    if test:
         # Another program that is given the file of the test shows it as well.
         named = " ".join((*error.fact.files, *error.fact.frames))
         given = any(posixpath.basename(target) in named for target in targets_of(run, proving))
-        return (bool(shared) or given or _runs_all_by_script(command, heads, culprits)) and _includes(command, error)
-    if any(proves(head) for head in shared) or (shared and culprits.issubset(heads) and _alike(command, error)):
-        return True
-    return any(t.startswith(_COMPILING) for t in error.fact.error_types) and _compiles(heads, error)
+        again = (bool(shared) or given or _runs_all_by_script(command, heads, culprits)) and _includes(command, error)
+    else:
+        alike = any(map(proves, shared)) or (shared and culprits.issubset(heads) and _alike(command, error))
+        again = bool(alike) or compiles
+    if not again or not (looks_at(run, proving, error.fact, error.run, culprits) or _moved(error, command, run.began)):
+        return False
+    return ended_well(run, proving, error.command)
 
 
 def _compiles(heads: tuple[str, ...], error: OpenError) -> bool:

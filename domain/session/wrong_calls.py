@@ -61,7 +61,7 @@ class WrongCalls:
 
     def passed(self, at: int, placed: OrderedEvent, about: str, command: str, began: str) -> None:
         """A command that began in a directory went well."""
-        new = [key for key in (*forms_of(command, began), *sorted(installs(command))) if key not in self._worked]
+        new = [key for key in (*forms_of(command, began), *sorted(installs(command, began))) if key not in self._worked]
         if new and self._reported < MOST_WORKED:
             self._reported += len(new)
             self._worked.update(new)

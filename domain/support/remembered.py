@@ -24,7 +24,7 @@ def remembered(entries: int, *, longest: int = LONGEST) -> Callable[[Function], 
 
         @wraps(function)
         def answer(*texts: str | int | tuple[str, ...], **flags: bool) -> object:
-            length = sum(map(_length, texts))
+            length = len(texts[0]) if len(texts) == 1 and isinstance(texts[0], str) else sum(map(_length, texts))
             return (kept if length <= longest else few if length <= LONGEST_OF_FEW else function)(*texts, **flags)
 
         return cast(Function, answer)
