@@ -14,6 +14,7 @@ from memctl.api.reading.views import Evidence, Json, Origin, shown
 from memctl.domain.events.event import Event
 from memctl.domain.events.event_order import preferred
 from memctl.domain.events.facts import Span, quote_hash
+from memctl.domain.support.bounded import clipped
 from memctl.domain.support.provenance import Provenance
 from memctl.infra.log.read import read_versions
 
@@ -51,9 +52,12 @@ def _quoted(versions: Sequence[Event], spans: Sequence[Span]) -> Event:
     return next((each for each in (counts, *versions) if any(_cut(span, each).holds for span in spans)), counts)
 
 
-def evidence_of(spans: Sequence[Span], events: Mapping[UUID, Event]) -> list[Evidence]:
-    """The spans' quotes, cut from `events`; the same quote once."""
-    return [_cut(span, events.get(span.event)) for span in dict.fromkeys(spans)]
+def evidence_of(spans: Sequence[Span], events: Mapping[UUID, Event], longest: int | None = None) -> list[Evidence]:
+    """The spans' quotes, cut from `events`; the same quote once. Of a longer one its first `longest` characters."""
+    found = [_cut(span, events.get(span.event)) for span in dict.fromkeys(spans)]
+    if longest is None:
+        return found
+    return [msgspec.structs.replace(each, quote=clipped(each.quote, longest)) for each in found]
 
 
 def with_evidence(reader: Reader, rows: Sequence[Keyed[Any]], item: type[T]) -> list[T]:

@@ -62,7 +62,8 @@ class SourceRow(msgspec.Struct, frozen=True):
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
     """One memory that answers a search. `score` in 0 to 1; `why` says in words how it was found. `passage` is the part
-    of the text that meets the question, about 600 characters at most, of a turn out of all that was said in it.
+    of the text that meets the question, about 600 characters at most, of a turn out of all that was said in it. Quotes
+    of the evidence are cut at 1,000 characters; `/v1/explain` and an event have them whole.
 
     `explain` is there on request: ranks per source (from 1), and the parts of the score.
     """

@@ -77,6 +77,9 @@ PASSAGE, ANSWER = 320, 600
 FIRST_ANSWER = 1_200
 """The same of the first result to who asks: the right session is found far more often than its right sentences."""
 
+QUOTE = 1_000
+"""Characters of a quote in a result, from where it begins: a pasted log of megabytes is no result."""
+
 RIVALS = 24
 """Results beside those asked for that the best one is compared with."""
 
@@ -548,7 +551,7 @@ def _results(reader: Reader, asked: Question, ranking: Ranking) -> list[Found]:
                 kind=row.kind,
                 project=projects_of(reader).name_of(row.location),
                 occurred_at=moment(row.occurred_at),
-                evidence=evidence_of(row.evidence, events),
+                evidence=evidence_of(row.evidence, events, QUOTE),
                 why=_why(each, row, ranking.meant, reader.whose(row)),
                 source=SourceRow(row.source.projection, row.source.key),
                 status=row.status,

@@ -16,7 +16,7 @@ from memctl.api.assist.recall import Injection, recall
 from memctl.api.reading import models
 from memctl.api.reading.pages import page
 from memctl.api.reading.places import Places
-from memctl.api.search.engine import ANSWER, FIRST_ANSWER, Engine, Question
+from memctl.api.search.engine import ANSWER, FIRST_ANSWER, QUOTE, Engine, Question
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.feedback import KnowledgeRejected
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolCalled, ToolReturned
@@ -139,6 +139,9 @@ def test_who_asks_is_shown_more_of_the_first_answer(door: Door, engine: Engine) 
     assert ANSWER < first <= FIRST_ANSWER
     assert others
     assert max(others) <= ANSWER
+    quotes = [each for found in engine.search(door.known(), asked).results for each in found.evidence]
+    assert max(len(each.quote) for each in quotes) > QUOTE * 0.8
+    assert all(len(each.quote) <= QUOTE and each.holds for each in quotes)
 
 
 def test_a_session_is_not_given_its_own_words(door: Door, engine: Engine) -> None:
