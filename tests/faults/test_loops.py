@@ -172,6 +172,10 @@ def test_what_stage_two_never_ends_with_is_set_aside(
         assert letter.fault.source == event_id_of(1, bad.dedupe_key)
         append(log, 1, SESSIONS[1])
         until(lambda: all_read(log))
+    script = (str(LOOPING), how)
+    with memctl("replay", "--all", environment=environment, log=tmp_path / "r.log", script=script) as replay:
+        assert replay.wait(60) == 0, "what is known never to end stays parked in what is rebuilt"
+    assert [(again.target, again.fault.source) for again in letters(log)] == [(letter.target, letter.fault.source)]
     with memctl("dlq", "retry", "--all", environment=environment, log=tmp_path / "retry.log") as retry:
         assert retry.wait(60) == 0
     assert letters(log) == []

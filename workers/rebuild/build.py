@@ -35,7 +35,7 @@ from memctl.infra.log.read import first_unknown, scan_streams, stream_sizes
 from memctl.infra.readmodels import dead_letters, facts, generations, rebuilds
 from memctl.infra.readmodels import fingerprint as rules
 from memctl.infra.readmodels import rows as readmodels
-from memctl.infra.readmodels.dead_letters import Fault, LeftOut, NoProgress, fault_message
+from memctl.infra.readmodels.dead_letters import Fault, LeftOut, NoProgress, Target, fault_message
 from memctl.infra.readmodels.facts import Route, SourceKey
 from memctl.infra.readmodels.rebuilds import Rebuild, RebuildTask
 from memctl.infra.readmodels.rows import RowKey
@@ -298,7 +298,8 @@ class Worker:
     def _fold_streams(self, task: RebuildTask, careful: bool) -> None:
         connection, generation, upto = self._connection, self._rebuild.stage1, self._rebuild.upto
         past = self._rebuild.purpose == "as_of"  # which is shown without what was left out since
-        endless = {} if past else self._endless()
+        live = generations.live(connection).stage1
+        endless = {} if past else {(at.space_id, at.key): fault for at, fault in self._endless(live).items()}
         gone = dead_letters.skipped_events(connection, mark(connection)) if past else {}
         deltas: list[tuple[int, str, Delta]] = []
         waiting = 0
@@ -327,12 +328,11 @@ class Worker:
                 deltas, waiting = [], 0
         _write(connection, generation, upto, deltas)
 
-    def _endless(self) -> dict[tuple[int, str], Fault]:
-        """Streams that are parked at an event which their fold does not end with: they stay so, to be tried apart, for
-        nobody else shall wait for them."""
-        letters = dead_letters.parked(self._connection, generations.live(self._connection).stage1)
-        faults = [letter.fault for letter in letters if letter.fault.error == NoProgress.__name__]
-        return {(fault.target.space_id, fault.target.key or ""): fault for fault in faults}
+    def _endless(self, generation: int) -> dict[Target, Fault]:
+        """What is parked at a source that its fold does not end with: it stays so, to be tried apart, for nobody else
+        shall wait for it."""
+        faults = [letter.fault for letter in dead_letters.parked(self._connection, generation)]
+        return {fault.target: fault for fault in faults if fault.error == NoProgress.__name__}
 
     # --- stage 2 ---
 
@@ -350,11 +350,24 @@ class Worker:
         # The past is shown without what was left out since, as it is without what was erased since.
         upto = mark(connection) if self._rebuild.purpose == "as_of" else self._rebuild.upto
         left_out = LeftOut(dead_letters.skips(connection, upto))
+        past = self._rebuild.purpose == "as_of"
+        endless = {} if past else self._endless(generations.live(connection).stage2)
+        waiting: dict[Target, int] = {}
+        """Rows and routes that are parked again, and how many sources came for each since."""
+
+        def stays_parked(at: Target, source: SourceKey) -> bool:
+            if at not in waiting and (at not in endless or endless[at].source != source[1]):
+                return False
+            waiting[at] = waiting.get(at, -1) + 1
+            return True
+
         self._slot.over(ThreadWork("task", self._watched), self._fold_s)
         for number, (source, item, upstream) in enumerate(self.sources(p, part, parts)):
             self._slot.pass_to(number)
             key: str | None = None
             try:
+                if endless and stays_parked(Target(p.name, source[0], None, source[1]), source):
+                    continue
                 keys = keys_of(p, source, item, left_out)
                 if not p.one_to_one:
                     keys = tuple(k for k in keys if zlib.crc32(k.encode("utf-8", "surrogatepass")) % parts == part)
@@ -362,6 +375,8 @@ class Worker:
                     continue
                 for key in keys:
                     at = (source[0], key)
+                    if endless and stays_parked(Target(p.name, *at), source):
+                        continue
                     row = p.fold(rows.get(at), item)
                     rows.put(at, row)
                     if row is not None:
@@ -382,6 +397,9 @@ class Worker:
                     write_rows()
         facts.copy_routes(connection, generation, routes)
         write_rows()
+        own = [at for at in waiting if at.key is not None or part == 0 or p.one_to_one]  # else each part meets its route
+        faults = [msgspec.structs.replace(endless[at], waiting=waiting[at]) for at in own]
+        dead_letters.park(connection, generation, faults)
 
     def sources(
         self, p: Projection[Any], part: int, parts: int
