@@ -84,7 +84,7 @@ def canonical(text: str) -> str:
     """One spelling for texts that differ only in form: NFKC, lower case, no punctuation, single spaces.
 
     Inside tokens of code `+ # . _ - / ! = < >` stay, so C, C++ and C# remain three things, and so do `--no-verify` and
-    `verify`. Idempotent, and the same for every Unicode spelling of one text.
+    `verify`. Idempotent, and the same for every Unicode spelling of one text whose letters have 30 marks at most.
     """
     lowered = composed(_APOSTROPHE.sub("", composed(text)).lower())
     return " ".join(filter(None, map(_canonical_word, lowered.translate(_CANONICAL).split())))

@@ -397,7 +397,8 @@ class Worker:
                     write_rows()
         facts.copy_routes(connection, generation, routes)
         write_rows()
-        own = [at for at in waiting if at.key is not None or part == 0 or p.one_to_one]  # else each part meets its route
+        # Each part of a projection meets a route that is parked; the first one says so.
+        own = [at for at in waiting if at.key is not None or part == 0 or p.one_to_one]
         faults = [msgspec.structs.replace(endless[at], waiting=waiting[at]) for at in own]
         dead_letters.park(connection, generation, faults)
 
