@@ -100,6 +100,7 @@ def place_of(row: Location) -> Place:
         checked=of_git.checked,
         remotes=names(row.remotes),
         first=row.first,
+        told=bool(row.told),
         inside=names(row.around),
         last_seen=row.last_seen,
         claims=names(row.claims),
