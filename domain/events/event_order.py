@@ -358,7 +358,7 @@ def preferred(variants: Iterable[Event]) -> Event:
     return min(variants, key=_version)
 
 
-def told_at(event: Event) -> int:
+def keyed_at(event: Event) -> int:
     """When an event was delivered that came with a key (microseconds); 0 of what this machine saw."""
     return int(event.recorded_at) if member_of(event.actor) else 0
 
@@ -375,8 +375,8 @@ def _version(event: Event) -> tuple[bool, bool, int, bytes, str, str, str, tuple
     described = b"\0".join((stored, event.type.encode(), str(event.occurred_at).encode(), event.location.encode()))
     length = len(text if isinstance(text, str) else stored)
     who = (event.actor, event.stream, event.session_id, event.sources)
-    told = bool(told_at(event)) and not isinstance(payload, PromptSubmitted | ToolOutcome | Statement)
-    return (confined, told, -length, hashlib.sha256(described).digest(), *who)
+    keyed = bool(keyed_at(event)) and not isinstance(payload, PromptSubmitted | ToolOutcome | Statement)
+    return (confined, keyed, -length, hashlib.sha256(described).digest(), *who)
 
 
 _OF_ONE_USE = ("call:", "outcome:")

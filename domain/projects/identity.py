@@ -162,7 +162,7 @@ class Place(msgspec.Struct, frozen=True):
     what the client said of it; `first` is the one that was named first, and when. `inside` are locations around it that
     were on the same branch in one session; `last_seen` in microseconds. `claims` are remotes that it has by the word of
     keys limited to projects; it is `free` once anything else showed it, and then those count for nothing. What git has
-    there is `told` where nothing but the words of keys says it. `granted` are
+    there is known `by_key` where nothing else says it. `granted` are
     the remotes that are its project's; None before that is worked out."""
 
     location: str
@@ -176,7 +176,7 @@ class Place(msgspec.Struct, frozen=True):
     borrows: str = ""
     checked: bool = False
     first: Seen | None = None
-    told: bool = False
+    by_key: bool = False
     granted: tuple[str, ...] | None = None
 
     @property
@@ -482,7 +482,7 @@ class Projects:
             for place in places:
                 for remote in place.known_remotes:
                     later = place.first is None or place.first.name != remote
-                    claim = place.told, later, 0 if later or place.first is None else place.first.at, path
+                    claim = place.by_key, later, 0 if later or place.first is None else place.first.at, path
                     self._claimants[remote][path] = min(claim, self._claimants[remote].get(path, claim))
         holders = {remote: min(claims.values())[-1] for remote, claims in self._claimants.items()}
         for base, places in groups.items():

@@ -144,15 +144,17 @@ def test_what_comes_with_a_key_counts_for_nothing_once_this_machine_saw_the_plac
     told = [
         identified(1, A, "x.org/evil", checked=True, actor="member:eve", root="/tmp/evil"),
         identified(12, A, "x.org/evil", checked=True, actor="member:eve", root="/tmp/evil"),
-        PlaceSeen(id=cast(Any, f"{3:032x}"), stream="s", occurred_at=Micros(3), place=A, remote="x.org/evil", told=3),
+        PlaceSeen(
+            id=cast(Any, f"{3:032x}"), stream="s", occurred_at=Micros(3), place=A, remote="x.org/evil", keyed_at=3
+        ),
     ]
     for items in itertools.permutations([*told, seen]):
         row = folded(*items)
-        assert (row.first, row.remotes, row.told) == (Seen("x.org/a", 9), (Seen("x.org/a", 9),), False)
+        assert (row.first, row.remotes, row.by_key) == (Seen("x.org/a", 9), (Seen("x.org/a", 9),), False)
         assert row.root is not None
         assert row.root.root == A
     for items in itertools.permutations(told):
-        assert (folded(*items).first, folded(*items).told) == (Seen("x.org/evil", 3), True)
+        assert (folded(*items).first, folded(*items).by_key) == (Seen("x.org/evil", 3), True)
 
 
 def test_what_comes_with_a_key_is_first_from_when_it_was_delivered() -> None:
