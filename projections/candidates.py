@@ -119,10 +119,18 @@ def _waits(insight: Insight | None, standing: ClaimSupport, last: Verdict | None
     return asked and all(check.passed for check in checks_of(standing))
 
 
+def _was_shown(insight: Insight, verdict: Verdict) -> bool:
+    """Whether a claim's words are those that were confirmed: of older verdicts nobody knows more than when it was."""
+    if verdict.words:
+        return verdict.words == quote_hash(insight.text)
+    known = (insight.best, *insight.evidence)
+    return any(each is not None and each.text == insight.text and each.at <= verdict.at for each in known)
+
+
 def _made(key: str, insight: Insight | None, verdicts: tuple[Verdict, ...]) -> Candidate:
     # Only people settle what holds; an agent's word is kept, and counts for nothing here.
     last = next((verdict for verdict in verdicts if verdict.by == "user"), None)
-    if last is not None and last.holds and insight is not None and last.words not in ("", quote_hash(insight.text)):
+    if last is not None and last.holds and insight is not None and not _was_shown(insight, last):
         last = None  # somebody else says it now, in words that no person was shown
     found = insight or Insight(id=key, kind="fact", canonical="", polarity=0, everywhere=False, location="")
     standing = ClaimSupport(
@@ -130,7 +138,7 @@ def _made(key: str, insight: Insight | None, verdicts: tuple[Verdict, ...]) -> C
         text=found.text,
         said_by=found.said_by,
         proved=found.proved,
-        sessions=len(found.sources),
+        sessions=found.counting,
         denials=len(found.denials),
         has_quote=any(s.span is not None and bool(s.span.quote_hash) for s in found.evidence),
         polarity=found.polarity,
@@ -143,7 +151,7 @@ def _made(key: str, insight: Insight | None, verdicts: tuple[Verdict, ...]) -> C
         found,
         Candidate,
         id=key,
-        sessions=len(found.sources),
+        sessions=found.counting,
         checks=checks_of(standing),
         missing=missing,
         ready=insight is not None and not missing,

@@ -10,6 +10,8 @@ from memctl.domain.support.bounded import LOCATIONS, Seen, clipped, newest, seen
 from memctl.domain.support.provenance import MAY, Provenance, trust_of
 from memctl.projections.kernel import Recorded, projection
 
+MEMBERS = "member:"
+
 
 class Saying(msgspec.Struct, frozen=True):
     """Once when the claim was made: by whom, in which words, and whether a run proved it."""
@@ -60,13 +62,20 @@ class Insight(msgspec.Struct, frozen=True, kw_only=True):
     strongest: float = 0.0
     sessions: tuple[Seen, ...] = ()
     sources: tuple[Seen, ...] = ()
-    """The newest 32 that count: a copy, fork or resumed session is none of its own, nor is what an agent says."""
+    """The newest 32 that count: a copy, fork or resumed session is none of its own, nor is what an agent says. Those
+    of members begin with `MEMBERS`."""
     locations: tuple[Seen, ...] = ()
     evidence: tuple[Saying, ...] = ()
     files: tuple[Seen, ...] = ()
     """Files that it is about, at most 8."""
     denials: tuple[Seen, ...] = ()
     """The newest 32 sources that showed the contrary."""
+
+    @property
+    def counting(self) -> int:
+        """How many sources make it surer: a member's do where nobody more trusted says it."""
+        theirs = sum(source.name.startswith(MEMBERS) for source in self.sources)
+        return len(self.sources) - (0 if self.said_by is Provenance.MEMBER else theirs)
 
 
 def insight_id(kind: str, canonical: str, polarity: int, location: str | None) -> str:
@@ -134,17 +143,17 @@ def insights(row: Insight | None, item: InsightFound | Recorded[MemoryNoted]) ->
             denials=seen(row.denials, fact.origin, at, 32),
         )
     best = max(row.best or saying, saying, key=lambda s: (s.trust, s.at, s.id))
-    sources = seen(row.sources, fact.origin, at, 32) if MAY[fact.said_by].counts else row.sources
+    origin = f"{MEMBERS}{fact.origin}" if fact.said_by is Provenance.MEMBER else fact.origin
+    sources = seen(row.sources, origin, at, 32) if MAY[fact.said_by].counts else row.sources
     before = row.strongest if row.best is None or row.best.trust == best.trust else 0.0
     strongest = max(before, saying.confidence) if saying.trust == best.trust else before
-    return msgspec.structs.replace(
+    row = msgspec.structs.replace(
         row,
         text=best.text,
         subject=best.subject,
         said_by=best.said_by,
         proved=best.proved,
         member=best.member,
-        confidence=strengthened(strongest, len(sources)),
         sayings=row.sayings + 1,
         first_seen=min(row.first_seen, at),
         last_seen=max(row.last_seen, at),
@@ -156,3 +165,4 @@ def insights(row: Insight | None, item: InsightFound | Recorded[MemoryNoted]) ->
         evidence=newest(row.evidence, saying, 8),
         files=_files(row.files, fact),
     )
+    return msgspec.structs.replace(row, confidence=strengthened(strongest, row.counting))

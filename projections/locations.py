@@ -5,6 +5,7 @@
 
 import msgspec
 
+from memctl.domain.events.event_order import keyed_at
 from memctl.domain.events.facts import PlaceSeen
 from memctl.domain.projects.identity import REMOTES, ProjectIdentified
 from memctl.domain.support.bounded import Seen, seen
@@ -39,7 +40,10 @@ class Location(msgspec.Struct, frozen=True, kw_only=True):
     remotes: tuple[Seen, ...] = ()
     """By git's files, or by the client's word in what it recorded of the session itself."""
     first: Seen | None = None
-    """The remote that was named first, and when."""
+    """The remote that was named first, and when; by a key, when it was delivered."""
+    by_key: bool | None = None
+    """Its root and remotes are the word of who came with a key, which counts no more once this machine saw them. None
+    where nobody spoke of them."""
     around: tuple[Seen, ...] = ()
     claims: tuple[Seen, ...] = ()
     """Remotes that keys limited to projects said it has."""
@@ -68,9 +72,16 @@ def locations(row: Location | None, item: PlaceSeen | Recorded[ProjectIdentified
     remote = observed.remote
     if observed.confined:
         return msgspec.structs.replace(row, claims=seen(row.claims, remote, at, REMOTES, 300))
+    keyed = item.keyed_at if isinstance(item, PlaceSeen) else keyed_at(item.event)
+    if remote or not isinstance(item, PlaceSeen):
+        if keyed and row.by_key is False:
+            return msgspec.structs.replace(row, free=True)
+        if row.by_key and not keyed:
+            row = msgspec.structs.replace(row, root=None, remotes=(), first=None)
+        row = msgspec.structs.replace(row, by_key=bool(keyed))
     first, around, root = row.first, row.around, row.root
-    if remote and (first is None or (at, remote) < (first.at, first.name)):
-        first = Seen(remote, at)
+    if remote and (first is None or (keyed or at, remote) < (first.at, first.name)):
+        first = Seen(remote, keyed or at)
     if isinstance(observed, PlaceSeen):
         around = seen(around, observed.around, at, AROUND, LONGEST)
     elif not isinstance(item, PlaceSeen) and (observed.root or observed.checked):

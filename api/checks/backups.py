@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
+import psycopg
 
 from memctl.domain.events.erasure import Tombstone, scope_tombstones
 from memctl.domain.support.errors import MemctlError
@@ -21,7 +22,7 @@ from memctl.infra.embedded import instance
 from memctl.infra.embedded.programs import SERVERS
 from memctl.infra.log import erase
 from memctl.infra.log.mark import move_mark
-from memctl.infra.log.spaces import space_id
+from memctl.infra.log.spaces import space_id, space_names
 from memctl.infra.settings import Settings
 from memctl.workers.erasure.erase import nothing_rebuilt
 
@@ -79,7 +80,8 @@ def restore(settings: Settings, connection: Connection, file: Path, receipts: It
     `connection` is in autocommit mode. Raises: BadBackup, NotEmpty, BadReceipts, RebuildAtWork, DatabaseUnavailable;
     then nothing was restored.
     """
-    manifest = archive.check(file)
+    room = None if settings.configured("database_url") else shutil.disk_usage(settings.data_dir).free
+    manifest = archive.check(file, room)
     found = list(read_receipts([*receipts, file.parent / RECEIPTS, settings.data_dir / RECEIPTS]))
     found.sort(
         key=lambda each: (bool(each.outcome), len(each.erased))
@@ -88,7 +90,11 @@ def restore(settings: Settings, connection: Connection, file: Path, receipts: It
         with connection.transaction():
             connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
             archive.restore(connection, file)
-            known = {each.id for each in erase.receipts(connection) if each.finished_at is not None}
+            try:
+                known = {each.id for each in erase.receipts(connection) if each.finished_at is not None}
+                keys = [api_keys.listed(connection, space) for space in space_names(connection).values()]
+            except (msgspec.MsgspecError, RecursionError, psycopg.DataError) as problem:
+                raise BadBackup(file=str(file), why=f"it holds what no memctl wrote ({problem})") from problem
             since = {each.id: each for each in found if each.id not in known}
             redactions = [each for each in since.values() if each.scope.kind == "rules"]
             begun = [each for each in since.values() if each.scope.kind != "rules" and not each.outcome]
@@ -101,7 +107,7 @@ def restore(settings: Settings, connection: Connection, file: Path, receipts: It
         move_mark(connection)
         write_receipts(connection, settings.data_dir)
         now = datetime.now(UTC)
-        in_force = sum(key.holds(now) for key in api_keys.listed(connection, settings.space))
+        in_force = sum(key.holds(now) for of_space in keys for key in of_space)
     return Restored(
         file=str(file), made_at=manifest.made_at, events=manifest.tables["events"].rows, receipts=len(fresh),
         left_out=left_out, keys=in_force, redacted=bool(redactions),

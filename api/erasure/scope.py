@@ -41,9 +41,9 @@ def plan(
     project: str = "",
     before: datetime | None = None,
     match: str = "",
-    here: str | None = None,
 ) -> Plan:
-    """What one of these means. Raises: NothingToForget, TooShort, NotFound, Ambiguous, UnknownProject."""
+    """What one of these means. Raises: NothingToForget, TooShort, NotFound, Ambiguous, UnknownProject,
+    SeveralProjects."""
     now = Micros(time.time_ns() // 1000)
     connection, space_id = reader.connection, reader.space_id
     if "\0" in id + session + project + match:
@@ -52,7 +52,7 @@ def plan(
         streams = _streams(reader, session)
         return Plan(scope=Scope(kind="session", streams=streams, until=now), what=f"session {streams[0]}")
     if project:
-        places = places_of(reader, project, here)
+        places = places_of(reader, project)
         if not places.locations:
             raise NothingToForget(what=f"project {project}", hint="`memctl forget --before` forgets by time")
         return Plan(

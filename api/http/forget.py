@@ -48,7 +48,6 @@ class ToForget(BaseModel):
     project: str = Field(default="", min_length=1, max_length=LONGEST_PLACE)
     before: Iso = None
     match: str = Field(default="", min_length=1, max_length=8_000)
-    here: str | None = Field(default=None, max_length=LONGEST_PLACE)
 
     @model_validator(mode="after")
     def _one_of_them(self) -> ToForget:
@@ -110,5 +109,4 @@ def forget_once(settings: Settings, caller: Caller, asked: Forget, key: str) -> 
 def _plan(reader: Reader, asked: ToForget) -> forget.Plan:
     return forget.plan(
         reader, id=asked.id, session=asked.session, project=asked.project, before=asked.before, match=asked.match,
-        here=asked.here,
     )  # fmt: skip

@@ -21,7 +21,7 @@ EVERYWHERE = "*"
 
 class Places(msgspec.Struct, frozen=True):
     """The projects of a question. `locations` is None for everywhere; else all locations of one project, its worktrees
-    and clones among them (of several, where several are called so)."""
+    and clones among them."""
 
     project: str | None
     chosen: Literal["asked", "here", "unknown", "everywhere"]
@@ -86,7 +86,8 @@ def places_of(reader: Reader, project: str | None, here: str | None = None, *, a
 
     Without it, the project that the directory `here` lies in. Where memory knows none there (also of an empty path),
     only what holds everywhere; or everything, with `anywhere` and where nobody says where they are.
-    Raises: UnknownProject, with names that are near.
+    Of several of that name it is the one that `here` lies in. Raises: UnknownProject, with names that are near, and
+    SeveralProjects.
     """
     if project == EVERYWHERE:
         return Places(None, "asked", _all(reader))
@@ -95,10 +96,9 @@ def places_of(reader: Reader, project: str | None, here: str | None = None, *, a
         found = known.named(project)
         if not found:
             raise _unknown(project, known)
-        if len(found) > 1 and here and (at := known.holding(here, _checkout(reader, here))) in found:
-            found = [at]  # who works in one of that name means it
-        locations = sorted(location for each in found for location in each.locations)
-        return Places(found[0].name, "asked", tuple(locations))
+        at = known.holding(here, _checkout(reader, here)) if here and len(found) > 1 else None
+        meant = at if at is not None and at in found else known.one(project)
+        return Places(meant.name, "asked", meant.locations)
     if here and (holding := projects_of(reader).holding(here, _checkout(reader, here))) is not None:
         return Places(holding.name, "here", holding.locations)
     if here and waiting_at(reader, here):

@@ -23,6 +23,7 @@ from memctl.domain.events.event import Micros, NewEvent, decode_payload
 from memctl.domain.events.observations import event_id_of, session_in
 from memctl.domain.language.notes import MemoryNoted
 from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.json_bodies import in_shape
 from memctl.domain.support.location import in_another_memory
 from memctl.domain.support.provenance import IMPORTED
 from memctl.infra.database import Connection, connect, outages, snapshot
@@ -247,7 +248,7 @@ def _links(file: Path) -> _Links:
     found: list[tuple[int, UUID, tuple[UUID, ...]]] = []
     for number, line in _lines_of(file):
         with contextlib.suppress(msgspec.MsgspecError):  # the error is reported when the line is read for import
-            entry = msgspec.json.decode(line, type=ExportLine)
+            entry = in_shape(line, ExportLine)
             if entry.variant_of is not None:
                 delivery_of[entry.id] = entry.variant_of
             if entry.sources:
@@ -324,7 +325,7 @@ def _batches(
     batch: list[tuple[int, UUID, NewEvent]] = []
     for number, line in _lines_of(file):
         try:
-            entry = msgspec.json.decode(line, type=ExportLine)
+            entry = in_shape(line, ExportLine)
             delivery = entry.variant_of or entry.id
             if only is not None and delivery not in only:
                 continue
@@ -376,14 +377,14 @@ def _check(file: Path) -> None:
             count += 1
         else:
             try:
-                head = msgspec.json.decode(line, type=Head)
+                head = in_shape(line, Head)
             except msgspec.MsgspecError as problem:
                 raise NotAnExport(file=str(file), why=f"its first line is no head ({problem})") from problem
             if head.version > VERSION:
                 raise NotAnExport(file=str(file), why="it was written by a newer memctl")
         last = line
     try:
-        end = msgspec.json.decode(last, type=End)
+        end = in_shape(last, End)
     except msgspec.MsgspecError as problem:
         raise NotAnExport(file=str(file), why="it was cut off: its last line is no end") from problem
     if (end.events, end.sha256) != (count - 1, digest.hexdigest()):

@@ -29,7 +29,7 @@ from memctl.domain.events.event import (
     event_types,
     type_of,
 )
-from memctl.domain.events.observations import HISTORY, CommitRecorded, TagRecorded, session_in
+from memctl.domain.events.observations import HISTORY, CommitRecorded, SessionStarted, TagRecorded, session_in
 from memctl.domain.projects.identity import ProjectIdentified, project_stream
 from memctl.domain.projects.key_limits import Limits
 from memctl.domain.support import patterns
@@ -158,6 +158,12 @@ def confined(event: NewEvent) -> NewEvent:
     return msgspec.structs.replace(event, payload=msgspec.structs.replace(event.payload, confined=True))
 
 
+def _speaker(event: NewEvent, caller: Caller) -> str:
+    """The actor of what a caller delivers. What a repository is and holds is the word of whoever says so here."""
+    of_repositories = isinstance(event.payload, ProjectIdentified | SessionStarted | CommitRecorded | TagRecorded)
+    return caller.speaks("user") if of_repositories and caller.member else caller.speaks(event.actor)
+
+
 def _comes_from_clients(payload: type[Payload]) -> bool:
     return payload is ProjectIdentified or payload.__module__ == observations.__name__
 
@@ -174,7 +180,7 @@ class RemoteIngest:
     def take(self, body: bytes, caller: Caller) -> WriteResult:
         """Append what a relay sent; what is returned is committed. An event that is refused for good is reported by its
         index; the others are appended. Raises: what `received` raises, and DatabaseUnavailable."""
-        events = [msgspec.structs.replace(each, actor=caller.speaks(each.actor)) for each in received(body)]
+        events = [msgspec.structs.replace(each, actor=_speaker(each, caller)) for each in received(body)]
         refused: dict[int, str] = {}
         if caller.projects is not None:
             refused, events = self._not_theirs(events, caller), [confined(event) for event in events]

@@ -154,7 +154,10 @@ def decode_payload(name: str, version: int, data: bytes) -> Payload:
                 f"event type {name!r} is not known to this version of memctl", hint="upgrade memctl, then try again"
             )
     if version == entry.version:
-        return cast(Payload, _decoders[name].decode(data))
+        try:
+            return cast(Payload, _decoders[name].decode(data))
+        except RecursionError:
+            raise msgspec.ValidationError("nested too deeply") from None
     if version > entry.version:
         raise FutureSchemaVersion(
             f"event type {name!r} is stored in version {version}; this memctl reads up to {entry.version}",

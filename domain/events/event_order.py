@@ -26,6 +26,7 @@ from memctl.domain.events.observations import (
 )
 from memctl.domain.events.recalls import MemoryRecalled
 from memctl.domain.events.statements import Statement
+from memctl.domain.support.provenance import member_of
 
 Observed = Observation | Statement
 
@@ -357,9 +358,15 @@ def preferred(variants: Iterable[Event]) -> Event:
     return min(variants, key=_version)
 
 
-def _version(event: Event) -> tuple[bool, int, bytes, str, str, str, tuple[UUID, ...]]:
-    """Of several versions of one delivery the least counts: one that may show its content everywhere, the longest
-    text, the lowest hash; of equal words that of the first actor by name, so that nobody's words become the user's."""
+def keyed_at(event: Event) -> int:
+    """When an event was delivered that came with a key (microseconds); 0 of what this machine saw."""
+    return int(event.recorded_at) if member_of(event.actor) else 0
+
+
+def _version(event: Event) -> tuple[bool, bool, int, bytes, str, str, str, tuple[UUID, ...]]:
+    """Of several versions of one delivery the least counts: one that may show its content everywhere, one that this
+    machine saw (of what people say, whoever brought it), the longest text, the lowest hash; of equal words that of the
+    first actor by name, so that nobody's words become the user's."""
     payload, confined = event.payload, getattr(event.payload, "confined", False)
     stored = msgspec.json.encode(
         msgspec.structs.replace(payload, confined=False) if confined else payload, order="sorted"
@@ -368,7 +375,8 @@ def _version(event: Event) -> tuple[bool, int, bytes, str, str, str, tuple[UUID,
     described = b"\0".join((stored, event.type.encode(), str(event.occurred_at).encode(), event.location.encode()))
     length = len(text if isinstance(text, str) else stored)
     who = (event.actor, event.stream, event.session_id, event.sources)
-    return (confined, -length, hashlib.sha256(described).digest(), *who)
+    keyed = bool(keyed_at(event)) and not isinstance(payload, PromptSubmitted | ToolOutcome | Statement)
+    return (confined, keyed, -length, hashlib.sha256(described).digest(), *who)
 
 
 _OF_ONE_USE = ("call:", "outcome:")

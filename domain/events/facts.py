@@ -129,6 +129,8 @@ class PlaceSeen(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="
     around: str = ""
     confined: bool = False
     """Delivered under a key that is limited to projects."""
+    keyed_at: int = 0
+    """When it was delivered, in microseconds, where it came with a key; 0 where this machine saw it."""
 
 
 PromptKind = Literal["opening", "follow_up", "correction", "thanks", "command"]

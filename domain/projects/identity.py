@@ -161,7 +161,8 @@ class Place(msgspec.Struct, frozen=True):
     """What is known of one location: as `ProjectIdentified` has it, if anything recorded that. `remotes` also holds
     what the client said of it; `first` is the one that was named first, and when. `inside` are locations around it that
     were on the same branch in one session; `last_seen` in microseconds. `claims` are remotes that it has by the word of
-    keys limited to projects; it is `free` once anything else showed it, and then those count for nothing. `granted` are
+    keys limited to projects; it is `free` once anything else showed it, and then those count for nothing. What git has
+    there is known `by_key` where nothing else says it. `granted` are
     the remotes that are its project's; None before that is worked out."""
 
     location: str
@@ -175,6 +176,7 @@ class Place(msgspec.Struct, frozen=True):
     borrows: str = ""
     checked: bool = False
     first: Seen | None = None
+    by_key: bool = False
     granted: tuple[str, ...] | None = None
 
     @property
@@ -469,8 +471,9 @@ class Projects:
         groups: dict[str, list[Place]] = defaultdict(list)
         for place in free:
             groups[self._find(place.location)].append(place)
-        self._claimants: dict[str, dict[str, tuple[bool, int, str]]] = defaultdict(dict)
-        """By remote, the paths of the roots that name it, by how good their claim is."""
+        self._claimants: dict[str, dict[str, tuple[bool, bool, int, str]]] = defaultdict(dict)
+        """By remote, the paths of the roots that name it, by how good their claim is: what this machine saw comes
+        before what keys say, and then what was first."""
         own: dict[str, str] = {}
         for base, places in groups.items():
             own[base] = path = min((self._own_path(place) for place in places), key=_shallow)
@@ -479,9 +482,9 @@ class Projects:
             for place in places:
                 for remote in place.known_remotes:
                     later = place.first is None or place.first.name != remote
-                    claim = later, 0 if later or place.first is None else place.first.at, path
+                    claim = place.by_key, later, 0 if later or place.first is None else place.first.at, path
                     self._claimants[remote][path] = min(claim, self._claimants[remote].get(path, claim))
-        holders = {remote: min(claims.values())[2] for remote, claims in self._claimants.items()}
+        holders = {remote: min(claims.values())[-1] for remote, claims in self._claimants.items()}
         for base, places in groups.items():
             for place in places:
                 granted = tuple(r for r in place.known_remotes if holders.get(r) == own[base])

@@ -169,6 +169,7 @@ class StreamFacts:
                 self._work.called(placed, seen)
                 self._practices.called(placed, seen)
             case ToolOutcome():
+                self._scheduled.came_back(seen)
                 self._work.came_back(placed, seen)
                 self._practices.came_back(placed, seen)
             case ResponseReceived():

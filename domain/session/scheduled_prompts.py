@@ -1,8 +1,9 @@
-"""What an agent had its client say to it later: it comes back in the user's place, and is the agent's word.
+"""What stood in a session before it came as a prompt: it is not the user's word, whoever put it there.
 
-Hooks deliver such a prompt without a mark. It is known by its text: a tool that schedules was called with it before.
-An agent may type into its own terminal as well, by any tool. Then the prompt stands, for its user may have said the
-same, but it settles nothing.
+What an agent had its client say to it later comes back in the user's place. Hooks deliver such a prompt without a mark.
+It is known by its text: a tool that schedules was called with it before. An agent may type into its own terminal as
+well, by any tool, and a user pastes what a tool has shown. Then the prompt stands, for its user may have said the same,
+but it settles nothing.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from itertools import islice
 from uuid import UUID
 
 from memctl.domain.events.event_order import OrderedEvent, text_digest
-from memctl.domain.events.observations import PromptSubmitted, ToolCalled
+from memctl.domain.events.observations import PromptSubmitted, ToolCalled, ToolOutcome
 from memctl.domain.language.prompts import said_in
+from memctl.domain.language.statements import sentences
 from memctl.domain.support import patterns
 from memctl.domain.support.remembered import remembered
 
@@ -26,6 +28,13 @@ LONGEST = 1_000
 
 MOST_GIVEN, LONGEST_GIVEN = 200, 2_000
 """Texts that tools were given which are looked through for a prompt, the newest; longer ones are none that is typed."""
+
+MOST_SHOWN, LEAST_SHOWN = 64, 25
+"""Texts that tools answered with which are looked through, the newest; and letters (bytes) of a sentence that nobody
+types by chance as it stands there."""
+
+_LETTERS = bytes(ord(chr(byte).lower()) if byte < 128 else byte for byte in range(256))
+_BETWEEN = bytes(byte for byte in range(128) if not chr(byte).isalnum())
 
 _SCHEDULES = patterns.compile(r"cron|schedul|wake_?up|remind|trigger|later|loop", patterns.I)
 _FIELDS = ("prompt", "message", "text", "body")
@@ -44,6 +53,8 @@ class ScheduledPrompts:
     def __init__(self) -> None:
         self._texts: dict[str, None] = {}
         self._given: deque[str] = deque(maxlen=MOST_GIVEN)
+        self._shown: deque[str | bytes] = deque(maxlen=MOST_SHOWN)
+        """As letters alone once they were looked through."""
         self.deliveries: set[UUID] = set()
         """Prompts that were scheduled, by their deliveries."""
 
@@ -60,17 +71,34 @@ class ScheduledPrompts:
         while len(self._texts) > MOST:
             del self._texts[next(iter(self._texts))]
 
+    def came_back(self, seen: ToolOutcome) -> None:
+        """A tool answered."""
+        self._shown.append(seen.text)
+
     def has(self, seen: PromptSubmitted) -> bool:
         """Whether a prompt was scheduled before it came."""
         return bool(self._texts) and _known_by(seen.text) in self._texts
 
     def gave(self, placed: OrderedEvent, words: str) -> bool:
-        """Whether the agent gave these words of a prompt to a tool before they came."""
+        """Whether the agent gave these words of a prompt to a tool before they came, or a tool showed a sentence of
+        them."""
         asked = _plain(words)
-        if not asked or not any(asked in each for each in self._given):
+        if not asked or not (any(asked in each for each in self._given) or self._was_shown(words)):
             return False
         self.deliveries.update(filter(None, (placed.cite, placed.hook)))
         return True
+
+    def _was_shown(self, words: str) -> bool:
+        parts = (_letters(words[start:end]) for start, end in sentences(words))
+        wanted = [part for part in (_letters(words), *parts) if len(part) >= LEAST_SHOWN]
+        if not wanted:
+            return False
+        for at, each in enumerate(self._shown):
+            if isinstance(each, str):
+                self._shown[at] = each = _letters(each)
+            if any(part in each for part in wanted):
+                return True
+        return False
 
     def fired(self, placed: OrderedEvent, seen: PromptSubmitted) -> bool:
         """The same, of a prompt at its place."""
@@ -92,6 +120,10 @@ def _short_texts(given: object) -> Iterator[str]:
             waiting.extend(islice(each.values(), MOST_GIVEN))
         elif isinstance(each, (list, tuple)):
             waiting.extend(each[:MOST_GIVEN])
+
+
+def _letters(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass").translate(_LETTERS, _BETWEEN)
 
 
 def _plain(text: str) -> str:

@@ -1,6 +1,6 @@
 """Where a session works, as its client recorded it. What commands print shows nothing of that: anyone can write it."""
 
-from memctl.domain.events.event_order import OrderedEvent
+from memctl.domain.events.event_order import OrderedEvent, keyed_at
 from memctl.domain.events.fact_builder import FactBuilder
 from memctl.domain.events.facts import PlaceSeen
 from memctl.domain.projects.identity import remote_of
@@ -48,14 +48,19 @@ class WorkingDirectory:
         if self._assert.confined:
             return
         if (remote := remote_of(repository)) and self._assert.location:
-            self._assert_place(placed, self._assert.location, remote=remote)
+            at = keyed_at(placed.event)
+            self._assert_place(placed, self._assert.location, remote=remote, keyed=at)
 
-    def _assert_place(self, placed: OrderedEvent, place: str, *, remote: str = "", around: str = "") -> None:
+    def _assert_place(
+        self, placed: OrderedEvent, place: str, *, remote: str = "", around: str = "", keyed: int = 0
+    ) -> None:
         confined = self._assert.confined
-        about = "\n".join((place, remote, around)) + "\nconfined" * confined
+        about = "\n".join((place, remote, around)) + "\nconfined" * confined + "\nkeyed" * bool(keyed)
         if about not in self._asserted and len(self._asserted) < 2 * PLACES:
             self._asserted.add(about)
-            self._assert.make(PlaceSeen, placed, about, place=place, remote=remote, around=around, confined=confined)
+            self._assert.make(
+                PlaceSeen, placed, about, place=place, remote=remote, around=around, confined=confined, keyed_at=keyed
+            )
 
 
 def git_stays_in(command: str, began: str, base: str) -> bool:

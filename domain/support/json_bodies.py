@@ -1,5 +1,7 @@
 """JSON that others send, read in the shape that its description asks for."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import msgspec
@@ -18,12 +20,24 @@ def read_body(body: bytes, shape: type[T]) -> T:
 
     Raises: msgspec.MsgspecError (also where it is nested too deeply), UnicodeDecodeError.
     """
-    try:
+    with _no_deeper():
         try:
             return msgspec.json.decode(body, type=shape)
         except msgspec.ValidationError:
             whole = _with_integers(msgspec.json.decode(body), _DEPTH)
             return msgspec.json.decode(msgspec.json.encode(whole), type=shape)
+
+
+def in_shape(data: bytes, shape: type[T]) -> T:
+    """What JSON holds. Raises: msgspec.MsgspecError, also where it is nested too deeply."""
+    with _no_deeper():
+        return msgspec.json.decode(data, type=shape)
+
+
+@contextlib.contextmanager
+def _no_deeper() -> Iterator[None]:
+    try:
+        yield
     except RecursionError:
         raise msgspec.ValidationError("nested too deeply") from None
 

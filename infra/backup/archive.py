@@ -6,6 +6,7 @@ and what processors did and spent, so that no language model is asked twice and 
 What is in a backup is what one snapshot saw: writers go on meanwhile, and what they had not committed is not in it.
 """
 
+import contextlib
 import hashlib
 import json
 import lzma
@@ -16,11 +17,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
+import psycopg
 from psycopg import sql
 
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.data_dir import open_private
 from memctl.infra.database import Connection, single_row, snapshot
+from memctl.infra.files import opened
 from memctl.infra.log.mark import hold_off_appends
 from memctl.infra.log.migrate import revisions
 from memctl.infra.log.spaces import space_names
@@ -46,6 +49,17 @@ _UNREADABLE = (
     KeyError, OSError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError,
 )  # fmt: skip
 """What a damaged member raises, or one that is packed or locked as memctl packs none."""
+
+_PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+_NEVER_WRITTEN = """
+SELECT FROM memctl.events WHERE position NOT BETWEEN 1 AND 1::bigint << 53
+    OR occurred_at NOT BETWEEN '0001-01-02' AND '9999-12-30' OR recorded_at NOT BETWEEN '0001-01-02' AND '9999-12-30'
+    OR space_id NOT IN (SELECT space_id FROM memctl.spaces)
+    OR stream_hash <> get_byte(sha256(convert_to(stream, 'UTF8')), 0)
+LIMIT 1
+"""
+"""Events of moments that no reader can hold, or at positions behind which none is left, and of no space or shard."""
 
 Progress = Callable[[str, int], None]
 """Called with the table and how many bytes of it are done."""
@@ -132,16 +146,19 @@ def read_manifest(file: Path) -> BackupManifest:
         return _manifest(file, archive)
 
 
-def check(file: Path) -> BackupManifest:
-    """Read a backup through and compare every checksum. Raises: BadBackup."""
+def check(file: Path, room: int | None = None) -> BackupManifest:
+    """Read a backup through and compare every checksum, where what it unpacks to has that much room (in bytes).
+
+    Raises: BadBackup.
+    """
     with _opened(file) as archive:
         manifest = _manifest(file, archive)
-        for table, member in manifest.tables.items():
-            digest = hashlib.sha256()
-            for block in _blocks(file, archive, table):
-                digest.update(block)
-            if digest.hexdigest() != member.sha256:
-                raise BadBackup(file=str(file), why=f"the checksum of {table} is not that of its manifest")
+        size = sum(each.file_size for each in archive.infolist())
+        if room is not None and size > room:
+            raise BadBackup(file=str(file), why=f"it unpacks to {size >> 20:,} MB, and {room >> 20:,} are free")
+        for table in manifest.tables:
+            for _ in _blocks(file, archive, table, manifest):
+                pass
         return manifest
 
 
@@ -172,10 +189,16 @@ def restore(connection: Connection, file: Path, progress: Progress = lambda tabl
             statement = sql.SQL("COPY memctl.{} ({}) FROM STDIN").format(
                 sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, manifest.tables[table].columns))
             )
-            with connection.cursor() as cursor, cursor.copy(statement) as copy:
-                for block in _blocks(file, archive, table):
-                    copy.write(block)
-                    progress(table, len(block))
+            try:
+                with connection.cursor() as cursor, cursor.copy(statement) as copy:
+                    for block in _blocks(file, archive, table, manifest):
+                        copy.write(block)
+                        progress(table, len(block))
+            except (psycopg.DataError, psycopg.IntegrityError, psycopg.ProgrammingError) as problem:
+                why = f"{table} holds what no memctl wrote ({problem.diag.message_primary})"
+                raise BadBackup(file=str(file), why=why) from problem
+        if connection.execute(_NEVER_WRITTEN).fetchone() is not None:
+            raise BadBackup(file=str(file), why="events holds what no memctl wrote")
         # A log without events may have handed out positions, to appends that were undone, or to a restore that was:
         # who has passed them starts over, and none is handed out again, for somebody may be about to pass it.
         connection.execute(
@@ -223,12 +246,15 @@ def _columns(connection: Connection, table: str) -> tuple[str, ...]:
     return tuple(row[0] for row in rows)
 
 
-def _opened(file: Path) -> zipfile.ZipFile:
-    try:
-        return zipfile.ZipFile(file)
-    except _UNREADABLE as problem:
-        why = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
-        raise BadBackup(file=str(file), why=why) from problem
+@contextlib.contextmanager
+def _opened(file: Path) -> Iterator[zipfile.ZipFile]:
+    with contextlib.ExitStack() as kept:
+        try:
+            archive = kept.enter_context(zipfile.ZipFile(kept.enter_context(opened(file))))
+        except _UNREADABLE as problem:
+            why = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
+            raise BadBackup(file=str(file), why=why) from problem
+        yield archive
 
 
 def _manifest(file: Path, archive: zipfile.ZipFile) -> BackupManifest:
@@ -240,12 +266,22 @@ def _manifest(file: Path, archive: zipfile.ZipFile) -> BackupManifest:
         raise BadBackup(file=str(file), why="it is no backup of memctl's, or damaged") from problem
     if found.format != FORMAT or set(found.tables) - set(TABLES):
         raise BadBackup(file=str(file), why="it was written by a newer memctl")
+    if not {"spaces", "events"} <= set(found.tables):
+        raise BadBackup(file=str(file), why="it lacks a table")
     return found
 
 
-def _blocks(file: Path, archive: zipfile.ZipFile, table: str) -> Iterator[bytes]:
+def _blocks(file: Path, archive: zipfile.ZipFile, table: str, manifest: BackupManifest) -> Iterator[bytes]:
+    """What a table holds. At its end: raises BadBackup where the checksum is another."""
+    digest = hashlib.sha256()
     try:
+        if archive.getinfo(table).compress_type not in _PACKED:
+            raise ValueError("it is packed as memctl packs none")
         with archive.open(table) as member:
-            yield from iter(lambda: member.read(_BLOCK), b"")
+            while block := member.read(_BLOCK):
+                digest.update(block)
+                yield block
     except _UNREADABLE as problem:
         raise BadBackup(file=str(file), why=f"{table} cannot be read ({problem})") from problem
+    if digest.hexdigest() != manifest.tables[table].sha256:
+        raise BadBackup(file=str(file), why=f"the checksum of {table} is not that of its manifest")

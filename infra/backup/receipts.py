@@ -11,8 +11,10 @@ import msgspec
 
 from memctl.domain.events.erasure import Scope, Tombstone
 from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.json_bodies import in_shape
 from memctl.infra.data_dir import write_private
 from memctl.infra.database import Connection, snapshot
+from memctl.infra.files import NoRegularFile, opened
 from memctl.infra.log import erase
 
 RECEIPTS = "receipts.jsonl"
@@ -81,8 +83,11 @@ def read_receipts(files: Iterable[Path]) -> Iterator[Recalled]:
     """The receipts of those of the files that are there. Raises: BadReceipts."""
     for file in dict.fromkeys(files):
         with contextlib.suppress(FileNotFoundError):
-            for number, line in enumerate(file.read_bytes().splitlines(), 1):
-                try:
-                    yield msgspec.json.decode(line, type=Recalled)
-                except msgspec.MsgspecError as problem:
-                    raise BadReceipts(file=str(file), line=number) from problem
+            number = 0
+            try:
+                with opened(file) as lines:
+                    for line in lines:
+                        number += 1
+                        yield in_shape(line, Recalled)
+            except (msgspec.MsgspecError, NoRegularFile) as problem:
+                raise BadReceipts(file=str(file), line=number) from problem

@@ -22,7 +22,7 @@ from waiting import seconds, until
 from memctl.api.http.live import MOST_TAILS, MOST_WAITING, PATIENCE_S
 from memctl.api.write.remote_ingest import Delivery, sent
 from memctl.cli.main import memctl as program
-from memctl.domain.events.event import NewEvent
+from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import (
     PromptSubmitted,
     ResponseReceived,
@@ -311,6 +311,19 @@ def test_a_new_checkout_of_the_project_is_known_by_its_remote(
     fold()
     assert "b" in sessions_of(api, rivers)
     assert deliver(api, rivers, a_prompt("b4", "/home/bob/rivers", "b"))[1]["refused"] == {}
+
+
+def test_what_a_key_says_of_repositories_is_its_members_word(
+    api: Api, memory: Remembered, key: Callable[..., str]
+) -> None:
+    place, remote = "/home/mallory/thief", "github.com/acme/mill"
+    started = SessionStarted(line="k0", repository=f"https://{remote}.git")
+    said = (cloned(place, remote), observed(started, session="thief", location=place))
+    early = [msgspec.structs.replace(each, occurred_at=Micros(1)) for each in said]
+    assert [each["status"] for each in deliver(api, key("ingest"), *early)[1]["appended"]] == ["new", "new"]
+    with connect(memory.database_url) as connection:
+        actors = connection.execute("SELECT actor FROM memctl.events WHERE location = %s", [place]).fetchall()
+    assert {actor.partition(" ")[0] for (actor,) in actors} == {"member:of"}
 
 
 def test_no_words_under_a_key_for_a_project_widen_it(

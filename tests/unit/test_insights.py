@@ -272,6 +272,18 @@ def test_nobody_else_makes_a_users_words_surer_or_newer(by: Provenance) -> None:
     assert known.text == "always use pnpm"
 
 
+def test_a_members_sessions_are_no_sources_of_what_the_user_said() -> None:
+    (perhaps,) = said(PERHAPS_MEANT, 1)
+    theirs = [
+        msgspec.structs.replace(perhaps, id=uuid4(), said_by=Provenance.MEMBER, stream=f"session/codex/{n}", lineage="")
+        for n in range(4)
+    ]
+    assert candidate_of(theirs).sessions == 4
+    for order in ([perhaps, *theirs], [*theirs, perhaps]):
+        row = candidate_of(order)
+        assert (row.sessions, row.ready, row.confidence) == (1, False, candidate_of([perhaps]).confidence)
+
+
 @pytest.mark.parametrize(("location", "stands"), [("/work/shop", True), ("", False)])
 def test_what_is_said_nobody_knows_where_is_no_claim(location: str, stands: bool) -> None:
     text = "in this project we always use pnpm, never npm"

@@ -7,12 +7,13 @@ from typing import Any, cast, get_type_hints
 
 import pytest
 
+from memctl.api.erasure import scope as forget
 from memctl.api.reading.places import locations_of_row, places_of, visible
 from memctl.api.reading.reader import Reader
 from memctl.domain.events.command import commands
 from memctl.domain.events.event import Event, Micros, Position
 from memctl.domain.events.facts import PlaceSeen
-from memctl.domain.projects.identity import Place, ProjectIdentified, Projects
+from memctl.domain.projects.identity import Place, ProjectIdentified, Projects, SeveralProjects, project_id
 from memctl.domain.projects.key_limits import Limits
 from memctl.domain.support.bounded import LOCATIONS, Seen
 from memctl.infra.readmodels.generations import Live
@@ -34,7 +35,12 @@ def test_who_works_in_one_of_several_projects_of_a_name_means_that_one() -> None
     known = Projects([Place("/home/me/shop", root="/home/me/shop"), Place("/tmp/x/shop", root="/tmp/x/shop")])
     owner = Reader(cast(Any, None), Live(1, 1), 1, "default", None, {"projects": known})
     assert places_of(owner, "shop", "/home/me/shop/src").locations == ("/home/me/shop",)
-    assert places_of(owner, "shop", "/elsewhere").locations == ("/home/me/shop", "/tmp/x/shop")
+    for here in (None, "/elsewhere"):
+        with pytest.raises(SeveralProjects, match=r"\(/home/me/shop\), \w+ \(/tmp/x/shop\)"):
+            places_of(owner, "shop", here)
+    with pytest.raises(SeveralProjects):
+        forget.plan(owner, project="shop")
+    assert places_of(owner, project_id("/tmp/x/shop")).locations == ("/tmp/x/shop",)
 
 
 def session(*places: str) -> Session:
@@ -74,13 +80,22 @@ def test_only_what_is_said_of_a_place_or_of_what_it_shows_is_for_limited_callers
 
 
 def identified(
-    at: int, location: str, remote: str, *, confined: bool, checked: bool = False
+    at: int,
+    location: str,
+    remote: str,
+    *,
+    confined: bool = False,
+    checked: bool = False,
+    actor: str = "memctl",
+    root: str = "",
 ) -> Recorded[ProjectIdentified]:
-    payload = ProjectIdentified(location=location, root=location, remote=remote, confined=confined, checked=checked)
+    payload = ProjectIdentified(
+        location=location, root=root or location, remote=remote, confined=confined, checked=checked
+    )
     id = cast(Any, f"{at:032x}")
     event = Event(
         position=Position(at), event_id=id, space_id=1, stream="project/x", type="project.identified",
-        occurred_at=Micros(at), recorded_at=Micros(at), actor="memctl", location=location, session_id="",
+        occurred_at=Micros(at), recorded_at=Micros(at + 1_000), actor=actor, location=location, session_id="",
         dedupe_key=str(at), payload=payload,
     )  # fmt: skip
     return Recorded(event, payload)
@@ -122,6 +137,28 @@ def test_what_was_read_from_both_sides_counts_more_than_what_was_read_later() ->
         root = folded(*items).root
         assert root is not None
         assert (root.at, root.checked) == (1, True)
+
+
+def test_what_comes_with_a_key_counts_for_nothing_once_this_machine_saw_the_place() -> None:
+    seen = identified(9, A, "x.org/a")
+    told = [
+        identified(1, A, "x.org/evil", checked=True, actor="member:eve", root="/tmp/evil"),
+        identified(12, A, "x.org/evil", checked=True, actor="member:eve", root="/tmp/evil"),
+        PlaceSeen(
+            id=cast(Any, f"{3:032x}"), stream="s", occurred_at=Micros(3), place=A, remote="x.org/evil", keyed_at=3
+        ),
+    ]
+    for items in itertools.permutations([*told, seen]):
+        row = folded(*items)
+        assert (row.first, row.remotes, row.by_key) == (Seen("x.org/a", 9), (Seen("x.org/a", 9),), False)
+        assert row.root is not None
+        assert row.root.root == A
+    for items in itertools.permutations(told):
+        assert (folded(*items).first, folded(*items).by_key) == (Seen("x.org/evil", 3), True)
+
+
+def test_what_comes_with_a_key_is_first_from_when_it_was_delivered() -> None:
+    assert folded(identified(1, A, "x.org/a", actor="member:eve")).first == Seen("x.org/a", 1_001)
 
 
 @pytest.mark.parametrize("confined", [True, False])

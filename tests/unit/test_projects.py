@@ -154,6 +154,15 @@ def test_what_anyone_can_write_into_files_joins_nothing(forged: Place) -> None:
         assert projects.asks("/home/dana/cli") == []
 
 
+@pytest.mark.parametrize("told", [Seen(CLI, 0), Seen("github.com/eve/x", 0)])
+def test_a_remote_is_of_the_root_that_this_machine_saw_whatever_keys_date(told: Seen) -> None:
+    remotes = tuple(dict.fromkeys((CLI, told.name)))
+    thief = Place("/tmp/evil", root="/tmp/evil", remotes=remotes, checked=True, first=told, by_key=True)
+    projects = Projects([of("/home/dana/cli", CLI, at=9), thief])
+    assert projects.one(CLI).locations == ("/home/dana/cli",)
+    assert projects.asks("/home/dana/cli") == []
+
+
 def test_a_checkout_that_was_never_met_is_of_no_project_around_it_and_is_asked_about() -> None:
     projects = Projects([of("/home/dana/cli", CLI)])
     new = of("/home/dana/cli/vendor/evil", CLI)
@@ -297,6 +306,7 @@ MERGINGS = st.builds(Merging, st.integers(1, 4), st.text(max_size=2), LOCATIONS)
             borrows=st.sampled_from(["", "/d"]),
             checked=st.booleans(),
             first=st.sampled_from([None, Seen(CLI, 1), Seen(CLI, 2)]),
+            by_key=st.booleans(),
         ),
         unique_by=lambda place: place.location,
         max_size=5,

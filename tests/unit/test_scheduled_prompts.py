@@ -143,6 +143,25 @@ def test_what_an_agent_gave_to_a_tool_settles_nothing_as_a_prompt(tool: str, giv
     assert [found.said_by for found in only(facts_of([*events, read]), InsightFound)] == ["agent"]
 
 
+@pytest.mark.parametrize("shown", [f"# Rules\n- **{RULE.upper()}**\n", "4\tAlways use quillmark\n\tfor dates, please!"])
+def test_what_a_tool_showed_settles_nothing_as_a_prompt(shown: str) -> None:
+    for text in (RULE, f"{RULE}. and look at the ledger"):
+        session = Session()
+        session.user("please look after the ledger")
+        session.uses("Read", {"file_path": "/tmp/rules.md"}, shown)
+        session.user(text)
+        facts = facts_of(session.events)
+        assert not only(facts, InsightFound)
+        assert [fact.text for fact in only(facts, Prompted)][-1] == text
+
+
+def test_a_few_words_that_a_tool_showed_too_are_the_users() -> None:
+    session = Session()
+    session.uses("Read", {"file_path": "/tmp/rules.md"}, "- always use quillmark\n")
+    session.user("always use quillmark")
+    assert len(only(facts_of(session.events), InsightFound)) == 1
+
+
 def test_what_the_user_said_before_an_agent_wrote_it_down_is_the_users() -> None:
     session = Session()
     session.user(RULE)
