@@ -82,7 +82,7 @@ def for_prompt(
         sure = _about(reader, in_play, sure)
     shown = {each.signature for each in errors_in(prompt, "", failed=False)}
     lessons = [each for each in sure.values()
-               if each.kind not in ("turn", "episode", "commit") and _volunteered(reader, each, shown)]  # fmt: skip
+               if each.kind not in ("turn", "episode", "commit") and volunteered(reader, each, shown)]  # fmt: skip
     lines = [
         line(
             f"{each.occurred_at:%Y-%m-%d} {quoted(each.passage, PASSAGE)}", each.id, each.score, each.class_,
@@ -158,7 +158,7 @@ def bears(class_: str, anchors: int, few: float, at_hand: Collection[str], descr
     return bool(anchors or at_hand or described)
 
 
-def _volunteered(reader: Reader, each: Found, shown: Collection[str]) -> bool:
+def volunteered(reader: Reader, each: Found, shown: Collection[str]) -> bool:
     """Whether a lesson may be given unasked: no document that asks for an action, no error but one that is `shown`, and
     no agent's claim that nobody confirmed. What a member of a team said is given to that member alone."""
     if each.kind == "bug_pattern":

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
+
+from msgspec.structs import replace
 
 from memctl.api.assist.conversations import Conversation, answer_of, by_subject, latest_first
-from memctl.api.assist.prompts import anchored, asks_by_itself, bears, files_in_play, query_of
+from memctl.api.assist.prompts import anchored, asks_by_itself, bears, files_in_play, query_of, volunteered
 from memctl.api.reading.views import Found, SourceRow
 from memctl.domain.support.mentions import numbered_in
 from memctl.projections.memory_rows import Memory, Source
@@ -86,6 +89,13 @@ def test_who_names_an_issue_names_the_work_that_was_done_for_it() -> None:
     assert wanted == {"#7668"}
     assert bears("none", anchors["one"], 2, (), False)
     assert anchors["two"] == 0
+
+
+def test_an_error_is_given_only_to_a_prompt_that_shows_it() -> None:
+    error: Any = replace(found("e", "Cannot find module"), kind="bug_pattern", source=SourceRow("bug_patterns", "a1"))
+    nobody: Any = None
+    assert volunteered(nobody, error, {"a1"})
+    assert not volunteered(nobody, error, {"b2"})
 
 
 def test_the_words_of_a_prompt_alone_mean_no_conversation() -> None:
