@@ -100,7 +100,7 @@ def _made(item: Input) -> Memory | None:
         case Episode():
             return _of_episode(item)
         case SectionWritten():
-            return _of_section(item)
+            return _of_section(item) if item.text else None
         case Changed(row=BugPattern() as pattern):
             return of_bug_pattern(pattern)
         case Changed(row=VerifiedKnowledge() as knowledge):

@@ -24,7 +24,7 @@ from memctl.domain.knowledge.memory import plain_sentences
 from memctl.domain.language.typed import typed_of
 from memctl.domain.retrieval.passages import MOST_TURNS, Exchange, exchange_of, likeness, passages, relevance
 from memctl.domain.retrieval.speaking import LIKELY, chance
-from memctl.domain.support.mentions import names_in, path_within
+from memctl.domain.support.mentions import names_in, numbered_in, path_within
 from memctl.domain.support.provenance import Provenance
 from memctl.domain.support.text import tokens
 from memctl.projections.memory_rows import Memory
@@ -66,7 +66,9 @@ class Conversation(msgspec.Struct, frozen=True):
     def names_in(self, ids: Collection[str]) -> frozenset[str]:
         """What those of its turns name, and the files they worked on."""
         turns = [turn for turn in self.turns if turn.id in ids]
-        return frozenset().union(*(names_in(turn.text) | set(map(basename, turn.files)) for turn in turns))
+        return frozenset().union(
+            *(names_in(turn.text) | numbered_in(turn.text) | set(map(basename, turn.files)) for turn in turns)
+        )
 
     @property
     def edited(self) -> tuple[str, ...]:

@@ -20,10 +20,12 @@ from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Found, Json
 from memctl.api.search.engine import Engine, Question
 from memctl.domain.events.recalls import quoted
+from memctl.domain.failures.signatures import errors_in
 from memctl.domain.knowledge.acting import acts
 from memctl.domain.knowledge.memory import day_of, distinctive_words, is_chore, key_sentences
 from memctl.domain.language.documents import files_named, named
-from memctl.domain.support.mentions import names_in
+from memctl.domain.language.plans import plan_in
+from memctl.domain.support.mentions import names_in, numbered_in
 from memctl.domain.support.provenance import MAY, Provenance, words_of
 from memctl.projections.working_memory import WorkingMemory
 
@@ -59,7 +61,8 @@ def for_prompt(
     """What to say of a prompt, and all that was found for it. `session` is what is known of it by now: its row, where
     it is not given."""
     prompt = payload.get("prompt")
-    if not isinstance(prompt, str) or prompt.lstrip().startswith(("/", "!")):
+    if not isinstance(prompt, str) or prompt.lstrip().startswith(("/", "!")) or plan_in(prompt) is not None:
+        # Who sends a plan has looked before, and says more than those came to who built its parts.
         return [], []
     row = session or one(reader, models.working_memory, stream)
     query = query_of(prompt, row)
@@ -77,8 +80,9 @@ def for_prompt(
     sure = {each.id: each for each in found if each.id not in said and each.class_ != "none"}
     if sure and not asks_by_itself(prompt):
         sure = _about(reader, in_play, sure)
+    shown = {each.signature for each in errors_in(prompt, "", failed=False)}
     lessons = [each for each in sure.values()
-               if each.kind not in ("turn", "episode", "commit") and _volunteered(reader, each)]  # fmt: skip
+               if each.kind not in ("turn", "episode", "commit") and volunteered(reader, each, shown)]  # fmt: skip
     lines = [
         line(
             f"{each.occurred_at:%Y-%m-%d} {quoted(each.passage, PASSAGE)}", each.id, each.score, each.class_,
@@ -103,7 +107,7 @@ def _conversations(
     said: Collection[str],
 ) -> Iterator[Line]:  # fmt: skip
     """What the conversation that is meant came to, behind what came later of its subject."""
-    wanted = frozenset(name for name in names_in(prompt) if name.lower() not in EVERYWHERE)
+    wanted = numbered_in(prompt) | {name for name in names_in(prompt) if name.lower() not in EVERYWHERE}
     every = [each for each in conversations(reader, found, prompt) if each.id not in said]
     kept = _meant(prompt, in_play, wanted, found, every)[:1]
     others = [each for each in every if each not in kept]
@@ -131,16 +135,18 @@ def _meant(
 
 
 def anchored(wanted: frozenset[str], every: Sequence[Conversation], found: Sequence[Found]) -> dict[str, int]:
-    """How many of a question's names each conversation holds that hardly any other does, of these and of all found."""
+    """How many of a question's names each conversation holds that hardly any other does, of these and of all found. Who
+    names an issue names the work that was done for it: that is enough by itself."""
     ids = frozenset(each.id for each in found)
     held = {each.id: wanted & each.names_in(ids) for each in every}
     counts = Counter(name for names in held.values() for name in names)
     sessions: dict[str, set[str]] = defaultdict(set)
     for each in found:
-        for name in wanted & names_in(each.text):
+        for name in wanted & (names_in(each.text) | numbered_in(each.text)):
             sessions[name].update(evidence.source.session for evidence in each.evidence)
     rare = {name for name in wanted if max(counts[name], len(sessions[name])) <= MOST_SHARING}
-    return {id: len(rare & names) for id, names in held.items()}
+    counted = {name: FEW_ANCHORS if name[0] == "#" else 1 for name in rare}
+    return {id: sum(counted[name] for name in rare & names) for id, names in held.items()}
 
 
 def bears(class_: str, anchors: int, few: float, at_hand: Collection[str], described: bool) -> bool:
@@ -152,9 +158,11 @@ def bears(class_: str, anchors: int, few: float, at_hand: Collection[str], descr
     return bool(anchors or at_hand or described)
 
 
-def _volunteered(reader: Reader, each: Found) -> bool:
-    """Whether a lesson may be given unasked: no document that asks for an action, and no agent's claim that nobody
-    confirmed. What a member of a team said is given to that member alone."""
+def volunteered(reader: Reader, each: Found, shown: Collection[str]) -> bool:
+    """Whether a lesson may be given unasked: no document that asks for an action, no error but one that is `shown`, and
+    no agent's claim that nobody confirmed. What a member of a team said is given to that member alone."""
+    if each.kind == "bug_pattern":
+        return each.source.key in shown
     if each.kind == "document":
         return not acts(each.text)
     if each.said_by == Provenance.MEMBER and not each.confirmed:

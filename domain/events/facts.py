@@ -621,8 +621,9 @@ class FileTouched(Identified, frozen=True, kw_only=True, omit_defaults=True, tag
 
 
 class SectionWritten(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="section_written"):
-    """A section of a document that the agent wrote for those who come later, at most 1,800 characters. Written again in
-    the session, the newest text counts. `names` are the files that it names, at most 12."""
+    """A section of a document that the agent wrote for those who come later, at most 1,800 characters. Written or
+    edited again in the session, the newest text counts: none where it was taken out. `names` are the files that it
+    names, at most 12."""
 
     path: str
     heading: str = ""

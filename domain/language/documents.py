@@ -3,7 +3,7 @@ one is a section of it, for a whole document is about too much to be found by an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from memctl.domain.support import patterns
@@ -15,6 +15,9 @@ sections of one document."""
 
 HEADING, MOST_NAMES = 120, 12
 """Characters of a heading, and files that a text names."""
+
+_A_LINE = 12
+"""Characters of a line that is known again: shorter ones stand anywhere."""
 
 _ENDINGS = (".md", ".mdx", ".markdown", ".rst", ".adoc")
 _OF_RELEASES = ("changelog", "license", "changes", "history", "releases")
@@ -52,6 +55,32 @@ def sections_of(text: str) -> Iterator[Section]:
             found += 1
             if found == MOST_SECTIONS:
                 return
+
+
+def edited(texts: Mapping[str, str], old: str, new: str, written: Collection[str] = ()) -> dict[str, str]:
+    """Those of a document's sections that an edit changed; empty where hardly anything is left of one. Of sections that
+    hold the same line it is the one that was `written` by the edit, else the one that lost most."""
+    held = sorted((id for id in texts if old.strip() and old in texts[id]), key=lambda id: id not in written)
+    left: dict[str, str] = {}
+    if held and "\n#" not in f"\n{new}":
+        left[held[0]] = texts[held[0]].replace(old, new, 1)
+    else:
+        # What was put in with a heading is a section of its own.
+        gone = _lines(old) - _lines(new)
+        lost = {id: gone & _lines(text) for id, text in texts.items()} if gone else {}
+        for id in sorted(lost, key=lambda id: (id not in written, -len(lost[id]))):
+            if lines := lost[id] & gone:
+                gone -= lines
+                left[id] = "\n".join(line for line in texts[id].split("\n") if line.strip() not in lines)
+    return {
+        id: clipped(text.strip(), SECTION) if len(text.strip()) >= SHORTEST else ""
+        for id, text in left.items()
+        if id not in written
+    }
+
+
+def _lines(text: str) -> set[str]:
+    return {line.strip() for line in _CHECKBOX.sub("", text[:LONGEST]).split("\n") if len(line.strip()) >= _A_LINE}
 
 
 def _parts(text: str) -> Iterator[tuple[int, str, str]]:

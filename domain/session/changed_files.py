@@ -5,7 +5,7 @@ from typing import Any
 
 from memctl.domain.events.fact_builder import FactBuilder
 from memctl.domain.events.facts import FileTouched, SectionWritten
-from memctl.domain.language.documents import files_named, is_document, sections_of
+from memctl.domain.language.documents import Section, edited, files_named, is_document, sections_of
 from memctl.domain.session.tool_uses import Use
 from memctl.domain.session.tools import Change, patch_parts, patch_text
 from memctl.domain.support.bounded import clipped
@@ -14,8 +14,10 @@ from memctl.domain.support.location import file_of
 MOST_FILES, MOST_SECTIONS = 60, 80
 """Of one session: a generated site has thousands."""
 
-_NEW = ("content", "file_text", "new_string", "new_str", "newString", "insert_text")
-"""Fields of an edit that hold the new text."""
+_WHOLE = ("content", "file_text")
+_NEW = ("new_string", "new_str", "newString", "insert_text")
+_OLD = ("old_string", "old_str", "oldString")
+"""Fields that hold all of a document, and what an edit puts in and takes out."""
 
 
 class ChangedFiles:
@@ -24,8 +26,8 @@ class ChangedFiles:
     def __init__(self, assertions: FactBuilder) -> None:
         self._assert = assertions
         self._files: set[str] = set()
-        self._seen: dict[str, str] = {}
-        """Each section's text, by what it is about."""
+        self._seen: dict[str, Section] = {}
+        """Each section as it reads now, by what it is about."""
 
     def changed(self, use: Use, changes: Sequence[Change], given: Mapping[str, Any]) -> None:
         """Files were changed; of the documents among them, what was put in."""
@@ -37,24 +39,38 @@ class ChangedFiles:
             if not is_document(change.path):
                 continue
             path = clipped(path, 300)
-            for section in sections_of(_put_in(change.path, given)):
-                about = f"{path}\n{section.heading}"
-                if self._seen.get(about) == section.text or (
-                    about not in self._seen and len(self._seen) >= MOST_SECTIONS
-                ):
-                    continue
-                self._seen[about] = section.text
-                first = section.text.split("\n", 1)[0]
-                self._assert.make(
-                    SectionWritten, use.came, about, use.quote(section.text, first), path=path,
-                    heading=section.heading, text=section.text, names=files_named(section.text),
-                )  # fmt: skip
+            before, after, whole = _sides(change.path, given)
+            sections = {f"{path}\n{each.heading}": each for each in sections_of(after)}
+            seen = {about: each.text for about, each in self._seen.items() if about.startswith(f"{path}\n")}
+            left = dict.fromkeys(seen.keys() - sections, "") if whole else edited(seen, before, after, sections)
+            for about in sorted(left):
+                self._write(use, path, about, Section(self._seen[about].heading, left[about]))
+            for about, section in sections.items():
+                if about in self._seen or len(self._seen) < MOST_SECTIONS:
+                    self._write(use, path, about, section)
+
+    def _write(self, use: Use, path: str, about: str, section: Section) -> None:
+        """A section reads like this now; nothing of it is left where it has no text."""
+        if self._seen.get(about) == section:
+            return
+        self._seen[about] = section
+        first = section.text.split("\n", 1)[0]
+        self._assert.make(
+            SectionWritten, use.came, about, use.quote(section.text, first), path=path,
+            heading=section.heading, text=section.text, names=files_named(section.text),
+        )  # fmt: skip
 
 
-def _put_in(path: str, given: Mapping[str, Any]) -> str:
-    """All of a document where it was written, else what is new in it."""
-    if added := patch_parts(patch_text(given)).get(path):
-        return "\n".join(line[1:] for line in added.split("\n") if line.startswith("+"))
+def _sides(path: str, given: Mapping[str, Any]) -> tuple[str, str, bool]:
+    """What an edit takes out of a document and puts in; and whether that is the whole of it."""
+    if part := patch_parts(patch_text(given)).get(path):
+        lines = part.split("\n")
+        out, put = ("\n".join(line[1:] for line in lines if line.startswith(sign)) for sign in "-+")
+        return out, put, False
     edits = given.get("edits")
     pairs = [given, *(each for each in edits[:50] if isinstance(each, dict))] if isinstance(edits, list) else [given]
-    return "\n\n".join(text for pair in pairs for name in _NEW if isinstance(text := pair.get(name), str))
+    out, put = (
+        "\n\n".join(text for pair in pairs for name in names if isinstance(text := pair.get(name), str))
+        for names in (_OLD, (*_WHOLE, *_NEW))
+    )
+    return out, put, any(isinstance(given.get(name), str) for name in _WHOLE)

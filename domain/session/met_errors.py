@@ -1,6 +1,6 @@
 """Failed outputs of a session by their distinctive lines, what the agent concluded of them, and what ended them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
@@ -18,7 +18,8 @@ from memctl.domain.failures.met_errors import (
     showing,
 )
 from memctl.domain.session.error_resolution import Resolved
-from memctl.domain.shell.commands import heads_of, is_commit, proves
+from memctl.domain.shell.commands import is_commit, proves
+from memctl.domain.shell.directories import parts_where
 from memctl.domain.support.bounded import one_line
 
 MOST_OPEN, REACH = 4, 20
@@ -33,6 +34,7 @@ class _Open(NamedTuple):
     id: UUID
     failed_at: Micros
     command: str
+    began: str
     lines: tuple[ErrorLine, ...]
     span: Span
 
@@ -60,14 +62,15 @@ class MetErrors:
         self._outputs: dict[UUID, _Shown] = {}
 
     def failed(
-        self, at: int, placed: OrderedEvent, about: str, command: str, output: str, errors: Sequence[ErrorOccurred]
-    ) -> None:
+        self, at: int, placed: OrderedEvent, about: str, command: str, began: str, output: str,
+        errors: Sequence[ErrorOccurred],
+    ) -> None:  # fmt: skip
         """A use of a tool failed, as the `at`th, and showed these errors."""
         lines = error_lines(output, self._assert.location)
         if not lines:
             return
         id = fact_id(self._assert.stream, TAGS[ErrorMet], f"{about}:met")
-        failed = _Open(at, id, placed.when, command, lines, Span(placed.cite))
+        failed = _Open(at, id, placed.when, command, began, lines, Span(placed.cite))
         self._open = [*self._open, failed][-MOST_OPEN:]
         for error in errors:
             shown = showing(error.message, error.text, lines)
@@ -94,16 +97,17 @@ class MetErrors:
             )  # fmt: skip
             return
 
-    def passed(self, at: int, placed: OrderedEvent, command: str) -> None:
-        """A command went well: what was run instead of one whose failure was nobody's."""
-        shown = {proof for head in heads_of(command) if (proof := proves(head))}
+    def passed(self, at: int, placed: OrderedEvent, command: str, began: str) -> None:
+        """A command went well: what was run instead of one whose failure was nobody's, or that very one, which shows
+        that something ended it."""
+        shown = _proofs(command, began)
         for each in self._judged if shown and not is_commit(command) else ():
-            same = any(proves(head) in shown for head in heads_of(each.open.command))
-            if same and at - each.open.at <= REACH:
+            if at - each.open.at <= REACH and _instead(shown, _proofs(each.open.command, each.open.began)):
                 self._judged.remove(each)
+                same = quoted_command(command) == quoted_command(each.open.command)
                 self._note(
-                    placed, f"{each.open.id}:passed", "passed", each.keys, each.open.id, each.open.failed_at,
-                    Span(placed.cite), command=quoted_command(command),
+                    placed, f"{each.open.id}:passed", "mended" if same else "passed", each.keys, each.open.id,
+                    each.open.failed_at, Span(placed.cite), command=quoted_command(command),
                 )  # fmt: skip
                 return
 
@@ -128,3 +132,19 @@ class MetErrors:
             ErrorMet, placed, about, *spans, location=self._assert.home, outcome=outcome, keys=keys, failure=failure,
             duration_us=placed.when - failed_at, **fields,
         )  # fmt: skip
+
+
+def _proofs(command: str, began: str) -> dict[str, str]:
+    """The parts of a command that test, check or build, by their heads, each with the directory it ran in."""
+    return {part.head: at for at, part in parts_where(command, began) if proves(part.head)}
+
+
+def _instead(shown: Mapping[str, str], failed: Mapping[str, str]) -> bool:
+    """Whether a run did what another was to do: all its parts, or others of their kind; nowhere else."""
+    same = shown.keys() & failed
+    if same and same != failed.keys():
+        return False
+    where = {f"{at}/" for at in failed.values()}
+    if not all(any(f"{at}/".startswith(other) for other in where) for at in shown.values()):
+        return False
+    return bool(set(map(proves, shown)) & set(map(proves, failed)))

@@ -181,7 +181,9 @@ class ProjectPractices:
         """The forms of commits and branches that a command made."""
         if not git_stays_in(command.text, command.began, self._assert.base):
             return
-        subject = subject_of(command.text)
+        # What stands in a string, or in a script that was written, is not run.
+        heads = {part.head for part in parts_of(command.text)}
+        subject = subject_of(command.text) if "git commit" in heads else ""
         if len(subject) >= SHORTEST_SUBJECT:
             typed = is_conventional(subject)
             self._form(placed, command, "conventional", typed, subject)

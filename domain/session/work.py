@@ -166,9 +166,10 @@ class Work:
             self._called(placed, seen.call or str(placed.cite), command, began, ok, errors)
         occurred = self._erred(placed, seen.call or str(placed.cite), tool, command, seen.text, errors)
         if occurred:
-            self._met.failed(self._uses, placed, seen.call or str(placed.cite), command, seen.text, occurred)
+            about = seen.call or str(placed.cite)
+            self._met.failed(self._uses, placed, about, command, began, seen.text, occurred)
         elif ended:
-            self._met.passed(self._uses, placed, command)
+            self._met.passed(self._uses, placed, command, began)
         if ended:
             self._settle(use, command, seen.text, ok, occurred)
         self.searches.used(placed, family, files, command, changes, seen.text, ok=ok)

@@ -30,6 +30,7 @@ _NAME = patterns.compile(
     r"@?[A-Za-z_][\w.@-]*(?:/[\w.@-]+)+|[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*|"
     r"[\w-]{2,}\.[a-z]{1,5}\b|\b[A-Z]{2,}\d{2,}\b"
 )
+_NUMBERED = patterns.compile(r"(?:/(?:issues|pull|discussions|merge_requests)/|(?:^|[\s(\[])#)(\d{2,7})\b")
 _QUOTED = patterns.compile(r"[`'\"“‘]([^`'\"”’\s]{4,80})[`'\"”’]")
 _REDACTED = "REDACTED"
 """What stands in a path for a name that nobody may read."""
@@ -58,6 +59,11 @@ def names_in(text: str) -> frozenset[str]:
     found = {match[0].strip("./-").rpartition("/")[2] for match in _NAME.finditer(text)}
     found |= {match[1].rstrip("./").rpartition("/")[2] for match in _QUOTED.finditer(text)}
     return frozenset(name for name in found if len(name) >= LEAST_NAMED)
+
+
+def numbered_in(text: str) -> frozenset[str]:
+    """The issues and pull requests that a text names, each as #123."""
+    return frozenset(f"#{match[1]}" for match in _NUMBERED.finditer(text[:20_000]))
 
 
 def distinctive_values_in(text: str) -> tuple[str, ...]:

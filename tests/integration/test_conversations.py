@@ -117,6 +117,12 @@ def test_a_chore_asks_memory_nothing(door: Door, engine: Engine, prompt: str) ->
     assert at_prompt(door, engine, prompt).text == ""
 
 
+def test_who_sends_a_plan_has_looked_before(door: Door, engine: Engine) -> None:
+    append(door.connection, 1, [*session("one", FIRST, 0), *session("two", OTHER, DAY)])
+    assert at_prompt(door, engine).text
+    assert at_prompt(door, engine, f"Implement the following plan:\n\n# Duplicates\n\n{ASKED}").text == ""
+
+
 def test_what_a_person_rejected_is_said_no_more_in_whatever_it_stands(door: Door, engine: Engine) -> None:
     append(door.connection, 1, [*session("one", FIRST, 0), *session("two", OTHER, DAY)])
     settled = [

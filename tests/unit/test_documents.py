@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 from session_events import Session, facts_of, only
@@ -15,6 +16,7 @@ from memctl.domain.language.documents import (
     named,
     sections_of,
 )
+from memctl.projections.memories import memories
 
 LONG = "Run the migration before the tests, because the fixtures read the new column of the orders table."
 PLAN = f"# Orders\n\n{LONG}\n\n## Risks\n\n- [ ] {LONG}\n\n```sh\n# no heading\nmake test\n```\n\n## Short\n\nNo.\n"
@@ -64,3 +66,28 @@ def test_of_a_section_that_is_written_again_the_newest_text_counts() -> None:
     assert written.names == ("src/orders.py",)
     assert len(found) == 3
     assert written.evidence[0].quote_hash
+
+
+def test_a_section_reads_as_later_edits_left_it_and_is_gone_with_what_took_its_place() -> None:
+    session = Session()
+    path = "/work/shop/docs/plan.md"
+    more = "The command prints the orders that wait, oldest first, and ends with their number."
+    session.user("Write the plan down")
+    session.uses("Write", {"file_path": path, "content": f"{PLAN}## Use\n\n{more}\n"}, "File created")
+    session.edits(path, "oldest first", "newest first")
+    session.edits(path, f"## Risks\n\n- [ ] {LONG}\n\n```sh\n# no heading\nmake test", "## Risk\n\nNone.")
+    last = {each.heading: each.text for each in only(facts_of(session.events), SectionWritten)}
+    assert last == {"Orders": LONG, "Orders: Risks": "", "Orders: Use": more.replace("oldest", "newest")}
+    session.uses("Write", {"file_path": path, "content": f"# Orders\n\n{LONG}\n"}, "File written")
+    last = {each.heading: each.text for each in only(facts_of(session.events), SectionWritten)}
+    assert last["Orders: Use"] == ""
+
+
+def test_a_section_that_is_gone_is_no_memory() -> None:
+    session = Session()
+    session.user("Write the plan down")
+    session.uses("Write", {"file_path": "/work/shop/docs/plan.md", "content": PLAN}, "File created")
+    written = only(facts_of(session.events), SectionWritten)[0]
+    row = memories(None, written)
+    assert row is not None
+    assert memories(row, msgspec.structs.replace(written, text="")) is None

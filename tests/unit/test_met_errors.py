@@ -183,6 +183,22 @@ def test_a_session_shows_that_an_error_was_there_before_and_what_went_well_inste
     assert failure.at == int(found[0].occurred_at)
 
 
+@pytest.mark.parametrize(
+    ("failed", "ran", "outcomes"),
+    [
+        ("gofmt -l . && go vet ./...", "gofmt -l .", ["met", "judged"]),
+        ("mise run fmt && mise run lint", "mise run fmt && mise run test", ["met", "judged"]),
+        ("cd api && npx tsc --noEmit", "cd web && npx tsc --noEmit", ["met", "judged"]),
+        ("mise run lint", "mise run lint", ["met", "judged", "mended"]),
+        ("go vet ./...", "cd cart && go vet .", ["met", "judged", "passed"]),
+    ],
+)
+def test_what_went_well_instead_did_what_had_failed(failed: str, ran: str, outcomes: list[str]) -> None:
+    session = judged(command=failed)
+    session.runs(ran, "ok")
+    assert [fact.outcome for fact in facts(session)] == outcomes
+
+
 def test_a_commit_is_nothing_that_went_well_instead() -> None:
     session = judged()
     session.runs("golangci-lint run ./cart/... && git commit --no-verify -m lint", "ok")

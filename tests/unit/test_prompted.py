@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
+
+from msgspec.structs import replace
 
 from memctl.api.assist.conversations import Conversation, answer_of, by_subject, latest_first
-from memctl.api.assist.prompts import anchored, asks_by_itself, bears, files_in_play, query_of
+from memctl.api.assist.prompts import anchored, asks_by_itself, bears, files_in_play, query_of, volunteered
 from memctl.api.reading.views import Found, SourceRow
+from memctl.domain.support.mentions import numbered_in
 from memctl.projections.memory_rows import Memory, Source
 from memctl.projections.working_memory import ActiveFile, WorkingMemory
 
@@ -73,6 +77,25 @@ def test_a_name_that_many_conversations_hold_says_of_none_that_it_is_meant() -> 
         "two": 1,
         "three": 0,
     }
+
+
+def test_who_names_an_issue_names_the_work_that_was_done_for_it() -> None:
+    every = [
+        conversation("one", "See https://code.example/ada/shop/issues/7668 first.\n→ It ships without its modules."),
+        conversation("two", "Paint door #76."),
+    ]
+    wanted = numbered_in("That is not in the release, says https://code.example/ada/shop/issues/7668#issuecomment-4")
+    anchors = anchored(wanted, every, [found(each.id, each.turns[0].text) for each in every])
+    assert wanted == {"#7668"}
+    assert bears("none", anchors["one"], 2, (), False)
+    assert anchors["two"] == 0
+
+
+def test_an_error_is_given_only_to_a_prompt_that_shows_it() -> None:
+    error: Any = replace(found("e", "Cannot find module"), kind="bug_pattern", source=SourceRow("bug_patterns", "a1"))
+    nobody: Any = None
+    assert volunteered(nobody, error, {"a1"})
+    assert not volunteered(nobody, error, {"b2"})
 
 
 def test_the_words_of_a_prompt_alone_mean_no_conversation() -> None:

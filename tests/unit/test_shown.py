@@ -192,7 +192,13 @@ def test_each_commit_branch_and_push_speaks_for_a_form_or_against_it(command: st
 
 
 @pytest.mark.parametrize(
-    "command", ['git commit -m "Merge branch main"', 'cd /tmp/trial && git commit -m "feat: a first one"', "git push"]
+    "command",
+    [
+        'git commit -m "Merge branch main"',
+        'cd /tmp/trial && git commit -m "feat: a first one"',
+        "git push",
+        """./posh print tooltip --command 'git commit -m "hello; world"'""",
+    ],
 )
 def test_what_git_wrote_or_another_repository_holds_is_no_form_of_this_one(command: str) -> None:
     assert shown(*run(command)) == {}
