@@ -12,7 +12,7 @@ from pathlib import Path
 
 import shared
 
-from memctl.infra.redaction import redactor_of
+from memctl.infra.redaction import Redactor, redactor_of
 
 
 def used(folder: Path) -> Path:
@@ -27,3 +27,9 @@ def _compiled() -> Path:
     with shared.made_once("compiled") as folder:
         redactor_of([], anonymize=False, cache=folder)
     return folder
+
+
+def anonymizing(*patterns: str) -> Redactor:
+    """What cuts data about people too, and a user's own patterns."""
+    with shared.made_once("anonymizing") as folder:
+        return redactor_of(patterns, anonymize=True, cache=folder)
