@@ -47,6 +47,13 @@ if in_memory():
     tempfile.tempdir = None
 
 
+def pytest_configure() -> None:
+    """Before there are workers: they all have the folder from who starts them."""
+    import shared
+
+    shared.folder()
+
+
 @pytest.fixture(autouse=True)
 def _nothing_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """No test reads or changes the memory or the configuration of whoever runs it."""

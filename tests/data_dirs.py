@@ -1,17 +1,18 @@
 """Data directories for tests, in which the rules of redaction lie compiled as an earlier process leaves them.
 
-Compiling them takes most of a second, which hundreds of tests and the processes they start would each spend anew.
+Compiling them takes some seconds of processor time, which hundreds of tests and the processes they start would each
+spend again. All workers of pytest-xdist share one.
 """
 
 from __future__ import annotations
 
-import atexit
 import functools
 import shutil
-import tempfile
 from pathlib import Path
 
-from memctl.infra.redaction import redactor_of
+import shared
+
+from memctl.infra.redaction import Redactor, redactor_of
 
 
 def used(folder: Path) -> Path:
@@ -23,7 +24,12 @@ def used(folder: Path) -> Path:
 
 @functools.cache
 def _compiled() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="memctl-test-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    redactor_of([], anonymize=False, cache=folder)
+    with shared.made_once("compiled") as folder:
+        redactor_of([], anonymize=False, cache=folder)
     return folder
+
+
+def anonymizing(*patterns: str) -> Redactor:
+    """What cuts data about people too, and a user's own patterns."""
+    with shared.made_once("anonymizing") as folder:
+        return redactor_of(patterns, anonymize=True, cache=folder)

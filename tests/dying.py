@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from data_dirs import used
 from draining import catch_up
 from embedding import OTHERS, Signs
 from events import prompt
@@ -176,7 +177,7 @@ def mortals(folder: Path) -> Iterator[Mortals]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={**kept, "MEMCTL_DATA_DIR": str(folder)},
+        env={**kept, "MEMCTL_DATA_DIR": str(used(folder))},
         preexec_fn=die_with_parent,
     )
     try:

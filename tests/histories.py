@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -73,11 +74,16 @@ _SESSION = "3f6f1d52-6c0e-4b7e-9d6f-2f6b1f6b8a01"
 
 def example(number: int = 0, day: int = 2) -> list[NewEvent]:
     """The example session's events, as a session of its own for each number, on that day of March 2026."""
+    return list(_example(number, day))
+
+
+@cache
+def _example(number: int, day: int) -> tuple[NewEvent, ...]:
     text = EXAMPLE.read_text(encoding="utf-8").replace(_SESSION, f"{number:08d}{_SESSION[8:]}")
     text = text.replace("2026-03-02T", f"2026-03-{day:02d}T").replace('"uuid": "', f'"uuid": "{number:04d}-')
     text = text.replace('"parentUuid": "', f'"parentUuid": "{number:04d}-').replace("toolu_ex", f"toolu_{number}ex")
     parsed = parse_lines(raw_lines(io.BytesIO(text.encode())), Claude())
-    return [prepare(event) for line in parsed for event in line.events]
+    return tuple(prepare(event) for line in parsed for event in line.events)
 
 
 def workshop(number: int = 0) -> list[NewEvent]:

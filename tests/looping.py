@@ -50,7 +50,7 @@ def main(how: str, arguments: list[str]) -> None:
     from memctl.projections import kernel
     from memctl.workers.folding import trial
 
-    trial.TRIAL_CPU_S, trial.SEARCH_CPU_S = 3, 1  # of a session of six prompts
+    trial.TRIAL_CPU_S, trial.SEARCH_CPU_S, trial.DEAREST_EVENT_S = 1, 1, 0.0  # of a session of six prompts
     trial.BLOCKED_S = 1.0
     loops = {"python": in_python, "c": in_c, "crash": in_crash, "sleeps": asleep}
     fold = derive.StreamFacts._fold

@@ -11,12 +11,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 ENVIRONMENTS = ROOT / ".scratch" / "pythons"
 OLDEST = (3, 11)
-ALIKE = [f"tests/unit/test_{name}.py" for name in ("house", "linear_time", "docs", "contributing", "reference")]
+READ = ("house", "linear_time", "docs", "contributing", "reference", "deploy", "lock")
+ALIKE = [f"tests/unit/test_{name}.py" for name in READ]
 """What reads the source and the documents, and how long RE2 takes: no Python differs in that."""
 LONG = (
     "test_patterns.py::test_no_pattern_takes_longer_than_its_text",
@@ -70,25 +72,38 @@ def environment(version: str, python: Path) -> Path:
     return inside
 
 
+def tested(python: Path) -> subprocess.CompletedProcess[str]:
+    """The unit tests there. In one process: a second one would only import and collect everything once more."""
+    left_out = [*(f"--ignore={path}" for path in ALIKE), *(f"--deselect=tests/unit/{each}" for each in LONG)]
+    tests = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit", *left_out]
+    return subprocess.run(tests, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def folded(python: Path) -> subprocess.CompletedProcess[str]:
+    """What sessions fold to there."""
+    return subprocess.run([python, "-c", FACTS], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
 def main() -> None:
-    """Run everything on each."""
-    failed, facts = False, set()
+    """Run everything on each, three at a time: each is one process, and some wait."""
     own = ".".join(map(str, sys.version_info[:3]))
-    for version, python in interpreters().items():
-        inside = environment(version, python)
-        if version != own:
-            print(f"Python {version}", flush=True)
-            left_out = [*(f"--ignore={path}" for path in ALIKE), *(f"--deselect=tests/unit/{each}" for each in LONG)]
-            tests = [inside, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "tests/unit", *left_out]
-            failed |= subprocess.run(tests, cwd=ROOT, check=False).returncode != 0
-        folded = subprocess.run(
-            [inside, "-c", FACTS], cwd=ROOT, capture_output=True, text=True, check=True
-        ).stdout.strip()
-        print(f"Python {version}: {folded}", flush=True)
-        facts.add(folded)
-    if len(facts) > 1:
+    tests, facts = {}, {}
+    with ThreadPoolExecutor(3) as pool:
+        for version, python in interpreters().items():
+            inside = Path(sys.executable) if version == own else environment(version, python)
+            if version != own:
+                tests[version] = pool.submit(tested, inside)
+            facts[version] = pool.submit(folded, inside)
+        failed = False
+        for version, asked in facts.items():
+            for each in (tests[version], asked) if version in tests else (asked,):
+                done = each.result()
+                print(f"Python {version}: {done.stdout.strip()}{done.stderr if done.returncode else ''}", flush=True)
+                failed |= done.returncode != 0
+    if len({asked.result().stdout for asked in facts.values()}) > 1:
         print("two Pythons fold other facts")
-    sys.exit(failed or len(facts) > 1)
+        failed = True
+    sys.exit(failed)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ python tests/reference.py --check  # ends with 1 where a page is not what the co
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 import re
@@ -244,6 +245,7 @@ def _tight(value: str) -> str:
 # --- the API ---
 
 
+@functools.cache
 def described_api() -> dict[str, Any]:
     """The description of the whole API, which nothing serves."""
     from memctl.api.reading.reader import Readers

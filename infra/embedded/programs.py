@@ -108,6 +108,10 @@ def _launched(program: str) -> list[str]:
     return [*_module("memctl.infra.embedded.launch"), "--record", f"run/{program}.pid", "--"]
 
 
+PATIENCE_S = 5.0
+"""Within which a program has to answer that it is alive."""
+
+
 def _module(name: str) -> list[str]:
     return [sys.executable, "-P", "-m", name]  # -P: a stranger's folder never comes before memctl's own modules
 
@@ -120,7 +124,7 @@ def _answers(program: str) -> Callable[[Instance, Process], bool]:
         if port is None:  # nobody knows it any more: what knew it was damaged
             return False
         try:
-            with socket.create_connection(("127.0.0.1", port), timeout=5.0) as client:
+            with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as client:
                 client.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
                 return client.recv(64).split(b" ")[1:2] == [b"200"]
         except (OSError, OverflowError):
@@ -155,7 +159,7 @@ def door_state(instance: Instance) -> DoorState:
 
 def _asked_door(instance: Instance) -> bytes:
     with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(5.0)
+        client.settimeout(PATIENCE_S)
         try:
             client.connect(str(instance.door))
             client.sendall(b"\n")

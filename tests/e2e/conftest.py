@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 from commandline import Memctl
+from data_dirs import used
 
 
 @pytest.fixture(scope="module")
 def memctl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memctl]:
     """Everything of the module's own runs, and the example was read."""
     memctl = Memctl(tmp_path_factory.mktemp("home"))
+    used(memctl.data)
     try:
         memctl("up")
         memctl("ingest", "--example", "--wait")

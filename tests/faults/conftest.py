@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import servers
+from data_dirs import used
 from orders import Server
 
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
@@ -21,12 +22,12 @@ def environment_for(
 ) -> Iterator[Callable[[str], dict[str, str]]]:
     """Gives the environment of a worker on the database under a URL, and clears its vectors away afterwards."""
     url, token = vectors
-    used: list[str] = []
+    asked_for: list[str] = []
 
     def environment_for(database_url: str) -> dict[str, str]:
-        used.append(database_url)
+        asked_for.append(database_url)
         return {
-            "MEMCTL_DATA_DIR": str(tmp_path / "data"),
+            "MEMCTL_DATA_DIR": str(used(tmp_path / "data")),
             "MEMCTL_DATABASE_URL": database_url,
             "MEMCTL_REDIS_URL": redis_url,
             "MEMCTL_QDRANT_URL": url,
@@ -37,7 +38,7 @@ def environment_for(
 
     yield environment_for
     client = store.connect(url, token)
-    for database_url in used:
+    for database_url in asked_for:
         # A Postgres of the test's own may be gone by now.
         with contextlib.suppress(DatabaseUnavailable), connect(database_url) as connection:
             for generation in range(1, 16):

@@ -20,7 +20,7 @@ from memctl.infra.log.mark import last_position
 from memctl.infra.log.spaces import installation
 from memctl.infra.readmodels import dead_letters, generations
 
-RATE, SECONDS = (1_000, 60) if FACTOR else (50, 10)
+RATE, SECONDS = (1_000, 60) if FACTOR else (50, 4)
 """Events a second. The promise is of a machine that does nothing else, so the suite asks for less of it."""
 
 P99_S = 2.0 if FACTOR else 20.0
@@ -56,7 +56,7 @@ def test_a_fold_that_never_ends_holds_up_no_other(
                 wanted = range(number, number + RATE // 10)
                 of = [(n // active % events, f"s{n // (active * events)}-{n % active}") for n in wanted]
                 append(log, 1, [work(turn, session=session) for turn, session in of])
-                if number == RATE * 5:
+                if number == RATE * SECONDS // 2:
                     append(log, 1, [prompt(1, f"mend the checkout {looping.ENDLESS}", session="endless")])
                     endless_at = now
                 appended += [(last_position(log), now)] * len(wanted)

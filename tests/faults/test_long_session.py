@@ -23,7 +23,7 @@ from memctl.infra.log.mark import last_position
 from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
 
-LONG = 200_000 if FACTOR else 6_000
+LONG = 200_000 if FACTOR else 4_000
 P99_S = 2.0
 """The promise is of a machine that does nothing else: the suite asks how many events wait, a soak asks for how long."""
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 from histories import digests, drained, example
+from soak import FACTOR
 from waiting import until
 
 from memctl.infra.database import Connection, connect
@@ -28,6 +29,9 @@ def told(what, done, of):
         os.kill(os.getpid(), signal.SIGKILL)
 print(replay.replay(url, None, verify=True, processes=processes, progress=told).equal)
 """
+
+
+STRIDE = 3 if FACTOR else 6
 
 
 @pytest.fixture
@@ -53,7 +57,7 @@ def test_a_replay_killed_at_every_turn_goes_on_and_ends_in_the_same_rows(filled:
     url, connection = filled
     rebuilt = set()
     for turn in range(1, 40):
-        done = replayed(url, kill_at=3 * turn - 2, processes=2)
+        done = replayed(url, kill_at=STRIDE * turn - STRIDE + 1, processes=2)
         # Its helpers end with it, and so does all that it held in the database.
         until(lambda: not others(connection), "the end of what it held")
         [last] = rebuilds.progress(connection)

@@ -121,7 +121,7 @@ def test_a_worker_killed_at_any_statement_has_moved_rows_and_offset_together_or_
         if before[0] == now[0]:
             assert before[1] == now[1]
 
-    killed = kill_at_each_statement(mortals, dying.drain, database_url, state, together, stride=1 if FACTOR else 4)
+    killed = kill_at_each_statement(mortals, dying.drain, database_url, state, together, stride=1 if FACTOR else 7)
     with servers.fresh_database(postgres_server, templates.live(1)) as url, connect(url) as other:
         append(other, 1, example())
         undisturbed = Drainer(url)
@@ -150,7 +150,7 @@ def test_a_replay_killed_at_any_statement_leaves_the_rows_that_were_live(
         assert digests(log) == expected
         assert now == before or before == first
 
-    killed = kill_at_each_statement(mortals, dying.replay, database_url, state, is_served, stride=1 if FACTOR else 23)
+    killed = kill_at_each_statement(mortals, dying.replay, database_url, state, is_served, stride=1 if FACTOR else 47)
     assert killed > 5
     assert generations.live(log) != first
     assert generations.generations(log, "building") == []
@@ -162,7 +162,7 @@ def test_a_worker_stopped_past_its_lease_at_any_statement_and_continued_changes_
     history = [event for number in range(40) for event in example(number % 20, day=2 + number % 20)]
     other = Drainer(database_url)
     told, refused = 0, 0
-    for after in range(1, 1000, 1 if FACTOR else 9):
+    for after in range(1, 1000, 1 if FACTOR else 17):
         append(log, 1, history[told : told + 3])
         if not mortals.stops(dying.drain, database_url, after):
             break

@@ -235,7 +235,7 @@ def test_no_file_makes_a_reader_fail_otherwise_than_in_words(
     (folder / ".git").mkdir(parents=True)
     refused = 0
     with IngestWriter(settings) as intake:
-        for _ in range(COUNT // 2):
+        for _ in range(COUNT // 3):
             data = mangler.bytes(mangler.rng.choice(honest), mangler.rng.choice(honest)[:5000])
             (folder / ".git" / "config").write_bytes(data)
             git.checkout_of(folder)

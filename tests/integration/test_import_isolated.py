@@ -63,7 +63,7 @@ def test_a_store_takes_half_of_what_is_free() -> None:
 
 def test_a_row_that_is_longer_than_any_is_named_and_the_others_are_read(tmp_path: Path) -> None:
     path = tmp_path / "bot_memory.jsonl"
-    lists = b'{"content": [' + b"[]," * (5 << 20) + b'[]], "memory_type": "note"}\n'
+    lists = b'{"content": [' + b"[]," * (3 << 20) + b'[]], "memory_type": "note"}\n'
     long = b'{"content": "' + b"x" * (17 << 20) + b'"}\n'
     path.write_bytes(lists + json.dumps(ROW).encode() + b"\n" + long)
     rows = list(rows_in_isolation(path))

@@ -396,7 +396,7 @@ def test_twelve_writers_with_rollbacks_leave_no_event_unread(database_url: str, 
 
 
 def test_two_appends_of_the_same_keys_at_once_store_each_once(database_url: str, log: Connection) -> None:
-    events = [prompt(n) for n in range(300)]
+    events = [prompt(n) for n in range(60)]
 
     def put(order: int) -> int:
         mine = list(events)

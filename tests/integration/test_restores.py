@@ -137,7 +137,7 @@ def test_a_restore_that_is_killed_at_any_statement_and_done_again_is_whole_and_a
     after = restored = 0
     with dying.mortals(settings.data_dir) as mortals:
         while mortals.dies(dying.restore, url, after) and restored < 3:
-            after += 1 if FACTOR else 3
+            after += 1 if FACTOR else 5
             drained(url)  # who reads what was handed out and never committed passes it
             there = elsewhere.execute("SELECT count(*) FROM memctl.events").fetchone()
             assert there in ((0,), whole)

@@ -29,7 +29,7 @@ from memctl.domain.events.observations import event_id_of, session_stream
 from memctl.infra import queue
 from memctl.infra.data_dir import Places
 from memctl.infra.database import Connection
-from memctl.infra.embedded import supervisor
+from memctl.infra.embedded import programs, supervisor
 from memctl.infra.embedded.programs import Instance
 from memctl.infra.hook import OFF_FILE
 from memctl.infra.hooks.spool import Delivery, spool
@@ -202,6 +202,7 @@ def test_a_door_that_takes_connections_and_answers_none_is_said_alike_by_all(
     places.spool.mkdir(exist_ok=True)
     spool(places.spool, Delivery("a" * 32, 1_000_000, AGENT, "Stop", b"{}"))
     monkeypatch.setattr(health, "LATE_S", 0.0)
+    monkeypatch.setattr(programs, "PATIENCE_S", 0.5)
     hangs = "\n[program:door]\ncommand = /bin/sleep 600\nautostart = true\nstartsecs = 0\n"
     instance = Instance(places, {}, {})
     with (
@@ -210,7 +211,8 @@ def test_a_door_that_takes_connections_and_answers_none_is_said_alike_by_all(
             tmp_path,
             Remembered(database_url, *vectors, ""),
             "none",
-            "from memctl.api.checks import health\nhealth.LATE_S = 0\n",
+            "from memctl.api.checks import health\nfrom memctl.infra.embedded import programs\n"
+            "health.LATE_S, programs.PATIENCE_S = 0, 0.5\n",
         ) as api,
     ):
         mute.bind(str(instance.door))
@@ -261,6 +263,7 @@ def test_a_vector_store_whose_answer_never_ends_is_said_alike_by_all_beside_what
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     (places.data / "keys.json.damaged").write_bytes(b"x")
+    monkeypatch.setattr(health, "ASKED_S", 2.0)
     over = threading.Event()
 
     def drip(listener: socket.socket) -> None:
@@ -279,12 +282,13 @@ def test_a_vector_store_whose_answer_never_ends_is_said_alike_by_all_beside_what
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         monkeypatch.setenv("MEMCTL_QDRANT_URL", url)
         try:
-            with serving(tmp_path, Remembered(database_url, url, "", ""), "none") as api:
+            soon = "from memctl.api.checks import health\nhealth.ASKED_S = 2.0\n"
+            with serving(tmp_path, Remembered(database_url, url, "", ""), "none", soon) as api:
                 said = said_by_all(api)
         finally:
             over.set()
     for who in ("status", "status --json", "doctor", "viewer"):
-        assert "the vector store did not end the answer within 8 s" in said[who], who
+        assert "the vector store did not end the answer within 2 s" in said[who], who
         assert "keys.json.damaged" in said[who], who
     assert {each["kind"] for each in json.loads(said["readyz"])["troubles"]} == {"program", "damaged"}
     assert 'memctl_troubles{kind="program",needs="yes"} 1' in said["metrics"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from zlib import crc32
 
@@ -93,9 +94,21 @@ def unasked(
     failed: str = f"Traceback (most recent call last):\n{ERROR}",
 ) -> dict[str, str]:
     """What an agent that works there is given unasked, where it is asked that, runs that, and fails so."""
+    return asked(api, location, about) | at_work(api, location, ran, failed)
+
+
+def asked(api: Api, location: str, about: str) -> dict[str, str]:
+    return {
+        "UserPromptSubmit": hooked(api, "UserPromptSubmit", location, prompt=about),
+        "SubagentStart": hooked(api, "SubagentStart", location, prompt=about, agent_type="helper"),
+    }
+
+
+def at_work(
+    api: Api, location: str, ran: str = COMMAND, failed: str = f"Traceback (most recent call last):\n{ERROR}"
+) -> dict[str, str]:
     return {
         "SessionStart": hooked(api, "SessionStart", location, source="startup"),
-        "UserPromptSubmit": hooked(api, "UserPromptSubmit", location, prompt=about),
         "PreToolUse": hooked(api, "PreToolUse", location, tool_name="Bash", tool_input={"command": ran}),
         "PostToolUseFailure": hooked(
             api, "PostToolUseFailure", location, tool_name="Bash", tool_input={"command": ran}, error=failed
@@ -108,7 +121,6 @@ def unasked(
             tool_input={"command": f"{ran} 2>&1 | tail"},
             tool_response={"stdout": failed},
         ),
-        "SubagentStart": hooked(api, "SubagentStart", location, prompt=about, agent_type="helper"),
     }
 
 
@@ -139,20 +151,26 @@ def marked(attack: Attack) -> Any:
     return pytest.param(attack, id=attack.name, marks=[pytest.mark.xfail(strict=True, reason=why)] if why else [])
 
 
+@pytest.fixture(scope="module")
+def at_work_elsewhere(poisoned: Api) -> Callable[[str], dict[str, str]]:
+    """What is given to who runs that in the other project. Attacks have few commands, so each is asked about once."""
+    return functools.cache(lambda ran: at_work(poisoned, OTHER, ran))
+
+
 @pytest.mark.parametrize("attack", [marked(attack) for attack in ATTACKS])
-def test_an_attack_comes_out_nowhere_unasked_or_as_known(poisoned: Api, attack: Attack) -> None:
+def test_an_attack_comes_out_nowhere_unasked_or_as_known(
+    poisoned: Api, at_work_elsewhere: Callable[[str], dict[str, str]], attack: Attack
+) -> None:
     answers = {
         f"here: {name}": text
         for name, text in unasked(poisoned, attack.location, attack.asked, attack.ran, attack.failed).items()
     }
     answers |= {f"here: {name}": text for name, text in held(poisoned, attack.location).items()}
-    answers |= {
-        f"elsewhere: {name}": text
-        for name, text in unasked(poisoned, OTHER, f"{attack.asked} {attack.canary}", attack.ran).items()
-    }
-    asked = json.dumps({"q": f"which dates {attack.canary}", "here": OTHER}).encode()
+    elsewhere = asked(poisoned, OTHER, f"{attack.asked} {attack.canary}") | at_work_elsewhere(attack.ran)
+    answers |= {f"elsewhere: {name}": text for name, text in elsewhere.items()}
+    query = json.dumps({"q": f"which dates {attack.canary}", "here": OTHER}).encode()
     status, _, found = poisoned.ask(
-        "/v1/search", method="POST", body=asked, headers={"Content-Type": "application/json"}
+        "/v1/search", method="POST", body=query, headers={"Content-Type": "application/json"}
     )
     assert status == 200, found
     answers["elsewhere: search"] = json.dumps(json.loads(found)["results"])

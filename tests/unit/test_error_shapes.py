@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from soak import examples
 
 from memctl.domain.failures import blocks as error_blocks
 from memctl.domain.failures import shapes as error_shapes
@@ -75,7 +76,7 @@ AT_HINTS = [(i, shape) for i, shape in enumerate(SHAPES) if patterns_of(shape)]
 def test_a_shape_finds_at_its_hints_what_a_whole_search_finds(shape: Shape) -> None:
     found = 0
 
-    @settings(max_examples=12, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(examples(8), deadline=None, suppress_health_check=list(HealthCheck))
     @given(outputs(shape))
     def compare(text: str) -> None:
         nonlocal found

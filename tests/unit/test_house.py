@@ -6,6 +6,7 @@ import ast
 import re
 import tomllib
 from collections import Counter, defaultdict
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -28,10 +29,16 @@ def sources(room: str) -> list[Path]:
     return sorted(path for path in (ROOT / room).rglob("*.py") if "__pycache__" not in path.parts)
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Of a file, the module first: every rule looks at all of them."""
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def imports(path: Path) -> set[str]:
     """Every module that a file imports, also inside functions."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -63,7 +70,7 @@ WORDS_OF_AN_OUTAGE = {("cli/main.py", "memctl.infra.database"), ("cli/operate/ke
 def reached(path: Path) -> set[str]:
     """What a file imports, each name of a package beside the package itself."""
     found = imports(path)
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and node.module in ("memctl.infra", "memctl.workers"):
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
     return found - {"memctl.infra", "memctl.workers"}
@@ -76,7 +83,7 @@ def test_the_command_line_runs_no_statement_and_opens_no_connection() -> None:
             assert module.split(".")[0] not in DATABASE, f"{file} imports {module}"
             below = {".".join(module.split(".")[:3])} & STATEMENTS
             assert not below or (file, module) in WORDS_OF_AN_OUTAGE, f"{file} imports {module}"
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             called = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
             assert called not in ("execute", "executemany", "cursor"), f"{file}:{node.lineno} runs a statement"
 
@@ -105,7 +112,7 @@ def test_use_cases_of_the_workers_know_nothing_of_the_processes_that_run_them() 
 def test_nobody_acts_for_the_owner_by_default() -> None:
     """A caller is an argument without a default, and the owner is named only where a command line begins."""
     for path in sources("api"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.arguments):
                 given = [*zip(reversed([*node.posonlyargs, *node.args]), reversed(node.defaults), strict=False)]
                 given += [
@@ -156,7 +163,7 @@ def named_to_import(path: Path) -> list[str]:
     """What a file imports by a name that it gives to a function."""
     return [
         str(node.args[0].value)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes(path)
         if isinstance(node, ast.Call)
         and (getattr(node.func, "attr", "") or getattr(node.func, "id", "")) in ("import_module", "__import__")
         and node.args
@@ -168,7 +175,7 @@ def patterns_for_msgspec(path: Path) -> list[int]:
     """Lines at which a file gives msgspec a pattern."""
     return [
         node.lineno
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes(path)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == "Meta"
@@ -179,7 +186,7 @@ def patterns_for_msgspec(path: Path) -> list[int]:
 def test_events_are_appended_in_one_place() -> None:
     for room in ("api", "workers", "cli"):
         for path in sources(room):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for node in nodes(path):
                 if isinstance(node, ast.ImportFrom) and node.module == "memctl.infra.log.append":
                     names = {alias.name for alias in node.names}
                     assert "append" not in names, f"{path.relative_to(ROOT)}: use memctl.infra.event_writer"
@@ -239,7 +246,7 @@ def test_answers_for_texts_are_kept_by_what_bounds_their_length() -> None:
     of_its_own = {"domain/support/patterns.py:_remembered"}
     found = set()
     for path in (path for room in ("domain", "projections", "infra") for path in sources(room)):
-        for each in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for each in nodes(path):
             if not isinstance(each, ast.FunctionDef) or not each.args.args:
                 continue
             kept = {ast.unparse(decorator).partition("(")[0] for decorator in each.decorator_list}
@@ -252,7 +259,7 @@ def test_answers_for_texts_are_kept_by_what_bounds_their_length() -> None:
 def test_every_module_says_what_it_is_for() -> None:
     for room in ROOMS:
         for path in sources(room):
-            assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), f"{path.relative_to(ROOT)}"
+            assert ast.get_docstring(nodes(path)[0]), f"{path.relative_to(ROOT)}"
 
 
 PRIVATE = {"told", "untold", "tells", "telling", "anew", "aftermath", "whereabouts", "foreseeing", "desk", "regarded"}

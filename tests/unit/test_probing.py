@@ -12,7 +12,7 @@ from memctl.workers.erasure import erasure_check as probing
 
 @pytest.mark.parametrize("said", ["ZQ7VKX19", "zq7vkx19", "ÉCOLE-straße7", "école-STRASSE7", "비밀번호987"])
 def test_a_word_is_found_in_any_case(said: str) -> None:
-    assert probing.hits_of(iter([b"before ", said.encode(), b" after"]), [said.lower()]) == {said.lower()}
+    assert probing.look_for([said.lower()])(iter([b"before ", said.encode(), b" after"])) == {said.lower()}
 
 
 @pytest.mark.parametrize("before", [0, 5, 8, 300])
@@ -21,11 +21,11 @@ def test_a_word_across_the_end_of_a_block_is_found(monkeypatch: pytest.MonkeyPat
     end = probing.BLOCK - before
     content = b"." * end + word + b"." * probing.BLOCK
     pieces = [content[at : at + probing.BLOCK] for at in range(0, len(content), probing.BLOCK)]
-    assert probing.hits_of(iter(pieces), ["zq7vkx19", "nothing"]) == {"zq7vkx19"}
+    assert probing.look_for(["zq7vkx19", "nothing"])(iter(pieces)) == {"zq7vkx19"}
 
 
 def test_nothing_is_found_where_nothing_is_looked_for() -> None:
-    assert probing.hits_of(iter([b"anything"]), []) == set()
+    assert probing.look_for([])(iter([b"anything"])) == set()
 
 
 def test_words_with_digits_are_looked_for_before_others_and_what_was_asked_for_first_of_all() -> None:

@@ -5,7 +5,7 @@ and that neither another event nor memctl's own rules say. Whoever erases draws 
 """
 
 import contextlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -140,13 +140,14 @@ def _undesired(connection: Connection, space_id: int, generation: int, points: C
 def _in_tables(connection: Connection, space_id: int, probe: Probe) -> dict[str, set[str]]:
     """What of it stands in which table. What another space holds may name an id by itself, as an import does."""
     found: dict[str, set[str]] = {}
+    looks = (("=", look_for((*probe.ids, *probe.words))), ("<>", look_for(probe.words)))
     for table in _tables(connection):
-        for whose, look in (("=", (*probe.ids, *probe.words)), ("<>", probe.words)):
+        for whose, look in looks:
             query = sql.SQL("SELECT t.* FROM memctl.{} t WHERE space_id {} {}").format(
                 sql.Identifier(table), sql.SQL(whose), sql.Literal(space_id)
             )
             with contextlib.suppress(psycopg.errors.UndefinedTable):  # of a look at the past that has just ended
-                if hits := hits_of(_copied(connection, query), look):
+                if hits := look(_copied(connection, query)):
                     found.setdefault(table, set()).update(hits)
     return found
 
@@ -181,26 +182,29 @@ def _copied(connection: Connection, query: sql.Composable) -> Iterator[bytes]:
             yield bytes(row)
 
 
-def hits_of(pieces: Iterator[bytes], look: Collection[str]) -> set[str]:
-    """Those of the texts that stand in the pieces, in any case."""
-    texts = sorted(look)
-    if not texts:
-        return set()
-    sources = ["(?i)" + "".join(_escaped(each) for each in text) for text in texts]
-    scan = scanner(sources)
-    found: set[int] = set()
-    block: list[bytes] = []
-    size = 0
-    for piece in pieces:
-        block.append(piece)
-        size += len(piece)
-        if size >= BLOCK:
-            read = b"".join(block)
-            found |= scan(read)
-            block, size = [read[-_OVERLAP:]], 0
-    if block:
-        found |= scan(b"".join(block))
-    return {texts[index] for index in found}
+def look_for(texts: Collection[str]) -> Callable[[Iterator[bytes]], set[str]]:
+    """What finds those of the texts that stand in pieces, in any case. Making it takes longer than most looks."""
+    sought = sorted(texts)
+    if not sought:
+        return lambda pieces: set()
+    scan = scanner(["(?i)" + "".join(_escaped(each) for each in text) for text in sought])
+
+    def look(pieces: Iterator[bytes]) -> set[str]:
+        found: set[int] = set()
+        block: list[bytes] = []
+        size = 0
+        for piece in pieces:
+            block.append(piece)
+            size += len(piece)
+            if size >= BLOCK:
+                read = b"".join(block)
+                found |= scan(read)
+                block, size = [read[-_OVERLAP:]], 0
+        if block:
+            found |= scan(b"".join(block))
+        return {sought[index] for index in found}
+
+    return look
 
 
 def _escaped(character: str) -> str:
@@ -215,22 +219,20 @@ def _said_elsewhere(connection: Connection, words: Collection[str]) -> set[str]:
     """Words that events say which are not erased, or that memctl's rules are made of."""
     if not words:
         return set()
-    found = hits_of(iter(rules.sources()), words)
+    found = look_for(words)(iter(rules.sources()))
     if left := set(words) - found:
         query = sql.SQL(
             "SELECT payload, location, stream, session_id, type, actor FROM memctl.events WHERE payload IS NOT NULL"
         )
-        found |= hits_of(_copied(connection, query), left)
+        found |= look_for(left)(_copied(connection, query))
     return found
 
 
 def _in_files(folder: Path, look: Collection[str]) -> dict[str, set[str]]:
     """What of it stands in which file."""
-    found = {}
-    for path in sorted(folder.rglob("*")) if folder.is_dir() else []:
-        if path.is_file() and not path.is_symlink() and (hits := hits_of(_read(path), look)):
-            found[str(path)] = hits
-    return found
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink()]
+    sought = look_for(look if files else ())
+    return {str(path): hits for path in files if (hits := sought(_read(path)))}
 
 
 def _read(path: Path) -> Iterator[bytes]:
