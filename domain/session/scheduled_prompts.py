@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from itertools import islice
+from itertools import accumulate, islice
+from typing import NamedTuple
 from uuid import UUID
 
 from memctl.domain.events.event_order import OrderedEvent, text_digest
@@ -33,8 +34,10 @@ MOST_SHOWN, LEAST_SHOWN = 64, 25
 """Texts that tools answered with which are looked through, the newest; and letters (bytes) of a sentence that nobody
 types by chance as it stands there."""
 
-_LETTERS = bytes(ord(chr(byte).lower()) if byte < 128 else byte for byte in range(256))
-_BETWEEN = bytes(byte for byte in range(128) if not chr(byte).isalnum())
+_APART = bytes(
+    byte if byte >= 128 else ord(chr(byte).lower()) if chr(byte).isalnum() else ord(" ") for byte in range(256)
+)
+_STOPS = str.maketrans(dict.fromkeys("。．、，！？：；「」『』（）《》“”‘’«»…–—", " "))
 
 _SCHEDULES = patterns.compile(r"cron|schedul|wake_?up|remind|trigger|later|loop", patterns.I)
 _FIELDS = ("prompt", "message", "text", "body")
@@ -53,8 +56,7 @@ class ScheduledPrompts:
     def __init__(self) -> None:
         self._texts: dict[str, None] = {}
         self._given: deque[str] = deque(maxlen=MOST_GIVEN)
-        self._shown: deque[str | bytes] = deque(maxlen=MOST_SHOWN)
-        """As letters alone once they were looked through."""
+        self._shown: deque[str | _Shown] = deque(maxlen=MOST_SHOWN)
         self.deliveries: set[UUID] = set()
         """Prompts that were scheduled, by their deliveries."""
 
@@ -89,14 +91,14 @@ class ScheduledPrompts:
         return True
 
     def _was_shown(self, words: str) -> bool:
-        parts = (_letters(words[start:end]) for start, end in sentences(words))
-        wanted = [part for part in (_letters(words), *parts) if len(part) >= LEAST_SHOWN]
+        parts = (b"".join(_words(words[start:end])) for start, end in sentences(words))
+        wanted = [part for part in (b"".join(_words(words)), *parts) if len(part) >= LEAST_SHOWN]
         if not wanted:
             return False
         for at, each in enumerate(self._shown):
             if isinstance(each, str):
-                self._shown[at] = each = _letters(each)
-            if any(part in each for part in wanted):
+                self._shown[at] = each = _shown(each)
+            if any(part[:LEAST_SHOWN] in each.starts and part in each.letters for part in wanted):
                 return True
         return False
 
@@ -122,8 +124,24 @@ def _short_texts(given: object) -> Iterator[str]:
             waiting.extend(each[:MOST_GIVEN])
 
 
-def _letters(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass").translate(_LETTERS, _BETWEEN)
+class _Shown(NamedTuple):
+    """What a tool showed, as letters alone; and the letters behind each place where a word begins, for a sentence is
+    looked for by how it begins: all sentences in all texts would be too many."""
+
+    letters: bytes
+    starts: frozenset[bytes]
+
+
+def _shown(text: str) -> _Shown:
+    words = _words(text.replace("\\n", " "))
+    letters = b"".join(words)
+    return _Shown(letters, frozenset(letters[at : at + LEAST_SHOWN] for at in accumulate(map(len, words), initial=0)))
+
+
+def _words(text: str) -> list[bytes]:
+    """The words of a text in lower case, without what stands between them."""
+    plain = text if text.isascii() else text.translate(_STOPS)
+    return plain.encode("utf-8", "surrogatepass").translate(_APART).split()
 
 
 def _plain(text: str) -> str:

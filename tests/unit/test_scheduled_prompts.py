@@ -143,7 +143,15 @@ def test_what_an_agent_gave_to_a_tool_settles_nothing_as_a_prompt(tool: str, giv
     assert [found.said_by for found in only(facts_of([*events, read]), InsightFound)] == ["agent"]
 
 
-@pytest.mark.parametrize("shown", [f"# Rules\n- **{RULE.upper()}**\n", "4\tAlways use quillmark\n\tfor dates, please!"])
+@pytest.mark.parametrize(
+    "shown",
+    [
+        f"# Rules\n- **{RULE.upper()}**\n",
+        "4\tAlways use quillmark\n\tfor dates, please!",
+        f'{{"rules": "Kept.\\n{RULE}"}}',
+        f"まとめ。{RULE}",
+    ],
+)
 def test_what_a_tool_showed_settles_nothing_as_a_prompt(shown: str) -> None:
     for text in (RULE, f"{RULE}. and look at the ledger"):
         session = Session()
