@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import NamedTuple
 
 from memctl.domain.failures.explanations import says_what_was_wrong, sentences
@@ -23,6 +24,9 @@ from memctl.domain.support.remembered import remembered
 
 MOST_LINES, MOST_PLACES = 24, 16
 """Distinctive lines of one output, and directories that its lines lie in, that are keys."""
+
+MOST_READ = 96
+"""Lines of one output that read like an error which are looked at for what they name; a compiler prints hundreds."""
 
 LONGEST_LINE, SHORTEST_LINE = 300, 14
 """Characters of a line that are looked at, and below which it says nothing."""
@@ -73,12 +77,21 @@ _PATH = patterns.compile(r"(?:[A-Za-z]:)?[\w.@+~-]*(?:[/\\][\w.@+-]+)+[/\\]?|\b[
 def error_lines(output: str, location: str = "") -> tuple[ErrorLine, ...]:
     """The distinctive lines of an output, each once: first those that say what failed, then what else reads like an
     error; each in order. Paths are taken from the location on."""
-    found: dict[str, ErrorLine] = {}
+    verdicts: dict[str, None] = {}
+    others: dict[str, None] = {}
     for text in _lines(output):
+        said = _VERDICT.search(text) is not None
+        if (said or (len(others) < MOST_READ and ERROR_WORDS.search(text))) and not _WRAPPERS.search(text):
+            (verdicts if said else others)[text] = None
+        if len(verdicts) == MOST_READ:
+            break
+    found: dict[str, ErrorLine] = {}
+    for text in islice(chain(verdicts, others), MOST_READ):
         if line := _line(text, location):
             found.setdefault(line.key, line)
-    ordered = sorted(found.values(), key=lambda line: not is_verdict(line))
-    return tuple(ordered[:MOST_LINES])
+            if len(found) == MOST_LINES:
+                break
+    return tuple(found.values())
 
 
 def _lines(output: str) -> Iterator[str]:
@@ -91,10 +104,8 @@ def _lines(output: str) -> Iterator[str]:
             yield folded
 
 
-@remembered(4_096)
+@remembered(1_024)
 def _line(text: str, location: str) -> ErrorLine | None:
-    if not (_VERDICT.search(text) or ERROR_WORDS.search(text)) or _WRAPPERS.search(text):
-        return None
     names = names_in(text)
     if not names or says_little(text):
         return None

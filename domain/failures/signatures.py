@@ -21,8 +21,9 @@ from memctl.domain.support.literals import Literals
 MOST = 8
 """Errors that are taken from one output."""
 
-MOST_SHOWN = 400
-"""Places of one shape that are looked at in one output: the first of them name what failed."""
+MOST_SHOWN = 128
+"""Places of one shape that are looked at in one output, and of all: the first of them name what failed. A compiler
+prints hundreds."""
 
 LOOKED_AT = 33_000
 """Characters of a text that are looked at. What is kept of an output is shorter; what is asked for may be longer."""
@@ -120,7 +121,12 @@ def errors_in(text: str, command: str, *, failed: bool, exit_code: int | None = 
         wrappers = _shown(text, WRAPPER)
         shown = _by_words(text, wrappers) or wrappers[:1] or _by_exit(command, text, exit_code)
     found: dict[str, SeenError] = {}
-    for each in shown:
+    kinds: set[tuple[str, ...]] = set()
+    for each in shown[:MOST_SHOWN]:
+        kind = _kind(each, command)
+        if kind in kinds:
+            continue
+        kinds.add(kind)
         error = _seen(each, text, command)
         found.setdefault(error.signature, error)
         if len(found) == MOST:
@@ -225,15 +231,26 @@ _BLANK_LINE = patterns.compile(r"\n[ \t]*\n")
 _TESTED = patterns.compile(r" \(\d+(?:\.\d+)?m?s\)| \[\d+(?:\.\d+)?m?s\]")
 
 
-def _seen(shown: FoundError, text: str, command: str = "") -> SeenError:
-    message = shown.message.strip()[:500]
-    types = tuple(t for t in dict.fromkeys(shown.types) if t)
-    template = template_of(_TESTED.sub("", message), types)
+def _kind(shown: FoundError, command: str) -> tuple[str, ...]:
+    """What makes an error the same again: its types, its template, its frames."""
+    types = _types(shown)
     # Which program refused an option: the way out of one subcommand is none of another's.
     refused = (head_of(command),) if command and "usage" in types else ()
-    digest = hashlib.sha256(
-        "\0".join((*(t.lower() for t in types), "", template, "", *shown.frames, *refused)).encode("utf-8", "replace")
-    )
+    return (*(t.lower() for t in types), "", _template(shown, types), "", *shown.frames, *refused)
+
+
+def _types(shown: FoundError) -> tuple[str, ...]:
+    return tuple(t for t in dict.fromkeys(shown.types) if t)
+
+
+def _template(shown: FoundError, types: tuple[str, ...]) -> str:
+    return template_of(_TESTED.sub("", shown.message.strip()[:500]), types)
+
+
+def _seen(shown: FoundError, text: str, command: str = "") -> SeenError:
+    message, types = shown.message.strip()[:500], _types(shown)
+    template = _template(shown, types)
+    digest = hashlib.sha256("\0".join(_kind(shown, command)).encode("utf-8", "replace"))
     if " " not in message and "test failure" in types and shown.frames:
         message = f"{shown.frames[0]} {message}"[:500]  # which test failed, where no more is said
     start = text.rfind("\n", 0, shown.start) + 1

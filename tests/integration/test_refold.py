@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import urlsplit
+from uuid import UUID
 
 import pytest
 import servers
 from histories import digests, drained, example
 
+from memctl.domain.events.event import Position
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
-from memctl.infra.readmodels import generations
+from memctl.infra.log.read import read_streams
+from memctl.infra.readmodels import dead_letters, generations
+from memctl.infra.readmodels.dead_letters import Fault, NoProgress, Target
 from memctl.projections.kernel import projections
+from memctl.projections.stage1 import fold_stream
 from memctl.workers.folding.refold import refold
+from memctl.workers.folding.stage1 import Ready, Stage1
 from memctl.workers.rebuild.replay import replay
 
 Digests = dict[str, tuple[int, str]]
@@ -106,3 +113,46 @@ def test_a_refold_waits_for_the_worker_that_has_the_lease_and_moves_no_offset(
     refold(log, streams=streams)
     assert [(o.shard, o.position) for o in generations.offsets(log, live.stage1, live.stage2)] == before
     assert [o.owner for o in generations.offsets(log, live.stage1, live.stage2)] == [None] * 5
+
+
+def test_what_took_long_is_folded_before_its_shard_is_taken_from_others(
+    log: Connection, database_url: str, filled: Digests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memctl.workers.folding import refold as refolding
+    from memctl.workers.folding import stage1
+
+    live = generations.live(log)
+    stream = every_key(log)[0][2]
+    log.execute(f"DELETE FROM memctl.episodes_g{live.stage1} WHERE stream = %s", [stream[1]])  # type: ignore[arg-type]
+    fault = Fault(Target("", *stream), UUID(int=0), Position(1), NoProgress.__name__, "somewhere", 5)
+    with log.transaction():
+        dead_letters.park(log, live.stage1, [fault])
+    held: list[str | None] = []
+
+    def noted(*given: Any) -> Any:
+        with connect(database_url) as other:
+            held.extend(o.owner for o in generations.offsets(other, live.stage1, live.stage2))
+        return fold_stream(*given)
+
+    monkeypatch.setattr(refolding, "fold_stream", noted)
+    monkeypatch.setattr(stage1, "fold_stream", lambda *_: pytest.fail("it is folded again while its shard is held"))
+    refold(log, letters=dead_letters.parked(log, live.stage1))
+    assert held == [None] * 5
+    assert dead_letters.parked(log, live.stage1) == []
+    assert digests(log) == filled
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.9, 1.0])
+def test_what_came_since_a_stream_was_folded_is_folded_on(log: Connection, filled: Digests, share: float) -> None:
+    live = generations.live(log)
+    for offset in generations.offsets(log, live.stage1):
+        streams = [k for k in every_key(log)[0] if generations.shard_of(k[1], 4) == offset.shard]
+        read = read_streams(log, streams, offset.position)
+        ready = {}
+        for key, events in read.items():
+            before = events[: int(len(events) * share)]
+            ready[key] = Ready(before, *fold_stream(key[1], before))
+        lease = generations.take(log, live.stage1, offset.shard, "test", 1.0)
+        Stage1().refold(log, lease, streams, ready)
+        generations.release(log, lease)
+    assert digests(log) == filled

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache, partial
-from itertools import count, product
+from itertools import count, islice, product
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from soak import examples
 from text_functions import TextFunction, text_functions
 
+from memctl.domain.failures.met_errors import error_lines
 from memctl.domain.failures.signatures import errors_in
 from memctl.domain.knowledge.strategies import of_call
 from memctl.domain.language.hypotheses import causes_in
@@ -220,3 +221,32 @@ def test_reports_of_thousands_of_failures_cost_no_more_than_those_that_are_named
     errors(report)
     kept, pasted = ((report * size)[:size] for size in (16_000, 400_000))
     assert max(least_seconds(errors, kept), least_seconds(errors, pasted)) < 0.08
+
+
+ERRORS = (
+    "src/{0}/{1}.ts({2},7): error TS2322: Type '{0}' is not assignable to type '{1}'.",
+    "{0}/{1}.c:{2}:7: error: '{0}_{1}' undeclared (first use in this function)",
+    "a.c:{2}: error: {0}",
+    "error[E0308]: mismatched types in `{0}_{1}`\n  --> src/{0}.rs:{2}:7\n   |",
+    "FAILED tests/test_{0}.py::test_{1}_{2} - AssertionError: assert {2} == 7",
+    "  {2}:7  error  '{0}{1}' is assigned a value but never used  no-unused-vars",
+    "2026-11-01 12:00:00 ERROR {0}.{1}: failed to {0} {1}{2}: timeout after {2} ms",
+)
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_an_output_full_of_different_errors_is_looked_at_no_further_than_what_is_kept_of_it(error: str) -> None:
+    """A compiler prints hundreds, each as dear as the first."""
+
+    def output(length: int) -> str:
+        numbers = (next(ASKED) for _ in count())
+        lines = (error.format(f"cart{'abc'[n % 3] * (n % 7)}", f"total{n}", n) for n in numbers)
+        return "\n".join(islice(lines, length // len(error)))
+
+    def read(text: str) -> None:
+        errors_in(text, "make test", failed=True, exit_code=1)
+        error_lines(text, "/w")
+
+    read(output(16_000))
+    few, full = (min(seconds(read, output(length)) for _ in range(7)) for length in (4_000, 16_000))
+    assert full < 2.5 * few + 0.004

@@ -1,6 +1,7 @@
 """Folding single streams and rows again: for what was parked, for rows that were damaged, and for what was erased.
 
-Everything happens in one transaction that holds the leases of all that it touches, and no offset moves.
+Everything is written in one transaction that holds the leases of all that it touches, and no offset moves. A stream
+that was parked since it took long is folded before that: others would wait as long.
 """
 
 import contextlib
@@ -14,16 +15,18 @@ from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection
 from memctl.infra.log.migrate import refuse_newer
-from memctl.infra.log.read import StreamKey, read_events
+from memctl.infra.log.read import StreamKey, read_events, read_streams
 from memctl.infra.readmodels import dead_letters, facts, generations
-from memctl.infra.readmodels.dead_letters import DeadLetter, Target
+from memctl.infra.readmodels.dead_letters import DeadLetter, NoProgress, Target
 from memctl.infra.readmodels.facts import SourceKey
 from memctl.infra.readmodels.generations import Lease
 from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Recorded, folded_as_recorded
+from memctl.projections.stage1 import fold_stream
 from memctl.workers.folding.drain import OtherRules
+from memctl.workers.folding.poison import of_content
 from memctl.workers.folding.sources import Source, of_fact
-from memctl.workers.folding.stage1 import Stage1
+from memctl.workers.folding.stage1 import Ready, Stage1
 from memctl.workers.folding.stage2 import Stage2
 from memctl.workers.folding.trial import never_ending
 
@@ -75,6 +78,7 @@ def refold(
     by_shard: dict[int, list[StreamKey]] = {}
     for key in sorted(wanted):
         by_shard.setdefault(generations.shard_of(key[1], shards), []).append(key)
+    ready = _ready(connection, live.stage1, [letter for letter in known if letter.target not in endless])
     needed = [*((live.stage1, shard) for shard in sorted(by_shard)), (live.stage2, 0)]
     changes_in = {(live.stage1, generations.shard_of(stream, shards)) for _, stream in changed}
     with _held(connection, needed, changes_in) as leases, connection.transaction():
@@ -87,7 +91,7 @@ def refold(
         changes = []
         for lease in stage1:
             here = by_shard[lease.shard]
-            Stage1(parks=parks, endless=endless).refold(connection, lease, here)
+            Stage1(parks=parks, endless=endless).refold(connection, lease, here, ready)
             # Stage 2 is given them also where it has yet to read them, and what was changed in these streams
             # before: else its rows hold what is gone until it does, and who forgets does not learn what follows. That
             # it reads them again changes nothing.
@@ -101,6 +105,23 @@ def refold(
             generations.read_again(connection, live.stage1, Position(min(lease.position for lease in stage1)))
         last()
         connection.execute("SET LOCAL synchronous_commit = on")  # leases, which may be lost, turn it off
+
+
+def _ready(connection: Connection, generation: int, letters: Iterable[DeadLetter]) -> dict[StreamKey, Ready]:
+    """Those of the streams, folded up to where their shards are now, that were parked since they took long."""
+    shards, found = generations.shards(connection, generation), {}
+    read = {offset.shard: offset.position for offset in generations.offsets(connection, generation)}
+    for letter in letters:
+        key = (letter.target.space_id, letter.target.key or "")
+        if letter.target.projection or letter.fault.error != NoProgress.__name__:
+            continue
+        events = read_streams(connection, [key], read[generations.shard_of(key[1], shards)]).get(key, [])
+        try:
+            found[key] = Ready(events, *fold_stream(key[1], events))
+        except Exception as problem:
+            if not of_content(problem):
+                raise  # else it is parked again, by who folds it next
+    return found
 
 
 def _as_they_stand(connection: Connection, recorded: Iterable[SourceKey], upto: Position) -> Iterator[Source]:

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
+from typing import NamedTuple
 
 from memctl.domain.events.event import Event, Position
 from memctl.domain.events.skipping import EventSkipped, Undecodable, left_out, remaining
@@ -37,6 +38,14 @@ DEAR = 10_000
 """How many events of one stream a batch may fold again before the next batch takes as many, up to `KEPT_EVENTS`."""
 
 
+class Ready(NamedTuple):
+    """A stream that was folded whole before its shard was taken: from these events."""
+
+    events: Sequence[Event]
+    state: StreamState
+    delta: Delta
+
+
 class Stage1:
     """Drains shards of stage 1, keeping the states of recent streams.
 
@@ -53,6 +62,7 @@ class Stage1:
         self._batch = batch
         self._parks = parks
         self._endless = endless
+        self._ready: Mapping[StreamKey, Ready] = {}
         self._states: OrderedDict[StreamKey, StreamState] = OrderedDict()
         self._kept = 0
         self._seen: dict[tuple[int, int], tuple[Position, int]] = {}
@@ -107,13 +117,21 @@ class Stage1:
         (Not as long as all those streams: where many are no longer kept, a longer batch folds more of them again.)"""
         return self._batch if refolded < DEAR else max(self._batch, min(refolded, KEPT_EVENTS))
 
-    def refold(self, connection: Connection, lease: Lease, streams: Iterable[StreamKey]) -> Lease:
-        """Fold streams of this shard again from all their events up to its offset, also those that were parked.
+    def refold(
+        self,
+        connection: Connection,
+        lease: Lease,
+        streams: Iterable[StreamKey],
+        ready: Mapping[StreamKey, Ready] = MappingProxyType({}),
+    ) -> Lease:
+        """Fold streams of this shard again from all their events up to its offset, also those that were parked. What is
+        `ready` of them was folded already, as far as its events still are what they were.
 
         Facts that changed get the offset as their `at`: whoever has read that far has to see them.
         Raises: LeaseLost, CannotFold; then nothing was written.
         """
         self._forget(lease)
+        self._ready = ready
         return self._commit(connection, lease, {key: [] for key in streams}, lease.position, retry=True)
 
     def _commit(
@@ -213,7 +231,7 @@ class Stage1:
                 _, deltas[key] = fold_stream(key[1], _before(self._endless[Target("", *key)], remaining(events)))
                 continue
             try:
-                state, deltas[key] = fold_stream(key[1], events)
+                state, deltas[key] = self._folded_before(key, events) or fold_stream(key[1], events)
             except Exception as problem:
                 if not of_content(problem):
                     raise
@@ -229,6 +247,20 @@ class Stage1:
                 self._kept += _size(state)
         slot.over(self._step)
         return deltas, refolds
+
+    def _folded_before(self, key: StreamKey, events: Sequence[Event]) -> tuple[StreamState, Delta] | None:
+        """What is ready of a stream, with what came since; None where its events are others now."""
+        ready = self._ready.get(key)
+        if ready is None or events[: len(ready.events)] != ready.events:
+            return None
+        since = events[len(ready.events) :]
+        more = ready.state.extend(since) if since and not left_out(events) else None
+        if since and more is None:
+            return None
+        if more is not None:
+            ready.delta.facts.update(more.facts)
+            ready.delta.rows.update(more.rows)
+        return ready.state, ready.delta
 
     def _work(self, keys: Iterable[StreamKey], fresh: Mapping[StreamKey, Sequence[Event]]) -> ThreadWork:
         """The folds of these streams, for who watches: each with the first position that is new."""

@@ -34,8 +34,8 @@ TRIAL_CPU_S = 20
 SEARCH_CPU_S = 3
 """The same where it is known that it does not end, and which of its events is at fault is looked for."""
 
-DEAREST_EVENT_S = 0.02
-"""What each event of a stream adds to both: the dearest output of 16,000 characters that was found takes a half."""
+DEAREST_EVENT_S = 0.05
+"""What each event of a stream adds to both: the dearest output of 16,000 characters that was found takes a fifth."""
 
 BLOCKED_S, ATTEMPTS = 10.0, 3
 """Seconds in which a trial that waits uses no processor time, for it to be held by a lock that another thread had when
