@@ -348,11 +348,10 @@ class Projects:
         return next((p for p in self.all if claim in p.remotes), None) or self._by_root.get(claim)
 
     def named(self, text: str) -> list[Project]:
-        """The projects that a text names: by name, else by another name of theirs, by id or remote, or a path in it."""
+        """The projects that a text names: by any name of theirs, else by id or remote, or a path in it."""
         text = text.strip()
         wanted = text.casefold()
         for found in (
-            [p for p in self.all if p.name.casefold() == wanted],
             [p for p in self.all if wanted in p.names],
             [p for p in self.all if any(_is_named(anchor, wanted) for anchor in p.parts)],
             [p for p in self.all if {wanted, remote_of(text)} & {*p.remotes}],
@@ -621,9 +620,9 @@ class Projects:
 
 
 def settled(places: Iterable[Place]) -> list[Place]:
-    """Places, of which a claim counts for nothing where others name that path as a checkout of theirs, nor what keys say
-    of a path that this machine saw; and a folder of what looks like a worktree is of the checkout that it was found to
-    be."""
+    """Places, of which a claim counts for nothing where others name that path as a checkout of theirs, nor what keys
+    say of a path that this machine saw; and a folder of what looks like a worktree is of the checkout that it was found
+    to be."""
     found = list(places)
     named = {path for p in found if p.free for path in p.paths}
     checked = {p.root or p.location: p for p in found if p.free and p.checked}

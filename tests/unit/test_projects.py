@@ -163,6 +163,12 @@ def test_a_remote_is_of_the_root_that_this_machine_saw_whatever_keys_date(told: 
     assert projects.asks("/home/dana/cli") == []
 
 
+def test_a_folder_called_as_people_call_a_project_is_not_meant_in_its_place() -> None:
+    projects = Projects([of("/home/dana/tool", CLI), Place("/tmp/tool", root="/tmp/tool", checked=True)])
+    assert projects.one("/home/dana/tool").name != "tool"
+    assert {each.root for each in projects.named("tool")} == {"/home/dana/tool", "/tmp/tool"}
+
+
 @pytest.mark.parametrize(
     "told",
     [
