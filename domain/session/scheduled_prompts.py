@@ -38,7 +38,7 @@ _APART = bytes(
     byte if byte >= 128 else ord(chr(byte).lower()) if chr(byte).isalnum() else ord(" ") for byte in range(256)
 )
 _MARKUP = patterns.compile(
-    rb"\n[ \t]*[0-9]+ *(?:\xe2\x86\x92|\xe2\x94\x82|[:|\t])|"
+    rb"(?:^|\n)[ \t]*[0-9]+ *(?:\xe2\x86\x92|\xe2\x94\x82|[:|\t])|"
     rb"<[^<>\n]{1,400}>|\\[nrt]|&#?[A-Za-z0-9]{2,8};|\x1b\[[0-9;]*m"
 )
 """What stands between a sentence's letters in a tool's answer, and not where it is read: a line's number, a tag."""
