@@ -42,8 +42,8 @@ class Location(msgspec.Struct, frozen=True, kw_only=True):
     first: Seen | None = None
     """The remote that was named first, and when; by a key, when it was delivered."""
     by_key: bool | None = None
-    """Its root and remotes are the word of who came with a key, which counts no more once this machine saw them. None
-    where nobody spoke of them."""
+    """Known by the word of who came with a key alone, which counts no more once this machine saw the place. None where
+    only keys that are limited to projects spoke of it."""
     around: tuple[Seen, ...] = ()
     claims: tuple[Seen, ...] = ()
     """Remotes that keys limited to projects said it has."""
@@ -73,12 +73,11 @@ def locations(row: Location | None, item: PlaceSeen | Recorded[ProjectIdentified
     if observed.confined:
         return msgspec.structs.replace(row, claims=seen(row.claims, remote, at, REMOTES, 300))
     keyed = item.keyed_at if isinstance(item, PlaceSeen) else keyed_at(item.event)
-    if remote or not isinstance(item, PlaceSeen):
-        if keyed and row.by_key is False:
-            return msgspec.structs.replace(row, free=True)
-        if row.by_key and not keyed:
-            row = msgspec.structs.replace(row, root=None, remotes=(), first=None)
-        row = msgspec.structs.replace(row, by_key=bool(keyed))
+    if keyed and row.by_key is False:
+        return msgspec.structs.replace(row, free=True)
+    if row.by_key and not keyed:
+        row = msgspec.structs.replace(row, root=None, remotes=(), first=None, around=())
+    row = msgspec.structs.replace(row, by_key=bool(keyed))
     first, around, root = row.first, row.around, row.root
     if remote and (first is None or (keyed or at, remote) < (first.at, first.name)):
         first = Seen(remote, keyed or at)

@@ -28,10 +28,10 @@ def terminal(typed: bytes = b"") -> Iterator[int]:
         os.close(theirs)
 
 
-def at_a_terminal(*words: str) -> str:
+def at_a_terminal(*words: str, typed: bytes = b"") -> str:
     """What a command prints that a person gives, in the environment of the test."""
     environment = {name: value for name, value in os.environ.items() if name not in AGENTS_VARIABLES}
-    with terminal() as keyboard:
+    with terminal(typed) as keyboard:
         command = [sys.executable, "-m", "memctl.cli", *words]
         done = subprocess.run(command, env=environment, stdin=keyboard, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -54,6 +54,8 @@ FORMS: dict[str, Callable[[str], str]] = {
     "a diff": lambda phrase: _broken(phrase, "+ ", "-"),
     "a quotation": lambda phrase: _broken(phrase, "> "),
     "numbered lines": lambda phrase: _broken(phrase, "    12→", "    13→"),
+    "lines numbered by cat": lambda phrase: _broken(phrase, "    12\t", "    13\t"),
+    "lines of a compiler": lambda phrase: _broken(phrase, "12 | ", "13 | "),
     "a listing": lambda phrase: _broken(phrase, "12: ", "13: "),
     "base64": lambda phrase: base64.b64encode(f"so {phrase} it is".encode()).decode(),
     "base64 of addresses": lambda phrase: base64.urlsafe_b64encode(f"a {phrase}".encode()).decode().rstrip("="),
@@ -105,8 +107,8 @@ def undone(text: str) -> Iterator[str]:
         text = unicodedata.normalize("NFKC", re.sub(r"\x1b\[[\d;]*m", "", text))
         text = "".join(each for each in text if unicodedata.category(each) != "Cf")
         yield text
-        yield re.sub(r"\s*\n\s*(?:[+>-]|\d+[:→])?\s*", "", text)
-        yield re.sub(r"\s*\n\s*(?:[+>-]|\d+[:→])?\s*", " ", text)
+        yield re.sub(r"\s*\n\s*(?:[+>-]|\d+(?:[:→\t]| \|))?\s*", "", text)
+        yield re.sub(r"\s*\n\s*(?:[+>-]|\d+(?:[:→\t]| \|))?\s*", " ", text)
         yield text.translate(str.maketrans(ALIKE, LATIN_ALIKE))
         yield text[::-1]
         yield codecs.encode(text, "rot13")

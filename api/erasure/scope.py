@@ -25,6 +25,7 @@ from memctl.workers.erasure.forgetting import (
     Preview,
     forget,
     forget_once,
+    holding,
     of_thing,
     preview,
     resume,
@@ -66,8 +67,8 @@ def plan(
         if len("".join(match.split())) < SHORTEST_MATCH:
             raise TooShort
         read_upto = mark(connection)
-        found = erase.holding(connection, space_id, WrittenForms([match]))
-        planned = _of_ids(connection, space_id, found.ids, Scope(kind="match"), "what holds that text")
+        found = holding(connection, space_id, WrittenForms([match]))
+        planned = _of_ids(connection, space_id, found, Scope(kind="match"), "what holds that text")
         return msgspec.structs.replace(planned, text=match, read_upto=read_upto)
     return _of_id(reader, id.strip())
 

@@ -302,10 +302,12 @@ class _Pages:
     def _thing(self, reader: Reader, asked: str, done: str) -> Draw:
         found = queries.thing(reader, asked)
         id = str(found.item["id"])
+        offered = corrections.OFFERED.get(found.kind, ())
+        words = queries.words_of(reader, queries.id_of(reader, "claim", id)) if "holds" in offered else ""
         return partial(
             render.page, "thing.html", kind=found.kind, item=found.item, why=explain(reader, id),
             bug=_bug_of(reader, found.kind, id), done=done, key=uuid4().hex, labels=corrections.LABELS,
-            offered=corrections.OFFERED.get(found.kind, ()), at="things", project=ANYWHERE,
+            offered=offered, words=words, at="things", project=ANYWHERE,
         )  # fmt: skip
 
     def event(self, reader: Reader, request: Request) -> Draw:

@@ -58,6 +58,8 @@ def _settle(found: Waiting, id: str, *, holds: bool) -> None:
     """Approve or reject what waits under that id, or its beginning. Raises: WaitsNot."""
     sections = {f"core/{each.section}": each for each in found.sections}
     if (section := sections.get(id)) is not None:
+        if holds:
+            _shown(section.text)
         say("core-approve" if holds else "core-reject", section=section.section, version=section.version)
         return
     claims = [each for each in found.claims if each.id.startswith(id)]
@@ -65,12 +67,19 @@ def _settle(found: Waiting, id: str, *, holds: bool) -> None:
     if len(claims) + len(things) != 1:
         raise WaitsNot(id=id)
     if claims:
+        if holds:
+            _shown(claims[0].text)
         words = {"words": quote_hash(claims[0].text)} if holds else {}
         say("verify-knowledge" if holds else "reject", claim=claims[0].id, **words)
-        print_lines(f"    {claims[0].text}")
     elif holds:
         from memctl.cli.erase.forget import forget_thing
 
         forget_thing(things[0])
     else:
         say("refuse-forget", thing=things[0])
+
+
+def _shown(text: str) -> None:
+    """Show what is approved, and ask: since it was listed, an agent may have put other words in its place."""
+    print_lines(f"    {text or '(all of it is taken out)'}")
+    click.confirm("Approve it?", abort=True, err=True)

@@ -162,7 +162,7 @@ class Place(msgspec.Struct, frozen=True):
     what the client said of it; `first` is the one that was named first, and when. `inside` are locations around it that
     were on the same branch in one session; `last_seen` in microseconds. `claims` are remotes that it has by the word of
     keys limited to projects; it is `free` once anything else showed it, and then those count for nothing. What git has
-    there is known `by_key` where nothing else says it. `granted` are
+    there is known `by_key` where nothing else showed the place. `granted` are
     the remotes that are its project's; None before that is worked out."""
 
     location: str
@@ -297,7 +297,6 @@ class Projects:
         """With the representatives, before anything was merged, of what they name; empty for what is not known."""
         self.waiting = self._waiting()
         self.all = self._made()
-        self._by_location = {location: project for project in self.all for location in project.locations}
 
     @property
     def places(self) -> list[Place]:
@@ -349,11 +348,10 @@ class Projects:
         return next((p for p in self.all if claim in p.remotes), None) or self._by_root.get(claim)
 
     def named(self, text: str) -> list[Project]:
-        """The projects that a text names: by name, else by another name of theirs, by id or remote, or a path in it."""
+        """The projects that a text names: by any name of theirs, else by id or remote, or a path in it."""
         text = text.strip()
         wanted = text.casefold()
         for found in (
-            [p for p in self.all if p.name.casefold() == wanted],
             [p for p in self.all if wanted in p.names],
             [p for p in self.all if any(_is_named(anchor, wanted) for anchor in p.parts)],
             [p for p in self.all if {wanted, remote_of(text)} & {*p.remotes}],
@@ -443,6 +441,7 @@ class Projects:
         self._parent: dict[str, str] = {}
         roots = self._roots()
         free = [place for place in self._shown.values() if place.free]
+        seen = self._roots(by_key=False)
         for place in self._shown.values():
             self._find(place.location)
         for place in free:
@@ -451,7 +450,8 @@ class Projects:
                 self._join(at, other)
             if place.root or place.checked:
                 continue
-            outer = next((root for root in above(at) if root in roots and not HOME.fullmatch(root)), "")
+            known = roots - seen if place.by_key else seen
+            outer = next((root for root in above(at) if root in known and not HOME.fullmatch(root)), "")
             for other in dict.fromkeys((*place.inside, outer)):
                 if not self._differ(place, other):
                     self._join(at, other)
@@ -523,11 +523,11 @@ class Projects:
             return (_REMOTE_NODE + place.known_remotes[0], home.location if home and not home.free else "")
         return [around for around in (project_of(at), *above(at)) if around in self._places and around != at][:1]
 
-    def _roots(self) -> set[str]:
-        """Paths that something shows to be a repository's root."""
+    def _roots(self, *, by_key: bool = True) -> set[str]:
+        """Paths that something shows to be a repository's root, by the word of keys or without that."""
         found: set[str] = set()
         for place in self._places.values():
-            if not place.free:
+            if not place.free or (place.by_key and not by_key):
                 continue
             found.update(path for path in place.paths if path != place.location)
             if place.root or place.remotes:
@@ -577,14 +577,11 @@ class Projects:
             members[self._find(location)].append(location)
         self._by_root: dict[str, Project] = {}
         self._waits = {each.root: each.claims for each in self.waiting}
-        found = []
-        for locations in members.values():
-            project = self._project(locations)
-            found.append(project)
-            for location in locations:
-                place = self._places[location]
-                for path in place.paths if place.free else (project_of(location),):
-                    self._by_root.setdefault(path, project)
+        found = [self._project(locations) for locations in members.values()]
+        self._by_location = {location: project for project in found for location in project.locations}
+        for place in sorted(self._places.values(), key=lambda place: (place.by_key, place.location)):
+            for path in place.paths if place.free else (project_of(place.location),):
+                self._by_root.setdefault(path, self._by_location[place.location])
         return sorted(found, key=lambda p: (-p.last_seen, p.anchor))
 
     def _project(self, locations: Sequence[str]) -> Project:
@@ -623,12 +620,23 @@ class Projects:
 
 
 def settled(places: Iterable[Place]) -> list[Place]:
-    """Places, of which a claim counts for nothing where others name that path as a checkout of theirs, and a folder of
-    what looks like a worktree is of the checkout that it was found to be."""
+    """Places, of which a claim counts for nothing where others name that path as a checkout of theirs, nor what keys
+    say of a path that this machine saw; and a folder of what looks like a worktree is of the checkout that it was found
+    to be."""
     found = list(places)
     named = {path for p in found if p.free for path in p.paths}
     checked = {p.root or p.location: p for p in found if p.free and p.checked}
-    return [_settled(place, named, checked) for place in found]
+    ours = {path for p in found if p.free and not p.by_key for path in (p.location, *p.paths)}
+    return [_settled(_beside(place, ours) if place.by_key else place, named, checked) for place in found]
+
+
+def _beside(place: Place, ours: set[str]) -> Place:
+    """A place that keys alone speak of, joined to no two of what this machine saw: by where it lies at most."""
+    said = (place.location, place.root, place.repository)
+    if not ours.isdisjoint((*said, *map(project_of, said))):
+        return Place(place.location, last_seen=place.last_seen, by_key=True)
+    inside = tuple(at for at in place.inside if ours.isdisjoint((at, project_of(at))))
+    return msgspec.structs.replace(place, inside=inside)
 
 
 def _settled(place: Place, named: set[str], checked: dict[str, Place]) -> Place:
@@ -638,7 +646,7 @@ def _settled(place: Place, named: set[str], checked: dict[str, Place]) -> Place:
     if place.checked or home == place.location:
         return place
     outer = next((checked[at] for at in above(place.location) if at in checked and project_of(at) == home != at), None)
-    if outer is None:
+    if outer is None or (outer.by_key and not place.by_key):
         return place
     return msgspec.structs.replace(
         place, root=outer.root or outer.location, repository=outer.repository, borrows="", checked=True

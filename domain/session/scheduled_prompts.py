@@ -37,6 +37,11 @@ types by chance as it stands there."""
 _APART = bytes(
     byte if byte >= 128 else ord(chr(byte).lower()) if chr(byte).isalnum() else ord(" ") for byte in range(256)
 )
+_MARKUP = patterns.compile(
+    rb"(?:^|\n)[ \t]*[0-9]+ *(?:\xe2\x86\x92|\xe2\x94\x82|[:|\t])|"
+    rb"<[^<>\n]{1,400}>|\\[nrt]|&#?[A-Za-z0-9]{2,8};|\x1b\[[0-9;]*m"
+)
+"""What stands between a sentence's letters in a tool's answer, and not where it is read: a line's number, a tag."""
 _STOPS = str.maketrans(dict.fromkeys("。．、，！？：；「」『』（）《》“”‘’«»…–—", " "))
 
 _SCHEDULES = patterns.compile(r"cron|schedul|wake_?up|remind|trigger|later|loop", patterns.I)
@@ -133,7 +138,7 @@ class _Shown(NamedTuple):
 
 
 def _shown(text: str) -> _Shown:
-    words = _words(text.replace("\\n", " "))
+    words = _words(text)
     letters = b"".join(words)
     return _Shown(letters, frozenset(letters[at : at + LEAST_SHOWN] for at in accumulate(map(len, words), initial=0)))
 
@@ -141,7 +146,7 @@ def _shown(text: str) -> _Shown:
 def _words(text: str) -> list[bytes]:
     """The words of a text in lower case, without what stands between them."""
     plain = text if text.isascii() else text.translate(_STOPS)
-    return plain.encode("utf-8", "surrogatepass").translate(_APART).split()
+    return _MARKUP.sub(b" ", plain.encode("utf-8", "surrogatepass")).translate(_APART).split()
 
 
 def _plain(text: str) -> str:

@@ -48,13 +48,10 @@ class WorkingDirectory:
         if self._assert.confined:
             return
         if (remote := remote_of(repository)) and self._assert.location:
-            at = keyed_at(placed.event)
-            self._assert_place(placed, self._assert.location, remote=remote, keyed=at)
+            self._assert_place(placed, self._assert.location, remote=remote)
 
-    def _assert_place(
-        self, placed: OrderedEvent, place: str, *, remote: str = "", around: str = "", keyed: int = 0
-    ) -> None:
-        confined = self._assert.confined
+    def _assert_place(self, placed: OrderedEvent, place: str, *, remote: str = "", around: str = "") -> None:
+        confined, keyed = self._assert.confined, keyed_at(placed.event)
         about = "\n".join((place, remote, around)) + "\nconfined" * confined + "\nkeyed" * bool(keyed)
         if about not in self._asserted and len(self._asserted) < 2 * PLACES:
             self._asserted.add(about)

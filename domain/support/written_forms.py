@@ -58,7 +58,7 @@ _ENTITY = patterns.compile(rb"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Z
 _SIMPLE = ((b"\\n", b"\n"), (b"\\r", b"\r"), (b"\\t", b"\t"), (b'\\"', b'"'), (b"\\'", b"'"), (b"\\/", b"/"))
 _SIGNS = bytes(code for code in range(0x80) if not chr(code).isalnum())
 _SMALL = bytes(range(0x100)).lower()
-_NUMBERED = patterns.compile(rb"\n[ \t]*[0-9]+(?:\xe2\x86\x92|\xe2\x94\x82|[:|\t])")
+_NUMBERED = patterns.compile(rb"\n[ \t]*[0-9]+ *(?:\xe2\x86\x92|\xe2\x94\x82|[:|\t])")
 _BEHIND_A_NUMBER = (b"\xe2\x86\x92", b"\xe2\x94\x82", b":", b"|", b"\t")
 _NO_LETTERS = bytes(code for code in range(0x100) if not (code < 0x80 and chr(code).isalpha()))
 _FEW_LETTERS = 4
@@ -206,11 +206,10 @@ def _folded(data: bytes) -> bytes:
 
 
 def _without_number(line: bytes) -> bytes:
-    behind = line.lstrip(b" \t0123456789")
-    for sign in _BEHIND_A_NUMBER:
-        if behind.startswith(sign) and line[-len(behind) - 1 : -len(behind)].isdigit():
-            return behind[len(sign) :]
-    return line
+    number = line.lstrip(b" \t")
+    behind = number.lstrip(b"0123456789")
+    sign = next(filter(behind.lstrip(b" ").startswith, _BEHIND_A_NUMBER), b"")
+    return behind.lstrip(b" ")[len(sign) :] if sign and behind != number else line
 
 
 def _unescaped(data: bytes) -> bytes:

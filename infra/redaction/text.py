@@ -40,11 +40,12 @@ _GOES_ON = patterns.compile(
 _MOST_PIECES = 64
 """Pieces of one secret."""
 
-_UNSEEN = patterns.compile(rb"\xef\xbc[\x81-\xbf]|\xef\xbd[\x80-\x9e]|\xe2\x80[\x8b-\x8d]|\xe2\x81\xa0|\xef\xbb\xbf")
-"""Letters of full width, and what shows nothing: a name that is written with them reads as without."""
-
-_MARKS = (b"\xef\xbc", b"\xef\xbd", b"\xe2\x80\x8b", b"\xe2\x80\x8c", b"\xe2\x80\x8d", b"\xe2\x81\xa0", b"\xef\xbb\xbf")
-"""How what `_UNSEEN` finds begins."""
+_UNSEEN = patterns.compile(
+    rb"\xef\xbc[\x81-\xbf]|\xef\xbd[\x80-\x9e]|\xe2\x80[\x8b-\x8d]|\xe2\x81\xa0|\xef\xbb\xbf|"
+    rb"\x1b\[[0-9;:?]*[A-Za-z]|%(?:25)*([2-7][0-9A-Fa-f])"
+)
+"""Letters of full width, what shows nothing (as a terminal's colours), and percent signs of addresses: what is written
+with them reads as without."""
 
 _ROUNDS = 4
 
@@ -322,7 +323,11 @@ def _unescaped(data: bytes) -> bytes:
 
 
 def _seen(data: bytes) -> bytes:
-    """What `_UNSEEN` matches as the ASCII letter that it looks like, or as nothing."""
+    """What `_UNSEEN` matches as the ASCII letter that it reads as, or as nothing."""
+    if b"\x1b" in data or b"%" in data:
+        data = _UNSEEN.sub(_looks_like, data)
+    if data.isascii():
+        return data
     return data.decode("utf-8", "surrogateescape").translate(_AS_SEEN).encode("utf-8", "surrogateescape")
 
 
@@ -332,15 +337,26 @@ _AS_SEEN = {full: full - 0xFEE0 for full in range(0xFF01, 0xFF5F)} | dict.fromke
 
 
 def _looks_like(found: patterns.Match[bytes]) -> bytes:
-    return _seen(found[0])
+    whole: bytes = found[0]
+    if whole[:1] == b"%":
+        return bytes((int(found[1], 16),))
+    return b"" if whole[:1] == b"\x1b" else whole.decode().translate(_AS_SEEN).encode()
 
 
-def _views(data: bytes) -> Iterator[tuple[bytes, Callable[[], _Origin]]]:
+def _views(data: bytes) -> Iterator[tuple[bytes, Callable[[], Callable[[int], int]]]]:
     """The bytes as they read where that is another way, each with how to bring its offsets back."""
+    plain, unescaped = data, None
     if b"\\" in data:
-        yield _unescaped(data), partial(_Origin, data, _ESCAPE, lambda _: b"?")
-    if not data.isascii() and any(mark in data for mark in _MARKS):
-        yield _seen(data), partial(_Origin, data, _UNSEEN, _looks_like)
+        plain, unescaped = _unescaped(data), partial(_Origin, data, _ESCAPE, lambda _: b"?")
+        yield plain, unescaped
+    if _UNSEEN.search(plain):
+        yield _seen(plain), partial(_both, unescaped, partial(_Origin, plain, _UNSEEN, _looks_like))
+
+
+def _both(first: Callable[[], _Origin] | None, second: Callable[[], _Origin]) -> Callable[[int], int]:
+    """How offsets are brought back that were moved twice."""
+    moved, before = second(), first() if first else None
+    return moved if before is None else lambda offset: before(moved(offset))
 
 
 def _pieces_behind(data: bytes, end: int, marker: str) -> Iterator[tuple[int, int, str]]:

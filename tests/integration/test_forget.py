@@ -257,6 +257,28 @@ def test_a_text_is_forgotten_wherever_it_was_said_and_with_what_was_recorded_of_
         forget.plan(reader_of(log, "default", OWNER), match=" a b ")
 
 
+def test_a_text_that_edits_put_together_in_a_document_goes_too(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    before, after = PHRASE[:12], PHRASE[12:]
+    written = f"# Plan\n\n## Ledger\n\n{before}SLOT. Entries are sorted by quarter, and each has an owner and a date.\n"
+    at = "/home/dana/shop/docs/plan.md"
+    given = ({"content": written}, {"old_string": "SLOT", "new_string": after})
+    append(log, 1, [
+        observed(payload, at=n)
+        for n, each in enumerate(given)
+        for payload in (
+            ToolCalled(line=f"c{n}", tool=("Write", "Edit")[n], call=f"c{n}", input={"file_path": at, **each}),
+            ToolReturned(line=f"r{n}", tool=("Write", "Edit")[n], call=f"c{n}", text="done"),
+        )
+    ])  # fmt: skip
+    drained(database_url)
+    assert "memories" in str(holds(database_url, PHRASE))
+    forgotten(settings, log, match=PHRASE)
+    drained(database_url)
+    assert holds(database_url, PHRASE) == []
+
+
 class Saying(Values):
     """Payloads of which every text and every name holds a word."""
 

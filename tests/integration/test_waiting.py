@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
@@ -47,12 +48,15 @@ def core(api: Api) -> dict[str, str]:
     return {each["section"]: each["origin"] for each in json.loads(api.ask("/v1/core")[2])["items"]}
 
 
-def press(api: Api, **form: str) -> bytes:
+def signed_in(api: Api) -> dict[str, str]:
     cookie = api.ask("/sign-in", method="POST", body=f"token={TOKEN}".encode(), headers=FORM)[1]["set-cookie"]
-    headers = {**FORM, "Cookie": cookie.split(";")[0], "Origin": api.url}
-    status, _, page = api.ask("/waiting", method="POST", body=urlencode(form).encode(), headers=headers)
-    assert status == 200, page
-    return page
+    return {**FORM, "Cookie": cookie.split(";")[0], "Origin": api.url}
+
+
+def press(api: Api, page: str = "/waiting", **form: str) -> bytes:
+    status, _, shown = api.ask(page, method="POST", body=urlencode(form).encode(), headers=signed_in(api))
+    assert status == 200, shown
+    return shown
 
 
 def test_the_terminal_lists_approves_and_rejects(api: Api, database_url: str) -> None:
@@ -61,7 +65,7 @@ def test_the_terminal_lists_approves_and_rejects(api: Api, database_url: str) ->
     listed = at_a_terminal("waiting")
     assert "Invoices are rounded half to even." in listed
     assert "written by an agent" in listed
-    at_a_terminal("waiting", "--approve", "core/work")
+    at_a_terminal("waiting", "--approve", "core/work", typed=b"y\n")
     at_a_terminal("waiting", "--reject", "core/style")
     catch_up(Drainer(database_url))
     assert waiting(api) == []
@@ -80,7 +84,7 @@ def test_what_an_agent_does_to_the_users_words_takes_nothing_from_any_start(api:
     assert "Money is Decimal." in start
     assert (core(api)["team"], waiting(api)) == ("written by an agent", ["team"])
     assert "all of it is taken out" in at_a_terminal("waiting")
-    at_a_terminal("waiting", "--approve", "core/team")
+    at_a_terminal("waiting", "--approve", "core/team", typed=b"y\n")
     catch_up(Drainer(database_url))
     assert (core(api), waiting(api)) == ({}, [])
 
@@ -105,8 +109,8 @@ def test_the_viewers_buttons_do_the_same(api: Api, database_url: str) -> None:
     assert core(api) == {"work": "written by an agent, confirmed by you"}
 
 
-@pytest.mark.parametrize("before", [False, True])
-def test_words_that_come_in_place_of_those_approved_wait_again(api: Api, database_url: str, before: bool) -> None:
+@pytest.mark.parametrize("before", ["", "/waiting", "/things"])
+def test_words_that_come_in_place_of_those_approved_wait_again(api: Api, database_url: str, before: str) -> None:
     def noted(text: str) -> None:
         body = json.dumps({"text": text, "kind": "preference", "by": "agent", "location": PLACE}).encode()
         headers = {"Idempotency-Key": text, "Content-Type": "application/json"}
@@ -120,10 +124,17 @@ def test_words_that_come_in_place_of_those_approved_wait_again(api: Api, databas
     noted(first)
     (claim,) = json.loads(api.ask("/v1/waiting")[2])["claims"]
     if before:  # it comes while the page is open
+        page = api.ask(f"/things/{claim['id']}", headers=signed_in(api))[2].decode()
         noted(second)
-        press(api, what="claim", id=claim["id"], holds="1", version=quote_hash(claim["text"]))
+        if before == "/things":
+            words = re.search(r'name="words" value="(\w+)"', page)
+            press(api, before, id=claim["id"], say="holds", words=words[1] if words else "")
+        else:
+            press(api, what="claim", id=claim["id"], holds="1", version=quote_hash(claim["text"]))
     else:
-        assert first in at_a_terminal("waiting", "--approve", claim["id"])
+        with pytest.raises(AssertionError, match="Approve it"):
+            at_a_terminal("waiting", "--approve", claim["id"], typed=b"n\n")
+        assert first in at_a_terminal("waiting", "--approve", claim["id"], typed=b"y\n")
         catch_up(Drainer(database_url))
         assert held() == [first]
         noted(second)

@@ -157,6 +157,16 @@ def test_what_comes_with_a_key_counts_for_nothing_once_this_machine_saw_the_plac
         assert (folded(*items).first, folded(*items).by_key) == (Seen("x.org/evil", 3), True)
 
 
+def test_a_place_that_this_machine_worked_at_has_nothing_by_the_word_of_keys() -> None:
+    told = [
+        identified(1, A, "x.org/evil", checked=True, actor="member:eve", root="/tmp/evil"),
+        PlaceSeen(id=cast(Any, f"{3:032x}"), stream="s", occurred_at=Micros(3), place=A, around="/tmp", keyed_at=3),
+    ]
+    for items in itertools.permutations([*told, been(9, confined=False)]):
+        row = folded(*items)
+        assert (row.root, row.remotes, row.around, row.by_key, row.free) == (None, (), (), False, True)
+
+
 def test_what_comes_with_a_key_is_first_from_when_it_was_delivered() -> None:
     assert folded(identified(1, A, "x.org/a", actor="member:eve")).first == Seen("x.org/a", 1_001)
 

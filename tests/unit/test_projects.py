@@ -163,6 +163,32 @@ def test_a_remote_is_of_the_root_that_this_machine_saw_whatever_keys_date(told: 
     assert projects.asks("/home/dana/cli") == []
 
 
+def test_a_folder_called_as_people_call_a_project_is_not_meant_in_its_place() -> None:
+    projects = Projects([of("/home/dana/tool", CLI), Place("/tmp/tool", root="/tmp/tool", checked=True)])
+    assert projects.one("/home/dana/tool").name != "tool"
+    assert {each.root for each in projects.named("tool")} == {"/home/dana/tool", "/tmp/tool"}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        Place("/work", root="/work", checked=True, by_key=True),
+        Place("/work", root="/work", remotes=(CLI,), first=Seen(CLI, 0), checked=True, by_key=True),
+        Place("/evil", root="/work/one", repository="/work/two", checked=True, by_key=True),
+        Place("/evil", root="/evil", repository="/work/one", checked=True, by_key=True),
+        Place("/work/one/deep", inside=("/work/one", "/work/two"), by_key=True),
+        Place("/far/.claude/worktrees/x", root="/far/x", repository="/work/two", checked=True, by_key=True),
+    ],
+)
+def test_what_keys_say_joins_nothing_that_this_machine_saw(told: Place) -> None:
+    ours = [Place("/work/one"), Place("/work/two"), Place("/far/.claude/worktrees/x/deep"), of("/work/three", CLI)]
+    for places in ([*ours, told], [told, *ours]):
+        projects = Projects(places)
+        met = [{each.location for each in ours}.intersection(projects.of(each.location).locations) for each in ours]
+        assert met == [{each.location} for each in ours]
+        assert projects.holding("/work/three/new") == projects.of("/work/three")
+
+
 def test_a_checkout_that_was_never_met_is_of_no_project_around_it_and_is_asked_about() -> None:
     projects = Projects([of("/home/dana/cli", CLI)])
     new = of("/home/dana/cli/vendor/evil", CLI)

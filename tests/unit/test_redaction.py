@@ -150,6 +150,10 @@ def test_of_published_rules_only_those_for_public_names_are_left_out() -> None:
         ('{\\"password\\": \\"hunter22\\"}', "hunter22"),
         ("GITHUB_TOKEN\\u003dghx0123456789abcdef", "ghx0123456789abcdef"),
         ("aws_secret_access_key=abcdefghij\\/bcdefghijabcdefghij0123456789", "bcdefghijabcdefghij0123456789"),
+        (f"\x1b[01;31m\x1b[KTOKEN\x1b[m\x1b[K=\x1b[33m{KEY}\x1b[0m", KEY),
+        (f'{{"out": "\\u001b[33m{KEY}\\u001b[0m"}}', KEY),
+        (f"GET /?q=%7B%22token%22%3A%22{KEY}%22%7D", KEY),
+        (f"next=%252Fcallback%253Ftoken%253D{KEY}", KEY),
     ],
 )
 def test_escapes_hide_nothing(text: str, secret: str) -> None:

@@ -451,6 +451,16 @@ def of_thing(connection: Connection, space_id: int, id: str, kind: str = "") -> 
     return lineage(connection, space_id, THINGS[kind], id)
 
 
+def holding(connection: Connection, space_id: int, sought: WrittenForms) -> set[UUID]:
+    """The deliveries in which a text stands, and those that a document rests on in which edits have put it together."""
+    held = erase.holding(connection, space_id, sought).ids
+    for row in readmodels.rows_of(connection, model("memories"), generations.live(connection).stage2, space_id):
+        if row.kind == "document" and sought.within(f"{row.title}\n{row.text}".encode("utf-8", "replace")).held:
+            rests_on = of_thing(connection, space_id, row.id, "memory")
+            held |= set() if rests_on & held else rests_on
+    return held
+
+
 def _next_episode(connection: Connection, space_id: int, episode: EpisodeRow) -> Micros | None:
     """When the episode after this one began; None where it is its session's last."""
     table = sql.SQL(readmodels.table("episodes", generations.live(connection).stage1))
