@@ -42,7 +42,7 @@ _MARKUP = patterns.compile(
     rb"<[^<>\n]{1,400}>|\\[nrt]|&#?[A-Za-z0-9]{2,8};|\x1b\[[0-9;]*m"
 )
 """What stands between a sentence's letters in a tool's answer, and not where it is read: a line's number, a tag."""
-_STOPS = str.maketrans(dict.fromkeys("。．、，！？：；「」『』（）《》“”‘’«»…–—", " "))
+_STOPS = tuple(mark.encode() for mark in "。．、，！？：；「」『』（）《》“”‘’«»…–—")
 
 _SCHEDULES = patterns.compile(r"cron|schedul|wake_?up|remind|trigger|later|loop", patterns.I)
 _FIELDS = ("prompt", "message", "text", "body")
@@ -145,8 +145,10 @@ def _shown(text: str) -> _Shown:
 
 def _words(text: str) -> list[bytes]:
     """The words of a text in lower case, without what stands between them."""
-    plain = text if text.isascii() else text.translate(_STOPS)
-    return _MARKUP.sub(b" ", plain.encode("utf-8", "surrogatepass")).translate(_APART).split()
+    plain = text.encode("utf-8", "surrogatepass")
+    for mark in _STOPS if len(plain) > len(text) else ():
+        plain = plain.replace(mark, b" ")
+    return _MARKUP.sub(b" ", plain).translate(_APART).split()
 
 
 def _plain(text: str) -> str:

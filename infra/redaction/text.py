@@ -349,7 +349,7 @@ def _views(data: bytes) -> Iterator[tuple[bytes, Callable[[], Callable[[int], in
     if b"\\" in data:
         plain, unescaped = _unescaped(data), partial(_Origin, data, _ESCAPE, lambda _: b"?")
         yield plain, unescaped
-    if _UNSEEN.search(plain):
+    if (not plain.isascii() or b"%" in plain or b"\x1b" in plain) and _UNSEEN.search(plain):
         yield _seen(plain), partial(_both, unescaped, partial(_Origin, plain, _UNSEEN, _looks_like))
 
 
