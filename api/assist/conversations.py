@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from itertools import product
 from posixpath import basename, splitext
+from typing import NamedTuple
 
 import msgspec
 from msgspec import structs
@@ -50,10 +51,17 @@ sde-bench's six amended decisions the least like had .193, and of 171 other pair
 characters of what one says."""
 
 
+class Said(NamedTuple):
+    """The sentences of one turn that answer a question."""
+
+    turn: Memory
+    text: str
+
+
 class Conversation(msgspec.Struct, frozen=True):
     """A stretch of a session that bears on a question. `id` is the memory by which it was found, `turns` are all its
-    turns that are looked at, oldest first; `at` (microseconds) is when the last of them was; `says` are the sentences
-    of it that answer, empty where nothing came of what was asked."""
+    turns that are looked at, oldest first; `at` (microseconds) is when the last of them was; `says` is what answers,
+    oldest first, empty where nothing came of what was asked."""
 
     id: str
     score: float
@@ -61,7 +69,7 @@ class Conversation(msgspec.Struct, frozen=True):
     session: str
     at: int
     turns: tuple[Memory, ...]
-    says: str = ""
+    says: tuple[Said, ...] = ()
 
     def names_in(self, ids: Collection[str]) -> frozenset[str]:
         """What those of its turns name, and the files they worked on."""
@@ -83,10 +91,12 @@ class Conversation(msgspec.Struct, frozen=True):
         return tuple(sorted(about, key=lambda path: -named_alike(path, asked)))
 
 
-def answer_of(turns: Sequence[Memory], query: str) -> str:
+def answer_of(turns: Sequence[Memory], query: str) -> tuple[Said, ...]:
     """The sentences of these turns that answer a question. Empty where nobody answered."""
     exchanges = [_volunteered(turn) for turn in turns]
-    return passages(exchanges, query, SAYS) if len(exchanges) > 1 or exchanges[0].answer else ""
+    if len(exchanges) == 1 and not exchanges[0].answer:
+        return ()
+    return tuple(Said(turns[number], text) for number, text in passages(exchanges, query, SAYS).items())
 
 
 def _edited(turns: Sequence[Memory]) -> tuple[str, ...]:
@@ -156,7 +166,7 @@ def _likenesses(every: Sequence[Conversation]) -> dict[tuple[str, str], float]:
     held = {each.id: frozenset(word for turn in each.turns for word in tokens(turn.text)) for each in every}
     counts = Counter(word for words in held.values() for word in words)
     rarity = {word: math.log((1 + len(every)) / count) for word, count in counts.items()}
-    said = {each.id: frozenset(tokens(each.says)) for each in every}
+    said = {each.id: frozenset(word for one in each.says for word in tokens(one.text)) for each in every}
     return {
         (one, other): 1.0 if one == other else likeness(said[one], said[other], rarity)
         for one, other in product(said, repeat=2)

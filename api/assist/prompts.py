@@ -106,18 +106,23 @@ def _conversations(
     reader: Reader, prompt: str, in_play: Sequence[str], found: Sequence[Found], sure: Mapping[str, Found],
     said: Collection[str],
 ) -> Iterator[Line]:  # fmt: skip
-    """What the conversation that is meant came to, behind what came later of its subject."""
+    """What the conversation that is meant came to, behind what came later of its subject: each turn's words under its
+    own id, and none that this session was given, be it of a copy."""
     wanted = numbered_in(prompt) | {name for name in names_in(prompt) if name.lower() not in EVERYWHERE}
-    every = [each for each in conversations(reader, found, prompt) if each.id not in said]
+    every = conversations(reader, found, prompt)
     kept = _meant(prompt, in_play, wanted, found, every)[:1]
     others = [each for each in every if each not in kept]
+    given = {row.text for row in several(reader, models.memories, list(said)).values()} if kept else set()
     for each in latest_first(kept, others)[:MOST_CONVERSATIONS]:
-        if not each.says:
-            continue
         files = [path for path in each.built(prompt) if basename(path) not in prompt][:MOST_FILES]
-        where = f"; edited for it: {quoted(', '.join(files), 300)}" if files else ""
-        text = f"{day_of(each.at)[:10]} {quoted(each.says, SAYS)}{where}"
-        yield line(text, each.id, each.score, each.class_, origin=words_of(Provenance.AGENT))
+        for turn, text in each.says:
+            if turn.text in given:
+                continue
+            given.add(turn.text)
+            where = f"; edited for it: {quoted(', '.join(files), 300)}" if files else ""
+            files = []
+            text = f"{day_of(turn.occurred_at)[:10]} {quoted(text, SAYS)}{where}"
+            yield line(text, turn.id, each.score, each.class_, origin=words_of(Provenance.AGENT))
 
 
 def _meant(

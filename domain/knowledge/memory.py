@@ -71,8 +71,12 @@ _REASONED = patterns.compile(
     r"the (?:issue|problem|reason) (?:is|was)|turns out|trade-?offs?|why)\b|왜냐하면|때문|대신|결정|원인|이유",
     patterns.I,
 )
-_SENTENCE = patterns.compile(r"(?s:.)(?:[^.!?。\n]|[.!?。]+[^\s.!?。])*(?:[.!?。]+|\n|\Z)")
-"""From anything up to a full stop with a blank or nothing behind it, to the end of the line, or to the end."""
+_SHORT_FORM = r"(?i:\b(?:e\.g|i\.e|cf|vs|approx|incl)\.[ \t])"
+_SENTENCE = patterns.compile(
+    rf"(?:{_SHORT_FORM}|(?s:.))(?:{_SHORT_FORM}|[^.!?。\n]|[.!?。]+[^\s.!?。])*(?:[.!?。]+|\n|\Z)"
+)
+"""From anything up to a full stop with a blank or nothing behind it that ends no short form ("i.e."), to the end of the
+line, or to the end."""
 # What an answer may hold beside sentences, and the sentences that say nothing.
 _FENCE = patterns.compile(r"^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)[^\n]*$|\Z)", patterns.S | patterns.M)
 _TABLE_ROW = patterns.compile(r"^[ \t]*\|.*$|^[ \t]*[-=|: ]{4,}$", patterns.M)

@@ -10,6 +10,7 @@ things. What adds little to the best of them is left out.
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from memctl.domain.knowledge.memory import plain_sentences
@@ -66,9 +67,11 @@ def exchange_of(text: str) -> Exchange:
     return Exchange(prompt, answer)
 
 
-def passages(turns: Sequence[Exchange], query: str, most: int) -> str:
-    """The sentences of these turns that answer, in order, each with who said it; at most `most` characters."""
-    turns = turns[-MOST_TURNS:]
+def passages(turns: Sequence[Exchange], query: str, most: int) -> dict[int, str]:
+    """The sentences of these turns that answer, by the number of the turn that holds them, each with who said it; at
+    most `most` characters."""
+    skipped = max(len(turns) - MOST_TURNS, 0)
+    turns = turns[skipped:]
     asked = frozenset(tokens(query[:4_000]))
     held, last = relevance(turns, asked)
     sentences = list(_sentences(turns, asked, last))[-MOST_SENTENCES:]
@@ -93,7 +96,8 @@ def passages(turns: Sequence[Exchange], query: str, most: int) -> str:
         chosen.append(best)
         for word in best.words:
             worth[word] *= SHOWN
-    return _in_order(chosen)
+    chosen.sort(key=lambda each: each.place)
+    return {skipped + turn: _spoken(said) for turn, said in groupby(chosen, key=lambda each: each.turn)}
 
 
 def relevance(turns: Sequence[Exchange], asked: frozenset[str]) -> tuple[list[float], int]:
@@ -121,7 +125,7 @@ def passage_of(text: str, query: str, most: int) -> str:
     if len(text) <= most:
         return text
     exchange = exchange_of(text)
-    found = passages([exchange], query, most)
+    found = passages([exchange], query, most).get(0, "")
     # A claim or a document has one voice: nobody need be named.
     return (found if exchange.answer else found.removeprefix("user: ")) or clipped(text, most)
 
@@ -152,7 +156,7 @@ def _sentences(turns: Sequence[Exchange], asked: frozenset[str], last: int) -> I
                     factor *= 1 - REPEATS * len(words & asked) / len(words)
                 factor *= 1 + NAMES * min(len(names_in(sentence)), MOST_NAMES)
                 place += 1
-                yield _Sentence(place, number, by_user, sentence[:LONGEST_SENTENCE], words, factor)
+                yield _Sentence(place, number, by_user, clipped(sentence, LONGEST_SENTENCE), words, factor)
 
 
 def _words_by_side(sentences: Sequence[_Sentence]) -> Iterator[tuple[int, frozenset[str]]]:
@@ -169,10 +173,10 @@ def _worth(sentence: _Sentence, worth: dict[str, float]) -> float:
     return sentence.factor * math.fsum(worth[word] for word in sentence.words) / dense
 
 
-def _in_order(chosen: Sequence[_Sentence]) -> str:
+def _spoken(said: Iterable[_Sentence]) -> str:
     pieces: list[str] = []
     speaker: bool | None = None
-    for each in sorted(chosen, key=lambda each: each.place):
+    for each in said:
         if each.by_user != speaker:
             pieces.append("user:" if each.by_user else "agent:")
             speaker = each.by_user

@@ -109,6 +109,23 @@ def test_the_amendment_stands_before_what_it_amends(door: Door, engine: Engine) 
     )
 
 
+def test_words_stand_under_the_id_of_the_turn_that_holds_them_and_a_copy_says_none_of_them_again(
+    door: Door, engine: Engine
+) -> None:
+    append(door.connection, 1, [*session("one", FIRST, 0), *session("two", OTHER, DAY)])
+    said = at_prompt(door, engine)
+    turns = {keyed.key: keyed.row.text for keyed in page(door.known(), models.memories, "occurred_at", [], limit=50)[0]}
+    for each in said.memories:
+        (line,) = [line for line in said.text.splitlines() if f"id {each.id}" in line]
+        words = line.partition("agent: ")[2].partition("; edited for it")[0].partition(" (")[0].strip(' "')
+        assert words
+        assert words in turns[each.id]
+    given = MemoryRecalled(hook="UserPromptSubmit", memories=said.memories)
+    append(door.connection, 1, [stated("session/claude-code/now", given, "given", at=5 * DAY)])
+    append(door.connection, 1, session("fork", FIRST, 2 * DAY))
+    assert at_prompt(door, engine).text == ""
+
+
 @pytest.mark.parametrize(
     "prompt", ["commit and push this to the branch please", "yes, do that now", "/compact now please"]
 )

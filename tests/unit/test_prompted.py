@@ -121,7 +121,7 @@ def test_a_conversation_names_the_files_of_the_project_that_it_edited_last_first
 
 
 def test_where_nobody_answered_nothing_is_said() -> None:
-    assert answer_of([turn("a", "What is two and two?")], "What is two and two?") == ""
+    assert answer_of([turn("a", "What is two and two?")], "What is two and two?") == ()
 
 
 def test_what_was_built_for_a_question_stands_first_and_other_work_of_the_session_is_left_out() -> None:
