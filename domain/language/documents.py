@@ -1,11 +1,14 @@
-"""Documents that agents write for those who come later: memory files, skills, plans, designs. What a memory holds of
-one is a section of it, for a whole document is about too much to be found by any of it."""
+"""Documents that agents write for those who come later: memory files, skills, guides, designs. What a memory holds of
+one is a section of it, for a whole document is about too much to be found by any of it. What is written for the moment
+is none: plans, scratchpads, lists of what is to be done, templates."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
 from typing import NamedTuple
 
+from memctl.domain.knowledge.memory import plain_sentences
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import clipped, one_line
 
@@ -25,6 +28,18 @@ _OF_RELEASES = ("changelog", "license", "changes", "history", "releases")
 
 _HEADING_OR_FENCE = patterns.compile(r"^(?:[ \t]*(?:```|~~~)|(#{1,4})[ \t]+(\S[^\n]*)$)", patterns.M)
 _CHECKBOX = patterns.compile(r"^[ \t]*[-*][ \t]+\[[ xX]\][ \t]+", patterns.M)
+_NAME = patterns.compile(r"[a-z0-9]+")
+_PASSING = frozenset(
+    "plan plans planning todo todos draft drafts scratch scratchpad tmp temp template templates prompt prompts".split()
+)
+"""What folders, and words of a file's name, say that it will not stay, or is text for something else."""
+
+_EXAMPLE = patterns.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*(?:markdown|mdx?)\b", patterns.I)
+"""What opens a block that shows a document, and is none of what the document around it says."""
+
+_LINE_OF_LIST = patterns.compile(r"[ \t]*(?:[-*•]|\d+[.)])[ \t]")
+_FEW_WORDS = 10
+"""Plain words that a text has at least which says something."""
 _FILE = patterns.compile(r"[\w@~./+-]*[\w+-]\.[A-Za-z][A-Za-z0-9]{0,4}\b")
 _NO_FILES = ("e.g", "i.e", "etc.", "www.", "http")
 
@@ -37,24 +52,55 @@ class Section(NamedTuple):
 
 
 def is_document(path: str) -> bool:
-    """Whether a file is prose that somebody wrote to be read."""
-    name = path.replace("\\", "/").rpartition("/")[2].lower()
-    return name.endswith(_ENDINGS) and not name.startswith(_OF_RELEASES)
+    """Whether a file is prose that somebody wrote to be read, and that stays."""
+    *folders, name = path.replace("\\", "/").lower().split("/")
+    if not name.endswith(_ENDINGS) or name.startswith(_OF_RELEASES):
+        return False
+    return _PASSING.isdisjoint((*(each.strip("._") for each in folders), *_NAME.findall(name)))
 
 
-def sections_of(text: str) -> Iterator[Section]:
-    """The sections that say something, each with the title it stands under; at most `MOST_SECTIONS`."""
+def sections_of(text: str, *, part: bool = False) -> Iterator[Section]:
+    """The sections that say something, each with the title it stands under; at most `MOST_SECTIONS`. Of a `part` of a
+    document, what stands under no heading may begin or end within a sentence: then it is none."""
     title, found = "", 0
-    for level, heading, body in _parts(text[:LONGEST]):
+    for level, heading, body in _parts(_without_examples(text[:LONGEST])):
         if heading and (not title or level == 1):
             title = heading
-        said = _CHECKBOX.sub("", body).strip()
-        if len(said) >= SHORTEST:
+        said = body.strip()
+        if _says_something(said) and (heading or not part or _is_whole(said)):
             under = f"{title}: {heading}" if heading != title else title
             yield Section(one_line(under, HEADING), clipped(said, SECTION))
             found += 1
             if found == MOST_SECTIONS:
                 return
+
+
+def _says_something(text: str) -> bool:
+    """Whether it does so in words, and is no list of what is to be done."""
+    if len(text) < SHORTEST or _CHECKBOX.search(text):
+        return False
+    words = (word.strip(".,:;`*()[]") for sentence in plain_sentences(text) for word in sentence.split())
+    return sum(1 for _ in islice((word for word in words if word.isalpha()), _FEW_WORDS)) == _FEW_WORDS
+
+
+def _is_whole(text: str) -> bool:
+    """Whether a text neither begins nor ends within a sentence."""
+    last = text[text.rfind("\n") + 1 :]
+    ends = text.endswith((".", "!", "?", ":", "。", ")", "|", "`")) or _LINE_OF_LIST.match(last) is not None
+    return ends and not text[0].islower()
+
+
+def _without_examples(text: str) -> str:
+    kept: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        if fence:
+            fence = "" if line.strip() == fence else fence
+        elif opens := _EXAMPLE.match(line):
+            fence = opens[1]
+        else:
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def edited(texts: Mapping[str, str], old: str, new: str, written: Collection[str] = ()) -> dict[str, str]:
@@ -73,14 +119,14 @@ def edited(texts: Mapping[str, str], old: str, new: str, written: Collection[str
                 gone -= lines
                 left[id] = "\n".join(line for line in texts[id].split("\n") if line.strip() not in lines)
     return {
-        id: clipped(text.strip(), SECTION) if len(text.strip()) >= SHORTEST else ""
+        id: clipped(text.strip(), SECTION) if _says_something(text.strip()) else ""
         for id, text in left.items()
         if id not in written
     }
 
 
 def _lines(text: str) -> set[str]:
-    return {line.strip() for line in _CHECKBOX.sub("", text[:LONGEST]).split("\n") if len(line.strip()) >= _A_LINE}
+    return {line.strip() for line in text[:LONGEST].split("\n") if len(line.strip()) >= _A_LINE}
 
 
 def _parts(text: str) -> Iterator[tuple[int, str, str]]:

@@ -10,6 +10,7 @@ from memctl.domain.session.tool_uses import Use
 from memctl.domain.session.tools import Change, patch_parts, patch_text
 from memctl.domain.support.bounded import clipped
 from memctl.domain.support.location import file_of
+from memctl.domain.support.mentions import path_within
 
 MOST_FILES, MOST_SECTIONS = 60, 80
 """Of one session: a generated site has thousands."""
@@ -36,11 +37,11 @@ class ChangedFiles:
             if path not in self._files and len(self._files) < MOST_FILES:
                 self._files.add(path)
                 self._assert.make(FileTouched, use.came, path, use.quote(change.path), path=path)
-            if not is_document(change.path):
+            if not is_document(path_within(self._assert.location, path) or path):
                 continue
             path = clipped(path, 300)
             before, after, whole = _sides(change.path, given)
-            sections = {f"{path}\n{each.heading}": each for each in sections_of(after)}
+            sections = {f"{path}\n{each.heading}": each for each in sections_of(after, part=not whole)}
             seen = {about: each.text for about, each in self._seen.items() if about.startswith(f"{path}\n")}
             left = dict.fromkeys(seen.keys() - sections, "") if whole else edited(seen, before, after, sections)
             for about in sorted(left):
