@@ -131,7 +131,8 @@ def _says_nothing(sentence: str) -> bool:
         len(sentence) < _SHORTEST
         or sentence.endswith("?")
         or _ANNOUNCES.match(sentence) is not None
-        or _GUESSES.search(sentence) is not None
+        or guesses(sentence)
+        or _LOOKS.search(sentence) is not None
         or (_LINKS.search(sentence) is None and (_PROPOSES.search(sentence) or _REPORTS.match(sentence)) is not None)
         or _NEXT_STEP.match(sentence) is not None
         or _rules_out(sentence)
@@ -162,7 +163,12 @@ def links(sentence: str) -> bool:
 def says_what_was_wrong(sentence: str) -> bool:
     """Whether a sentence may say what was wrong: it is of what is or was, not of what is to be done or was not so."""
     proposes = _NEXT_STEP.match(sentence) or (_PROPOSES.search(sentence) and not _NAMES_FAULT.match(sentence))
-    return not proposes and not _rules_out(sentence)
+    return not proposes and not _LOOKS.search(sentence) and not _rules_out(sentence)
+
+
+def guesses(sentence: str) -> bool:
+    """Whether a sentence says what it says as a guess."""
+    return _GUESSES.search(sentence) is not None
 
 
 def _rules_out(sentence: str) -> bool:
@@ -257,15 +263,22 @@ _NEXT_STEP = patterns.compile(
     patterns.I,
 )
 _PROPOSES = patterns.compile(
-    r"^now[,:]? \w+ing\b|^need to\b|\b(?:let me|let's|(?:i|we)(?:'ll| will| would))\b|"
+    r"^need to\b|\b(?:let me|let's|(?:i|we)(?:'ll| will| would))\b|"
     r"\b(?:i|we)(?:'d)? (?:\w+ ){0,2}?(?:need|want|should|must|could)\b|\b(?:i|we) can (?:now |just |also |simply )*"
     r"(?:use|add|drop|fix|set|move|make|call|skip|rename|remove|change|replace)\b|"
-    r"\bshould (?:be \w+ed to|now|just|simply)\b|\bneed to (?:check|find|trace|see|look)\b|"
+    r"\bshould (?:be \w+ed to|now|just|simply)\b|"
     r"\b(?:fix|solution) (?:here |now )?(?:is|would be) (?:to|\w+ing)\b|"
     r"\b(?:simplest|easiest|cleanest|best|safest|quickest) (?:\w+ )?(?:path|way|option|approach|fix|thing)\b",
     patterns.I,
 )
-"""What says what is to be done, or to be looked for."""
+"""What says what is to be done."""
+_LOOKS = patterns.compile(
+    r"^now[,:]? \w+ing\b|\b(?:need to|want to|have to|going to|try to|let me|let's|i'll)(?: \w+){0,2} "
+    r"(?:check|find|trace|see|look|understand|figure|investigate|determine|know|debug)\b|"
+    r"\bneed to (?:check|find|trace|see|look|understand|figure|investigate|determine|know|debug)\b",
+    patterns.I,
+)
+"""What says what is looked for, or done, just now, whatever it comes from."""
 _NAMES_FAULT = patterns.compile(r"(?:\w+,? )*?the (?:\w+ )?(?:issue|problem|cause|bug) (?:is|was)\b", patterns.I)
 _RULES_OUT = patterns.compile(
     r"(?:\bnot|\b(?:is|was|are|were)n['’]t) (?:directly |actually )?(?:related|caused|due|because|an? (?:real )?bug|"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import Literal, NamedTuple
 
-from memctl.domain.failures.explanations import TAKEN_BACK, says_what_was_wrong
+from memctl.domain.failures.explanations import TAKEN_BACK, guesses, says_what_was_wrong
 from memctl.domain.support import patterns
 from memctl.domain.support.provenance import Provenance
 from memctl.domain.support.text import canonical
@@ -26,7 +26,7 @@ MOST = 2
 """Causes that are taken from one text."""
 
 _SHORTEST, _LONGEST = 30, 300
-"""Characters of a cause: shorter ones name nothing, longer ones are accounts."""
+"""Characters of a sentence that is a cause: shorter ones name nothing, longer ones are accounts."""
 
 
 class Cause(NamedTuple):
@@ -68,10 +68,13 @@ _FOUND = patterns.compile(
     patterns.I,
 )
 _FAULT = (
-    r"(?P<label{0}>(?:[^*\n?]{{0,60}}[ \t])?(?:(?:root )?causes?|bugs?|problem|issue|fault|culprit|diagnosis|"
-    r"key finding|what (?:was|is|went|goes) (?:wrong|the (?:problem|bug|issue|cause))\??|what (?:has )?happened\??|"
-    r"why (?:it|this|that|they|the) [^*\n?]{{0,40}}(?:fail|br[oe]ke?|crash|happen|hang|hung|stuck|n['’]t\b|not\b)\w*)"
-    r"(?:[ \t(&/:,][^*\n?]{{0,100}}|[:.)]{{0,2}}))"
+    r"(?P<label{0}>(?:[^*\n?]{{0,60}}[ \t])?(?:(?:why (?:it|this|that|they|the) [^*\n?]{{0,40}}"
+    r"(?:fail|br[oe]ke?|crash|happen|hang|hung|stuck|n['’]t\b|not\b)\w*(?:[ \t(&/:,][^*\n?]{{0,100}})?)|"
+    r"(?:(?:root )?causes?|bugs?|problem|issue|fault|culprit|diagnosis|"
+    r"key finding|what (?:was|is|went|goes) (?:wrong|the (?:problem|bug|issue|cause))\??|what (?:has )?happened\??)"
+    # "Issue labels" name no fault, "issue of the labels" does.
+    r"(?:(?:[(&/:,]|[ \t]+(?:[(&/:,—–-]|\d|#|(?:of|in|with|at|on|for|from|here|is|was|were|are|that|behind|when|where|"
+    r"why|and|or|I|we|you|it|this|the)\b))[^*\n?]{{0,100}})?)[:.)]{{0,2}})"
 )
 _LABEL = patterns.compile(
     r"^[ \t]*(?:(?:[-*+]|\d{1,2}[.)])[ \t]+)?(?:#{1,6}[ \t]+(?:\d{1,2}[.)][ \t]+)?\*{0,2}"
@@ -85,7 +88,7 @@ _LABEL = patterns.compile(
 _NO_FAULT = patterns.compile(
     # What is mended, supposed, denied or asked, and a paragraph that goes on elsewhere.
     r"\b(?:fix\w*|mend\w*|test\w*|resol\w+|solution|handl\w+|implement\w*|propos\w+|suggest\w+|possible|"
-    r"potential\w*|likely|perhaps|maybe|hypothe\w+|not an?|no|isn['’]t|steps?|tracker|template)\b",
+    r"potential\w*|likely|perhaps|maybe|hypothe\w+|not an?|no|isn['’]t|steps?|tracker|template|yet)\b",
     patterns.I,
 )
 _NO_SENTENCE = patterns.compile(
@@ -94,10 +97,22 @@ _NO_SENTENCE = patterns.compile(
     patterns.I,
 )
 """How begins what is no sentence of its own, or speaks of the agent, of the user, or of what stands elsewhere."""
+_CLEARED = patterns.compile(
+    r"\bnot (?:actually )?(?:the same|a(?:n actual| real)?) (?:bug|issue|problem|cause|fault)\b(?! to\b)|"
+    r"\b(?:works?|working|behav(?:es?|ing)) as (?:intended|designed|expected)\b|\bby design\b",
+    patterns.I,
+)
+"""What says of a suspect that it was none."""
 _STOP = patterns.compile(r"[.!](?:\*{0,2}[)\"'”]?(?:\s|$))")
 _ASIDE = patterns.compile(r"\([^()\n]{1,60}\):?\s*")
-_SHORT = 60
-"""Characters of a sentence that the next one is needed for."""
+_SHORT, _BOTH = 60, 420
+"""Characters of a sentence that the next one is needed for, and of one with the next where that goes on to say how."""
+_ELSEWHERE = patterns.compile(
+    r"\W*(?:(?:the|this|that|a|my|quick|proposed) )?(?:\w+ )?(?:fix(?:es|ed)?|solution|workaround|option|example|note|"
+    r"changed?|added|this (?:is|was) (?:now|fixed)|now)\b",
+    patterns.I,
+)
+"""How begins a sentence that leaves the cause for what was done, or for something else."""
 _IDLE = patterns.compile(
     # What goes wrong between an agent and its tools, what refers to elsewhere, and what announces.
     r"\b(?:edit|read|write) tool\b|\bold_string\b|\bindentation\b|\bwhitespace\b|\btabs? (?:vs|and|versus)\b|"
@@ -147,8 +162,15 @@ def causes_in(text: str) -> list[Cause]:
         taken = (*fenced, *((each.start, each.end) for each in found))
         if not any(start < label.end("rest") and label.start() < end for start, end in taken):
             found += _labelled(text, label)
-    # A guess that the same text takes back is no cause.
-    return [each for each in found if not _OTHERWISE.search(text, each.end)][:MOST]
+    # A guess that the same text takes back is no cause, nor is a suspect that it clears.
+    return [each for each in found if not (_OTHERWISE.search(text, each.end) or _is_cleared(text, each))][:MOST]
+
+
+def _is_cleared(text: str, cause: Cause) -> bool:
+    """Whether the paragraph of a cause says around it that it was none."""
+    before, after = text.rfind("\n\n", 0, cause.start), text.find("\n\n", cause.end)
+    parts = text[max(before, 0) : cause.start], text[cause.end : after if after >= 0 else len(text)]
+    return any(_CLEARED.search(part) for part in parts)
 
 
 def _labelled(text: str, label: patterns.Match[str]) -> list[Cause]:
@@ -158,17 +180,22 @@ def _labelled(text: str, label: patterns.Match[str]) -> list[Cause]:
         return []
     start, end = _explained(text, start, end)
     words = " ".join(text[start:end].replace("**", "").split()).rstrip(".!")
-    cut = words[-1:] in (":", "?", ",") or not _SHORTEST <= len(words) <= _LONGEST or _IDLE.search(words)
+    cut = words[-1:] in (":", "?", ",") or not _SHORTEST <= len(words) <= _BOTH or _IDLE.search(words)
     return [] if cut or not says_what_was_wrong(words) else [Cause(words, start, end)]
 
 
 def _explained(text: str, start: int, end: int) -> tuple[int, int]:
-    """The first sentence without what stands in brackets before it; a short one with the next, which explains it."""
+    """The first sentence without what stands in brackets before it; a short one with the next, which explains it, and
+    any with a next one that goes on to say how."""
     if aside := _ASIDE.match(text, start, end):
         start = aside.end()
     stops = [*(stop.start() for stop in _STOP.finditer(text, start, end)), end, end]
-    more = text[stops[0] : stops[1]]
-    alone = stops[0] - start >= _SHORT or _OTHERWISE.match(more) or not says_what_was_wrong(more.lstrip(" .!*"))
+    more = text[stops[0] : stops[1]].rstrip(" .!*")
+    said = more.lstrip(" .!*)\"'”")
+    alone = _OTHERWISE.match(more) or not says_what_was_wrong(said)
+    if not alone and stops[0] - start >= _SHORT:
+        leaves = _ELSEWHERE.match(said) or _IDLE.search(said) or guesses(said) or said[-1:] in (":", "?", ",")
+        alone = len(said) < _SHORTEST or stops[1] - start > _BOTH or leaves
     return start, stops[0] if alone else stops[1]
 
 
@@ -191,7 +218,7 @@ def _cause(text: str, start: int) -> Cause | None:
         return None  # a place that nobody could look at
     # What it is follows on the next line, or is asked.
     asks = text[end : end + 1] == "?" or rest.rstrip(" *")[-1:] in ("?", ":", "|", "—", "–", "-")
-    if asks or not _SHORTEST <= len(words) <= _LONGEST or _IDLE.search(words) or not says_what_was_wrong(words):
+    if asks or not _SHORTEST <= len(words) <= _BOTH or _IDLE.search(words) or not says_what_was_wrong(words):
         return None
     return Cause(words, at, end)
 

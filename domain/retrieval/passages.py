@@ -31,6 +31,8 @@ the question; of questions, and of what only leads over to a list."""
 NAMES, MOST_NAMES = 0.1, 3
 """What each name in a sentence adds to its worth, and how many count."""
 
+_ENDS = (".", "!", "?", "。", ":", ";", ",", "…", ")")
+
 REPEATS = 0.7
 """The share of its worth that a user's sentence loses which only asks the same."""
 
@@ -89,7 +91,7 @@ def passages(turns: Sequence[Exchange], query: str, most: int) -> dict[int, str]
         if value <= 0 or value < least:
             break
         sentences.remove(best)
-        cost = len(best.text) + len(" agent: ")
+        cost = len(best.text) + len(" agent: ;")
         if cost > left:
             continue
         left -= cost
@@ -180,5 +182,6 @@ def _spoken(said: Iterable[_Sentence]) -> str:
         if each.by_user != speaker:
             pieces.append("user:" if each.by_user else "agent:")
             speaker = each.by_user
-        pieces.append(each.text)
-    return " ".join(pieces)
+        # What stood on a line of its own, as the points of a list do, may end in no full stop.
+        pieces.append(each.text if each.text.endswith(_ENDS) else f"{each.text};")
+    return " ".join(pieces).rstrip(";")

@@ -87,6 +87,10 @@ def test_of_many_turns_the_number_is_that_of_the_turn_itself() -> None:
 def test_a_sentence_ends_behind_no_short_form_and_a_long_one_within_no_word() -> None:
     said = shown_of([Exchange("Why?", "The hook ran in a subshell, i.e. The vouchers were lost.")], "vouchers lost", 600)
     assert said == "agent: The hook ran in a subshell, i.e. The vouchers were lost."
+    listed = "- Vouchers are lost in the hook\n- Vouchers are lost in the queue"
+    assert shown_of([Exchange("Why?", listed)], "vouchers lost", 600) == (
+        "agent: Vouchers are lost in the hook; Vouchers are lost in the queue"
+    )
     answer = "The vouchers are lost where " + " ".join(f"regression{number}" for number in range(60))
     assert shown_of([Exchange("Why?", answer)], "vouchers lost", 600).endswith("regression22…")
 

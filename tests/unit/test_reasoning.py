@@ -126,6 +126,17 @@ ASK = PromptSubmitted(text="please fix the crash of the export when the ledger i
             "## Root cause & fate\n\nThe proxy drops the cookie. Its list of allowed hosts lacks the new one. So it.",
             "The proxy drops the cookie. Its list of allowed hosts lacks the new one",
         ),
+        (
+            "**Problem**: The exporter was started with `--skip-checks`, a flag of the importer, in write mode."
+            " The exporter does not know that flag and ends with code 1. The fix: drop it.",
+            "The exporter was started with `--skip-checks`, a flag of the importer, in write mode."
+            " The exporter does not know that flag and ends with code 1",
+        ),
+        (
+            "**Problem**: The exporter was started with `--skip-checks`, a flag of the importer, in write mode."
+            " The fix drops that flag from the exporter.",
+            "The exporter was started with `--skip-checks`, a flag of the importer, in write mode",
+        ),
     ],
 )
 def test_a_cause_that_the_agent_found_is_read_with_its_place(words: str, said: str) -> None:
@@ -158,6 +169,10 @@ def test_a_cause_that_the_agent_found_is_read_with_its_place(words: str, said: s
         "Root cause: the exporter that divides by the number of rows —\n\nsee below.",
         "Found it: the exporter divides by the number of rows, and with the guard it now passes.",
         "Root cause: this is not the same bug as the one with the number of rows.",
+        "**Issue mapping:** All locations of an issue that name the old file are mapped to the new one.",
+        "**Possible bugs**\n\n**Issue 1:** `map.go` renders what the settings say.\nIt is working as intended.",
+        "Root cause: `map.go` renders the value as it stands. But that comes of the settings: not the same bug.",
+        "**Why it has not failed yet:** Test fixtures hold fake keys that match the wrong validator.",
     ],
 )
 def test_what_supposes_announces_asks_quotes_or_is_about_the_agents_own_tools_is_no_cause(words: str) -> None:

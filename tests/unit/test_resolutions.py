@@ -207,6 +207,8 @@ def explained(*said: str) -> str:
         "I need to use `sum` instead of `total`.",
         "I've replaced `total`, which has to be `sum`.",
         "All tests pass now that `total` should be `sum`.",
+        "I need to trace back where the value of `total` comes from.",
+        "Now updating the tests because `total` is gone.",
     ],
 )
 def test_a_sentence_that_asks_or_announces_explains_nothing(said: str) -> None:
