@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from posixpath import basename
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -40,6 +41,7 @@ from memctl.domain.language.speakers import said_by_named
 from memctl.domain.retrieval import answering
 from memctl.domain.retrieval.answering import Fitting, Part
 from memctl.domain.retrieval.intent import PREFERRED, Understood, understand
+from memctl.domain.retrieval.later import Named, later, newest_first
 from memctl.domain.retrieval.passages import exchange_of, passage_of
 from memctl.domain.retrieval.ranking import (
     BOUNDED,
@@ -58,6 +60,8 @@ from memctl.domain.retrieval.speaking import sort_of
 from memctl.domain.support.bounded import clipped
 from memctl.domain.support.certainty import Class
 from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.location import project_of
+from memctl.domain.support.mentions import names_in, path_within
 from memctl.domain.support.text import tokens
 from memctl.infra.embedders import Embedders, Recipe
 from memctl.infra.vectors import models as vector_models
@@ -174,6 +178,8 @@ class Ranking(msgspec.Struct, frozen=True):
     degraded: list[str]
     weight: Mapping[str, float]
     """Of each word of the question, how much it says which memory is meant; nothing where nobody asked."""
+    followed: Mapping[str, str]
+    """The results that a newer one says differently, or goes on with, each with the newest."""
 
 
 class Engine:
@@ -249,7 +255,10 @@ class Engine:
             ordered = asked.profile == "bounded"
             chosen, weight = _answering(wanted.text, chosen, rows, most, ordered=ordered, deep=asked.deep)
             chosen = chosen[: asked.limit]
-        return Ranking(meant, chosen, rows, gathered.degraded, weight)
+        followed = _followed([rows[each.id] for each, _ in chosen]) if asked.asked else {}
+        by_id = {each[0].id: each for each in chosen}
+        chosen = [by_id[id] for id in newest_first(by_id, followed)]
+        return Ranking(meant, chosen, rows, gathered.degraded, weight, followed)
 
     def bugs_like(self, reader: Reader, text: str, places: Places) -> dict[str, float]:
         """Signatures of known errors that a text may describe in other words, with the chance that it does (0 to 1)."""
@@ -469,12 +478,33 @@ def profile_of(name: str) -> Profile:
     return found
 
 
+def _followed(rows: Sequence[Memory]) -> dict[str, str]:
+    """Those that a newer one of them followed. An episode holds turns, so it follows none."""
+    return later(
+        [
+            Named(row.id, names_in(row.text.lower()) | {basename(path).lower() for path in row.files}, row.occurred_at)
+            for row in rows
+            if row.kind in ("turn", "knowledge", "document")
+        ]
+    )
+
+
+def _section(row: Memory) -> tuple[str, ...]:
+    """Of which document a memory is which section, the same whichever session wrote it; empty of another memory."""
+    if row.kind != "document":
+        return ()
+    path = row.files[0]
+    return project_of(row.location), path_within(row.location, path) or path, row.title
+
+
 def _distinct(worth: Iterable[Candidate], rows: Mapping[str, Memory]) -> Iterator[tuple[Candidate, Memory]]:
-    """The candidates whose memories are there; a claim of several worktrees of a project is one to who asks."""
+    """The candidates whose memories are there; a claim of several worktrees of a project is one to who asks, and of a
+    section that several sessions wrote the newest counts."""
     texts: set[str] = set()
+    newest = {_section(row): row.id for row in sorted(rows.values(), key=lambda row: row.last_at)}
     for candidate in worth:
         row = rows.get(candidate.id)
-        if row is None or row.text in texts:
+        if row is None or row.text in texts or (row.kind == "document" and newest[_section(row)] != row.id):
             continue
         if row.kind == "knowledge":
             texts.add(row.text)
@@ -552,7 +582,15 @@ def _results(reader: Reader, asked: Question, ranking: Ranking) -> list[Found]:
                 project=projects_of(reader).name_of(row.location),
                 occurred_at=moment(row.occurred_at),
                 evidence=evidence_of(row.evidence, events, QUOTE),
-                why=_why(each, row, ranking.meant, reader.whose(row)),
+                why=", ".join(
+                    filter(
+                        None,
+                        (
+                            f"older, see {ranking.followed[row.id]}" if row.id in ranking.followed else "",
+                            _why(each, row, ranking.meant, reader.whose(row)),
+                        ),
+                    )
+                ),
                 source=SourceRow(row.source.projection, row.source.key),
                 status=row.status,
                 outcome=row.outcome,

@@ -29,9 +29,10 @@ _OF_RELEASES = ("changelog", "license", "changes", "history", "releases")
 _HEADING_OR_FENCE = patterns.compile(r"^(?:[ \t]*(?:```|~~~)|(#{1,4})[ \t]+(\S[^\n]*)$)", patterns.M)
 _CHECKBOX = patterns.compile(r"^[ \t]*[-*][ \t]+\[[ xX]\][ \t]+", patterns.M)
 _NAME = patterns.compile(r"[a-z0-9]+")
-_PASSING = frozenset(
-    "plan plans planning todo todos draft drafts scratch scratchpad tmp temp template templates prompt prompts".split()
-)
+_PASSING_WORDS = """
+plan plans planning todo todos draft drafts scratch scratchpad tmp temp template templates prompt prompts
+"""
+_PASSING = frozenset(_PASSING_WORDS.split())
 """What folders, and words of a file's name, say that it will not stay, or is text for something else."""
 
 _EXAMPLE = patterns.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*(?:markdown|mdx?)\b", patterns.I)

@@ -233,3 +233,26 @@ def test_a_short_prompt_is_met_by_what_is_about_the_files_at_hand_and_nothing_is
 def memory_of(door: Door) -> str:
     rows = page(door.known(), models.memories, "occurred_at", [], limit=50)[0]
     return next(keyed.key for keyed in rows if keyed.row.kind == "document")
+
+
+def test_a_section_that_a_later_session_wrote_again_takes_the_place_of_the_earlier(door: Door, engine: Engine) -> None:
+    path = f"{CRM}/docs/sync.md"
+    append(door.connection, 1, wrote("notes", path, WRITTEN, 0))
+    append(door.connection, 1, wrote("more", path, WRITTEN.replace("at midnight", "at noon"), 2 * DAY))
+    asked = Question(query="when does the nightly sync stamp each record", places=HERE, now=NOW, limit=9)
+    documents = [each for each in engine.search(door.known(), asked).results if each.kind == "document"]
+    assert ["at noon" in each.text for each in documents] == [True]
+
+
+def test_what_is_said_later_of_the_same_things_stands_first_and_the_older_says_so(door: Door, engine: Engine) -> None:
+    older = (
+        "Does sync_contacts batch records?",
+        "Yes: sync_contacts sends BATCH_SIZE records of `contact_queue` at once.",
+    )
+    newer = ("Send each alone.", "Done: sync_contacts sends each record of `contact_queue` alone, without BATCH_SIZE.")
+    append(door.connection, 1, [*session("one", (older,), 0), *session("two", (newer,), 3 * DAY)])
+    asked = Question(query="does sync_contacts batch records", places=HERE, now=NOW, limit=9, asked=True)
+    turns = [each for each in engine.search(door.known(), asked).results if each.kind == "turn"]
+    assert ["alone" in each.text for each in turns] == [True, False]
+    assert f"older, see {turns[0].id}" in turns[1].why
+    assert "older" not in turns[0].why

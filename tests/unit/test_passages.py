@@ -80,12 +80,16 @@ def test_code_and_tables_are_no_sentences() -> None:
 
 
 def test_of_many_turns_the_number_is_that_of_the_turn_itself() -> None:
-    others = [Exchange(f"Paint door {number}.", f"Door number {number} is painted.") for number in range(2 * MOST_TURNS)]
+    others = [
+        Exchange(f"Paint door {number}.", f"Door number {number} is painted.") for number in range(2 * MOST_TURNS)
+    ]
     assert list(passages([*others, *MERGE], "sync makes duplicate contacts", 320))[-1] == len(others) + 2
 
 
 def test_a_sentence_ends_behind_no_short_form_and_a_long_one_within_no_word() -> None:
-    said = shown_of([Exchange("Why?", "The hook ran in a subshell, i.e. The vouchers were lost.")], "vouchers lost", 600)
+    said = shown_of(
+        [Exchange("Why?", "The hook ran in a subshell, i.e. The vouchers were lost.")], "vouchers lost", 600
+    )
     assert said == "agent: The hook ran in a subshell, i.e. The vouchers were lost."
     listed = "- Vouchers are lost in the hook\n- Vouchers are lost in the queue"
     assert shown_of([Exchange("Why?", listed)], "vouchers lost", 600) == (
