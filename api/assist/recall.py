@@ -26,7 +26,7 @@ from memctl.api.search.engine import Engine
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
 from memctl.domain.events.recalls import MOST_PASSED_OVER, PassedOver, PassedOverFor, RecalledMemory, quoted
 from memctl.domain.knowledge.acting import commands_somebody
-from memctl.domain.knowledge.memory import day_of, memory_id
+from memctl.domain.knowledge.memory import day_of, memory_id, plain_sentences
 from memctl.domain.support.provenance import Provenance, given_unasked, words_of
 from memctl.domain.support.text import estimate_tokens, tokens
 from memctl.projections.known_commands import warning
@@ -47,6 +47,12 @@ MOST_PINNED, MOST_CLAIMS, MOST_TRAPS = 5, 8, 3
 
 LOOKED_AT, REPEATED = 100, 0.7
 """Verified claims that a start chooses from, and the share of words from which on two say the same."""
+
+REWORDED, LEAST_SHARED = 0.6, 2
+"""The share of a rule's words that a sentence of the client's own memory holds which says the same in other words, and
+how many at least; those aside that any rule is made of."""
+
+_OF_RULES = frozenset(tokens("always never use instead project prefer avoid must should please want need ask"))
 
 MOST_LOOKED_AT, TRAPPED = 200, 2
 """Commands that failed last, which a start looks at, and the sessions in which one has to have failed."""
@@ -141,7 +147,8 @@ def _known(reader: Reader, places: Places, stream: str) -> list[Line]:
         said = frozenset(tokens(row.text))
         if row.id in sources or not given_at_start(reader, row) or any(_says_no_more(said, each) for each in words):
             continue
-        if any(len(said & section) >= REPEATED * len(said) for section in loaded):
+        meant = said - _OF_RULES
+        if any(len(meant & each) >= max(REWORDED * len(meant), LEAST_SHARED) for each in loaded):
             continue
         words.append(said)
         kept.append(row)
@@ -152,14 +159,15 @@ def _known(reader: Reader, places: Places, stream: str) -> list[Line]:
 
 
 def _loaded(reader: Reader, places: Places, stream: str) -> list[frozenset[str]]:
-    """The words of each section that sessions wrote into files which this session's client gives to its agent."""
+    """The words of each sentence that sessions wrote into files which this session's client gives to its agent."""
     files = LOADED.get(stream.split("/")[1] if "/" in stream else "", ())
     wanted = [*within(models.memories, places), *equal(models.memories, "kind", "document")]
     rows, _ = page(reader, models.memories, "occurred_at", wanted, limit=LOOKED_AT) if files else ([], "")
     return [
-        frozenset(tokens(row.text))
+        frozenset(tokens(sentence))
         for row in (each.row for each in rows)
         if row.files and f"/{row.files[0]}".replace("\\", "/").endswith(files)
+        for sentence in plain_sentences(row.text)
     ]
 
 

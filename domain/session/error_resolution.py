@@ -520,7 +520,9 @@ def _respelled(error: OpenError, at: int, run: Run, *, changed: bool) -> str:
     again = not names.isdisjoint(map(posixpath.basename, asks - asked)) and _NOT_THERE.search(error.fact.message)
     named = any(len(word) >= _A_NAME and word in error.fact.text for word in asked - asks)
     left_out = not changed and asks and asks < asked and named and not any(map(proves, shared))
-    return _instead(error, run.command, shared) if (again or left_out) and ended_well(run, shared, error.command) else ""
+    return (
+        _instead(error, run.command, shared) if (again or left_out) and ended_well(run, shared, error.command) else ""
+    )
 
 
 _A_NAME = 4

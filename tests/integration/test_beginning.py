@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import msgspec
+import pytest
 from events import observed
 from histories import drained, workshop
 
@@ -104,11 +105,17 @@ def written_down(path: str, text: str) -> list[NewEvent]:
     return [observed(payload, session="rule", at=number, actor=actor) for number, (payload, actor) in enumerate(said)]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- In this project always use Decimal for money and never float. The user asked for it.\n",
+        "# Amounts\n\n- Money is a Decimal wherever it stands, as floats lose cents. Ask before you change it.\n",
+    ],
+)
 def test_a_rule_that_the_client_gives_by_its_own_memory_file_is_not_given_twice(
-    log: Connection, database_url: str
+    log: Connection, database_url: str, text: str
 ) -> None:
     memory = "/home/dana/.claude/projects/-home-dana-shop/memory/MEMORY.md"
-    text = "- In this project always use Decimal for money and never float. The user asked for it.\n"
     reader = remembered(log, database_url, written_down(memory, text))
     places = places_of(reader, None, SHOP)
     nothing = Engine(None, None, Embedders(NONE), "default")
