@@ -68,7 +68,7 @@ def sections_of(text: str, *, part: bool = False) -> Iterator[Section]:
         if heading and (not title or level == 1):
             title = heading
         said = body.strip()
-        if _says_something(said) and (heading or not part or _is_whole(said)):
+        if _stays(said) and (heading or (_says_something(said) and (not part or _is_whole(said)))):
             under = f"{title}: {heading}" if heading != title else title
             yield Section(one_line(under, HEADING), clipped(said, SECTION))
             found += 1
@@ -76,10 +76,13 @@ def sections_of(text: str, *, part: bool = False) -> Iterator[Section]:
                 return
 
 
+def _stays(text: str) -> bool:
+    """Whether it is long enough, and no list of what is to be done."""
+    return len(text) >= SHORTEST and not _CHECKBOX.search(text)
+
+
 def _says_something(text: str) -> bool:
-    """Whether it does so in words, and is no list of what is to be done."""
-    if len(text) < SHORTEST or _CHECKBOX.search(text):
-        return False
+    """Whether it does so in words of its own, beside code, tables and addresses."""
     words = (word.strip(".,:;`*()[]") for sentence in plain_sentences(text) for word in sentence.split())
     return sum(1 for _ in islice((word for word in words if word.isalpha()), _FEW_WORDS)) == _FEW_WORDS
 
@@ -120,7 +123,7 @@ def edited(texts: Mapping[str, str], old: str, new: str, written: Collection[str
                 gone -= lines
                 left[id] = "\n".join(line for line in texts[id].split("\n") if line.strip() not in lines)
     return {
-        id: clipped(text.strip(), SECTION) if _says_something(text.strip()) else ""
+        id: clipped(text.strip(), SECTION) if _stays(text.strip()) else ""
         for id, text in left.items()
         if id not in written
     }
