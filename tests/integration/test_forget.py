@@ -261,7 +261,9 @@ def test_a_text_that_edits_put_together_in_a_document_goes_too(
     settings: Settings, log: Connection, database_url: str
 ) -> None:
     before, after = PHRASE[:12], PHRASE[12:]
-    written = f"# Ledgers\n\n## Ledger\n\n{before}SLOT. Entries are sorted by quarter, and each has an owner and a date.\n"
+    written = (
+        f"# Ledgers\n\n## Ledger\n\n{before}SLOT. Entries are sorted by quarter, and each has an owner and a date.\n"
+    )
     at = "/home/dana/shop/docs/ledger.md"
     given = ({"content": written}, {"old_string": "SLOT", "new_string": after})
     append(log, 1, [
