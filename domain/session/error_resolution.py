@@ -207,8 +207,7 @@ class Resolutions:
         command, began = run.command, run.began
         if error.miscalled and (command.strip() != error.command.strip() or _moved(error, command, began)):
             return self._called_right(error, at, command, began)
-        changed = any(step.at > error.since for step in self._steps)
-        if respelled := _respelled(error, at, run, changed=changed):
+        if respelled := _respelled(error, at, run):
             return Resolved(error, (), (command,), self._explained(error, at), respelled)
         if not covers(run, heads, error):
             return None
@@ -505,28 +504,20 @@ def _called_otherwise(error: OpenError, command: str) -> str:
     return "" if any(proves(h) or h.startswith("git ") for h in shared) else _instead(error, command, shared)
 
 
-def _respelled(error: OpenError, at: int, run: Run, *, changed: bool) -> str:
+def _respelled(error: OpenError, at: int, run: Run) -> str:
     """How in one line, where a program soon after did not ask for the path any more that was not there, but for one of
-    the same name; or, with nothing `changed`, left out what the error names, and proves nothing; else empty."""
+    the same name; empty where it did, or was another."""
     shared = {head for head in error.culprits.intersection(heads_of(run.command)) if not is_reading(head)}
-    if at - error.at > RETRY_REACH or not shared:
+    if at - error.at > RETRY_REACH or not shared or not _NOT_THERE.search(error.fact.message):
         return ""
     asked, asks = (
         {bare(word) for part in parts_of(command) if part.head in shared for word in part.words[1:]}
         for command in (error.command, run.command)
     )
-    absent = {word for word in asked - asks if "/" in word and word in error.fact.message}
+    absent = {word for word in asked if "/" in word and word in error.fact.message} - asks
     names = set(map(posixpath.basename, absent))
-    again = not names.isdisjoint(map(posixpath.basename, asks - asked)) and _NOT_THERE.search(error.fact.message)
-    named = any(len(word) >= _A_NAME and word in error.fact.text for word in asked - asks)
-    left_out = not changed and asks and asks < asked and named and not any(map(proves, shared))
-    return (
-        _instead(error, run.command, shared) if (again or left_out) and ended_well(run, shared, error.command) else ""
-    )
-
-
-_A_NAME = 4
-"""Characters of an argument that an error names by no chance."""
+    again = not names.isdisjoint(map(posixpath.basename, asks - asked)) and ended_well(run, shared, error.command)
+    return _instead(error, run.command, shared) if absent and again else ""
 
 
 def _elsewhere(error: OpenError, command: str, began: str) -> bool:
