@@ -582,15 +582,7 @@ def _results(reader: Reader, asked: Question, ranking: Ranking) -> list[Found]:
                 project=projects_of(reader).name_of(row.location),
                 occurred_at=moment(row.occurred_at),
                 evidence=evidence_of(row.evidence, events, QUOTE),
-                why=", ".join(
-                    filter(
-                        None,
-                        (
-                            f"older, see {ranking.followed[row.id]}" if row.id in ranking.followed else "",
-                            _why(each, row, ranking.meant, reader.whose(row)),
-                        ),
-                    )
-                ),
+                why=_why(each, row, ranking, reader.whose(row)),
                 source=SourceRow(row.source.projection, row.source.key),
                 status=row.status,
                 outcome=row.outcome,
@@ -686,10 +678,10 @@ def _by_words(reader: Reader, looked_for: Sequence[str], wanted: Wanted) -> dict
     }
 
 
-def _why(scored: Scored, row: Memory, meant: Understood, whose: str) -> str:
-    """How it was found and what speaks for it, in a few words."""
-    candidate = scored.known.candidate
-    how = []
+def _why(scored: Scored, row: Memory, ranking: Ranking, whose: str) -> str:
+    """How it was found and what speaks for it, in a few words; of an older one first what to see in its place."""
+    candidate, meant = scored.known.candidate, ranking.meant
+    how = [f"older, see {ranking.followed[row.id]}"] if row.id in ranking.followed else []
     if candidate.matched:
         how.append("the same error" if candidate.matched >= 1 else "a like error")
     if "sparse" in candidate.ranks or "words" in candidate.ranks:

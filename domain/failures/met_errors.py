@@ -99,7 +99,10 @@ def _lines(output: str) -> Iterator[str]:
     text = output if len(output) <= LOOKED_AT else f"{output[:half]}\n{output[-half:]}"
     for line in plain(text).split("\n"):
         folded = " ".join(line[: LONGEST_LINE * 2].split())[:LONGEST_LINE]
-        folded = _RUNNER.sub("", folded)
+        if len(folded) < SHORTEST_LINE:
+            continue
+        if folded[0] == "[":
+            folded = _RUNNER.sub("", folded)
         if len(folded) >= SHORTEST_LINE:
             yield folded
 

@@ -90,6 +90,7 @@ def _file(path: str) -> str:
     return "<path>" if _TEMPORARY.search(path) and "." not in name else _DRAWN.sub("<n>", name)
 
 
+@remembered(16)
 def plain(text: str) -> str:
     """Terminal output without colours and cursor movements, carriage returns as line ends."""
     if "\x1b" in text:

@@ -261,3 +261,11 @@ def test_an_output_full_of_different_errors_is_looked_at_no_further_than_what_is
     monkeypatch.setattr(patterns, "_encoded", noted)
     few, full = read(4_000), read(64_000)
     assert 0 < full < 5 * few
+
+
+def test_lines_too_short_to_say_anything_ask_no_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
+    def noted(*given: Any) -> Any:
+        pytest.fail(f"a pattern is asked of {given[0][:20]!r}")
+
+    monkeypatch.setattr(patterns, "_encoded", noted)
+    assert error_lines("\n" * 8_000 + "a\n" * 4_000, "/w") == ()

@@ -117,23 +117,23 @@ def folded(*items: Any) -> Location:
 
 
 def test_what_limited_keys_say_of_a_place_is_kept_apart_whatever_the_order() -> None:
-    told = [identified(1, A, "x.org/a", confined=True), been(2, confined=True)]
-    for items in itertools.permutations(told):
+    spoken = [identified(1, A, "x.org/a", confined=True), been(2, confined=True)]
+    for items in itertools.permutations(spoken):
         row = folded(*items)
         assert (row.claims, row.remotes, row.root, row.free) == ((Seen("x.org/a", 1),), (), None, False)
         assert row.worked
-    told += [identified(3, A, "x.org/b", confined=False), been(4, confined=False, remote="x.org/c")]
-    rows = {repr(folded(*items)) for items in itertools.permutations(told)}
+    spoken += [identified(3, A, "x.org/b", confined=False), been(4, confined=False, remote="x.org/c")]
+    rows = {repr(folded(*items)) for items in itertools.permutations(spoken)}
     assert len(rows) == 1
-    row = folded(*told)
+    row = folded(*spoken)
     assert (row.claims, row.free) == ((Seen("x.org/a", 1),), True)
     assert {each.name for each in row.remotes} == {"x.org/b", "x.org/c"}
     assert row.first == Seen("x.org/b", 3)
 
 
 def test_what_was_read_from_both_sides_counts_more_than_what_was_read_later() -> None:
-    told = [identified(1, A, "", confined=False, checked=True), identified(2, A, "", confined=False)]
-    for items in itertools.permutations(told):
+    spoken = [identified(1, A, "", confined=False, checked=True), identified(2, A, "", confined=False)]
+    for items in itertools.permutations(spoken):
         root = folded(*items).root
         assert root is not None
         assert (root.at, root.checked) == (1, True)
@@ -141,28 +141,28 @@ def test_what_was_read_from_both_sides_counts_more_than_what_was_read_later() ->
 
 def test_what_comes_with_a_key_counts_for_nothing_once_this_machine_saw_the_place() -> None:
     seen = identified(9, A, "x.org/a")
-    told = [
+    spoken = [
         identified(1, A, "x.org/evil", checked=True, actor="member:eve", root="/tmp/evil"),
         identified(12, A, "x.org/evil", checked=True, actor="member:eve", root="/tmp/evil"),
         PlaceSeen(
             id=cast(Any, f"{3:032x}"), stream="s", occurred_at=Micros(3), place=A, remote="x.org/evil", keyed_at=3
         ),
     ]
-    for items in itertools.permutations([*told, seen]):
+    for items in itertools.permutations([*spoken, seen]):
         row = folded(*items)
         assert (row.first, row.remotes, row.by_key) == (Seen("x.org/a", 9), (Seen("x.org/a", 9),), False)
         assert row.root is not None
         assert row.root.root == A
-    for items in itertools.permutations(told):
+    for items in itertools.permutations(spoken):
         assert (folded(*items).first, folded(*items).by_key) == (Seen("x.org/evil", 3), True)
 
 
 def test_a_place_that_this_machine_worked_at_has_nothing_by_the_word_of_keys() -> None:
-    told = [
+    spoken = [
         identified(1, A, "x.org/evil", checked=True, actor="member:eve", root="/tmp/evil"),
         PlaceSeen(id=cast(Any, f"{3:032x}"), stream="s", occurred_at=Micros(3), place=A, around="/tmp", keyed_at=3),
     ]
-    for items in itertools.permutations([*told, been(9, confined=False)]):
+    for items in itertools.permutations([*spoken, been(9, confined=False)]):
         row = folded(*items)
         assert (row.root, row.remotes, row.around, row.by_key, row.free) == (None, (), (), False, True)
 

@@ -154,10 +154,10 @@ def test_what_anyone_can_write_into_files_joins_nothing(forged: Place) -> None:
         assert projects.asks("/home/dana/cli") == []
 
 
-@pytest.mark.parametrize("told", [Seen(CLI, 0), Seen("github.com/eve/x", 0)])
-def test_a_remote_is_of_the_root_that_this_machine_saw_whatever_keys_date(told: Seen) -> None:
-    remotes = tuple(dict.fromkeys((CLI, told.name)))
-    thief = Place("/tmp/evil", root="/tmp/evil", remotes=remotes, checked=True, first=told, by_key=True)
+@pytest.mark.parametrize("spoken", [Seen(CLI, 0), Seen("github.com/eve/x", 0)])
+def test_a_remote_is_of_the_root_that_this_machine_saw_whatever_keys_date(spoken: Seen) -> None:
+    remotes = tuple(dict.fromkeys((CLI, spoken.name)))
+    thief = Place("/tmp/evil", root="/tmp/evil", remotes=remotes, checked=True, first=spoken, by_key=True)
     projects = Projects([of("/home/dana/cli", CLI, at=9), thief])
     assert projects.one(CLI).locations == ("/home/dana/cli",)
     assert projects.asks("/home/dana/cli") == []
@@ -170,7 +170,7 @@ def test_a_folder_called_as_people_call_a_project_is_not_meant_in_its_place() ->
 
 
 @pytest.mark.parametrize(
-    "told",
+    "spoken",
     [
         Place("/work", root="/work", checked=True, by_key=True),
         Place("/work", root="/work", remotes=(CLI,), first=Seen(CLI, 0), checked=True, by_key=True),
@@ -180,9 +180,9 @@ def test_a_folder_called_as_people_call_a_project_is_not_meant_in_its_place() ->
         Place("/far/.claude/worktrees/x", root="/far/x", repository="/work/two", checked=True, by_key=True),
     ],
 )
-def test_what_keys_say_joins_nothing_that_this_machine_saw(told: Place) -> None:
+def test_what_keys_say_joins_nothing_that_this_machine_saw(spoken: Place) -> None:
     ours = [Place("/work/one"), Place("/work/two"), Place("/far/.claude/worktrees/x/deep"), of("/work/three", CLI)]
-    for places in ([*ours, told], [told, *ours]):
+    for places in ([*ours, spoken], [spoken, *ours]):
         projects = Projects(places)
         met = [{each.location for each in ours}.intersection(projects.of(each.location).locations) for each in ours]
         assert met == [{each.location} for each in ours]

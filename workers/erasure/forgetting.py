@@ -454,10 +454,18 @@ def of_thing(connection: Connection, space_id: int, id: str, kind: str = "") -> 
 def holding(connection: Connection, space_id: int, sought: WrittenForms) -> set[UUID]:
     """The deliveries in which a text stands, and those that a document rests on in which edits have put it together."""
     held = erase.holding(connection, space_id, sought).ids
-    for row in readmodels.rows_of(connection, model("memories"), generations.live(connection).stage2, space_id):
-        if row.kind == "document" and sought.within(f"{row.title}\n{row.text}".encode("utf-8", "replace")).held:
-            rests_on = of_thing(connection, space_id, row.id, "memory")
-            held |= set() if rests_on & held else rests_on
+    table = sql.SQL(readmodels.table("memories", generations.live(connection).stage2))
+    query = sql.SQL(
+        "SELECT key, concat_ws(E'\\n', row->>'title', row->>'text') FROM {}"
+        " WHERE space_id = %s AND row->>'kind' = 'document'"
+    ).format(table)
+    with connection.cursor() as cursor:
+        put_together = [
+            key for key, text in cursor.stream(query, [space_id]) if sought.within(text.encode("utf-8", "replace")).held
+        ]
+    for key in put_together:
+        rests_on = of_thing(connection, space_id, key, "memory")
+        held |= set() if rests_on & held else rests_on
     return held
 
 
