@@ -274,8 +274,7 @@ _PROPOSES = patterns.compile(
 """What says what is to be done."""
 _LOOKS = patterns.compile(
     r"^now[,:]? \w+ing\b|\b(?:need to|want to|have to|going to|try to|let me|let's|i'll)(?: \w+){0,2} "
-    r"(?:check|find|trace|see|look|understand|figure|investigate|determine|know|debug)\b|"
-    r"\bneed to (?:check|find|trace|see|look|understand|figure|investigate|determine|know|debug)\b",
+    r"(?:check|find|trace|see|look|understand|figure|investigate|determine|know|debug)\b",
     patterns.I,
 )
 """What says what is looked for, or done, just now, whatever it comes from."""
