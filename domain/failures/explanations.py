@@ -38,6 +38,8 @@ def explanation_of(
     Of an error that came up `beside` others, only sentences that name what the others do not hold: the rest may be of
     those. Where it is `alone`, "the test fails because" can be of no other.
     """
+    if not any(_weighed(each.text) for each in said):
+        return ""
     others = frozenset[str]().union(*map(names_of, beside))
     words = names_of(error) - others
     own = names_of(error, own=True) - others
@@ -96,7 +98,7 @@ where the sentence quotes it."""
 
 def _symbols(text: str) -> frozenset[str]:
     """The names in a text that are written like symbols, or quoted."""
-    return names_within(" ".join(found[0] for found in _OPERAND.finditer(text[:8_000])))
+    return names_within(" ".join(_OPERAND.findall(text[:8_000])))
 
 
 @remembered(256, longest=16_384)

@@ -195,6 +195,8 @@ _FOREIGN = patterns.compile(
 @remembered(256, longest=8_192)
 def standing_in(text: str) -> tuple[str, ...]:
     """The sentences of an answer that say a failure was there before, or is nobody's."""
+    if not _STANDING.search(text[:6_000]):
+        return ()
     found = (each for each in sentences(text[:6_000]) if _STANDING.search(each) and _OF_FAILURE.search(each))
     return tuple(each for each in found if not _UNSURE.search(each))[:4]
 

@@ -58,7 +58,7 @@ _SAY_LITTLE = words_of(
 
 def says_little(message: str) -> bool:
     """Whether a message names nothing that sets one failure apart from others ("ERROR task failed")."""
-    return not any(word not in _SAY_LITTLE for word in _WORD.findall(message[:500].lower()))
+    return all(word[0] in _SAY_LITTLE for word in _WORD.finditer(message[:500].lower()))
 
 
 _NOISE = patterns.compile(

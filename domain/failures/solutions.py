@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from posixpath import basename, commonprefix
+from string import ascii_lowercase, digits
 
 import msgspec
 from rapidfuzz import fuzz
@@ -19,6 +20,7 @@ from memctl.domain.support import patterns
 from memctl.domain.support.bounded import Seen, one_line
 from memctl.domain.support.outcomes import KeptOutcome, moving_average
 from memctl.domain.support.remembered import remembered
+from memctl.domain.support.text import Blanked
 
 ALIKE = 80.0
 """Similarity of two approaches (rapidfuzz token set ratio, 0 to 100) from which they are one solution."""
@@ -166,7 +168,7 @@ _RISKY = patterns.compile(
 )
 
 
-_NAME = patterns.compile(r"[a-z_][a-z0-9_]{3,}")
+_IN_NAMES = Blanked(but=f"{ascii_lowercase}{digits}_")
 _EVERYBODYS = words_of(
     "this that with from error failed test tests expected have could return value values type types function method "
     "should must when line lines file files code string strings make name names errors issue issues variable variables "
@@ -177,7 +179,8 @@ _EVERYBODYS = words_of(
 @remembered(256, longest=16_384)
 def names_within(text: str) -> frozenset[str]:
     """The names that a text holds, in small letters, without everybody's words."""
-    return frozenset(_NAME.findall(text.lower())) - _EVERYBODYS
+    runs = (run.lstrip(digits) for run in text.lower().translate(_IN_NAMES).split())
+    return frozenset(name for name in runs if len(name) > 3) - _EVERYBODYS
 
 
 def changed_lines(

@@ -67,24 +67,27 @@ _FOUND = patterns.compile(
     r"(?:: (?=\S)| ?[—–] ?))\s*(?:that )?(?P<rest>[^\n]{8,300}?)(?=[.!](?:\s|$)|\n|$)",
     patterns.I,
 )
-_FAULT = (
-    r"(?P<label{0}>(?:[^*\n?]{{0,60}}[ \t])?(?:(?:why (?:it|this|that|they|the) [^*\n?]{{0,40}}"
-    r"(?:fail|br[oe]ke?|crash|happen|hang|hung|stuck|n['’]t\b|not\b)\w*(?:[ \t(&/:,][^*\n?]{{0,100}})?)|"
+_TITLE = patterns.compile(
+    r"^[ \t]*(?:(?:[-*+]|\d{1,2}[.)])[ \t]+)?(?:#{1,6}[ \t]+(?:\d{1,2}[.)][ \t]+)?\*{0,2}(?P<heading>[^*\n]+)"
+    r"\*{0,2}:?[ \t]*\n|\*\*(?:\d{1,2}[.)][ \t]+)?(?P<bold>[^*\n]+)\*\*[ \t]*(?:[:.—–-][ \t]*)?)",
+    patterns.M,
+)
+"""A heading, or what stands in bold at a line's beginning."""
+_FAULT = patterns.compile(
+    r"(?:[^?]{0,60}[ \t])?(?:(?:why (?:it|this|that|they|the) [^?]{0,40}"
+    r"(?:fail|br[oe]ke?|crash|happen|hang|hung|stuck|n['’]t\b|not\b)\w*(?:[ \t(&/:,][^?]{0,100})?)|"
     r"(?:(?:root )?causes?|bugs?|problem|issue|fault|culprit|diagnosis|"
     r"key finding|what (?:was|is|went|goes) (?:wrong|the (?:problem|bug|issue|cause))\??|what (?:has )?happened\??)"
     # "Issue labels" name no fault, "issue of the labels" does.
     r"(?:(?:[(&/:,]|[ \t]+(?:[(&/:,—–-]|\d|#|(?:of|in|with|at|on|for|from|here|is|was|were|are|that|behind|when|where|"
-    r"why|and|or|I|we|you|it|this|the)\b))[^*\n?]{{0,100}})?)[:.)]{{0,2}})"
+    r"why|and|or|I|we|you|it|this|the)\b))[^?]{0,100})?)[:.)]{0,2}:?[ \t]*",
+    patterns.I,
 )
-_LABEL = patterns.compile(
-    r"^[ \t]*(?:(?:[-*+]|\d{1,2}[.)])[ \t]+)?(?:#{1,6}[ \t]+(?:\d{1,2}[.)][ \t]+)?\*{0,2}"
-    + _FAULT.format(1)
-    + r"\*{0,2}:?[ \t]*\n|\*\*(?:\d{1,2}[.)][ \t]+)?"
-    + _FAULT.format(2)
-    + r"\*\*[ \t]*(?:[:.—–-][ \t]*)?)\s*(?P<rest>[^\s#>|*-][^\n]{8,600})",
-    patterns.I | patterns.M,
-)
-"""A heading, or what stands in bold at a line's beginning, that names a fault; and the line that says which."""
+"""A title that names a fault."""
+_LONGEST_TITLE = 260
+"""Characters of a title that may name a fault."""
+_BEHIND = patterns.compile(r"\s*(?P<rest>[^\s#>|*-][^\n]{8,600})")
+"""The line behind a title."""
 _NO_FAULT = patterns.compile(
     # What is mended, supposed, denied or asked, and a paragraph that goes on elsewhere.
     r"\b(?:fix\w*|mend\w*|test\w*|resol\w+|solution|handl\w+|implement\w*|propos\w+|suggest\w+|possible|"
@@ -158,10 +161,14 @@ def causes_in(text: str) -> list[Cause]:
             found.append(cause)
             if len(found) == MOST:
                 break
-    for label in _LABEL.finditer(text):
+    for title in _TITLE.finditer(text) if "#" in text or "**" in text else ():
+        label = title["heading"] or title["bold"]
+        if len(label) > _LONGEST_TITLE or not _FAULT.fullmatch(label):
+            continue
+        behind = _BEHIND.match(text, title.end())
         taken = (*fenced, *((each.start, each.end) for each in found))
-        if not any(start < label.end("rest") and label.start() < end for start, end in taken):
-            found += _labelled(text, label)
+        if behind and not any(start < behind.end() and title.start() < end for start, end in taken):
+            found += _labelled(text, label, *behind.span("rest"))
     # A guess that the same text takes back is no cause, nor is a suspect that it clears.
     return [each for each in found if not (_OTHERWISE.search(text, each.end) or _is_cleared(text, each))][:MOST]
 
@@ -173,10 +180,9 @@ def _is_cleared(text: str, cause: Cause) -> bool:
     return any(_CLEARED.search(part) for part in parts)
 
 
-def _labelled(text: str, label: patterns.Match[str]) -> list[Cause]:
+def _labelled(text: str, label: str, start: int, end: int) -> list[Cause]:
     """The sentence behind a label that names a fault; a short one with the next."""
-    start, end = label.span("rest")
-    if _NO_FAULT.search(label["label1"] or label["label2"]) or _NO_SENTENCE.match(text, start, end):
+    if _NO_FAULT.search(label) or _NO_SENTENCE.match(text, start, end):
         return []
     start, end = _explained(text, start, end)
     words = " ".join(text[start:end].replace("**", "").split()).rstrip(".!")

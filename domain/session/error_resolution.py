@@ -216,7 +216,6 @@ class Resolutions:
         within = [step for step in within if step.edit is None or not _is_beside(step.edit, error.fact)]
         edits = [step.edit for step in within if step.edit is not None]
         ran = _further_changes(within, error)
-        bearing = [s.at for s in within if s.edit and _bearing(s.edit, error.fact, names_of(error.fact)) >= BEARS]
         # What the same command edits on its way elsewhere is not why it was found there.
         if all(s.at == at for s in within if s.edit) and (moved := _moved(error, command, began)):
             return Resolved(error, (), (command,), self._explained(error, until), moved)
@@ -226,6 +225,7 @@ class Resolutions:
             if error.gone is None and _as_much(command, error):
                 error.gone = at  # by itself: what is changed from here on is for something else
             return None
+        bearing = [s.at for s in within if s.edit and _bearing(s.edit, error.fact, names_of(error.fact)) >= BEARS]
         last = max(step.at for step in within if step.edit is not None or step.ran in ran)
         found = _mended(error, edits, ran, self._explained(error, min(bearing, default=last) - 1, edits))
         return found if found.change else found._replace(change=_called_otherwise(error, command))

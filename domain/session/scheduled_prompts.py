@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import accumulate, islice
-from typing import NamedTuple
 from uuid import UUID
 
 from memctl.domain.events.event_order import OrderedEvent, text_digest
@@ -34,15 +34,19 @@ MOST_SHOWN, LEAST_SHOWN = 64, 25
 """Texts that tools answered with which are looked through, the newest; and letters (bytes) of a sentence that nobody
 types by chance as it stands there."""
 
+FEW = 8
+"""Sentences that are looked for in a text one by one; more are looked for by how they begin."""
+
 _APART = bytes(
-    byte if byte >= 128 else ord(chr(byte).lower()) if chr(byte).isalnum() else ord(" ") for byte in range(256)
+    byte if byte >= 128 else ord(chr(byte).lower()) if chr(byte).isalpha() else ord(" ") for byte in range(256)
 )
+"""Letters alone are compared, in lower case: a tool numbers the lines that it shows."""
 _MARKUP = patterns.compile(
-    rb"(?:^|\n)[ \t]*[0-9]+ *(?:\xe2\x86\x92|\xe2\x94\x82|[:|\t])|"
-    rb"<[^<>\n]{1,400}>|\\[nrt]|&#?[A-Za-z0-9]{2,8};|\x1b\[[0-9;]*m"
+    rb"<[^<>\n]{1,400}>|&#?[A-Za-z0-9]{2,8};|\x1b\[[0-9;]*m|"
+    rb"(?:\xe2[\x80-\xaf].|\xe3\x80.|\xef[\xbc\xbd].|\xc2[\xab\xbb])+"
 )
-"""What stands between a sentence's letters in a tool's answer, and not where it is read: a line's number, a tag."""
-_STOPS = tuple(mark.encode() for mark in "。．、，！？：；「」『』（）《》“”‘’«»…–—")
+"""What stands between a sentence's letters in a tool's answer, and not where it is read: a tag, a colour, a stop."""
+_ESCAPES = (rb"\n", rb"\r", rb"\t")
 
 _SCHEDULES = patterns.compile(r"cron|schedul|wake_?up|remind|trigger|later|loop", patterns.I)
 _FIELDS = ("prompt", "message", "text", "body")
@@ -61,13 +65,14 @@ class ScheduledPrompts:
     def __init__(self) -> None:
         self._texts: dict[str, None] = {}
         self._given: deque[str] = deque(maxlen=MOST_GIVEN)
+        self._new: deque[str] = deque(maxlen=MOST_GIVEN)
         self._shown: deque[str | _Shown] = deque(maxlen=MOST_SHOWN)
         self.deliveries: set[UUID] = set()
         """Prompts that were scheduled, by their deliveries."""
 
     def called(self, seen: ToolCalled) -> None:
         """The agent used a tool."""
-        self._given.extend(map(_plain, _short_texts(seen.input)))
+        self._new.extend(_short_texts(seen.input))
         if not schedules(seen.tool):
             return
         for name in _FIELDS:
@@ -89,6 +94,8 @@ class ScheduledPrompts:
     def gave(self, placed: OrderedEvent, words: str) -> bool:
         """Whether the agent gave these words of a prompt to a tool before they came, or a tool showed a sentence of
         them."""
+        self._given.extend(map(_plain, self._new))
+        self._new.clear()
         asked = _plain(words)
         if not asked or not (any(asked in each for each in self._given) or self._was_shown(words)):
             return False
@@ -102,8 +109,8 @@ class ScheduledPrompts:
             return False
         for at, each in enumerate(self._shown):
             if isinstance(each, str):
-                self._shown[at] = each = _shown(each)
-            if any(part[:LEAST_SHOWN] in each.starts and part in each.letters for part in wanted):
+                self._shown[at] = each = _Shown(each)
+            if each.has_any(wanted):
                 return True
         return False
 
@@ -129,25 +136,31 @@ def _short_texts(given: object) -> Iterator[str]:
             waiting.extend(each[:MOST_GIVEN])
 
 
-class _Shown(NamedTuple):
-    """What a tool showed, as letters alone; and the letters behind each place where a word begins, for a sentence is
-    looked for by how it begins: all sentences in all texts would be too many."""
+class _Shown:
+    """What a tool showed, as letters alone."""
 
-    letters: bytes
-    starts: frozenset[bytes]
+    def __init__(self, text: str) -> None:
+        self._words = _words(text)
+        self._letters = b"".join(self._words)
 
+    @cached_property
+    def _starts(self) -> frozenset[bytes]:
+        """The letters behind each place where a word begins."""
+        ends = accumulate(map(len, self._words), initial=0)
+        return frozenset(self._letters[at : at + LEAST_SHOWN] for at in ends)
 
-def _shown(text: str) -> _Shown:
-    words = _words(text)
-    letters = b"".join(words)
-    return _Shown(letters, frozenset(letters[at : at + LEAST_SHOWN] for at in accumulate(map(len, words), initial=0)))
+    def has_any(self, sentences: list[bytes]) -> bool:
+        """Whether one of these stands here, from a word's beginning on."""
+        if len(sentences) <= FEW and not any(each in self._letters for each in sentences):
+            return False
+        return any(each[:LEAST_SHOWN] in self._starts and each in self._letters for each in sentences)
 
 
 def _words(text: str) -> list[bytes]:
     """The words of a text in lower case, without what stands between them."""
     plain = text.encode("utf-8", "surrogatepass")
-    for mark in _STOPS if len(plain) > len(text) else ():
-        plain = plain.replace(mark, b" ")
+    for escape in _ESCAPES if b"\\" in plain else ():
+        plain = plain.replace(escape, b" ")
     return _MARKUP.sub(b" ", plain).translate(_APART).split()
 
 

@@ -56,8 +56,8 @@ def values_in(text: str) -> tuple[str, ...]:
 def names_in(text: str) -> frozenset[str]:
     """The files, tests, packages and names of code that a text names or quotes, without the folders they lie in."""
     text = text[:20_000]
-    found = {match[0].strip("./-").rpartition("/")[2] for match in _NAME.finditer(text)}
-    found |= {match[1].rstrip("./").rpartition("/")[2] for match in _QUOTED.finditer(text)}
+    found = {name.strip("./-").rpartition("/")[2] for name in _NAME.findall(text)}
+    found |= {quoted.rstrip("./").rpartition("/")[2] for quoted in _QUOTED.findall(text)}
     return frozenset(name for name in found if len(name) >= LEAST_NAMED)
 
 
