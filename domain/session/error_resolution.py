@@ -11,6 +11,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
@@ -581,7 +582,7 @@ def _mended(error: OpenError, edits: Sequence[Edit], ran: Sequence[str], explana
     change = f"ran {', '.join(mending)}" if mending else ""
     if bearing >= BEARS or (len(unique) == 1 and not mending):
         edit = ranked[0]
-        shown = [edit, *(each for each in ranked[1:] if _belongs_to(each, edit))][:2]
+        shown = [edit, *islice((each for each in ranked[1:] if _belongs_to(each, edit)), 1)]
         sides = [CodeChange(each.path, each.before, each.after) for each in shown]
         change = "; ".join(filter(None, (changed_lines(each, about, _naming(edit, error.fact)) for each in sides)))
     chosen = tuple(ranked[:MOST_EDITS])

@@ -41,12 +41,11 @@ _APART = bytes(
     byte if byte >= 128 else ord(chr(byte).lower()) if chr(byte).isalpha() else ord(" ") for byte in range(256)
 )
 """Letters alone are compared, in lower case: a tool numbers the lines that it shows."""
-_MARKUP = patterns.compile(
-    rb"<[^<>\n]{1,400}>|&#?[A-Za-z0-9]{2,8};|\x1b\[[0-9;]*m|"
-    rb"(?:\xe2[\x80-\xaf].|\xe3\x80.|\xef[\xbc\xbd].|\xc2[\xab\xbb])+"
-)
-"""What stands between a sentence's letters in a tool's answer, and not where it is read: a tag, a colour, a stop."""
+_MARKUP = patterns.compile(rb"<[^<>\n]{1,400}>|&#?[A-Za-z0-9]{2,8};|\x1b\[[0-9;]*m")
+"""What stands between a sentence's letters in a tool's answer, and not where it is read: a tag, a colour."""
 _ESCAPES = (rb"\n", rb"\r", rb"\t")
+_STOPS = tuple(mark.encode() for mark in "。．、，！？：；「」『』（）《》“”‘’«»…–—→│")
+_ASCII = bytes(range(128))
 
 _SCHEDULES = patterns.compile(r"cron|schedul|wake_?up|remind|trigger|later|loop", patterns.I)
 _FIELDS = ("prompt", "message", "text", "body")
@@ -161,6 +160,10 @@ def _words(text: str) -> list[bytes]:
     plain = text.encode("utf-8", "surrogatepass")
     for escape in _ESCAPES if b"\\" in plain else ():
         plain = plain.replace(escape, b" ")
+    others = plain.translate(None, _ASCII) if len(plain) > len(text) else b""
+    for stop in _STOPS if others else ():
+        if stop in others:
+            plain = plain.replace(stop, b" ")
     return _MARKUP.sub(b" ", plain).translate(_APART).split()
 
 

@@ -22,12 +22,21 @@ def remembered(entries: int, *, longest: int = LONGEST) -> Callable[[Function], 
     def decorate(function: Function) -> Function:
         kept, few = lru_cache(maxsize=entries)(function), lru_cache(maxsize=FEW)(function)
 
-        @wraps(function)
-        def answer(*texts: str | int | tuple[str, ...], **flags: bool) -> object:
-            length = len(texts[0]) if len(texts) == 1 and isinstance(texts[0], str) else sum(map(_length, texts))
-            return (kept if length <= longest else few if length <= LONGEST_OF_FEW else function)(*texts, **flags)
+        def of_length(length: int) -> Callable[..., object]:
+            return kept if length <= longest else few if length <= LONGEST_OF_FEW else function
 
-        return cast(Function, answer)
+        @wraps(function)
+        def of_one(text: str | int | tuple[str, ...]) -> object:
+            length = len(text) if text.__class__ is str else _length(text)
+            return (kept if length <= longest else of_length(length))(text)
+
+        @wraps(function)
+        def of_several(*texts: str | int | tuple[str, ...], **flags: bool) -> object:
+            return of_length(sum(map(_length, texts)))(*texts, **flags)
+
+        code = function.__code__
+        alone = code.co_argcount + code.co_kwonlyargcount == 1
+        return cast(Function, of_one if alone else of_several)
 
     return decorate
 
