@@ -183,7 +183,7 @@ class Pattern(Generic[AnyStr]):
 
     def _find(self, place: int, text: AnyStr, pos: int = 0, endpos: int | None = None) -> Match[AnyStr] | None:
         if endpos is None and not pos and self._around is None and len(text) < _SHORT and text.isascii():
-            data = text if text.__class__ is bytes else text.encode()  # most texts are short, and do not match
+            data = text.encode() if isinstance(text, str) else text  # most texts are short, and do not match
             spans = self._engines[place](data, 0, len(data))
             return Match(self, text, _Encoded(text), spans) if spans[0][0] >= 0 else None
         encoded = _encoded(text, pos, endpos)

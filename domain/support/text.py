@@ -200,6 +200,9 @@ def _index(token: str) -> int:
 
 
 def _word_tokens(word: str) -> tuple[str, ...]:
+    if word.isascii() and word.isalpha() and (word[1:].islower() or word.isupper() or len(word) == 1):
+        plain = word.lower()  # as most words are: of one case, with nothing to cut them at
+        return (token,) if plain not in _STOP_WORDS and len(token := _ENGLISH.stemWord(plain)) <= _LONGEST_TOKEN else ()
     found: list[str] = []
     runs = _RUN.findall(word)
     for run in runs:
