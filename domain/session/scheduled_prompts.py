@@ -30,9 +30,11 @@ LONGEST = 1_000
 MOST_GIVEN, LONGEST_GIVEN = 200, 2_000
 """Texts that tools were given which are looked through for a prompt, the newest; longer ones are none that is typed."""
 
-MOST_SHOWN, LEAST_SHOWN = 64, 25
-"""Texts that tools answered with which are looked through, the newest; and letters (bytes) of a sentence that nobody
-types by chance as it stands there."""
+MOST_SHOWN, LEAST_SHOWN = 1_000_000, 25
+"""Characters of what tools answered with that are looked through, the newest: all of most sessions; and letters (bytes)
+of a sentence that nobody types by chance as it stands there."""
+_SHORT_SHOWN = 250
+"""Characters that a shorter answer counts as: so there are no more than some thousand."""
 
 _APART = bytes(
     byte if byte >= 128 else ord(chr(byte).lower()) if chr(byte).isalnum() else ord(" ") for byte in range(256)
@@ -61,7 +63,8 @@ class ScheduledPrompts:
     def __init__(self) -> None:
         self._texts: dict[str, None] = {}
         self._given: deque[str] = deque(maxlen=MOST_GIVEN)
-        self._shown: deque[str | _Shown] = deque(maxlen=MOST_SHOWN)
+        self._shown: deque[tuple[int, str | _Shown]] = deque()
+        self._left = MOST_SHOWN
         self.deliveries: set[UUID] = set()
         """Prompts that were scheduled, by their deliveries."""
 
@@ -80,7 +83,12 @@ class ScheduledPrompts:
 
     def came_back(self, seen: ToolOutcome) -> None:
         """A tool answered."""
-        self._shown.append(seen.text)
+        if seen.text:
+            size = max(len(seen.text), _SHORT_SHOWN)
+            self._shown.append((size, seen.text))
+            self._left -= size
+            while self._left < 0:
+                self._left += self._shown.popleft()[0]
 
     def has(self, seen: PromptSubmitted) -> bool:
         """Whether a prompt was scheduled before it came."""
@@ -100,9 +108,10 @@ class ScheduledPrompts:
         wanted = [part for part in (b"".join(_words(words)), *parts) if len(part) >= LEAST_SHOWN]
         if not wanted:
             return False
-        for at, each in enumerate(self._shown):
+        for at, (size, each) in enumerate(self._shown):
             if isinstance(each, str):
-                self._shown[at] = each = _shown(each)
+                each = _shown(each)
+                self._shown[at] = size, each
             if any(part[:LEAST_SHOWN] in each.starts and part in each.letters for part in wanted):
                 return True
         return False
