@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Protocol, TypeGuard, cast
+from typing import TypeGuard, cast
 
 from memctl.domain.support import patterns
 from memctl.infra.redaction.likely import JUDGES, entropy, goes_on
@@ -451,32 +451,6 @@ def redactor_of(patterns: Iterable[str], *, anonymize: bool, cache: Path | None 
     """The rules that memctl ships, with what a user wants cut besides. Raises: BadPattern."""
     rules = [*load_rules(), *(user_rule(n, pattern) for n, pattern in enumerate(patterns, 1))]
     return Redactor([*rules, *personal_rules()] if anonymize else rules, cache)
-
-
-class Privacy(Protocol):
-    """What settings say of redaction: patterns of the user's own, and whether data about people is cut too."""
-
-    @property
-    def exclude_patterns(self) -> tuple[str, ...]: ...
-
-    @property
-    def anonymize(self) -> bool: ...
-
-
-class PrivacySettings(Protocol):
-    """Settings, as far as redaction asks for them."""
-
-    @property
-    def privacy(self) -> Privacy: ...
-
-    @property
-    def data_dir(self) -> Path: ...
-
-
-def redactor_for(settings: PrivacySettings) -> Redactor:
-    """The rules that the settings ask for, compiled once for all of memctl's processes. Raises: BadPattern."""
-    privacy = settings.privacy
-    return redactor_of(privacy.exclude_patterns, anonymize=privacy.anonymize, cache=settings.data_dir / "cache")
 
 
 @lru_cache(maxsize=1)
