@@ -61,8 +61,10 @@ _PIECE = patterns.compile(f"{_PART}+".encode())
 _PRINTED = r"(?:[CDI-Za-f][AC-HQS-Xgi-nwy-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]){6}"
 """Base64 of 18 bytes of ASCII that are printed: the top bits of each byte are known."""
 _READS = patterns.compile(f"{_PRINTED}".encode())
-_ENCODED = patterns.compile(rb"(?:[A-Za-z0-9+/_-]{48,}\r?\n[ \t>|]*)*[A-Za-z0-9+/_-]{4,}={0,2}")
-"""A run of Base64, over lines too."""
+_NEXT_LINE = rb"\r?\n[ \t>|]*(?:[0-9]{1,6}(?:\xe2\x86\x92|[:|\t])[ \t]*)?"
+_NEXT = patterns.compile(_NEXT_LINE)
+_ENCODED = patterns.compile(rb"(?:[A-Za-z0-9+/_-]{48,}" + _NEXT_LINE + rb")*[A-Za-z0-9+/_-]{4,}={0,2}")
+"""A run of Base64, over lines too, numbered or of a patch."""
 _STANDARD = bytes.maketrans(b"-_", b"+/")
 
 _RUN = string.ascii_letters + string.digits + "+/=_.~%@-\\"
@@ -278,7 +280,9 @@ class Redactor:
     def _encoded(self, data: bytes) -> Iterator[tuple[int, int, str]]:
         """Runs of Base64 that hold a secret, each whole. What is encoded in it again is not looked at."""
         for run in _ENCODED.finditer(data):
-            letters = run[0].translate(_STANDARD, b" \t\r\n>|=")
+            lines = _NEXT.split(run[0])
+            signed = {line[:1] for line in lines[1:]} in ({b"+"}, {b"-"})  # each line of a patch is
+            letters = b"".join(line[signed:] for line in lines).translate(_STANDARD, b"=")
             if reads := _READS.search(letters):
                 letters = letters[reads.start() % 4 :]
                 plain = binascii.a2b_base64(letters[: len(letters) - (len(letters) % 4 == 1)] + b"==")

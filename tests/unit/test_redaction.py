@@ -898,6 +898,13 @@ def test_what_base64_hides_is_cut_with_all_of_its_run(run: str, around: str) -> 
         assert run[-20:] not in redact(nested)[0]
 
 
+@pytest.mark.parametrize("front", ["+", "-", " ", "> ", "{}\t", "  {}→", "{}: "])
+def test_what_base64_hides_is_cut_over_lines_of_a_patch_or_of_a_numbered_file(front: str) -> None:
+    lines = base64.encodebytes((ENVIRONMENT * 2 + "EDITOR=emacs\n").encode()).decode().split()
+    left, _ = redact("\n".join(front.format(number) + line for number, line in enumerate(lines, 1)))
+    assert not [line for line in lines if line in left]
+
+
 def test_base64_of_an_ordinary_text_and_what_only_looks_like_it_is_left() -> None:
     ordinary = "HOME=/root\nLANG=C.UTF-8\nnext_page_token: abc\nThe password must have eight characters.\n" * 4
     for text in (
