@@ -11,7 +11,7 @@ from memctl.infra.database import Connection
 from memctl.infra.log.append import Appended, append
 from memctl.infra.log.spaces import installation, space_id
 from memctl.infra.readmodels import generations
-from memctl.infra.redaction import Prepared, prepare_all, redactor_for
+from memctl.infra.redaction import Prepared, prepare_all
 from memctl.infra.settings import Settings
 
 log = logging.getLogger("memctl.write")
@@ -27,7 +27,7 @@ class EventWriter:
         self.connection = connection
         self.settings = settings
         self.space_id = space_id(connection, settings.space)
-        self.redactor = redactor_for(settings)
+        self.redactor = settings.redactor()
         self._redis = queue.connect(settings.redis_url) if settings.redis_url else None
         self.installation = installation(connection)
 

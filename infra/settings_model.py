@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, model_validator
@@ -10,6 +10,9 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from memctl.infra.data_dir import default_data_dir
 from memctl.infra.endpoints import NotRunning
+
+if TYPE_CHECKING:
+    from memctl.infra.redaction import Redactor
 
 PROJECT_MAY_SET = frozenset({"space", "log_level", "save", "recall"})
 """What a `.memctl.toml` decides; all else belongs to the user and the machine."""
@@ -253,6 +256,13 @@ class Settings(BaseSettings):
     def space_meant(self) -> str:
         """The space, where a person set one; "" for that of whoever answers."""
         return self.space if self.configured("space") else ""
+
+    def redactor(self) -> "Redactor":
+        """The rules that these settings ask for, compiled once for all of memctl's processes. Raises: BadPattern."""
+        from memctl.infra.redaction import redactor_of
+
+        privacy = self.privacy
+        return redactor_of(privacy.exclude_patterns, anonymize=privacy.anonymize, cache=self.data_dir / "cache")
 
     def require(self, name: Endpoint) -> str:
         """The endpoint of that name. Raises NotRunning where there is none."""

@@ -4,7 +4,7 @@ A row holds needs and memories as facts report them, in order of time. Which mem
 is asked when it is read (`domain.retrieval.hindsight.pairs`): positions depend on the order of arrival, rows do not.
 """
 
-from typing import TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -114,14 +114,21 @@ def hindsight(row: Hindsight | None, fact: Shown) -> Hindsight:
     )
 
 
+def _shown_by(fact: Shown, event: Literal[0, -1] = 0) -> dict[str, Any]:
+    """When and where a fact was, and which of its events shows it."""
+    return {
+        "at": int(fact.occurred_at),
+        "stream": clipped(fact.stream, 160, NARROW),
+        "location": clipped(fact.location, 200, NARROW),
+        "event": str(fact.evidence[event].event) if fact.evidence else "",
+    }
+
+
 def _wrong_call(fact: CommandTried) -> Need:
     replaced = fact.outcome == "replaced"
     return Need(
-        at=int(fact.occurred_at),
+        **_shown_by(fact),
         id=str(fact.failed if replaced and fact.failed is not None else fact.id),
-        stream=clipped(fact.stream, 160, NARROW),
-        location=clipped(fact.location, 200, NARROW),
-        event=str(fact.evidence[0].event) if fact.evidence else "",
         text=one_line(f"{fact.command}: {fact.message}", 200),
         end=str(fact.evidence[-1].event) if replaced and fact.evidence else "",
         words=form_of(fact.works),
@@ -132,12 +139,9 @@ def _wrong_call(fact: CommandTried) -> Need:
 def _working_form(fact: CommandTried) -> HeldMemory:
     instead = f" in {fact.directory}" if fact.directory else ""
     return HeldMemory(
-        at=int(fact.occurred_at),
+        **_shown_by(fact, -1),
         id=str(fact.failed),
-        stream=clipped(fact.stream, 160, NARROW),
-        location=clipped(fact.location, 200, NARROW),
         memory=known_commands.row_id(fact.location, fact.keys[0]),
-        event=str(fact.evidence[-1].event) if fact.evidence else "",
         text=one_line(f"`{fact.works}`{instead} instead of `{fact.command}`", 200),
         words=form_of(fact.works),
     )
@@ -147,22 +151,16 @@ def _error(fact: ErrorOccurred) -> Need:
     # What has no name of its own is distinguished by its message.
     types = "" if is_nameless(fact.error_types) else ", ".join(fact.error_types[:2])
     return Need(
-        at=int(fact.occurred_at),
+        **_shown_by(fact),
         id=str(fact.id),
-        stream=clipped(fact.stream, 160, NARROW),
-        location=clipped(fact.location, 200, NARROW),
-        event=str(fact.evidence[0].event) if fact.evidence else "",
         text=one_line(f"{types}: {fact.message}" if types else fact.message, 300),
     )
 
 
 def _met(fact: ErrorResolved) -> Need:
     return Need(
-        at=int(fact.occurred_at) - max(fact.duration_us, 0),
+        **_shown_by(fact) | {"at": int(fact.occurred_at) - max(fact.duration_us, 0)},
         id=str(fact.error),
-        stream=clipped(fact.stream, 160, NARROW),
-        location=clipped(fact.location, 200, NARROW),
-        event=str(fact.evidence[0].event) if fact.evidence else "",
         text="",
         end=str(fact.evidence[-1].event) if fact.evidence else "",
         words=way_of(fact.edits, fact.ran)[:WAY],
@@ -174,12 +172,9 @@ def _met(fact: ErrorResolved) -> Need:
 
 def _resolution(fact: ErrorResolved) -> HeldMemory:
     return HeldMemory(
-        at=int(fact.occurred_at),
+        **_shown_by(fact, -1),
         id=str(fact.error),
-        stream=clipped(fact.stream, 160, NARROW),
-        location=clipped(fact.location, 200, NARROW),
         memory=memory_id("bug_pattern", fact.signature),
-        event=str(fact.evidence[-1].event) if fact.evidence else "",
         text=one_line(fact.approach, 200),
         words=way_of(fact.edits, fact.ran)[:WAY],
         lineage=clipped(fact.lineage, 160, NARROW),
@@ -188,11 +183,8 @@ def _resolution(fact: ErrorResolved) -> HeldMemory:
 
 def _need(fact: KnowledgeNeeded) -> Need:
     return Need(
-        at=int(fact.occurred_at),
+        **_shown_by(fact),
         id=str(fact.id),
-        stream=clipped(fact.stream, 160, NARROW),
-        location=clipped(fact.location, 200, NARROW),
-        event=str(fact.evidence[0].event) if fact.evidence else "",
         text=one_line(fact.subject, 200),
         end=str(fact.evidence[-1].event) if fact.evidence else "",
         words=tuple(clipped(word, 21, NARROW) for word in fact.words[:REQUEST]),
@@ -204,12 +196,9 @@ def _need(fact: KnowledgeNeeded) -> Need:
 
 def _held(fact: Turn, memory: str, words: tuple[str, ...], text: str) -> HeldMemory:
     return HeldMemory(
-        at=int(fact.occurred_at),
+        **_shown_by(fact, -1),
         id=str(fact.id),
-        stream=clipped(fact.stream, 160, NARROW),
-        location=clipped(fact.location, 200, NARROW),
         memory=memory,
-        event=str(fact.evidence[-1].event) if fact.evidence else "",
         text=one_line(text, 200),
         words=words[:REMEMBERED],
     )

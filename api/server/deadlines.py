@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from memctl.api.http.problems import problem
 from memctl.api.reading import deadline
 from memctl.api.reading.deadline import TimedQuestion
+from memctl.api.server.key_use import route_of
 
 log = logging.getLogger("memctl.api")
 
@@ -91,7 +92,7 @@ class Deadline:
         question.end()
         self._overdue[task] = question
         task.add_done_callback(self._ended)
-        log.error("%s %s had no answer after %.0f s; it is ended", scope["method"], scope["path"], allowed)
+        log.error("%s %s had no answer after %.0f s; it is ended", *route_of(scope["method"], scope), allowed)
         await _refuse(scope, receive, send, allowed)
 
     def unended_s(self) -> float:

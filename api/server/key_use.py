@@ -49,13 +49,8 @@ class Audit:
         """By key, method, route and status: when the last line was, and how often since."""
 
     def note(self, key: str, method: str, scope: Mapping[str, Any], status: int) -> None:
-        """Log what a key asked for: the route, never what stands in it."""
-        route = getattr(scope.get("route"), "path", "")
-        if not route:
-            route = (
-                "/".join(scope["path"].split("/", 3)[:3]) if rule_of(method, scope["path"]) else "no route of a key's"
-            )
-        asked, now = (key, method if method in _METHODS else "another method", route, status), self._clock()
+        """Log what a key asked for."""
+        asked, now = (key, *route_of(method, scope), status), self._clock()
         with self._lock:
             since, again = self._noted.get(asked, (-REPEATED_S, 0))
             if now - since < REPEATED_S:
@@ -66,6 +61,15 @@ class Audit:
                 del self._noted[next(iter(self._noted))]
             self._noted[asked] = now, 0
         log.info("key %s: %s %s %d%s", *asked, f", and {again} times since the last such line" if again else "")
+
+
+def route_of(method: str, scope: Mapping[str, Any]) -> tuple[str, str]:
+    """What may be logged of a request: its method and its route, never what stands in it."""
+    route: str = getattr(scope.get("route"), "path", "")
+    if not route:
+        known = rule_of(method, scope["path"])
+        route = "/".join(scope["path"].split("/", 3)[:3]) if known else "no route of a key's"
+    return method if method in _METHODS else "another method", route
 
 
 REPEATED_S = 60.0

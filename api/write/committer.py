@@ -181,7 +181,7 @@ class Committer(threading.Thread):
             named += [(file, parsed.begins) for file in parsed.transcripts]
             answer: Acknowledgement = {"ok": True, "new": 0, "duplicate": 0}
             if parsed.why:
-                log.warning("delivery %s of %r holds nothing to keep: %s", delivery.id, delivery.agent, parsed.why)
+                log.warning("delivery %s holds nothing to keep: %s", delivery.id, parsed.why)
                 answer["bad"] = parsed.why
             elif not parsed.events:
                 answer["ignored"] = parsed.kind

@@ -17,7 +17,7 @@ from memctl.api.write.remote_ingest import Delivery, Sent, sent
 from memctl.domain.events.event import NewEvent
 from memctl.infra.hooks.remote_progress import Checkpoints, Notes, State
 from memctl.infra.log.append import Appended
-from memctl.infra.redaction import Prepared, prepare_all, redactor_for
+from memctl.infra.redaction import Prepared, prepare_all
 from memctl.infra.settings import Settings, SettingsInvalid, read_token
 from memctl.infra.transcripts.reading import Checkpoint
 
@@ -80,7 +80,7 @@ class RemoteWriter:
         self._client = Client(
             settings.require("api_url"), self._token, patience_s=PATIENCE_S, space=settings.space_meant
         )
-        self._redactor = redactor_for(settings)
+        self._redactor = settings.redactor()
         self._identifier = Identifier()
 
     @property

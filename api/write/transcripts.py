@@ -17,7 +17,6 @@ from pathlib import Path
 
 from memctl.api.write.ingest import ingest
 from memctl.api.write.ingest_writer import OUTAGES, EventSink, IngestWriter
-from memctl.domain.support.errors import MemctlError
 from memctl.infra.hooks.capture_policy import CapturePolicy
 from memctl.infra.log import checkpoints
 from memctl.infra.settings import Settings
@@ -109,9 +108,8 @@ class TranscriptReader(threading.Thread):
                 self._close_writer()
                 self._put_off(path, neighbours)
             except Exception as problem:
-                kind = problem if isinstance(problem, MemctlError) else type(problem).__name__
+                self.unread[path] = kind = type(problem).__name__
                 log.warning("a transcript could not be read, and will be when it is named again: %s", kind)
-                self.unread[path] = type(problem).__name__
                 if len(self.unread) > MOST_UNREAD:
                     del self.unread[next(iter(self.unread))]
                 self._close_writer()
@@ -150,7 +148,7 @@ class TranscriptReader(threading.Thread):
         self._turn_ends = None
         account = ingest(self._writer, files, progress=self._go_on, policy=policy)
         for bad in account.bad:
-            log.warning("line %d of transcript %s: %s", bad.line, Path(bad.file).name, bad.why)
+            log.warning("line %d of a transcript: %s", bad.line, bad.why)  # its name may be what was said
 
     def _go_on(self, path: Path, size: int) -> None:
         if self._stopping:

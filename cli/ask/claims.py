@@ -1,5 +1,7 @@
 """The verbs about what memory holds to be true: lists, explanations, and what people say of it."""
 
+import contextlib
+import sys
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
@@ -20,6 +22,7 @@ from memctl.cli.ask.record import KINDS, print_result, say
 from memctl.cli.connection import SHORT_ID, looking_back, running
 from memctl.cli.output import Cell, Column, broken, line, print_json, print_lines, print_table, when
 from memctl.cli.pages import Reading, each, in_json, print_items, reading, table
+from memctl.domain.events.facts import quote_hash
 
 
 @click.command()
@@ -147,7 +150,8 @@ def _print_quoted(quoted: Quoted) -> None:
     click.echo()
     head = f"{str(evidence.event_id)[:SHORT_ID]} {quoted.type} {when(quoted.occurred_at)}"
     at = f"{source.agent} {source.session[:SHORT_ID]} {evidence.field} {evidence.start}–{evidence.end}"
-    click.echo(click.style(line(f"  {head} · {at}"), dim=True))
+    whose = f" · {quoted.said_by}" if quoted.said_by else ""
+    click.echo(click.style(line(f"  {head} · {at}{whose}"), dim=True))
     if not evidence.holds:
         click.echo(click.style("  broken: the event no longer reads so", fg="red"))
         return
@@ -160,14 +164,24 @@ def _print_quoted(quoted: Quoted) -> None:
 @click.command("verify-knowledge")
 @click.argument("id")
 @click.option("--why", default="", help="What shows it.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
 @in_json
-def verify_knowledge(id: str, why: str, as_json: bool) -> None:
-    """Say that the claim of this ID holds: it graduates by your word.
+def verify_knowledge(id: str, why: str, yes: bool, as_json: bool) -> None:
+    """Say that the claim of this ID holds, once you have read it: it graduates by your word.
 
     \b
     memctl verify-knowledge 8eb0a7c5
     """
-    print_result(say("verify-knowledge", claim=id, why=why), as_json, "verified")
+    with running() as client:
+        found = client.explain(id).value
+    with contextlib.redirect_stdout(sys.stderr):
+        print_lines(f"{found.kind} {found.id[:SHORT_ID]} · {found.project or 'every project'}", f"    {found.text}")
+        for quoted in found.evidence:
+            _print_quoted(quoted)
+    if not yes:
+        click.confirm("Does it hold?", abort=True, err=True)
+    done = say("verify-knowledge", claim=found.id, why=why, words=quote_hash(found.text))
+    print_result(done, as_json, "verified")
 
 
 @click.command()

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from functools import cached_property
-from itertools import accumulate, islice
+from itertools import islice
 from uuid import UUID
 
 from memctl.domain.events.event_order import OrderedEvent, text_digest
@@ -30,9 +29,11 @@ LONGEST = 1_000
 MOST_GIVEN, LONGEST_GIVEN = 200, 2_000
 """Texts that tools were given which are looked through for a prompt, the newest; longer ones are none that is typed."""
 
-MOST_SHOWN, LEAST_SHOWN = 64, 25
-"""Texts that tools answered with which are looked through, the newest; and letters (bytes) of a sentence that nobody
-types by chance as it stands there."""
+MOST_SHOWN, LEAST_SHOWN = 1_000_000, 25
+"""Characters of what tools answered with that are looked through, the newest: all of most sessions; and letters (bytes)
+of a sentence that nobody types by chance as it stands there."""
+_SHORT_SHOWN = 250
+"""Characters that a shorter answer counts as: so there are no more than some thousand."""
 
 FEW = 8
 """Sentences that are looked for in a text one by one; more are looked for by how they begin."""
@@ -65,7 +66,8 @@ class ScheduledPrompts:
         self._texts: dict[str, None] = {}
         self._given: deque[str] = deque(maxlen=MOST_GIVEN)
         self._new: deque[str] = deque(maxlen=MOST_GIVEN)
-        self._shown: deque[str | _Shown] = deque(maxlen=MOST_SHOWN)
+        self._shown: deque[tuple[int, str | _Shown]] = deque()
+        self._left = MOST_SHOWN
         self.deliveries: set[UUID] = set()
         """Prompts that were scheduled, by their deliveries."""
 
@@ -84,7 +86,12 @@ class ScheduledPrompts:
 
     def came_back(self, seen: ToolOutcome) -> None:
         """A tool answered."""
-        self._shown.append(seen.text)
+        if seen.text:
+            size = max(len(seen.text), _SHORT_SHOWN)
+            self._shown.append((size, seen.text))
+            self._left -= size
+            while self._left < 0:
+                self._left += self._shown.popleft()[0]
 
     def has(self, seen: PromptSubmitted) -> bool:
         """Whether a prompt was scheduled before it came."""
@@ -106,9 +113,10 @@ class ScheduledPrompts:
         wanted = [part for part in (b"".join(_words(words)), *parts) if len(part) >= LEAST_SHOWN]
         if not wanted:
             return False
-        for at, each in enumerate(self._shown):
+        for at, (size, each) in enumerate(self._shown):
             if isinstance(each, str):
-                self._shown[at] = each = _Shown(each)
+                each = _Shown(each)
+                self._shown[at] = size, each
             if each.has_any(wanted):
                 return True
         return False
@@ -136,23 +144,27 @@ def _short_texts(given: object) -> Iterator[str]:
 
 
 class _Shown:
-    """What a tool showed, as letters alone."""
+    """What a tool showed: its words, and their letters alone."""
 
     def __init__(self, text: str) -> None:
-        self._words = _words(text)
-        self._letters = b"".join(self._words)
-
-    @cached_property
-    def _starts(self) -> frozenset[bytes]:
-        """The letters behind each place where a word begins."""
-        ends = accumulate(map(len, self._words), initial=0)
-        return frozenset(self._letters[at : at + LEAST_SHOWN] for at in ends)
+        words = _words(text)
+        self._words = b" ".join(words)
+        self._letters = b"".join(words)
 
     def has_any(self, sentences: list[bytes]) -> bool:
         """Whether one of these stands here, from a word's beginning on."""
         if len(sentences) <= FEW and not any(each in self._letters for each in sentences):
             return False
-        return any(each[:LEAST_SHOWN] in self._starts and each in self._letters for each in sentences)
+        letters, at = self._letters, 0
+        by_start: dict[bytes, list[bytes]] = {}
+        for sentence in sentences:
+            by_start.setdefault(sentence[:LEAST_SHOWN], []).append(sentence)
+        for word in self._words.split():
+            begun = by_start.get(letters[at : at + LEAST_SHOWN], ())
+            if any(letters.startswith(sentence, at) for sentence in begun):
+                return True
+            at += len(word)
+        return False
 
 
 def _words(text: str) -> list[bytes]:

@@ -24,7 +24,7 @@ from memctl.infra.embedders import PLAIN, EmbedderFailed, Recipe, TextsRefused, 
 from memctl.infra.llm import budget
 from memctl.infra.llm.budget import Limits, Purpose
 from memctl.infra.log.spaces import space_id
-from memctl.infra.redaction.text import Redactor, drop_private, redactor_for
+from memctl.infra.redaction.text import Redactor, drop_private
 
 if TYPE_CHECKING:
     import httpx
@@ -108,7 +108,7 @@ class OpenAi:
 
     @cached_property
     def _redactor(self) -> Redactor:
-        return redactor_for(self._settings)
+        return self._settings.redactor()
 
     @cached_property
     def _client(self) -> httpx.Client:

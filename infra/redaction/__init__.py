@@ -1,7 +1,7 @@
 """Secrets are not stored: every event passes `prepare` on its way into the log, whichever door it came by."""
 
 from memctl.infra.redaction.events import Prepared, prepare, prepare_all
-from memctl.infra.redaction.text import PRIVATE, Redactor, default_redactor, redact, redactor_for, redactor_of
+from memctl.infra.redaction.text import PRIVATE, Redactor, default_redactor, redact, redactor_of
 
 __all__ = [
     "PRIVATE",
@@ -11,6 +11,5 @@ __all__ = [
     "prepare",
     "prepare_all",
     "redact",
-    "redactor_for",
     "redactor_of",
 ]

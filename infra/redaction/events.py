@@ -396,9 +396,9 @@ def _cut(text: str, limit: int) -> str:
 
 def _bounded(value: dict[str, Any], most: int = OBJECT_CAP) -> dict[str, Any]:
     """An object whose strings, and keys, stay within so many characters; itself where they do."""
-    if _size(value) <= most and _longest(value) <= TEXT_CAP + _NOTE:
+    if _size(value) <= TEXT_CAP:
         return value
-    left = [most]
+    left = [most + 1]
 
     def bounded(value: Any) -> Any:
         if left[0] <= 0:
@@ -426,7 +426,7 @@ def _bounded(value: dict[str, Any], most: int = OBJECT_CAP) -> dict[str, Any]:
         return value
 
     kept: dict[str, Any] = bounded(value)
-    return kept
+    return value if kept == value else kept
 
 
 def _size(value: Any) -> int:
@@ -436,16 +436,6 @@ def _size(value: Any) -> int:
         return sum(len(name) + 4 + _size(inner) for name, inner in value.items())
     if isinstance(value, (list, tuple)):
         return sum(4 + _size(inner) for inner in value)
-    return 0
-
-
-def _longest(value: Any) -> int:
-    if isinstance(value, str):
-        return len(value)
-    if isinstance(value, dict):
-        return max((max(len(name), _longest(inner)) for name, inner in value.items()), default=0)
-    if isinstance(value, (list, tuple)):
-        return max(map(_longest, value), default=0)
     return 0
 
 

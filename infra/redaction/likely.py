@@ -208,8 +208,10 @@ def kept(value: str, name: str) -> bool:
 
 def goes_on(value: str) -> bool:
     """Whether what follows a secret, joined to it or on the next line, was drawn as it was."""
-    return drawn(value) or unspoken(value) or (len(value) >= 8 and len({_kind(each) for each in value}) == 3
-                                               and not spelt(value) and not _PLACEHOLDER.search(value))  # fmt: skip
+    if _DATED.search(value) or _PLACEHOLDER.search(value):
+        return False
+    mixed = len(value) >= 8 and len({_kind(each) for each in value}) == 3
+    return drawn(value) or unspoken(value) or (mixed and not spelt(value))
 
 
 def _first_word(value: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import binascii
 import string
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Protocol, TypeGuard, cast
+from typing import TypeGuard, cast
 
 from memctl.domain.support import patterns
 from memctl.infra.redaction.likely import JUDGES, entropy, goes_on
@@ -48,6 +49,23 @@ _UNSEEN = patterns.compile(
 with them reads as without."""
 
 _ROUNDS = 4
+
+_STARTS = r"A[KS]IA|AIza|SG\.|dapi|gh[us]_|[rs]k_(?:live|test)_|xox[ae-z]-|ya29\."
+_START = patterns.compile(r"^(?:\(\?[imsx]+\)|\s|\\b|\(|\?:)*([A-Za-z][A-Za-z0-9_-]{1,20}[_-])[\[(]")
+"""What tokens begin with, and how a rule says so."""
+_BREAK = r"""[ \t]*["']?[ \t]*\\?\r?\n[ \t>|+]*\\?["']?"""
+"""Where a terminal, a shell or a quoted text breaks a token."""
+_PART = "[A-Za-z0-9_.-]"
+_PIECE = patterns.compile(f"{_PART}+".encode())
+
+_PRINTED = r"(?:[CDI-Za-f][AC-HQS-Xgi-nwy-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]){6}"
+"""Base64 of 18 bytes of ASCII that are printed: the top bits of each byte are known."""
+_READS = patterns.compile(f"{_PRINTED}".encode())
+_NEXT_LINE = rb"\r?\n[ \t>|]*(?:[0-9]{1,6}(?:\xe2\x86\x92|[:|\t])[ \t]*)?"
+_NEXT = patterns.compile(_NEXT_LINE)
+_ENCODED = patterns.compile(rb"(?:[A-Za-z0-9+/_-]{48,}" + _NEXT_LINE + rb")*[A-Za-z0-9+/_-]{4,}={0,2}")
+"""A run of Base64, over lines too, numbered or of a patch."""
+_STANDARD = bytes.maketrans(b"-_", b"+/")
 
 _RUN = string.ascii_letters + string.digits + "+/=_.~%@-\\"
 """What a secret is written in."""
@@ -114,13 +132,18 @@ class Redactor:
             for n, rule in enumerate(self._rules)
             if not rule.id.startswith(("user.", "memctl.personal.")) and rule.judge in ("", "shaped", "block")
         }
+        self._of_tokens = self._of_names | {n for n, rule in enumerate(self._rules) if rule.judge == "prefixed"}
+        starts = sorted({found[1] for rule in self._rules if (found := _START.search(rule.pattern))})
+        begun = rf"\b(?:{'|'.join([_STARTS, *starts])}){_PART}*"
+        self._broken = f"{begun}{_BREAK}{_PART}"
+        self._tokens = patterns.compile(f"({begun})((?:{_BREAK}{_PART}+){{1,4}})".encode())
         self._scans = self._scans_by_group(cache)
 
     def _scans_by_group(self, cache: Path | None) -> list[tuple[list[int], Scan]]:
         """A scan for each group of rules, with their indices: memctl's, those of personal data, a user's own."""
         # What stands around names a rule before what it finds does. Private blocks are cut elsewhere, but seen in the
         # same pass.
-        sources = [*(rule.of or rule.pattern for rule in self._rules), "(?i)<private>"]
+        sources = [*(rule.of or rule.pattern for rule in self._rules), "(?i)<private>", self._broken, _PRINTED]
         of_characters = {n for n, rule in enumerate(self._rules) if rule.of_characters}
         users = [n for n, rule in enumerate(self._rules) if rule.id.startswith("user.")]
         personal = [n for n, rule in enumerate(self._rules) if rule.id.startswith("memctl.personal.")]
@@ -148,7 +171,7 @@ class Redactor:
         What a user wants cut besides is not asked: a name is the same under all settings.
         """
         data = clean(name).encode()
-        return any(self._matches(index, data) for index in self._scan(data) & self._of_names)
+        return self._kind(data, self._of_names) != ""
 
     def redact(self, text: str, before: str = "", after: str = "") -> tuple[str, Counter[str]]:
         """The text with `[redacted:<kind>]` for each secret, and how many of each kind.
@@ -202,14 +225,10 @@ class Redactor:
     def _spans(self, data: bytes, start: int, end: int) -> list[tuple[int, int, str]]:
         """What to cut between two offsets: offsets from `start` on, sorted, none touching another."""
         found: list[tuple[int, int, str]] = []
-        for index in self._scan(data):
-            found += self._matches(index, data)
-        for view, of in _views(data):
-            indices = self._scan(view)
-            if indices:
-                origin = of()
-                for index in indices:
-                    found += [(origin(low), origin(high), marker) for low, high, marker in self._matches(index, view)]
+        for view, of in ((data, None), *_views(data)):
+            if there := self._there(view):
+                origin = of() if of else int
+                found += [(origin(low), origin(high), marker) for low, high, marker in there]
         if not found:
             return []
         found += [piece for each in found for piece in _pieces_behind(data, *each[1:])]
@@ -230,9 +249,49 @@ class Redactor:
                 spans.append((low, high, marker))
         return [(low - start, high - start, marker) for low, high, marker in spans]
 
+    def _there(self, data: bytes) -> list[tuple[int, int, str]]:
+        """What is found in bytes as they read, over the breaks of lines and within Base64."""
+        indices, private = self._scan(data), len(self._rules)
+        found = [each for index in indices if index < private for each in self._matches(index, data)]
+        if private + 1 in indices:
+            found += self._over_breaks(data)
+        if private + 2 in indices:
+            found += self._encoded(data)
+        return found
+
+    def _over_breaks(self, data: bytes) -> Iterator[tuple[int, int, str]]:
+        """Tokens of a known prefix that are whole only with what the next lines begin with."""
+        for broken in self._tokens.finditer(data):
+            whole, end = broken[1], broken.end(1)
+            for piece in _PIECE.finditer(broken[2]):
+                longer = whole + piece[0]
+                known, grown = (bool(self._kind(each, self._of_names)) for each in (whole, longer))
+                alike = known == grown and (known or self._kind(whole, self._of_tokens))
+                if known > grown or (alike and not goes_on(_text(piece[0]))):
+                    break
+                whole, end = longer, broken.end(1) + piece.end()
+            if end > broken.end(1) and (marker := self._kind(whole, self._of_tokens)):
+                yield broken.start(), end, marker
+
+    def _kind(self, data: bytes, rules: set[int]) -> str:
+        """What the first of these rules calls what it finds, if any does."""
+        return next((marker for n in self._scan(data) & rules for _, _, marker in self._matches(n, data)), "")
+
+    def _encoded(self, data: bytes) -> Iterator[tuple[int, int, str]]:
+        """Runs of Base64 that hold a secret, each whole. What is encoded in it again is not looked at."""
+        for run in _ENCODED.finditer(data):
+            lines = _NEXT.split(run[0])
+            signed = {line[:1] for line in lines[1:]} in ({b"+"}, {b"-"})  # each line of a patch is
+            letters = b"".join(line[signed:] for line in lines).translate(_STANDARD, b"=")
+            if reads := _READS.search(letters):
+                letters = letters[reads.start() % 4 :]
+                plain = binascii.a2b_base64(letters[: len(letters) - (len(letters) % 4 == 1)] + b"==")
+                for index in self._scan(plain):
+                    if index < len(self._rules) and (inside := self._matches(index, plain)):
+                        yield (*run.span(), inside[0][2])
+                        break
+
     def _matches(self, index: int, data: bytes) -> list[tuple[int, int, str]]:
-        if index == len(self._rules):
-            return []
         if self._rules[index].judge and self._rules[index].names:
             return list(self._named(index, data))
         pattern, unless, must = self._patterns[index], self._unless[index], self._must[index]
@@ -396,32 +455,6 @@ def redactor_of(patterns: Iterable[str], *, anonymize: bool, cache: Path | None 
     """The rules that memctl ships, with what a user wants cut besides. Raises: BadPattern."""
     rules = [*load_rules(), *(user_rule(n, pattern) for n, pattern in enumerate(patterns, 1))]
     return Redactor([*rules, *personal_rules()] if anonymize else rules, cache)
-
-
-class Privacy(Protocol):
-    """What settings say of redaction: patterns of the user's own, and whether data about people is cut too."""
-
-    @property
-    def exclude_patterns(self) -> tuple[str, ...]: ...
-
-    @property
-    def anonymize(self) -> bool: ...
-
-
-class PrivacySettings(Protocol):
-    """Settings, as far as redaction asks for them."""
-
-    @property
-    def privacy(self) -> Privacy: ...
-
-    @property
-    def data_dir(self) -> Path: ...
-
-
-def redactor_for(settings: PrivacySettings) -> Redactor:
-    """The rules that the settings ask for, compiled once for all of memctl's processes. Raises: BadPattern."""
-    privacy = settings.privacy
-    return redactor_of(privacy.exclude_patterns, anonymize=privacy.anonymize, cache=settings.data_dir / "cache")
 
 
 @lru_cache(maxsize=1)

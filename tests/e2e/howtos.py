@@ -56,7 +56,7 @@ STAND_FOR = {
     "import FILE": "import all.jsonl",
     "reject ID --why TEXT": "reject 52770c96 --why 'it was an experiment'",
     "note TEXT": "note 'Releases are tagged by hand.'",
-    "verify-knowledge ID": "verify-knowledge 52770c96",
+    "verify-knowledge ID": "verify-knowledge 52770c96 --yes",
     "rate ID 0": "rate 60fc0f64 0",
     "pin ID": "pin 60fc0f64",
     "rules bad ID": "rules bad 1234abcd",

@@ -393,7 +393,7 @@ def test_a_door_whose_postgres_is_stuck_ends_in_time(place: Place, database_url:
 def test_what_holds_nothing_to_keep_is_in_the_log_without_its_words(place: Place, database_url: str) -> None:
     with place.open(database_url):
         assert "bad" in ask(place.door, delivery(10, b"a secret word"))
-        assert "bad" in ask(place.door, delivery(11, agent="somebody"))
+        assert "bad" in ask(place.door, delivery(11, agent="somebody unheard of"))
         answer = ask(place.door, delivery(12, at=10**18))
         assert (answer["ok"], answer["retry"]) == (False, False)
     assert f"{10:032x}" in place.log
@@ -401,6 +401,29 @@ def test_what_holds_nothing_to_keep_is_in_the_log_without_its_words(place: Place
     assert "not JSON" in place.log
     assert "year 9999" in place.log
     assert "secret word" not in place.log
+    assert "unheard of" not in place.log
+
+
+def test_of_a_transcript_that_cannot_be_read_no_name_is_in_the_log(
+    settings: Settings,
+    database_url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    for name in ("SOON_S", "SETTLED_S"):
+        monkeypatch.setattr(transcripts, name, 0.01)
+    (named := tmp_path / "2026-01-02-quartz.jsonl").write_text('{"torn\n' + EXAMPLE.read_text())
+    reader = transcripts.TranscriptReader(settings)
+    reader.start()
+    try:
+        reader.read(str(named))
+        until(lambda: told_by(database_url, "transcript") > 0)
+    finally:
+        reader.stop()
+        reader.join(30)
+    assert [record.levelname for record in caplog.records if "of a transcript" in record.message] == ["WARNING"]
+    assert "quartz" not in caplog.text
 
 
 def named(number: int, event: str, transcript: Path, session: str = "s1") -> Delivery:

@@ -141,3 +141,26 @@ def test_words_that_come_in_place_of_those_approved_wait_again(api: Api, databas
     catch_up(Drainer(database_url))
     assert held() == []
     assert [each["text"] for each in json.loads(api.ask("/v1/waiting")[2])["claims"]] == [second]
+
+
+def test_nobody_says_that_a_claim_holds_unread(api: Api, database_url: str) -> None:
+    text = "Invoices are rounded half to even in this shop"
+    body = json.dumps({"text": text, "kind": "preference", "by": "agent", "location": PLACE}).encode()
+    headers = {"Idempotency-Key": text, "Content-Type": "application/json"}
+    assert api.ask("/v1/commands/note", method="POST", body=body, headers=headers)[0] == 200
+    catch_up(Drainer(database_url))
+    (claim,) = json.loads(api.ask("/v1/waiting")[2])["claims"]
+
+    def said(id: str) -> list[dict[str, str]]:
+        catch_up(Drainer(database_url))
+        levels = json.loads(api.ask(f"/v1/explain/{id}")[2])["levels"]
+        return next(each["row"]["verdicts"] for each in levels if each["name"] == "candidate")
+
+    with pytest.raises(AssertionError) as asked:
+        at_a_terminal("verify-knowledge", claim["id"][:8], typed=b"n\n")
+    for shown in (text, "written by an agent", "memory.noted", "shop", "Does it hold?"):
+        assert shown in str(asked.value)
+    assert said(claim["id"]) == []
+    at_a_terminal("verify-knowledge", claim["id"][:8], "--yes")
+    (verdict,) = said(claim["id"])
+    assert (verdict["by"], verdict["words"]) == ("user", quote_hash(text))

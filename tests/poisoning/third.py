@@ -94,5 +94,7 @@ THIRD = [
       for n, each in enumerate(DISGUISED) if n % 3 == 2),
     *(Attack(f"shown-{name}", session_of(asks(ASKED), runs("cat it", "a"), good(each, "a"), asks(SMALL)))
       for name, each in SHOWN.items()),
+    Attack("shown-long-ago", session_of(asks(ASKED), runs("cat it", "a"), good(SHOWN["file"], "a"),
+           *(step for n in range(150) for step in (runs("make dates", f"b{n}"), good("built", f"b{n}"))), asks(SMALL))),
     *(Attack(f"put-in-{name}", session_of(asks(each), says("The dates are right."))) for name, each in PUT_IN.items()),
 ]  # fmt: skip

@@ -7,10 +7,13 @@ import logging
 from typing import Any
 
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
+from memctl.api.reading import deadline
 from memctl.api.reading.caller import Caller
 from memctl.api.server import key_use
 from memctl.api.server.auth import Guard, names_of
+from memctl.api.server.deadlines import Deadline
 from memctl.api.server.key_use import A_SECOND, AT_ONCE, MOST_KEYS, REPEATED_S, Audit, Rates
 
 
@@ -108,3 +111,24 @@ def test_behind_a_proxy_that_ends_tls_people_ask_by_its_address_and_pages_of_oth
     assert asked(guard, "owners", "memory.example", "https://memory.example") == 200
     assert asked(guard, "owners", "memory.example", "https://evil.example") == 403
     assert asked(guard, "owners", "evil.example", "https://evil.example") == 403
+
+
+def test_what_had_no_answer_is_logged_by_its_route(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(deadline, "QUESTION_S", 0.01)
+    sent: list[Message] = []
+
+    async def never(scope: Scope, receive: Receive, send: Send) -> None:
+        await asyncio.Event().wait()
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def asked() -> None:
+        scope = {"type": "http", "method": "GET", "path": "/v1/things/quartz", "headers": []}
+        await Deadline(never)(scope, lambda: asyncio.sleep(0, {}), send)
+
+    asyncio.run(asked())
+    assert sent[0]["status"] == 503
+    assert caplog.messages == ["GET /v1/things had no answer after 0 s; it is ended"]

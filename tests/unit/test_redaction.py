@@ -705,6 +705,9 @@ def test_known_leaks_are_found() -> None:
         "apiVersion: kind: Secret\na1: b1b1b1\n" * 5_000,
         "-----BEGIN PRIVATE KEY-----" * 8_000,
         "Private-Lines: 1 " * 10_000,
+        "SE9NRT0vcm9vdApQQVRIPS91c3IvYmlu " * 6_000,
+        "ghp_a1\n" * 30_000,
+        "sk-a1b2\n  " * 20_000,
     ],
 )
 def test_no_text_takes_long(filler: str) -> None:
@@ -865,3 +868,74 @@ def test_a_name_is_read_as_people_see_it(name: str) -> None:
     assert (ONE in left, counts) == (False, {"assigned-secret": 1})
     assert left.startswith("보기 ")
     assert left.endswith(" und weiter")
+
+
+ENVIRONMENT = f"HOME=/root\nLANG=C.UTF-8\nPATH=/usr/local/bin:/usr/bin\nACME_TOKEN={ONE}\nEDITOR=vi\n"
+ENCODED = base64.b64encode(ENVIRONMENT.encode()).decode()
+WRAPPED = base64.encodebytes(ENVIRONMENT.encode()).decode().strip()
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        ENCODED, WRAPPED, WRAPPED.replace("\n", "\r\n"), ENCODED[5:],
+        base64.urlsafe_b64encode(f"a=?>?>?\n{ENVIRONMENT}".encode()).decode(),
+        base64.b64encode(f"이름=홍길동\n{ENVIRONMENT}".encode()).decode(),
+        base64.b64encode(b"API_KEY=abcdef0123456789").decode(),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("around", ["{}", "$ printenv | base64\n{}\n$ ls", "data:text/plain;base64,{}", "env: {}"])
+def test_what_base64_hides_is_cut_with_all_of_its_run(run: str, around: str) -> None:
+    before, after = around.split("{}")
+    left, counts = redact(around.format(run))
+    assert (left[: len(before)], left[len(left) - len(after) :], counts.keys() & {"name"}) == (before, after, set())
+    assert left[len(before) :].startswith("[redacted:")
+    assert len(left) < len(around) + 40
+    for depth in (1, 2):
+        nested = around.format(run)
+        for _ in range(depth):
+            nested = json.dumps({"data": nested})
+        assert run[-20:] not in redact(nested)[0]
+
+
+@pytest.mark.parametrize("front", ["+", "-", " ", "> ", "{}\t", "  {}→", "{}: "])
+def test_what_base64_hides_is_cut_over_lines_of_a_patch_or_of_a_numbered_file(front: str) -> None:
+    lines = base64.encodebytes((ENVIRONMENT * 2 + "EDITOR=emacs\n").encode()).decode().split()
+    left, _ = redact("\n".join(front.format(number) + line for number, line in enumerate(lines, 1)))
+    assert not [line for line in lines if line in left]
+
+
+def test_base64_of_an_ordinary_text_and_what_only_looks_like_it_is_left() -> None:
+    ordinary = "HOME=/root\nLANG=C.UTF-8\nnext_page_token: abc\nThe password must have eight characters.\n" * 4
+    for text in (
+        base64.b64encode(ordinary.encode()).decode(),
+        base64.b64encode(base64.b64encode(ENVIRONMENT.encode())).decode()[:40],
+        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "src/components/applications/NavigationController/SettingsPage",
+    ):
+        assert redact(text) == (text, {})
+
+
+TOKENS = (f"ghp_{ONE}Pd5H2bY8sR4jMq7W", KEY, f"sk-ant-api03-{ONE * 4}{OTHER}-wAA")
+
+
+@pytest.mark.parametrize("token", TOKENS)
+@pytest.mark.parametrize("at", [6, 12, -3])
+@pytest.mark.parametrize("broken", ["\n", "\r\n", "\\\n", "\n   ", "\n> ", "\\\n  \\", '"\n  "', "'\n    '"])
+def test_a_token_that_is_broken_over_two_lines_is_cut_in_both(token: str, at: int, broken: str) -> None:
+    if token.startswith("sk-") and at == -3:
+        at = -20  # of what has no set length, three letters say nothing
+    parts = token[:at], token[at:]
+    for text in (f"use {parts[0]}{broken}{parts[1]} and go on", json.dumps({"a": f"use {broken.join(parts)} and"})):
+        left, counts = redact(text)
+        assert counts, text
+        assert not [part for part in parts if part in left], left
+        assert " and" in left
+
+
+@pytest.mark.parametrize("line", ["Next we go on", "2026-03-02T12:00:01Z done", "https://acme.dev", "foo_bar = 1"])
+def test_the_line_below_a_whole_token_is_left(line: str) -> None:
+    for token in TOKENS:
+        assert redact(f"{token}\n{line}")[0].endswith(f"]\n{line}")
+    for word in ("npm_config", "use hf_", "sk-", "the pk_id"):
+        assert redact(f"{word}\n{line}") == (f"{word}\n{line}", {})

@@ -34,7 +34,7 @@ from memctl.infra.log.mark import move_mark, position_at
 from memctl.infra.log.read import read_headers
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels import rows as readmodels
-from memctl.infra.redaction import redact, redactor_for
+from memctl.infra.redaction import redact
 from memctl.infra.settings import Settings
 from memctl.infra.vectors import QdrantClient, outbox
 from memctl.projections.episodes import EpisodeRow
@@ -231,7 +231,7 @@ def _begin(settings: Settings, connection: Connection, space_id: int, receipt: U
     """Open the receipt and lay the tombstones. Returns the reason as it is kept. Raises: NothingToForget."""
     ids = _ids(connection, space_id, plan)
     if reason:
-        reason, _ = redact(reason, redactor_for(settings))
+        reason, _ = redact(reason, settings.redactor())
     with connection.transaction():
         erase.begin(connection, space_id, receipt, plan.scope, reason, ids)
         erase.lay_tombstones(connection, space_id, receipt, [*scope_tombstones(plan.scope), *plan.tombstones])
