@@ -36,7 +36,7 @@ _SHORT_SHOWN = 250
 """Characters that a shorter answer counts as: so there are no more than some thousand."""
 
 FEW = 8
-"""Sentences that are looked for in a text one by one; more are looked for by how they begin."""
+"""Sentences that are looked for in a text one by one; more are looked for by how they begin, so many of each beginning."""
 
 _APART = bytes(
     byte if byte >= 128 else ord(chr(byte).lower()) if chr(byte).isalpha() else ord(" ") for byte in range(256)
@@ -158,7 +158,8 @@ class _Shown:
         letters, at = self._letters, 0
         by_start: dict[bytes, list[bytes]] = {}
         for sentence in sentences:
-            by_start.setdefault(sentence[:LEAST_SHOWN], []).append(sentence)
+            if len(alike := by_start.setdefault(sentence[:LEAST_SHOWN], [])) < FEW:
+                alike.append(sentence)
         for word in self._words.split():
             begun = by_start.get(letters[at : at + LEAST_SHOWN], ())
             if any(letters.startswith(sentence, at) for sentence in begun):
