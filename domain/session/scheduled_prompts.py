@@ -36,7 +36,8 @@ _SHORT_SHOWN = 250
 """Characters that a shorter answer counts as: so there are no more than some thousand."""
 
 FEW = 8
-"""Sentences that are looked for in a text one by one; more are looked for by how they begin, so many of each beginning."""
+"""Sentences that are looked for in a text one by one; more are looked for by how they begin, so many of each beginning.
+"""
 
 _APART = bytes(
     byte if byte >= 128 else ord(chr(byte).lower()) if chr(byte).isalpha() else ord(" ") for byte in range(256)
