@@ -43,8 +43,8 @@ MOSTLY = 0.65
 AROUND_US = 12 * 3_600_000_000
 """How far from a turn others of its conversation are looked for."""
 
-PASSAGE = 320
-"""Characters of what the turn says that holds most of a question."""
+PASSAGE, ANSWERS = 320, 0.5
+"""Characters of what the turn says that holds most of a question, and the share of that which its answer holds."""
 
 MOST_CONVERSATIONS, MOST_LOADED = 6, 100
 """Conversations that are looked at for one question, and turns that are read of each."""
@@ -99,19 +99,21 @@ def answer_of(turns: Sequence[Memory], query: str) -> tuple[Said, ...]:
     return tuple(Said(turns[number], text) for number, text in passages(exchanges, query, SAYS).items())
 
 
-def held_by(turn: Memory, weight: Mapping[str, float]) -> float:
-    """How much of a question a turn holds, of these words; nothing where nobody answered it."""
-    return math.fsum(map(weight.__getitem__, weight.keys() & tokens(turn.text))) if exchange_of(turn.text).answer else 0
+def held_by(text: str, weight: Mapping[str, float]) -> float:
+    """How much of a question a text holds, by what each of its words weighs."""
+    return math.fsum(map(weight.__getitem__, weight.keys() & tokens(text)))
 
 
-def with_passage(says: tuple[Said, ...], turn: Memory, weight: Mapping[str, float]) -> tuple[Said, ...]:
-    """What a conversation came to, with the sentences of the turn that holds most of the question: who asks again what
-    somebody asked before wants that answer, and not what was talked of later."""
+def with_answer(says: tuple[Said, ...], turn: Memory, weight: Mapping[str, float]) -> tuple[Said, ...]:
+    """What a conversation came to, with the sentences of the turn that holds most of the question, where it was
+    answered there and not only asked: who asks again wants that answer, and not what was talked of later."""
+    answer = _volunteered(turn).answer
     if not says or any(each.turn.id == turn.id for each in says):
         return says
-    found = passage([said_in(side) for side in _volunteered(turn)], weight, PASSAGE)
-    said = [Said(turn, f"{('user', 'agent')[found.side]}: {found.text}")] if found.text else []
-    return tuple(sorted((*says, *said), key=lambda each: (each.turn.occurred_at, each.turn.id)))
+    if held_by(answer, weight) < ANSWERS * held_by(turn.text, weight):
+        return says
+    said = Said(turn, f"agent: {passage([said_in(answer)], weight, PASSAGE).text}")
+    return tuple(sorted((*says, said), key=lambda each: (each.turn.occurred_at, each.turn.id)))
 
 
 def _edited(turns: Sequence[Memory]) -> tuple[str, ...]:
@@ -149,8 +151,10 @@ def conversations(reader: Reader, found: Sequence[Found], query: str) -> list[Co
         best, turns = rows[hits[0].id], _around(reader, session, hits)
         if not turns:
             continue
-        held, holds = max(((held_by(row, weight), row) for row in hits), key=lambda each: each[0])
-        at, says = turns[-1].occurred_at, with_passage(answer_of(turns, query), holds, weight if held else {})
+        answered = {row.id: held_by(row.text, weight) for row in hits if exchange_of(row.text).answer}
+        most = max(hits, key=lambda row: answered.get(row.id, 0.0))
+        held, at, says = answered.get(most.id, 0.0), turns[-1].occurred_at, answer_of(turns, query)
+        says = with_answer(says, most, weight) if held else says
         said = Conversation(best.id, best.score, best.class_, session, at, turns, says, held)
         # A fork or a copy of a session says the same once more, and what ends first says it as it was then.
         copied = next((number for number, each in enumerate(made) if _is_copy(each, said)), None)

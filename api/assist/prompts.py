@@ -38,13 +38,16 @@ PASSAGE = 300
 MOST_FILES = 3
 """Files that are named of what an earlier session built."""
 
-LEAD, LIKELY, WEAK, LEAST = 1.1, 17.0, 30.0, 0.25
-"""How many times what others hold of a prompt a conversation holds that is meant; what it holds times its lead, where it
-is likely and where it is weak; and the score of a weak one. Set 1, and sde-bench, whose right ones all lead by 1.1."""
+LIKELY, WEAK, LEAST = (1.1, 17.0), (1.5, 30.0), 0.25
+"""How many times what others hold of a prompt a conversation holds that is meant, and that times what it holds: of one
+that is likely, and of a weak one; and the score of a weak one. By set 1; sde-bench's right ones all lead by 1.1."""
 
 SHORTEST_PROMPT, LEAST_DISTINCTIVE = 12, 4
 """Characters of a prompt that asks by itself, and its words beside those of chores: "commit and push this" asks nothing
 of memory."""
+
+LONGEST, LOOKED_FOR = 4_000, 2_000
+"""Characters of a prompt by which what was found is judged, and by which it is looked for."""
 
 SAID_BEFORE, IN_PLAY = 240, 6
 """Characters of what the session has just said, and its files, that a short prompt is asked together with."""
@@ -65,7 +68,9 @@ def for_prompt(
     if not query:
         return [], []
     in_play = files_in_play(prompt, row)
-    asked = Question(query=query, places=places, now=now, limit=CONSIDERED, in_play=in_play, settled=True)
+    asked = Question(
+        query=ends(query, LOOKED_FOR), places=places, now=now, limit=CONSIDERED, in_play=in_play, settled=True
+    )
     # What this session said itself its agent has before its eyes: this very prompt, for one.
     found = [
         each
@@ -88,7 +93,7 @@ def for_prompt(
     ]  # fmt: skip
     if asks_by_itself(prompt):
         lines += commits_for(reader, prompt, found, said)
-        lines += _conversations(reader, prompt, found, said)
+        lines += _conversations(reader, query, found, said)
     return lines, found
 
 
@@ -122,8 +127,8 @@ def is_meant(prompt: str, each: Conversation) -> bool:
     names an issue means what holds its number."""
     if numbers := numbered_in(prompt):
         return any(numbers & numbered_in(turn.text) for turn in each.turns)
-    least, score = (WEAK, LEAST) if each.class_ == "none" else (LIKELY, 0.0)
-    return each.score >= score and each.lead >= LEAD and each.held * each.lead >= least
+    lead, least = LIKELY if each.class_ != "none" else WEAK
+    return each.lead >= lead and each.held * each.lead >= least and (each.class_ != "none" or each.score >= LEAST)
 
 
 def volunteered(reader: Reader, each: Found, shown: Collection[str]) -> bool:
@@ -143,11 +148,16 @@ def query_of(prompt: str, session: WorkingMemory | None) -> str:
     where neither says anything."""
     text = prompt.strip()
     if asks_by_itself(text):
-        return text[:4_000]
+        return ends(text, LONGEST)
     if session is None or not session.last_answer or is_chore(text):
         return ""
     before = key_sentences(session.last_answer, SAID_BEFORE)
     return f"{text}\n{before}\n{' '.join(files_in_play('', session))}" if distinctive_words(before) else ""
+
+
+def ends(text: str, most: int) -> str:
+    """A text without its middle: who pastes something asks before it or behind it."""
+    return text if len(text) <= most else f"{text[: most // 2]}\n{text[-(most // 2 - 1) :]}"
 
 
 def asks_by_itself(prompt: str) -> bool:
