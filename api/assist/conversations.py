@@ -6,7 +6,7 @@ turns later: the user's corrections, and what was settled. Of two conversations 
 
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from posixpath import basename, splitext
 from typing import NamedTuple
@@ -23,9 +23,10 @@ from memctl.api.reading.views import Found
 from memctl.domain.knowledge.acting import commands_somebody
 from memctl.domain.knowledge.memory import plain_sentences
 from memctl.domain.language.typed import typed_of
+from memctl.domain.retrieval.answering import passage, said_in, weights
 from memctl.domain.retrieval.passages import MOST_TURNS, Exchange, exchange_of, likeness, passages, relevance
 from memctl.domain.retrieval.speaking import LIKELY, chance
-from memctl.domain.support.mentions import names_in, numbered_in, path_within
+from memctl.domain.support.mentions import path_within
 from memctl.domain.support.provenance import Provenance
 from memctl.domain.support.text import tokens
 from memctl.projections.memory_rows import Memory
@@ -41,6 +42,9 @@ MOSTLY = 0.65
 
 AROUND_US = 12 * 3_600_000_000
 """How far from a turn others of its conversation are looked for."""
+
+PASSAGE, ANSWERS = 320, 0.5
+"""Characters of what the turn says that holds most of a question, and the share of that which its answer holds."""
 
 MOST_CONVERSATIONS, MOST_LOADED = 6, 100
 """Conversations that are looked at for one question, and turns that are read of each."""
@@ -61,7 +65,8 @@ class Said(NamedTuple):
 class Conversation(msgspec.Struct, frozen=True):
     """A stretch of a session that bears on a question. `id` is the memory by which it was found, `turns` are all its
     turns that are looked at, oldest first; `at` (microseconds) is when the last of them was; `says` is what answers,
-    oldest first, empty where nothing came of what was asked."""
+    oldest first, empty where nothing came of what was asked; `held` is how much of the question one answered turn of it
+    holds, each word by how few of all found hold it, and `lead` how many times what any of another subject holds."""
 
     id: str
     score: float
@@ -70,13 +75,8 @@ class Conversation(msgspec.Struct, frozen=True):
     at: int
     turns: tuple[Memory, ...]
     says: tuple[Said, ...] = ()
-
-    def names_in(self, ids: Collection[str]) -> frozenset[str]:
-        """What those of its turns name, and the files they worked on."""
-        turns = [turn for turn in self.turns if turn.id in ids]
-        return frozenset().union(
-            *(names_in(turn.text) | numbered_in(turn.text) | set(map(basename, turn.files)) for turn in turns)
-        )
+    held: float = 0.0
+    lead: float = 0.0
 
     @property
     def edited(self) -> tuple[str, ...]:
@@ -97,6 +97,23 @@ def answer_of(turns: Sequence[Memory], query: str) -> tuple[Said, ...]:
     if len(exchanges) == 1 and not exchanges[0].answer:
         return ()
     return tuple(Said(turns[number], text) for number, text in passages(exchanges, query, SAYS).items())
+
+
+def held_by(text: str, weight: Mapping[str, float]) -> float:
+    """How much of a question a text holds, by what each of its words weighs."""
+    return math.fsum(map(weight.__getitem__, weight.keys() & tokens(text)))
+
+
+def with_answer(says: tuple[Said, ...], turn: Memory, weight: Mapping[str, float]) -> tuple[Said, ...]:
+    """What a conversation came to, with the sentences of the turn that holds most of the question, where it was
+    answered there and not only asked: who asks again wants that answer, and not what was talked of later."""
+    answer = _volunteered(turn).answer
+    if not says or any(each.turn.id == turn.id for each in says):
+        return says
+    if held_by(answer, weight) < ANSWERS * held_by(turn.text, weight):
+        return says
+    said = Said(turn, f"agent: {passage([said_in(answer)], weight, PASSAGE).text}")
+    return tuple(sorted((*says, said), key=lambda each: (each.turn.occurred_at, each.turn.id)))
 
 
 def _edited(turns: Sequence[Memory]) -> tuple[str, ...]:
@@ -121,6 +138,7 @@ def _volunteered(turn: Memory) -> Exchange:
 
 def conversations(reader: Reader, found: Sequence[Found], query: str) -> list[Conversation]:
     """The conversations that search results stand in, those that were found best first; each session once."""
+    weight = weights(query[:4_000], [frozenset(tokens(each.text)) for each in found])
     by_session: dict[str, list[Memory]] = {}
     rows = {each.id: each for each in found}
     memories = several(reader, models.memories, [each.id for each in found])
@@ -133,8 +151,11 @@ def conversations(reader: Reader, found: Sequence[Found], query: str) -> list[Co
         best, turns = rows[hits[0].id], _around(reader, session, hits)
         if not turns:
             continue
-        at, says = turns[-1].occurred_at, answer_of(turns, query)
-        said = Conversation(best.id, best.score, best.class_, session, at, turns, says)
+        answered = {row.id: held_by(row.text, weight) for row in hits if exchange_of(row.text).answer}
+        most = max(hits, key=lambda row: answered.get(row.id, 0.0))
+        held, at, says = answered.get(most.id, 0.0), turns[-1].occurred_at, answer_of(turns, query)
+        says = with_answer(says, most, weight) if held else says
+        said = Conversation(best.id, best.score, best.class_, session, at, turns, says, held)
         # A fork or a copy of a session says the same once more, and what ends first says it as it was then.
         copied = next((number for number, each in enumerate(made) if _is_copy(each, said)), None)
         if copied is None:
@@ -157,7 +178,8 @@ def by_subject(every: Sequence[Conversation]) -> list[Conversation]:
         rival = max((other.score for other in every if alike[each.id, other.id] < SAME_SUBJECT), default=0.0)
         if each.class_ == "none" and chance(each.score, rival, "said" if each.says else "unanswered") >= LIKELY:
             each = structs.replace(each, class_="suggested")
-        judged.append(each)
+        held = max((other.held for other in every if alike[each.id, other.id] < SAME_SUBJECT), default=0.0)
+        judged.append(structs.replace(each, lead=each.held / max(held, 1.0)))
     return judged
 
 

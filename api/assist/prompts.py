@@ -4,12 +4,11 @@ What is asked is not the prompt alone. "Yes, fix that" asks by what the session 
 is at; so a short prompt is asked together with those. Nothing is said twice in one session.
 """
 
-from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from posixpath import basename
 
-from memctl.api.assist.before import EVERYWHERE, already_said
+from memctl.api.assist.before import already_said
 from memctl.api.assist.commits import commits_for
 from memctl.api.assist.conversations import SAYS, Conversation, conversations, latest_first
 from memctl.api.assist.lines import Line, line
@@ -25,7 +24,7 @@ from memctl.domain.knowledge.acting import acts
 from memctl.domain.knowledge.memory import day_of, distinctive_words, is_chore, key_sentences
 from memctl.domain.language.documents import files_named, named
 from memctl.domain.language.plans import plan_in
-from memctl.domain.support.mentions import names_in, numbered_in
+from memctl.domain.support.mentions import numbered_in
 from memctl.domain.support.provenance import MAY, Provenance, words_of
 from memctl.projections.working_memory import WorkingMemory
 
@@ -39,16 +38,16 @@ PASSAGE = 300
 MOST_FILES = 3
 """Files that are named of what an earlier session built."""
 
-MOST_SHARING, FEW_ANCHORS, SHARE = 2, 2, 0.1
-"""Conversations that may hold a name for it to say which is meant; and how many such names speak where words do not, at
-least and as a share of all that a question names."""
-
-FEW_NAMES, DESCRIBED = 4, 20
-"""Names of a question that describes rather than names what it is about, and its words beside those of chores."""
+LIKELY, WEAK, LEAST = (1.1, 17.0), (1.5, 30.0), 0.25
+"""How many times what others hold of a prompt a conversation holds that is meant, and that times what it holds: of one
+that is likely, and of a weak one; and the score of a weak one. By set 1; sde-bench's right ones all lead by 1.1."""
 
 SHORTEST_PROMPT, LEAST_DISTINCTIVE = 12, 4
 """Characters of a prompt that asks by itself, and its words beside those of chores: "commit and push this" asks nothing
 of memory."""
+
+LONGEST, LOOKED_FOR = 4_000, 2_000
+"""Characters of a prompt by which what was found is judged, and by which it is looked for."""
 
 SAID_BEFORE, IN_PLAY = 240, 6
 """Characters of what the session has just said, and its files, that a short prompt is asked together with."""
@@ -69,7 +68,9 @@ def for_prompt(
     if not query:
         return [], []
     in_play = files_in_play(prompt, row)
-    asked = Question(query=query, places=places, now=now, limit=CONSIDERED, in_play=in_play, settled=True)
+    asked = Question(
+        query=ends(query, LOOKED_FOR), places=places, now=now, limit=CONSIDERED, in_play=in_play, settled=True
+    )
     # What this session said itself its agent has before its eyes: this very prompt, for one.
     found = [
         each
@@ -92,7 +93,7 @@ def for_prompt(
     ]  # fmt: skip
     if asks_by_itself(prompt):
         lines += commits_for(reader, prompt, found, said)
-        lines += _conversations(reader, prompt, in_play, found, sure, said)
+        lines += _conversations(reader, query, found, said)
     return lines, found
 
 
@@ -102,15 +103,11 @@ def _about(reader: Reader, in_play: Sequence[str], found: Mapping[str, Found]) -
     return {id: each for id, each in found.items() if id in rows and at_hand & set(map(named, rows[id].files))}
 
 
-def _conversations(
-    reader: Reader, prompt: str, in_play: Sequence[str], found: Sequence[Found], sure: Mapping[str, Found],
-    said: Collection[str],
-) -> Iterator[Line]:  # fmt: skip
+def _conversations(reader: Reader, prompt: str, found: Sequence[Found], said: Collection[str]) -> Iterator[Line]:
     """What the conversation that is meant came to, behind what came later of its subject: each turn's words under its
     own id, and none that this session was given, be it of a copy."""
-    wanted = numbered_in(prompt) | {name for name in names_in(prompt) if name.lower() not in EVERYWHERE}
     every = conversations(reader, found, prompt)
-    kept = _meant(prompt, in_play, wanted, found, every)[:1]
+    kept = [each for each in every if is_meant(prompt, each)][:1]
     others = [each for each in every if each not in kept]
     given = {row.text for row in several(reader, models.memories, list(said)).values()} if kept else set()
     for each in latest_first(kept, others)[:MOST_CONVERSATIONS]:
@@ -125,42 +122,13 @@ def _conversations(
             yield line(text, turn.id, each.score, each.class_, origin=words_of(Provenance.AGENT))
 
 
-def _meant(
-    prompt: str, in_play: Sequence[str], wanted: frozenset[str], found: Sequence[Found], every: Sequence[Conversation]
-) -> list[Conversation]:
-    anchors = anchored(wanted, every, found)
-    at_hand = frozenset(named(path) for path in in_play if basename(path).lower() not in EVERYWHERE)
-    described = len(wanted) <= FEW_NAMES and distinctive_words(prompt) >= DESCRIBED
-    few = max(FEW_ANCHORS, len(wanted) * SHARE)
-    return [
-        each
-        for each in every
-        if bears(each.class_, anchors[each.id], few, at_hand & set(map(named, each.edited)), described)
-    ]
-
-
-def anchored(wanted: frozenset[str], every: Sequence[Conversation], found: Sequence[Found]) -> dict[str, int]:
-    """How many of a question's names each conversation holds that hardly any other does, of these and of all found. Who
-    names an issue names the work that was done for it: that is enough by itself."""
-    ids = frozenset(each.id for each in found)
-    held = {each.id: wanted & each.names_in(ids) for each in every}
-    counts = Counter(name for names in held.values() for name in names)
-    sessions: dict[str, set[str]] = defaultdict(set)
-    for each in found:
-        for name in wanted & (names_in(each.text) | numbered_in(each.text)):
-            sessions[name].update(evidence.source.session for evidence in each.evidence)
-    rare = {name for name in wanted if max(counts[name], len(sessions[name])) <= MOST_SHARING}
-    counted = {name: FEW_ANCHORS if name[0] == "#" else 1 for name in rare}
-    return {id: sum(counted[name] for name in rare & names) for id, names in held.items()}
-
-
-def bears(class_: str, anchors: int, few: float, at_hand: Collection[str], described: bool) -> bool:
-    """Whether a conversation is meant by a question. Words alone lead anywhere: it has worked on a file at hand, or
-    holds a name of the question's that few others do; several where its words are not enough, and none where the
-    question describes at length what it hardly names."""
-    if class_ == "none":
-        return anchors > 0 and anchors + len(at_hand) >= few
-    return bool(anchors or at_hand or described)
+def is_meant(prompt: str, each: Conversation) -> bool:
+    """Whether a prompt means a conversation: one of its turns holds what hardly anything else that was found does. Who
+    names an issue means what holds its number."""
+    if numbers := numbered_in(prompt):
+        return any(numbers & numbered_in(turn.text) for turn in each.turns)
+    lead, least = LIKELY if each.class_ != "none" else WEAK
+    return each.lead >= lead and each.held * each.lead >= least and (each.class_ != "none" or each.score >= LEAST)
 
 
 def volunteered(reader: Reader, each: Found, shown: Collection[str]) -> bool:
@@ -180,11 +148,16 @@ def query_of(prompt: str, session: WorkingMemory | None) -> str:
     where neither says anything."""
     text = prompt.strip()
     if asks_by_itself(text):
-        return text[:4_000]
+        return ends(text, LONGEST)
     if session is None or not session.last_answer or is_chore(text):
         return ""
     before = key_sentences(session.last_answer, SAID_BEFORE)
     return f"{text}\n{before}\n{' '.join(files_in_play('', session))}" if distinctive_words(before) else ""
+
+
+def ends(text: str, most: int) -> str:
+    """A text without its middle: who pastes something asks before it or behind it."""
+    return text if len(text) <= most else f"{text[: most // 2]}\n{text[-(most // 2 - 1) :]}"
 
 
 def asks_by_itself(prompt: str) -> bool:

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from figures import share
 from sessions import FOLDER, Data
 
-from memctl.api.assist.prompts import CONSIDERED, files_in_play, query_of
+from memctl.api.assist.prompts import CONSIDERED, asks_by_itself, files_in_play, query_of
 from memctl.api.assist.recall import recall
 from memctl.api.reading import models
 from memctl.api.reading.caller import OWNER
@@ -153,7 +153,7 @@ def label(reader: Reader, engine: Engine, sessions: Path) -> list[list[Any]]:
                 len(values & set(values_in(row.text))) >= 2
             )
             play = len(names & set(map(named, in_play)))
-            alone = query == asked.text.strip()[:4_000]
+            alone = asks_by_itself(asked.text)
             found.append([places.project, sort, round(each.score, 3), round(rival, 3), play, alone, bears])
     return found
 

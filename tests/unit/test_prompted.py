@@ -7,10 +7,20 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from memctl.api.assist.conversations import Conversation, answer_of, by_subject, latest_first
-from memctl.api.assist.prompts import anchored, asks_by_itself, bears, files_in_play, query_of, volunteered
+from memctl.api.assist.conversations import Conversation, answer_of, by_subject, latest_first, with_answer
+from memctl.api.assist.prompts import (
+    LONGEST,
+    LOOKED_FOR,
+    asks_by_itself,
+    ends,
+    files_in_play,
+    is_meant,
+    query_of,
+    volunteered,
+)
 from memctl.api.reading.views import Found, SourceRow
-from memctl.domain.support.mentions import numbered_in
+from memctl.domain.retrieval.answering import weights
+from memctl.domain.support.text import tokens
 from memctl.projections.memory_rows import Memory, Source
 from memctl.projections.working_memory import ActiveFile, WorkingMemory
 
@@ -65,30 +75,52 @@ def found(id: str, text: str) -> Found:
     )  # fmt: skip
 
 
-def conversation(id: str, text: str, *files: str, class_: str = "suggested") -> Conversation:
-    return Conversation(id, 0.6, class_, id, 1, (turn(id, text, *files),))
+def conversation(held: float, lead: float, class_: str = "suggested", score: float = 0.6) -> Conversation:
+    return Conversation("one", score, class_, "one", 1, (turn("one", "Rename it.\n→ Done."),), (), held, lead)
 
 
-def test_a_name_that_many_conversations_hold_says_of_none_that_it_is_meant() -> None:
-    every = [conversation(id, f"cart_total is in {id}_table.") for id in ("one", "two", "three")]
-    wanted = frozenset({"cart_total", "two_table"})
-    assert anchored(wanted, every, [found(each.id, each.turns[0].text) for each in every]) == {
-        "one": 0,
-        "two": 1,
-        "three": 0,
-    }
+def test_a_conversation_is_meant_that_holds_what_no_other_does() -> None:
+    assert is_meant("Where is the cart?", conversation(20, 1.2))
+    assert not is_meant("Where is the cart?", conversation(20, 1.0)), "another subject holds as much"
+    assert not is_meant("Where is the cart?", conversation(6, 1.5)), "few words lead anywhere"
 
 
-def test_who_names_an_issue_names_the_work_that_was_done_for_it() -> None:
-    every = [
-        conversation("one", "See https://code.example/ada/shop/issues/7668 first.\n→ It ships without its modules."),
-        conversation("two", "Paint door #76."),
-    ]
-    wanted = numbered_in("That is not in the release, says https://code.example/ada/shop/issues/7668#issuecomment-4")
-    anchors = anchored(wanted, every, [found(each.id, each.turns[0].text) for each in every])
-    assert wanted == {"#7668"}
-    assert bears("none", anchors["one"], 2, (), False)
-    assert anchors["two"] == 0
+def test_a_weak_conversation_has_to_hold_more_and_to_lead_by_more() -> None:
+    assert is_meant("Where is the cart?", conversation(30, 1.6, "none"))
+    assert not is_meant("Where is the cart?", conversation(60, 1.2, "none"))
+    assert not is_meant("Where is the cart?", conversation(16, 1.6, "none"))
+    assert not is_meant("Where is the cart?", conversation(30, 1.6, "none", score=0.1))
+
+
+def test_who_names_an_issue_means_the_work_that_was_done_for_it() -> None:
+    done = turn("one", "See https://code.example/ada/shop/issues/7668 first.\n→ It ships without its modules.")
+    asked = "That is not in the release, says https://code.example/ada/shop/issues/7668#issuecomment-4"
+    assert is_meant(asked, replace(conversation(1, 0.5, "none", score=0.1), turns=(done,)))
+    assert not is_meant(asked, conversation(60, 3, "high"))
+
+
+def test_a_long_prompt_asks_by_both_its_ends() -> None:
+    pasted = f"It fails here: {'log line ' * 2_000} So which port does the dev server use?"
+    asked = query_of(pasted, None)
+    assert len(asked) <= LONGEST
+    assert asked.startswith("It fails here")
+    assert ends(asked, LOOKED_FOR).endswith("So which port does the dev server use?")
+
+
+def test_the_turn_that_answers_is_said_beside_what_the_talk_came_to() -> None:
+    answers = turn(
+        "a", "Why two?\n→ The totals of vouchers are rounded in the cart, so the checkout rounds them twice."
+    )
+    asks = turn("b", "Does the checkout round the totals of vouchers in the cart twice?\n→ I will read the tests.")
+    came_to = answer_of([turn("c", "And the door?\n→ The door of the shop is painted green, as agreed.")], "door")
+    weight = weights(
+        "Why are totals of vouchers rounded twice?", [frozenset(tokens(each.text)) for each in (answers, asks)]
+    )
+    said = with_answer(came_to, answers, weight)
+    assert [each.turn.id for each in said] == ["a", "c"]
+    assert said[0].text.startswith("agent: The totals of vouchers are rounded in the cart")
+    assert with_answer(came_to, asks, weight) == came_to, "it was only asked there"
+    assert with_answer(said, answers, weight) == said
 
 
 def test_an_error_is_given_only_to_a_prompt_that_shows_it() -> None:
@@ -96,20 +128,6 @@ def test_an_error_is_given_only_to_a_prompt_that_shows_it() -> None:
     nobody: Any = None
     assert volunteered(nobody, error, {"a1"})
     assert not volunteered(nobody, error, {"b2"})
-
-
-def test_the_words_of_a_prompt_alone_mean_no_conversation() -> None:
-    assert not bears("high", 0, 2, (), False)
-    assert bears("suggested", 1, 2, (), False), "it holds a rare name"
-    assert bears("suggested", 0, 2, ("cart/total.py",), False), "it worked on a file at hand"
-    assert bears("suggested", 0, 2, (), True), "the prompt describes at length what it hardly names"
-
-
-def test_where_words_are_not_enough_several_rare_names_are() -> None:
-    assert not bears("none", 1, 2, (), True)
-    assert not bears("none", 0, 2, ("a/b.py", "a/c.py"), True)
-    assert bears("none", 2, 2, (), False)
-    assert not bears("none", 2, 3.5, (), False), "of a prompt that names dozens of things two are few"
 
 
 def test_a_conversation_names_the_files_of_the_project_that_it_edited_last_first() -> None:
@@ -158,3 +176,10 @@ def test_who_says_the_same_once_more_is_no_rival() -> None:
     other = later("x", 3, "Paint the door.\n→ The door is painted green, as agreed.", score=0.38)
     assert [each.class_ for each in by_subject([first, again])] == ["suggested", "suggested"]
     assert [each.class_ for each in by_subject([first, other])] == ["none", "none"]
+
+
+def test_what_a_conversation_holds_is_compared_with_those_of_other_subjects() -> None:
+    first, again = later("one", 1, *AT_FIRST), later("two", 2, *AT_FIRST)
+    other = later("x", 3, "Paint the door.\n→ The door is painted green, as agreed.")
+    held = [replace(each, held=held) for each, held in zip((first, again, other), (12.0, 12.0, 4.0), strict=True)]
+    assert [each.lead for each in by_subject(held)] == [3.0, 3.0, 4 / 12]
