@@ -212,7 +212,9 @@ def _collect(value: Any, strings: list[str], key: str = "", depth: int = 0) -> b
         strings.extend(value)
         odd = depth > _MAX_DEPTH
         for name, inner in value.items():
-            if inner.__class__ is not bool and inner is not None and not odd:
+            if inner.__class__ is str:
+                strings.append(f'"{name}": "{inner}"' if name else inner)
+            elif inner.__class__ is not bool and inner is not None and not odd:
                 odd = _collect(inner, strings, name, depth + 1)
         return odd
     if isinstance(value, Hunk):
