@@ -159,8 +159,8 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
         ] = None,
         limit: Limit = 10,
     ) -> str:
-        """What earlier work in this project teaches, whatever the task: calls that work here, what mends an error,
-        rules that are enforced. Ask before you run its commands or write code in it."""
+        """What earlier work in this project teaches, whatever the task: rules that are enforced, what is run
+        before a commit. Ask before you write code in it."""
         with connect() as client:
             page = client.page("strategies", StrategyItem, **where(project), domain=domain, limit=limit).value
         return _listed([_strategy(each) for each in page.items], "no strategy is learnt here yet", page.scope)

@@ -13,7 +13,7 @@ from memctl.cli.pages import Reading, each, print_items, reading
 @click.option("--domain", help="Only of this kind of work: commands, code style, version control, …")
 @click.option("--waiting", is_flag=True, help="Those that too few sessions have taught so far.")
 def strategies(ask: Reading, domain: str | None, waiting: bool) -> None:
-    """What earlier work in this project teaches: calls that work, what mends an error, rules that are enforced.
+    """What earlier work in this project teaches: rules that are enforced, what is run before a commit, how one test is.
 
     \b
     memctl strategies

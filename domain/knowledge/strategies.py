@@ -1,10 +1,9 @@
 """Strategies by rule (ReasoningBank's kind): what work teaches for other work in the same project, from what was run.
 
-Only what the work itself shows, and what holds beyond it: a call that does not work here and the one that does; what
-has to be run when a command fails so; a lint rule that is enforced here, and how what is meant is excused from it; what
-finds what has to be mended; what is run before a commit, and how one test is; that a commit runs checks; what the shell
-trips over. Precision before recall: a command that names this task's files, tests or texts teaches nobody, and nor does
-what every agent knows.
+Only what the work itself shows, and what holds beyond it: a lint rule that is enforced here, and how what is meant is
+excused from it; what finds what has to be mended; what is run before a commit, and how one test is; that a commit runs
+checks; what the shell trips over. (Calls that do not work here are known commands.) Precision before recall: what every
+agent knows teaches nobody.
 """
 
 from collections.abc import Collection, Sequence
@@ -27,8 +26,8 @@ VERIFICATION = "verification"
 MOST_STEPS = 5
 """Commands that are listed as what comes before a commit."""
 
-LONGEST_COMMAND, LONGEST_MESSAGE = 60, 140
-"""Characters of a command or message that is quoted: a longer one is of that one case."""
+LONGEST_MESSAGE = 140
+"""Characters of a message that is quoted: a longer one is of that one case."""
 
 SHORTEST_MESSAGE = 12
 """Characters of an error's first line below which it does not show what was wrong."""
@@ -36,16 +35,6 @@ SHORTEST_MESSAGE = 12
 BY_HAND, A_HABIT = 2, 3
 """Sessions that must show a checker's rule where nothing of the project's own ran the checker, and what is a habit."""
 
-_AROUND = patterns.compile(r"^cd \S+ *(?:&&|;) *| 2>&1\b| *\|\| true\b| *\| *(?:head|tail|cat)\b[^|;&]*$")
-_OF_THIS_TASK = patterns.compile(
-    r"[\"'`$\n<>*{}]|(?<![\w:])/\w|~/|\w:\\|\b[0-9a-f]{7,}\b|\d{3,}|\.\w+/|/\.{3}|\.\w{1,5}(?=\s|$)"
-)
-"""What makes a command one task's own: texts, paths of a machine, hashes, numbers, names of files."""
-_NARROWED = patterns.compile(r"\s(?:-run|-k|-t|--grep|-g|--filter|--tests|--testPathPattern|--testNamePattern)[= ]|::")
-_EVERYBODYS = patterns.compile(
-    r"(?:git|gh|cd|ls|cat|sed|grep|find|rm|mv|cp|mkdir|echo|curl|head|tail|which|export|source)\b"
-)
-"""Programs whose everyday errors teach an agent nothing of a project."""
 OF_CHECKER = patterns.compile(
     r"(golangci-lint|biome|eslint|ruff|mypy|pylint|flake8|markdownlint|clippy|rubocop|stylelint|shellcheck)/(.+)"
 )
@@ -94,50 +83,6 @@ def kept(lesson: Lesson) -> Lesson:
         confidence=round(min(max(lesson.confidence, 0.0), 1.0), 4) + 0.0,
         key=clipped(lesson.key, 200),
         sessions=min(max(lesson.sessions, 1), 32),
-    )
-
-
-def of_call(failed: str, works: str, message: str) -> Lesson | None:
-    """A call that was wrong in itself, and the one that worked in its place; None where the error says so itself."""
-    entered, left = (_ENTERED.match(command.strip()) for command in (works, failed))
-    failed, works = _bare(failed), _bare(works)
-    if failed == works or not (_general(failed) and _general(works)) or _names_what_to_drop(message, failed, works):
-        return None
-    if entered is not None and (left is None or left[0] != entered[0]):
-        works = f"{entered[0]}{works}"  # it works there, and not where the other was
-    said = _said(message)
-    return Lesson(
-        key=f"call:{failed}\n{works}",
-        title=f"Run `{works}`, not `{failed}`",
-        description=f"Before running `{failed}` in this project.",
-        content=f"`{failed}` fails here ({said}); `{works}` works.",
-        domain="commands",
-        from_failure=True,
-        confidence=0.7,
-    )
-
-
-def of_remedy(failed: str, ran: Sequence[str], message: str, shown: str = "") -> Lesson | None:
-    """A command failed until another was run: nothing was edited. None where the error (`shown`, as far as it was kept)
-    says so itself."""
-    failed, remedies = _head(failed), [_bare(each) for each in ran]
-    said = _said(message)
-    if (
-        len(remedies) != 1
-        or not _general(remedies[0])
-        or not failed
-        or len(said) < SHORTEST_MESSAGE
-        or remedies[0] == failed
-        or remedies[0] in shown
-    ):
-        return None
-    return Lesson(
-        key=f"remedy:{failed}\n{remedies[0]}",
-        title=f"`{remedies[0]}` mends `{failed}`: {one_line(said, 70)}",
-        description=f"When `{failed}` fails with: {said}",
-        content=f"`{failed}` failed with “{said}” until `{remedies[0]}` was run; nothing had to be edited.",
-        domain="commands",
-        confidence=0.65,
     )
 
 
@@ -299,45 +244,6 @@ def _checked(error_types: Sequence[str]) -> tuple[str, str]:
     """The checker, and its rule; empty where no checker found the error."""
     found = next((match for name in error_types if (match := OF_CHECKER.fullmatch(name))), None)
     return (found[1], found[2]) if found is not None else ("", "")
-
-
-_ENTERED = patterns.compile(r"cd (?:\./)?[\w@][\w@./-]* && ")
-"""A folder of the project that a command enters first."""
-
-LONGEST_BARED = 1_000
-"""Characters of a command that is bared."""
-
-
-def _names_what_to_drop(message: str, failed: str, works: str) -> bool:
-    """Whether a call works once it lacks some words, all of which the error named."""
-    tried, kept_words = failed.split(), works.split()
-    dropped = [word.lstrip("-") for word in tried if word not in kept_words]
-    return bool(dropped) and set(kept_words) <= set(tried) and all(word in message for word in dropped)
-
-
-def _bare(command: str) -> str:
-    """A command without what stands around it. A long one stays as it is: no lesson names it, and each cut looks it
-    through once more."""
-    line = command.strip()
-    while len(line) <= LONGEST_BARED and (cut := _AROUND.sub("", line).strip()) != line:
-        line = cut
-    return line
-
-
-def _general(command: str) -> bool:
-    """Whether a command is one line that anybody in the project may want to run."""
-    return (
-        0 < len(command) <= LONGEST_COMMAND
-        and len(parts_of(command)) == 1
-        and not _OF_THIS_TASK.search(command)
-        and not _NARROWED.search(command)
-        and not _EVERYBODYS.match(command)
-    )
-
-
-def _head(command: str) -> str:
-    heads = [head for head in heads_of(command) if not _EVERYBODYS.match(head)]
-    return heads[0] if len(heads) == 1 else ""
 
 
 def _hook_of(command: str) -> str:

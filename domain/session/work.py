@@ -25,14 +25,12 @@ from memctl.domain.events.observations import ToolCalled, ToolFailed, ToolOutcom
 from memctl.domain.failures.signatures import SeenError, errors_in, hides_exit, is_noise
 from memctl.domain.failures.templates import plain
 from memctl.domain.knowledge.strategies import (
-    of_call,
     of_check,
     of_commit,
     of_gate,
     of_machine,
     of_one_test,
     of_refusal,
-    of_remedy,
     steps_of,
 )
 from memctl.domain.language.decisions import decisions_in_answers
@@ -465,7 +463,7 @@ class Work:
             self._resolved[error.signature] = (fact, self._uses)
             if (episode := self._talk.episode) is not None:
                 episode.resolve(error.signature, error.message, resolved.approach, resolved.explanation)
-                self._outcomes.learnt(placed, episode, _lesson(resolved, command), *fact.evidence)
+                self._outcomes.learnt(placed, episode, _lesson(resolved), *fact.evidence)
 
 
 def _headers(given: dict[str, Any]) -> dict[str, str]:
@@ -475,16 +473,14 @@ def _headers(given: dict[str, Any]) -> dict[str, str]:
     return {str(one.get("question")).strip(): str(one.get("header") or "")[:60] for one in each}
 
 
-def _lesson(resolved: Resolved, command: str) -> Lesson | None:
+def _lesson(resolved: Resolved) -> Lesson | None:
     error = resolved.error
     fact = error.fact
-    if resolved.edits:
-        return of_check(fact.error_types, error.command, fact.message, resolved.edits) or of_gate(
-            fact.error_types, error.command, error.culprits, fact.message
-        )
-    if error.miscalled:
-        return of_call(error.command, command, fact.message)
-    return of_remedy(error.command, resolved.ran, fact.message, fact.text)
+    if not resolved.edits:
+        return None
+    return of_check(fact.error_types, error.command, fact.message, resolved.edits) or of_gate(
+        fact.error_types, error.command, error.culprits, fact.message
+    )
 
 
 def errors_or_noise(family: str, command: str, seen: ToolOutcome, failed: bool) -> tuple[Sequence[SeenError], bool]:

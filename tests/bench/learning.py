@@ -35,8 +35,6 @@ RULES: tuple[tuple[Any, str, str], ...] = (
     (work, "of_commit", "strategies: before a commit"),
     (work, "of_one_test", "strategies: one test alone"),
     (work, "of_machine", "strategies: this machine's shell"),
-    (work, "of_call", "strategies: a call that works"),
-    (work, "of_remedy", "strategies: what mends an error"),
     (EpisodeOutcomes, "learnt", "strategies: told once"),
 )
 """Where stage 1 calls each rule. (What the verdict looks at is collected along with everything else.)"""

@@ -20,7 +20,6 @@ from text_functions import TextFunction, text_functions
 
 from memctl.domain.failures.met_errors import error_lines
 from memctl.domain.failures.signatures import errors_in
-from memctl.domain.knowledge.strategies import of_call
 from memctl.domain.language.hypotheses import causes_in
 from memctl.domain.language.summaries import account_of
 from memctl.domain.projects.stack import imports_in, manifest_in
@@ -51,7 +50,6 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "errors_in_passing": lambda text: errors_in(text, "cat x", failed=False, exit_code=0),
     "causes_in": causes_in,
     "imports_in": lambda text: imports_in("a.py", text),
-    "lessons_of_calls": lambda text: of_call(f"x {text}", f"y {text}", "an error"),
     "manifest_in": lambda text: manifest_in("go.mod", text),
     "manifest_in_toml": lambda text: manifest_in("pyproject.toml", text),
     "swe_agent_action": lambda text: _call(f"edit {text}"),

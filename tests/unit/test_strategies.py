@@ -13,84 +13,18 @@ from memctl.domain.events.processor_events import StrategyDistilled
 from memctl.domain.knowledge.strategies import (
     BY_HAND,
     MOST_STEPS,
-    key_of,
-    of_call,
     of_check,
     of_commit,
     of_gate,
     of_machine,
     of_one_test,
     of_refusal,
-    of_remedy,
     steps_of,
 )
 from memctl.domain.session.fold import StreamFacts, derive
 from memctl.projections.kernel import Changed
 from memctl.projections.memories import memories
 from memctl.projections.strategies import Strategy, strategies, strategy_id
-
-
-def test_a_wrong_call_and_the_one_that_works_are_told_without_what_surrounds_them() -> None:
-    lesson = of_call(
-        "rtk bun run test 2>&1", "bun run test 2>&1 | tail -20", "error: unrecognized subcommand 'bun'\nUsage"
-    )
-    assert lesson is not None
-    assert lesson.title == "Run `bun run test`, not `rtk bun run test`"
-    assert lesson.content == (
-        "`rtk bun run test` fails here (error: unrecognized subcommand 'bun'); `bun run test` works."
-    )
-    again = of_call("cd /work/shop && rtk bun run test", "bun run test", "another message")
-    assert again is not None
-    assert key_of(again) == key_of(lesson), "the same lesson of another session is one strategy"
-
-
-@pytest.mark.parametrize(
-    ("failed", "works"),
-    [
-        ("go test -v -run TestA", "go test ./cart/... -run TestB"),
-        ("sed -n '1,3p' /work/shop/a.ts | cat -A", "sed -n '1,3p' /work/shop/a.ts | od -c"),
-        ("pytest tests/test_cart.py", "pytest tests/unit/test_cart.py"),
-        ("git push --cached", "git push"),
-        ("make a && make b", "make b"),
-        ("bun run test", "bun run test 2>&1 | tail -5"),
-    ],
-)
-def test_a_call_that_is_this_tasks_own_or_everybodys_teaches_nothing(failed: str, works: str) -> None:
-    assert of_call(failed, works, "no such option") is None
-
-
-def test_what_the_error_says_itself_is_no_lesson() -> None:
-    said = "if any flags in the group [detailed json] are set none of the others can be"
-    assert of_call("entire status --detailed --json", "entire status --detailed", said) is None
-    assert of_call("entire status --detailed --json", "entire status --detailed", "no such option") is not None
-    said = "mise ERROR error parsing config file: ~/cli/mise.toml"
-    assert of_remedy("mise run fmt", ["mise trust"], said) is not None
-    assert of_remedy("mise run fmt", ["mise trust"], said, f"{said}\nTrust them with `mise trust`.") is None
-
-
-@pytest.mark.parametrize(
-    ("failed", "works", "shown"),
-    [
-        ("shopctl build web", "cd web && shopctl build", "cd web && shopctl build"),
-        ("cd web && shopctl built", "cd web && shopctl build", "shopctl build"),
-        ("shopctl built", "cd /work/shop && shopctl build", "shopctl build"),
-    ],
-)
-def test_the_folder_that_a_call_works_in_is_not_lost(failed: str, works: str, shown: str) -> None:
-    lesson = of_call(failed, works, "unknown command")
-    assert lesson is not None
-    assert lesson.title.startswith(f"Run `{shown}`, not ")
-
-
-def test_what_was_run_in_between_mends_what_failed() -> None:
-    lesson = of_remedy(
-        "mise run test -- -run TestReset", ["go mod tidy"], "go: updates to go.mod needed; to update it:"
-    )
-    assert lesson is not None
-    assert lesson.title.startswith("`go mod tidy` mends `mise run test`")
-    assert of_remedy("mise run fmt", ["mise run fmt"], "mise ERROR the lock of the cache is held") is None
-    assert of_remedy("mise run test", ["git pull --rebase"], "go: updates to go.mod needed") is None
-    assert of_remedy("mise run test", ["go mod tidy", "go generate ./..."], "go: updates to go.mod needed") is None
 
 
 def test_a_rule_of_a_checker_is_enforced_and_one_that_every_agent_keeps_is_no_lesson() -> None:
