@@ -16,6 +16,7 @@ from memctl.domain.language.prompts import words_in
 from memctl.domain.shell.commands import head_of
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import NARROW, clipped
+from memctl.domain.support.remembered import remembered
 
 HindsightKind = Literal["known error", "known command", "found out again", "known place"]
 
@@ -98,7 +99,8 @@ def request_words(prompt: str, lead: str = "") -> tuple[str, ...]:
     return _kept(words)
 
 
-def memory_words(prompt: str, lead: str, answer: str, files: Iterable[str]) -> tuple[str, ...]:
+@remembered(16, longest=32_000)
+def memory_words(prompt: str, lead: str, answer: str, files: tuple[str, ...]) -> tuple[str, ...]:
     """The content words of a turn as it is remembered: what was asked, answered, and worked on."""
     paths = " ".join(_APART_IN_NAMES.sub(" ", path) for path in files)
     return _kept(words_in(f"{prompt[:ASKED]} {lead[:ASKED]} {answer[:ANSWERED]} {paths}"))
@@ -113,7 +115,7 @@ def nearness(request: Iterable[str], memory: Iterable[str]) -> float:
 
 
 def _kept(words: Iterable[str]) -> tuple[str, ...]:
-    return tuple(clipped(word, 21, NARROW) for word in sorted(words, key=_drawn)[:MOST_WORDS])
+    return tuple(sorted(words, key=_drawn)[:MOST_WORDS])
 
 
 def _drawn(word: str) -> tuple[int, str]:
