@@ -15,6 +15,7 @@ from uuid import UUID
 
 from memctl.domain.events.event_order import OrderedEvent, text_digest
 from memctl.domain.events.observations import PromptSubmitted, ToolCalled, ToolOutcome
+from memctl.domain.failures.templates import ANSI
 from memctl.domain.language.prompts import said_in
 from memctl.domain.language.statements import sentences
 from memctl.domain.support import patterns
@@ -38,13 +39,20 @@ _SHORT_SHOWN = 250
 FEW = 8
 """Sentences that are looked for in a text one by one; more are looked for by how they begin, so many of each beginning.
 """
+PIECE, BETWEEN, TRIES = 12, 120, 2_000
+"""Letters (bytes) of a piece of a sentence that a tool showed over several lines, most letters that stand before each
+of them (a file's name, a time, who wrote it), and places that are tried for the sentences of one prompt."""
 
 _APART = bytes(
     byte if byte >= 128 else ord(chr(byte).lower()) if chr(byte).isalpha() else ord(" ") for byte in range(256)
 )
 """Letters alone are compared, in lower case: a tool numbers the lines that it shows."""
-_MARKUP = patterns.compile(rb"<[^<>\n]{1,400}>|&#?[A-Za-z0-9]{2,8};|\x1b\[[0-9;]*m")
-"""What stands between a sentence's letters in a tool's answer, and not where it is read: a tag, a colour."""
+_MARKUP = patterns.compile(rb"<[^<>\n]{1,400}>|&#?[A-Za-z0-9]{2,8};")
+"""What stands between a sentence's letters in a tool's answer, and not where it is read."""
+_CODED = patterns.compile(rb"&#([0-9]{2,3});|(?:&#[xX]0{0,4}|\\u00|\\x|%)([2-7][0-9A-Fa-f]);?")
+"""A letter that is written by its number."""
+_CODES = (b"&#", b"\\u00", b"\\x", b"%")
+_UNSEEN = tuple(mark.encode() for mark in "\xad\u200b\u200c\u200d\u2060\ufeff")
 _ESCAPES = (rb"\n", rb"\r", rb"\t")
 _STOPS = tuple(mark.encode() for mark in "。．、，！？：；「」『』（）《》“”‘’«»…–—→│")
 _ASCII = bytes(range(128))
@@ -67,7 +75,7 @@ class ScheduledPrompts:
         self._texts: dict[str, None] = {}
         self._given: deque[str] = deque(maxlen=MOST_GIVEN)
         self._new: deque[str] = deque(maxlen=MOST_GIVEN)
-        self._shown: deque[tuple[int, str | _Shown]] = deque()
+        self._shown: deque[tuple[int, str | Shown]] = deque()
         self._left = MOST_SHOWN
         self.deliveries: set[UUID] = set()
         """Prompts that were scheduled, by their deliveries."""
@@ -114,11 +122,13 @@ class ScheduledPrompts:
         wanted = [part for part in (b"".join(_words(words)), *parts) if len(part) >= LEAST_SHOWN]
         if not wanted:
             return False
-        for at, (size, each) in enumerate(self._shown):
+        tries = iter(range(TRIES))
+        for at in reversed(range(len(self._shown))):
+            size, each = self._shown[at]
             if isinstance(each, str):
-                each = _Shown(each)
+                each = Shown(each)
                 self._shown[at] = size, each
-            if each.has_any(wanted):
+            if each.has_any(wanted, tries):
                 return True
         return False
 
@@ -144,7 +154,7 @@ def _short_texts(given: object) -> Iterator[str]:
             waiting.extend(each[:MOST_GIVEN])
 
 
-class _Shown:
+class Shown:
     """What a tool showed: its words, and their letters alone."""
 
     def __init__(self, text: str) -> None:
@@ -152,33 +162,69 @@ class _Shown:
         self._words = b" ".join(words)
         self._letters = b"".join(words)
 
-    def has_any(self, sentences: list[bytes]) -> bool:
-        """Whether one of these stands here, from a word's beginning on."""
-        if len(sentences) <= FEW and not any(each in self._letters for each in sentences):
-            return False
-        letters, at = self._letters, 0
+    def has_any(self, sentences: list[bytes], tries: Iterator[int]) -> bool:
+        """Whether one of these stands here, whole or in pieces, tried at as many places as there are `tries`."""
+        places = self._found(sentences) if len(sentences) <= FEW else self._begun(sentences)
+        return any(self._goes_on(sentence, at) for (sentence, at), _ in zip(places, tries, strict=False))
+
+    def _found(self, sentences: list[bytes]) -> Iterator[tuple[bytes, int]]:
+        for sentence in sentences:
+            at = self._letters.find(sentence[:PIECE])
+            while at >= 0:
+                yield sentence, at
+                at = self._letters.find(sentence[:PIECE], at + 1)
+
+    def _begun(self, sentences: list[bytes]) -> Iterator[tuple[bytes, int]]:
         by_start: dict[bytes, list[bytes]] = {}
         for sentence in sentences:
-            if len(alike := by_start.setdefault(sentence[:LEAST_SHOWN], [])) < FEW:
+            if len(alike := by_start.setdefault(sentence[:PIECE], [])) < FEW:
                 alike.append(sentence)
+        at = 0
         for word in self._words.split():
-            begun = by_start.get(letters[at : at + LEAST_SHOWN], ())
-            if any(letters.startswith(sentence, at) for sentence in begun):
-                return True
+            yield from ((sentence, at) for sentence in by_start.get(self._letters[at : at + PIECE], ()))
             at += len(word)
-        return False
+
+    def _goes_on(self, sentence: bytes, at: int) -> bool:
+        """Whether all of a sentence stands from there on, with little between its pieces."""
+        letters, left = self._letters, sentence
+        while True:
+            alike = _alike(left, letters[at : at + len(left)])
+            left, at = left[alike:], at + alike
+            if not left:
+                return True
+            at = letters.find(left[:PIECE], at, at + BETWEEN + PIECE)
+            if at < 0:
+                return False
+
+
+def _alike(text: bytes, other: bytes) -> int:
+    """How many bytes two texts have in common from their beginning on."""
+    low, high = 0, min(len(text), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if text[:middle] == other[:middle] else (low, middle - 1)
+    return low
 
 
 def _words(text: str) -> list[bytes]:
     """The words of a text in lower case, without what stands between them."""
     plain = text.encode("utf-8", "surrogatepass")
+    others = plain.translate(None, _ASCII) if len(plain) > len(text) else b""
+    for mark in _UNSEEN if others else ():
+        plain = plain.replace(mark, b"") if mark in others else plain
+    for mark in _STOPS if others else ():
+        plain = plain.replace(mark, b" ") if mark in others else plain
+    if b"\x1b" in plain:
+        plain = ANSI.sub("", plain.decode("utf-8", "surrogatepass")).encode("utf-8", "surrogatepass")
+    if any(mark in plain for mark in _CODES):
+        plain = _CODED.sub(_decoded, plain)
     for escape in _ESCAPES if b"\\" in plain else ():
         plain = plain.replace(escape, b" ")
-    others = plain.translate(None, _ASCII) if len(plain) > len(text) else b""
-    for stop in _STOPS if others else ():
-        if stop in others:
-            plain = plain.replace(stop, b" ")
     return _MARKUP.sub(b" ", plain).translate(_APART).split()
+
+
+def _decoded(coded: patterns.Match[bytes]) -> bytes:
+    return bytes((int(coded[1]) & 0x7F if coded[1] else int(coded[2], 16),))
 
 
 def _plain(text: str) -> str:

@@ -17,6 +17,7 @@ from memctl.domain.events.facts import InsightFound, Prompted, Turn, quote
 from memctl.domain.events.observations import NoticeReceived, PromptSubmitted, ToolCalled
 from memctl.domain.events.processor_events import Claim, InsightExtracted
 from memctl.domain.session.fold import StreamFacts, derive
+from memctl.domain.session.scheduled_prompts import TRIES, Shown
 from memctl.domain.support.provenance import Provenance
 from memctl.workers.processors.language_model import Subject, material_of
 
@@ -155,6 +156,14 @@ def test_what_an_agent_gave_to_a_tool_settles_nothing_as_a_prompt(tool: str, giv
         '<p>Always use <a href="/q">quillmark</a> for&nbsp;dates, please!</p>',
         '{"body":"Always use\\nquillmark for dates, please!"}',
         "Always use \x1b[1mquillmark\x1b[0m for dates, please",
+        "docs/NOTES.md:3:Always use quillmark\ndocs/NOTES.md:4:for dates, please",
+        "web-1  | 2024-05-02T10:11:12Z Always use quillmark\nweb-1  | 2024-05-02T10:11:13Z for dates, please",
+        "^0ab1fe (Bob 2024-05-02 10:11:12) Always use quillmark\n^0ab1fe (Bob 2024-05-02 10:11:12) for dates, please",
+        "&#65;lw&#97;ys use quillm&#x61;rk for d&#97;tes, ple&#97;se",
+        '{"rule": "Alw\\u0061ys use quillm\\u0061rk for d\\u0061tes, please"}',
+        "Always use quill\xadmark for\u200b dates, please",
+        "Always use \x1b]8;;https://example.com\x07quillmark\x1b]8;;\x07 for dates, please",
+        "Always use quillmark\n@@ -1,2 +1,2 @@ def dates():\n+for dates, please",
     ],
 )
 def test_what_a_tool_showed_settles_nothing_as_a_prompt(shown: str) -> None:
@@ -166,6 +175,19 @@ def test_what_a_tool_showed_settles_nothing_as_a_prompt(shown: str) -> None:
         facts = facts_of(session.events)
         assert not only(facts, InsightFound)
         assert [fact.text for fact in only(facts, Prompted)][-1] == text
+
+
+def test_the_pieces_of_a_sentence_are_looked_for_near_each_other_and_at_so_many_places() -> None:
+    apart = f"Always use quillmark {'and so on ' * 30} for dates, please"
+    session = Session()
+    session.uses("Read", {"file_path": "/tmp/rules.md"}, apart)
+    session.user(RULE)
+    assert len(only(facts_of(session.events), InsightFound)) == 1
+    begun = Shown(f"{'Always use quill ' * 5_000}")
+    wanted = [f"alwaysusequill{word}".encode() for word in ("mark", "pen", *map(str, range(50)))]
+    tries = iter(range(TRIES))
+    assert not begun.has_any(wanted, tries)
+    assert next(tries, None) is None
 
 
 def test_a_few_words_that_a_tool_showed_too_are_the_users() -> None:
