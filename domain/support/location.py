@@ -35,9 +35,9 @@ _IN_TOOLS = patterns.compile(r"/(?:\.[A-Za-z0-9_-]+/worktrees|\.worktrees|\.cond
 def normalise(cwd: str) -> str:
     """A working directory as memctl compares it.
 
-    Slashes instead of backslashes, drive letter in upper case, no trailing slash, `.` and `..` folded; nothing else
-    changes, not even case, but what is longer than `LONGEST` bytes is cut. The root stays `/` (or `C:/`), an empty path
-    stays empty.
+    Slashes instead of backslashes unless it begins with one slash, drive letter in upper case, no trailing slash, `.`
+    and `..` folded; nothing else changes, not even case, but what is longer than `LONGEST` bytes is cut. The root stays
+    `/` (or `C:/`), an empty path stays empty.
     """
     # What folding leaves may read otherwise: `x/../c:/a` is on a drive, `a /` ends in a blank.
     while (once := _folded(cwd)) != cwd:
@@ -46,7 +46,7 @@ def normalise(cwd: str) -> str:
 
 
 def _folded(cwd: str) -> str:
-    path = cwd.strip().replace("\\", "/")
+    path = _slashed(cwd.strip())
     root = ""
     if _has_drive(path):
         root, path = f"{path[0].upper()}:/", path[2:]
@@ -64,6 +64,13 @@ def _folded(cwd: str) -> str:
         elif not root:
             parts.append(part)
     return bounded(root + "/".join(parts))
+
+
+def _slashed(path: str, location: str = "") -> str:
+    """A path with slashes for backslashes. POSIX has names with backslashes: a folder `..\\..\\shop` leads nowhere."""
+    slashed = path.replace("\\", "/")
+    begins = path if path.startswith("/") or _has_drive(slashed) or slashed.startswith("//") else location
+    return path if begins.startswith("/") and not begins.startswith("//") else slashed
 
 
 def _has_drive(path: str) -> bool:
@@ -159,7 +166,7 @@ def is_absolute(path: str) -> bool:
 
 def joined(location: str, path: str) -> str:
     """A path as a command at that location means it, normalised."""
-    path = path.replace("\\", "/")
+    path = _slashed(path, location)
     if _has_drive(location) and (drive := _MOUNTED.match(path)):
         path = f"{drive[1]}:{path[drive.end() :] or '/'}"
     return normalise(path if path.startswith("/") or _has_drive(path) else f"{location}/{path}")

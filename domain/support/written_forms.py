@@ -45,6 +45,12 @@ _ALIKE = str.maketrans(f"{_LIKE_LATIN}{_LIKE_LATIN.upper()}", 2 * "abekmhopctyxi
 """Letters of Cyrillic and Greek that look like Latin ones, in either case as one: what is the same word stays so."""
 _OF_ALIKE = patterns.compile(rb"[\xcd-\xd4]")
 """With these bytes Greek and Cyrillic letters begin in UTF-8, and no others that are frequent."""
+_TYPESET = tuple(
+    (mark.encode(), typed.encode())
+    for typed, marks in (("-", "\u2010\u2012\u2013\u2014"), ("'", "\u2018\u2019"), ('"', "\u201c\u201d"))
+    for mark in marks
+)
+"""Dashes and quotation marks as they are set, and as they are typed."""
 _QUOTED = patterns.compile(rb"=\r?\n|=(?:20|3D|C[2-9A-F]|D[0-9A-F]|E[0-9A-F])(?:=[0-9A-F]{2})*")
 """What only quoted-printable has: a line that goes on, and how its blanks, `=` and other letters are written."""
 _CONTROLS = bytes({*range(0x20), 0x7F} - set(b"\t\n\r"))
@@ -182,8 +188,14 @@ def _composed(data: bytes) -> bytes:
     if _UNSEEN.search(text):
         text = _UNSEEN.sub("", text)
     if _OF_ALIKE.search(data):
-        text = text.translate(_ALIKE)
-    return "".join(unicodedata.normalize("NFKC", piece) for piece in _pieces(text)).encode()
+        # A letter with its mark is taken apart first: `ё` is one letter or two, and looks like `ë`.
+        apart = (unicodedata.normalize("NFKD", piece).translate(_ALIKE) for piece in _pieces(text))
+        composed = "".join(unicodedata.normalize("NFC", piece) for piece in apart).encode()
+    else:
+        composed = "".join(unicodedata.normalize("NFKC", piece) for piece in _pieces(text)).encode()
+    for mark, typed in _TYPESET if b"\xe2\x80" in composed else ():
+        composed = composed.replace(mark, typed)
+    return composed
 
 
 def _pieces(text: str) -> Iterator[str]:

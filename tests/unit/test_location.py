@@ -19,6 +19,7 @@ from memctl.domain.support.location import file_of, normalise, project_name, pro
         ("/", "/"),
         ("../x/..", ".."),
         ("\\\\server\\share\\x", "//server/share/x"),
+        ("/work/evil/..\\..\\shop", "/work/evil/..\\..\\shop"),  # a folder's name on POSIX
         ("  ", ""),
         ("", ""),
     ],

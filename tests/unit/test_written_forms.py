@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import unicodedata
 
 import pytest
 from written import FORMS, NEAR, stands_in
@@ -55,6 +56,25 @@ def test_other_words_are_neither(other: str) -> None:
 def test_a_phrase_of_signs_or_of_other_letters_is_found_as_it_stands(phrase: str) -> None:
     assert WrittenForms([phrase]).within(around(phrase)).held == {phrase}
     assert not WrittenForms([phrase]).within(around("something else")).held
+
+
+@pytest.mark.parametrize(
+    "phrase",
+    [
+        "συμφωνία με τον Παπαδόπουλο",
+        "Королёв Андрей",
+        "Олексій Їжакевич",
+        "José Álvarez",
+        "Mc O'Malley-Blau",
+        'the "Harbour" deal',
+    ],
+)
+def test_a_letter_and_its_mark_are_one_letter_and_a_quotation_mark_is_as_it_is_typed(phrase: str) -> None:
+    typeset = phrase.translate(str.maketrans("-'", "\u2011\u2019")).replace('"H', "\u201cH").replace('r"', "r\u201d")
+    forms = (unicodedata.normalize("NFD", phrase), unicodedata.normalize("NFC", phrase), typeset)
+    for form in forms:
+        assert WrittenForms([phrase]).within(around(form)).held == {phrase}
+        assert WrittenForms([form]).within(around(phrase)).held == {form}
 
 
 def test_a_word_does_not_join_with_what_stands_in_another_line() -> None:
