@@ -146,6 +146,6 @@ def project_asked(reader: Reader, project: str | None, here: str | None) -> Proj
 
 def _unknown(project: str, known: Projects) -> UnknownProject:
     called = sorted({each.name for each in known.all})
-    near = difflib.get_close_matches(project, called, n=3, cutoff=0.5) or called[:5]
+    near = difflib.get_close_matches(project[:100], called[:1_000], n=3, cutoff=0.5) or called[:5]
     hint = f"it knows {', '.join(near)}; '*' asks all" if near else "nothing was kept yet; see `memctl ingest --help`"
     return UnknownProject(project=project, hint=hint)

@@ -319,6 +319,8 @@ _LABEL = patterns.compile(
     patterns.I,
 )
 """What a cause stands behind, with a colon between: it is of one sentence with it."""
+_LONGEST_LABEL = 80
+"""Characters of one."""
 _GLUED = patterns.compile(
     r"([a-z)\]`])((?:Let me|Actually,|Wait,|However,|So (?:the|I|we|this)|Now (?:I|let)|But (?:the|I|this|that)|I need|"
     r"Looking (?:at|more)|The (?:issue|problem|test|error|fix)) )"
@@ -342,7 +344,10 @@ def _parts(text: str) -> Iterator[str]:
     for gap in _GAP.finditer(text):
         end, mark = gap.end(), gap["mark"]
         after = text[end : end + 1]
-        label = mark == ":" and (after in tuple(_QUOTES) or _LABEL.match(text, start, gap.start()) is not None)
+        near = gap.start() - start <= _LONGEST_LABEL
+        label = mark == ":" and (
+            after in tuple(_QUOTES) or (near and _LABEL.match(text, start, gap.start()) is not None)
+        )
         ends = mark and not label and _BEGINS_SENTENCE.match(after)
         if ends or "\n" in gap[0]:
             yield text[start : gap.start() + len(mark or "")]

@@ -58,6 +58,9 @@ _BREAK = r"""[ \t]*["']?[ \t]*\\?\r?\n[ \t>|+]*\\?["']?"""
 _PART = "[A-Za-z0-9_.-]"
 _PIECE = patterns.compile(f"{_PART}+".encode())
 
+MOST_BROKEN = 50
+"""Broken tokens of one text that are judged; of a text with more, the others are cut as they stand."""
+
 _PRINTED = r"(?:[CDI-Za-f][AC-HQS-Xgi-nwy-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]){6}"
 """Base64 of 18 bytes of ASCII that are printed: the top bits of each byte are known."""
 _READS = patterns.compile(f"{_PRINTED}".encode())
@@ -261,7 +264,13 @@ class Redactor:
 
     def _over_breaks(self, data: bytes) -> Iterator[tuple[int, int, str]]:
         """Tokens of a known prefix that are whole only with what the next lines begin with."""
-        for broken in self._tokens.finditer(data):
+        judged = at = 0
+        while (broken := self._tokens.search(data, at)) is not None:
+            if judged == MOST_BROKEN:
+                at = broken.end(1)  # another may begin on the lines that it reaches over
+                yield *broken.span(), "token"
+                continue
+            judged += 1
             whole, end = broken[1], broken.end(1)
             for piece in _PIECE.finditer(broken[2]):
                 longer = whole + piece[0]
@@ -270,6 +279,7 @@ class Redactor:
                 if known > grown or (alike and not goes_on(_text(piece[0]))):
                     break
                 whole, end = longer, broken.end(1) + piece.end()
+            at = end
             if end > broken.end(1) and (marker := self._kind(whole, self._of_tokens)):
                 yield broken.start(), end, marker
 

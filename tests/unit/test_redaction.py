@@ -48,6 +48,7 @@ from memctl.domain.support.location import normalise
 from memctl.infra.redaction import PRIVATE, Redactor, default_redactor, prepare, prepare_all, redact, redactor_of
 from memctl.infra.redaction.personal import resident_number
 from memctl.infra.redaction.rules import BadUserPattern, Rule, load_rules, personal_rules, user_rule, vendors
+from memctl.infra.redaction.text import MOST_BROKEN
 from memctl.infra.transcripts.fields import identifier
 
 KEY = "AKIA" + "DEADBEEFDEADBEEF"
@@ -931,6 +932,13 @@ def test_a_token_that_is_broken_over_two_lines_is_cut_in_both(token: str, at: in
         assert counts, text
         assert not [part for part in parts if part in left], left
         assert " and" in left
+
+
+def test_of_many_broken_tokens_the_first_are_judged_and_the_others_cut_as_they_stand() -> None:
+    broken = [f"{TOKENS[0][:13]}\n  {TOKENS[0][13:27]}\n  {TOKENS[0][27:]}\nand" for _ in range(4 * MOST_BROKEN)]
+    left, counts = redact("\n".join(broken))
+    assert not [part for part in (TOKENS[0][13:27], TOKENS[0][27:]) if part in left]
+    assert counts["token"]
 
 
 @pytest.mark.parametrize("line", ["Next we go on", "2026-03-02T12:00:01Z done", "https://acme.dev", "foo_bar = 1"])

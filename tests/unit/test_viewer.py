@@ -58,7 +58,10 @@ def test_only_so_many_tickets_wait(clock: Clock) -> None:
 
 def test_the_token_opens_and_nothing_else_does(clock: Clock) -> None:
     browsers = Browsers("secret", clock)
-    assert browsers.knows(cookie(browsers.by_token("secret")))
+    given = cookie(browsers.by_token("secret"))
+    assert browsers.knows(given)
+    assert browsers.knows(b'x="\\"; ' + given + b"; y")
+    assert not browsers.knows(given[:-1])
     assert browsers.by_token("Secret") is None
     assert browsers.by_token("비밀") is None
 
