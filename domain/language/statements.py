@@ -333,7 +333,7 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
     """Spans of sentences, list marks and brackets left out."""
     for match in _SENTENCE.finditer(text):
         start, end = match.span()
-        if end - start > _LONGEST + _TRIMMED:
+        if not _SHORTEST <= 2 * (end - start + 1) <= 2 * (_LONGEST + _TRIMMED + 1):
             continue
         head = _HEAD.match(text, start, end)
         start = head.end() if head and head.end() < end else start
