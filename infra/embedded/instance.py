@@ -117,7 +117,7 @@ def up(settings: Settings, programs: tuple[Program, ...] = PROGRAMS, report: Rep
         if supervisor.running(places) is not None:
             if _unchanged(instance, wanted):
                 return _converge(instance, wanted, settings, report)
-            report("the configuration changed: starting everything again")
+            report("what runs is not what is configured: starting everything again")
         avoid: frozenset[int] = frozenset()
         for attempt in range(_ATTEMPTS):
             _stop(places)
