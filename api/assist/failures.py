@@ -17,6 +17,7 @@ from memctl.domain.events.recalls import quoted
 from memctl.domain.failures.known_commands import WrongCall, wrong_call
 from memctl.domain.failures.met_errors import ErrorLine, error_lines, is_verdict, places_of, quoted_command, says_why
 from memctl.domain.failures.signatures import SeenError, errors_in, hides_exit, is_noise
+from memctl.domain.failures.templates import as_then
 from memctl.domain.knowledge.acting import acts
 from memctl.domain.knowledge.memory import day_of, memory_id
 from memctl.domain.retrieval.hindsight import CommonWay, common_way, is_nameless
@@ -223,7 +224,8 @@ def _stayed(
 
 def said(found: Met) -> str:
     """The line for the agent."""
-    failure, subject, date = found.failure, quoted(found.subject, 160), day_of(found.failure.at)[:10]
+    failure, date = found.failure, day_of(found.failure.at)[:10]
+    subject = quoted(as_then(found.subject, failure.line), 160)
     part = f" ({found.covered} of {found.of} lines that say what fails)" if found.of > 1 else ""
     if found.how == "stayed":
         return f"{date} {subject}{part} failed in {found.sessions} earlier sessions too, and none of them ended it"

@@ -24,6 +24,7 @@ from memctl.domain.failures.templates import COMPILING as _COMPILING
 from memctl.domain.session.checks import Run, ended_well, looks_at, may_hide, still_shows, targets_of
 from memctl.domain.shell.commands import (
     changes_of,
+    formats,
     heads_of,
     is_reading,
     parts_of,
@@ -301,7 +302,7 @@ def _culprits(heads: tuple[str, ...], types: tuple[str, ...]) -> frozenset[str]:
     if "test failure" in types or "panic" in types:
         fitting = filter(runner_of, heads)
     elif any(t.startswith(_CHECKED) for t in types):
-        fitting = (head for head in heads if proves(head) == "check" and not _formats(head))
+        fitting = (head for head in heads if proves(head) == "check" and not formats(head))
     elif any(t.startswith(_COMPILING) for t in types):
         fitting = filter(proves, heads)
     elif any(t.startswith(("git", "conflict")) for t in types):
@@ -309,28 +310,11 @@ def _culprits(heads: tuple[str, ...], types: tuple[str, ...]) -> frozenset[str]:
     return frozenset(fitting) or frozenset(heads)
 
 
-def _formats(head: str) -> bool:
-    return "fmt" in head or "format" in head or head in ("prettier", "black", "isort", "goimports")
-
-
 _FORMATTING = patterns.compile(r"fmt|format|prettier|\bgci\b|imports|space|indent|newline|\blll\b", patterns.I)
 
 
-_SCRIPTS = (
-    "mise run",
-    "make",
-    "npm run",
-    "pnpm run",
-    "yarn run",
-    "bun run",
-    "just",
-    "task",
-    "rake",
-    "npm test",
-    "pnpm test",
-    "yarn test",
-    "bun test",
-)
+_OF_NODE = (f"{program} {what}" for program in ("npm", "pnpm", "yarn", "bun") for what in ("run", "test"))
+_SCRIPTS = ("mise run", "make", "just", "task", "rake", *_OF_NODE)
 
 
 _SKIPS = patterns.compile(r"(?:^|\s)(?:--no-verify|HUSKY=0|SKIP=\S+|git commit -n)(?:\s|$)")
@@ -374,7 +358,7 @@ def _compiles(heads: tuple[str, ...], error: OpenError) -> bool:
     """Whether another subcommand compiles what the failed one did: a build does not look at tests, nor at what a check
     does. What runs TypeScript does not look at its types."""
     programs = {head.split(" ")[0] for head in error.culprits}
-    again = [head for head in heads if head.split(" ")[0] in programs and not _formats(head)]
+    again = [head for head in heads if head.split(" ")[0] in programs and not formats(head)]
     if any(t.startswith("TS") for t in error.fact.error_types):
         return any(_TYPES.search(head) for head in again)
     kinds = {proves(head) for head in again}
@@ -544,7 +528,7 @@ def _matters(change: str, error: OpenError) -> bool:
         shown = " ".join((error.fact.message, *error.fact.files))
         paths = (word.strip("'\"/") for word in change.split()[1:])
         return _BUILT.search(change) is not None or any(len(path) > 3 and path in shown for path in paths)
-    if all(map(_formats, heads_of(change))) and heads_of(change):
+    if all(map(formats, heads_of(change))) and heads_of(change):
         return _FORMATTING.search(" ".join((*error.fact.error_types, error.fact.message))) is not None
     if any(head.startswith("git ") for head in error.culprits) or not _SLIGHT.match(change):
         return True

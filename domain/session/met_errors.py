@@ -18,7 +18,7 @@ from memctl.domain.failures.met_errors import (
     showing,
 )
 from memctl.domain.session.error_resolution import Resolved
-from memctl.domain.shell.commands import is_commit, proves
+from memctl.domain.shell.commands import is_commit, proves, rewrites
 from memctl.domain.shell.directories import parts_where
 from memctl.domain.support.bounded import one_line
 
@@ -100,11 +100,11 @@ class MetErrors:
     def passed(self, at: int, placed: OrderedEvent, command: str, began: str) -> None:
         """A command went well: what was run instead of one whose failure was nobody's, or that very one, which shows
         that something ended it."""
-        shown = _proofs(command, began)
-        for each in self._judged if shown and not is_commit(command) else ():
-            if at - each.open.at <= REACH and _instead(shown, _proofs(each.open.command, each.open.began)):
+        for each in self._judged if not is_commit(command) else ():
+            same = quoted_command(command) == quoted_command(each.open.command)
+            shown, failed = _proofs(command, began, same), _proofs(each.open.command, each.open.began)
+            if at - each.open.at <= REACH and _instead(shown, failed):
                 self._judged.remove(each)
-                same = quoted_command(command) == quoted_command(each.open.command)
                 self._note(
                     placed, f"{each.open.id}:passed", "mended" if same else "passed", each.keys, each.open.id,
                     each.open.failed_at, Span(placed.cite), command=quoted_command(command),
@@ -134,9 +134,11 @@ class MetErrors:
         )  # fmt: skip
 
 
-def _proofs(command: str, began: str) -> dict[str, str]:
-    """The parts of a command that test, check or build, by their heads, each with the directory it ran in."""
-    return {part.head: at for at, part in parts_where(command, began) if proves(part.head)}
+def _proofs(command: str, began: str, rewriting: bool = True) -> dict[str, str]:
+    """The parts of a command that test, check or build, by their heads, each with the directory it ran in; also those
+    that put files into form, where `rewriting`."""
+    parts = parts_where(command, began)
+    return {part.head: at for at, part in parts if proves(part.head) and (rewriting or not rewrites(part))}
 
 
 def _instead(shown: Mapping[str, str], failed: Mapping[str, str]) -> bool:

@@ -191,6 +191,10 @@ def test_a_session_shows_that_an_error_was_there_before_and_what_went_well_inste
         ("cd api && npx tsc --noEmit", "cd web && npx tsc --noEmit", ["met", "judged"]),
         ("mise run lint", "mise run lint", ["met", "judged", "mended"]),
         ("go vet ./...", "cd cart && go vet .", ["met", "judged", "passed"]),
+        ("bun run lint", "bun run lint:fix", ["met", "judged"]),
+        ("npx prettier --check src", "npx prettier --write src", ["met", "judged"]),
+        ("mise run lint", "mise run fmt", ["met", "judged"]),
+        ("bun run lint", "bunx biome check --write a.ts && bunx biome check a.ts", ["met", "judged", "passed"]),
     ],
 )
 def test_what_went_well_instead_did_what_had_failed(failed: str, ran: str, outcomes: list[str]) -> None:
@@ -268,6 +272,7 @@ def test_an_error_that_was_there_before_is_said_with_the_agents_words() -> None:
     assert found is not None
     assert "was there before" in said(found)
     assert STANDING in said(found).replace('\\"', '"')
+    assert "hooks.go:488:15" in said(found), "as it was printed then"
 
 
 def test_nothing_is_said_to_the_session_that_said_it_nor_of_a_file_that_this_one_changed() -> None:
@@ -351,6 +356,7 @@ def test_what_two_sessions_met_and_none_ended_is_said_without_a_conclusion() -> 
     found = of(output, rows(twice), command="go test ./...")
     assert found is not None
     assert "failed in 2 earlier sessions too" in said(found)
+    assert "0.07" not in said(found), "what was printed then is not kept, and this was not"
 
 
 def test_what_several_places_of_a_project_show_counts_together() -> None:
