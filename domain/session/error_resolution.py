@@ -564,13 +564,24 @@ def _mended(error: OpenError, edits: Sequence[Edit], ran: Sequence[str], explana
     bearing = points[ranked[0]] if ranked else 0
     mending = [f"`{_short(each)}`" for each in ran if not _only_writes(each, error)][:2] if bearing < BEARS else []
     change = f"ran {', '.join(mending)}" if mending else ""
-    if bearing >= BEARS or (len(unique) == 1 and not mending):
+    if bearing >= BEARS or (len(unique) == 1 and not mending and _is_of(unique[0], error, explanation)):
         edit = ranked[0]
         shown = [edit, *islice((each for each in ranked[1:] if _belongs_to(each, edit)), 1)]
         sides = [CodeChange(each.path, each.before, each.after) for each in shown]
         change = "; ".join(filter(None, (changed_lines(each, about, _naming(edit, error.fact)) for each in sides)))
     chosen = tuple(ranked[:MOST_EDITS])
     return Resolved(error, chosen, tuple(ran[:5]), explanation, change)
+
+
+def _is_of(edit: Edit, error: OpenError, explanation: str) -> bool:
+    """Whether the only change between a failing and a passing run is why: of a test that failed by name, of a script
+    that the command calls, one that names something of the error, or where the agent explained it. What names nothing
+    of the change (a timeout, a missing package, an exit code) may have passed by itself."""
+    if (_is_test(error.fact) and error.fact.frames) or why_of(explanation):
+        return True
+    about = names_of(error.fact, own=True) | names_within(" ".join(error.fact.files))
+    name = posixpath.basename(edit.path)
+    return name in error.command or not about.isdisjoint(names_within(name) | _touched(edit))
 
 
 _WRITING = frozenset(("sed", "perl", "patch", "apply_patch", "dd"))

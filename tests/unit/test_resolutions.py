@@ -168,14 +168,34 @@ def test_a_test_of_which_only_its_failure_is_reported_is_called_by_its_name() ->
 
 def test_a_wrong_call_that_goes_well_later_was_mended_by_what_lay_between() -> None:
     output = 'npm error Missing script: "build"'
-    assert fixes(output, "npm run build", "npm run build", edits=(EDIT,)) == [CHANGED]
+    script = Edit("/w/package.json", '"scripts": {}', '"scripts": {"build": "tsc"}')
+    assert len([*filter(None, fixes(output, "npm run build", "npm run build", edits=(script,)))]) == 1
+
+
+@pytest.mark.parametrize(
+    ("output", "command"),
+    [
+        ("Error: Command timed out after 120s", "make e2e"),
+        ("Error: ENOENT: no such file or directory, open '/w/shop/node_modules/ink/package.json'", "npm run build"),
+        ("EACCES: permission denied, open '/var/run/shop.sock'", "npm run build"),
+        ("Error: exit status 1", "make e2e"),
+    ],
+)
+def test_what_names_nothing_of_the_only_change_is_not_said_to_be_mended_by_it(output: str, command: str) -> None:
+    edit = Edit("/w/shop/src/total.ts", "sum(items)", "sum(items, options)")
+    script = Edit("/w/shop/e2e.sh", "sum items", "sum options")
+    assert fixes(output, command, command, edits=(edit,)) == [""]
+    assert fixes(output, "sh e2e.sh", "sh e2e.sh", edits=(script,)) == ["`sum items` became `sum options` in e2e.sh"]
 
 
 def test_an_error_of_no_known_kind_is_resolved_only_by_much_the_same_call() -> None:
     output = "Working directory has uncommitted changes, so it is not allowed to release"
     failed = "bun scripts/release.ts --tag next --otp 1"
     assert fixes(output, failed, "bun scripts/release.ts --help", edits=(EDIT,)) == []
-    assert fixes(output, failed, "bun scripts/release.ts --tag next", edits=(EDIT,)) == [CHANGED]
+    script = Edit("/w/scripts/release.ts", "return a", "return b")
+    assert fixes(output, failed, "bun scripts/release.ts --tag next", edits=(script,)) == [
+        CHANGED.replace("cart.go", "release.ts")
+    ]
 
 
 def test_what_the_shell_itself_could_not_do_is_resolved_by_the_same_line_alone() -> None:
@@ -846,7 +866,7 @@ def test_of_a_command_that_edits_on_its_way_the_folder_is_the_fix() -> None:
     ("passed", "approach"),
     [
         ("deno run gen.ts ../in.json", "ran `deno run gen.ts ../in.json` instead of `deno run gen.ts data/in.json`"),
-        ("deno run gen.ts data/in.json", CHANGED),
+        ("deno run gen.ts data/in.json", ""),
     ],
 )
 def test_a_path_that_was_spelled_otherwise_is_the_fix_and_no_edit_that_lay_between(passed: str, approach: str) -> None:
