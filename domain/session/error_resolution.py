@@ -273,14 +273,20 @@ def _standing(steps: Iterable[Step]) -> list[Step]:
             standing, stashed = stashed + standing, []
         elif not _UNDOES.match(step.ran):
             standing.append(step)
-        elif " --staged" not in step.ran and (" reset" not in step.ran or " --hard" in step.ran):
-            words = step.ran.split() if " checkout " in step.ran or " restore " in step.ran else ()
-            files = [file for word in words if "/" in (file := word.strip("'\"./")) or "." in file]
+        elif (files := undone_by(step.ran)) is not None:
             stashed = standing if " stash" in step.ran else stashed
             standing = [
                 s for s in standing if files and not (s.edit and any(f"/{f}/" in f"/{s.edit.path}/" for f in files))
             ]
     return standing
+
+
+def undone_by(ran: str) -> tuple[str, ...] | None:
+    """The files whose changes a command of git takes back, none where those of all; None where it takes back none."""
+    if not _UNDOES.match(ran) or " --staged" in ran or (" reset" in ran and " --hard" not in ran):
+        return None
+    words = ran.split() if " checkout " in ran or " restore " in ran else ()
+    return tuple(file for word in words if "/" in (file := word.strip("'\"./")) or "." in file)
 
 
 def _further_changes(steps: Iterable[Step], error: OpenError) -> list[str]:

@@ -362,6 +362,13 @@ POINTS = [
 ]
 
 
+def ran(command: str) -> list[Payload]:
+    return [
+        ToolCalled(tool="Bash", call=command, input={"command": command}),
+        ToolReturned(tool="Bash", call=command, text="done", exit_code=0),
+    ]
+
+
 def worked(*, committed: bool) -> list[Payload]:
     edit = {"file_path": "/home/dana/ledger/rows.py", "old_string": "a = 1", "new_string": "a = 2"}
     command = "git commit -m 'Void rows'" if committed else "git status"
@@ -387,6 +394,35 @@ def test_what_a_plan_decides_is_kept_as_the_agents_once_its_work_is_committed(pl
     assert {each.said_by for each in row.decisions} == {Provenance.AGENT}
     assert memory(history(*plan, *worked(committed=False))).decisions == ()
     assert memory(history(*plan, *worked(committed=True)[2:])).decisions == ()
+
+
+@pytest.mark.parametrize(
+    ("undone", "kept"),
+    [
+        ([PromptSubmitted(text="Please drop the mark and the date of voided rows, nobody wants them.")], POINTS[:1]),
+        ([PromptSubmitted(text="Please remove the empty line at the end.")], POINTS),
+        ([PromptSubmitted(text="The mark and the date of voided rows look good.")], POINTS),
+        (ran("git checkout -- ."), []),
+        (ran("git checkout main"), POINTS),
+        (ran("git stash && make lint; git stash pop"), POINTS),
+        (ran("git restore ledger/export.py"), POINTS),
+    ],
+)
+def test_what_was_undone_of_a_plan_before_its_commit_is_not_said_to_be_done(
+    undone: list[Payload], kept: list[str]
+) -> None:
+    edit, commit = worked(committed=True)[:2], worked(committed=True)[2:]
+    assert [each.text for each in memory(history(SENT, *edit, *undone, *commit)).decisions] == kept
+
+
+def test_a_point_that_names_a_file_is_done_only_where_its_changes_stand() -> None:
+    plan = msgspec.structs.replace(SENT, text=SENT.text.replace("a voided row keeps", "a row of `export.py` keeps"))
+    edit, commit = worked(committed=True)[:2], worked(committed=True)[2:]
+    call = {"file_path": "/home/dana/ledger/export.py", "old_string": "b = 1", "new_string": "b = 2"}
+    again = [ToolCalled(tool="Edit", call="e2", input=call), ToolReturned(tool="Edit", call="e2", text="ok")]
+    undone = ran("git restore ledger/export.py")
+    assert len(memory(history(plan, *edit, *undone, *commit)).decisions) == 1
+    assert len(memory(history(plan, *edit, *undone, *again, *commit)).decisions) == 2
 
 
 def test_a_plan_that_is_quoted_by_a_tool_of_others_is_none() -> None:
