@@ -292,13 +292,7 @@ class Conversation:
             )
 
     def _claimed(
-        self,
-        placed: OrderedEvent,
-        text: str,
-        offset: int,
-        about: str,
-        said_by: Provenance,
-        claims: Iterable[Claim],
+        self, placed: OrderedEvent, text: str, offset: int, about: str, said_by: Provenance, claims: Iterable[Claim]
     ) -> None:
         """Assert claims that somebody's words make, which stand in `text` from `offset` on."""
         for claim in claims:

@@ -31,7 +31,6 @@ from memctl.domain.shell.commands import (
     proves,
     runner_of,
     without_documents,
-    written_by,
 )
 from memctl.domain.shell.directories import ENTERING, bare, not_entered, parts_where
 from memctl.domain.shell.programs import INTERPRETERS
@@ -345,7 +344,7 @@ def covers(run: Run, heads: tuple[str, ...], error: OpenError) -> bool:
     if _GIVES_UP.match(command) and any(head.startswith("git ") for head in culprits):
         return False
     shells_own = _SHELLS_OWN.match(error.fact.message) and not not_entered(error.fact.message)
-    if all(map(is_reading, error.heads)) or shells_own or _written_to_be_run(run, error):
+    if all(map(is_reading, error.heads)) or shells_own:
         return _bare(command) == _bare(error.command)
     if test:
         # Another program that is given the file of the test shows it as well.
@@ -374,15 +373,6 @@ def _compiles(heads: tuple[str, ...], error: OpenError) -> bool:
 
 _TEST_FILE = patterns.compile(r"[_.-](?:test|spec)s?\.\w+\z")
 _TYPES = patterns.compile(r"\btsc\b|type-?check|compile|check-?types")
-
-
-def _written_to_be_run(run: Run, error: OpenError) -> bool:
-    """Whether a command runs a script that it, or the failed one, has just written: another script by the same name."""
-    scripts = {posixpath.basename(path) for each in (run.command, error.command) for path in written_by(each)}
-    if not scripts:
-        return False
-    parts = (part for part in parts_of(run.command) if part.head in error.culprits and not proves(part.head))
-    return any(posixpath.basename(word.strip("'\"")) in scripts for part in parts for word in part.words[1:])
 
 
 def _runs_all_by_script(command: str, heads: tuple[str, ...], culprits: frozenset[str]) -> bool:
@@ -558,15 +548,7 @@ def _mended(error: OpenError, edits: Sequence[Edit], ran: Sequence[str], explana
         unique = named  # what was changed where the error is was not seen: nothing else is shown in its place
     points = {edit: _bearing(edit, error.fact, about) for edit in unique}
     own = {edit: _bearing(edit, error.fact, names_of(error.fact)) for edit in unique}
-    ranked = sorted(
-        unique,
-        key=lambda e: (
-            points[e] < BEARS,
-            own[e] < BEARS,
-            not _tested(e, error.fact),
-            BEARS * _of_another_test(e, error.fact) - points[e],
-        ),
-    )
+    ranked = sorted(unique, key=lambda e: (points[e] < BEARS, own[e] < BEARS, -points[e]))
     bearing = points[ranked[0]] if ranked else 0
     mending = [f"`{_short(each)}`" for each in ran if not _only_writes(each, error)][:2] if bearing < BEARS else []
     change = f"ran {', '.join(mending)}" if mending else ""
@@ -676,26 +658,9 @@ def _is_named(edit: Edit, error: ErrorOccurred) -> bool:
     return any(_same_file(edit.path, path) for path in error.files) or posixpath.basename(edit.path) in error.message
 
 
-def _tested(edit: Edit, error: ErrorOccurred) -> bool:
-    """Whether the failed test's name, or a text that it expected, stands in or around an edit."""
-    names = [part for frame in error.frames for part in frame.replace(":", "/").split("/")]
-    texts = [text for text in (*names, *map(str.strip, _VALUES.split(error.message))) if len(text) > 7]
-    return _is_test(error) and any(text in f"{edit.before}\n{edit.after}" for text in texts)
-
-
-def _of_another_test(edit: Edit, error: ErrorOccurred) -> bool:
-    """Whether an edit is of a test by name, and of none that failed."""
-    if not _is_test(error) or not error.frames:
-        return False
-    named = [match[1] or match[2] for match in _A_TEST.finditer(f"{edit.before}\n{edit.after}")]
-    failed = " ".join(error.frames)
-    return bool(named) and not any(name in failed for name in named)
-
-
 _A_TEST = patterns.compile(
     r"\b(?:func|def|fn|function) +([Tt]est\w+)|\b(?:it|test|describe)(?:\.\w+)?\( *[\"'`]([^\"'`\n]{3,200})[\"'`]"
 )
-_VALUES = patterns.compile(r"[\"'`]|\d+")
 
 
 def _replaces(later: Edit, earlier: Edit) -> bool:

@@ -98,12 +98,7 @@ _USER_SAID = patterns.compile(
 class Work:
     """The uses of tools of one stream, and the errors they left open."""
 
-    def __init__(
-        self,
-        assertions: FactBuilder,
-        conversation: Conversation,
-        episode_outcomes: EpisodeOutcomes,
-    ) -> None:
+    def __init__(self, assertions: FactBuilder, conversation: Conversation, episode_outcomes: EpisodeOutcomes) -> None:
         self._assert = assertions
         self._talk = conversation
         self._outcomes = episode_outcomes
