@@ -563,13 +563,11 @@ def _mended(error: OpenError, edits: Sequence[Edit], ran: Sequence[str], explana
 
 def _is_of(edit: Edit, error: OpenError, explanation: str) -> bool:
     """Whether the only change between a failing and a passing run is why: of a test that failed by name, of a script
-    that the command calls, one that names something of the error, or where the agent explained it. What names nothing
+    that the command calls, or one that names something of the error or of what the agent said of it. What names nothing
     of the change (a timeout, a missing package, an exit code) may have passed by itself."""
-    if (_is_test(error.fact) and error.fact.frames) or why_of(explanation):
-        return True
-    about = names_of(error.fact, own=True) | names_within(" ".join(error.fact.files))
-    name = posixpath.basename(edit.path)
-    return name in error.command or not about.isdisjoint(names_within(name) | _touched(edit))
+    about = names_of(error.fact, own=True) | names_within(" ".join((*error.fact.files, explanation)))
+    said = posixpath.basename(edit.path) in error.command or not about.isdisjoint(_touched(edit))
+    return said or bool(_is_test(error.fact) and error.fact.frames)
 
 
 _WRITING = frozenset(("sed", "perl", "patch", "apply_patch", "dd"))
@@ -655,7 +653,11 @@ _PROSE = (".md", ".mdx", ".rst", ".adoc", ".txt")
 
 
 def _is_named(edit: Edit, error: ErrorOccurred) -> bool:
-    return any(_same_file(edit.path, path) for path in error.files) or posixpath.basename(edit.path) in error.message
+    said = _FILE.findall(error.message) if posixpath.basename(edit.path) in error.message else ()
+    return any(_same_file(edit.path, path.rstrip(".")) for path in (*error.files, *said))
+
+
+_FILE = patterns.compile(r"[\w.@+~/\\-]+")
 
 
 _A_TEST = patterns.compile(

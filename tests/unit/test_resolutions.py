@@ -172,6 +172,23 @@ def test_a_wrong_call_that_goes_well_later_was_mended_by_what_lay_between() -> N
     assert len([*filter(None, fixes(output, "npm run build", "npm run build", edits=(script,)))]) == 1
 
 
+def test_a_file_is_named_by_a_message_with_its_folders_or_without() -> None:
+    edit = Edit("/w/shop/Makefile", "all: a", "all: b")
+    for said, shown in (("in Makefile.", True), ("in '/w/shop/Makefile'", True), ("in '/w/lib/Makefile'", False)):
+        [approach] = fixes(f"Error: no rule for what is asked {said}", "sh e2e.sh", "sh e2e.sh", edits=(edit,))
+        assert bool(approach) == shown, said
+
+
+def test_what_the_agent_says_of_an_error_makes_a_change_its_fix_only_where_it_names_it() -> None:
+    for after, shown in (("sum(items, options)", False), ("sum(items, timed)", True)):
+        resolutions = Resolutions()
+        resolutions.failed(1, "make e2e", occurred("Error: Command timed out after 120s", "make e2e"))
+        resolutions.responded(1, "It failed because the command timed out while the network was slow.", thought=False)
+        resolutions.edited(2, (Edit("/w/shop/src/total.ts", "sum(items)", after),))
+        [resolved] = resolutions.passed(4, "make e2e", "/w/shop")
+        assert bool(resolved.change) == shown
+
+
 @pytest.mark.parametrize(
     ("output", "command"),
     [
@@ -184,6 +201,8 @@ def test_a_wrong_call_that_goes_well_later_was_mended_by_what_lay_between() -> N
 def test_what_names_nothing_of_the_only_change_is_not_said_to_be_mended_by_it(output: str, command: str) -> None:
     edit = Edit("/w/shop/src/total.ts", "sum(items)", "sum(items, options)")
     script = Edit("/w/shop/e2e.sh", "sum items", "sum options")
+    own = Edit("/w/shop/package.json", '"version": "1.0"', '"version": "1.1"')
+    assert fixes(output, command, command, edits=(own,)) == [""], "no file of a package is the project's own"
     assert fixes(output, command, command, edits=(edit,)) == [""]
     assert fixes(output, "sh e2e.sh", "sh e2e.sh", edits=(script,)) == ["`sum items` became `sum options` in e2e.sh"]
 
