@@ -120,10 +120,11 @@ def _ended_alike(
 
 
 def _said_of(error: SeenError, way: CommonWay) -> str:
-    what = quoted(", ".join(error.error_types[:1]) if not is_nameless(error.error_types) else error.message, 160)
+    what = as_then(error.message, "") if is_nameless(error.error_types) else error.error_types[0]
     how = " and ".join(f"`{quoted_command(each)}`" for each in way.commands or way.words)
     by = "running" if way.commands else "edits with"
-    return f"{day_of(way.newest.at)[:10]} {what} failed before; in {way.sessions} sessions {by} {how} ended it"
+    begins = f"{day_of(way.newest.at)[:10]} {quoted(what, 160)} failed before"
+    return f"{begins}; in {way.sessions} sessions {by} {how} ended it"
 
 
 def _met_here(reader: Reader, lines: Sequence[ErrorLine], places: Places, stream: str) -> list[Line]:

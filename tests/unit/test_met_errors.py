@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from session_events import Session, facts_of, only
 
-from memctl.api.assist.failures import Met, errors_of, met, said
+from memctl.api.assist.failures import Met, _said_of, errors_of, met, said
 from memctl.domain.events.event import Micros
 from memctl.domain.events.facts import ErrorMet
 from memctl.domain.failures.met_errors import MOST_LINES, concluded, error_lines, place_key, places_of, standing_in
+from memctl.domain.retrieval.hindsight import CommonWay, HeldMemory
 from memctl.projections.met_errors import FAILURES, MetError, MetFailure, met_errors, row_id, together
 
 HERE = "/work/shop"
@@ -357,6 +358,14 @@ def test_what_two_sessions_met_and_none_ended_is_said_without_a_conclusion() -> 
     assert found is not None
     assert "failed in 2 earlier sessions too" in said(found)
     assert "0.07" not in said(found), "what was printed then is not kept, and this was not"
+
+
+def test_a_way_out_is_said_of_an_error_without_the_place_where_it_is_now() -> None:
+    [error], _ = errors_of("Error: the ledger is closed at rows.cfg:12:3", "make ledger", HERE, failed=True)
+    newest = HeldMemory(at=1, id="a", stream="one", location=HERE, memory="m", event="e", text="ran `make open`")
+    line = _said_of(error, CommonWay(("make open",), (), 2, newest))
+    assert ":12" not in line
+    assert "the ledger is closed at rows.cfg" in line
 
 
 def test_what_several_places_of_a_project_show_counts_together() -> None:
