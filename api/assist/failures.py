@@ -17,6 +17,7 @@ from memctl.domain.events.recalls import quoted
 from memctl.domain.failures.known_commands import WrongCall, wrong_call
 from memctl.domain.failures.met_errors import ErrorLine, error_lines, is_verdict, places_of, quoted_command, says_why
 from memctl.domain.failures.signatures import SeenError, errors_in, hides_exit, is_noise
+from memctl.domain.failures.templates import as_then
 from memctl.domain.knowledge.acting import acts
 from memctl.domain.knowledge.memory import day_of, memory_id
 from memctl.domain.retrieval.hindsight import CommonWay, common_way, is_nameless
@@ -119,10 +120,11 @@ def _ended_alike(
 
 
 def _said_of(error: SeenError, way: CommonWay) -> str:
-    what = quoted(", ".join(error.error_types[:1]) if not is_nameless(error.error_types) else error.message, 160)
+    what = as_then(error.message, "") if is_nameless(error.error_types) else error.error_types[0]
     how = " and ".join(f"`{quoted_command(each)}`" for each in way.commands or way.words)
     by = "running" if way.commands else "edits with"
-    return f"{day_of(way.newest.at)[:10]} {what} failed before; in {way.sessions} sessions {by} {how} ended it"
+    begins = f"{day_of(way.newest.at)[:10]} {quoted(what, 160)} failed before"
+    return f"{begins}; in {way.sessions} sessions {by} {how} ended it"
 
 
 def _met_here(reader: Reader, lines: Sequence[ErrorLine], places: Places, stream: str) -> list[Line]:
@@ -223,7 +225,8 @@ def _stayed(
 
 def said(found: Met) -> str:
     """The line for the agent."""
-    failure, subject, date = found.failure, quoted(found.subject, 160), day_of(found.failure.at)[:10]
+    failure, date = found.failure, day_of(found.failure.at)[:10]
+    subject = quoted(as_then(found.subject, failure.line), 160)
     part = f" ({found.covered} of {found.of} lines that say what fails)" if found.of > 1 else ""
     if found.how == "stayed":
         return f"{date} {subject}{part} failed in {found.sessions} earlier sessions too, and none of them ended it"

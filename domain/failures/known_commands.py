@@ -268,7 +268,8 @@ def works_instead(failed: WrongCall, command: str, directory: str) -> tuple[str,
         elif failed.reason == "missing script" and call.program == failed.program:
             alike = _named_alike(failed.base, call.base)
         else:
-            alike = failed.reason in _BY_ANOTHER and shared * 3 >= len(failed.words) * 2 > 0
+            reads = call.program in READERS and failed.program not in READERS
+            alike = failed.reason in _BY_ANOTHER and not reads and shared * 3 >= len(failed.words) * 2 > 0
         if alike:
             return clipped(" ".join(" ".join(call.part.words).split()), LONGEST_FORM), call.directory
     return None

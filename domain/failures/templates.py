@@ -90,6 +90,15 @@ def _file(path: str) -> str:
     return "<path>" if _TEMPORARY.search(path) and "." not in name else _DRAWN.sub("<n>", name)
 
 
+def as_then(now: str, then: str) -> str:
+    """A line as it was printed then, where that was kept; else as it is now, without the numbers that have changed."""
+    return then if form_of_line(then) == form_of_line(now) else _PLACED.sub("", now)
+
+
+_PLACED = patterns.compile(r"(?::\d+)+\b|\(\d+,\d+\)| ?\(\d[\d.]*m?s\)")
+"""Where in a file, and how long: of one run."""
+
+
 @remembered(16)
 def plain(text: str) -> str:
     """Terminal output without colours and cursor movements, carriage returns as line ends."""

@@ -106,6 +106,18 @@ _CLEARED = patterns.compile(
     patterns.I,
 )
 """What says of a suspect that it was none."""
+_MEANT = (
+    r"(?:works|worked|behaves|behaved|is|are|was|were|does) (?:exactly |just )?(?:as|what) (?:it (?:should|was meant)|"
+    r"intended|designed|expected|documented)|by design|on purpose|(?:\b(?:is|are|was|were)|['’]s|[—–,:(-]) "
+    r"(?:(?:the|an?|actually|just) )?(?:expected|intended|intentional|deliberate|desired)(?: behaviou?r| collateral)?"
+)
+_NO_CAUSE = patterns.compile(
+    rf"(?:{_MEANT})\W*(?:[.;!)—–]|\z|, (?:and )?not\b)|"
+    r"^\W*(?:the )?(?:ci (?:`[^`]+` |\w+ )?|(?:this|that|last|previous|earlier|first|second|latest|current) (?:\w+ )?"
+    r"(?:(?:re-?)?run|attempt|job|build|invocation)s? )(?:\w+ed|was|were|had|did|hit|left|ran|got|went|took)\b",
+    patterns.I,
+)
+"""What says of what is seen that it is meant so, or why one run went as it did: neither is a fault of the code."""
 _STOP = patterns.compile(r"[.!](?:\*{0,2}[)\"'”]?(?:\s|$))")
 _ASIDE = patterns.compile(r"\([^()\n]{1,60}\):?\s*")
 _SHORT, _BOTH = 60, 420
@@ -174,10 +186,10 @@ def causes_in(text: str) -> list[Cause]:
 
 
 def _is_cleared(text: str, cause: Cause) -> bool:
-    """Whether the paragraph of a cause says around it that it was none."""
+    """Whether a cause says itself that it is none, or its paragraph does around it."""
     before, after = text.rfind("\n\n", 0, cause.start), text.find("\n\n", cause.end)
     parts = text[max(before, 0) : cause.start], text[cause.end : after if after >= 0 else len(text)]
-    return any(_CLEARED.search(part) for part in parts)
+    return _NO_CAUSE.search(cause.text) is not None or any(_CLEARED.search(part) for part in parts)
 
 
 def _labelled(text: str, label: str, start: int, end: int) -> list[Cause]:

@@ -23,7 +23,7 @@ from memctl.domain.events.recalls import MemoryRecalled, Recalls
 from memctl.domain.events.statements import TaskCompleted, TaskStarted
 from memctl.domain.failures.signatures import errors_in
 from memctl.domain.language.decisions import LONGEST_PROMPT, Decision
-from memctl.domain.language.plans import plan_in, points_of
+from memctl.domain.language.plans import is_taken_back, plan_in, points_of, taking_back
 from memctl.domain.language.prompts import (
     FRESH_START,
     Said,
@@ -56,6 +56,9 @@ LONGEST_TEXT = 8_000
 _MOST_MADE = 2_000
 """Names of a session's own that are remembered."""
 
+_MOST_TAKEN_BACK = 32
+"""Sentences and files by which parts of a plan are taken back that are kept."""
+
 _NO_WORDS = "No response requested."
 """What Claude Code writes in the agent's place after a command of its own."""
 
@@ -81,6 +84,8 @@ class Conversation:
         self._plan: tuple[OrderedEvent, str] | None = None
         self._plan_begun = False
         """The plan that was last to be carried out, with its text, and whether a file was changed since."""
+        self._taken_back: list[str] = []
+        """What the user then had undone of it, and files whose changes were."""
         self.speaker = "user"
         """Actor of what was typed: the user, or else whoever spoke first in the user's place."""
         self._recalls = Recalls()
@@ -130,12 +135,21 @@ class Conversation:
             self._say(placed, seen.text, said.words, "command")
         elif said.by == "user":
             self._hear(placed, seen.text, said)
+            self._take_back(taking_back(seen.text) if self._plan is not None else ())
             self.planned(placed, seen.text)
 
     def planned(self, placed: OrderedEvent, text: str) -> None:
         """A plan is to be carried out, where the text holds one."""
         if plan_in(text) is not None:
-            self._plan, self._plan_begun = (placed, text), False
+            self._plan, self._plan_begun, self._taken_back = (placed, text), False, []
+
+    def undone(self, files: tuple[str, ...]) -> None:
+        """What was changed in these files was taken back, or all that was where none are named."""
+        self._plan_begun = self._plan_begun and bool(files)
+        self._take_back(file.rpartition("/")[2] for file in files)
+
+    def _take_back(self, named: Iterable[str]) -> None:
+        self._taken_back = [*self._taken_back, *named][-_MOST_TAKEN_BACK:]
 
     def committed(self, placed: OrderedEvent) -> None:
         """Work was committed: the plan it carries out is settled. The agent wrote it, whoever sent it."""
@@ -143,6 +157,8 @@ class Conversation:
             return
         (sent, text), self._plan = self._plan, None
         for point in points_of(text):
+            if is_taken_back(text[point.start : point.end], self._taken_back):
+                continue
             span = span_of(sent, text, point.start, point.end)
             self.decided(placed, span, point, Provenance.AGENT, planned=True)
 
@@ -276,13 +292,7 @@ class Conversation:
             )
 
     def _claimed(
-        self,
-        placed: OrderedEvent,
-        text: str,
-        offset: int,
-        about: str,
-        said_by: Provenance,
-        claims: Iterable[Claim],
+        self, placed: OrderedEvent, text: str, offset: int, about: str, said_by: Provenance, claims: Iterable[Claim]
     ) -> None:
         """Assert claims that somebody's words make, which stand in `text` from `offset` on."""
         for claim in claims:
@@ -340,6 +350,7 @@ class Conversation:
         if len(self.made) < _MOST_MADE:
             self.made.update(new)
         self._plan_begun = True
+        self._taken_back = [each for each in self._taken_back if not f"/{path}".endswith(f"/{each}")]
         if self._turn is not None and path not in self._turn.files:
             self._turn.files[path] = None
             self._turn.dirty = True

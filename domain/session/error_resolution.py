@@ -24,13 +24,13 @@ from memctl.domain.failures.templates import COMPILING as _COMPILING
 from memctl.domain.session.checks import Run, ended_well, looks_at, may_hide, still_shows, targets_of
 from memctl.domain.shell.commands import (
     changes_of,
+    formats,
     heads_of,
     is_reading,
     parts_of,
     proves,
     runner_of,
     without_documents,
-    written_by,
 )
 from memctl.domain.shell.directories import ENTERING, bare, not_entered, parts_where
 from memctl.domain.shell.programs import INTERPRETERS
@@ -272,14 +272,20 @@ def _standing(steps: Iterable[Step]) -> list[Step]:
             standing, stashed = stashed + standing, []
         elif not _UNDOES.match(step.ran):
             standing.append(step)
-        elif " --staged" not in step.ran and (" reset" not in step.ran or " --hard" in step.ran):
-            words = step.ran.split() if " checkout " in step.ran or " restore " in step.ran else ()
-            files = [file for word in words if "/" in (file := word.strip("'\"./")) or "." in file]
+        elif (files := undone_by(step.ran)) is not None:
             stashed = standing if " stash" in step.ran else stashed
             standing = [
                 s for s in standing if files and not (s.edit and any(f"/{f}/" in f"/{s.edit.path}/" for f in files))
             ]
     return standing
+
+
+def undone_by(ran: str) -> tuple[str, ...] | None:
+    """The files whose changes a command of git takes back, none where those of all; None where it takes back none."""
+    if not _UNDOES.match(ran) or " --staged" in ran or (" reset" in ran and " --hard" not in ran):
+        return None
+    words = ran.split() if " checkout " in ran or " restore " in ran else ()
+    return tuple(file for word in words if "/" in (file := word.strip("'\"./")) or "." in file)
 
 
 def _further_changes(steps: Iterable[Step], error: OpenError) -> list[str]:
@@ -301,7 +307,7 @@ def _culprits(heads: tuple[str, ...], types: tuple[str, ...]) -> frozenset[str]:
     if "test failure" in types or "panic" in types:
         fitting = filter(runner_of, heads)
     elif any(t.startswith(_CHECKED) for t in types):
-        fitting = (head for head in heads if proves(head) == "check" and not _formats(head))
+        fitting = (head for head in heads if proves(head) == "check" and not formats(head))
     elif any(t.startswith(_COMPILING) for t in types):
         fitting = filter(proves, heads)
     elif any(t.startswith(("git", "conflict")) for t in types):
@@ -309,28 +315,11 @@ def _culprits(heads: tuple[str, ...], types: tuple[str, ...]) -> frozenset[str]:
     return frozenset(fitting) or frozenset(heads)
 
 
-def _formats(head: str) -> bool:
-    return "fmt" in head or "format" in head or head in ("prettier", "black", "isort", "goimports")
-
-
 _FORMATTING = patterns.compile(r"fmt|format|prettier|\bgci\b|imports|space|indent|newline|\blll\b", patterns.I)
 
 
-_SCRIPTS = (
-    "mise run",
-    "make",
-    "npm run",
-    "pnpm run",
-    "yarn run",
-    "bun run",
-    "just",
-    "task",
-    "rake",
-    "npm test",
-    "pnpm test",
-    "yarn test",
-    "bun test",
-)
+_OF_NODE = (f"{program} {what}" for program in ("npm", "pnpm", "yarn", "bun") for what in ("run", "test"))
+_SCRIPTS = ("mise run", "make", "just", "task", "rake", *_OF_NODE)
 
 
 _SKIPS = patterns.compile(r"(?:^|\s)(?:--no-verify|HUSKY=0|SKIP=\S+|git commit -n)(?:\s|$)")
@@ -355,7 +344,7 @@ def covers(run: Run, heads: tuple[str, ...], error: OpenError) -> bool:
     if _GIVES_UP.match(command) and any(head.startswith("git ") for head in culprits):
         return False
     shells_own = _SHELLS_OWN.match(error.fact.message) and not not_entered(error.fact.message)
-    if all(map(is_reading, error.heads)) or shells_own or _written_to_be_run(run, error):
+    if all(map(is_reading, error.heads)) or shells_own:
         return _bare(command) == _bare(error.command)
     if test:
         # Another program that is given the file of the test shows it as well.
@@ -374,7 +363,7 @@ def _compiles(heads: tuple[str, ...], error: OpenError) -> bool:
     """Whether another subcommand compiles what the failed one did: a build does not look at tests, nor at what a check
     does. What runs TypeScript does not look at its types."""
     programs = {head.split(" ")[0] for head in error.culprits}
-    again = [head for head in heads if head.split(" ")[0] in programs and not _formats(head)]
+    again = [head for head in heads if head.split(" ")[0] in programs and not formats(head)]
     if any(t.startswith("TS") for t in error.fact.error_types):
         return any(_TYPES.search(head) for head in again)
     kinds = {proves(head) for head in again}
@@ -384,15 +373,6 @@ def _compiles(heads: tuple[str, ...], error: OpenError) -> bool:
 
 _TEST_FILE = patterns.compile(r"[_.-](?:test|spec)s?\.\w+\z")
 _TYPES = patterns.compile(r"\btsc\b|type-?check|compile|check-?types")
-
-
-def _written_to_be_run(run: Run, error: OpenError) -> bool:
-    """Whether a command runs a script that it, or the failed one, has just written: another script by the same name."""
-    scripts = {posixpath.basename(path) for each in (run.command, error.command) for path in written_by(each)}
-    if not scripts:
-        return False
-    parts = (part for part in parts_of(run.command) if part.head in error.culprits and not proves(part.head))
-    return any(posixpath.basename(word.strip("'\"")) in scripts for part in parts for word in part.words[1:])
 
 
 def _runs_all_by_script(command: str, heads: tuple[str, ...], culprits: frozenset[str]) -> bool:
@@ -544,7 +524,7 @@ def _matters(change: str, error: OpenError) -> bool:
         shown = " ".join((error.fact.message, *error.fact.files))
         paths = (word.strip("'\"/") for word in change.split()[1:])
         return _BUILT.search(change) is not None or any(len(path) > 3 and path in shown for path in paths)
-    if all(map(_formats, heads_of(change))) and heads_of(change):
+    if all(map(formats, heads_of(change))) and heads_of(change):
         return _FORMATTING.search(" ".join((*error.fact.error_types, error.fact.message))) is not None
     if any(head.startswith("git ") for head in error.culprits) or not _SLIGHT.match(change):
         return True
@@ -568,25 +548,26 @@ def _mended(error: OpenError, edits: Sequence[Edit], ran: Sequence[str], explana
         unique = named  # what was changed where the error is was not seen: nothing else is shown in its place
     points = {edit: _bearing(edit, error.fact, about) for edit in unique}
     own = {edit: _bearing(edit, error.fact, names_of(error.fact)) for edit in unique}
-    ranked = sorted(
-        unique,
-        key=lambda e: (
-            points[e] < BEARS,
-            own[e] < BEARS,
-            not _tested(e, error.fact),
-            BEARS * _of_another_test(e, error.fact) - points[e],
-        ),
-    )
+    ranked = sorted(unique, key=lambda e: (points[e] < BEARS, own[e] < BEARS, -points[e]))
     bearing = points[ranked[0]] if ranked else 0
     mending = [f"`{_short(each)}`" for each in ran if not _only_writes(each, error)][:2] if bearing < BEARS else []
     change = f"ran {', '.join(mending)}" if mending else ""
-    if bearing >= BEARS or (len(unique) == 1 and not mending):
+    if bearing >= BEARS or (len(unique) == 1 and not mending and _is_of(unique[0], error, explanation)):
         edit = ranked[0]
         shown = [edit, *islice((each for each in ranked[1:] if _belongs_to(each, edit)), 1)]
         sides = [CodeChange(each.path, each.before, each.after) for each in shown]
         change = "; ".join(filter(None, (changed_lines(each, about, _naming(edit, error.fact)) for each in sides)))
     chosen = tuple(ranked[:MOST_EDITS])
     return Resolved(error, chosen, tuple(ran[:5]), explanation, change)
+
+
+def _is_of(edit: Edit, error: OpenError, explanation: str) -> bool:
+    """Whether the only change between a failing and a passing run is why: of a test that failed by name, of a script
+    that the command calls, or one that names something of the error or of what the agent said of it. What names nothing
+    of the change (a timeout, a missing package, an exit code) may have passed by itself."""
+    about = names_of(error.fact, own=True) | names_within(" ".join((*error.fact.files, explanation)))
+    said = posixpath.basename(edit.path) in error.command or not about.isdisjoint(_touched(edit))
+    return said or bool(_is_test(error.fact) and error.fact.frames)
 
 
 _WRITING = frozenset(("sed", "perl", "patch", "apply_patch", "dd"))
@@ -672,29 +653,16 @@ _PROSE = (".md", ".mdx", ".rst", ".adoc", ".txt")
 
 
 def _is_named(edit: Edit, error: ErrorOccurred) -> bool:
-    return any(_same_file(edit.path, path) for path in error.files) or posixpath.basename(edit.path) in error.message
+    said = _FILE.findall(error.message) if posixpath.basename(edit.path) in error.message else ()
+    return any(_same_file(edit.path, path.rstrip(".")) for path in (*error.files, *said))
 
 
-def _tested(edit: Edit, error: ErrorOccurred) -> bool:
-    """Whether the failed test's name, or a text that it expected, stands in or around an edit."""
-    names = [part for frame in error.frames for part in frame.replace(":", "/").split("/")]
-    texts = [text for text in (*names, *map(str.strip, _VALUES.split(error.message))) if len(text) > 7]
-    return _is_test(error) and any(text in f"{edit.before}\n{edit.after}" for text in texts)
-
-
-def _of_another_test(edit: Edit, error: ErrorOccurred) -> bool:
-    """Whether an edit is of a test by name, and of none that failed."""
-    if not _is_test(error) or not error.frames:
-        return False
-    named = [match[1] or match[2] for match in _A_TEST.finditer(f"{edit.before}\n{edit.after}")]
-    failed = " ".join(error.frames)
-    return bool(named) and not any(name in failed for name in named)
+_FILE = patterns.compile(r"[\w.@+~/\\-]+")
 
 
 _A_TEST = patterns.compile(
     r"\b(?:func|def|fn|function) +([Tt]est\w+)|\b(?:it|test|describe)(?:\.\w+)?\( *[\"'`]([^\"'`\n]{3,200})[\"'`]"
 )
-_VALUES = patterns.compile(r"[\"'`]|\d+")
 
 
 def _replaces(later: Edit, earlier: Edit) -> bool:

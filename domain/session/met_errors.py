@@ -18,7 +18,7 @@ from memctl.domain.failures.met_errors import (
     showing,
 )
 from memctl.domain.session.error_resolution import Resolved
-from memctl.domain.shell.commands import is_commit, proves
+from memctl.domain.shell.commands import is_commit, proves, rewrites
 from memctl.domain.shell.directories import parts_where
 from memctl.domain.support.bounded import one_line
 
@@ -63,7 +63,7 @@ class MetErrors:
 
     def failed(
         self, at: int, placed: OrderedEvent, about: str, command: str, began: str, output: str,
-        errors: Sequence[ErrorOccurred],
+        errors: Sequence[ErrorOccurred]
     ) -> None:  # fmt: skip
         """A use of a tool failed, as the `at`th, and showed these errors."""
         lines = error_lines(output, self._assert.location)
@@ -93,21 +93,21 @@ class MetErrors:
             line = next((line.text for line in failed.lines if line.key in found.keys), failed.lines[0].text)
             self._note(
                 placed, f"{failed.id}:judged", "judged", found.keys, failed.id, failed.failed_at, failed.span,
-                Span(placed.cite), command=quoted_command(failed.command), line=one_line(line, 200), text=found.text,
+                Span(placed.cite), command=quoted_command(failed.command), line=one_line(line, 200), text=found.text
             )  # fmt: skip
             return
 
     def passed(self, at: int, placed: OrderedEvent, command: str, began: str) -> None:
         """A command went well: what was run instead of one whose failure was nobody's, or that very one, which shows
         that something ended it."""
-        shown = _proofs(command, began)
-        for each in self._judged if shown and not is_commit(command) else ():
-            if at - each.open.at <= REACH and _instead(shown, _proofs(each.open.command, each.open.began)):
+        for each in self._judged if not is_commit(command) else ():
+            same = quoted_command(command) == quoted_command(each.open.command)
+            shown, failed = _proofs(command, began, same), _proofs(each.open.command, each.open.began)
+            if at - each.open.at <= REACH and _instead(shown, failed):
                 self._judged.remove(each)
-                same = quoted_command(command) == quoted_command(each.open.command)
                 self._note(
                     placed, f"{each.open.id}:passed", "mended" if same else "passed", each.keys, each.open.id,
-                    each.open.failed_at, Span(placed.cite), command=quoted_command(command),
+                    each.open.failed_at, Span(placed.cite), command=quoted_command(command)
                 )  # fmt: skip
                 return
 
@@ -121,22 +121,24 @@ class MetErrors:
             placed, f"{errors[0].id}:mended", "mended", tuple(line.key for line in lines), known[0].id,
             known[0].failed_at, *errors[0].evidence,
             Span(placed.cite), command=quoted_command(errors[0].command), line=one_line(lines[0].text, 200),
-            text=of_these(resolved.explanation, lines), change=one_line(resolved.change, 300),
+            text=of_these(resolved.explanation, lines), change=one_line(resolved.change, 300)
         )  # fmt: skip
 
     def _note(
         self, placed: OrderedEvent, about: str, outcome: Literal["met", "judged", "mended", "passed"],
-        keys: tuple[str, ...], failure: UUID, failed_at: Micros, *spans: Span, **fields: Any,
+        keys: tuple[str, ...], failure: UUID, failed_at: Micros, *spans: Span, **fields: Any
     ) -> None:  # fmt: skip
         self._assert.make(
             ErrorMet, placed, about, *spans, location=self._assert.home, outcome=outcome, keys=keys, failure=failure,
-            duration_us=placed.when - failed_at, **fields,
+            duration_us=placed.when - failed_at, **fields
         )  # fmt: skip
 
 
-def _proofs(command: str, began: str) -> dict[str, str]:
-    """The parts of a command that test, check or build, by their heads, each with the directory it ran in."""
-    return {part.head: at for at, part in parts_where(command, began) if proves(part.head)}
+def _proofs(command: str, began: str, rewriting: bool = True) -> dict[str, str]:
+    """The parts of a command that test, check or build, by their heads, each with the directory it ran in; also those
+    that put files into form, where `rewriting`."""
+    parts = parts_where(command, began)
+    return {part.head: at for at, part in parts if proves(part.head) and (rewriting or not rewrites(part))}
 
 
 def _instead(shown: Mapping[str, str], failed: Mapping[str, str]) -> bool:

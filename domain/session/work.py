@@ -38,7 +38,7 @@ from memctl.domain.projects.stack import imports_in, manifest_in, subject_of
 from memctl.domain.session.changed_files import ChangedFiles
 from memctl.domain.session.conversation import Conversation
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
-from memctl.domain.session.error_resolution import Resolutions, Resolved, filters_of
+from memctl.domain.session.error_resolution import Resolutions, Resolved, filters_of, undone_by
 from memctl.domain.session.met_errors import MetErrors
 from memctl.domain.session.searches import Searches
 from memctl.domain.session.tool_uses import Use
@@ -98,12 +98,7 @@ _USER_SAID = patterns.compile(
 class Work:
     """The uses of tools of one stream, and the errors they left open."""
 
-    def __init__(
-        self,
-        assertions: FactBuilder,
-        conversation: Conversation,
-        episode_outcomes: EpisodeOutcomes,
-    ) -> None:
+    def __init__(self, assertions: FactBuilder, conversation: Conversation, episode_outcomes: EpisodeOutcomes) -> None:
         self._assert = assertions
         self._talk = conversation
         self._outcomes = episode_outcomes
@@ -369,7 +364,10 @@ class Work:
             if episode is not None and any(error.signature in episode.unresolved for error in errors):
                 episode.failed_at = episode.steps
             return
-        self._resolutions.ran(self._uses, changes_of(command))
+        self._resolutions.ran(self._uses, changing := changes_of(command))
+        for change in changing:
+            if " stash" not in change and (undone := undone_by(change)) is not None:  # a stash is mostly for a look
+                self._talk.undone(undone)
         self._resolve(use.came, command, use.began, output)
         if episode is not None:
             if episode.failed_at is not None and not episode.unresolved:

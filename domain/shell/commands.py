@@ -308,6 +308,17 @@ def proves(head: str) -> Literal["test", "check", "build", ""]:
     return "build" if BUILDING.search(head) else ""
 
 
+def rewrites(part: Part) -> bool:
+    """Whether a part puts files into form: it writes what it finds wrong, and so shows nothing of it."""
+    if any(word in ("--fix", "--write", "-w", "-i") or word.endswith((":fix", "-fix")) for word in part.words):
+        return True
+    return formats(part.head) and not any("check" in word or word in ("-l", "-d", "--diff") for word in part.words)
+
+
+def formats(head: str) -> bool:
+    return "fmt" in head or "format" in head or head in ("prettier", "black", "isort", "goimports")
+
+
 _PROVING = patterns.compile(
     r"(?:^|[\s:_./-])(?:lint|vet|typecheck|type-check|tsc|mypy|pyright|check|clippy|vale|fmt|gofmt|format|ruff|biome|"
     r"eslint|prettier|golangci-lint|build|compile|bundle|make|gradle|mvn)(?:$|[\s:_./-])"

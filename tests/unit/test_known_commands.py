@@ -99,6 +99,7 @@ def test_what_does_the_same_is_the_form_that_works(command: str, output: str, wo
         ("git gc --dry-run", "error: unknown option `dry-run'", "git count-objects -v"),
         ("git diff cart/a.go", "fatal: ambiguous argument 'cart/a.go': unknown revision or path",
          "git add cart/a.go"),
+        ("shoplint cart/a.go", "zsh: command not found: shoplint", "cat cart/a.go"),
     ],
 )  # fmt: skip
 def test_another_errand_is_no_form_that_works(command: str, output: str, other: str) -> None:

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from session_events import Session, facts_of, only
 
-from memctl.api.assist.failures import Met, errors_of, met, said
+from memctl.api.assist.failures import Met, _said_of, errors_of, met, said
 from memctl.domain.events.event import Micros
 from memctl.domain.events.facts import ErrorMet
 from memctl.domain.failures.met_errors import MOST_LINES, concluded, error_lines, place_key, places_of, standing_in
+from memctl.domain.retrieval.hindsight import CommonWay, HeldMemory
 from memctl.projections.met_errors import FAILURES, MetError, MetFailure, met_errors, row_id, together
 
 HERE = "/work/shop"
@@ -191,6 +192,10 @@ def test_a_session_shows_that_an_error_was_there_before_and_what_went_well_inste
         ("cd api && npx tsc --noEmit", "cd web && npx tsc --noEmit", ["met", "judged"]),
         ("mise run lint", "mise run lint", ["met", "judged", "mended"]),
         ("go vet ./...", "cd cart && go vet .", ["met", "judged", "passed"]),
+        ("bun run lint", "bun run lint:fix", ["met", "judged"]),
+        ("npx prettier --check src", "npx prettier --write src", ["met", "judged"]),
+        ("mise run lint", "mise run fmt", ["met", "judged"]),
+        ("bun run lint", "bunx biome check --write a.ts && bunx biome check a.ts", ["met", "judged", "passed"]),
     ],
 )
 def test_what_went_well_instead_did_what_had_failed(failed: str, ran: str, outcomes: list[str]) -> None:
@@ -268,6 +273,7 @@ def test_an_error_that_was_there_before_is_said_with_the_agents_words() -> None:
     assert found is not None
     assert "was there before" in said(found)
     assert STANDING in said(found).replace('\\"', '"')
+    assert "hooks.go:488:15" in said(found), "as it was printed then"
 
 
 def test_nothing_is_said_to_the_session_that_said_it_nor_of_a_file_that_this_one_changed() -> None:
@@ -351,6 +357,15 @@ def test_what_two_sessions_met_and_none_ended_is_said_without_a_conclusion() -> 
     found = of(output, rows(twice), command="go test ./...")
     assert found is not None
     assert "failed in 2 earlier sessions too" in said(found)
+    assert "0.07" not in said(found), "what was printed then is not kept, and this was not"
+
+
+def test_a_way_out_is_said_of_an_error_without_the_place_where_it_is_now() -> None:
+    [error], _ = errors_of("Error: the ledger is closed at rows.cfg:12:3", "make ledger", HERE, failed=True)
+    newest = HeldMemory(at=1, id="a", stream="one", location=HERE, memory="m", event="e", text="ran `make open`")
+    line = _said_of(error, CommonWay(("make open",), (), 2, newest))
+    assert ":12" not in line
+    assert "the ledger is closed at rows.cfg" in line
 
 
 def test_what_several_places_of_a_project_show_counts_together() -> None:

@@ -172,11 +172,27 @@ def test_a_cause_that_the_agent_found_is_read_with_its_place(words: str, said: s
         "**Issue mapping:** All locations of an issue that name the old file are mapped to the new one.",
         "**Possible bugs**\n\n**Issue 1:** `map.go` renders what the settings say.\nIt is working as intended.",
         "Root cause: `map.go` renders the value as it stands. But that comes of the settings: not the same bug.",
+        "**Problem:** The exporter breaks because the settings hold raw rows — expected collateral, not a bug to mend.",
+        "**Root cause:** `map.go` renders the value as the settings have it, which works as designed.",
+        "Root cause: the first run failed since the server of `map.go` was not up when it asked.",
+        "**Why it broke:** CI `Lint` failed on `map.go` because the linter wanted its imports in order.",
         "**Why it has not failed yet:** Test fixtures hold fake keys that match the wrong validator.",
     ],
 )
 def test_what_supposes_announces_asks_quotes_or_is_about_the_agents_own_tools_is_no_cause(words: str) -> None:
     assert causes_in(words) == []
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        "the guard of `map.go` does not work as expected where there are no rows",
+        "`map.go` leaves out empty rows by design, so the exporter divides by zero",
+        "the last job of `release.yml` uses a cache that an earlier one has emptied",
+    ],
+)
+def test_what_is_meant_so_and_breaks_something_else_is_a_cause(cause: str) -> None:
+    assert [each.text for each in causes_in(f"Root cause: {cause}.")] == [cause]
 
 
 def test_the_cause_that_takes_back_another_stays() -> None:
@@ -346,6 +362,13 @@ POINTS = [
 ]
 
 
+def ran(command: str) -> list[Payload]:
+    return [
+        ToolCalled(tool="Bash", call=command, input={"command": command}),
+        ToolReturned(tool="Bash", call=command, text="done", exit_code=0),
+    ]
+
+
 def worked(*, committed: bool) -> list[Payload]:
     edit = {"file_path": "/home/dana/ledger/rows.py", "old_string": "a = 1", "new_string": "a = 2"}
     command = "git commit -m 'Void rows'" if committed else "git status"
@@ -371,6 +394,35 @@ def test_what_a_plan_decides_is_kept_as_the_agents_once_its_work_is_committed(pl
     assert {each.said_by for each in row.decisions} == {Provenance.AGENT}
     assert memory(history(*plan, *worked(committed=False))).decisions == ()
     assert memory(history(*plan, *worked(committed=True)[2:])).decisions == ()
+
+
+@pytest.mark.parametrize(
+    ("undone", "kept"),
+    [
+        ([PromptSubmitted(text="Please drop the mark and the date of voided rows, nobody wants them.")], POINTS[:1]),
+        ([PromptSubmitted(text="Please remove the empty line at the end.")], POINTS),
+        ([PromptSubmitted(text="The mark and the date of voided rows look good.")], POINTS),
+        (ran("git checkout -- ."), []),
+        (ran("git checkout main"), POINTS),
+        (ran("git stash && make lint; git stash pop"), POINTS),
+        (ran("git restore ledger/export.py"), POINTS),
+    ],
+)
+def test_what_was_undone_of_a_plan_before_its_commit_is_not_said_to_be_done(
+    undone: list[Payload], kept: list[str]
+) -> None:
+    edit, commit = worked(committed=True)[:2], worked(committed=True)[2:]
+    assert [each.text for each in memory(history(SENT, *edit, *undone, *commit)).decisions] == kept
+
+
+def test_a_point_that_names_a_file_is_done_only_where_its_changes_stand() -> None:
+    plan = msgspec.structs.replace(SENT, text=SENT.text.replace("a voided row keeps", "a row of `export.py` keeps"))
+    edit, commit = worked(committed=True)[:2], worked(committed=True)[2:]
+    call = {"file_path": "/home/dana/ledger/export.py", "old_string": "b = 1", "new_string": "b = 2"}
+    again = [ToolCalled(tool="Edit", call="e2", input=call), ToolReturned(tool="Edit", call="e2", text="ok")]
+    undone = ran("git restore ledger/export.py")
+    assert len(memory(history(plan, *edit, *undone, *commit)).decisions) == 1
+    assert len(memory(history(plan, *edit, *undone, *again, *commit)).decisions) == 2
 
 
 def test_a_plan_that_is_quoted_by_a_tool_of_others_is_none() -> None:
