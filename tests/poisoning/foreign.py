@@ -179,6 +179,13 @@ def _named_like_a_worktree(folder: Path, victim: Path) -> Path:
     return here
 
 
+def _with_backslashes(folder: Path, victim: Path) -> Path:
+    """A folder whose name leads to the victim where backslashes are slashes."""
+    here = folder / os.path.relpath(victim, folder).replace("/", "\\")
+    here.mkdir(parents=True)
+    return here
+
+
 def _copied(folder: Path, victim: Path) -> Path:
     """A copy of all that the victim's repository has, as a tarball would bring it."""
     shutil.copytree(victim, folder)
@@ -199,6 +206,7 @@ FOREIGN = [
     Pretence("config-in-the-project", _forged(place="ledger/vendor/x")),
     Pretence("config-beside-like-a-worktree", _forged(place="ledger.worktrees/forged")),
     Pretence("named-like-a-worktree", _named_like_a_worktree),
+    Pretence("named-with-backslashes", _with_backslashes),
     Pretence("copied", _copied),
     Pretence("gitdir-of-the-repository", _pointing(".git")),
     Pretence("gitdir-of-a-worktree", _pointing(".git/worktrees/real")),
