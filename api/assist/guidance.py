@@ -64,7 +64,7 @@ def answer(
     How something is done may stand in a claim, a document, a lesson or a turn: whoever asks does not know where.
     """
     if kind == "similar_error":
-        return _similar_error(reader, text, places, session, limit)
+        return _similar_error(reader, engine, text, places, session, limit)
     asked = Question(
         query=text,
         places=places,
@@ -83,8 +83,9 @@ def answer(
     return Answer(kind=kind, source=tier, message=message, scope=places.scope, results=found[:limit])
 
 
-def _similar_error(reader: Reader, text: str, places: Places, session: str, limit: int) -> Answer:
-    found = bugs.bugs(reader, text, places, limit=limit)
+def _similar_error(reader: Reader, engine: Engine, text: str, places: Places, session: str, limit: int) -> Answer:
+    held = {each: chance for each, chance in engine.bugs_like(reader, text, places).items() if chance >= 1}
+    found = bugs.bugs(reader, text, places, chances=held, limit=limit)
     hits = [hit for hit in found.hits if hit.score >= SUGGESTED]
     known = _known_bugs(hits)
     if earlier := _earlier(reader, text, session):

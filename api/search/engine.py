@@ -34,6 +34,7 @@ from memctl.api.search import candidates
 from memctl.api.search.candidates import ALL_ON, CANDIDATES, Gathered, Sources, Switches, Wanted
 from memctl.domain.events.event import Event
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived
+from memctl.domain.failures.matching import held_in
 from memctl.domain.failures.signatures import errors_in
 from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.language.documents import named
@@ -159,6 +160,9 @@ class Corpus(candidates.Corpus, Protocol):
     def known_errors(self, query: str, places: Places) -> dict[str, float]:
         """Memory ids of known errors that the query shows, with their likeness (0 to 1)."""
 
+    def held(self, query: str, rows: Iterable[Memory]) -> set[str]:
+        """Those of these that are known errors whose very message the query holds."""
+
     def stale(self, rows: Iterable[Memory]) -> set[str]:
         """Claims about files that have changed since the claim was last seen to hold."""
 
@@ -265,7 +269,8 @@ class Engine:
         wanted = Wanted(text=text[:_LONGEST], places=places, kinds=("bug_pattern",))
         found = self._sources.gather(_Live(reader), wanted).candidates
         rows: dict[str, Memory] = several(reader, models.memories, list(found))
-        return {row.source.key: relevance(found[id]) for id, row in rows.items()}
+        held = _Live(reader).held(wanted.text, rows.values())
+        return {row.source.key: 1.0 if id in held else relevance(found[id]) for id, row in rows.items()}
 
     def episodes_like(self, reader: Reader, text: str, places: Places, now: datetime) -> list[str]:
         """Ids of the episodes most like a text, best first."""
@@ -306,6 +311,12 @@ class _Live:
         found = bugs.like(self._reader, errors, places)
         return {memory_id("bug_pattern", each.pattern.signature): each.match.score for each in found[:CANDIDATES]}
 
+    def held(self, query: str, rows: Iterable[Memory]) -> set[str]:
+        ids = {row.source.key: row.id for row in rows if row.kind == "bug_pattern"}
+        patterns = several(self._reader, models.bug_patterns, list(ids)) if ids else {}
+        templates = {ids[key]: pattern.template for key, pattern in patterns.items()}
+        return held_in(query, templates)
+
     def stale(self, rows: Iterable[Memory]) -> set[str]:
         return stale(self._reader, rows)
 
@@ -330,6 +341,8 @@ def _chosen(
     worth = worth if asked.deep else [*worth[:most], *(c for c in worth[most:] if c.id in gathered.settled)]
     rows = corpus.rows([c.id for c in worth])
     # A row that is missing was forgotten, or refolded, since the vector store heard of it.
+    held = corpus.held(asked.query[:_LONGEST], rows.values())
+    worth = [msgspec.structs.replace(c, matched=1.0) if c.id in held else c for c in worth]
     stale = corpus.stale(rows.values())
     said = corpus.regards(list(rows))
     rows = {id: row for id, row in rows.items() if asked.takes(row) and (id not in said or not said[id].rejected)}

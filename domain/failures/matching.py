@@ -5,13 +5,15 @@ Error type, message, stack and context are compared; above 0.5 counts as a match
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from posixpath import basename, splitext
 from typing import Protocol
 
 import msgspec
 from rapidfuzz import fuzz
 
+from memctl.domain.failures.signatures import says_little
+from memctl.domain.failures.templates import template_of
 from memctl.domain.support import patterns
 from memctl.domain.support.certainty import SUGGESTED, Class
 
@@ -30,6 +32,9 @@ _UNRELATED = 50.0
 _ASPECT_FROM = 0.6
 _PLACEHOLDER = patterns.compile(r"<[a-z_-]+>|\{[a-z_-]+\}|\[[a-z_-]+\]")
 _WORD = patterns.compile(r"[^\W\d_]{2,}")
+
+MOST_LINES, LEAST_WORDS = 40, 3
+"""Lines of a text that are compared with messages, and words of a message that says which error it is."""
 
 _SUFFIX_NAMES = {
     "py": "python", "pyi": "python", "ts": "typescript", "tsx": "typescript", "mts": "typescript", "cts": "typescript",
@@ -148,6 +153,18 @@ def match(query: Shape, pattern: Shape) -> Match:
         score *= _OTHER_TYPE
     aspects = tuple(a for a in _WEIGHTS if alike.get(a, 0.0) >= _ASPECT_FROM)
     return Match(round(score, 4), aspects)
+
+
+def held_in(text: str, templates: Mapping[str, str]) -> set[str]:
+    """The keys of those messages that a text holds whole, what varies from run to run aside."""
+    forms = [f" {template_of(each)} " for each in (text, *text.splitlines()[:MOST_LINES])]
+    return {
+        key
+        for key, template in templates.items()
+        if len(_WORD.findall(template)) >= LEAST_WORDS
+        and not says_little(template)
+        and any(f" {template} " in form for form in forms)
+    }
 
 
 def file_types_of(paths: Iterable[str]) -> tuple[str, ...]:

@@ -461,7 +461,8 @@ def decide(ranked: Sequence[Scored], together: Callable[[str, str], bool] | None
     """The class of each result: what its chance to bear on the question comes to, or its score where that is no chance.
 
     `together` says of two memories by id whether one session made both: what one session says does not rival itself.
-    Without it scores are no chances. Nothing is high unless a person, a run or L3 confirmed it.
+    Without it scores are no chances. Nothing is high unless a person, a run or L3 confirmed it,
+    or the query shows that very error.
     """
     if together is None:
         return ["suggested" if each.score >= SUGGESTED else "none" for each in ranked]
@@ -475,6 +476,8 @@ def decide(ranked: Sequence[Scored], together: Callable[[str, str], bool] | None
 def _class_of(each: Scored, rival: float) -> Class:
     """The class of a result, where the best of other sessions has the score `rival`."""
     standing = each.known.standing
+    if standing.sort == "error" and each.known.candidate.matched >= 1:
+        return "high"
     if each.score < rival and standing.sort in ("said", "unanswered") and not standing.in_play:
         # A question is mostly about one conversation: another has to fit by itself.
         return "suggested" if each.score >= SUGGESTED else "none"

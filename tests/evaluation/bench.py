@@ -99,6 +99,9 @@ class Bench:
     def known_errors(self, query: str, places: Places) -> dict[str, float]:
         return {}
 
+    def held(self, query: str, rows: Iterable[Memory]) -> set[str]:
+        return set()
+
     def stale(self, rows: Iterable[Memory]) -> set[str]:
         return set()
 

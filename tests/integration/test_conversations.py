@@ -12,6 +12,7 @@ from doors import Door, door_to
 from events import observed, stated
 
 from memctl.api.assist.conversations import amended_first
+from memctl.api.assist.guidance import answer
 from memctl.api.assist.recall import Injection, recall
 from memctl.api.reading import models
 from memctl.api.reading.pages import page
@@ -19,7 +20,7 @@ from memctl.api.reading.places import Places
 from memctl.api.search.engine import ANSWER, FIRST_ANSWER, QUOTE, Engine, Question
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.feedback import KnowledgeRejected
-from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolCalled, ToolReturned
+from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolCalled, ToolFailed, ToolReturned
 from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory
 from memctl.infra.embedders import embedders_of
 from memctl.infra.log.append import append
@@ -71,8 +72,8 @@ def engine() -> Iterator[Engine]:
 
 def session(name: str, turns: tuple[tuple[str, str], ...], at: int) -> list[NewEvent]:
     said: list[Any] = []
-    for number, (prompt, answer) in enumerate(turns):
-        said += [PromptSubmitted(line=f"{number}a", text=prompt), ResponseReceived(line=f"{number}b", text=answer)]
+    for number, (prompt, answered) in enumerate(turns):
+        said += [PromptSubmitted(line=f"{number}a", text=prompt), ResponseReceived(line=f"{number}b", text=answered)]
     return [
         prepare(observed(payload, session=name, at=at + 30 * number, location=CRM))
         for number, payload in enumerate(said)
@@ -256,3 +257,28 @@ def test_what_is_said_later_of_the_same_things_stands_first_and_the_older_says_s
     assert ["alone" in each.text for each in turns] == [True, False]
     assert f"older, see {turns[0].id}" in turns[1].why
     assert "older" not in turns[0].why
+
+
+NEEDED = "need auth This command requires you to be logged in to https://registry.npmjs.org/"
+
+
+def test_who_pastes_a_known_message_is_sure_to_find_it_and_ask_knows_it(door: Door, engine: Engine) -> None:
+    said = (
+        PromptSubmitted(line="a", text="Publish the package please."),
+        ToolCalled(line="b", tool="Bash", call="p", input={"command": "npm publish"}),
+        ToolFailed(line="c", tool="Bash", call="p", text=f"Exit code 1\nnpm error code ENEEDAUTH\nnpm error {NEEDED}"),
+        ResponseReceived(line="d", text="It was not published."),
+    )
+    append(
+        door.connection, 1, [prepare(observed(each, session="one", at=n, location=CRM)) for n, each in enumerate(said)]
+    )
+    append(door.connection, 1, session("two", OTHER, DAY))
+    pasted = f"I just got this from the pipeline:\n\n{NEEDED}\n\nwhat is it, and where do I look in the billing page?"
+    for text, class_ in ((NEEDED, "high"), (pasted, "high"), ("which command requires the invoice page", None)):
+        asked = Question(query=text, places=HERE, now=NOW, limit=9, asked=True)
+        classes = [each.class_ for each in engine.search(door.known(), asked).results if each.kind == "bug_pattern"]
+        assert ("high" in classes) is (class_ == "high")
+    known = answer(door.known(), engine, "how_to", pasted, HERE, NOW)
+    assert known.results[0].kind == "bug_pattern"
+    assert answer(door.known(), engine, "similar_error", pasted, HERE, NOW).bugs
+    assert not answer(door.known(), engine, "similar_error", pasted.replace("logged in", "known"), HERE, NOW).bugs

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.failures.matching import MATCHES_ABOVE, Match, Shape, file_types_of, frameworks_of, match
+from memctl.domain.failures.matching import MATCHES_ABOVE, Match, Shape, file_types_of, frameworks_of, held_in, match
 
 TYPE_ERROR = Shape(
     signature="aa",
@@ -92,3 +92,9 @@ def test_tools_and_languages_show_in_commands_and_names() -> None:
         "vite",
     )
     assert file_types_of(["src/a.py:12 in f", "B.TSX", "Makefile", ""]) == ("python", "typescript")
+
+
+def test_a_text_holds_the_messages_that_stand_in_it_whole() -> None:
+    known = {"auth": "need auth to publish <n> packages to <url>", "bare": "unexpected error", "part": "need auth to"}
+    assert held_in("It says:\n> need auth to publish 7 packages to https://a.example/\nwhy?", known) == {"auth", "part"}
+    assert held_in("do we need author tools? unexpected error", known) == set()
