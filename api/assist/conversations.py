@@ -78,13 +78,8 @@ class Conversation(msgspec.Struct, frozen=True):
     held: float = 0.0
     lead: float = 0.0
 
-    @property
-    def edited(self) -> tuple[str, ...]:
-        """The files of the project that it changed, the last ones first."""
-        return _edited(self.turns)
-
     def built(self, query: str) -> tuple[str, ...]:
-        """Those that it changed in turns about a question, first those whose names the question's words are in."""
+        """The files that it changed in turns about a question, first those whose names the question's words are in."""
         asked = frozenset(tokens(query[:4_000]))
         held, _ = relevance([exchange_of(turn.text) for turn in self.turns], asked)
         about = _edited([turn for turn, share in zip(self.turns, held, strict=True) if share >= MOSTLY])

@@ -33,7 +33,7 @@ _ASPECT_FROM = 0.6
 _PLACEHOLDER = patterns.compile(r"<[a-z_-]+>|\{[a-z_-]+\}|\[[a-z_-]+\]")
 _WORD = patterns.compile(r"[^\W\d_]{2,}")
 
-MOST_LINES, LEAST_WORDS = 40, 3
+MOST_LINES, LEAST_WORDS = 40, 4
 """Lines of a text that are compared with messages, and words of a message that says which error it is."""
 
 _SUFFIX_NAMES = {
@@ -161,7 +161,7 @@ def held_in(text: str, templates: Mapping[str, str]) -> set[str]:
     return {
         key
         for key, template in templates.items()
-        if len(_WORD.findall(template)) >= LEAST_WORDS
+        if len(_WORD.findall(_PLACEHOLDER.sub(" ", template))) >= LEAST_WORDS
         and not says_little(template)
         and any(f" {template} " in form for form in forms)
     }

@@ -135,7 +135,7 @@ def test_a_conversation_names_the_files_of_the_project_that_it_edited_last_first
         "a", 0.6, "high", "a", 2,
         (turn("a", "Add it.", "/work/shop/a.py"), turn("b", "And that.", "/work/shop/b.py", "/home/ada/plan.md")),
     )  # fmt: skip
-    assert made.edited == ("b.py", "a.py")
+    assert made.built("") == ("b.py", "a.py")
 
 
 def test_where_nobody_answered_nothing_is_said() -> None:
