@@ -157,14 +157,14 @@ def match(query: Shape, pattern: Shape) -> Match:
 
 def held_in(text: str, templates: Mapping[str, str]) -> set[str]:
     """The keys of those messages that a text holds whole, what varies from run to run aside."""
-    forms = [f" {template_of(each)} " for each in (text, *text.splitlines()[:MOST_LINES])]
-    return {
-        key
+    named = {
+        key: f" {template} "
         for key, template in templates.items()
-        if len(_WORD.findall(_PLACEHOLDER.sub(" ", template))) >= LEAST_WORDS
-        and not says_little(template)
-        and any(f" {template} " in form for form in forms)
+        if len(_WORD.findall(_PLACEHOLDER.sub(" ", template))) >= LEAST_WORDS and not says_little(template)
     }
+    lines = (text, *text.splitlines()[:MOST_LINES]) if named else ()
+    forms = [f" {template_of(each)} " for each in lines]
+    return {key for key, template in named.items() if any(template in form for form in forms)}
 
 
 def file_types_of(paths: Iterable[str]) -> tuple[str, ...]:

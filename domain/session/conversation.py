@@ -146,7 +146,8 @@ class Conversation:
     def undone(self, files: tuple[str, ...]) -> None:
         """What was changed in these files was taken back, or all that was where none are named."""
         self._plan_begun = self._plan_begun and bool(files)
-        self._take_back(file.rpartition("/")[2] for file in files)
+        # What a folder is called stands in many words.
+        self._take_back(name for file in files if "." in (name := file.rpartition("/")[2]))
 
     def _take_back(self, named: Iterable[str]) -> None:
         self._taken_back = [*self._taken_back, *named][-_MOST_TAKEN_BACK:]

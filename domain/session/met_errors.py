@@ -63,7 +63,7 @@ class MetErrors:
 
     def failed(
         self, at: int, placed: OrderedEvent, about: str, command: str, began: str, output: str,
-        errors: Sequence[ErrorOccurred]
+        errors: Sequence[ErrorOccurred],
     ) -> None:  # fmt: skip
         """A use of a tool failed, as the `at`th, and showed these errors."""
         lines = error_lines(output, self._assert.location)
@@ -93,7 +93,7 @@ class MetErrors:
             line = next((line.text for line in failed.lines if line.key in found.keys), failed.lines[0].text)
             self._note(
                 placed, f"{failed.id}:judged", "judged", found.keys, failed.id, failed.failed_at, failed.span,
-                Span(placed.cite), command=quoted_command(failed.command), line=one_line(line, 200), text=found.text
+                Span(placed.cite), command=quoted_command(failed.command), line=one_line(line, 200), text=found.text,
             )  # fmt: skip
             return
 
@@ -107,7 +107,7 @@ class MetErrors:
                 self._judged.remove(each)
                 self._note(
                     placed, f"{each.open.id}:passed", "mended" if same else "passed", each.keys, each.open.id,
-                    each.open.failed_at, Span(placed.cite), command=quoted_command(command)
+                    each.open.failed_at, Span(placed.cite), command=quoted_command(command),
                 )  # fmt: skip
                 return
 
@@ -121,16 +121,16 @@ class MetErrors:
             placed, f"{errors[0].id}:mended", "mended", tuple(line.key for line in lines), known[0].id,
             known[0].failed_at, *errors[0].evidence,
             Span(placed.cite), command=quoted_command(errors[0].command), line=one_line(lines[0].text, 200),
-            text=of_these(resolved.explanation, lines), change=one_line(resolved.change, 300)
+            text=of_these(resolved.explanation, lines), change=one_line(resolved.change, 300),
         )  # fmt: skip
 
     def _note(
         self, placed: OrderedEvent, about: str, outcome: Literal["met", "judged", "mended", "passed"],
-        keys: tuple[str, ...], failure: UUID, failed_at: Micros, *spans: Span, **fields: Any
+        keys: tuple[str, ...], failure: UUID, failed_at: Micros, *spans: Span, **fields: Any,
     ) -> None:  # fmt: skip
         self._assert.make(
             ErrorMet, placed, about, *spans, location=self._assert.home, outcome=outcome, keys=keys, failure=failure,
-            duration_us=placed.when - failed_at, **fields
+            duration_us=placed.when - failed_at, **fields,
         )  # fmt: skip
 
 

@@ -208,14 +208,12 @@ def _alike(text: bytes, other: bytes) -> int:
 
 def _words(text: str) -> list[bytes]:
     """The words of a text in lower case, without what stands between them."""
-    plain = text.encode("utf-8", "surrogatepass")
+    plain = (ANSI.sub("", text) if "\x1b" in text else text).encode("utf-8", "surrogatepass")
     others = plain.translate(None, _ASCII) if len(plain) > len(text) else b""
     for mark in _UNSEEN if others else ():
         plain = plain.replace(mark, b"") if mark in others else plain
     for mark in _STOPS if others else ():
         plain = plain.replace(mark, b" ") if mark in others else plain
-    if b"\x1b" in plain:
-        plain = ANSI.sub("", plain.decode("utf-8", "surrogatepass")).encode("utf-8", "surrogatepass")
     if any(mark in plain for mark in _CODES):
         plain = _CODED.sub(_decoded, plain)
     for escape in _ESCAPES if b"\\" in plain else ():

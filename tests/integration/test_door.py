@@ -415,13 +415,9 @@ def test_of_a_transcript_that_cannot_be_read_no_name_is_in_the_log(
         monkeypatch.setattr(transcripts, name, 0.01)
     (named := tmp_path / "2026-01-02-quartz.jsonl").write_text('{"torn\n' + EXAMPLE.read_text())
     reader = transcripts.TranscriptReader(settings)
-    reader.start()
-    try:
+    with reading(reader):
         reader.read(str(named))
         until(lambda: told_by(database_url, "transcript") > 0)
-    finally:
-        reader.stop()
-        reader.join(30)
     assert [record.levelname for record in caplog.records if "of a transcript" in record.message] == ["WARNING"]
     assert "quartz" not in caplog.text
 
@@ -490,13 +486,9 @@ def test_a_transcript_that_could_not_be_kept_is_read_again_though_nobody_names_i
         return IngestWriter(settings)
 
     reader = transcripts.TranscriptReader(settings, away_at_first)
-    reader.start()
-    try:
+    with reading(reader):
         reader.read(str(EXAMPLE))
         until(lambda: told_by(database_url, "transcript") > 0)
-    finally:
-        reader.stop()
-        reader.join(30)
     assert not attempts
 
 
@@ -513,15 +505,11 @@ def test_a_reader_of_transcripts_says_what_it_could_not_read_until_it_has(
         return IngestWriter(settings)
 
     reader = transcripts.TranscriptReader(settings, fails_once)
-    reader.start()
-    try:
+    with reading(reader):
         reader.read(str(EXAMPLE))
         until(lambda: reader.unread == {str(EXAMPLE): "ValueError"})
         reader.read(str(EXAMPLE))
         until(lambda: reader.unread == {} and told_by(database_url, "transcript") > 0)
-    finally:
-        reader.stop()
-        reader.join(30)
 
 
 def test_a_reader_of_transcripts_says_since_when_it_is_at_one(
@@ -535,17 +523,12 @@ def test_a_reader_of_transcripts_says_since_when_it_is_at_one(
         return IngestWriter(settings)
 
     reader = transcripts.TranscriptReader(settings, waits)
-    reader.start()
-    try:
+    with reading(reader):
         assert reader.at_since is None
         reader.read(str(EXAMPLE))
         until(lambda: reader.at_since is not None)
         opens.set()
         until(lambda: reader.at_since is None and told_by(database_url, "transcript") > 0)
-    finally:
-        opens.set()
-        reader.stop()
-        reader.join(30)
 
 
 def test_of_many_transcripts_that_could_not_be_kept_one_is_tried_after_each_pause(
@@ -565,12 +548,8 @@ def test_of_many_transcripts_that_could_not_be_kept_one_is_tried_after_each_paus
     reader = transcripts.TranscriptReader(settings, away_at_first)
     for number in range(5):
         reader.read(str(shutil.copy(EXAMPLE, tmp_path / f"{number}.jsonl")))
-    reader.start()
-    try:
+    with reading(reader):
         until(lambda: known_files(database_url) == 5)
-    finally:
-        reader.stop()
-        reader.join(30)
     assert len(attempts) == 4
     for n, least in enumerate((0.1, 0.2, 0.4)):
         assert attempts[n + 1] - attempts[n] >= least
@@ -584,12 +563,8 @@ def test_a_name_that_no_file_can_have_puts_off_no_transcript(
     reader = transcripts.TranscriptReader(settings)
     reader.read(f"/{'x' * 300}.jsonl")
     reader.read(str(EXAMPLE))
-    reader.start()
-    try:
+    with reading(reader):
         until(lambda: told_by(database_url, "transcript") > 0)
-    finally:
-        reader.stop()
-        reader.join(30)
     assert [record for record in caplog.records if record.levelname == "WARNING"] == []
 
 
@@ -607,15 +582,21 @@ def test_a_long_transcript_lets_others_have_their_turn(
     reader = transcripts.TranscriptReader(settings)
     reader.read(str(long))
     reader.read(str(short))
-    reader.start()
-    try:
+    with reading(reader):
         until(lambda: of_session(database_url, "long") == 3_000 and of_session(database_url, "short") == 3)
-    finally:
-        reader.stop()
-        reader.join(30)
     with psycopg.connect(database_url) as connection:
         query = "SELECT max(position) < (SELECT max(position) FROM memctl.events WHERE session_id = 'long')"
         assert connection.execute(f"{query} FROM memctl.events WHERE session_id = 'short'").fetchone() == (True,)
+
+
+@contextmanager
+def reading(reader: transcripts.TranscriptReader) -> Iterator[None]:
+    reader.start()
+    try:
+        yield
+    finally:
+        reader.stop()
+        reader.join(30)
 
 
 def known_files(database_url: str) -> int:

@@ -406,6 +406,7 @@ def test_what_a_plan_decides_is_kept_as_the_agents_once_its_work_is_committed(pl
         (ran("git checkout main"), POINTS),
         (ran("git stash && make lint; git stash pop"), POINTS),
         (ran("git restore ledger/export.py"), POINTS),
+        (ran("git restore ledger/row"), POINTS),
     ],
 )
 def test_what_was_undone_of_a_plan_before_its_commit_is_not_said_to_be_done(
