@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from soak import examples
 from text_functions import TextFunction, text_functions
 
+from memctl.domain.failures.explanations import sentences
 from memctl.domain.failures.met_errors import error_lines
 from memctl.domain.failures.signatures import errors_in
 from memctl.domain.language.hypotheses import causes_in
@@ -177,6 +178,22 @@ ASKED = count()
 """What functions keep by text would answer for a text asked before: so each text ends in a number of its own."""
 
 
+def note_each_look(monkeypatch: pytest.MonkeyPatch, note: Callable[[str], object]) -> None:
+    """Call `note` with each text that a pattern is asked of."""
+
+    def noting(name: str) -> Callable[..., Any]:
+        looks, at = getattr(patterns.Pattern, name), 1 if name == "subn" else 0
+
+        def noted(pattern: Any, *given: Any) -> Any:
+            note(given[at])
+            return looks(pattern, *given)
+
+        return noted
+
+    for name in ("search", "match", "fullmatch", "finditer", "findall", "subn", "split"):
+        monkeypatch.setattr(patterns.Pattern, name, noting(name))
+
+
 def expect_linear(function: Callable[[str], object], unit: str) -> None:
     """What takes long is asked for at four times the length. Noise is not there three times.
 
@@ -238,11 +255,7 @@ def test_an_output_full_of_different_errors_is_looked_at_no_further_than_what_is
     error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A compiler prints hundreds, each as dear as the first. What is counted is how often a pattern is asked."""
-    asked, encoded = count(), patterns._encoded
-
-    def noted(*given: Any) -> Any:
-        next(asked)
-        return encoded(*given)
+    asked = count()
 
     def output(length: int) -> str:
         numbers = (next(ASKED) for _ in count())
@@ -256,14 +269,15 @@ def test_an_output_full_of_different_errors_is_looked_at_no_further_than_what_is
         return next(asked) - before
 
     read(4_000)
-    monkeypatch.setattr(patterns, "_encoded", noted)
+    note_each_look(monkeypatch, lambda _: next(asked))
     few, full = read(4_000), read(64_000)
     assert 0 < full < 5 * few
 
 
-def test_lines_too_short_to_say_anything_ask_no_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
-    def noted(*given: Any) -> Any:
-        pytest.fail(f"a pattern is asked of {given[0][:20]!r}")
+def test_colons_in_what_an_agent_says_are_read_in_linear_time() -> None:
+    expect_linear(sentences, ": ")
 
-    monkeypatch.setattr(patterns, "_encoded", noted)
+
+def test_lines_too_short_to_say_anything_ask_no_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
+    note_each_look(monkeypatch, lambda text: pytest.fail(f"a pattern is asked of {text[:20]!r}"))
     assert error_lines("\n" * 8_000 + "a\n" * 4_000, "/w") == ()
