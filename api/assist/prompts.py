@@ -4,13 +4,14 @@ What is asked is not the prompt alone. "Yes, fix that" asks by what the session 
 is at; so a short prompt is asked together with those. Nothing is said twice in one session.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from posixpath import basename
 
 from memctl.api.assist.before import already_said
 from memctl.api.assist.commits import commits_for
 from memctl.api.assist.conversations import SAYS, Conversation, conversations, latest_first
+from memctl.api.assist.earlier_work import earlier_work
 from memctl.api.assist.lines import Line, line
 from memctl.api.reading import models
 from memctl.api.reading.pages import one, several
@@ -21,7 +22,7 @@ from memctl.api.search.engine import Engine, Question
 from memctl.domain.events.recalls import quoted
 from memctl.domain.failures.signatures import errors_in
 from memctl.domain.knowledge.acting import acts
-from memctl.domain.knowledge.memory import day_of, distinctive_words, is_chore, key_sentences
+from memctl.domain.knowledge.memory import day_of, distinctive, is_chore, key_sentences
 from memctl.domain.language.documents import files_named, named
 from memctl.domain.language.plans import plan_in
 from memctl.domain.support.mentions import numbered_in
@@ -78,6 +79,7 @@ def for_prompt(
         if not each.evidence or any(evidence.source.session != payload.get("session_id") for evidence in each.evidence)
     ]
     said = already_said(reader, stream)
+    at_hand = (*in_play, *(each.path for each in row.files)) if row is not None else in_play
     sure = {each.id: each for each in found if each.id not in said and each.class_ != "none"}
     if sure and not asks_by_itself(prompt):
         sure = _about(reader, in_play, sure)
@@ -93,7 +95,7 @@ def for_prompt(
     ]  # fmt: skip
     if asks_by_itself(prompt):
         lines += commits_for(reader, prompt, found, said)
-        lines += _conversations(reader, query, found, said)
+        lines += _conversations(reader, query, found, said) or earlier_work(reader, query, found, said, at_hand)
     return lines, found
 
 
@@ -103,13 +105,14 @@ def _about(reader: Reader, in_play: Sequence[str], found: Mapping[str, Found]) -
     return {id: each for id, each in found.items() if id in rows and at_hand & set(map(named, rows[id].files))}
 
 
-def _conversations(reader: Reader, prompt: str, found: Sequence[Found], said: Collection[str]) -> Iterator[Line]:
+def _conversations(reader: Reader, prompt: str, found: Sequence[Found], said: Collection[str]) -> list[Line]:
     """What the conversation that is meant came to, behind what came later of its subject: each turn's words under its
     own id, and none that this session was given, be it of a copy."""
     every = conversations(reader, found, prompt)
     kept = [each for each in every if is_meant(prompt, each)][:1]
     others = [each for each in every if each not in kept]
     given = {row.text for row in several(reader, models.memories, list(said)).values()} if kept else set()
+    lines = []
     for each in latest_first(kept, others)[:MOST_CONVERSATIONS]:
         files = [path for path in each.built(prompt) if basename(path) not in prompt][:MOST_FILES]
         for turn, text in each.says:
@@ -119,7 +122,8 @@ def _conversations(reader: Reader, prompt: str, found: Sequence[Found], said: Co
             where = f"; edited for it: {quoted(', '.join(files), 300)}" if files else ""
             files = []
             text = f"{day_of(turn.occurred_at)[:10]} {quoted(text, SAYS)}{where}"
-            yield line(text, turn.id, each.score, each.class_, origin=words_of(Provenance.AGENT))
+            lines.append(line(text, turn.id, each.score, each.class_, origin=words_of(Provenance.AGENT)))
+    return lines
 
 
 def is_meant(prompt: str, each: Conversation) -> bool:
@@ -152,7 +156,7 @@ def query_of(prompt: str, session: WorkingMemory | None) -> str:
     if session is None or not session.last_answer or is_chore(text):
         return ""
     before = key_sentences(session.last_answer, SAID_BEFORE)
-    return f"{text}\n{before}\n{' '.join(files_in_play('', session))}" if distinctive_words(before) else ""
+    return f"{text}\n{before}\n{' '.join(files_in_play('', session))}" if distinctive(before) else ""
 
 
 def ends(text: str, most: int) -> str:
@@ -162,7 +166,7 @@ def ends(text: str, most: int) -> str:
 
 def asks_by_itself(prompt: str) -> bool:
     """Whether a prompt says what it is about."""
-    return len(prompt.strip()) >= SHORTEST_PROMPT and distinctive_words(prompt) >= LEAST_DISTINCTIVE
+    return len(prompt.strip()) >= SHORTEST_PROMPT and len(distinctive(prompt)) >= LEAST_DISTINCTIVE
 
 
 def files_in_play(prompt: str, session: WorkingMemory | None) -> tuple[str, ...]:

@@ -117,9 +117,9 @@ def is_chore(prompt: str) -> bool:
     return not _CHORES.isdisjoint(_WORDS.findall(prompt[:240].lower()))
 
 
-def distinctive_words(prompt: str) -> int:
-    """How many different words a prompt has beside assent, thanks, and the chores of version control."""
-    return len(frozenset(tokens(prompt[:4_000])) - _STEERING_STEMS)
+def distinctive(prompt: str) -> frozenset[str]:
+    """The words that a prompt has beside assent, thanks, and the chores of version control."""
+    return frozenset(tokens(prompt[:4_000])) - _STEERING_STEMS
 
 
 def worth_keeping(text: str, importance: float) -> bool:

@@ -173,6 +173,52 @@ def test_a_session_is_not_given_its_own_words(door: Door, engine: Engine) -> Non
     assert at_prompt(door, engine, session="one").text == ""
 
 
+BUILT = "Show the remaining credit of each customer beside the name in the invoice table."
+TABLE = f"{CRM}/web/InvoiceTable.tsx"
+
+
+def built(name: str, prompt: str, path: str, came: str, at: int) -> list[NewEvent]:
+    """A session that changed a file for a prompt."""
+    edit = {"file_path": path, "old_string": "<td>", "new_string": "<td data-credit>"}
+    said: tuple[Any, ...] = (
+        PromptSubmitted(line="a", text=prompt),
+        ToolCalled(line="b", tool="Edit", call="e1", input=edit),
+        ToolReturned(line="c", tool="Edit", call="e1", text="The file has been updated."),
+        ResponseReceived(line="d", text=came),
+    )
+    return [prepare(observed(each, session=name, at=at + n, location=CRM)) for n, each in enumerate(said)]
+
+
+def at_files(path: str) -> WorkingMemory:
+    return WorkingMemory(stream="session/claude-code/now", files=(ActiveFile(path, "read"),))
+
+
+def test_a_short_wish_is_met_with_the_files_that_earlier_work_of_it_changed(door: Door, engine: Engine) -> None:
+    append(door.connection, 1, [*built("one", BUILT, TABLE, "Each name has a credit column beside it now.", 0)])
+    append(door.connection, 1, session("two", OTHER, DAY))
+    wish = "Align the columns of the invoice table to the right"
+    said = at_prompt(door, engine, wish)
+    assert "web/InvoiceTable.tsx" in said.text
+    assert "credit column" in said.text
+    assert len(said.memories) == 1
+    given = MemoryRecalled(hook="UserPromptSubmit", memories=said.memories)
+    append(door.connection, 1, [stated("session/claude-code/now", given, "given", at=5 * DAY)])
+    assert "InvoiceTable" not in at_prompt(door, engine, wish).text
+
+
+def test_earlier_work_is_not_said_of_what_is_at_hand_or_of_another_subject(door: Door, engine: Engine) -> None:
+    append(door.connection, 1, [*built("one", BUILT, TABLE, "Each name has a credit column beside it now.", 0)])
+    append(door.connection, 1, session("two", OTHER, DAY))
+    payload: Any = {"prompt": "Align the columns of the invoice table to the right", "session_id": "now", "cwd": CRM}
+    stream = "session/claude-code/now"
+    at_it = recall(door.known(), engine, "UserPromptSubmit", payload, stream, HERE, NOW, at_files(TABLE))
+    assert "InvoiceTable" not in at_it.text
+    elsewhere = recall(door.known(), engine, "UserPromptSubmit", payload, stream, HERE, NOW, at_files(f"{CRM}/a.py"))
+    assert "InvoiceTable" in elsewhere.text
+    for other in ("Align the columns in web/InvoiceTable.tsx to the right", "Send a reminder when the trial ends soon"):
+        assert "InvoiceTable" not in at_prompt(door, engine, other).text
+
+
 WRITTEN = (
     "# Sync of contacts\n\n## Duplicate contacts\n\nmerge_records in crm/contacts.py lowercases the email and drops the"
     " time of day, because the nightly sync of contacts stamps each record at midnight.\n"

@@ -25,7 +25,7 @@ from memctl.api.reading.places import Places, places_of
 from memctl.api.reading.reader import Reader, Readers
 from memctl.api.search.engine import MOST_RESULTS, Engine, Question
 from memctl.domain.events.facts import Answered, Fact, FileChanged, Prompted
-from memctl.domain.knowledge.memory import distinctive_words
+from memctl.domain.knowledge.memory import distinctive
 from memctl.domain.language.documents import named
 from memctl.infra.embedders import embedders_of
 from memctl.infra.settings import load_settings
@@ -68,7 +68,7 @@ def _session(item: tuple[str, list[Fact]]) -> Session | None:
         return None
     paths = [fact.path for fact in facts if isinstance(fact, FileChanged)]
     said = [fact.text for fact in facts if isinstance(fact, Prompted | Answered)]
-    asks = next((each.text for each in prompts if distinctive_words(each.text) >= LEAST_WORDS), "")
+    asks = next((each.text for each in prompts if len(distinctive(each.text)) >= LEAST_WORDS), "")
     text = "\n".join([*said, *dict.fromkeys(paths)])
     return Session(stream, int(prompts[0].occurred_at), prompts[0].location, asks, text, frozenset(map(named, paths)))
 
