@@ -32,8 +32,8 @@ BY_NAME, LEAST_NAMED = 2.0, 0.04
 """How many times what the name of a file holds of a prompt counts, and the share it has to hold to count."""
 
 NAMED, HELD = 0.45, 0.65
-"""The share of a prompt from which on work is meant, with the name of a file and without. By set 1: of 57 said half
-name a file that the session then came to, .66 by hand."""
+"""The share of a prompt from which on work is meant, with the name of a file and without. Of 27 said in set 1 eleven
+name a file that the session then came to, of 24 in set 2, where it was only counted, as many."""
 
 
 def earlier_work(
