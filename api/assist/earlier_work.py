@@ -44,8 +44,7 @@ def earlier_work(
     every = weights(prompt[:4_000], [frozenset(tokens(each.text)) for each in found])
     weight = {word: every[word] for word in distinctive(prompt) & every.keys()}
     rows = several(reader, models.memories, [each.id for each in found if each.kind in ("turn", "episode")])
-    regarded = regards(reader, list(rows))
-    rejected = {id for id, regard in regarded.items() if regard.rejected}
+    rejected = {id for id, each in regards(reader, list(rows)).items() if each.rejected}
     worked = [(each, rows[each.id]) for each in found if each.id in rows.keys() - rejected and rows[each.id].files]
     if not worked or len(weight) < 2:
         return

@@ -1,12 +1,14 @@
 """Which rules a text may break: one pass of Hyperscan over memctl's own, and of RE2 over each of a user's."""
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import platform
 import tempfile
 import threading
-from collections.abc import Callable, Collection, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -15,6 +17,10 @@ from typing import Any
 import hyperscan
 
 from memctl.domain.support.patterns import Pattern
+from memctl.infra.heap import return_freed_memory
+
+PATIENCE = 30.0
+"""Seconds that a process waits for another one to compile, before it compiles by itself."""
 
 Scan = Callable[[bytes], set[int]]
 """Indices of the patterns that occur in some bytes. Safe to call from several threads."""
@@ -83,22 +89,48 @@ _once = lru_cache(maxsize=4)(_compiled)
 
 
 def _shared(patterns: tuple[Flagged, ...], folder: Path | None) -> Any:
-    """The database as an earlier process left it, if it was made of the same patterns by the same Hyperscan here."""
+    """The database as an earlier process left it, if it was made of the same patterns by the same Hyperscan here. Of
+    processes that start together one compiles, and the others wait for it."""
     if folder is None:
         return _once(patterns)
     made_of = "\n".join([version("hyperscan"), platform.platform(), platform.processor(), *map(str, patterns)])
     file = folder / f"rules-{hashlib.sha256(made_of.encode()).hexdigest()[:16]}.hsdb"
+    if (database := _loaded(file)) is not None:
+        return database
+    with contextlib.suppress(OSError):  # a cache that cannot be written costs time only
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _alone(folder / "rules.lock"):
+            if (database := _loaded(file)) is not None:
+                return database
+            data = hyperscan.dumpb(_once(patterns))
+            with tempfile.NamedTemporaryFile(dir=folder, delete=False) as written:  # created 0600
+                written.write(hashlib.sha256(data).digest() + data)
+            os.replace(written.name, file)
+    database = _once(patterns)
+    return_freed_memory()  # what compiling took: 30 MB
+    return database
+
+
+def _loaded(file: Path) -> Any:
+    """The database that a file holds; None where there is none, or none that is whole."""
     try:
         stored = file.read_bytes()
         if hashlib.sha256(stored[32:]).digest() == stored[:32]:
             return hyperscan.loadb(stored[32:], hyperscan.HS_MODE_BLOCK)
     except (OSError, hyperscan.HyperscanError):
         pass
-    database = _once(patterns)
-    data = hyperscan.dumpb(database)
-    with contextlib.suppress(OSError):  # a cache that cannot be written costs time only
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as written:  # created 0600
-            written.write(hashlib.sha256(data).digest() + data)
-        os.replace(written.name, file)
-    return database
+    return None
+
+
+@contextlib.contextmanager
+def _alone(file: Path) -> Iterator[None]:
+    """Hold a lock, for which a process waits so long as compiling may take."""
+    with file.open("w") as handle:
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(0.05)
+        yield

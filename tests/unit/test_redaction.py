@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import ipaddress
 import json
 import math
 import random
 import re
 import string
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -665,13 +668,30 @@ def test_compiled_rules_are_kept_for_the_next_process_and_damage_is_noticed(tmp_
     rules = [Rule(id="t", marker="t", pattern="(t[0-9]{6})")]
     for _ in range(2):
         assert Redactor(rules, cache=tmp_path).redact("t123456")[0] == "[redacted:t]"
-    (kept,) = tmp_path.iterdir()
+    (kept,) = tmp_path.glob("*.hsdb")
     assert kept.stat().st_mode & 0o077 == 0
     kept.write_bytes(kept.read_bytes()[:-9])
     assert Redactor(rules, cache=tmp_path).redact("t123456")[0] == "[redacted:t]"
     blocked = tmp_path / "file"
     blocked.write_bytes(b"")
     assert Redactor(rules, cache=blocked).redact("t123456")[0] == "[redacted:t]"
+
+
+def test_of_processes_that_start_together_one_compiles_the_rules(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    second.mkdir()
+    code = "import sys, time, pathlib; from memctl.infra.redaction import Redactor; print('begun', flush=True);"
+    code += "at = time.process_time(); Redactor(cache=pathlib.Path(sys.argv[1])); print(time.process_time() - at)"
+    with (second / "rules.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with subprocess.Popen([sys.executable, "-c", code, second], stdout=subprocess.PIPE, text=True) as waiting:
+            assert waiting.stdout is not None
+            assert waiting.stdout.readline() == "begun\n"
+            took = subprocess.run([sys.executable, "-c", code, first], stdout=subprocess.PIPE, text=True, check=True)
+            (made,) = first.glob("*.hsdb")
+            made.rename(second / made.name)
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            assert float(waiting.stdout.read()) < float(took.stdout.split()[1]) / 2
 
 
 def test_known_leaks_are_found() -> None:
@@ -732,12 +752,12 @@ def test_what_a_user_wants_cut_is_cut_also_by_patterns_that_hyperscan_does_not_t
 
 def test_a_user_s_patterns_leave_the_compiled_rules_as_they_are(tmp_path: Path) -> None:
     redactor_of([], anonymize=False, cache=tmp_path)
-    compiled = {file.name: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
+    compiled = {file.name: file.stat().st_mtime_ns for file in tmp_path.glob("*.hsdb")}
 
     redactor_of(["(?i)project bluebird", r"(?<=ticket )OPS-\d+"], anonymize=False, cache=tmp_path)
 
     assert len(compiled) <= 1  # none without Hyperscan
-    assert {file.name: file.stat().st_mtime_ns for file in tmp_path.iterdir()} == compiled
+    assert {file.name: file.stat().st_mtime_ns for file in tmp_path.glob("*.hsdb")} == compiled
 
 
 @pytest.mark.parametrize(
