@@ -25,6 +25,15 @@ Micros = NewType("Micros", int)
 YEAR_9999 = Micros(253_370_764_800_000_000)
 """Its beginning. No event is later: calendars end a year behind."""
 
+_AHEAD = 86_400_000_000
+"""How far a clock may be ahead of memctl's, or one that does not name its zone."""
+
+
+def credible(claimed: int, heard: int) -> Micros:
+    """A claimed moment; 0, as for what bears none, where it lies before 1970 or a day after it was heard of."""
+    return Micros(claimed if 0 <= claimed <= heard + _AHEAD else 0)
+
+
 NAMESPACE = UUID("6d656d63-746c-5e76-8e74-6c6f67000001")
 """Namespace of every UUIDv5 that memctl derives."""
 

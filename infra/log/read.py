@@ -15,6 +15,7 @@ from memctl.domain.events.event import (
     Payload,
     Position,
     UnknownEventType,
+    credible,
     decode_payload,
     event_types,
 )
@@ -258,7 +259,7 @@ def _event(row: tuple[Any, ...]) -> Event:
         space_id=space_id,
         stream=stream,
         type=kind,
-        occurred_at=Micros(occurred),
+        occurred_at=credible(occurred, recorded),
         recorded_at=Micros(recorded),
         actor=actor,
         location=location,

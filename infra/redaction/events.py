@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import time
 from collections import Counter
 from collections.abc import Iterable
 from itertools import takewhile
@@ -15,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from memctl.domain.events.event import YEAR_9999, Micros, NewEvent
+from memctl.domain.events.event import NewEvent, credible
 from memctl.domain.events.observations import (
     CONTEXT_BLOCK_CLOSE,
     CONTEXT_BLOCK_OPEN,
@@ -110,8 +111,9 @@ def prepare_all(events: Iterable[NewEvent], redactor: Redactor | None = None) ->
 
 
 def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewEvent:
-    if not 0 <= event.occurred_at < YEAR_9999:  # no calendar has it: what counts by day would fail over it
-        event = msgspec.structs.replace(event, occurred_at=Micros(0))
+    at = credible(event.occurred_at, time.time_ns() // 1000)
+    if at != event.occurred_at:
+        event = msgspec.structs.replace(event, occurred_at=at)
     payload, location = event.payload, event.location
     strings = [location, event.stream, event.session_id, event.dedupe_key, event.actor]
     odd = _collect(payload, strings)

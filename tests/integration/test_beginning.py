@@ -17,7 +17,7 @@ from memctl.api.reading.places import places_of
 from memctl.api.reading.reader import Reader, reader_of
 from memctl.api.reading.views import Json
 from memctl.api.search.engine import Engine
-from memctl.domain.events.event import NewEvent
+from memctl.domain.events.event import YEAR_9999, Micros, NewEvent
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolCalled, ToolReturned
 from memctl.infra.database import Connection
 from memctl.infra.embedders import NONE, Embedders
@@ -82,6 +82,14 @@ def test_what_was_left_open_is_told_until_it_lies_two_months_before_the_last_wor
     assert are_memories(log, reader, told)
     resumed = begun(reader, "cart").text
     assert "left open" not in resumed, "a session that is taken up again has its own work before its eyes"
+
+
+def test_a_session_that_claims_to_be_of_years_to_come_is_not_the_last(log: Connection, database_url: str) -> None:
+    forged = [msgspec.structs.replace(e, occurred_at=Micros(YEAR_9999 - 1)) for e in left_open("forged", 0)]
+    reader = remembered(log, database_url, [*left_open("cart", 0), *forged])
+    threads = open_threads(reader, places_of(reader, None, SHOP))
+    assert next(each.description for each in threads) == "mend the cart of the shop"
+    assert "forged" not in begun(reader).text
 
 
 def test_whatever_is_told_of_code_and_work_is_recorded_by_the_memory_that_is_made_of_it(

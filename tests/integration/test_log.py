@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from waiting import until
 
-from memctl.domain.events.event import Micros, NewEvent, Position, stream_hash
+from memctl.domain.events.event import YEAR_9999, Micros, NewEvent, Position, stream_hash
 from memctl.domain.events.observations import PromptSubmitted
 from memctl.infra.database import Connection, connect, past_deadlocks
 from memctl.infra.log.append import append
@@ -27,6 +27,7 @@ from memctl.infra.log.mark import last_position, mark, mark_age, move_mark, posi
 from memctl.infra.log.migrate import migrate
 from memctl.infra.log.read import read_events, read_range
 from memctl.infra.log.spaces import space_id
+from memctl.infra.redaction import prepare
 
 NUMBERS = itertools.count()
 
@@ -54,6 +55,20 @@ def test_the_same_delivery_is_a_duplicate_and_returns_the_first_position(log: Co
     assert again[1].position == first[0].position
     assert again[2].position == again[0].position
     assert read_all(log) == ["one", "two"]
+
+
+def test_a_moment_long_after_it_was_recorded_is_read_as_none_and_comes_again_as_a_duplicate(log: Connection) -> None:
+    """Appended past the door, as a log of before may hold it."""
+    far = replace(prompt(1, "in years to come"), occurred_at=Micros(YEAR_9999 - 1))
+    append(log, 1, [far, prompt(2, "now")])
+    assert [e.occurred_at for e in read_range(log, Position(0), move_mark(log), limit=9).events] == [
+        0,
+        prompt(2).occurred_at,
+    ]
+    redacted = [prepare(far)]
+    assert [entry.status for entry in append(log, 1, redacted, lambda payload, location: (payload, location))] == [
+        "duplicate"
+    ]
 
 
 def test_one_delivery_by_itself_is_new_once_then_a_duplicate(log: Connection) -> None:

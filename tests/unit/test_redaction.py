@@ -29,7 +29,7 @@ from vendors import as_shipped, published_rules
 
 from memctl.api.assist.lines import line
 from memctl.api.assist.recall import block
-from memctl.domain.events.event import Micros, NewEvent, Payload, decode_payload, event_types
+from memctl.domain.events.event import YEAR_9999, Micros, NewEvent, Payload, decode_payload, event_types
 from memctl.domain.events.observations import (
     CONTEXT_BLOCK_CLOSE,
     CONTEXT_BLOCK_OPEN,
@@ -53,6 +53,7 @@ from memctl.infra.redaction.personal import resident_number
 from memctl.infra.redaction.rules import BadUserPattern, Rule, load_rules, personal_rules, user_rule, vendors
 from memctl.infra.redaction.text import MOST_BROKEN
 from memctl.infra.transcripts.fields import identifier
+from memctl.projections.stats import DAY
 
 KEY = "AKIA" + "DEADBEEFDEADBEEF"
 MARK = "[redacted:aws-access-key]"
@@ -99,10 +100,20 @@ def test_a_text_without_secrets_is_left_as_it_is(text: str) -> None:
     assert prepare(given) is given
 
 
-@pytest.mark.parametrize("at", [-1, 253_370_764_800_000_000, 2**53 * 1000, 2**70])
-def test_a_moment_that_no_calendar_has_is_none(at: int) -> None:
+@pytest.mark.parametrize("at", [-1, -(2**63), YEAR_9999 - 1, 2**53 * 1000, 2**70])
+def test_a_moment_before_1970_or_long_after_it_is_heard_of_is_none(at: int) -> None:
     given = event(PromptSubmitted(text="hello", line="1"))
     assert prepare(msgspec.structs.replace(given, occurred_at=Micros(at))).occurred_at == 0
+
+
+def test_a_clock_may_be_ahead_by_hours_but_not_by_days() -> None:
+    now = time.time_ns() // 1000
+    kept, late = (
+        msgspec.structs.replace(event(PromptSubmitted(text="hello", line="1")), occurred_at=Micros(now + ahead))
+        for ahead in (DAY // 2, 2 * DAY)
+    )
+    assert prepare(kept) is kept
+    assert prepare(late).occurred_at == 0
 
 
 def test_the_rules_authors_examples_are_found_in_prompts_in_objects_and_in_escaped_json() -> None:
