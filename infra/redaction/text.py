@@ -6,8 +6,8 @@ import binascii
 import string
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache, partial
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeGuard, cast
 
@@ -16,6 +16,7 @@ from memctl.infra.redaction.likely import JUDGES, entropy, goes_on
 from memctl.infra.redaction.personal import CHECKS
 from memctl.infra.redaction.rules import Rule, load_rules, personal_rules, user_rule
 from memctl.infra.redaction.scanner import Scan, filtered, scanner
+from memctl.infra.redaction.views import views
 
 PRIVATE = "[private]"
 """What stands where a private block stood."""
@@ -23,12 +24,6 @@ PRIVATE = "[private]"
 _PRIVATE_TAG = patterns.compile(r"<(/?)private>", patterns.I)
 _BLANK_LINE = patterns.compile(r"\n[ \t\r]*\n")
 _MARKER = patterns.compile(rb"\[redacted:[a-z0-9-]+\]")
-
-# JSON inside of text: an escaped line break in front of a key hides its word boundary, an escaped quote or equals sign
-# its assignment. Any number of backslashes counts as one, for JSON inside of JSON.
-_ESCAPE = patterns.compile(rb"""\\+(?:([nrtbf"'/])|u00([0-7][0-9A-Fa-f]))|\\{2,}""")
-_CODE = patterns.compile(rb"\\u00([0-7][0-9A-Fa-f])")
-_ESCAPED = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"f": b"\f", b'"': b'"', b"'": b"'", b"/": b"/"}
 
 _REST = patterns.compile(rb"[A-Za-z0-9+/_.~%=:!@#^*-]*")
 """What belongs to a secret that was found by its first characters."""
@@ -40,13 +35,6 @@ _GOES_ON = patterns.compile(
 """What a secret goes on with: a string that is joined to it, or a line of its own."""
 _MOST_PIECES = 64
 """Pieces of one secret."""
-
-_UNSEEN = patterns.compile(
-    rb"\xef\xbc[\x81-\xbf]|\xef\xbd[\x80-\x9e]|\xe2\x80[\x8b-\x8d]|\xe2\x81\xa0|\xef\xbb\xbf|"
-    rb"\x1b\[[0-9;:?]*[A-Za-z]|%(?:25)*([2-7][0-9A-Fa-f])"
-)
-"""Letters of full width, what shows nothing (as a terminal's colours), and percent signs of addresses: what is written
-with them reads as without."""
 
 _ROUNDS = 4
 
@@ -166,7 +154,7 @@ class Redactor:
 
     def suspects(self, data: bytes) -> bool:
         """Whether UTF-8 text may hold a secret or a private block. False is certain."""
-        return bool(self._scan(data)) or any(self._scan(view) for view, _ in _views(data))
+        return bool(self._scan(data)) or any(self._scan(view) for view, _ in views(data))
 
     def names_a_secret(self, name: str) -> bool:
         """Whether a name, as of a session, holds what memctl's rules know for a secret.
@@ -228,7 +216,7 @@ class Redactor:
     def _spans(self, data: bytes, start: int, end: int) -> list[tuple[int, int, str]]:
         """What to cut between two offsets: offsets from `start` on, sorted, none touching another."""
         found: list[tuple[int, int, str]] = []
-        for view, of in ((data, None), *_views(data)):
+        for view, of in ((data, None), *views(data)):
             if there := self._there(view):
                 origin = of() if of else int
                 found += [(origin(low), origin(high), marker) for low, high, marker in there]
@@ -380,54 +368,6 @@ def _bytes_of(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
 
 
-def _unescaped(data: bytes) -> bytes:
-    """What `_ESCAPE` matches, each as the one byte it stands for. Splitting is much faster than the pattern."""
-    first, *between, last = data.split(b"\\")
-    pieces = [first]
-    for piece in (*filter(None, between), last):  # nothing is between two backslashes of one run
-        byte = _ESCAPED.get(piece[:1])
-        pieces += (b"\\", piece) if byte is None else (byte, piece[1:])
-    data = b"".join(pieces)
-    return _CODE.sub(lambda code: bytes((int(code[1], 16),)), data) if b"\\u00" in data else data
-
-
-def _seen(data: bytes) -> bytes:
-    """What `_UNSEEN` matches as the ASCII letter that it reads as, or as nothing."""
-    if b"\x1b" in data or b"%" in data:
-        data = _UNSEEN.sub(_looks_like, data)
-    if data.isascii():
-        return data
-    return data.decode("utf-8", "surrogateescape").translate(_AS_SEEN).encode("utf-8", "surrogateescape")
-
-
-_AS_SEEN = {full: full - 0xFEE0 for full in range(0xFF01, 0xFF5F)} | dict.fromkeys(
-    (0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF), None
-)
-
-
-def _looks_like(found: patterns.Match[bytes]) -> bytes:
-    whole: bytes = found[0]
-    if whole[:1] == b"%":
-        return bytes((int(found[1], 16),))
-    return b"" if whole[:1] == b"\x1b" else whole.decode().translate(_AS_SEEN).encode()
-
-
-def _views(data: bytes) -> Iterator[tuple[bytes, Callable[[], Callable[[int], int]]]]:
-    """The bytes as they read where that is another way, each with how to bring its offsets back."""
-    plain, unescaped = data, None
-    if b"\\" in data:
-        plain, unescaped = _unescaped(data), partial(_Origin, data, _ESCAPE, lambda _: b"?")
-        yield plain, unescaped
-    if (not plain.isascii() or b"%" in plain or b"\x1b" in plain) and _UNSEEN.search(plain):
-        yield _seen(plain), partial(_both, unescaped, partial(_Origin, plain, _UNSEEN, _looks_like))
-
-
-def _both(first: Callable[[], _Origin] | None, second: Callable[[], _Origin]) -> Callable[[int], int]:
-    """How offsets are brought back that were moved twice."""
-    moved, before = second(), first() if first else None
-    return moved if before is None else lambda offset: before(moved(offset))
-
-
 def _pieces_behind(data: bytes, end: int, marker: str) -> Iterator[tuple[int, int, str]]:
     """What a secret that ends there goes on with: the strings joined to it, the lines that it was broken over."""
     for _ in range(_MOST_PIECES):
@@ -438,27 +378,6 @@ def _pieces_behind(data: bytes, end: int, marker: str) -> Iterator[tuple[int, in
         if not goes_on(_text(data[start:end])):
             return
         yield start, end, marker
-
-
-class _Origin:
-    """Offsets in bytes of which `pattern` found some and `became` says what each became, brought back to where they
-    came from."""
-
-    def __init__(
-        self, data: bytes, pattern: patterns.Pattern[bytes], became: Callable[[patterns.Match[bytes]], bytes]
-    ) -> None:
-        self._views, self._sources = [0], [0]
-        shrunk = 0
-        for found in pattern.finditer(data):
-            self._views.append(found.start() - shrunk)
-            self._sources.append(found.start())
-            shrunk += len(found[0]) - len(became(found))
-            self._views.append(found.end() - shrunk)
-            self._sources.append(found.end())
-
-    def __call__(self, offset: int) -> int:
-        at = bisect_right(self._views, offset) - 1
-        return self._sources[at] + offset - self._views[at]
 
 
 def redactor_of(patterns: Iterable[str], *, anonymize: bool, cache: Path | None = None) -> Redactor:

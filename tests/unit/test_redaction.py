@@ -177,6 +177,57 @@ def test_escapes_hide_nothing(text: str, secret: str) -> None:
     assert counts
 
 
+GITHUB = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+
+
+@pytest.mark.parametrize("at", [2, 4, 5, 20])
+@pytest.mark.parametrize(
+    "between",
+    [
+        "\xad", "\u200b", "\u200e", "\u202c", "\u2063", "\ufe0f", "\ufeff", "\U000e0041", "\u034f",
+        "\\u200b", "\\u00ad", "\x9b31m", "\x1b(B",
+        "<wbr>", "<wbr/>", "<WBR>", "</b><b>", '</span><span class="hl">', "<!-- -->", "&shy;",
+        "&ZeroWidthSpace;", "&#8203;",
+        "&#xAD;", "&amp;shy;", "\x1b[0m\x1b[1;31m", "\x1b[0m\x1b]8;;https://x.dev/a\x07", "\x1b]8;;\x1b\\",
+        "\\x1b[31m", "\\033[0m", "^[[0m", "\\u001b[0m", "<b>\u200b</b>\xad",
+    ],
+)  # fmt: skip
+def test_what_shows_nothing_within_a_token_hides_nothing(between: str, at: int) -> None:
+    redacted, _ = redact(f"use {GITHUB[:at]}{between}{GITHUB[at:]} now")
+    assert GITHUB[at + 8 :] not in redacted
+    assert redacted.startswith("use ")
+    assert redacted.endswith(" now")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GITHUB.replace("_", "&lowbar;"), GITHUB.replace("_", "&#95;"), GITHUB.replace("_", "&#x5f;"),
+        GITHUB.replace("_", "&amp;#95;"), "".join(f"&#{ord(each)};" for each in GITHUB), f"\x1b[32m{GITHUB}\x1b[39m",
+        f"\x1b]8;;https://x.dev\x1b\\{GITHUB}\x1b]8;;\x1b\\",
+        "sk&#45;ant&#45;api03&#45;" + "q7Wm2Zr9Lk4Tn8Vb3Xc6" * 4 + "&#45;AA",
+    ],
+)  # fmt: skip
+def test_letters_that_are_named_by_number_hide_nothing(text: str) -> None:
+    redacted, _ = redact(f"use {text} now")
+    assert len(redacted) < 80
+    assert redacted.endswith(" now")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<b>key</b> &amp; <i>token</i> &#45; 5&nbsp;%",
+        "⚠️ careful ⚠️",
+        "\x1b[1mBold\x1b[0m",
+        "Promise<a>, Map<b>",
+        "a &lt; b",
+    ],
+)
+def test_markup_and_colours_without_secrets_stay(text: str) -> None:
+    assert redact(text) == (text, {})
+
+
 def test_a_backslash_that_is_part_of_a_secret_does_not_save_it() -> None:
     redacted, _ = redact('password = "ab\\next22"')
     assert "next22" not in redacted

@@ -1,0 +1,146 @@
+"""The ways in which a text reads where that is not as it is written, each with the way of its offsets back."""
+
+from __future__ import annotations
+
+import html
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from memctl.domain.support import patterns
+from memctl.domain.support.wording import HIDDEN
+
+# JSON inside of text: an escaped line break in front of a key hides its word boundary, an escaped quote or equals sign
+# its assignment. Any number of backslashes counts as one, for JSON inside of JSON.
+_ESCAPE = patterns.compile(rb"""\\+(?:([nrtbf"'/])|u00([0-7][0-9A-Fa-f]))|\\{2,}""")
+_CODE = patterns.compile(rb"\\u00([0-7][0-9A-Fa-f])")
+_ESCAPED = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"f": b"\f", b'"': b'"', b"'": b"'", b"/": b"/"}
+
+
+_HIDDEN_CODES = frozenset(HIDDEN) - {0x7F}
+
+
+def _exact(data: bytes) -> bytes:
+    return b"".join(b"\\x%02x" % byte for byte in data)
+
+
+def _bytes_of_hidden() -> bytes:
+    """A pattern of what shows nothing, as UTF-8."""
+    last: dict[bytes, set[int]] = defaultdict(set)
+    for code in _HIDDEN_CODES:
+        if code < 0xE0000:
+            *first, end = chr(code).encode()
+            last[bytes(first)].add(end)
+    classes = (_exact(first) + b"[" + _exact(bytes(sorted(ends))) + b"]" for first, ends in last.items())
+    return b"|".join((*classes, rb"\xf3\xa0[\x80-\xbf][\x80-\xbf]"))
+
+
+_FULL_WIDTH = rb"\xef\xbc[\x81-\xbf]|\xef\xbd[\x80-\x9e]"
+_PERCENT = rb"%(?:25)*[2-7][0-9A-Fa-f]"
+_TERMINAL = (
+    rb"(?:\x1b\[|\xc2\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b\]|\xc2\x9d)[^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-Z\\^-~]|"
+    rb"(?:\\(?:x1[bB]|033|e)|\^\[)\[[0-9;:]*[A-Za-z]"
+)
+"""What a terminal obeys and does not show (colours, links), also in letters."""
+_CODED = rb"\\u(?:00[aA][dD]|200[b-fB-F]|2060|[fF][eE][fF]{2})"
+_ENTITY = rb"&(?:amp;){0,4}(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,20});"
+_TAG = (
+    rb"</?(?:wbr|WBR|b|i|em|strong|mark|span|code|font|a|u|s|small|sub|sup|tt|kbd|ins|del|var|samp|bdi|nobr)"
+    rb"(?:[ /][^<>\n]*)?>|<!--[^<>\n]*-->"
+)
+"""Tags and comments that stand within a word."""
+_HIDDEN = _bytes_of_hidden()
+_UNSEEN = patterns.compile(b"|".join((_TERMINAL, _FULL_WIDTH, _HIDDEN, _PERCENT, _CODED, _ENTITY, _TAG)))
+"""Letters of full width or named by number, and what shows nothing: what is written with them reads as without."""
+_INTERRUPTED = tuple(
+    (begin, patterns.compile(pattern))
+    for begin, pattern in (
+        (b"%", _PERCENT), (b"\x1b", _TERMINAL), (b"^", rb"\^\[\[[0-9;:]*[A-Za-z]"),
+        (b"\\", rb"\\(?:x1[bB]|033|e)\[|" + _CODED), (b"&", b"(?:" + _ENTITY + b")[!-~]"),
+        (b"<", b"(?:" + _TAG + b")[!-~]"),
+    )
+)  # fmt: skip
+_INTERRUPTED_OTHERWISE = patterns.compile(_FULL_WIDTH + rb"|\xc2[\x9b\x9d]|[!-~](?:" + _HIDDEN + rb")+[!-~]")
+"""Where what is written so may stand within a secret, by what it begins with. (Emoji hold what shows nothing.)"""
+
+
+def _unescaped(data: bytes) -> bytes:
+    """What `_ESCAPE` matches, each as the one byte it stands for. Splitting is much faster than the pattern."""
+    first, *between, last = data.split(b"\\")
+    pieces = [first]
+    for piece in (*filter(None, between), last):  # nothing is between two backslashes of one run
+        byte = _ESCAPED.get(piece[:1])
+        pieces += (b"\\", piece) if byte is None else (byte, piece[1:])
+    data = b"".join(pieces)
+    return _CODE.sub(lambda code: bytes((int(code[1], 16),)), data) if b"\\u00" in data else data
+
+
+def _looks_like(found: patterns.Match[bytes]) -> bytes:
+    whole: bytes = found[0]
+    if whole[:1] == b"%":
+        return bytes((int(whole[-2:], 16),))
+    if whole[:1] == b"&":
+        shown = html.unescape(f"&{whole[1:-1].rsplit(b';', 1)[-1].decode()};")
+        return _shown(shown) if len(shown) == 1 else whole
+    return _shown(whole.decode()) if whole[0] == 0xEF else b""
+
+
+def _shown(character: str) -> bytes:
+    return character.translate(_AS_SEEN).encode()
+
+
+_AS_SEEN = {full: full - 0xFEE0 for full in range(0xFF01, 0xFF5F)} | dict.fromkeys(_HIDDEN_CODES, None)
+
+
+def _seen(data: bytes) -> bytes:
+    """What `_UNSEEN` matches as what it looks like. Where only characters are changed, there is a faster way."""
+    if b"\xc2\x9b" in data or b"\xc2\x9d" in data or any(begin in data for begin, _ in _INTERRUPTED):
+        return _UNSEEN.sub(_looks_like, data)
+    return data.decode("utf-8", "surrogateescape").translate(_AS_SEEN).encode("utf-8", "surrogateescape")
+
+
+def _interrupted(data: bytes) -> bool:
+    for begin, pattern in _INTERRUPTED:
+        if begin in data and pattern.search(data):
+            return True
+    return not data.isascii() and _INTERRUPTED_OTHERWISE.search(data) is not None
+
+
+def views(data: bytes) -> Iterator[tuple[bytes, Callable[[], Callable[[int], int]]]]:
+    """The bytes as they read where that is another way, each with how to bring its offsets back."""
+    plain, unescaped = data, None
+    if b"\\" in data:
+        plain, unescaped = _unescaped(data), partial(_Origin, data, _ESCAPE, lambda _: b"?")
+        yield plain, unescaped
+        if b"\x1b\\" in data:  # the end of a link in a terminal, and no escape
+            yield _seen(data), partial(_Origin, data, _UNSEEN, _looks_like)
+    if _interrupted(plain):
+        yield _seen(plain), partial(_both, unescaped, partial(_Origin, plain, _UNSEEN, _looks_like))
+
+
+def _both(first: Callable[[], _Origin] | None, second: Callable[[], _Origin]) -> Callable[[int], int]:
+    """How offsets are brought back that were moved twice."""
+    moved, before = second(), first() if first else None
+    return moved if before is None else lambda offset: before(moved(offset))
+
+
+class _Origin:
+    """Offsets in bytes of which `pattern` found some and `became` says what each became, brought back to where they
+    came from."""
+
+    def __init__(
+        self, data: bytes, pattern: patterns.Pattern[bytes], became: Callable[[patterns.Match[bytes]], bytes]
+    ) -> None:
+        self._views, self._sources = [0], [0]
+        shrunk = 0
+        for found in pattern.finditer(data):
+            self._views.append(found.start() - shrunk)
+            self._sources.append(found.start())
+            shrunk += len(found[0]) - len(became(found))
+            self._views.append(found.end() - shrunk)
+            self._sources.append(found.end())
+
+    def __call__(self, offset: int) -> int:
+        at = bisect_right(self._views, offset) - 1
+        return self._sources[at] + offset - self._views[at]
