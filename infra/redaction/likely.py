@@ -36,6 +36,9 @@ _DATED = patterns.compile(r"^(?:19|20)\d\d-?\d\d-?\d\d(?:$|[T_ .:-]\d*)")
 _PIECES = patterns.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _CLUSTER = patterns.compile(r"[bcdfghjklmnpqrstvwxz]{5}|[aeiou]{4}|q[^u]|[jqz][bcdfgjkmnpqrstvwx]", patterns.I)
 _VOWEL = patterns.compile(r"[aeiouy]", patterns.I)
+_SIGN = patterns.compile(r"[!@#%^&*+?~]")
+_PROGRAM = patterns.compile(r"^[a-z]+(?:_[a-z0-9]+)+$|^[a-z]+(?:[A-Z][a-z0-9]+)+$|^[A-Z]+(?:_[A-Z0-9]+)+$")
+"""A name as programs have them."""
 _RUN = patterns.compile(r"[A-Za-z0-9+/]{16,}={0,2}")
 
 _LONGEST_WORD = 14
@@ -206,6 +209,30 @@ def kept(value: str, name: str) -> bool:
     return not _PLACEHOLDER.search(value)
 
 
+def chosen(value: str, name: str) -> bool:
+    """Whether what stands where only a password does was chosen as one: letters, and digits among them."""
+    if len(value) < 6 or _PLACEHOLDER.search(value) or _PATH.search(value) or _DATED.search(value):
+        return False
+    return any(each.isdecimal() for each in value) and sum(each.isalpha() for each in value) >= 2
+
+
+def made_up(value: str, name: str) -> bool:
+    """Whether a value under a password's name is one, and no name itself: with a sign, or digits that no name has."""
+    if not chosen(value, name) or "/" in value or _PROGRAM.search(value) or _public(name):
+        return False
+    return _SIGN.search(value) is not None or sum(each.isdecimal() for each in value) >= 2
+
+
+def assigned_here(value: str, name: str) -> bool:
+    """Whether a value is a secret that stands where secrets are given, under any name."""
+    return drawn(value) or unspoken(value) or (chosen(value, name) and _SIGN.search(value) is not None)
+
+
+def drawn_here(value: str, name: str) -> bool:
+    """Whether a value was drawn, under no name."""
+    return drawn(value)
+
+
 def goes_on(value: str) -> bool:
     """Whether what follows a secret, joined to it or on the next line, was drawn as it was."""
     if _DATED.search(value) or _PLACEHOLDER.search(value):
@@ -230,5 +257,20 @@ def _public(name: str) -> bool:
 
 
 JUDGES: dict[str, Callable[[str, str], bool]] = {
-    each.__name__: each for each in (assigned, named, signs_in, shaped, dotted, prefixed, block, encoded, kept)
+    each.__name__: each
+    for each in (
+        assigned,
+        named,
+        signs_in,
+        shaped,
+        dotted,
+        prefixed,
+        block,
+        encoded,
+        kept,
+        chosen,
+        made_up,
+        assigned_here,
+        drawn_here,
+    )
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import binascii
 import string
+import zlib
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -52,6 +53,12 @@ MOST_BROKEN = 50
 _PRINTED = r"(?:[CDI-Za-f][AC-HQS-Xgi-nwy-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]){6}"
 """Base64 of 18 bytes of ASCII that are printed: the top bits of each byte are known."""
 _READS = patterns.compile(f"{_PRINTED}".encode())
+_GZIP = "H4sI[A-Za-z0-9+/_-]{44}"
+_MOST_UNPACKED = 1 << 16
+"""Bytes of what was packed that are looked at."""
+_HEX = "(?i)70617373|50415353|7365637265|5345435245|746f6b656e|544f4b454e|6b6579(?:22)?3[ad]|4b4559(?:22)?3[ad]"
+"""`pass`, `secre`, `token` and `key:` in hexadecimal digits."""
+_HEX_RUN = patterns.compile(rb"(?:[2-7][0-9A-Fa-f]|0[9AaDd]){16,}")
 _NEXT_LINE = rb"\r?\n[ \t>|]*(?:[0-9]{1,6}(?:\xe2\x86\x92|[:|\t])[ \t]*)?"
 _NEXT = patterns.compile(_NEXT_LINE)
 _ENCODED = patterns.compile(rb"(?:[A-Za-z0-9+/_-]{48,}" + _NEXT_LINE + rb")*[A-Za-z0-9+/_-]{4,}={0,2}")
@@ -134,7 +141,14 @@ class Redactor:
         """A scan for each group of rules, with their indices: memctl's, those of personal data, a user's own."""
         # What stands around names a rule before what it finds does. Private blocks are cut elsewhere, but seen in the
         # same pass.
-        sources = [*(rule.of or rule.pattern for rule in self._rules), "(?i)<private>", self._broken, _PRINTED]
+        sources = [
+            *(rule.of or rule.pattern for rule in self._rules),
+            "(?i)<private>",
+            self._broken,
+            _PRINTED,
+            _GZIP,
+            _HEX,
+        ]
         of_characters = {n for n, rule in enumerate(self._rules) if rule.of_characters}
         users = [n for n, rule in enumerate(self._rules) if rule.id.startswith("user.")]
         personal = [n for n, rule in enumerate(self._rules) if rule.id.startswith("memctl.personal.")]
@@ -246,8 +260,10 @@ class Redactor:
         found = [each for index in indices if index < private for each in self._matches(index, data)]
         if private + 1 in indices:
             found += self._over_breaks(data)
-        if private + 2 in indices:
+        if not indices.isdisjoint((private + 2, private + 3)):
             found += self._encoded(data)
+        if private + 4 in indices:
+            found += self._hidden_in((run.span(), binascii.unhexlify(run[0])) for run in _HEX_RUN.finditer(data))
         return found
 
     def _over_breaks(self, data: bytes) -> Iterator[tuple[int, int, str]]:
@@ -277,17 +293,14 @@ class Redactor:
 
     def _encoded(self, data: bytes) -> Iterator[tuple[int, int, str]]:
         """Runs of Base64 that hold a secret, each whole. What is encoded in it again is not looked at."""
-        for run in _ENCODED.finditer(data):
-            lines = _NEXT.split(run[0])
-            signed = {line[:1] for line in lines[1:]} in ({b"+"}, {b"-"})  # each line of a patch is
-            letters = b"".join(line[signed:] for line in lines).translate(_STANDARD, b"=")
-            if reads := _READS.search(letters):
-                letters = letters[reads.start() % 4 :]
-                plain = binascii.a2b_base64(letters[: len(letters) - (len(letters) % 4 == 1)] + b"==")
-                for index in self._scan(plain):
-                    if index < len(self._rules) and (inside := self._matches(index, plain)):
-                        yield (*run.span(), inside[0][2])
-                        break
+        return self._hidden_in((run.span(), plain) for run in _ENCODED.finditer(data) if (plain := _decoded(run[0])))
+
+    def _hidden_in(self, runs: Iterable[tuple[tuple[int, int], bytes]]) -> Iterator[tuple[int, int, str]]:
+        for span, plain in runs:
+            for index in self._scan(plain):
+                if index < len(self._rules) and (inside := self._matches(index, plain)):
+                    yield (*span, inside[0][2])
+                    break
 
     def _matches(self, index: int, data: bytes) -> list[tuple[int, int, str]]:
         if self._rules[index].judge and self._rules[index].names:
@@ -333,6 +346,25 @@ class Redactor:
         for around in within.finditer(data):
             if of.search(data, around.start(), around.end()):
                 yield around.span()
+
+
+def _decoded(run: bytes) -> bytes:
+    """What a run of Base64 says, where that is text or was packed."""
+    lines = _NEXT.split(run)
+    signed = {line[:1] for line in lines[1:]} in ({b"+"}, {b"-"})  # each line of a patch is
+    letters = b"".join(line[signed:] for line in lines).translate(_STANDARD, b"=")
+    packed = letters.startswith(b"H4sI")
+    if not packed:
+        if (reads := _READS.search(letters)) is None:
+            return b""
+        letters = letters[reads.start() % 4 :]
+    plain = binascii.a2b_base64(letters[: len(letters) - (len(letters) % 4 == 1)] + b"==")
+    if not packed:
+        return plain
+    try:
+        return zlib.decompressobj(31).decompress(plain, _MOST_UNPACKED)
+    except zlib.error:
+        return b""
 
 
 def _text(data: bytes) -> str:

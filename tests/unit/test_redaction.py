@@ -21,6 +21,7 @@ from uuid import UUID
 import msgspec
 import published
 import pytest
+import secret_forms
 from data_dirs import anonymizing
 from hostile import Values
 from hypothesis import given, settings
@@ -175,6 +176,12 @@ def test_escapes_hide_nothing(text: str, secret: str) -> None:
     redacted, counts = redact(text)
     assert secret not in redacted
     assert counts
+
+
+@pytest.mark.parametrize("forms", [secret_forms.first(), secret_forms.second()], ids=["first", "second"])
+def test_the_forms_that_tools_and_people_write_secrets_in(forms: list[tuple[str, str, str]]) -> None:
+    left = [name for name, text, secret in forms if secret[: max(6, len(secret) * 2 // 3)] in redact(text)[0]]
+    assert len(left) < 0.04 * len(forms), left
 
 
 GITHUB = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"

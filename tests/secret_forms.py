@@ -1,0 +1,338 @@
+"""Secrets in the forms that tools write and people paste, with made-up values."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import random
+import string
+
+_LOWER = string.ascii_lowercase + string.digits
+_MIXED = string.ascii_letters + string.digits
+
+
+class _Maker:
+    """Made-up values, the same in each run."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+
+    def of(self, letters: str, length: int) -> str:
+        return "".join(self.random.choice(letters) for _ in range(length))
+
+    def password(self) -> str:
+        """As a person makes one: a word, digits, a sign."""
+        word = self.random.choice(["Harbor", "quartz", "Lantern", "meadow", "Copper", "violet", "Falcon", "tundra"])
+        return word + self.of(string.digits, 3) + self.random.choice("!#%+_-") + self.of(string.ascii_letters, 3)
+
+    def mixed(self, length: int = 24) -> str:
+        return self.of(_MIXED, length)
+
+    def hex(self, length: int = 32) -> str:
+        return self.of("0123456789abcdef", length)
+
+    def base32(self, length: int = 32) -> str:
+        return self.of("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", length)
+
+    def base64(self, size: int = 32) -> str:
+        return base64.b64encode(self.random.randbytes(size)).decode()
+
+
+def first() -> list[tuple[str, str, str]]:
+    """Each form: its name, a text that holds a secret, and what may not be left of it."""
+    m = _Maker(25)
+    out: list[tuple[str, str, str]] = []
+
+    def add(name: str, text: str, secret: str) -> None:
+        out.append((name, text.replace("@@", secret), secret))
+
+    # files of passwords
+    add("pgpass", "db.internal:5432:orders:app:@@", m.password())
+    add("pgpass-star", "*:*:*:postgres:@@", m.password())
+    add("pgpass-host", "$ cat ~/.pgpass\nlocalhost:5432:*:deploy:@@\n", m.password())
+    add("netrc-line", "machine api.example.org login bob password @@", m.password())
+    add("netrc-lines", "machine git.example.org\n  login ci\n  password @@\n", m.password())
+    add("netrc-default", "default login anonymous password @@", m.password())
+    add("npmrc-auth", "//registry.example.org/:_auth=@@", m.base64(24))
+    add("npmrc-bare-auth", "_auth = @@", m.base64(24))
+    add("npmrc-authtoken", "//npm.example.org/:_authToken=@@", m.hex(40))
+    add("npmrc-password", "//registry.example.org/:_password=@@", m.base64(15))
+    add("yarnrc", 'npmAuthToken: "@@"', m.mixed(36))
+    add("pypirc", "[pypi]\nusername = bob\npassword = @@\n", m.password())
+    add("htpasswd-apr1", "admin:@@", "$apr1$" + m.mixed(8) + "$" + m.mixed(22))
+    add("htpasswd-bcrypt", "admin:@@", "$2y$10$" + m.mixed(53))
+    add("htpasswd-sha", "admin:{SHA}@@", m.base64(20))
+    add("shadow", "root:@@:19700:0:99999:7:::", "$6$" + m.mixed(12) + "$" + m.mixed(86))
+    add("shadow-yescrypt", "bob:@@:19700:0:99999:7:::", "$y$j9T$" + m.mixed(22) + "$" + m.mixed(43))
+    add("my-cnf", "[client]\nuser=root\npassword=@@\n", m.password())
+    add("gem-credentials", "---\n:rubygems_api_key: @@\n", m.hex(48))
+    add("docker-config", '{"auths": {"registry.example.org": {"auth": "@@"}}}', m.base64(24))
+    add("git-credentials", "https://bob:@@@github.example.org", m.mixed(20))
+    add("maven-settings", "<server><id>nexus</id><username>ci</username><password>@@</password></server>", m.password())
+    add("nuget-config", '<add key="ClearTextPassword" value="@@" />', m.password())
+    add("gradle-properties", "signing.keyPassword=@@\nmavenPassword=x", m.password())
+    add("cargo-credentials", '[registry]\ntoken = "@@"', m.mixed(34))
+    add("composer-auth", '{"http-basic": {"repo.example.org": {"username": "ci", "password": "@@"}}}', m.password())
+    add("kube-config", "users:\n- name: admin\n  user:\n    token: @@\n", m.mixed(40))
+    add("kube-config-key", "    client-key-data: @@", m.base64(90))
+    add("kube-secret", "kind: Secret\ndata:\n  db-pass: @@\n", m.base64(18))
+    add("wpa-supplicant", 'network={\n  ssid="home"\n  psk="@@"\n}', m.password())
+    add("nmconnection", "[wifi-security]\nkey-mgmt=wpa-psk\npsk=@@\n", m.password())
+    add("wireguard", "[Interface]\nPrivateKey = @@\nAddress = 10.0.0.2/32", m.base64(32))
+    add("wireguard-psk", "[Peer]\nPresharedKey = @@", m.base64(32))
+    add("chap-secrets", 'bob  pptpd  "@@"  *', m.password())
+    add("ipsec-secrets", '10.1.1.1 10.1.1.2 : PSK "@@"', m.password())
+    add("redis-conf", "requirepass @@", m.password())
+    add("redis-acl", "user default on >@@ ~* +@all", m.password())
+    add("mongod-uri", "mongodb+srv://app:@@@cluster0.example.net/orders", m.password())
+    add("rabbit", "default_pass = @@", m.password())
+    add("smb-credentials", "username=bob\npassword=@@\ndomain=CORP", m.password())
+    add("snmp", "rocommunity @@ 10.0.0.0/8", m.password())
+    add("ansible-vault", "$ANSIBLE_VAULT;1.1;AES256\n@@\n", m.of("3" + "0123456", 80))
+    add("ansible-pass", "ansible_become_password: @@", m.password())
+    add("ansible-ssh-pass", "web1 ansible_host=10.0.0.4 ansible_ssh_pass=@@", m.password())
+    add("age", "AGE-SECRET-KEY-1@@", m.of("QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", 58))
+    add("rails-master", "$ cat config/master.key\n@@", m.hex(32))
+    add("rails-master-env", "RAILS_MASTER_KEY=@@ bin/rails db:migrate", m.hex(32))
+    add("rails-secret-base", "secret_key_base: @@", m.hex(128))
+    add("django", "SECRET_KEY = 'django-insecure-@@'", m.of(_LOWER + "!@#$%^&*(-_=+)", 50).replace("@@", "a@"))
+    add("django-plain", "SECRET_KEY = '@@'", m.of(_LOWER + "!#$%^&*(-_=+)", 50))
+    add("flask", "app.secret_key = b'@@'", m.mixed(16))
+    add("laravel", "APP_KEY=base64:@@", m.base64(32))
+    add("symfony", "APP_SECRET=@@", m.hex(32))
+    add("wordpress", "define('AUTH_KEY',         '@@');", m.of(_MIXED + "!#$%^&*()_+-=", 64))
+    add("wordpress-db", "define( 'DB_PASSWORD', '@@' );", m.password())
+    # commands
+    add("curl-u", "curl -u bob:@@ https://api.example.org/v1/me", m.password())
+    add("curl-user", "curl --user 'bob:@@' -s https://api.example.org", m.password())
+    add("curl-u-joined", "curl -sSubob:@@ https://api.example.org", m.password())
+    add("curl-header-basic", "curl -H 'Authorization: Basic @@' https://api.example.org", m.base64(24))
+    add("curl-header-bearer", 'curl -H "Authorization: Bearer @@" https://api.example.org', m.mixed(32))
+    add("curl-header-custom", "curl -H 'X-Api-Key: @@' https://api.example.org", m.mixed(28))
+    add("curl-proxy-user", "curl --proxy-user corp:@@ https://example.org", m.password())
+    add("curl-cookie", "curl -b 'sessionid=@@' https://example.org/admin", m.mixed(32))
+    add("curl-data-password", "curl -d 'username=bob&password=@@' https://example.org/login", m.password())
+    add("wget-password", "wget --user=bob --password=@@ https://example.org/f.zip", m.password())
+    add("http-auth", "http -a bob:@@ GET https://example.org/api", m.password())
+    add("sshpass", "sshpass -p @@ ssh root@10.0.0.4", m.password())
+    add("sshpass-quoted", "sshpass -p '@@' scp a.txt root@10.0.0.4:", m.password())
+    add("mysql-p", "mysql -uroot -p@@ orders", m.password())
+    add("mysql-password", "mysql --user=root --password=@@ -e 'show tables'", m.password())
+    add("mysqldump-p", "mysqldump -h db -u app -p'@@' orders > o.sql", m.password())
+    add("pgpassword", "PGPASSWORD=@@ psql -h db -U app orders", m.password())
+    add("mysql-pwd", "MYSQL_PWD=@@ mysql -u root", m.password())
+    add("ldapsearch-w", 'ldapsearch -x -D "cn=admin,dc=example,dc=org" -w @@ -b dc=example', m.password())
+    add("redis-cli-a", "redis-cli -h cache -a @@ ping", m.password())
+    add("mongo-p", "mongosh --username app --password @@ orders", m.password())
+    add("mongo-short", "mongo -u app -p @@ orders", m.password())
+    add("smbclient", "smbclient //srv/share -U bob%@@", m.password())
+    add("docker-login", "docker login -u bob -p @@ registry.example.org", m.mixed(30))
+    add("helm-registry", "helm registry login r.example.org -u bob --password @@", m.mixed(30))
+    add("echo-stdin", "echo @@ | docker login -u bob --password-stdin r.example.org", m.mixed(30))
+    add("echo-sudo", "echo '@@' | sudo -S apt install jq", m.password())
+    add("chpasswd", 'echo "bob:@@" | sudo chpasswd', m.password())
+    add("openssl-pass", "openssl enc -aes-256-cbc -pass pass:@@ -in a -out b", m.password())
+    add("openssl-passin", "openssl rsa -in k.pem -passin pass:@@", m.password())
+    add("keytool", "keytool -importkeystore -srcstorepass @@ -srckeystore a.jks", m.password())
+    add("keytool-store", "keytool -list -keystore a.jks -storepass @@", m.password())
+    add("jarsigner", "jarsigner -keypass @@ app.jar alias", m.password())
+    add("gpg-passphrase", "gpg --batch --passphrase @@ -d secrets.gpg", m.password())
+    add("zip-p", "zip -P @@ -r out.zip data/", m.password())
+    add("7z-p", "7z a -p@@ out.7z data/", m.password())
+    add("az-login", "az login --service-principal -u 3f0a -p @@ --tenant corp", m.mixed(34))
+    add("sqlcmd", "sqlcmd -S db -U sa -P @@ -Q 'select 1'", m.password())
+    add("sqlplus", "sqlplus scott/@@@ORCL", m.mixed(12))
+    add("impacket", "secretsdump.py CORP/admin:@@@10.0.0.4", m.mixed(12))
+    add("kubectl-literal", "kubectl create secret generic db --from-literal=password=@@", m.password())
+    add("kubectl-literal-odd", "kubectl create secret generic db --from-literal=conn=@@", m.mixed(24))
+    add("vault-put", "vault kv put secret/app api=@@", m.mixed(28))
+    add("gh-secret", "gh secret set DEPLOY_KEY --body '@@'", m.mixed(28))
+    add("heroku-config", "heroku config:set STRIPE_SIGNING=@@", m.mixed(28))
+    add("fly-secrets", "fly secrets set DATABASE_PASS=@@", m.mixed(20))
+    add("aws-ssm", "aws ssm put-parameter --name /db/pass --type SecureString --value '@@'", m.password())
+    add("export-pass", "export DB_PASS=@@", m.password())
+    add("set-pwsh", '$env:DB_PASSWORD = "@@"', m.password())
+    add("pwsh-secure", "ConvertTo-SecureString '@@' -AsPlainText -Force", m.password())
+    add("net-use", "net use Z: \\\\srv\\share @@ /user:CORP\\bob", m.password())
+    add("alter-user", "ALTER USER app WITH PASSWORD '@@';", m.password())
+    add("identified-by", "CREATE USER 'app'@'%' IDENTIFIED BY '@@';", m.password())
+    add("create-login", "CREATE LOGIN app WITH PASSWORD = N'@@';", m.password())
+    # headers, cookies, documents
+    add("set-cookie", "Set-Cookie: sid=@@; Path=/; HttpOnly; Secure", m.mixed(40))
+    add("cookie", "Cookie: theme=dark; connect.sid=s%3A@@; lang=en", m.mixed(40))
+    add("proxy-auth", "Proxy-Authorization: Basic @@", m.base64(21))
+    add("x-auth-token", "X-Auth-Token: @@", m.hex(32))
+    add("digest-auth", 'Authorization: Digest username="bob", realm="r", response="@@"', m.hex(32))
+    add("saml-assertion", "<saml:Assertion><ds:SignatureValue>@@</ds:SignatureValue></saml:Assertion>", m.base64(96))
+    add(
+        "saml-response",
+        "SAMLResponse=@@&RelayState=x",
+        base64.b64encode(b'<samlp:Response ID="' + m.hex(32).encode() + b'"><saml:Assertion>' + m.mixed(60).encode())
+        .decode()
+        .rstrip("="),
+    )
+    add("xml-private-key", "<PrivateKey>@@</PrivateKey>", m.base64(96))
+    add("xml-rsa", "<RSAKeyValue><Modulus>x</Modulus><D>@@</D></RSAKeyValue>", m.base64(96))
+    add("otpauth", "otpauth://totp/Example:bob@example.org?secret=@@&issuer=Example", m.base32(32))
+    add("totp", "TOTP secret: @@", m.base32(16))
+    add(
+        "totp-spaced",
+        "Enter this setup key: @@",
+        " ".join(m.of("abcdefghijklmnopqrstuvwxyz234567", 4) for _ in range(8)),
+    )
+    add("otp-2fa", '2fa_secret = "@@"', m.base32(32))
+    add("jdbc", "jdbc:postgresql://db/orders?user=app&password=@@", m.password())
+    add("jdbc-sqlserver", "jdbc:sqlserver://db:1433;databaseName=o;user=sa;password=@@;", m.password().replace(";", ""))
+    add("jdbc-oracle", "jdbc:oracle:thin:scott/@@@db:1521:ORCL", m.mixed(12))
+    add("odbc-pwd", "Driver={ODBC Driver 18};Server=db;Uid=sa;Pwd=@@;", m.password())
+    add("ado", "Server=db;Database=o;User Id=sa;Password=@@;Encrypt=no", m.password())
+    add(
+        "azure-storage",
+        "DefaultEndpointsProtocol=https;AccountName=x;AccountKey=@@;EndpointSuffix=core.windows.net",
+        m.base64(64),
+    )
+    add(
+        "service-bus",
+        "Endpoint=sb://x.servicebus.windows.net/;SharedAccessKeyName=Root;SharedAccessKey=@@",
+        m.base64(32),
+    )
+    add("libpq-dsn", "host=db user=app password=@@ dbname=orders", m.password())
+    add("amqp", "amqp://guest:@@@mq:5672/", m.password())
+    add("smtp-url", "smtp://mailer%40example.org:@@@smtp.example.org:587", m.mixed(16))
+    add("redis-url", "redis://:@@@cache:6379/0", m.mixed(20))
+    add("sas", "https://x.blob.core.windows.net/c/b?sv=2022-11-02&sr=b&sig=@@", m.mixed(43) + "%3D")
+    add("presigned", "https://b.s3.amazonaws.com/k?X-Amz-Credential=x&X-Amz-Signature=@@", m.hex(64))
+    add("url-token", "https://example.org/callback?code=x&access_token=@@", m.mixed(40))
+    add("url-reset", "https://example.org/reset?token=@@", m.mixed(32))
+    add(
+        "gcp-json",
+        '{"type": "service_account", "private_key": "-----BEGIN PRIVATE KEY-----\\n@@\\n-----END PRIVATE KEY-----\\n"}',
+        m.base64(48),
+    )
+    add("gcp-json-id", '"private_key_id": "@@"', m.hex(40))
+    add("firebase", 'const firebaseConfig = { apiKey: "AIza@@" };', m.of(_MIXED + "-_", 35))
+    add("firebase-fcm", 'serverKey: "AAAA@@"', m.of(_MIXED, 7) + ":APA91b" + m.of(_MIXED + "-_", 134))
+    # money
+    add(
+        "wif",
+        "the wallet's key is 5@@",
+        m.of("JK", 1) + m.of("123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz", 49),
+    )
+    add("wif-compressed", "privkey L@@", m.of("123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz", 51))
+    add("xprv", "xprv@@", m.of("123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz", 107))
+    add("mnemonic", "mnemonic: @@", "legal winner thank year wave sausage worth useful legal winner thank yellow")
+    add(
+        "seed-phrase",
+        'MNEMONIC="@@"',
+        "letter advice cage absurd amount doctor acoustic avoid letter advice cage above",
+    )
+    add("eth-key", "PRIVATE_KEY=0x@@", m.hex(64))
+    add("eth-key-words", "private key 0x@@", m.hex(64))
+    # wrapped
+    env = f"DB_PASSWORD={m.password()}\nSECRET_TOKEN={m.mixed(32)}\nPORT=8080\n"
+    add("gzip-base64-env", "ENV_FILE: @@", base64.b64encode(gzip.compress(env.encode(), mtime=0)).decode())
+    add("base64-env", "@@", base64.b64encode(env.encode()).decode())
+    add("hex-env", "@@", env.encode().hex())
+    add("url-env", "password%3D@@", m.mixed(20))
+    # programs
+    add("python-kw", 'connect(host="db", user="app", passwd="@@")', m.password())
+    add("python-positional", 'smtp.login("bob@example.org", "@@")', m.password())
+    add("python-auth-tuple", 'requests.get(url, auth=("bob", "@@"))', m.password())
+    add("js-object", "const pool = new Pool({ user: 'app', pass: '@@' })", m.password())
+    add("go-struct", 'cfg := Config{Passwd: "@@"}', m.password())
+    add("java-getconn", 'DriverManager.getConnection(url, "sa", "@@")', m.password())
+    add("java-store", 'ks.load(in, "@@".toCharArray());', m.password())
+    add("spring", "spring.datasource.password=@@", m.password())
+    add("spring-keystore", "server.ssl.key-store-password=@@", m.password())
+    add("terraform", 'variable "db_password" {\n  default = "@@"\n}', m.password())
+    add("yaml-passphrase", "passphrase: @@", m.password())
+    add("yaml-camel", "adminPass: @@", m.password())
+    add("json-client-secret", '"client_secret": "@@"', m.mixed(32))
+    add("json-refresh", '{"refresh_token":"@@"}', m.mixed(48))
+    add("toml-salt", 'pepper = "@@"', m.mixed(32))
+    add("ini-encryption", "encryption_key=@@", m.base64(32))
+    add("env-signing", "JWT_SIGNING_SECRET='@@'", m.mixed(32))
+    add("env-dsn", "SENTRY_DSN=https://@@@o1.ingest.sentry.io/2", m.hex(32))
+    add("github-actions-mask", "::add-mask::@@", m.mixed(24))
+    add("prompt-password", "Password for bob: @@", m.password())
+    add("prose-password", "the admin password is @@ for staging", m.password())
+    add("prose-login", "log in with admin / @@", m.password())
+    add("prose-token", "use token @@ for the api", m.mixed(36))
+    return out
+
+
+def second() -> list[tuple[str, str, str]]:
+    """A second list, written after the rules had learnt from the first."""
+    m = _Maker(52)
+    out: list[tuple[str, str, str]] = []
+
+    def add(name: str, text: str, secret: str) -> None:
+        out.append((name, text.replace("@@", secret), secret))
+
+    add("mssql-cli", "mssql-cli -S db -U sa -P @@", m.password())
+    add("psql-url", "psql 'postgresql://app:@@@db/orders'", m.mixed(14))
+    add("pg-service", "[prod]\nhost=db\nuser=app\npassword=@@\n", m.password())
+    add("mylogin", "mysql_config_editor set --login-path=prod --user=app --password @@", m.password())
+    add("influx", "influx -username admin -password @@ -execute 'show databases'", m.password())
+    add("etcdctl", "etcdctl --user root:@@ get /", m.password())
+    add("rabbitmqctl", "rabbitmqctl add_user app @@", m.password())
+    add("mosquitto", "mosquitto_pub -h mq -u app -P @@ -t a -m b", m.password())
+    add("mosquitto-passwd", "mosquitto_passwd -b /etc/p app @@", m.password())
+    add("neo4j", "cypher-shell -u neo4j -p @@", m.password())
+    add(
+        "kafka-jaas",
+        'org.apache.kafka.common.security.plain.PlainLoginModule required username="app" password="@@";',
+        m.password(),
+    )
+    add("elastic", "curl --user elastic:@@ localhost:9200", m.password())
+    add("kinit", "echo @@ | kinit admin@EXAMPLE.ORG", m.password())
+    add("useradd", "net user bob @@ /add", m.password())
+    add("runas-psexec", "psexec \\\\srv -u bob -p @@ cmd", m.password())
+    add("schtasks", "schtasks /create /tn x /ru bob /rp @@", m.password())
+    add("cmdkey", "cmdkey /add:srv /user:bob /pass:@@", m.password())
+    add("winrm", "winrs -r:srv -u:bob -p:@@ ipconfig", m.password())
+    add("mount-cifs", "mount -t cifs //srv/s /mnt -o username=bob,password=@@", m.password())
+    add("fstab", "//srv/s /mnt cifs user=bob,pass=@@,uid=1000 0 0", m.password())
+    add("lftp", "lftp -e ls sftp://bob:@@@host", m.mixed(12))
+    add("ncftp", "ncftpput -u bob -p @@ host /dir f", m.password())
+    add("restic", "RESTIC_PASSWORD=@@ restic snapshots", m.password())
+    add("borg", "export BORG_PASSPHRASE='@@'", m.password())
+    add("rclone", "[remote]\ntype = sftp\npass = @@\n", m.mixed(32))
+    add("duplicity", "PASSPHRASE=@@ duplicity full / file:///b", m.password())
+    add("luks", "echo -n '@@' | cryptsetup luksOpen /dev/sda2 c -", m.password())
+    add("nmcli", "nmcli dev wifi connect home password @@", m.password())
+    add("hostapd", "wpa_passphrase=@@", m.password())
+    add("openvpn-auth", "<auth-user-pass>\nbob\n@@\n</auth-user-pass>", m.password())
+    add("strongswan", "eap-bob { id = bob\n secret = @@ }", m.password())
+    add("grafana-ini", "[security]\nadmin_user = admin\nadmin_password = @@\n", m.password())
+    add("jenkins-xml", "<hudson.util.Secret><token>@@</token></hudson.util.Secret>", m.mixed(34))
+    add("tomcat-users", '<user username="admin" password="@@" roles="manager"/>', m.password())
+    add("web-config", '<add name="x" connectionString="Server=db;User ID=sa;Password=@@"/>', m.password())
+    add("hikari", 'dataSource.setPassword("@@");', m.password())
+    add("python-environ", "os.environ['DB_PASS'] = '@@'", m.password())
+    add("python-dict", "DATABASES = {'default': {'USER': 'app', 'PASSWORD': '@@'}}", m.password())
+    add("ruby-hash", "config.smtp_settings = { user_name: 'bob', password: '@@' }", m.password())
+    add("php-mysqli", "$c = new mysqli('db', 'app', '@@', 'orders');", m.password())
+    add("php-pdo", "new PDO('mysql:host=db', 'app', '@@');", m.password())
+    add("go-basicauth", 'req.SetBasicAuth("bob", "@@")', m.password())
+    add("node-nodemailer", "auth: { user: 'bob@example.org', pass: '@@' }", m.password())
+    add("rust-const", 'const DB_PASSWORD: &str = "@@";', m.password())
+    add("csharp", 'new NetworkCredential("bob", "@@")', m.password())
+    add("swift", 'let apiSecret = "@@"', m.mixed(28))
+    add("kotlin", 'buildConfigField("String", "API_SECRET", "\\"@@\\"")', m.mixed(28))
+    add("docker-env", "docker run -e MYSQL_ROOT_PASSWORD=@@ mysql", m.password())
+    add("compose", "    environment:\n      - POSTGRES_PASSWORD=@@\n", m.password())
+    add("compose-map", "    environment:\n      POSTGRES_PASSWORD: @@\n", m.password())
+    add("helm-set", "helm install db x/pg --set auth.postgresPassword=@@", m.password())
+    add("tf-vars", 'db_admin_pass = "@@"', m.password())
+    add("circle", "echo 'export NPM_TOKEN=@@' >> $BASH_ENV", m.hex(36))
+    add("table", "| admin password | @@ |", m.password())
+    add("markdown", "**Password:** `@@`", m.password())
+    add("korean-note", "관리자 비밀번호: @@", m.password())
+    add("mail", "Your temporary password is: @@\nPlease change it.", m.password())
+    add("slack", "pw: @@", m.password())
+    add("dump-sql", "INSERT INTO users VALUES (1,'bob','$2b$12$@@');", m.mixed(53))
+    add("jwt-secret-base64", "jwt.secret=@@", m.base64(48))
+    add("keepass-attr", "<Key>Password</Key><Value>@@</Value>", m.password())
+    add("zsh-history", ": 1700000000:0;export TWILIO_AUTH=@@", m.hex(32))
+    return out
