@@ -62,6 +62,16 @@ _REACHES = patterns.compile(
 )
 """What a word of an allowed command may not hold: an address, a substitution, what runs or loads something else."""
 
+_LOOKERS = frozenset(("cat", "head", "tail", "grep", "rg", "sort", "uniq", "diff", "git"))
+_OF_SECRETS = patterns.compile(
+    r"(?:^|/|:)\.env(?:rc)?(?:$|\.)|\.(?:pem|key|p12|pfx|jks|keystore|kdbx|tfvars|tfstate|ppk)$|"
+    r"(?:^|/)(?:id_(?:rsa|dsa|ecdsa|ed25519)|\.(?:netrc|pgpass|npmrc|pypirc|htpasswd|git-credentials|my\.cnf|aws|ssh|kube|"
+    r"gnupg|docker|vault-token)|shadow|environ|kubeconfig|wp-config)|secret|credential|passw|token",
+    patterns.I,
+)
+"""Files whose contents a program that looks at them would print."""
+_EXAMPLE = patterns.compile(r"\.(?:example|sample|template|dist)$")
+
 _SETTINGS = patterns.compile(r"^(?:CI|TZ|LANG|LC_ALL|NO_COLOR|FORCE_COLOR|DEBUG|RUST_BACKTRACE|NODE_ENV)=[\w.:-]*$")
 _QUIET = patterns.compile(r"(?:2>&1|&?>/dev/null|2>/dev/null)")
 
@@ -83,6 +93,8 @@ def _allowed(words: tuple[str, ...]) -> bool:
     if at == len(words) or any(_REACHES.search(word) for word in words[at:]):
         return False
     program, rest = words[at].removeprefix("./"), words[at + 1 :]
+    if program in _LOOKERS and any(_OF_SECRETS.search(word) and not _EXAMPLE.search(word) for word in rest):
+        return False
     if program in ("python", "python3") and rest[:1] == ("-m",) and len(rest) > 1 and rest[1] in _MODULES:
         return all(word[0] != "-" or _OPTION.match(word) for word in rest[2:])
     if program not in _ALLOWED or (words[at] != program and program not in ("gradlew", "mvnw")):
@@ -108,7 +120,7 @@ _OPTION = patterns.compile(
 _STARTERS = frozenset(
     (
         *("python", "python3", "py", "node", "uv", "run", "npx", "poetry", "bundle", "exec", "pipenv", "hatch", "rye"),
-        *("pdm", "bunx", "tsx", "env", "cd", "-m"),
+        *("pdm", "bunx", "tsx", "cd", "-m"),
     )
 )
 """Words that start a program which is there."""

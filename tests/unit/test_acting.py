@@ -8,7 +8,7 @@ from poisoning.commands import COMMANDS
 
 from memctl.domain.knowledge.acting import acts, commands_somebody
 from memctl.domain.knowledge.graduation import ClaimSupport, missing_of, warrant_of
-from memctl.domain.shell.harmless import says_it_otherwise
+from memctl.domain.shell.harmless import harmless, says_it_otherwise
 from memctl.domain.support.provenance import Provenance
 
 ACTING = [
@@ -139,3 +139,21 @@ def test_what_works_may_differ_in_what_starts_it_and_in_options_and_in_nothing_t
         "python tests/run.py src; x",
     ):  # fmt: skip
         assert not says_it_otherwise(failed, works), works
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat .env", "cd app && head -5 .env.local", "grep -n x config/master.key", "cat id_rsa", "rg -n DB_PASSWORD",
+        "git show HEAD:.env", "git add .env", "printenv", "env", "kubectl get secret db -o yaml", "vault read secret/x",
+        "aws secretsmanager get-secret-value --secret-id x", "git credential fill", "diff .env .env.example",
+    ],
+)  # fmt: skip
+def test_what_prints_secrets_is_not_named_unasked(command: str) -> None:
+    assert not harmless(command)
+    assert not says_it_otherwise("run x", command)
+
+
+@pytest.mark.parametrize("command", ["cat .env.example", "pytest test_token.py", "git add src/app.py", "cat a.py"])
+def test_what_only_looks_at_code_is_harmless(command: str) -> None:
+    assert harmless(command)
