@@ -7,9 +7,18 @@ from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import project_asked
 from memctl.api.reading.reader import opened
 from memctl.domain.projects.key_limits import given
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import api_keys
 from memctl.infra.api_keys import Key, Scope
+from memctl.infra.redaction import redact
 from memctl.infra.settings import Settings
+
+
+class NameHoldsASecret(MemctlError):
+    """The name of a key may hold no secret: lists show it, and what is said with the key bears it."""
+
+    exit_code = 2
+
 
 _NAME = "memctl keys"
 """Of the connection."""
@@ -20,8 +29,10 @@ def make(
 ) -> tuple[Key, str]:
     """Make a key, limited to these projects where any is named. Returns it and its token, which nothing keeps.
 
-    Raises: UnknownProject, DatabaseUnavailable, and as `api_keys.make`.
+    Raises: NameHoldsASecret, UnknownProject, DatabaseUnavailable, and as `api_keys.make`.
     """
+    if redact(name)[1]:
+        raise NameHoldsASecret
     with opened(settings, OWNER, _NAME) as reader:
         limits = tuple(dict.fromkeys(each for p in projects for each in given(project_asked(reader, p, None))))
         return api_keys.make(reader.connection, reader.space, name, scopes, limits or None, until)

@@ -20,6 +20,7 @@ from events import observed
 from waiting import seconds, until
 
 from memctl.api.http.live import MOST_TAILS, MOST_WAITING, PATIENCE_S
+from memctl.api.write.keys import NameHoldsASecret
 from memctl.api.write.remote_ingest import Delivery, sent
 from memctl.cli.main import memctl as program
 from memctl.domain.events.event import Micros, NewEvent
@@ -74,6 +75,11 @@ def ask(api: Api, token: str, path: str, body: Any = None, **headers: str) -> tu
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     method = "GET" if body is None else "POST"
     return api.ask(path, method=method, body=data, headers={"Authorization": f"Bearer {token}", **named})
+
+
+def test_a_name_of_a_key_may_hold_no_secret(verb: Verb) -> None:
+    with pytest.raises(NameHoldsASecret):
+        verb("keys", "add", "ci ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a")
 
 
 def test_a_key_opens_what_its_scopes_say(api: Api, key: Callable[..., str]) -> None:
