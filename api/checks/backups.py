@@ -54,6 +54,8 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
     """Keys of the API that are in force again, as they were then."""
     redacted: bool
     """Whether rules of redaction were applied to the log after the backup was made: they have to be once more."""
+    at_home: bool = True
+    """Whether receipts of this data directory go on from those of the backup: else nobody knows what was forgotten."""
     begun: int = 0
     """Forgettings that were begun and not ended: they are open here, too."""
 
@@ -83,6 +85,8 @@ def restore(settings: Settings, connection: Connection, file: Path, receipts: It
     room = None if settings.configured("database_url") else shutil.disk_usage(settings.data_dir).free
     manifest = archive.check(file, room)
     found = list(read_receipts([*receipts, file.parent / RECEIPTS, settings.data_dir / RECEIPTS]))
+    own = settings.data_dir / RECEIPTS
+    here = {each.id for each in read_receipts([own])} if own.exists() else None
     found.sort(
         key=lambda each: (bool(each.outcome), len(each.erased))
     )  # if several receipts have the same id, the last one counts
@@ -111,6 +115,7 @@ def restore(settings: Settings, connection: Connection, file: Path, receipts: It
     return Restored(
         file=str(file), made_at=manifest.made_at, events=manifest.tables["events"].rows, receipts=len(fresh),
         left_out=left_out, keys=in_force, redacted=bool(redactions),
+        at_home=here is not None and here >= known,
         begun=sum(each.scope.kind != "rules" for each in erase.receipts(connection, unfinished=True)),
     )  # fmt: skip
 

@@ -137,6 +137,11 @@ def restore(
         notice(
             f"forgettings that were begun and did not end: {done.begun}; once all is folded, `memctl forget --resume`"
         )
+    if not done.at_home and not receipts:
+        notice(
+            f"what was forgotten elsewhere since {done.made_at} is not known here and may be back: forget it again, or"
+            f" restore into an empty memory with --receipts and the `{RECEIPTS}` of that data directory"
+        )
     if as_json:
         print_json(done)
         return

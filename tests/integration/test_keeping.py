@@ -85,7 +85,7 @@ def test_a_backup_made_while_others_write_is_restored_elsewhere_without_what_was
     drained(database_url)
 
     done = backups.restore(settings, elsewhere, file)
-    assert (done.events, done.receipts) == (len(saved), 2)
+    assert (done.events, done.receipts, done.at_home) == (len(saved), 2, True)
     found = events(elsewhere)
     assert [row[:4] for row in found] == [row[:4] for row in saved]
     gone = {row[0] for row in found if row[-1] is None}

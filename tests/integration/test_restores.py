@@ -183,6 +183,18 @@ def test_a_forgetting_that_was_half_done_is_restored_open_and_ends_with_all_that
     assert replay(url, None, verify=True).equal
 
 
+def test_a_restore_where_no_receipts_go_on_from_the_backup_says_so(
+    settings: Settings, log: Connection, elsewhere: Connection, database_url: str, tmp_path: Path
+) -> None:
+    session = rated_session(log, database_url)
+    file = backup(settings, log, tmp_path / "kept")
+    forget.forget(settings, log, 1, forget.plan(reader_of(log, "default", OWNER), session=session), None)
+    (settings.data_dir / RECEIPTS).unlink()
+    generations.ensure_live(elsewhere, 1)
+    done = backups.restore(settings, elsewhere, file)
+    assert (done.at_home, done.receipts) == (False, 0)
+
+
 def test_of_receipts_that_several_files_hold_the_one_that_was_ended_counts(
     settings: Settings, log: Connection, elsewhere: Connection, database_url: str, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
