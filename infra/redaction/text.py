@@ -17,7 +17,7 @@ from memctl.infra.redaction.likely import JUDGES, entropy, goes_on
 from memctl.infra.redaction.personal import CHECKS
 from memctl.infra.redaction.rules import Rule, load_rules, personal_rules, user_rule
 from memctl.infra.redaction.scanner import Scan, filtered, scanner
-from memctl.infra.redaction.views import views
+from memctl.infra.redaction.views import INTERRUPTED, Origins, seen, unescaped
 
 PRIVATE = "[private]"
 """What stands where a private block stood."""
@@ -37,6 +37,8 @@ _GOES_ON = patterns.compile(
 _MOST_PIECES = 64
 """Pieces of one secret."""
 
+_INTERRUPTED = 5
+"""How many patterns beside the rules find something themselves: those behind them say that a text reads otherwise."""
 _ROUNDS = 4
 
 _STARTS = r"A[KS]IA|AIza|SG\.|dapi|gh[us]_|[rs]k_(?:live|test)_|xox[ae-z]-|ya29\."
@@ -148,6 +150,7 @@ class Redactor:
             _PRINTED,
             _GZIP,
             _HEX,
+            *INTERRUPTED,
         ]
         of_characters = {n for n, rule in enumerate(self._rules) if rule.of_characters}
         users = [n for n, rule in enumerate(self._rules) if rule.id.startswith("user.")]
@@ -168,7 +171,25 @@ class Redactor:
 
     def suspects(self, data: bytes) -> bool:
         """Whether UTF-8 text may hold a secret or a private block. False is certain."""
-        return bool(self._scan(data)) or any(self._scan(view) for view, _ in views(data))
+        interrupted = len(self._rules) + _INTERRUPTED
+        return any(index < interrupted for _, _, indices in self._looks(data) for index in indices)
+
+    def _looks(self, data: bytes) -> Iterator[tuple[bytes, Origins | None, set[int]]]:
+        """The bytes as they are and as they read otherwise, each with the way of its offsets back, and what the scan
+        finds in it."""
+        indices = self._scan(data)
+        yield data, None, indices
+        plain, before = data, None
+        if b"\\" in data:
+            if b"\x1b\\" in data:  # the end of a link in a terminal, and no escape
+                view, origins = seen(data, None)
+                yield view, origins, self._scan(view)
+            plain, before = unescaped(data)
+            indices = self._scan(plain)
+            yield plain, before, indices
+        if indices and max(indices) >= len(self._rules) + _INTERRUPTED:
+            view, origins = seen(plain, before)
+            yield view, origins, self._scan(view)
 
     def names_a_secret(self, name: str) -> bool:
         """Whether a name, as of a session, holds what memctl's rules know for a secret.
@@ -230,8 +251,8 @@ class Redactor:
     def _spans(self, data: bytes, start: int, end: int) -> list[tuple[int, int, str]]:
         """What to cut between two offsets: offsets from `start` on, sorted, none touching another."""
         found: list[tuple[int, int, str]] = []
-        for view, of in ((data, None), *views(data)):
-            if there := self._there(view):
+        for view, of, indices in self._looks(data):
+            if there := self._there(view, indices):
                 origin = of() if of else int
                 found += [(origin(low), origin(high), marker) for low, high, marker in there]
         if not found:
@@ -254,9 +275,9 @@ class Redactor:
                 spans.append((low, high, marker))
         return [(low - start, high - start, marker) for low, high, marker in spans]
 
-    def _there(self, data: bytes) -> list[tuple[int, int, str]]:
+    def _there(self, data: bytes, indices: set[int]) -> list[tuple[int, int, str]]:
         """What is found in bytes as they read, over the breaks of lines and within Base64."""
-        indices, private = self._scan(data), len(self._rules)
+        private = len(self._rules)
         found = [each for index in indices if index < private for each in self._matches(index, data)]
         if private + 1 in indices:
             found += self._over_breaks(data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 from memctl.domain.support import patterns
@@ -53,16 +53,15 @@ _TAG = (
 _HIDDEN = _bytes_of_hidden()
 _UNSEEN = patterns.compile(b"|".join((_TERMINAL, _FULL_WIDTH, _HIDDEN, _PERCENT, _CODED, _ENTITY, _TAG)))
 """Letters of full width or named by number, and what shows nothing: what is written with them reads as without."""
-_INTERRUPTED = tuple(
-    (begin, patterns.compile(pattern))
-    for begin, pattern in (
-        (b"%", _PERCENT), (b"\x1b", _TERMINAL), (b"^", rb"\^\[\[[0-9;:]*[A-Za-z]"),
-        (b"\\", rb"\\(?:x1[bB]|033|e)\[|" + _CODED), (b"&", b"(?:" + _ENTITY + b")[!-~]"),
-        (b"<", b"(?:" + _TAG + b")[!-~]"),
+INTERRUPTED = tuple(
+    pattern.decode("latin-1")
+    for pattern in (
+        _FULL_WIDTH, _PERCENT, _TERMINAL, _CODED, b"(?:" + _ENTITY + b")[!-~]", b"(?:" + _TAG + b")[!-~]",
+        rb"[!-~](?:" + _HIDDEN + rb")[^ \n]",
     )
 )  # fmt: skip
-_INTERRUPTED_OTHERWISE = patterns.compile(_FULL_WIDTH + rb"|\xc2[\x9b\x9d]|[!-~](?:" + _HIDDEN + rb")+[!-~]")
-"""Where what is written so may stand within a secret, by what it begins with. (Emoji hold what shows nothing.)"""
+"""What a text holds in which something may be written so. (Emoji hold what shows nothing, too.)"""
+_NOT_OF_CHARACTERS = (b"\x1b", b"\xc2\x9b", b"\xc2\x9d", b"%", b"&", b"<", b"\\", b"^")
 
 
 def _unescaped(data: bytes) -> bytes:
@@ -95,31 +94,26 @@ _AS_SEEN = {full: full - 0xFEE0 for full in range(0xFF01, 0xFF5F)} | dict.fromke
 
 def _seen(data: bytes) -> bytes:
     """What `_UNSEEN` matches as what it looks like. Where only characters are changed, there is a faster way."""
-    if b"\xc2\x9b" in data or b"\xc2\x9d" in data or any(begin in data for begin, _ in _INTERRUPTED):
+    if any(each in data for each in _NOT_OF_CHARACTERS):
         return _UNSEEN.sub(_looks_like, data)
     return data.decode("utf-8", "surrogateescape").translate(_AS_SEEN).encode("utf-8", "surrogateescape")
 
 
-def _interrupted(data: bytes) -> bool:
-    for begin, pattern in _INTERRUPTED:
-        if begin in data and pattern.search(data):
-            return True
-    return not data.isascii() and _INTERRUPTED_OTHERWISE.search(data) is not None
+Origins = Callable[[], Callable[[int], int]]
+"""How to make what brings offsets back."""
 
 
-def views(data: bytes) -> Iterator[tuple[bytes, Callable[[], Callable[[int], int]]]]:
-    """The bytes as they read where that is another way, each with how to bring its offsets back."""
-    plain, unescaped = data, None
-    if b"\\" in data:
-        plain, unescaped = _unescaped(data), partial(_Origin, data, _ESCAPE, lambda _: b"?")
-        yield plain, unescaped
-        if b"\x1b\\" in data:  # the end of a link in a terminal, and no escape
-            yield _seen(data), partial(_Origin, data, _UNSEEN, _looks_like)
-    if _interrupted(plain):
-        yield _seen(plain), partial(_both, unescaped, partial(_Origin, plain, _UNSEEN, _looks_like))
+def unescaped(data: bytes) -> tuple[bytes, Origins]:
+    """The bytes without escapes."""
+    return _unescaped(data), partial(_Origin, data, _ESCAPE, lambda _: b"?")
 
 
-def _both(first: Callable[[], _Origin] | None, second: Callable[[], _Origin]) -> Callable[[int], int]:
+def seen(data: bytes, before: Origins | None) -> tuple[bytes, Origins]:
+    """The bytes as people see them; `before` is of the bytes that they were made of."""
+    return _seen(data), partial(_both, before, partial(_Origin, data, _UNSEEN, _looks_like))
+
+
+def _both(first: Origins | None, second: Origins) -> Callable[[int], int]:
     """How offsets are brought back that were moved twice."""
     moved, before = second(), first() if first else None
     return moved if before is None else lambda offset: before(moved(offset))
