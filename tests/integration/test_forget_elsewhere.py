@@ -28,7 +28,7 @@ from memctl.api.erasure import scope as forget
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.reader import reader_of
 from memctl.domain.events.erasure import NothingToForget, Scope
-from memctl.domain.events.event import Position
+from memctl.domain.events.event import Position, stream_hash
 from memctl.domain.events.feedback import MemoryRated
 from memctl.domain.events.former import ChangeUndone
 from memctl.domain.events.observations import ToolCalled
@@ -154,6 +154,27 @@ def test_what_was_said_of_an_event_by_its_id_goes_with_it_though_it_cites_nothin
     assert forget.preview(log, 1, planned).statements_about == 1
     assert forget.forget(settings, log, 1, planned, None).types["change.undone"] == 1
     assert holds(database_url, id_of(edit)) == ["events", "receipts"]
+    assert replay(database_url, None, verify=True, processes=1).equal
+
+
+def test_forgetting_reaches_every_shard_and_no_other_space(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    generations.ensure_live(log, 4)
+    said = [prompt(n, f"Keep {PHRASE} in mind for the invoices of {n}.", session=f"shard{n}") for n in range(12)]
+    other = space_id(log, "other")
+    append(log, 1, said)
+    append(log, other, said[:1])
+    drained(database_url)
+    assert {stream_hash(each.stream) * 4 // 256 for each in said} == {0, 1, 2, 3}
+    assert forgotten(settings, log, match=PHRASE).events == len(said)
+    drained(database_url)
+    for table in holds(database_url, "zq7vkx19mw"):
+        spaces = log.execute(
+            f"SELECT DISTINCT space_id FROM memctl.{table} t WHERE strpos(t::text, 'zq7vkx19mw') > 0"
+        ).fetchall()
+        assert spaces == [(other,)], table
+    assert "events" in holds(database_url, "zq7vkx19mw"), "the other space keeps its own"
     assert replay(database_url, None, verify=True, processes=1).equal
 
 
