@@ -6,22 +6,25 @@ import socket
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from functools import partial
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
-from redis import Redis
 
 from memctl.api.checks.check import Check, attempted, check, number, skipped
 from memctl.api.checks.client_checks import clients
-from memctl.api.checks.health import VECTOR_STORE, health, servers, troubles
+from memctl.api.checks.health import ANSWERED_S, VECTOR_STORE, Servers, health, servers, troubles
 from memctl.api.checks.relay_checks import relay as relay_check
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import projects_of
 from memctl.api.reading.reader import reader_of
 from memctl.domain.projects.identity import WaitingCheckout
+from memctl.infra import queue
+from memctl.infra.beside import beside
 from memctl.infra.database import Connection, connect, single_row
 from memctl.infra.embedded import instance
 from memctl.infra.embedded.instance import InstanceStatus
@@ -55,11 +58,13 @@ _UP = "start memctl with `memctl up`"
 
 
 def examine() -> Iterator[Check]:
-    """Look at everything, part by part; a part that cannot be looked at says why, and the others go on.
+    """Look at everything, all parts beside each other. A part that cannot be looked at says why, one that has not ended
+    within `ANSWERED_S` is named.
 
     Raises: SettingsInvalid, since all else depends on them.
     """
-    settings = load_settings()
+    settings, ends = load_settings(), time.monotonic() + ANSWERED_S
+    said = beside(partial(servers, settings))
     found = instance.status(settings)
     relay = None if found.running else relay_seen(found.places)
     of_a_relay = () if relay is None else (("relay", lambda: relay_check(settings, relay)),)
@@ -67,10 +72,10 @@ def examine() -> Iterator[Check]:
         ("programs", lambda: _programs(settings, found)),
         ("postgres", lambda: _postgres(settings)),
         ("queue", lambda: _queue(settings)),
-        ("vectors", lambda: _vectors(settings)),
+        ("vectors", lambda: _vectors(settings, said)),
         ("embedder", lambda: _embedder(settings)),
         ("language model", lambda: _language_model(settings)),
-        ("memory", lambda: _memory(settings)),
+        ("memory", lambda: _memory(settings, said)),
         ("projects", lambda: _projects(settings)),
     )
     parts: tuple[tuple[str, Callable[[], Iterator[Check]]], ...] = (
@@ -79,8 +84,19 @@ def examine() -> Iterator[Check]:
         ("doors", lambda: _doors(settings, found)),
         ("clients", clients),
     )
-    for part, checks in parts:
-        yield from attempted(part, checks)
+    asked = [(part, beside(partial(_all_of, part, checks))) for part, checks in parts]
+    for part, answer in asked:
+        try:
+            yield from answer.result(max(0.0, ends - time.monotonic()))
+        except TimeoutError:
+            yield check(
+                part, part, "could not be looked at", [f"it did not end the answer within {ANSWERED_S:.0f} s"],
+                advice="it hangs, or this machine is very busy: look again, then `memctl down` and `memctl up`",
+            )  # fmt: skip
+
+
+def _all_of(part: str, checks: Callable[[], Iterator[Check]]) -> list[Check]:
+    return list(attempted(part, checks))
 
 
 def _data_directory(settings: Settings, found: InstanceStatus) -> Iterator[Check]:
@@ -218,7 +234,7 @@ def _queue(settings: Settings) -> Iterator[Check]:
     if settings.redis_url is None:
         yield _down("queue", "server")
         return
-    client = Redis.from_url(settings.redis_url, socket_timeout=5, socket_connect_timeout=5)
+    client = queue.connect(settings.redis_url)
     try:
         info = client.info()
         assert isinstance(info, dict)
@@ -233,12 +249,13 @@ def _queue(settings: Settings) -> Iterator[Check]:
         client.close()
 
 
-def _vectors(settings: Settings) -> Iterator[Check]:
+def _vectors(settings: Settings, said: Future[Servers]) -> Iterator[Check]:
     if settings.qdrant_url is None:
         yield _down("vectors", "server")
         return
-    if VECTOR_STORE in servers(settings).mute:  # its client would wait for an answer that goes on for ever
-        yield check("vectors", "server", "", ["it did not end its answer in time"])
+    asked = said.result()
+    if why := "it did not end its answer in time" if VECTOR_STORE in asked.mute else asked.vectors:
+        yield check("vectors", "vectors", "could not be looked at", [why], advice=_UP)  # its client waits for longer
         return
     client = store.connect(settings.qdrant_url, settings.qdrant_api_key)
     try:
@@ -251,12 +268,12 @@ def _vectors(settings: Settings) -> Iterator[Check]:
         client.close()
 
 
-def _memory(settings: Settings) -> Iterator[Check]:
+def _memory(settings: Settings, said: Future[Servers]) -> Iterator[Check]:
     """Whether all is folded, as everything else says it too."""
     if settings.database_url is None:
         yield _down("memory", "folded")
         return
-    asked = servers(settings)
+    asked = said.result()
     with connect(settings.database_url, name="memctl doctor", statement_timeout_ms=10_000) as connection:
         found = troubles(health(reader_of(connection, settings.space, OWNER), asked))
     for each in found:

@@ -10,7 +10,9 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from datetime import UTC, datetime
+from functools import partial
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
@@ -28,6 +30,7 @@ from memctl.api.reading.reader import Reader
 from memctl.domain.support.wording import span
 from memctl.infra import queue
 from memctl.infra.backup import copies as backups
+from memctl.infra.beside import beside
 from memctl.infra.data_dir import Places
 from memctl.infra.embedded import supervisor
 from memctl.infra.embedded.instance import set_aside
@@ -67,6 +70,9 @@ _PATIENCE_S = 3.0
 
 ASKED_S = 8.0
 """How long all servers, programs and folders together get: half of what a question to the API does."""
+
+ANSWERED_S = 10.0
+"""Within which `memctl status` and `memctl doctor` have what they say, whatever hangs; the database gets as long."""
 
 STEP_S = 60.0
 """Seconds for which the door may be at one delivery, or at one piece of a transcript, before it is said."""
@@ -212,48 +218,42 @@ def servers(settings: Settings) -> Servers:
     now = time.monotonic()
     with _turn:
         look = _looks.get(settings.data_dir)
-        if look is None or look.over.is_set() or now - look.began > LATE_S:
+        if look is None or look.over or now - look.began > LATE_S:
             look = _looks[settings.data_dir] = _Look(settings, look, now)
-            threading.Thread(target=look.take, name="servers", daemon=True).start()
         elif look.before is not None:
             return look.before
-    look.over.wait(max(0.0, look.began + ASKED_S - now))
-    if look.problem is not None:
-        raise look.problem
+    wait(look.parts.values(), max(0.0, look.began + ASKED_S - now))
     return look.result()
 
 
 class _Look:
-    """One look at the servers; `before` is what the last one found, where that was not long ago."""
+    """One look at the servers, all parts beside each other; `before` is what the last one found, where that was not
+    long ago."""
 
     def __init__(self, settings: Settings, last: _Look | None, now: float) -> None:
-        self._settings = settings
         self.began = now
-        self.over = threading.Event()
-        self.problem: BaseException | None = None
-        self._found: dict[str, Any] = {}
-        self._at: _Part | None = None
-        self.before = last.result() if last is not None and last.over.is_set() and now - last.began < LATE_S else None
-        self.held: dict[_Part, _Look] = {}
+        self.before = last.result() if last is not None and last.over and now - last.began < LATE_S else None
+        self.held = {} if last is None else {part: each for part, each in last.asked.items() if not each.done()}
         """Parts at which earlier looks still wait: they are not asked once more."""
-        if last is not None:
-            self.held = {part: look for part, look in last.held.items() if not look.over.is_set()}
-            if last._at is not None and not last.over.is_set():
-                self.held[last._at] = last
+        self.parts = {part: beside(partial(part, settings)) for part in _PARTS if part not in self.held}
 
-    def take(self) -> None:
-        try:
-            for self._at in _PARTS:
-                if self._at not in self.held:
-                    self._found = self._found | self._at(self._settings)
-        except BaseException as problem:
-            self.problem = problem
-        finally:
-            self.over.set()
+    @property
+    def asked(self) -> dict[_Part, Future[dict[str, Any]]]:
+        return {**self.held, **self.parts}
+
+    @property
+    def over(self) -> bool:
+        return all(each.done() for each in self.parts.values())
 
     def result(self) -> Servers:
-        waits = {*self.held, *(() if self.over.is_set() else (self._at,))}
-        return Servers(**self._found, mute=tuple(name for part, name in _PARTS.items() if part in waits))
+        found: dict[str, Any] = {}
+        mute = []
+        for part, name in _PARTS.items():
+            if part in self.held or not self.parts[part].done():
+                mute.append(name)
+            else:
+                found |= self.parts[part].result()
+        return Servers(**found, mute=tuple(mute))
 
 
 _turn = threading.Lock()
@@ -294,7 +294,7 @@ def _programs(settings: Settings) -> dict[str, Any]:
     if supervisor.running(places) is None:
         return {}
     try:
-        found = supervisor.states(places)
+        found = supervisor.states(places, supervisor.ASKED_S)
     except OSError:
         return {"stopped": ("supervisor",)}
     first = min((each.since for each in found.values()), default=0)
@@ -320,7 +320,7 @@ _PARTS: dict[_Part, str] = {
     _on_disk: "the data directory", _programs: "the programs of this instance", _queue: "Redis",
     _vectors: VECTOR_STORE,
 }  # fmt: skip
-"""What is looked at, in order, each by what people call it."""
+"""What is looked at, each by what people call it."""
 
 
 def _refused(url: str) -> str:

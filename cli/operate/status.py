@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -19,6 +20,8 @@ from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.wording import size, span
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from memctl.api.checks.health import Health
     from memctl.api.reading.views import Json
     from memctl.infra.backup.copies import KeptBackups
@@ -61,12 +64,14 @@ def look_at(settings: Settings) -> Installation:
     from memctl.api.checks.health import free_bytes
     from memctl.infra import logs
     from memctl.infra.backup import copies as backups
+    from memctl.infra.beside import beside
     from memctl.infra.embedded import instance
     from memctl.infra.hooks import spool
     from memctl.infra.hooks.remote_progress import relay_seen
 
+    health = beside(partial(_health, settings))
     found = instance.status(settings)
-    asked = _health(settings) if found.running or settings.configured("database_url") else None
+    asked = _in_time(health) if found.running or settings.configured("database_url") else None
     return Installation(
         found,
         None if isinstance(asked, str) else asked,
@@ -266,6 +271,16 @@ def _health(settings: Settings) -> Health | str:
             return health(reader, servers(settings))
     except MemctlError as problem:
         return " ".join(str(problem).split())
+
+
+def _in_time(health: Future[Health | str]) -> Health | str:
+    """How all is; why that is not known where whoever is asked hangs."""
+    from memctl.api.checks.health import ANSWERED_S
+
+    try:
+        return health.result(ANSWERED_S)
+    except TimeoutError:
+        return f"not within {ANSWERED_S:.0f} s"
 
 
 def _as_json(look: Installation, needs_a_person: bool) -> dict[str, Json]:

@@ -10,9 +10,11 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from memctl.domain.support.errors import MemctlError
+from memctl.infra.beside import beside
 from memctl.infra.data_dir import Places
 from memctl.infra.embedded import supervisor
 from memctl.infra.embedded.postgres import after_damage, says_damaged
@@ -155,21 +157,21 @@ def status(settings: Settings, programs: tuple[Program, ...] = PROGRAMS) -> Inst
     states: dict[str, supervisor.State] = {}
     if runs:
         with contextlib.suppress(OSError):
-            states = supervisor.states(places)
+            states = supervisor.states(places, supervisor.ASKED_S)
     by_themselves = not runs and all(_elsewhere(program, settings) for program in programs if not program.after_schema)
     instance = recalled(places)
-    statuses = []
-    for program in programs:
+
+    def look(program: Program) -> ProgramStatus:
         if by_themselves or _elsewhere(program, settings):
-            statuses.append(ProgramStatus(program.name, "ELSEWHERE"))
-            continue
+            return ProgramStatus(program.name, "ELSEWHERE")
         state = states.get(program.name)
         process = Process.of(state.pid) if state is not None and state.pid else None
         if state is None or process is None:
-            statuses.append(ProgramStatus(program.name, state.state if state else "STOPPED"))
-            continue
+            return ProgramStatus(program.name, state.state if state else "STOPPED")
         name = "RUNNING" if program.ready(instance, process) else "STARTING"
-        statuses.append(ProgramStatus(program.name, name, process.pid, process.age(), memory(process)))
+        return ProgramStatus(program.name, name, process.pid, process.age(), memory(process))
+
+    statuses = [each.result() for each in [beside(partial(look, program)) for program in programs]]
     lost = refusals(places.spool)
     return InstanceStatus(
         places, runs, statuses, read_endpoints(places), set_aside(places), refused=lost.deliveries if lost else 0

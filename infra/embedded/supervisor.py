@@ -10,10 +10,11 @@ import sys
 import time
 import xmlrpc.client
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from memctl.infra.beside import beside
 from memctl.infra.data_dir import Places, open_log, write_private
 from memctl.infra.embedded.programs import PROGRAMS, Instance, Program, recalled
 from memctl.infra.embedded.run import LOOK_AGAIN, ServerDidNotStart, tail
@@ -21,6 +22,9 @@ from memctl.infra.process import Process, is_stopped
 
 _PATIENCE = 15.0
 """Seconds that supervisord gets to start, and to answer."""
+
+ASKED_S = 5.0
+"""Seconds that supervisord gets to answer who only looks."""
 
 _ALREADY_STARTED = 60
 """supervisor.xmlrpc.Faults.ALREADY_STARTED"""
@@ -131,9 +135,9 @@ def start(places: Places, text: str) -> None:
         time.sleep(LOOK_AGAIN)
 
 
-def states(places: Places) -> dict[str, State]:
-    """Each configured program. Raises OSError where supervisord does not answer."""
-    with talk(places) as supervisor:
+def states(places: Places, patience: float = _PATIENCE) -> dict[str, State]:
+    """Each configured program. Raises OSError where supervisord does not answer within `patience` seconds."""
+    with talk(places, patience) as supervisor:
         found: list[dict[str, Any]] = supervisor.supervisor.getAllProcessInfo()
     return {
         one["name"]: State(one["name"], one["statename"], one["pid"], max(one["start"], one["stop"])) for one in found
@@ -149,8 +153,8 @@ def silent(places: Places, found: Iterable[State]) -> tuple[str, ...]:
         name, process = each
         return not is_stopped(process.pid) and (name not in programs or programs[name].ready(instance, process))
 
-    with ThreadPoolExecutor(max(1, len(running))) as asked:  # those that are silent are waited for at once
-        return tuple(name for (name, _), well in zip(running, asked.map(answers, running), strict=True) if not well)
+    asked = [(each[0], beside(partial(answers, each))) for each in running]
+    return tuple(name for name, well in asked if not well.result())
 
 
 def start_program(places: Places, name: str) -> None:
@@ -174,9 +178,9 @@ def shut_down(places: Places) -> None:
 
 
 @contextlib.contextmanager
-def talk(places: Places) -> Iterator[Any]:
+def talk(places: Places, patience: float = _PATIENCE) -> Iterator[Any]:
     """A connection to supervisord. Raises OSError where it does not answer in time, or refuses."""
-    with xmlrpc.client.ServerProxy("http://localhost", transport=_Transport(_socket(places))) as supervisor:
+    with xmlrpc.client.ServerProxy("http://localhost", transport=_Transport(_socket(places), patience)) as supervisor:
         try:
             yield supervisor
         except (xmlrpc.client.Error, http.client.HTTPException) as failure:  # it is about to end, for instance
@@ -184,22 +188,22 @@ def talk(places: Places) -> Iterator[Any]:
 
 
 class _Transport(xmlrpc.client.Transport):
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, patience: float) -> None:
         super().__init__()
-        self._path = path
+        self._path, self._patience = path, patience
 
     def make_connection(self, host: Any) -> http.client.HTTPConnection:
-        return _UnixConnection(self._path)
+        return _UnixConnection(self._path, self._patience)
 
 
 class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path: str) -> None:
-        super().__init__("localhost")
+    def __init__(self, path: str, patience: float) -> None:
+        super().__init__("localhost", timeout=patience)
         self._path = path
 
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(_PATIENCE)
+        self.sock.settimeout(self.timeout)
         self.sock.connect(self._path)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import socket
 import threading
 import time
@@ -20,6 +21,7 @@ from click.testing import CliRunner
 from data_dirs import used
 from draining import catch_up
 from events import AGENT, prompt
+from vector_server import vector_server_process
 from waiting import until
 
 from memctl.api.checks import health
@@ -318,6 +320,33 @@ def test_a_vector_store_that_takes_connections_and_answers_none_is_said(
     with socket.create_server(("127.0.0.1", 0)) as mute:
         monkeypatch.setenv("MEMCTL_QDRANT_URL", f"http://127.0.0.1:{mute.getsockname()[1]}")
         assert "the vector store does not answer (timed out)" in CliRunner().invoke(memctl, ["status"]).output
+
+
+@pytest.mark.parametrize("command", ["status", "doctor"])
+def test_a_server_that_is_stopped_holds_up_nobody_for_longer_than_is_promised(
+    log: Connection, asked: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    with vector_server_process(tmp_path / "stopped") as server, socket.create_server(("127.0.0.1", 0)) as mute:
+        assert server.process is not None
+        monkeypatch.setenv("MEMCTL_QDRANT_URL", server.url)
+        monkeypatch.setenv("MEMCTL_REDIS_URL", f"redis://127.0.0.1:{mute.getsockname()[1]}")
+        server.process.send_signal(signal.SIGSTOP)
+        began = time.monotonic()
+        said = CliRunner().invoke(memctl, [command]).output
+        took = time.monotonic() - began
+        server.process.send_signal(signal.SIGCONT)
+    assert "the vector store does not answer (timed out)" in said
+    assert "Redis does not answer" in said
+    assert took < health.ANSWERED_S
+
+
+def test_a_database_that_hangs_is_said_within_what_is_promised(
+    log: Connection, asked: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "ANSWERED_S", 2.0)
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        monkeypatch.setenv("MEMCTL_DATABASE_URL", f"postgresql://x@127.0.0.1:{mute.getsockname()[1]}/x")
+        assert "the database does not answer: not within 2 s" in CliRunner().invoke(memctl, ["status"]).output
 
 
 def test_a_vector_store_that_fails_is_said(log: Connection, asked: None, monkeypatch: pytest.MonkeyPatch) -> None:
