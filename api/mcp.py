@@ -308,7 +308,9 @@ def serve_http(settings: Settings, port: int) -> None:
 
     from memctl.api.server.auth import Guard, names_of
     from memctl.api.server.serve import NoToken
+    from memctl.infra.http_lines import read_linearly
 
+    read_linearly()
     url = settings.require("api_url")
     if not settings.api_token:
         raise NoToken
@@ -321,7 +323,9 @@ def serve_http(settings: Settings, port: int) -> None:
         names_of(f"http://127.0.0.1:{port}"),
         caller=lambda token: _caller(url, token),
     )
-    uvicorn.run(guard, host="127.0.0.1", port=port, log_level="warning", access_log=False, server_header=False)
+    uvicorn.run(
+        guard, host="127.0.0.1", port=port, http="h11", log_level="warning", access_log=False, server_header=False
+    )
 
 
 _BEARER: ContextVar[str] = ContextVar("bearer of the request at hand")

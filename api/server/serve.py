@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from memctl.domain.support.errors import MemctlError
+from memctl.infra.http_lines import read_linearly
 from memctl.infra.listening import tcp_listener
 from memctl.infra.settings import Settings
 
@@ -115,6 +116,8 @@ def _connection() -> type[asyncio.Protocol]:
     """A connection of uvicorn's that is closed where nobody asks on it: those that wait for their first request take
     a place each."""
     from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    read_linearly()
 
     class Connection(H11Protocol):
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

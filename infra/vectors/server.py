@@ -39,6 +39,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from memctl.domain.support.errors import MemctlError
 from memctl.infra import logs
 from memctl.infra.heap import return_freed_memory
+from memctl.infra.http_lines import read_linearly
 from memctl.infra.listening import tcp_listener
 from memctl.infra.vectors import calls, indexing, wire
 from memctl.infra.vectors.shards import NAME, Collection, Collections
@@ -283,8 +284,10 @@ def serve(folder: Path, token: str, *, port: int = 0, uds: Path | None = None) -
     announcement = folder / "server.json"
     _announce(announcement, orjson.dumps({"pid": os.getpid(), **where}))
     try:
+        read_linearly()
         config = uvicorn.Config(
             application(collections, token, hosts),
+            http="h11",
             log_config=None,
             access_log=False,
             server_header=False,
