@@ -26,6 +26,7 @@ from memctl.api.write.committer import BUSY, Acknowledgement, Committer
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.data_dir import Places, write_private
+from memctl.infra.files import NoRegularFile
 from memctl.infra.hook import DOWN_FILE, MAX_PAYLOAD
 from memctl.infra.hooks.spool import (
     MAX_HEADER,
@@ -362,8 +363,8 @@ async def drain(committer: Committer, folder: Path, reported: set[str]) -> bool:
                     return False
                 group, size = [], 0
             continue
-        trouble: OSError | NewerDelivery | None
-        if isinstance(found, BadDelivery) and not isinstance(found, NewerDelivery):
+        trouble: OSError | BadDelivery | None
+        if isinstance(found, BadDelivery | NoRegularFile) and not isinstance(found, NewerDelivery):
             log.error("spool file %s is damaged: %s", path.name, found)
             trouble = _out_of_the_way(path, "damaged")
         else:

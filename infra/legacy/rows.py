@@ -79,6 +79,8 @@ def rows_of(path: Path) -> Iterator[Row]:
         yield from _of_database(path)
     elif head[8:12] == _DUCKDB:
         raise NotALegacyStore(path=str(path), why="a DuckDB database; have code-memory export it as JSON first")
+    elif head and not head.strip(b"\0"):
+        raise NotALegacyStore(path=str(path), why="it begins with zeros")
     else:
         yield from _of_json(path)
 

@@ -61,6 +61,15 @@ def test_a_store_takes_half_of_what_is_free() -> None:
     assert isolated.memory_of(1 << 20) == isolated.LEAST_MEMORY
 
 
+def test_a_file_that_is_a_hole_is_refused_and_gives_no_time_to_read_it(tmp_path: Path) -> None:
+    hole = tmp_path / "hole.db"
+    hole.touch()
+    os.truncate(hole, 300 << 30)
+    assert isolated.cpu_of(hole.stat()) == isolated.CPU_S
+    with pytest.raises(NotALegacyStore, match="begins with zeros"):
+        list(rows_in_isolation(hole))
+
+
 def test_a_row_that_is_longer_than_any_is_named_and_the_others_are_read(tmp_path: Path) -> None:
     path = tmp_path / "bot_memory.jsonl"
     lists = b'{"content": [' + b"[]," * (3 << 20) + b'[]], "memory_type": "note"}\n'
