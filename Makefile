@@ -6,7 +6,7 @@ LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-pythons check bench bench-sessions bench-stages bench-engine bench-hooks bench-search eval docs lock release test-wheel test-deploy test-tutorial axe
-.PHONY: calibrate unseen test-howtos test-client test-model test-external soak planted fuzz fuzz-api audit mutation clean
+.PHONY: calibrate patterns unseen test-howtos test-client test-model test-external soak planted fuzz fuzz-api audit mutation clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 16
@@ -115,6 +115,10 @@ soak: $(VENV)/.installed-dev ## Look SOAK times as long for an order of events o
 
 planted: $(VENV)/.installed-dev ## Forget 208 planted phrases one by one in all ways, scrub, and look for them everywhere (five minutes for each 52)
 	MEMCTL_TEST_PLANTS=$(or $(PLANTS),208) $(BIN)/pytest -q tests/e2e/test_planted.py
+
+patterns: $(VENV)/.installed-dev ## Have recheck (npm) judge each pattern of a library that meets text from outside (tests/library_patterns.json)
+	@mkdir -p .scratch/recheck && cd .scratch/recheck && npm install --silent --no-fund --no-audit recheck@4.5.0
+	$(BIN)/python tests/patterns.py
 
 digests: $(VENV)/.installed-dev ## Compare the digest of each read model over the published sessions with those on record (RECORD=1 writes them)
 	$(BIN)/python tests/eval/digests.py

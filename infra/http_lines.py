@@ -6,7 +6,9 @@ from __future__ import annotations
 from string import ascii_letters, digits, hexdigits
 
 _NAME = (ascii_letters + digits + "-!#$%&'*+.^_`|~").encode()
-_HEX, _LONGEST_SIZE = hexdigits.encode(), 20
+_HEX = hexdigits.encode()
+_LONGEST_SIZE = 20
+"""Digits of a size: what h11 takes."""
 _BLANKS = b" \t"
 _NOT_IN_VALUE = b"\0\n\r\f\v"
 
