@@ -8,8 +8,6 @@ model of what follows. Messages and calls come twice, as `response_item` and as 
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import (
     Agent,
@@ -26,7 +24,7 @@ from memctl.domain.events.observations import (
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import count, identifier, integer, items, joined, kind, mapping, micros, string
-from memctl.infra.transcripts.formats import LineFields, Session, Unreadable, exit_code_of, token_counts
+from memctl.infra.transcripts.formats import LineFields, Session, Unreadable, decoded_within, exit_code_of, token_counts
 
 _TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text")
 
@@ -192,8 +190,8 @@ def _arguments(value: Any) -> dict[str, Any]:
     """A call's arguments: an object, JSON of an object, or text."""
     if isinstance(value, str):
         try:
-            decoded = orjson.loads(value)
-        except orjson.JSONDecodeError:
+            decoded = decoded_within(value)
+        except ValueError:
             return {"input": value}
         return decoded if isinstance(decoded, dict) else {"input": value}
     return mapping(value)

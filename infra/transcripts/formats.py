@@ -18,6 +18,7 @@ from memctl.domain.events.observations import (
     transcript_key,
 )
 from memctl.domain.support import patterns
+from memctl.domain.support.json_bodies import MOST_VALUES, has_few_values
 from memctl.domain.support.provenance import IMPORTED
 from memctl.infra.transcripts.fields import shallow
 
@@ -135,8 +136,13 @@ def _actor(payload: Observation) -> str:
             return "system"
 
 
+MANY_VALUES = f"JSON of more than {MOST_VALUES:,} values"
+
+
 def decoded(data: bytes) -> dict[str, Any]:
     """The object that a document's bytes hold as JSON. Raises: Unreadable; Unfinished where it breaks off."""
+    if not has_few_values(data):
+        raise Unreadable(MANY_VALUES)
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -151,6 +157,14 @@ def decoded(data: bytes) -> dict[str, Any]:
     if not shallow(value):
         raise Unreadable("nested too deeply")
     return value
+
+
+def decoded_within(text: str) -> Any:
+    """What JSON in a text of a line holds. Raises: ValueError."""
+    data = text.encode("utf-8", "replace")
+    if not has_few_values(data):
+        raise ValueError(MANY_VALUES)
+    return orjson.loads(data)
 
 
 def exit_code_of(found: patterns.Match[str] | None) -> int | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from memctl.domain.support.json_bodies import has_few_values
 from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import identifier, items, mapping, string
 from memctl.infra.transcripts.gemini import typed
@@ -116,7 +117,7 @@ def _of_cursor(payload: Payload) -> Payload:
 
 def _tool_output(output: Any) -> Any:
     """What Cursor hands on as JSON in a string; a shell's exit code under Claude Code's name for it."""
-    if isinstance(output, str):
+    if isinstance(output, str) and has_few_values(output.encode("utf-8", "replace")):
         try:
             output = json.loads(output)
         except (ValueError, RecursionError):

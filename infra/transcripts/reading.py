@@ -20,8 +20,9 @@ import msgspec
 import orjson
 
 from memctl.domain.events.event import NewEvent
+from memctl.domain.support.json_bodies import has_few_values
 from memctl.infra.transcripts.fields import shallow
-from memctl.infra.transcripts.formats import BOM, Document, Format, Unfinished, Unreadable
+from memctl.infra.transcripts.formats import BOM, MANY_VALUES, Document, Format, Unfinished, Unreadable
 
 MAX_LINE = 64 * 1024 * 1024
 """Bytes of the longest line that is parsed. Longer ones are passed over without being loaded, and count as bad."""
@@ -336,6 +337,8 @@ def _read(records: Sequence[dict[str, Any]], place: str, format: Format) -> tupl
 
 def _records(data: bytes, format: Format) -> tuple[list[dict[str, Any]], str]:
     """The objects of a line, and why some of it could not be read."""
+    if not has_few_values(data):
+        return [], MANY_VALUES
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:

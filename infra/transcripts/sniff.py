@@ -6,6 +6,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from memctl.domain.support import patterns
+from memctl.domain.support.json_bodies import has_few_values
 from memctl.infra.transcripts.aider import Aider
 from memctl.infra.transcripts.claude import Claude
 from memctl.infra.transcripts.codex import Codex
@@ -93,6 +94,8 @@ def _lines(file: BinaryIO) -> Lines | None:
             return None
         if b"\0" in line[:1024]:
             return None  # some binary file
+        if not has_few_values(line):
+            return None
         try:
             record = orjson.loads(line.removeprefix(BOM))
         except orjson.JSONDecodeError:

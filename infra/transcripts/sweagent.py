@@ -12,8 +12,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import (
     Agent,
@@ -29,7 +27,7 @@ from memctl.domain.events.observations import (
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import integer, items, joined, kind, mapping, string
-from memctl.infra.transcripts.formats import LineFields, Session, Unreadable, decoded
+from memctl.infra.transcripts.formats import LineFields, Session, Unreadable, decoded, decoded_within
 
 _PROBLEM = (("<pr_description>", "</pr_description>"), ("\nISSUE:\n", "\nINSTRUCTIONS:"))
 """What stands around the problem in the prompts of SWE-agent's own configurations."""
@@ -156,8 +154,8 @@ def _state(state: Any) -> dict[str, Any]:
     """The shell's state: an object, in older files JSON of one."""
     if isinstance(state, str):
         try:
-            state = orjson.loads(state)
-        except orjson.JSONDecodeError:
+            state = decoded_within(state)
+        except ValueError:
             return {}
     return mapping(state)
 

@@ -7,13 +7,20 @@ from typing import Any
 
 import msgspec
 import pytest
+from client_sessions import CLAUDE
 from events import observed
 from pydantic import BaseModel, ValidationError
 
 from memctl.api.http.long_texts import Asked, ErrorText, SearchText
 from memctl.api.write.remote_ingest import BadDelivery, NoSuchEvent, received, sent
 from memctl.domain.events.command import MalformedCommand, commands, read_command
+from memctl.domain.events.event import Micros
 from memctl.domain.events.observations import PromptSubmitted
+from memctl.domain.support.json_bodies import MOST_VALUES, has_few_values
+from memctl.infra.transcripts.claude import Claude
+from memctl.infra.transcripts.formats import MANY_VALUES, decoded_within
+from memctl.infra.transcripts.hooks import parse_hook
+from memctl.infra.transcripts.reading import _records
 
 
 @pytest.mark.parametrize(
@@ -99,3 +106,28 @@ def test_an_event_that_the_description_rules_out_is_badly_asked(other: dict[str,
 def test_what_is_well_formed_and_no_event_is_told_so(other: dict[str, Any]) -> None:
     with pytest.raises(NoSuchEvent):
         received(delivered(**other))
+
+
+@pytest.mark.parametrize(
+    ("text", "few"),
+    [
+        (b"[" + b"0," * (MOST_VALUES - 2) + b"0]", True),
+        (b"[" + b"0," * MOST_VALUES + b"0]", False),
+        (b"[" * (MOST_VALUES + 1), False),
+        (b"[" + b'"a",' * MOST_VALUES + b'"a"]', False),
+        (b'{"code": "' + b"f(a, [b], {})," * 200_000 + b'", "path": "a\\\\"}', True),
+        (b'{"code": "' + b'\\"a\\",' * MOST_VALUES + b'"}', True),
+        (b'{"code": "x\\\\", "more": [' + b"{}," * MOST_VALUES + b"0]}", False),
+    ],
+)
+def test_json_of_very_many_values_is_known_before_it_is_read(text: bytes, few: bool) -> None:
+    assert has_few_values(text) == few
+
+
+def test_what_holds_very_many_values_is_refused_wherever_it_stands() -> None:
+    many = "[" + "[]," * MOST_VALUES + "0]"
+    assert parse_hook(b'{"session_id": "s", "x": ' + many.encode() + b"}", "d", Micros(1)).why == MANY_VALUES
+    line = json.dumps({**CLAUDE[0], "x": 1}).encode()[:-1] + b', "y": ' + many.encode() + b"}\n"
+    assert _records(line, Claude()) == ([], MANY_VALUES)
+    with pytest.raises(ValueError, match="more than"):
+        decoded_within(many)
