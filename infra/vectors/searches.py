@@ -4,6 +4,7 @@ A search asks the store twice. The official client makes models of each request 
 twice as long as the plain request does; so what is on the path of every search goes without it.
 """
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -14,6 +15,7 @@ import orjson
 
 from memctl.infra.embedders import Vectors
 from memctl.infra.vectors import DENSE, SPARSE, VectorStoreUnavailable
+from memctl.infra.vectors.ends import have_ends
 from memctl.infra.vectors.store import KEPT_OPEN, KEPT_OPEN_S, PORT, PointScope, refused
 
 T = TypeVar("T")
@@ -96,6 +98,8 @@ class Searches:
             timeout=timeout,
             limits=httpx.Limits(max_keepalive_connections=KEPT_OPEN, keepalive_expiry=KEPT_OPEN_S),
         )
+        self._timeout = timeout
+        self._ends = have_ends(self._client)
 
     def close(self) -> None:
         self._client.close()
@@ -182,6 +186,7 @@ class Searches:
     def _post(self, action: str, name: str, path: str, body: object, decoder: msgspec.json.Decoder[_Result[T]]) -> T:
         import httpx
 
+        self._ends.at = time.monotonic() + self._timeout
         try:
             answer = self._client.post(
                 f"/collections/{name}/points/{path}", content=orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)

@@ -7,11 +7,13 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from apis import Api, problem_of, serving
 from asked import Remembered, remembered
+from dripping import dripping
 from waiting import until
 
 from memctl.api.server.serve import CONNECTIONS
@@ -65,6 +67,16 @@ def problems_of(api: Api) -> list[str]:
 def api(memory: Remembered, tmp_path: Path) -> Iterator[Api]:
     with serving(tmp_path, memory, embedder="none", first=LOOPS) as found:
         yield found
+
+
+def test_a_vector_store_that_drips_leaves_the_answer_to_the_words(memory: Remembered, tmp_path: Path) -> None:
+    with dripping() as url, serving(tmp_path, replace(memory, qdrant_url=url), embedder="none") as api:
+        until(lambda: not any("loaded" in each for each in problems_of(api)), "the vector store's client")
+        status, _, body = api.ask("/v1/search?q=simplified+the+coastline")
+    answer = json.loads(body)
+    assert status == 200
+    assert answer["results"]
+    assert any("vector store" in each for each in answer["degraded"])
 
 
 def test_a_question_without_an_end_is_refused_in_time_and_holds_up_no_other(api: Api) -> None:

@@ -9,7 +9,6 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from uuid import UUID
@@ -20,6 +19,7 @@ from asked import Remembered
 from click.testing import CliRunner
 from data_dirs import used
 from draining import catch_up
+from dripping import dripping
 from events import AGENT, prompt
 from vector_server import vector_server_process
 from waiting import until
@@ -266,29 +266,11 @@ def test_a_vector_store_whose_answer_never_ends_is_said_alike_by_all_beside_what
 ) -> None:  # fmt: skip
     (places.data / "keys.json.damaged").write_bytes(b"x")
     monkeypatch.setattr(health, "ASKED_S", 2.0)
-    over = threading.Event()
-
-    def drip(listener: socket.socket) -> None:
-        with suppress(OSError):
-            while not over.is_set():
-                threading.Thread(target=dripping, args=(listener.accept()[0],), daemon=True).start()
-
-    def dripping(client: socket.socket) -> None:
-        with suppress(OSError), client:
-            client.sendall(b"HTTP/1.1 200 OK\r\n")
-            while not over.wait(0.2):
-                client.sendall(b"a: b\r\n")
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=drip, args=(listener,), daemon=True).start()
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    with dripping() as url:
         monkeypatch.setenv("MEMCTL_QDRANT_URL", url)
-        try:
-            soon = "from memctl.api.checks import health\nhealth.ASKED_S = 2.0\n"
-            with serving(tmp_path, Remembered(database_url, url, "", ""), "none", soon) as api:
-                said = said_by_all(api)
-        finally:
-            over.set()
+        soon = "from memctl.api.checks import health\nhealth.ASKED_S = 2.0\n"
+        with serving(tmp_path, Remembered(database_url, url, "", ""), "none", soon) as api:
+            said = said_by_all(api)
     for who in ("status", "status --json", "doctor", "viewer"):
         assert "the vector store did not end the answer within 2 s" in said[who], who
         assert "keys.json.damaged" in said[who], who
