@@ -96,6 +96,7 @@ _SHARED = 2
 where the sentence quotes it."""
 
 
+@remembered(512, longest=16_384)
 def _symbols(text: str) -> frozenset[str]:
     """The names in a text that are written like symbols, or quoted."""
     return names_within(" ".join(_OPERAND.findall(text[:8_000])))

@@ -98,7 +98,7 @@ def _calls(command: str, directory: str) -> tuple[_Call, ...]:
     found: list[_Call] = []
     for at, part in _parts(command, directory):
         words = [bare(word) for word in part.words[:MOST_WORDS]]
-        while words and (_ASSIGNED.match(words[0]) or words[0] in _SYNTAX):
+        while words and (words[0] in _SYNTAX or ("=" in words[0] and _ASSIGNED.match(words[0]))):
             del words[0]
         if not words:
             continue

@@ -53,7 +53,8 @@ class Conclusion(NamedTuple):
 
 _VERDICT = patterns.compile(
     r"\(fail\) |--- FAIL: |\bFAIL(?:ED)?\b|✗|✘|❌|✖|× |(?:^|[ :])error(?:\[|:| TS\d)|^E |\bpanic: |"
-    r"^(?:at )?[^\s:]+\.\w{1,5}(?::\d+:\d+:? |(?::\d+)* .*━━)"
+    r"^(?:at )?[^\s:]+\.\w{1,5}(?::\d+:\d+:? |(?::\d+)* .*━━)",
+    patterns.M,
 )
 """How lines begin that say which test, check or file failed."""
 
@@ -79,9 +80,13 @@ def error_lines(output: str, location: str = "") -> tuple[ErrorLine, ...]:
     error; each in order. Paths are taken from the location on."""
     verdicts: dict[str, None] = {}
     others: dict[str, None] = {}
-    for text in _lines(output):
-        said = _VERDICT.search(text) is not None
-        if (said or (len(others) < MOST_READ and ERROR_WORDS.search(text))) and not _WRAPPERS.search(text):
+    lines = list(_lines(output))
+    verdict, error = (_LinesWith(each, "\n".join(lines)) for each in (_VERDICT, ERROR_WORDS))
+    end = -1
+    for text in lines:
+        start, end = end + 1, end + 1 + len(text)
+        said = verdict.between(start, end)
+        if (said or (len(others) < MOST_READ and error.between(start, end))) and not _WRAPPERS.search(text):
             (verdicts if said else others)[text] = None
         if len(verdicts) == MOST_READ:
             break
@@ -92,6 +97,20 @@ def error_lines(output: str, location: str = "") -> tuple[ErrorLine, ...]:
             if len(found) == MOST_LINES:
                 break
     return tuple(found.values())
+
+
+class _LinesWith:
+    """Which lines of a text hold a pattern, asked in order: it is looked for once, and not in each line."""
+
+    def __init__(self, pattern: patterns.Pattern[str], text: str) -> None:
+        self._pattern, self._text = pattern, text
+        self._next = -1
+
+    def between(self, start: int, end: int) -> bool:
+        if self._next < start:
+            found = self._pattern.search(self._text, start)
+            self._next = found.start() if found else len(self._text) + 1
+        return self._next < end
 
 
 def _lines(output: str) -> Iterator[str]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from string import ascii_lowercase
 
 from memctl.domain.failures.explanations import sentences
 from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line
 from memctl.domain.support.remembered import remembered
+from memctl.domain.support.text import Blanked
 
 LONGEST_POINT = 140
 """Characters of one point of a list."""
@@ -81,7 +83,7 @@ _SINCE = patterns.compile(r"\b(?:now|no longer)\b|→", patterns.I)
 _CODE_LEADS = patterns.compile(r"`[^`]+`(?: \([^)]*\))? ?[-—–:=]+ ")
 """A name that is spoken of: "`cart.py` — "."""
 
-_WORD = patterns.compile(r"[a-z]+")
+_IN_WORDS = Blanked(but=ascii_lowercase)
 _MAY_SAY_DONE = patterns.compile(
     r"ed\b|\b(?:now|longer|instead|(?:re)?wr(?:ote|itten)|made|kept|took|put|built|split|set|cut|reset|"
     r"fix is|change is)|→|->|[가-힣]",
@@ -159,7 +161,7 @@ def says_done(sentence: str, *, sure: bool = False) -> bool:
 
 def _reports(sentence: str) -> bool:
     """Whether a word of it says that something was done, and none that it is to be done."""
-    words = _WORD.findall(sentence.lower())
+    words = sentence.lower().translate(_IN_WORDS).split()
     if words and words[-1] == "now" and sentence[-1] != ":":
         del words[-1]  # "Push it now."
     if _DONE.isdisjoint(words) and not _SAYS_DONE.search(sentence):

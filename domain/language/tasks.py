@@ -24,7 +24,8 @@ _POLITE = patterns.compile(
     r"yeah|and|also|then)\b[,.!: ]*)+",
     patterns.I,
 )
-_GAP = patterns.compile(r"\s+")
+_GAP = patterns.compile(r"[.!?。？！]\s+|\s*\n\s*")
+"""Where a sentence may end: behind a mark, or at a line break."""
 _ABBREVIATED = patterns.compile(r"\b(?:re|e\.g|i\.e|etc|vs)\.$")
 _LONGEST_ABBREVIATION = 6
 """Characters before a gap that are looked at: the longest of the abbreviations above, and what stands before it."""
@@ -38,6 +39,7 @@ def _sentences(text: str) -> Iterator[str]:
     start = 0
     for gap in _GAP.finditer(text):
         at, behind = gap.span()
+        at += not text[at].isspace()
         before, after = text[max(0, at - _LONGEST_ABBREVIATION) : at], text[behind : behind + 1]
         breaks = gap[0].count("\n")
         ends = before.endswith((*".!?。？！",)) and not _ABBREVIATED.search(before)

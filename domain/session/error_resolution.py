@@ -226,7 +226,8 @@ class Resolutions:
             if error.gone is None and _as_much(command, error):
                 error.gone = at  # by itself: what is changed from here on is for something else
             return None
-        bearing = [s.at for s in within if s.edit and _bearing(s.edit, error.fact, names_of(error.fact)) >= BEARS]
+        about = names_of(error.fact)
+        bearing = [step.at for step in within if step.edit and _bearing(step.edit, error.fact, about) >= BEARS]
         last = max(step.at for step in within if step.edit is not None or step.ran in ran)
         found = _mended(error, edits, ran, self._explained(error, min(bearing, default=last) - 1, edits))
         return found if found.change else found._replace(change=_called_otherwise(error, command))
@@ -542,12 +543,13 @@ def _mended(error: OpenError, edits: Sequence[Edit], ran: Sequence[str], explana
     commands, else the only change."""
     unique = list({(e.path, e.before, e.after): e for e in reversed(edits)}.values())[:MOST_RANKED]
     unique = [edit for at, edit in enumerate(unique) if not any(_replaces(later, edit) for later in unique[:at])]
-    about = names_of(error.fact) | names_within(explanation)
+    names = names_of(error.fact)
+    about = names | names_within(explanation)
     named = [edit for edit in unique if _is_named(edit, error.fact)]
     if not all(edit.before or edit.after for edit in named):
         unique = named  # what was changed where the error is was not seen: nothing else is shown in its place
     points = {edit: _bearing(edit, error.fact, about) for edit in unique}
-    own = {edit: _bearing(edit, error.fact, names_of(error.fact)) for edit in unique}
+    own = {edit: _bearing(edit, error.fact, names) for edit in unique}
     ranked = sorted(unique, key=lambda e: (points[e] < BEARS, own[e] < BEARS, -points[e]))
     bearing = points[ranked[0]] if ranked else 0
     mending = [f"`{_short(each)}`" for each in ran if not _only_writes(each, error)][:2] if bearing < BEARS else []

@@ -43,9 +43,9 @@ PIECE, BETWEEN, TRIES = 12, 120, 2_000
 """Letters (bytes) of a piece of a sentence that a tool showed over several lines, most letters that stand before each
 of them (a file's name, a time, who wrote it), and places that are tried for the sentences of one prompt."""
 
-_APART = bytes(
-    byte if byte >= 128 else ord(chr(byte).lower()) if chr(byte).isalpha() else ord(" ") for byte in range(256)
-)
+_BETWEEN_LETTERS = bytes(byte for byte in range(128) if not chr(byte).isalpha())
+_LOWER = bytes(range(256)).lower()
+_APART = _LOWER.translate(bytes(ord(" ") if byte in _BETWEEN_LETTERS else byte for byte in range(256)))
 """Letters alone are compared, in lower case: a tool numbers the lines that it shows."""
 _MARKUP = patterns.compile(rb"<[^<>\n]{1,400}>|&#?[A-Za-z0-9]{2,8};")
 """What stands between a sentence's letters in a tool's answer, and not where it is read."""
@@ -118,8 +118,8 @@ class ScheduledPrompts:
         return True
 
     def _was_shown(self, words: str) -> bool:
-        parts = (b"".join(_words(words[start:end])) for start, end in sentences(words))
-        wanted = [part for part in (b"".join(_words(words)), *parts) if len(part) >= LEAST_SHOWN]
+        parts = (_letters(_unmarked(words[start:end])) for start, end in sentences(words))
+        wanted = [part for part in (_letters(_unmarked(words)), *parts) if len(part) >= LEAST_SHOWN]
         if not wanted:
             return False
         tries = iter(range(TRIES))
@@ -155,12 +155,11 @@ def _short_texts(given: object) -> Iterator[str]:
 
 
 class Shown:
-    """What a tool showed: its words, and their letters alone."""
+    """What a tool showed, and its letters alone."""
 
     def __init__(self, text: str) -> None:
-        words = _words(text)
-        self._words = b" ".join(words)
-        self._letters = b"".join(words)
+        self._text = _unmarked(text)
+        self._letters = _letters(self._text)
 
     def has_any(self, sentences: list[bytes], tries: Iterator[int]) -> bool:
         """Whether one of these stands here, whole or in pieces, tried at as many places as there are `tries`."""
@@ -180,7 +179,7 @@ class Shown:
             if len(alike := by_start.setdefault(sentence[:PIECE], [])) < FEW:
                 alike.append(sentence)
         at = 0
-        for word in self._words.split():
+        for word in self._text.translate(_APART).split():
             yield from ((sentence, at) for sentence in by_start.get(self._letters[at : at + PIECE], ()))
             at += len(word)
 
@@ -206,8 +205,13 @@ def _alike(text: bytes, other: bytes) -> int:
     return low
 
 
-def _words(text: str) -> list[bytes]:
-    """The words of a text in lower case, without what stands between them."""
+def _letters(text: bytes) -> bytes:
+    """The letters of a text in lower case, without what stands between them."""
+    return text.translate(_LOWER, _BETWEEN_LETTERS)
+
+
+def _unmarked(text: str) -> bytes:
+    """A text without marks that stand between its letters, or instead of them."""
     plain = (ANSI.sub("", text) if "\x1b" in text else text).encode("utf-8", "surrogatepass")
     others = plain.translate(None, _ASCII) if len(plain) > len(text) else b""
     for mark in _UNSEEN if others else ():
@@ -218,7 +222,8 @@ def _words(text: str) -> list[bytes]:
         plain = _CODED.sub(_decoded, plain)
     for escape in _ESCAPES if b"\\" in plain else ():
         plain = plain.replace(escape, b" ")
-    return _MARKUP.sub(b" ", plain).translate(_APART).split()
+    marked = (b"<" in plain and b">" in plain) or (b"&" in plain and b";" in plain)
+    return _MARKUP.sub(b" ", plain) if marked else plain
 
 
 def _decoded(coded: patterns.Match[bytes]) -> bytes:

@@ -121,12 +121,12 @@ def _past_options(words: list[str], at: int, program: str) -> int:
 
 def _head(words: list[str]) -> str:
     at = 0
-    if _VARIABLE.match(words[0]) and words[1:2] in ([], ["="], ["+="]):
+    if words[0][0:1] == "$" and _VARIABLE.match(words[0]) and words[1:2] in ([], ["="], ["+="]):
         # PowerShell shows a variable, or sets one to what a command prints, or to a value.
         at = len(words) if words[2:] and words[2].startswith(("'", '"', "$", "@", "[")) else 2
     while at < len(words):
         word = _bare(words[at])
-        if _ASSIGNMENT.match(word) or word in WRAPPERS:
+        if ("=" in word and _ASSIGNMENT.match(word)) or word in WRAPPERS:
             at = _past_options(words, at + 1, word)
             continue
         if word in ("timeout", "gtimeout"):

@@ -68,9 +68,10 @@ def numbered_in(text: str) -> frozenset[str]:
 
 def distinctive_values_in(text: str) -> tuple[str, ...]:
     """Those values that are hardly anything else's: names of code only where they have three parts or more."""
-    return tuple(value for value in values_in(text) if is_distinctive(value))
+    return tuple(filter(is_distinctive, values_in(text)))
 
 
+@remembered(2_048)
 def is_distinctive(value: str) -> bool:
     """Whether a value is an address, a variable or an option, or a long name of code."""
     if "://" in value or value.startswith("--") or value.isupper():
