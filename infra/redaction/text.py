@@ -133,6 +133,11 @@ class Redactor:
             if not rule.id.startswith(("user.", "memctl.personal.")) and rule.judge in ("", "shaped", "block")
         }
         self._of_tokens = self._of_names | {n for n, rule in enumerate(self._rules) if rule.judge == "prefixed"}
+        self._begun = {
+            n: cast("patterns.Pattern[bytes]", self._patterns[n])
+            for n, rule in enumerate(self._rules)
+            if rule.of and not rule.within
+        }
         starts = sorted({found[1] for rule in self._rules if (found := _START.search(rule.pattern))})
         begun = rf"\b(?:{'|'.join([_STARTS, *starts])}){_PART}*"
         self._broken = f"{begun}{_BREAK}{_PART}"
@@ -172,7 +177,11 @@ class Redactor:
     def suspects(self, data: bytes) -> bool:
         """Whether UTF-8 text may hold a secret or a private block. False is certain."""
         interrupted = len(self._rules) + _INTERRUPTED
-        return any(index < interrupted for _, _, indices in self._looks(data) for index in indices)
+        return any(
+            index < interrupted and ((whole := self._begun.get(index)) is None or whole.search(view))
+            for view, _, indices in self._looks(data)
+            for index in indices
+        )
 
     def _looks(self, data: bytes) -> Iterator[tuple[bytes, Origins | None, set[int]]]:
         """The bytes as they are and as they read otherwise, each with the way of its offsets back, and what the scan

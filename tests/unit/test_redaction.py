@@ -1036,3 +1036,17 @@ def test_the_line_below_a_whole_token_is_left(line: str) -> None:
         assert redact(f"{token}\n{line}")[0].endswith(f"]\n{line}")
     for word in ("npm_config", "use hf_", "sk-", "the pk_id"):
         assert redact(f"{word}\n{line}") == (f"{word}\n{line}", {})
+
+
+@pytest.mark.parametrize(
+    ("text", "suspect"),
+    [
+        ("call_Xq7Wm2Zr9Lk4Tn8Vb3Xc6", False),  # ends as a token of a known prefix does, and is an id of a call
+        ("acm_Xq7Wm2Zr9Lk4Tn8Vb3Xc6", True),
+        ("acm%5FXq7Wm2Zr9Lk4Tn8Vb3Xc6", True),
+        (r"acm\u005fXq7Wm2Zr9Lk4Tn8Vb3Xc6", True),
+        ("100%25 of C:\\new and \u200ba\x1b[0m", False),  # hides letters, none of them a secret's
+    ],
+)
+def test_only_texts_that_may_hold_a_secret_as_they_read_are_looked_at_again(text: str, suspect: bool) -> None:
+    assert default_redactor().suspects(text.encode()) is suspect
