@@ -192,9 +192,9 @@ def changed_lines(
     whole = max(len(change.before), len(change.after)) < EXCERPT
     if settled := _settled(before, after) if whole else "":
         return f"{settled} in {basename(change.path)}"
-    gone = _from_the_point([line for line in before if line not in after and not _MARKER.match(line)], about, own)
-    new = _from_the_point([line for line in after if line not in before and not _MARKER.match(line)], about, own)
-    conflict = any(_MARKER.match(line) for line in before if line)
+    gone = _from_the_point([line for line in before if line not in after and line and not _marks(line)], about, own)
+    new = _from_the_point([line for line in after if line not in before and line and not _marks(line)], about, own)
+    conflict = any(map(_marks, before))
     if not _WORD.search(gone + new) or (conflict and not whole) or (not new and len(change.after) >= EXCERPT):
         return ""  # what seems to be gone may stand in what was cut
     # Of long lines that begin alike, where they part.
@@ -236,7 +236,14 @@ def _settled(before: Sequence[str], after: Sequence[str]) -> str:
 
 
 _WORD = patterns.compile(r"\w")
-_MARKER = patterns.compile(r"\z|(?:<{7}|={7}|>{7}|\|{7})(?: |\z)")
+
+
+def _marks(line: str) -> bool:
+    """Whether a line is a mark of a conflict."""
+    return line[:7] in _MARKS and line[7:8] in ("", " ")
+
+
+_MARKS = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
 CONTEXT = 20
 """Characters that are shown before the place where two lines part."""
 

@@ -62,8 +62,10 @@ def template_of(message: str, types: tuple[str, ...] = ()) -> str:
     return " ".join(text.split()).lower()[:500]
 
 
-_TIMED = patterns.compile(r"[\[(]<n>[\])]|(?<![\w<])[^\w\s<]+(?![\w<])")
-"""How long a run took, and marks that stand alone."""
+_TIMED = ("(<n>)", "[<n>]", "(<n>]", "[<n>)")
+"""How long a run took."""
+_ALONE = patterns.compile(r"(?<![\w<])[^\w\s<]+(?![\w<])")
+"""Marks that stand alone."""
 
 _PLACE = patterns.compile(r"(?::\d+){1,2}$")
 _DRAWN = patterns.compile(r"\d+|\b[0-9a-f]*\d[0-9a-f]*[a-f][0-9a-f]{5,}\b")
@@ -75,13 +77,16 @@ def form_of_line(line: str) -> str:
     """The line in lower case with what varies from run to run and from checkout to checkout replaced; what it quotes,
     tests and files stay, a file by its name."""
     text = _VARYING.sub(_as_named, composed(line[:1_000]))
-    return " ".join(_TIMED.sub(" ", text).split()).lower()[:500]
+    for timed in _TIMED:
+        text = text.replace(timed, " ")
+    return " ".join(_ALONE.sub(" ", text).split()).lower()[:500]
 
 
 def _as_named(found: patterns.Match[str]) -> str:
-    if found.lastgroup == "q":
+    what = found.lastgroup
+    if what == "q":
         return f"<{_file(found[0][1:-1])}>"
-    return _file(found[0]) if found.lastgroup == "path" else f"<{found.lastgroup}>"
+    return _file(found[0]) if what == "path" else f"<{what}>"
 
 
 def _file(path: str) -> str:

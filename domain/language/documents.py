@@ -100,7 +100,7 @@ def _without_examples(text: str) -> str:
     for line in text.split("\n"):
         if fence:
             fence = "" if line.strip() == fence else fence
-        elif opens := _EXAMPLE.match(line):
+        elif ("```" in line or "~~~" in line) and (opens := _EXAMPLE.match(line)):
             fence = opens[1]
         else:
             kept.append(line)

@@ -218,7 +218,8 @@ def words_in(text: str) -> frozenset[str]:
             found.add(run)
         else:
             others.append(run)
-    found.update(map(str.lower, _WORD.findall(" ".join(others))))
+    if others:
+        found.update(map(str.lower, _WORD.findall(" ".join(others))))
     return frozenset(word[:7] for word in found - _COMMON if len(word) > 1)
 
 

@@ -181,11 +181,13 @@ def _done_sentences(text: str, *, sure: bool) -> Iterator[tuple[str, bool]]:
     points = _Points()
     for line in (_FENCED.sub("\n", text) if "```" in text else text).splitlines():
         indented, line = len(line) - len(line.lstrip()), line.strip()
-        label = _LABEL.match(line) is not None
+        marked = line.startswith(("#", "**"))
+        label = marked and _LABEL.match(line) is not None
+        of_before = marked and _OF_BEFORE.match(line) is not None
         if label:
-            past = _OF_BEFORE.match(line) is not None
+            past = of_before
             announced = announced and line[0] != "#"
-        if not line or past or _OF_BEFORE.match(line) or (label and announced):
+        if not line or past or of_before or (label and announced):
             continue
         if announced and _POINT.match(line):
             yield from points.read(line, indented)

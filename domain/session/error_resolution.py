@@ -227,7 +227,7 @@ class Resolutions:
                 error.gone = at  # by itself: what is changed from here on is for something else
             return None
         about = names_of(error.fact)
-        bearing = [step.at for step in within if step.edit and _bearing(step.edit, error.fact, about) >= BEARS]
+        bearing = [step.at for step in within if step.edit and _bearing(step.edit, error.fact, about)[0] >= BEARS]
         last = max(step.at for step in within if step.edit is not None or step.ran in ran)
         found = _mended(error, edits, ran, self._explained(error, min(bearing, default=last) - 1, edits))
         return found if found.change else found._replace(change=_called_otherwise(error, command))
@@ -548,10 +548,9 @@ def _mended(error: OpenError, edits: Sequence[Edit], ran: Sequence[str], explana
     named = [edit for edit in unique if _is_named(edit, error.fact)]
     if not all(edit.before or edit.after for edit in named):
         unique = named  # what was changed where the error is was not seen: nothing else is shown in its place
-    points = {edit: _bearing(edit, error.fact, about) for edit in unique}
-    own = {edit: _bearing(edit, error.fact, names) for edit in unique}
-    ranked = sorted(unique, key=lambda e: (points[e] < BEARS, own[e] < BEARS, -points[e]))
-    bearing = points[ranked[0]] if ranked else 0
+    points = {edit: _bearing(edit, error.fact, about, names) for edit in unique}
+    ranked = sorted(unique, key=lambda e: (*(each < BEARS for each in points[e]), -points[e][0]))
+    bearing = points[ranked[0]][0] if ranked else 0
     mending = [f"`{_short(each)}`" for each in ran if not _only_writes(each, error)][:2] if bearing < BEARS else []
     change = f"ran {', '.join(mending)}" if mending else ""
     if bearing >= BEARS or (len(unique) == 1 and not mending and _is_of(unique[0], error, explanation)):
@@ -605,18 +604,20 @@ BEARS = 2
 """From here on an edit has to do with an error."""
 
 
-def _bearing(edit: Edit, error: ErrorOccurred, about: AbstractSet[str]) -> int:
+def _bearing(edit: Edit, error: ErrorOccurred, *abouts: AbstractSet[str]) -> list[int]:
     """How much an edit has to do with an error: it took out the line that the tool pointed at, lies in a file that the
-    error names, names the rule of a linter, holds a third of the names in its message, or some of its explanation."""
+    error names, names the rule of a linter, holds a third of the names in its message, or some of its explanation, by
+    each of the sets of names that may be of that."""
     pointed = bool(error.code) and error.code.strip() in edit.before
     named = _is_named(edit, error)
     if error.files and not named and any(t.startswith(_CHECKED) for t in error.error_types):
-        return 0  # a linter says where
+        return [0 for _ in abouts]  # a linter says where
     names, said = names_within(f"{edit.before}\n{edit.after}"), names_within(error.message)
     most = BEARS if said and 3 * len(names & said) >= len(said) else 0
     ruled = any(kind.rpartition("/")[2].lower() in names for kind in error.error_types)
     touched = len(_naming(edit, error) & _touched(edit))
-    return 8 * pointed + 3 * named + 6 * ruled + most + min(len(names & about), 4) + 2 * min(touched, 3)
+    points = 8 * pointed + 3 * named + 6 * ruled + most + 2 * min(touched, 3)
+    return [points + min(len(names & about), 4) for about in abouts]
 
 
 def _naming(edit: Edit, error: ErrorOccurred) -> frozenset[str]:
@@ -638,8 +639,14 @@ def _touched(edit: Edit) -> frozenset[str]:
 def _belongs_to(edit: Edit, other: Edit) -> bool:
     """Whether two edits are one fix: the one only adds a name that the other puts in place of something."""
     adds = [set(each.before.splitlines()) <= set(each.after.splitlines()) for each in (edit, other)]
-    new, others = ({*_SYMBOL.findall(each.after)} - {*_SYMBOL.findall(each.before)} for each in (edit, other))
-    return adds[0] != adds[1] and not new.isdisjoint(others)
+    return adds[0] != adds[1] and not _new_symbols(edit.before, edit.after).isdisjoint(
+        _new_symbols(other.before, other.after)
+    )
+
+
+@remembered(64)
+def _new_symbols(before: str, after: str) -> frozenset[str]:
+    return frozenset(_SYMBOL.findall(after)).difference(_SYMBOL.findall(before))
 
 
 _SYMBOL = patterns.compile(r"\w*(?:[a-z][A-Z]|\w_\w)\w*")
