@@ -18,8 +18,8 @@ from memctl.infra.transcripts.history import History
 from memctl.infra.transcripts.reading import START, Checkpoint, Parsed, Transcript
 from memctl.infra.transcripts.sniff import sniff_head
 
-LOOKED_UP = 5_000
-"""Events whose ids are looked up at once."""
+LOOKED_UP, MOST_BYTES = 5_000, 16 << 20
+"""Events whose ids are looked up at once, and bytes of their lines that are held until then."""
 
 _ASIDE = (".damaged", ".refused")
 
@@ -185,7 +185,7 @@ class _LookUp:
         self._space_id = space_id
         self._keep = keep
         self._waiting: list[tuple[Path, Parsed, bool, bool]] = []
-        self._events = 0
+        self._events = self._bytes = 0
         self.ledger = ledger
 
     def add(self, path: Path, parsed: Parsed, *, must: bool, passed_over: bool) -> None:
@@ -203,12 +203,14 @@ class _LookUp:
         ledger.events += len(parsed.events)
         self._waiting.append((path, parsed, must, passed_over))
         self._events += len(parsed.events)
-        if self._events >= LOOKED_UP:
+        self._bytes += parsed.end - parsed.offset
+        if self._events >= LOOKED_UP or self._bytes >= MOST_BYTES:
             self.settle()
 
     def settle(self) -> None:
         """Look up what waits, and name what is not there."""
-        waiting, self._waiting, self._events = self._waiting, [], 0
+        waiting, self._waiting = self._waiting, []
+        self._events = self._bytes = 0
         ids = [[event_id_of(self._space_id, event.dedupe_key) for event in parsed.events] for _, parsed, *_ in waiting]
         there = {
             row[0]

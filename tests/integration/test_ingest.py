@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import tarfile
+import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,17 @@ def test_every_line_is_accounted_for(intake: IngestWriter, sessions: Path) -> No
     assert adds_up(account)
     assert account.bad == []
     assert account.new == sum(account.types.values()) == len(types(intake))
+
+
+def test_what_is_read_again_to_be_proved_is_held_by_size(intake: IngestWriter, sessions: Path) -> None:
+    (sessions / "one.jsonl").write_bytes(session("one", *(f"{number} {'long ' * 400_000}" for number in range(40))))
+    ingest(intake, [sessions])
+    tracemalloc.start()
+    ledger = account_of_log(intake.connection, intake.space_id, [sessions])
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (ledger.events, ledger.missing) == (40, 0)
+    assert most < 80 << 20  # of 80 MB
 
 
 def test_reading_again_adds_nothing(intake: IngestWriter, sessions: Path) -> None:
