@@ -28,11 +28,21 @@ class Closing(msgspec.Struct, frozen=True):
     by: str
 
 
+class Work(msgspec.Struct, frozen=True):
+    """A session worked on it: of what type that was, or how far it came."""
+
+    at: int
+    id: str
+    task_type: TaskType
+    outcome: Outcome
+
+
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """One piece of work at one location. Times in microseconds; `sessions` are streams, newest 32.
 
     `status` is open while the latest word is an opening, or a session's end that left the work unfinished.
-    `outcome` is that of the latest closing.
+    `outcome` is that of the newest `work` or closing; `task_type` that of the newest work that shows one (`typed`),
+    else that of the words that opened it.
     """
 
     id: str
@@ -50,6 +60,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     latest: Opening | None = None
     sessions: tuple[Seen, ...] = ()
     closings: tuple[Closing, ...] = ()
+    work: Work | None = None
+    typed: Work | None = None
 
 
 def task_id(location: str, canonical: str) -> str:
@@ -83,16 +95,24 @@ def tasks(row: Task | None, fact: TaskOpened | TaskClosed | Episode) -> Task | N
         by = fact.by if isinstance(fact, TaskClosed) else fact.ended_by
         end = Closing(at, str(fact.id), clipped(fact.stream, 160), fact.outcome, clipped(by, 40))
         row = msgspec.structs.replace(row, closings=newest(row.closings, end, 32), closed=row.closed + 1)
+    if isinstance(fact, Episode):
+        shown = Work(at, str(fact.id), fact.task_type, fact.outcome)
+        typed = row.typed
+        if fact.task_type != "unknown":
+            typed = max(typed or shown, shown, key=lambda w: (w.at, w.id))
+        row = msgspec.structs.replace(row, work=max(row.work or shown, shown, key=lambda w: (w.at, w.id)), typed=typed)
     return _settled(msgspec.structs.replace(row, sessions=sessions, first_at=first_at, last_at=last_at))
 
 
 def _settled(row: Task) -> Task:
     """What the openings and closings kept in the row come to."""
     last = row.closings[0] if row.closings else None
-    done = last is not None and last.by != "session_end" and (row.latest is None or row.latest.at <= last.at)
+    ended = last is not None and (last.by != "session_end" or last.outcome == "success")
+    done = last is not None and ended and (row.latest is None or row.latest.at <= last.at)
+    newest_word = row.work if row.work and (last is None or row.work.at > last.at) else last
     shown = row.first
     task_type: TaskType = "unknown"
-    for word in (row.latest, row.first):
+    for word in (row.typed, row.latest, row.first):
         if word is not None and word.task_type != "unknown":
             task_type = word.task_type
             break
@@ -101,5 +121,5 @@ def _settled(row: Task) -> Task:
         description=shown.description if shown else row.canonical,
         task_type=task_type,
         status="done" if done else "open",
-        outcome=last.outcome if last else "unknown",
+        outcome=newest_word.outcome if newest_word else "unknown",
     )

@@ -79,7 +79,7 @@ METRICS = (
     Metric("llm_allowed_usd", "Dollars that they may take.", ("period",)),
     Metric("llm_spent_tokens", "Tokens that they took, likewise.", ("period",)),
     Metric("llm_allowed_tokens", "Tokens that they may take.", ("period",)),
-    Metric("tasks", "Tasks that ended in a known way, by whether memory was injected in them.", ("memory", "outcome")),
+    Metric("episodes", "Episodes that ended in a known way, by whether memory was injected.", ("memory", "outcome")),
     Metric("fixes", "Errors that were resolved, and whether they stayed away.", ("held",)),
     Metric("recalls", "Times that memories were injected in work that is over.", ("kind",)),
     Metric("recalls_followed", "Those, the newest 32 of each memory, whose work ended in a known way.", ("kind",)),
@@ -184,11 +184,12 @@ def _worth(reader: Reader) -> tuple[dict[str, int], list[Use]]:
 def of_worth(totals: dict[str, int], uses: Sequence[Use]) -> list[Sample]:
     """What memory was good for. Shares are for who asks."""
     found = []
-    for memory in ("told", "untold", "withheld"):
-        ended, succeeded = totals[f"tasks_{memory}"], totals[f"tasks_{memory}_succeeded"]
+    for memory in ("with_memory", "without_memory", "memory_withheld"):
+        ended, succeeded = totals[f"episodes_{memory}"], totals[f"episodes_{memory}_succeeded"]
         found += [
-            Sample("tasks", succeeded, (memory, "success")), Sample("tasks", ended - succeeded, (memory, "other")),
-        ]  # fmt: skip
+            Sample("episodes", succeeded, (memory, "success")),
+            Sample("episodes", ended - succeeded, (memory, "other")),
+        ]
     lasted = lasting_fixes(totals)
     found += [Sample("fixes", lasted, ("yes",)), Sample("fixes", totals["errors_resolved"] - lasted, ("no",))]
     for use in uses:

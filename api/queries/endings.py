@@ -16,15 +16,15 @@ from memctl.projections.stats import DAY
 GUIDING = frozenset(("episode", "bug_pattern", "strategy"))
 """Kinds of memories that guidance is made of."""
 
-_MEMORY = ("told", "untold", "withheld")
+_MEMORY = {"told": "with_memory", "none": "without_memory", "withheld": "memory_withheld"}
 _OUTCOMES = {"success": "succeeded", "failure": "failed", "partial": "partial", "unknown": "unknown"}
 
 ENDINGS = (
-    *(f"tasks_{name}" for name in _OUTCOMES.values()),
-    *(f"tasks_{memory}{how}" for memory in _MEMORY for how in ("", "_succeeded")),
+    *(f"episodes_{name}" for name in _OUTCOMES.values()),
+    *(f"episodes_{memory}{how}" for memory in _MEMORY.values() for how in ("", "_succeeded")),
 )
 """Names of the totals: work that ended, by outcome; and of work whose outcome is known that in which memory was
-recalled for the agent, was not (`untold`), or was held back to compare (`withheld`), and how much of it succeeded."""
+recalled for the agent, was not, or was held back to compare, and how much of it succeeded."""
 
 
 def endings(reader: Reader, places: Places) -> dict[str, int]:
@@ -32,11 +32,11 @@ def endings(reader: Reader, places: Places) -> dict[str, int]:
     end, or because nothing was heard of them for a day."""
     totals = dict.fromkeys(ENDINGS, 0)
     for memory, outcome, count in _counts(reader, places):
-        totals[f"tasks_{_OUTCOMES.get(outcome, 'unknown')}"] += count
+        totals[f"episodes_{_OUTCOMES.get(outcome, 'unknown')}"] += count
         if outcome in _OUTCOMES and outcome != "unknown":
-            kind = memory if memory in _MEMORY else "untold"
-            totals[f"tasks_{kind}"] += count
-            totals[f"tasks_{kind}_succeeded"] += count * (outcome == "success")
+            kind = _MEMORY.get(memory, _MEMORY["none"])
+            totals[f"episodes_{kind}"] += count
+            totals[f"episodes_{kind}_succeeded"] += count * (outcome == "success")
     return totals
 
 

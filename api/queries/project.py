@@ -394,8 +394,8 @@ def _statistics(reader: Reader, places: Places) -> ProjectCounts:
     judged = outcomes["success"] + outcomes["failure"] + outcomes["partial"]
     return ProjectCounts(
         sessions=count[0] if count else 0,
-        tasks=types.total(),
-        task_types=dict(types.most_common()),
+        episodes=types.total(),
+        types=dict(types.most_common()),
         outcomes=dict(outcomes.most_common()),
         success_rate=round(outcomes["success"] / judged, 3) if judged else None,
     )

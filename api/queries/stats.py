@@ -195,19 +195,24 @@ def totals_of(reader: Reader, places: Places) -> dict[str, int]:
 def measures(totals: dict[str, int], uses: Sequence[Use]) -> dict[str, float | int | None]:
     """How well memory does, as shares of 1; None where there is nothing to measure it by yet.
 
-    Success of tasks whose outcome is known, with recalled memory, without, and with it held back; `pattern_accuracy`:
-    fixes that lasted. Over all projects: `recalls` counts memories recalled in work that is over, `recalls_useful` the
-    share of those whose work went well and of ratings that are good, `guidance_helpful` the same of the kinds that
-    guidance is made of, `strategies_useful` of strategies alone; `rated_helpful` of ratings alone (0.5 or more).
+    Success of episodes whose outcome is known, with recalled memory, without, and with it held
+    back; `pattern_accuracy`: fixes that lasted. Over all projects: `recalls` counts memories recalled in work that is
+    over, `recalls_useful` the share of those whose work went well and of ratings that are good, `guidance_helpful` the
+    same of the kinds that guidance is made of, `strategies_useful` of strategies alone; `rated_helpful` of ratings
+    alone (0.5 or more).
     """
     everything = together(uses)
     guiding = together(use for use in uses if use.kind in GUIDING)
     strategies = together(use for use in uses if use.kind == "strategy")
     lasted = lasting_fixes(totals)
     return {
-        "success_with_memory": _share(totals["tasks_told_succeeded"], totals["tasks_told"]),
-        "success_without_memory": _share(totals["tasks_untold_succeeded"], totals["tasks_untold"]),
-        "success_memory_withheld": _share(totals["tasks_withheld_succeeded"], totals["tasks_withheld"]),
+        "success_with_memory": _share(totals["episodes_with_memory_succeeded"], totals["episodes_with_memory"]),
+        "success_without_memory": _share(
+            totals["episodes_without_memory_succeeded"], totals["episodes_without_memory"]
+        ),
+        "success_memory_withheld": _share(
+            totals["episodes_memory_withheld_succeeded"], totals["episodes_memory_withheld"]
+        ),
         "pattern_accuracy": _share(lasted, totals["errors_resolved"]),
         "recalls": everything.recalls,
         "recalls_useful": _useful(everything),

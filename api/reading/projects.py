@@ -48,8 +48,8 @@ class ProjectCounts(Record, frozen=True, kw_only=True):
     """How much work was done, of what types, and how it ended; `success_rate` is None where no end is known."""
 
     sessions: int
-    tasks: int
-    task_types: dict[str, int]
+    episodes: int
+    types: dict[str, int]
     outcomes: dict[str, int]
     success_rate: float | None
 

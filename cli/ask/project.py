@@ -74,8 +74,8 @@ def show(name: str | None, also: str | None, as_json: bool) -> None:
     ends = counts.outcomes
     known = sum(n for outcome, n in ends.items() if outcome != "unknown")
     rate = f"; {ends.get('success', 0)} of {known} with a known end went well" if known else ""
-    types = ", ".join(f"{n} {kind}" for kind, n in list(counts.task_types.items())[:4])
-    print_lines(f"{counts.sessions} sessions, last {when(about.last_seen)}; {counts.tasks} tasks ({types}){rate}")
+    types = ", ".join(f"{n} {kind}" for kind, n in list(counts.types.items())[:4])
+    print_lines(f"{counts.sessions} sessions, last {when(about.last_seen)}; {counts.episodes} episodes ({types}){rate}")
     if len(about.locations) > 1:
         print_lines(f"{len(about.locations)} locations, the newest checkout at {about.root}")
     for part in about.parts[1:]:

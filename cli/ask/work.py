@@ -77,7 +77,7 @@ def tasks(ask: Reading, status: str | None, task_type: str | None, since: str | 
     """
 
     def row(item: TaskItem) -> list[Cell | str]:
-        done = item.status == "done"
+        done = item.status == "done" or item.outcome == "success"
         state = Cell(item.outcome, OUTCOMES.get(item.outcome, "dim")) if done else Cell("open", "cyan")
         return [
             Cell(item.id[:SHORT_ID], "cyan"),

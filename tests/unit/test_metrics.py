@@ -71,7 +71,8 @@ def test_a_backup_is_told_by_its_age_and_how_often_one_is_made() -> None:
 
 def test_help_is_told_by_what_was_told_and_how_the_work_went() -> None:
     totals = dict.fromkeys((*DayStats.__struct_fields__, *ENDINGS), 0)
-    totals |= {"tasks_told": 3, "tasks_told_succeeded": 2, "errors_resolved": 4, "resolutions_refuted": 5}
+    totals |= {"episodes_with_memory": 3, "episodes_with_memory_succeeded": 2}
+    totals |= {"errors_resolved": 4, "resolutions_refuted": 5}
     uses = [
         Use(kind="strategy", recalls=5, followed=4, worth=2.5, ratings=2, helpful=1),
         Use(kind="turn", recalls=3, followed=2, worth=0.0),
@@ -80,8 +81,8 @@ def test_help_is_told_by_what_was_told_and_how_the_work_went() -> None:
     samples = of_worth(totals, uses)
     lines = set(exposition(samples, Timings()).splitlines())
     assert lines >= {
-        'memctl_tasks{memory="told",outcome="success"} 2',
-        'memctl_tasks{memory="told",outcome="other"} 1',
+        'memctl_episodes{memory="with_memory",outcome="success"} 2',
+        'memctl_episodes{memory="with_memory",outcome="other"} 1',
         'memctl_fixes{held="yes"} 0',
         'memctl_fixes{held="no"} 4',
         'memctl_recalls{kind="strategy"} 5',

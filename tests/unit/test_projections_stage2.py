@@ -118,7 +118,21 @@ def test_a_commit_ends_a_task_and_a_session_that_goes_on_does_not() -> None:
     task: Task = history(tasks, opened(0), closed(1, "commit"))
     assert (task.status, task.outcome, task.closed) == ("done", "success", 1)
     task = history(tasks, opened(0), closed(3, ""))
-    assert (task.status, task.outcome, task.closed, task.last_at) == ("open", "unknown", 0, NOON + 3 * HOUR)
+    assert (task.status, task.outcome, task.closed, task.last_at) == ("open", "success", 0, NOON + 3 * HOUR)
+
+
+def test_a_task_that_succeeded_is_done_though_only_its_session_ended() -> None:
+    task: Task = history(tasks, opened(0), closed(1, "session_end", "success"))
+    assert (task.status, task.outcome) == ("done", "success")
+    task = history(tasks, opened(0), closed(1, "session_end", "partial"))
+    assert (task.status, task.outcome) == ("open", "partial")
+
+
+def test_the_work_says_of_what_type_a_task_is_and_its_first_words_only_until_then() -> None:
+    worked = msgspec.structs.replace(closed(2, "commit"), task_type="bugfix")
+    assert history(tasks, opened(0)).task_type == "feature"
+    for facts in ((opened(0), worked), (worked, opened(0)), (opened(0), worked, closed(5, "", session="s2"))):
+        assert history(tasks, *facts).task_type == "bugfix"
 
 
 def test_a_task_taken_up_again_is_open_again() -> None:
