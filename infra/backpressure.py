@@ -58,8 +58,9 @@ class Pace:
 class Backpressure:
     """What one writer knows of the folds it gives way to. Not for several threads."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, space_id: int) -> None:
         self._connection = connection
+        self._space_id = space_id
         self._still: Position | None = None
         """Where the folds stood when they were waited for in vain."""
         self._folding = False
@@ -100,6 +101,6 @@ class Backpressure:
         """Up to where all is folded, and whether somebody is at it."""
         live = generations.live(self._connection)
         found = generations.offsets(self._connection, live.stage1, live.stage2)
-        lowest = min(each.position for each in found)
+        lowest = min(each.reach.of(self._space_id) for each in found)
         self._pace.saw(time.monotonic(), lowest)
         return lowest, any(each.owner is not None for each in found)

@@ -221,7 +221,8 @@ def _long_writers(connection: Connection) -> Iterator[str]:
     """Who keeps the mark where it is: open transactions that have appended, and prepared ones that may have."""
     for writer in slow_writers(connection):
         what = writer.state or "connected"
-        yield f"process {writer.pid}, {writer.application or 'unnamed'}: {what}, for {writer.seconds:.0f} s"
+        who = f"process {writer.pid}, {writer.application or 'unnamed'}"
+        yield f"{who}: {what}, for {writer.seconds:.0f} s; it holds up the readers of {writer.held}"
     prepared = connection.execute(
         "SELECT gid, extract(epoch FROM clock_timestamp() - prepared)::float8 FROM pg_prepared_xacts"
         " WHERE database = current_database() ORDER BY prepared"

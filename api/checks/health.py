@@ -358,7 +358,8 @@ def _troubles(found: Health) -> Iterator[Trouble]:
         who = f"{writer.application or 'a client'} (process {writer.pid} of Postgres, {writer.state or 'connected'}"
         yield Trouble(
             kind="writer",
-            what=f"memctl waits for {who}, for {writer.seconds:.0f} s) to end its transaction or let go of its lock",
+            what=f"memctl waits for {who}, for {writer.seconds:.0f} s) to end its transaction or let go of its lock:"
+            f" it holds up the readers of {writer.held}",
             do="see: memctl doctor",
         )  # fmt: skip
     if (behind := found.behind) is not None:
@@ -512,12 +513,13 @@ def _late(behind: Behind, found: Health) -> Trouble:
 
 def _behind(reader: Reader, last: int) -> Behind | None:
     row = reader.connection.execute(
-        "WITH lowest AS (SELECT position, updated_at FROM memctl.offsets WHERE generation = ANY(%s)"
-        " ORDER BY position LIMIT 1)"
+        "WITH lowest AS (SELECT position, held, updated_at FROM memctl.offsets WHERE generation = ANY(%s)"
+        " ORDER BY memctl.lowest(position, held) LIMIT 1)"
         " SELECT e.event_id, e.position, e.recorded_at, extract(epoch FROM clock_timestamp() - e.recorded_at)::float8,"
-        " l.position, abs(extract(epoch FROM clock_timestamp() - l.updated_at)) < %s"
+        " memctl.lowest(l.position, held), abs(extract(epoch FROM clock_timestamp() - l.updated_at)) < %s"
         " FROM lowest l, LATERAL (SELECT event_id, position, recorded_at FROM memctl.events"
-        " WHERE position > l.position ORDER BY position LIMIT 1) e",
+        " WHERE position > memctl.lowest(l.position, held) AND position > memctl.of_space(l.position, held, space_id)"
+        " ORDER BY position LIMIT 1) e",
         [[reader.live.stage1, reader.live.stage2], LATE_S],
     ).fetchone()
     if row is None or abs(row[3]) <= LATE_S:  # what was recorded later than now was so before the clock was set back
@@ -535,7 +537,7 @@ def health(reader: Reader, servers: Servers = Servers()) -> Health:  # noqa: B00
     return Health(
         last_position=found.last_position,
         mark=found.mark,
-        mark_age_s=mark_age(reader.connection),
+        mark_age_s=mark_age(reader.connection, reader.space_id),
         shards=tuple(found.shards),
         to_write=to_write,
         to_embed=to_embed,

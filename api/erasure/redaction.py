@@ -68,7 +68,7 @@ def redact_past(settings: Settings, *, dry: bool = False, notify: Callable[[str]
         writer = EventWriter(log, settings)
         begun = open_redactions(log, settings.space)
         receipt = begun[0].id if begun else uuid4()
-        upto = move_mark(log)
+        upto = move_mark(log, writer.space_id)
         for events in _pages(log, upto, writer.space_id):
             looked_at += len(events)
             pairs = _changed(writer, events, cut)

@@ -66,7 +66,7 @@ def plan(
     if match:
         if len("".join(match.split())) < SHORTEST_MATCH:
             raise TooShort
-        read_upto = mark(connection)
+        read_upto = mark(connection, space_id)
         found = holding(connection, space_id, WrittenForms([match]))
         planned = _of_ids(connection, space_id, found, Scope(kind="match"), "what holds that text")
         return msgspec.structs.replace(planned, text=match, read_upto=read_upto)

@@ -146,7 +146,7 @@ def tails(readers: Readers) -> APIRouter:
         start = int(last) if last.isascii() and last.isdecimal() and int(last) < 2**63 else after
         if start is None:
             start = await run_in_threadpool(
-                readers.read, lambda reader: int(mark(reader.connection)), caller_of(request)
+                readers.read, lambda reader: int(mark(reader.connection, reader.space_id)), caller_of(request)
             )
         return _Tail(_events(_Looking(readers, request), start), open_tails)
 
@@ -238,7 +238,7 @@ def _since(reader: Reader, after: int) -> list[Arrived]:
     rows = reader.connection.execute(
         "SELECT position, event_id, type, stream, occurred_at FROM memctl.events"
         " WHERE space_id = %s AND position > %s AND position <= %s ORDER BY position LIMIT %s",
-        [reader.space_id, after, mark(reader.connection), MOST_AT_ONCE],
+        [reader.space_id, after, mark(reader.connection, reader.space_id), MOST_AT_ONCE],
     )
     return [Arrived(row[0], str(row[1]), row[2], row[3], row[4]) for row in rows]
 

@@ -97,7 +97,7 @@ none comes and none goes (what is forgotten is emptied), so each is counted once
 
 
 def _events_by_type(reader: Reader) -> Counter[str]:
-    info, readable = reader.connection.info, mark(reader.connection)
+    info, readable = reader.connection.info, mark(reader.connection, reader.space_id)
     which = (info.host, info.port, info.dbname, reader.space_id)
     since, counts = _counted.get(which, (0, Counter[str]()))
     if since > readable:  # another log in the former one's place
@@ -149,7 +149,7 @@ def catalogue(reader: Reader) -> list[EventType]:
 def version_of(reader: Reader) -> str:
     """What rows an answer was made from: the live generations, and how far their shards have read, all together."""
     offsets = generations.offsets(reader.connection, reader.live.stage1, reader.live.stage2)
-    return f"{reader.live.stage1}.{reader.live.stage2}-{sum(o.position for o in offsets)}"
+    return f"{reader.live.stage1}.{reader.live.stage2}-{sum(o.reach.of(reader.space_id) for o in offsets)}"
 
 
 @question("/costs", "log", scopes=("operate",), whole=True, live=True)
@@ -236,22 +236,23 @@ def _share(part: float, whole: float) -> float | None:
 
 
 def progress(reader: Reader) -> LogProgress:
-    reached = mark(reader.connection)
+    reached = mark(reader.connection, reader.space_id)
     row = single_row(reader.connection, "SELECT coalesce(max(position), 0) FROM memctl.events")
     offsets = generations.offsets(reader.connection, reader.live.stage1, reader.live.stage2)
-    lowest = min((o.position for o in offsets if o.stage == 1), default=reached)
+    read = [(o.stage, o.shard, o.reach.of(reader.space_id)) for o in offsets]
+    lowest = min((position for stage, _, position in read if stage == 1), default=reached)
     return LogProgress(
         last_position=row[0],
         mark=reached,
         generation=Generation(stage1=reader.live.stage1, stage2=reader.live.stage2),
         shards=[
             ShardProgress(
-                stage=o.stage,
-                shard=o.shard,
-                position=o.position,
-                lag=max((reached if o.stage == 1 else lowest) - o.position, 0),
+                stage=stage,
+                shard=shard,
+                position=position,
+                lag=max((reached if stage == 1 else lowest) - position, 0),
             )
-            for o in offsets
+            for stage, shard, position in read
         ],
     )
 

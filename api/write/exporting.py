@@ -107,7 +107,7 @@ def export(
     digest, count = hashlib.sha256(), 0
     with outages(), snapshot(connection):
         reader = reader_of(connection, space, OWNER)
-        upto = mark(connection)
+        upto = mark(connection, reader.space_id)
         head = Head(memctl="export", version=VERSION, space=space, space_id=reader.space_id, position=upto,
                     made_at=datetime.now(UTC).isoformat())  # fmt: skip
         places = places_of(reader, project).locations if project else None

@@ -96,7 +96,7 @@ class IngestWriter(EventWriter):
                 super().__init__(connection, settings)
                 generations.ensure_live(connection, settings.stage1_shards)
             self._identifier = Identifier() if identify else None
-            self._backpressure = Backpressure(connection)
+            self._backpressure = Backpressure(connection, self.space_id)
         except BaseException:
             connection.close()
             raise

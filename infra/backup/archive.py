@@ -171,7 +171,6 @@ def restore(connection: Connection, file: Path, progress: Progress = lambda tabl
     Raises: NotEmpty, BadBackup.
     """
     hold_off_appends(connection)
-    connection.execute("LOCK TABLE memctl.spaces IN EXCLUSIVE MODE")  # nobody begins a space meanwhile
     spaces = space_names(connection)
     row = connection.execute("SELECT count(*) FROM (SELECT FROM memctl.events LIMIT 1) e").fetchone()
     if row and row[0]:
@@ -207,7 +206,7 @@ def restore(connection: Connection, file: Path, progress: Progress = lambda tabl
             " pg_sequence_last_value(sequence::regclass) AS last LEFT JOIN memctl.events ON true"
             " GROUP BY sequence, last"
         )
-        connection.execute("UPDATE memctl.mark SET position = 0")
+        connection.execute("UPDATE memctl.mark SET position = 0, held = '{}'")
         generations.reset_offsets(connection)
         for table, column in (("spaces", "space_id"), ("llm_calls", "call")):
             connection.execute(

@@ -23,6 +23,7 @@ from memctl.domain.support.location import above
 from memctl.domain.support.written_forms import WrittenForms
 from memctl.infra.database import Connection, single_row
 from memctl.infra.log.append import encode_payload
+from memctl.infra.log.mark import position_holders
 from memctl.infra.log.read import read_versions
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -190,17 +191,15 @@ def tombstones_by_receipt(connection: Connection) -> dict[UUID, list[Tombstone]]
     return found
 
 
-def settled(connection: Connection, patience_s: float = 90.0) -> bool:
-    """Wait for every append that is under way now; False where one has not ended in that time."""
+def settled(connection: Connection, space_id: int, patience_s: float = 90.0) -> bool:
+    """Wait for every append to the space that is under way now; False where one has not ended in that time."""
     deadline = time.monotonic() + patience_s
-    (holders,) = single_row(connection, "SELECT memctl.position_holders()")
-    waiting = set(holders)
+    waiting = position_holders(connection, space_id)
     while waiting:
         if time.monotonic() > deadline:
             return False
         time.sleep(0.005)
-        (holders,) = single_row(connection, "SELECT memctl.position_holders()")
-        waiting.intersection_update(holders)
+        waiting &= position_holders(connection, space_id)
     return True
 
 

@@ -21,18 +21,19 @@ from memctl.domain.events.event import (
 )
 from memctl.domain.events.skipping import Undecodable
 from memctl.infra.database import Connection
+from memctl.infra.log.reach import Section
 
 _COLUMNS = """position, event_id, space_id, stream, type, schema_version,
     (extract(epoch FROM occurred_at) * 1000000)::bigint, (extract(epoch FROM recorded_at) * 1000000)::bigint,
     actor, location, session_id, dedupe_key, payload, variant_of, sources"""
 
 _RANGE = f"""SELECT {_COLUMNS} FROM memctl.events
-    WHERE position > %s AND position <= %s AND stream_hash BETWEEN %s AND %s AND payload IS NOT NULL
+    WHERE position > %s AND position <= %s AND stream_hash BETWEEN %s AND %s AND payload IS NOT NULL{{of}}
     ORDER BY position LIMIT %s"""
 
 _TYPES = f"""SELECT {_COLUMNS}, variant_of IS NOT NULL OR EXISTS (
         SELECT FROM memctl.events v WHERE v.space_id = e.space_id AND v.variant_of = e.event_id)
-    FROM memctl.events e WHERE position > %s AND position <= %s AND type = ANY(%s) ORDER BY position"""
+    FROM memctl.events e WHERE position > %s AND position <= %s AND type = ANY(%s){{of}} ORDER BY position"""
 
 _STREAMS = f"""SELECT {_COLUMNS} FROM memctl.events
     JOIN unnest(%s::int4[], %s::text[], %s::int8[]) AS wanted(space_id, stream, after) USING (space_id, stream)
@@ -83,15 +84,18 @@ def read_range(
     *,
     limit: int,
     hashes: tuple[int, int] = (0, 255),
+    of: Section | None = None,
 ) -> Stretch:
-    """The first `limit` events with `after < position <= upto` whose stream hash lies in `hashes` (inclusive).
+    """The first `limit` events with `after < position <= upto` whose stream hash lies in `hashes` (inclusive), of the
+    spaces of a section.
 
     Never pass an `upto` beyond the mark. Erased payloads are left out. The stretch ends before an event that this
     memctl does not know. Raises: UnknownEventType or FutureSchemaVersion when that is the very first.
     """
     events: list[Event] = []
     count = 0
-    for row in connection.execute(_RANGE, [after, upto, *hashes, limit], binary=True):
+    where, spaces = (of.where, of.params) if of else ("", [])
+    for row in connection.execute(_RANGE.format(of=where), [after, upto, *hashes, *spaces, limit], binary=True):
         count += 1
         try:
             events.append(_event(row))
@@ -102,12 +106,11 @@ def read_range(
     return Stretch(events, events[-1].position if count == limit else upto)
 
 
-def read_types(
-    connection: Connection, payloads: Iterable[type[Payload]], after: Position, upto: Position
-) -> list[tuple[Event, bool]]:
-    """Events of those types with `after < position <= upto`, in order of position, and whether there are other versions
-    of the delivery, of whatever type. Never pass beyond the mark."""
-    rows = connection.execute(_TYPES, [after, upto, list(names_of(payloads))], binary=True)
+def read_types(connection: Connection, payloads: Iterable[type[Payload]], section: Section) -> list[tuple[Event, bool]]:
+    """Events of those types in a section, in order of position, and whether there are other versions of the delivery,
+    of whatever type. Never pass beyond the mark."""
+    given = [section.after, section.upto, list(names_of(payloads)), *section.params]
+    rows = connection.execute(_TYPES.format(of=section.where), given, binary=True)
     return [(_event(row[:-1]), row[-1]) for row in rows if row[12] is not None]
 
 

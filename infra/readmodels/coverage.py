@@ -9,6 +9,7 @@ from psycopg import sql
 
 from memctl.domain.events.event import Position
 from memctl.infra.database import Connection, single_row, snapshot
+from memctl.infra.log.reach import Reach, least, next_section, reach_of
 from memctl.infra.log.read import StreamKey, read_streams
 from memctl.infra.readmodels import facts, generations
 from memctl.infra.readmodels import rows as readmodels
@@ -35,27 +36,44 @@ class ShardReader(msgspec.Struct, frozen=True):
 
 
 def readers(connection: Connection, live: Live, mark: Position) -> list[ShardReader]:
-    """Every shard of the live generations, and how far it may read: to the mark, or as far as stage 1 has come.
+    """Every shard of the live generations, and how far it may read: to the mark, or as far as stage 1 has come. Of a
+    shard that lags in one space, that space's.
 
     The mark may have moved on since it was asked for: it is looked at in the same moment as the offsets.
     """
     found = connection.execute(
-        """WITH o AS (
-            SELECT CASE WHEN generation = %(stage1)s THEN 1 ELSE 2 END AS stage, shard, position, owner,
-                extract(epoch FROM lease_until - clock_timestamp())::float8 AS lease_s
-            FROM memctl.offsets WHERE generation IN (%(stage1)s, %(stage2)s))
-        SELECT stage, shard, position, l.upto, owner, lease_s,
-            extract(epoch FROM clock_timestamp()
-                - (SELECT min(reached_at) FROM memctl.mark_history h WHERE h.position > o.position))::float8
-        FROM o, LATERAL (SELECT CASE WHEN stage = 1 THEN greatest(%(mark)s, (SELECT position FROM memctl.mark))
-                              ELSE (SELECT min(position) FROM o WHERE stage = 1) END AS upto) l
-        ORDER BY stage, shard""",
-        {"stage1": live.stage1, "stage2": live.stage2, "mark": mark},
+        """SELECT CASE WHEN generation = %(stage1)s THEN 1 ELSE 2 END AS stage, shard, o.position, o.held, owner,
+            extract(epoch FROM lease_until - clock_timestamp())::float8, m.position, m.held
+        FROM memctl.offsets o, memctl.mark m WHERE generation IN (%(stage1)s, %(stage2)s) ORDER BY stage, shard""",
+        {"stage1": live.stage1, "stage2": live.stage2},
+    ).fetchall()
+    marks = reach_of(*found[0][6:]) if found else Reach(mark)
+    marks = marks if marks.held else Reach(max(mark, marks.position))
+    lowest = least(reach_of(row[2], row[3]) for row in found if row[0] == 1)
+    readers = []
+    for stage, shard, position, held, owner, lease_s, *_ in found:
+        own, may = reach_of(position, held), marks if stage == 1 else lowest
+        late = next_section(own, may)
+        space = late.space_id if late is not None else None
+        at, limit = (position, may.position) if space is None else (own.of(space), may.of(space))
+        readers.append(
+            ShardReader(
+                stage, shard, at, limit, None if late is None else _since(connection, at, space), owner, lease_s
+            )
+        )
+    return readers
+
+
+def _since(connection: Connection, position: Position, space_id: int | None) -> float:
+    """For how long the mark (of a space) has been beyond a position, in seconds."""
+    row = single_row(
+        connection,
+        "SELECT coalesce(extract(epoch FROM clock_timestamp() - min(reached_at)), 0)::float8 FROM memctl.mark_history"
+        " WHERE CASE WHEN %(space)s::int IS NULL THEN position ELSE memctl.of_space(position, held, %(space)s) END"
+        " > %(position)s",
+        {"space": space_id, "position": position},
     )
-    return [
-        ShardReader(row[0], row[1], row[2], row[3], (row[6] or 0.0) if row[2] < row[3] else None, row[4], row[5])
-        for row in found
-    ]
+    return float(row[0])
 
 
 def incomplete(connection: Connection, live: Live) -> list[str]:
@@ -121,11 +139,13 @@ def _coverage(connection: Connection, parked: set[StreamKey]) -> Coverage:
     live = generations.live(connection)
     result = Coverage()
     read = connection.execute(
-        """SELECT space_id, stream, max(e.position), min(o.position) FROM memctl.events e
+        """SELECT space_id, stream, max(e.position), min(memctl.of_space(o.position, o.held, space_id))
+        FROM memctl.events e
         JOIN memctl.generations g ON g.generation = %(g)s
         JOIN memctl.offsets o ON o.generation = g.generation
             AND e.stream_hash BETWEEN o.shard * 256 / g.shards AND (o.shard + 1) * 256 / g.shards - 1
-        WHERE e.position <= o.position AND payload IS NOT NULL AND stream LIKE 'session/%%/%%'
+        WHERE e.position <= memctl.of_space(o.position, o.held, space_id) AND payload IS NOT NULL
+            AND stream LIKE 'session/%%/%%'
         GROUP BY space_id, stream""",
         {"g": live.stage1},
     ).fetchall()

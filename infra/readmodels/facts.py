@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 from memctl.domain.events.event import Position
 from memctl.domain.events.facts import FACT_TYPES, Fact, Identified, fact_type
 from memctl.infra.database import Connection, in_parts
+from memctl.infra.log.reach import Section
 
 SourceKey = tuple[int, UUID]
 """Space, and id of a fact, a recorded event, or an upstream row."""
@@ -101,24 +102,24 @@ def retract_others(
         )
 
 
-def batch_end(connection: Connection, generation: int, after: Position, upto: Position, limit: int) -> Position:
-    """Up to which `at` a batch of about `limit` changes reaches; facts of one `at` are never parted."""
+def batch_end(connection: Connection, generation: int, section: Section, limit: int) -> Position:
+    """Up to which `at` a batch of about `limit` changes of a section reaches; facts of one `at` are never parted."""
     row = connection.execute(
-        sql.SQL("SELECT at FROM memctl.facts_g{g} WHERE at > %s AND at <= %s ORDER BY at OFFSET %s LIMIT 1").format(
-            g=sql.SQL(str(generation))
+        sql.SQL("SELECT at FROM memctl.facts_g{g} WHERE at > %s AND at <= %s{of} ORDER BY at OFFSET %s LIMIT 1").format(
+            g=sql.SQL(str(generation)), of=sql.SQL(section.where)
         ),
-        [after, upto, limit],
+        [section.after, section.upto, *section.params, limit],
     ).fetchone()
-    return Position(row[0]) if row else upto
+    return Position(row[0]) if row else section.upto
 
 
-def read_changes(connection: Connection, generation: int, after: Position, upto: Position) -> list[FactChange]:
-    """Facts asserted, revised or retracted with `after < at <= upto`, as they stand now."""
+def read_changes(connection: Connection, generation: int, section: Section) -> list[FactChange]:
+    """Facts asserted, revised or retracted with an `at` in a section, as they stand now."""
     found = connection.execute(
         sql.SQL(
-            "SELECT space_id, id, type, payload FROM memctl.facts_g{g} WHERE at > %s AND at <= %s ORDER BY at, id"
-        ).format(g=sql.SQL(str(generation))),
-        [after, upto],
+            "SELECT space_id, id, type, payload FROM memctl.facts_g{g} WHERE at > %s AND at <= %s{of} ORDER BY at, id"
+        ).format(g=sql.SQL(str(generation)), of=sql.SQL(section.where)),
+        [section.after, section.upto, *section.params],
         binary=True,
     )
     return [_change(row) for row in found]
@@ -141,9 +142,10 @@ def read_changes_of(
 
 def held(generation: int) -> sql.Composed:
     """As SQL, whether a fact may be in rows of a stage 2: it stands, or that it was retracted is yet to be read."""
-    return sql.SQL("(payload IS NOT NULL OR at > (SELECT position FROM memctl.offsets WHERE generation = {}))").format(
-        sql.SQL(str(generation))
-    )
+    return sql.SQL(
+        "(payload IS NOT NULL"
+        " OR at > (SELECT memctl.of_space(position, held, space_id) FROM memctl.offsets WHERE generation = {}))"
+    ).format(sql.SQL(str(generation)))
 
 
 def count_facts(connection: Connection, generation: int, upto: Position) -> dict[str, int]:

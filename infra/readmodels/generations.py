@@ -6,6 +6,7 @@ Tables carry the generation's number in their name; one row says which two are l
 
 import importlib.metadata
 import time
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Literal
 
@@ -15,6 +16,7 @@ from memctl.domain.events.event import Position, stream_hash
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection, past_deadlocks, single_row
+from memctl.infra.log.reach import Reach, as_json, least, reach_of
 from memctl.infra.readmodels import fingerprint as rules
 from memctl.infra.readmodels import rows as readmodels
 
@@ -56,16 +58,27 @@ class Lease(msgspec.Struct, frozen=True):
     position: Position
     epoch: int
     hashes: tuple[int, int]
+    held: Mapping[int, Position] = {}
+    """Spaces of which it has read less than up to `position`, and how far."""
+
+    @property
+    def reach(self) -> Reach:
+        return Reach(self.position, self.held)
 
 
 class Offset(msgspec.Struct, frozen=True):
-    """How far one shard of a generation has read, and who holds its lease, as long as it lasts."""
+    """How far one shard of a generation has read, of each space, and who holds its lease, as long as it lasts."""
 
     generation: int
     stage: int
     shard: int
-    position: Position
+    reach: Reach
     owner: str | None
+
+    @property
+    def position(self) -> Position:
+        """Up to here it has read of every space."""
+        return self.reach.lowest
 
 
 class NoneYet(MemctlError):
@@ -158,7 +171,7 @@ def begin_at(connection: Connection, generation: int, position: Position) -> Non
 def reset_offsets(connection: Connection) -> None:
     """Let every generation read from the beginning, with nobody holding a lease, in the caller's transaction."""
     connection.execute(
-        "UPDATE memctl.offsets SET position = 0, epoch = epoch + %s, owner = NULL, lease_until = NULL,"
+        "UPDATE memctl.offsets SET position = 0, held = '{}', epoch = epoch + %s, owner = NULL, lease_until = NULL,"
         " updated_at = clock_timestamp()",
         [CHANGED],
     )
@@ -177,8 +190,9 @@ def read_again(connection: Connection, facts_of: int, position: Position) -> Non
         [max(position - 1, 0), facts_of],
     )
     connection.execute(
-        "UPDATE memctl.offsets o SET position = least(o.position, %s), epoch = o.epoch + 1, owner = NULL,"
-        " lease_until = NULL FROM memctl.generations g WHERE g.generation = o.generation"
+        "UPDATE memctl.offsets o SET position = least(memctl.lowest(o.position, o.held), %s), held = '{}',"
+        " epoch = o.epoch + 1, owner = NULL, lease_until = NULL"
+        " FROM memctl.generations g WHERE g.generation = o.generation"
         " AND g.stage = 2 AND g.facts_of = %s AND g.status IN ('building', 'previous')",
         [max(position - 1, 0), facts_of],
     )
@@ -228,7 +242,7 @@ def switch(connection: Connection, stage1: int, stage2: int) -> Live:
     row = single_row(connection, "SELECT stage1, stage2 FROM memctl.projection_state FOR UPDATE")
     former = Live(*row)
     for old, new in ((former.stage1, stage1), (former.stage2, stage2)):
-        if lowest_offset(connection, new) < lowest_offset(connection, old):
+        if not offset_of(connection, new).covers(offset_of(connection, old)):
             raise MemctlError(
                 f"generation {new} has read less of the log than generation {old}, which it was to replace",
                 hint="run the replay again",
@@ -243,10 +257,16 @@ def switch(connection: Connection, stage1: int, stage2: int) -> Live:
     return former
 
 
-def lowest_offset(connection: Connection, generation: int) -> Position:
-    """Up to here every shard of the generation has read."""
-    row = single_row(connection, "SELECT min(position) FROM memctl.offsets WHERE generation = %s", [generation])
-    return Position(row[0])
+def offset_of(connection: Connection, generation: int) -> Reach:
+    """Up to here every shard of the generation has read, of each space."""
+    found = connection.execute("SELECT position, held FROM memctl.offsets WHERE generation = %s", [generation])
+    return least(reach_of(*row) for row in found)
+
+
+def lowest_offset(connection: Connection, generation: int, space_id: int | None = None) -> Position:
+    """Up to here every shard of the generation has read of a space, or of all."""
+    found = offset_of(connection, generation)
+    return found.lowest if space_id is None else found.of(space_id)
 
 
 def shards(connection: Connection, generation: int) -> int:
@@ -257,12 +277,12 @@ def shards(connection: Connection, generation: int) -> int:
 
 def offsets(connection: Connection, *generations: int) -> list[Offset]:
     found = connection.execute(
-        "SELECT o.generation, g.stage, o.shard, o.position,"
+        "SELECT o.generation, g.stage, o.shard, o.position, o.held,"
         " CASE WHEN o.lease_until > clock_timestamp() THEN o.owner END FROM memctl.offsets o"
         " JOIN memctl.generations g USING (generation) WHERE o.generation = ANY(%s) ORDER BY 1, 3",
         [list(generations)],
     ).fetchall()
-    return [Offset(row[0], row[1], row[2], Position(row[3]), row[4]) for row in found]
+    return [Offset(row[0], row[1], row[2], reach_of(row[3], row[4]), row[5]) for row in found]
 
 
 def hashes_of(shard: int, shards: int) -> tuple[int, int]:
@@ -291,12 +311,12 @@ def acquire(connection: Connection, generation: int, shard: int, owner: str, *, 
         " FOR UPDATE SKIP LOCKED)"
         " UPDATE memctl.offsets o SET owner = %s, epoch = epoch + %s, lease_until = clock_timestamp() + %s"
         " FROM free f JOIN memctl.generations g USING (generation)"
-        " WHERE o.generation = f.generation AND o.shard = f.shard RETURNING o.position, o.epoch, g.shards",
+        " WHERE o.generation = f.generation AND o.shard = f.shard RETURNING o.position, o.epoch, g.shards, o.held",
         [generation, shard, LEASE, owner, CHANGED if changes else 1, LEASE],
     ).fetchone()
     if row is None:
         return None
-    return Lease(generation, shard, Position(row[0]), row[1], hashes_of(shard, row[2]))
+    return Lease(generation, shard, Position(row[0]), row[1], hashes_of(shard, row[2]), reach_of(row[0], row[3]).held)
 
 
 def take(
@@ -311,19 +331,22 @@ def take(
     return lease
 
 
-def advance(connection: Connection, lease: Lease, position: Position) -> Lease:
+def advance(connection: Connection, lease: Lease, to: Position | Reach) -> Lease:
     """Move the offset by compare-and-set on offset and epoch, in the caller's transaction; renews the lease.
 
     Raises: LeaseLost when someone else moved it or took the lease, and the caller must roll back.
     """
+    reach = to if isinstance(to, Reach) else Reach(to)
     moved = connection.execute(
-        "UPDATE memctl.offsets SET position = %s, lease_until = clock_timestamp() + %s, updated_at = clock_timestamp()"
-        " WHERE generation = %s AND shard = %s AND position = %s AND epoch = %s",
-        [position, LEASE, lease.generation, lease.shard, lease.position, lease.epoch],
-    )
+        "UPDATE memctl.offsets SET position = %s, held = %s, lease_until = clock_timestamp() + %s,"
+        " updated_at = clock_timestamp()"
+        " WHERE generation = %s AND shard = %s AND position = %s AND held = %s AND epoch = %s",
+        [reach.position, as_json(reach.held), LEASE,
+         lease.generation, lease.shard, lease.position, as_json(lease.held), lease.epoch],
+    )  # fmt: skip
     if moved.rowcount != 1:
         raise LeaseLost(shard=lease.shard)
-    return msgspec.structs.replace(lease, position=position)
+    return msgspec.structs.replace(lease, position=reach.position, held=reach.held)
 
 
 def renew(connection: Connection, lease: Lease) -> Lease:

@@ -1,7 +1,8 @@
 """A machine that appends, rolls back, crashes, steals leases and replays in any order, beside a model in memory.
 
-After each step the log holds what was acknowledged and nothing else, the mark is below every open writer, and offsets
-have not gone back. In the end the read models are those that the model's events give in one go.
+All of it in two spaces at once. After each step the log holds what was acknowledged and nothing else, the mark of each
+space is below every open writer of it, and offsets have not gone back. In the end the read models are those that the
+model's events give in one go.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ from memctl.domain.events.event import NewEvent, Position, type_of
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, event_id_of
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import Appended, append, encode_payload
-from memctl.infra.log.mark import last_position, mark, move_mark
+from memctl.infra.log.mark import last_position, mark, marks, move_mark
+from memctl.infra.log.reach import Reach, least, next_section
+from memctl.infra.log.spaces import space_id
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels.generations import Lease, LeaseLost
 from memctl.workers.folding.drain import Drainer
@@ -53,6 +56,8 @@ CREATE CONSTRAINT TRIGGER dying_fold AFTER UPDATE ON memctl.offsets DEFERRABLE I
 SHARDS = 3
 WRITERS = 2
 WORKERS = 2
+SPACES = (1, 2)
+"""The writers whose transactions stay open append to one each."""
 
 Content = tuple[str, int, str, bytes]
 
@@ -78,36 +83,37 @@ class Model:
     """What was acknowledged, and what an append has to answer."""
 
     def __init__(self) -> None:
-        self.log: dict[Position, NewEvent] = {}
-        self._first: dict[str, Position] = {}
-        self._contents: dict[str, dict[Content, Position]] = {}
+        self.log: dict[Position, tuple[int, NewEvent]] = {}
+        self._first: dict[tuple[int, str], Position] = {}
+        self._contents: dict[tuple[int, str], dict[Content, Position]] = {}
 
-    def expected(self, events: list[NewEvent]) -> list[str]:
+    def expected(self, space: int, events: list[NewEvent]) -> list[str]:
         contents = {key: list(known) for key, known in self._contents.items()}
         statuses = []
         for event in events:
-            known = contents.setdefault(event.dedupe_key, [])
+            known = contents.setdefault((space, event.dedupe_key), [])
             content = content_of(event)
             statuses.append("duplicate" if content in known else "variant" if known else "new")
             if content not in known:
                 known.append(content)
         return statuses
 
-    def acknowledge(self, events: list[NewEvent], answers: list[Appended]) -> None:
+    def acknowledge(self, space: int, events: list[NewEvent], answers: list[Appended]) -> None:
         for event, answer in zip(events, answers, strict=True):
+            key = (space, event.dedupe_key)
             if answer.status == "duplicate":
-                assert answer.position == self._contents[event.dedupe_key][content_of(event)]
+                assert answer.position == self._contents[key][content_of(event)]
                 continue
             assert answer.position not in self.log
-            self.log[answer.position] = event
-            self._first.setdefault(event.dedupe_key, answer.position)
-            self._contents.setdefault(event.dedupe_key, {})[content_of(event)] = answer.position
+            self.log[answer.position] = space, event
+            self._first.setdefault(key, answer.position)
+            self._contents.setdefault(key, {})[content_of(event)] = answer.position
 
     def ids(self) -> dict[Position, tuple[str, bool]]:
         """By position: the dedupe key's event id, and whether it is the first telling."""
         return {
-            at: (str(event_id_of(1, event.dedupe_key)), self._first[event.dedupe_key] == at)
-            for at, event in self.log.items()
+            at: (str(event_id_of(space, event.dedupe_key)), self._first[space, event.dedupe_key] == at)
+            for at, (space, event) in self.log.items()
         }
 
 
@@ -116,6 +122,7 @@ class Writer:
 
     def __init__(self, url: str, number: int) -> None:
         self.url = url
+        self.space = SPACES[number]
         self.events = example(10 + number)
         self.committed = 0
         self.written: list[tuple[NewEvent, Appended]] = []
@@ -124,7 +131,7 @@ class Writer:
     def write(self, count: int) -> None:
         start = self.committed + len(self.written)
         events = self.events[start : start + count]
-        answers = append(self.connection, 1, events)
+        answers = append(self.connection, self.space, events)
         assert [answer.status for answer in answers] == ["new"] * len(events)
         self.written += zip(events, answers, strict=True)
 
@@ -146,12 +153,11 @@ class Worker:
     def fold(self) -> None:
         assert self.lease is not None
         if self.stage == 1:
-            upto = mark(self.connection)
-            self.lease = self.stage1.drain_batch(self.connection, self.lease, max(upto, self.lease.position))
+            self.lease = self.stage1.drain_batch(self.connection, self.lease, marks(self.connection))
         else:
             facts_of = generations.live(self.connection).stage1
-            upto = generations.lowest_offset(self.connection, facts_of)
-            self.lease = self.stage2.drain_batch(self.connection, self.lease, facts_of, max(upto, self.lease.position))
+            upto = generations.offset_of(self.connection, facts_of)
+            self.lease = self.stage2.drain_batch(self.connection, self.lease, facts_of, upto)
 
 
 class Engine(RuleBasedStateMachine):
@@ -170,35 +176,35 @@ class Engine(RuleBasedStateMachine):
         """Generation and shard: who took its lease last, and the epoch it got."""
         self.running: set[tuple[int, int]] = set()
         """Leases that have not run out."""
-        self.reached = Position(0)
-        self.offsets: dict[tuple[int, int], Position] = {}
-        self.lowest = (Position(0), Position(0))
+        self.reached = Reach(Position(0))
+        self.offsets: dict[tuple[int, int], Reach] = {}
+        self.lowest = (Reach(Position(0)), Reach(Position(0)))
         self.replays = 0
 
     # appending
 
-    @rule(start=st.integers(0, 79), count=st.integers(1, 12), backwards=st.booleans())
-    def append(self, start: int, count: int, backwards: bool) -> None:
+    @rule(space=st.sampled_from(SPACES), start=st.integers(0, 79), count=st.integers(1, 12), backwards=st.booleans())
+    def append(self, space: int, start: int, count: int, backwards: bool) -> None:
         events = (pool() * 2)[start : start + count]
         events = events[::-1] if backwards else events
-        expected = self.model.expected(events)
-        answers = append(self.log, 1, events)
+        expected = self.model.expected(space, events)
+        answers = append(self.log, space, events)
         assert [answer.status for answer in answers] == expected
-        assert all(answer.position > self.reached for answer in answers if answer.status != "duplicate")
-        self.model.acknowledge(events, answers)
+        assert all(answer.position > self.reached.of(space) for answer in answers if answer.status != "duplicate")
+        self.model.acknowledge(space, events, answers)
 
     @rule(number=st.integers(0, 1), count=st.integers(1, 6))
     def go_on(self, number: int, count: int) -> None:
-        """A session as it is: its events come in order, and nobody else tells of it."""
+        """A session as it is: its events come in order, and nobody else tells of it. One in each space."""
         events, self.ongoing[number] = self.ongoing[number][:count], self.ongoing[number][count:]
-        answers = append(self.log, 1, events)
+        answers = append(self.log, SPACES[number], events)
         assert [answer.status for answer in answers] == ["new"] * len(events)
-        self.model.acknowledge(events, answers)
+        self.model.acknowledge(SPACES[number], events, answers)
 
     @rule(start=st.integers(0, 79), count=st.integers(1, 5))
     def crash_at_the_commit_of_an_append(self, start: int, count: int) -> None:
         events = (pool() * 2)[start : start + count]
-        if set(self.model.expected(events)) == {"duplicate"}:
+        if set(self.model.expected(1, events)) == {"duplicate"}:
             return  # nothing would be inserted
         with connect(self.url) as connection:
             connection.execute("SET test.die = 'on'")
@@ -215,7 +221,7 @@ class Engine(RuleBasedStateMachine):
         writer.connection.commit()
         written = writer.ended()
         writer.committed += len(written)
-        self.model.acknowledge([event for event, _ in written], [answer for _, answer in written])
+        self.model.acknowledge(writer.space, [event for event, _ in written], [answer for _, answer in written])
 
     @rule(number=st.integers(0, WRITERS - 1))
     def roll_back(self, number: int) -> None:
@@ -233,9 +239,10 @@ class Engine(RuleBasedStateMachine):
 
     @rule()
     def move_mark(self) -> None:
-        moved = move_mark(self.log, patience_s=0)
-        if not any(writer.written for writer in self.writers):
-            assert moved == last_position(self.log)
+        move_mark(self.log, patience_s=0)
+        for writer in self.writers:
+            if not writer.written:
+                assert mark(self.log, writer.space) == last_position(self.log)
 
     # folding
 
@@ -304,11 +311,11 @@ class Engine(RuleBasedStateMachine):
         for stage, shard in (*((1, shard) for shard in range(SHARDS)), (2, 0)):
             where = (live.stage1 if stage == 1 else live.stage2, shard)
             offsets = generations.offsets(self.log, live.stage1, live.stage2)
-            before = {(offset.generation, offset.shard): offset.position for offset in offsets}
+            before = {(offset.generation, offset.shard): offset.reach for offset in offsets}
             moved = self.drainers[number].drain(stage, shard, budget_s=60)
-            readable = mark(self.log) if stage == 1 else generations.lowest_offset(self.log, live.stage1)
+            readable = marks(self.log) if stage == 1 else generations.offset_of(self.log, live.stage1)
             # Who has nothing to read takes no lease: whoever held it last may go on, also when it has run out.
-            assert moved == (where not in self.running and before[where] < readable)
+            assert moved == (where not in self.running and next_section(before[where], readable) is not None)
             if moved:
                 self.holders.pop(where, None)
 
@@ -331,10 +338,10 @@ class Engine(RuleBasedStateMachine):
 
     @invariant()
     def the_mark_is_below_every_open_writer_and_does_not_go_back(self) -> None:
-        reached = mark(self.log)
-        assert reached >= self.reached
+        reached = marks(self.log)
+        assert reached.covers(self.reached)
         for writer in self.writers:
-            assert all(reached < answer.position for _, answer in writer.written)
+            assert all(reached.of(writer.space) < answer.position for _, answer in writer.written)
         self.reached = reached
 
     @invariant()
@@ -342,14 +349,15 @@ class Engine(RuleBasedStateMachine):
         live = generations.live(self.log)
         found = generations.offsets(self.log, live.stage1, live.stage2)
         for offset in found:
-            assert offset.position >= self.offsets.get((offset.generation, offset.shard), 0)
-            self.offsets[offset.generation, offset.shard] = offset.position
-        one = [offset.position for offset in found if offset.stage == 1]
-        two = min(offset.position for offset in found if offset.stage == 2)
-        assert two <= min(one) <= max(one) <= mark(self.log)
-        assert (min(one), two) >= self.lowest
-        assert two >= self.lowest[1]
-        self.lowest = (min(one), two)
+            assert offset.reach.covers(self.offsets.get((offset.generation, offset.shard), Reach(Position(0))))
+            self.offsets[offset.generation, offset.shard] = offset.reach
+            assert marks(self.log).covers(offset.reach)
+        one = least(offset.reach for offset in found if offset.stage == 1)
+        two = least(offset.reach for offset in found if offset.stage == 2)
+        assert one.covers(two)
+        assert one.covers(self.lowest[0])
+        assert two.covers(self.lowest[1])
+        self.lowest = (one, two)
 
     def teardown(self) -> None:
         try:
@@ -367,7 +375,8 @@ class Engine(RuleBasedStateMachine):
         self.let_all_leases_run_out()
         catch_up(self.drainers[0])
         with servers.fresh_database(self.server, template=self.template) as url, connect(url) as other:
-            append(other, 1, [event for _, event in sorted(self.model.log.items())])
+            for space in SPACES:
+                append(other, space, [event for _, (of, event) in sorted(self.model.log.items()) if of == space])
             fresh = Drainer(url)
             catch_up(fresh)
             fresh.close()
@@ -411,6 +420,7 @@ def template(postgres_server: str, migrated_template: str) -> Iterator[str]:
         with connect(url) as connection:
             connection.execute(DYING)
             generations.ensure_live(connection, SHARDS)
+            assert space_id(connection, "another") == SPACES[1]
         yield urlsplit(url).path.lstrip("/")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,10 +18,12 @@ import pytest
 import servers
 from data_dirs import used
 from draining import catch_up
+from events import prompt
 from histories import digests, drained, example
 from processes import memctl
 from qdrant_client import QdrantClient
 from schema_dump import forgotten, told_otherwise
+from waiting import until, waits_for_a_lock
 
 from memctl.api.erasure import scope as forget
 from memctl.api.reading.caller import OWNER
@@ -32,7 +35,7 @@ from memctl.infra.embedders import Embedders
 from memctl.infra.log import migrate as migrations
 from memctl.infra.log.append import append
 from memctl.infra.log.audit import hashed, open_guards
-from memctl.infra.log.mark import move_mark
+from memctl.infra.log.mark import last_position, mark, move_mark
 from memctl.infra.log.migrate import NewerSchema, OlderSchema, migrate, refuse_newer
 from memctl.infra.log.spaces import installation
 from memctl.infra.readmodels import generations
@@ -113,6 +116,42 @@ def test_points_that_the_memctl_of_before_had_queued_or_was_to_embed_are_written
         assert [part.keys for part in drift.scan(new, client, generation)] == [[]]
         assert before not in store.list_collections(client)
         drop_collections(new, client, generation)
+
+
+def test_appends_that_are_under_way_when_the_mark_is_split_by_space_are_waited_for_and_none_is_skipped(
+    postgres_url: str,
+) -> None:
+    """One holds a position, another has begun by the functions of before and waits; the migration is killed once."""
+    dump = next(each for each in RELEASED if each.name.startswith("schema-0015"))
+    migrating = "SELECT pid FROM pg_locks WHERE NOT granted AND locktype = 'advisory' AND mode = 'ExclusiveLock'"
+    with connect(postgres_url) as old:
+        old.execute(gzip.decompress(dump.read_bytes()))
+    with (
+        connect(postgres_url) as log,
+        connect(postgres_url, autocommit=False) as early,
+        connect(postgres_url, autocommit=False, name="late") as late,
+        ThreadPoolExecutor(2) as threads,
+    ):
+        (was,) = log.execute("SELECT position FROM memctl.mark").fetchone() or (None,)
+        [held] = append(early, 1, [prompt(1)])
+        killed = threads.submit(migrate, postgres_url)
+        until(lambda: log.execute(migrating).fetchone())
+        log.execute(f"SELECT pg_terminate_backend(pid) FROM ({migrating}) AS m".encode())
+        assert killed.exception() is not None
+        assert migrations.revisions(log)[0] == "0015"
+        migrated = threads.submit(migrate, postgres_url)
+        until(lambda: log.execute(migrating).fetchone())
+        waiting = threads.submit(append, late, 1, [prompt(2)])
+        until(lambda: waits_for_a_lock(log, "late"))
+        early.commit()
+        migrated.result()
+        [begun] = waiting.result()
+        assert held.position < begun.position
+        assert mark(log, 1) == mark(log) == was
+        append(log, 1, [prompt(3)])
+        assert move_mark(log, patience_s=0) < begun.position
+        late.commit()
+        assert move_mark(log) == last_position(log) > begun.position
 
 
 def test_every_schema_before_the_newest_has_its_dump() -> None:

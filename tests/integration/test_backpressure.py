@@ -25,5 +25,5 @@ def test_a_lease_that_has_run_out_is_no_sign_that_somebody_folds(
     assert generations.acquire(log, live.stage1, 0, "of a worker that was killed") is not None
     log.execute("UPDATE memctl.offsets SET lease_until = clock_timestamp() - interval '1 s' WHERE owner IS NOT NULL")
     began = time.monotonic()
-    with Backpressure(log).room(FEW + 1):
+    with Backpressure(log, 1).room(FEW + 1):
         assert time.monotonic() - began < 2.0

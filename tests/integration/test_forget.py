@@ -467,9 +467,9 @@ def test_an_append_that_began_before_the_tombstone_was_laid_is_waited_for(
             erase.begin(other, 1, receipt := uuid4(), Scope(kind="session"), "")
             stone = Tombstone(kind="session", value=prompt(1).stream)
             erase.lay_tombstones(other, 1, receipt, [stone])
-        assert not erase.settled(log, patience_s=0.2)
+        assert not erase.settled(log, 1, patience_s=0.2)
         slow.commit()
-        assert erase.settled(log)
+        assert erase.settled(log, 1)
     assert append(log, 1, [prompt(3, PHRASE)])[0].status == "forgotten"
 
 

@@ -125,12 +125,12 @@ def test_the_history_of_the_mark_never_runs_backwards(database_url: str, log: Co
 
     def behind() -> None:
         with connect(database_url, name="behind") as other:
-            other.execute("SELECT memctl.set_mark(%s)", [here])
+            other.execute("SELECT memctl.set_mark(%s, '{}')", [here])
             done.set()
 
     done = threading.Event()
     with connect(database_url, autocommit=False) as ahead:
-        ahead.execute("SELECT memctl.set_mark(%s)", [here + 5])
+        ahead.execute("SELECT memctl.set_mark(%s, '{}')", [here + 5])
         moving = threading.Thread(target=behind)
         moving.start()
         until(lambda: done.is_set() or waits_for_a_lock(log, "behind"))

@@ -274,17 +274,17 @@ def resume(
             if stop():
                 break
             with nothing_rebuilt(connection):
-                if not _folded(connection, position_at(connection, each.begun_at)):
+                if not _folded(connection, space_id, position_at(connection, each.begun_at, space_id)):
                     raise NotFolded
                 plan = _taken_up(each)
                 done.append(_carry_out(settings, connection, space_id, each.id, plan, qdrant, each.reason))
     return done
 
 
-def _folded(connection: Connection, upto: Position) -> bool:
-    """Whether both stages have read that far, or stand at what they cannot read."""
+def _folded(connection: Connection, space_id: int, upto: Position) -> bool:
+    """Whether both stages have read a space that far, or stand at what they cannot read."""
     live = generations.live(connection)
-    read = min(generations.lowest_offset(connection, each) for each in (live.stage1, live.stage2))
+    read = min(generations.lowest_offset(connection, each, space_id) for each in (live.stage1, live.stage2))
     return read >= upto or bool(dead_letters.halts(connection, live))
 
 
@@ -299,9 +299,9 @@ def _carry_out(
 ) -> Forgotten:
     # Who takes this up after it was left off knows no text any more.
     spooled = 0 if plan.scope.rule else _spool_without(settings.data_dir / "spool", plan)
-    if not erase.settled(connection):
+    if not erase.settled(connection, space_id):
         raise StillWriting
-    recorded_upto = move_mark(connection)
+    recorded_upto = move_mark(connection, space_id)
     # A look at the past that was built before the receipt stood does not learn of the receipt.
     drop_all_but_live(connection)
     if plan.scope.kind in ("id", "match"):
@@ -371,7 +371,7 @@ def rounds(
         stood.retold += found.retold
         yield ids, found
         # Whoever began to record something about it while it stood has ended by then. Whoever begins now finds it gone.
-        if not erase.settled(connection):
+        if not erase.settled(connection, space_id):
             raise StillWriting
         about = said_about(connection, space_id, stood)
         if thing and (fed := of_thing(connection, space_id, thing) - stood.ids):
@@ -397,7 +397,7 @@ def _with_what_came(
             break
         known = found
         # Whoever was recording it once more, and saw no tombstone, has ended by then.
-        if not erase.settled(connection):
+        if not erase.settled(connection, space_id):
             raise StillWriting
     return known
 
@@ -523,7 +523,7 @@ def recorded(writer: EventWriter, receipt: UUID, scope: Scope, events: int, reas
         actor="user",
     )
     writer.append([event])
-    move_mark(writer.connection)
+    move_mark(writer.connection, writer.space_id)
 
 
 def _spool_without(folder: Path, plan: Plan) -> int:

@@ -259,7 +259,7 @@ def _lasting(connection: Connection, space_id: int, live: generations.Live, unti
     said = connection.execute(
         "SELECT DISTINCT coalesce(payload->>'memory', payload->>'claim') FROM memctl.events WHERE space_id = %s"
         " AND position > %s AND type IN ('memory.pinned', 'memory.rated', 'knowledge.verified')",
-        [space_id, generations.lowest_offset(connection, live.stage2)],
+        [space_id, generations.lowest_offset(connection, live.stage2, space_id)],
     )
     dear += [row[0] for row in said if row[0]]
     injected = connection.execute(

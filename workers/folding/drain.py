@@ -14,11 +14,11 @@ from functools import partial
 
 import psycopg
 
-from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
-from memctl.infra.log.mark import move_mark
+from memctl.infra.log.mark import move_marks
 from memctl.infra.log.migrate import refuse_newer
+from memctl.infra.log.reach import Reach, least, next_section
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels.dead_letters import fault_message
 from memctl.infra.readmodels.generations import Lease, LeaseLost
@@ -147,11 +147,11 @@ class Drainer:
         lease = generations.acquire(connection, live.of(stage), shard, self._owner)
         if lease is None:
             return False
-        began = lease.position
+        began = lease.reach
         deadline = time.monotonic() + budget_s
         held = Heartbeat(self._url, lease)
         try:
-            while lease.position < upto and time.monotonic() < deadline:
+            while next_section(lease.reach, upto) is not None and time.monotonic() < deadline:
                 if stage == 1:
                     lease = self._stage1.drain_batch(connection, lease, upto)
                 else:
@@ -167,25 +167,30 @@ class Drainer:
             held.end()
             progress.slot().idle()
         generations.release(connection, lease)
-        return lease.position > began
+        return lease.reach != began
 
-    def _may_read(self, stage: int, shard: int, live: generations.Live) -> Position | None:
-        """Up to where a shard may read now; None where it has read that far, or no longer exists."""
-        upto = move_mark(self.connection) if stage == 1 else None
+    def _may_read(self, stage: int, shard: int, live: generations.Live) -> Reach | None:
+        """Up to where a shard may read each space now; None where it has read that far, or no longer exists."""
         found = generations.offsets(self.connection, live.stage1, live.stage2)
-        if upto is None:
-            upto = min(offset.position for offset in found if offset.stage == 1)
-        own = [offset.position for offset in found if (offset.stage, offset.shard) == (stage, shard)]
-        return upto if own and own[0] < upto else None
+        own = [offset.reach for offset in found if (offset.stage, offset.shard) == (stage, shard)]
+        if not own:
+            return None
+        if stage == 1:
+            upto = move_marks(self.connection, own[0])
+        else:
+            upto = least(offset.reach for offset in found if offset.stage == 1)
+        return upto if next_section(own[0], upto) is not None else None
 
     def behind(self) -> list[tuple[int, int]]:
-        """Shards (stage, shard) that have not read all they may, after the mark was moved."""
+        """Shards (stage, shard) that have not read all they may, after the marks were moved."""
         connection = self.connection
-        upto = move_mark(connection)
         live = generations.live(connection)
-        lowest = generations.lowest_offset(connection, live.stage1)
+        upto = move_marks(connection, generations.offset_of(connection, live.stage1))
+        lowest = generations.offset_of(connection, live.stage1)
         found = generations.offsets(connection, live.stage1, live.stage2)
-        return [(o.stage, o.shard) for o in found if o.position < (upto if o.stage == 1 else lowest)]
+        return [
+            (o.stage, o.shard) for o in found if next_section(o.reach, upto if o.stage == 1 else lowest) is not None
+        ]
 
     def close(self) -> None:
         """Drop the connection: whatever transaction was open is rolled back, leases run out."""

@@ -15,6 +15,7 @@ from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection
 from memctl.infra.log.migrate import refuse_newer
+from memctl.infra.log.reach import Reach
 from memctl.infra.log.read import StreamKey, read_events, read_streams
 from memctl.infra.readmodels import dead_letters, facts, generations
 from memctl.infra.readmodels.dead_letters import DeadLetter, NoProgress, Target
@@ -95,14 +96,14 @@ def refold(
             # Stage 2 is given them also where it has yet to read them, and what was changed in these streams
             # before: else its rows hold what is gone until it does, and who forgets does not learn what follows. That
             # it reads them again changes nothing.
-            since = Position(min(of_rows.position + 1, lease.position))
+            since = Position(min(of_rows.reach.lowest + 1, lease.reach.lowest))
             changes += facts.read_changes_of(connection, live.stage1, here, since)
-        sources = [*map(of_fact, changes), *_as_they_stand(connection, recorded, of_rows.position)]
+        sources = [*map(of_fact, changes), *_as_they_stand(connection, recorded, of_rows.reach)]
         parked = [letter for letter in letters if letter.target.projection]
         stage2 = Stage2(parks=parks, endless=endless)
         stage2.refold(connection, of_rows, live.stage1, rows, changes=sources, letters=parked)
         if stage1:
-            generations.read_again(connection, live.stage1, Position(min(lease.position for lease in stage1)))
+            generations.read_again(connection, live.stage1, min(lease.reach.lowest for lease in stage1))
         last()
         connection.execute("SET LOCAL synchronous_commit = on")  # leases, which may be lost, turn it off
 
@@ -110,12 +111,12 @@ def refold(
 def _ready(connection: Connection, generation: int, letters: Iterable[DeadLetter]) -> dict[StreamKey, Ready]:
     """Those of the streams, folded up to where their shards are now, that were parked since they took long."""
     shards, found = generations.shards(connection, generation), {}
-    read = {offset.shard: offset.position for offset in generations.offsets(connection, generation)}
+    read = {offset.shard: offset.reach for offset in generations.offsets(connection, generation)}
     for letter in letters:
         key = (letter.target.space_id, letter.target.key or "")
         if letter.target.projection or letter.fault.error != NoProgress.__name__:
             continue
-        events = read_streams(connection, [key], read[generations.shard_of(key[1], shards)]).get(key, [])
+        events = read_streams(connection, [key], read[generations.shard_of(key[1], shards)].of(key[0])).get(key, [])
         try:
             found[key] = Ready(events, *fold_stream(key[1], events))
         except Exception as problem:
@@ -124,12 +125,12 @@ def _ready(connection: Connection, generation: int, letters: Iterable[DeadLetter
     return found
 
 
-def _as_they_stand(connection: Connection, recorded: Iterable[SourceKey], upto: Position) -> Iterator[Source]:
+def _as_they_stand(connection: Connection, recorded: Iterable[SourceKey], upto: Reach) -> Iterator[Source]:
     by_space: dict[int, set[UUID]] = defaultdict(set)
     for space_id, id in recorded:
         by_space[space_id].add(id)
     for space_id, ids in by_space.items():
-        found = read_events(connection, space_id, ids, upto, folded_as_recorded())
+        found = read_events(connection, space_id, ids, upto.of(space_id), folded_as_recorded())
         for id in ids:
             event = found.get(id)
             yield Source((space_id, id), None if event is None else Recorded(event, event.payload))

@@ -7,10 +7,11 @@ from uuid import UUID
 
 import msgspec
 
-from memctl.domain.events.event import Event, Payload, Position, derived_id, event_types
+from memctl.domain.events.event import Event, Payload, derived_id, event_types
 from memctl.domain.events.facts import Fact
 from memctl.domain.events.skipping import Undecodable
 from memctl.infra.database import Connection
+from memctl.infra.log.reach import Section
 from memctl.infra.log.read import names_of, read_events, read_types
 from memctl.infra.readmodels.facts import FactChange, SourceKey
 from memctl.infra.readmodels.rows import RowKey
@@ -50,10 +51,9 @@ class Register:
         return self.by_fact.get(type(item), ())
 
 
-def recorded_sources(
-    connection: Connection, payloads: Iterable[type[Payload]], after: Position, upto: Position
-) -> list[Source]:
-    """Recorded events of some types, one for each delivery: of several versions the one that counts, if it is of them.
+def recorded_sources(connection: Connection, payloads: Iterable[type[Payload]], section: Section) -> list[Source]:
+    """Recorded events of some types in a section, one for each delivery: of several versions the one that counts, if it
+    is of them.
 
     Which one counts does not depend on the types asked for: it is the same for all read models.
     """
@@ -62,14 +62,14 @@ def recorded_sources(
         return []
     found: dict[SourceKey, Event] = {}
     doubtful: dict[int, set[UUID]] = defaultdict(set)
-    for event, has_versions in read_types(connection, types, after, upto):
+    for event, has_versions in read_types(connection, types, section):
         if has_versions:
             doubtful[event.space_id].add(event.delivery_id)
         else:
             found[event.space_id, event.delivery_id] = event
     wanted = names_of(types)
     for space_id, ids in doubtful.items():
-        for delivery_id, event in read_events(connection, space_id, ids, upto, folded_as_recorded()).items():
+        for delivery_id, event in read_events(connection, space_id, ids, section.upto, folded_as_recorded()).items():
             if event.type in wanted:
                 found[space_id, delivery_id] = event
     return [Source(key, Recorded(event, event.payload)) for key, event in found.items()]

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from memctl.domain.events.event import Event, Position
 from memctl.domain.events.skipping import EventSkipped, Undecodable, left_out, remaining
 from memctl.infra.database import Connection
+from memctl.infra.log.reach import Reach, at_end, next_section
 from memctl.infra.log.read import StreamKey, read_range, read_streams
 from memctl.infra.readmodels import dead_letters, facts, generations
 from memctl.infra.readmodels import rows as readmodels
@@ -77,24 +78,27 @@ class Stage1:
         self._step, self._end = ThreadWork("stage 1"), Position(0)
         """For who watches: whatever is no fold, and up to where the batch at hand goes."""
 
-    def drain_batch(self, connection: Connection, lease: Lease, upto: Position) -> Lease:
-        """Fold one batch of events up to a position (at most the mark); returns the lease at its new offset.
+    def drain_batch(self, connection: Connection, lease: Lease, upto: Position | Reach) -> Lease:
+        """Fold one batch of the section of events that is next, up to a position of each space (at most its mark);
+        returns the lease at its new offset.
 
         It ends before an event that this memctl does not know. Raises: LeaseLost, UnknownEventType or
         FutureSchemaVersion when the next event is such a one, CannotFold; then nothing was written.
         """
+        section = next_section(lease.reach, upto if isinstance(upto, Reach) else Reach(upto)) or at_end(lease.reach)
         shard = (lease.generation, lease.shard)
         self._take(lease)
         self._step = ThreadWork("stage 1", str(lease.shard), generation=lease.generation)
         progress.slot().over(self._step)
         limit = self._limit(self._last_refolded.get(shard, 0))
-        events, end = read_range(connection, lease.position, upto, limit=limit, hashes=lease.hashes)
+        events, end = read_range(connection, section.after, section.upto, limit=limit, hashes=lease.hashes, of=section)
         streams: dict[StreamKey, list[Event]] = {}
         for event in events:
             if event.stream.startswith("session/") and event.stream.count("/") >= 2:
                 streams.setdefault((event.space_id, event.stream), []).append(event)
         self._refolded = 0
-        lease = self._commit(connection, lease, streams, end, retry=False)
+        to = section.reached(lease.reach, end)
+        lease = self._commit(connection, lease, streams, section.after, end, to, retry=False)
         self._last_refolded[shard] = self._refolded
         self._seen[shard] = (lease.position, lease.epoch)
         self._shrink()
@@ -132,30 +136,42 @@ class Stage1:
         """
         self._forget(lease)
         self._ready = ready
-        return self._commit(connection, lease, {key: [] for key in streams}, lease.position, retry=True)
+        of: dict[Position, dict[StreamKey, list[Event]]] = {}
+        for key in streams:
+            of.setdefault(lease.reach.of(key[0]), {})[key] = []
+        for end, keys in of.items():
+            lease = self._commit(connection, lease, keys, end, end, lease.reach, retry=True)
+        return lease
 
     def _commit(
-        self, connection: Connection, lease: Lease, streams: dict[StreamKey, list[Event]], end: Position, *, retry: bool
+        self,
+        connection: Connection,
+        lease: Lease,
+        streams: dict[StreamKey, list[Event]],
+        after: Position,
+        end: Position,
+        to: Reach,
+        *,
+        retry: bool,
     ) -> Lease:
-        """Fold each stream's new events (with `retry`: all its events), write the result, and move the offset."""
+        """Fold each stream's new events, behind `after` and up to `end` (with `retry`: all its events), write the
+        result, and move the offset."""
         self._step, self._end = ThreadWork("stage 1", str(lease.shard), generation=lease.generation), end
         for careful in (False, True):
             try:
                 letters = dead_letters.parked_at(connection, lease.generation, (Target("", *key) for key in streams))
-                parking = Parking(
-                    connection, lease.generation, Letters(letters), parks=self._parks, before=lease.position
-                )
+                parking = Parking(connection, lease.generation, Letters(letters), parks=self._parks, before=after)
                 open_ = self._open(streams, parking, retry)
                 if not (careful or retry):
-                    self._catch_up(connection, open_, lease)
-                folded = ({}, set()) if careful else self._fold(connection, open_, lease.position, end, parking, retry)
+                    self._catch_up(connection, open_, lease, after)
+                folded = ({}, set()) if careful else self._fold(connection, open_, after, end, parking, retry)
                 with connection.transaction():
-                    moved = generations.advance(connection, lease, end)
+                    moved = generations.advance(connection, lease, to)
                     # Not in a pipeline: a worker that is stopped in one is busy to Postgres, which waits for the rest
                     # for ever, and nobody could take over the shard.
                     _write(connection, lease.generation, end, *folded)
                     if careful:
-                        self._fold_one_by_one(connection, moved, open_, parking)
+                        self._fold_one_by_one(connection, moved, end, open_, parking)
                     parking.save()
                 return moved
             except BaseException as problem:
@@ -182,24 +198,25 @@ class Stage1:
             found[key] = fresh
         return found
 
-    def _catch_up(self, connection: Connection, streams: Iterable[StreamKey], lease: Lease) -> None:
-        """Fold on to the states of these streams what others have read of them. What it changes is written already."""
+    def _catch_up(self, connection: Connection, streams: Iterable[StreamKey], lease: Lease, upto: Position) -> None:
+        """Fold on to the states of these streams what others have read of them, up to where they were read. What it
+        changes is written already."""
         taken_at = self._taken_at.get((lease.generation, lease.shard), Position(0))
         behind: dict[StreamKey, Position] = {}
         for key in streams:
             state = self._states.get(key)
             if state is not None and state.read < taken_at:
                 behind[key] = state.read
-        missed = read_streams(connection, list(behind), lease.position, behind)
+        missed = read_streams(connection, list(behind), upto, behind)
         missed = {key: events for key, events in missed.items() if events}
         caught_up = set(self._extended(missed))
         late: dict[StreamKey, list[Event]] = {key: [] for key in missed.keys() - caught_up}
-        caught_up.update(self._rewound(connection, late, lease.position))
+        caught_up.update(self._rewound(connection, late, upto))
         for key in behind:
             if key in missed and key not in caught_up:
                 self._drop(key)
             elif key in self._states:
-                self._states[key].remember(lease.position)
+                self._states[key].remember(upto)
 
     def _fold(
         self,
@@ -323,16 +340,21 @@ class Stage1:
         return deltas
 
     def _fold_one_by_one(
-        self, connection: Connection, lease: Lease, streams: dict[StreamKey, list[Event]], parking: Parking
+        self,
+        connection: Connection,
+        lease: Lease,
+        end: Position,
+        streams: dict[StreamKey, list[Event]],
+        parking: Parking,
     ) -> None:
         """Fold and write each stream by itself, whole, in a savepoint; the one that cannot be stored is parked."""
 
         def store(key: StreamKey, events: Sequence[Event], *, keep: bool) -> None:
             with connection.transaction(force_rollback=not keep):
                 _, delta = fold_stream(key[1], events)
-                _write(connection, lease.generation, lease.position, {key: delta}, {key})
+                _write(connection, lease.generation, end, {key: delta}, {key})
 
-        read = read_streams(connection, sorted(streams), lease.position)
+        read = read_streams(connection, sorted(streams), end)
         slot = progress.slot()
         slot.fold(self._work(read, streams))
         for number, (key, known) in enumerate(read.items()):

@@ -19,6 +19,7 @@ import msgspec
 from memctl.domain.events.event import Position
 from memctl.domain.events.facts import Fact
 from memctl.infra.database import Connection
+from memctl.infra.log.reach import Reach, Section, at_end, next_section
 from memctl.infra.readmodels import dead_letters, facts, generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, LeftOut, NoProgress, Skip, Target
@@ -63,27 +64,30 @@ class Stage2:
         self._rows = Rows()
         self._letters: Letters | None = None
         """What is parked, for as long as nobody else can have changed it."""
-        self._seen: tuple[int, Position, int] | None = None
+        self._seen: tuple[int, Reach, int] | None = None
 
-    def drain_batch(self, connection: Connection, lease: Lease, facts_of: int, upto: Position) -> Lease:
-        """Fold one batch of changes up to a position that every shard of stage 1 has reached.
+    def drain_batch(self, connection: Connection, lease: Lease, facts_of: int, upto: Position | Reach) -> Lease:
+        """Fold one batch of the section of changes that is next, up to a position of each space that every shard of
+        stage 1 has reached.
 
         Raises: LeaseLost, CannotFold; then nothing was written.
         """
+        section = next_section(lease.reach, upto if isinstance(upto, Reach) else Reach(upto)) or at_end(lease.reach)
         if (
             self._seen is None
-            or self._seen[:2] != (lease.generation, lease.position)
+            or self._seen[:2] != (lease.generation, lease.reach)
             or (lease.epoch - self._seen[2] not in (0, 1))
         ):
             self._forget()
         self._seen = None
         progress.slot().over(ThreadWork("stage 2", "0", generation=lease.generation))
-        end = facts.batch_end(connection, facts_of, lease.position, upto, self._batch)
-        changes = [of_fact(c) for c in facts.read_changes(connection, facts_of, lease.position, end)]
-        recorded = recorded_sources(connection, self._register.by_payload, lease.position, end)
-        lease = self._commit(connection, lease, facts_of, end, lambda batch: batch.fold([*changes, *recorded]))
+        section = section._replace(upto=facts.batch_end(connection, facts_of, section, self._batch))
+        changes = [of_fact(c) for c in facts.read_changes(connection, facts_of, section)]
+        recorded = recorded_sources(connection, self._register.by_payload, section)
+        to = section.reached(lease.reach, section.upto)
+        lease = self._commit(connection, lease, facts_of, section, to, lambda batch: batch.fold([*changes, *recorded]))
         self._rows.shrink(KEPT_ROWS, KEPT_BYTES)
-        self._seen = (lease.generation, lease.position, lease.epoch)
+        self._seen = (lease.generation, lease.reach, lease.epoch)
         return lease
 
     def refold(
@@ -104,29 +108,51 @@ class Stage2:
         self._seen = None
         self._forget()
         wanted, parked, changed = list(rows), list(letters), list(changes)
-        return self._commit(
-            connection, lease, facts_of, lease.position, lambda batch: batch.refold(wanted, changed, parked)
-        )
+        spaces = {*(key[0] for _, key in wanted), *(each.key[0] for each in changed)}
+        spaces.update(letter.target.space_id for letter in parked)
+        # Each that lags by itself, as far as it was read, and all the others together.
+        lag = sorted(spaces & lease.held.keys())
+        sections = [Section(at, at, space) for space in lag for at in (lease.held[space],)]
+        if len(lag) < len(spaces) or not spaces:
+            sections.append(at_end(lease.reach))
+        for of in sections:
+
+            def work(batch: _Batch, of: Section = of) -> None:
+                batch.refold(
+                    [row for row in wanted if of.holds(row[1][0])],
+                    [each for each in changed if of.holds(each.key[0])],
+                    [letter for letter in parked if of.holds(letter.target.space_id)],
+                )
+
+            lease = self._commit(connection, lease, facts_of, of, lease.reach, work)
+        return lease
 
     def _forget(self) -> None:
         self._rows.clear()
         self._letters = None
 
     def _commit(
-        self, connection: Connection, lease: Lease, facts_of: int, end: Position, work: Callable[[_Batch], None]
+        self,
+        connection: Connection,
+        lease: Lease,
+        facts_of: int,
+        section: Section,
+        to: Reach,
+        work: Callable[[_Batch], None],
     ) -> Lease:
         for careful in (False, True):
             try:
-                skips = dead_letters.skips(connection, end)
+                skips = dead_letters.skips(connection, section.upto)
                 with connection.transaction():
-                    moved = generations.advance(connection, lease, end)
+                    moved = generations.advance(connection, lease, to)
                     if self._letters is None:
                         self._letters = Letters(dead_letters.parked(connection, lease.generation))
                     parking = Parking(
-                        connection, lease.generation, self._letters, parks=self._parks, before=lease.position
+                        connection, lease.generation, self._letters, parks=self._parks, before=section.after
                     )
                     parking.endless = self._endless
-                    work(_Batch(connection, lease, end, facts_of, self._register, self._rows, parking, skips, careful))
+                    made = (self._register, self._rows, parking, skips, careful)
+                    work(_Batch(connection, lease.generation, section, facts_of, *made))
                     parking.save()
                 if not parking.untouched:
                     self._letters = None
@@ -145,8 +171,8 @@ class _Batch:
     def __init__(
         self,
         connection: Connection,
-        lease: Lease,
-        end: Position,
+        generation: int,
+        section: Section,
         facts_of: int,
         register: Register,
         rows: Rows,
@@ -155,23 +181,23 @@ class _Batch:
         careful: bool,
     ) -> None:
         self._connection = connection
-        self._generation = lease.generation
-        self._end = end
+        self._generation = generation
+        self._end = section.upto
         self._register = register
         self._rows = rows
         self._parking = parking
         self._left_out = LeftOut(skips)
-        self._skips = [skip for skip in skips if lease.position < skip.position <= end]
+        self._skips = [skip for skip in skips if section.after < skip.position and section.holds(skip.source[0])]
         """Those that come with this batch."""
         self._careful = careful
         self._refolding = False
         """Rows that are parked are folded again, too: some of what they hold may be forgotten now."""
-        self._inputs = RowInputs(connection, lease.generation, facts_of, end, register, rows)
+        self._inputs = RowInputs(connection, generation, facts_of, section.upto, register, rows)
         self._routes = self._inputs.routes
         self._feeds: dict[str, dict[RowKey, list[Item]]] = defaultdict(lambda: defaultdict(list))
         self._refolds: dict[str, set[RowKey]] = defaultdict(set)
         self._changed: dict[str, dict[RowKey, Any]] = defaultdict(dict)
-        self._slot, self._step = progress.slot(), ThreadWork("stage 2", "0", generation=lease.generation)
+        self._slot, self._step = progress.slot(), ThreadWork("stage 2", "0", generation=generation)
         self._places = {p.name: place for place, p in enumerate(register.projections)}
         self._piece = 0
 

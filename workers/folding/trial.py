@@ -131,7 +131,7 @@ def _of_stream(connection: Connection, letter: DeadLetter) -> Fault | None:
     key: StreamKey = (letter.target.space_id, letter.target.key or "")
     shard = generations.shard_of(key[1], generations.shards(connection, letter.generation))
     found = generations.offsets(connection, letter.generation)
-    upto = next(offset.position for offset in found if offset.shard == shard)
+    upto = next(offset.reach for offset in found if offset.shard == shard).of(key[0])
     known = remaining(read_streams(connection, [key], upto).get(key, []))
 
     try:
@@ -153,7 +153,8 @@ def endless_event(key: StreamKey, events: Sequence[Event]) -> Fault:
 def _of_row(connection: Connection, letter: DeadLetter) -> Fault | None:
     register, target = Register(), letter.target
     p = register.by_name[target.projection]
-    facts_of, upto = generations.live(connection).stage1, generations.lowest_offset(connection, letter.generation)
+    facts_of = generations.live(connection).stage1
+    upto = generations.lowest_offset(connection, letter.generation, target.space_id)
     inputs = RowInputs(connection, letter.generation, facts_of, upto, register)
     if target.key is None:
         return _of_routing(connection, letter, upto)

@@ -17,6 +17,7 @@ from memctl.domain.events.event import Position
 from memctl.domain.events.facts import FACT_TYPES
 from memctl.infra.database import Connection, snapshot
 from memctl.infra.log.audit import AuditFound
+from memctl.infra.log.reach import Section
 from memctl.infra.readmodels import dead_letters, facts, generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.dead_letters import LeftOut, Target
@@ -83,7 +84,9 @@ class _Look:
         self._connection = connection
         self._live = live
         self._found = found
-        self._upto = generations.lowest_offset(connection, live.stage2)
+        read = generations.offset_of(connection, live.stage2)
+        self._upto, self._lag = read.position, list(read.held)
+        """Up to where rows are compared, and the spaces that have not read that far, which are left out."""
         self.register = Register()
         self._left_out = LeftOut(dead_letters.skips(connection, self._upto))
         self._inputs = RowInputs(connection, live.stage2, live.stage1, self._upto, self.register)
@@ -102,7 +105,7 @@ class _Look:
         tags = [tag for tag, fact in FACT_TYPES.items() if fact in self.register.by_fact]
         for batch in facts.scan_facts(self._connection, self._live.stage1, self._upto, tags, SCAN):
             self._compare({key: (self.register.takers(fact), fact) for key, fact in batch})
-        recorded = recorded_sources(self._connection, self.register.by_payload, Position(0), self._upto)
+        recorded = recorded_sources(self._connection, self.register.by_payload, Section(Position(0), self._upto))
         for at in range(0, len(recorded), SCAN):
             sources = recorded[at : at + SCAN]
             self._compare({s.key: (self.register.takers(s.item), s.item) for s in sources if s.item is not None})
@@ -126,6 +129,7 @@ class _Look:
 
     def _compare(self, sources: Mapping[SourceKey, tuple[Sequence[Projection[Any]], Item]]) -> None:
         """Whether these sources go to the rows that their keys name, at each of the projections that take them."""
+        sources = {source: item for source, item in sources.items() if source[0] not in self._lag}
         there = facts.read_routes(self._connection, self._live.stage2, list(sources))
         self._found.sources += len(sources)
         for source, (takers, item) in sources.items():
@@ -151,8 +155,9 @@ class _Look:
         none = self._rows(
             "SELECT target, source FROM {routes} r WHERE upstream IS NULL AND NOT EXISTS (SELECT FROM {facts} f"
             " WHERE f.space_id = r.space_id AND f.id = r.source AND (f.payload IS NOT NULL OR f.at > %s))"
-            " AND NOT EXISTS (SELECT FROM memctl.events e WHERE e.space_id = r.space_id AND e.event_id = r.source)",
-            [self._upto],
+            " AND NOT EXISTS (SELECT FROM memctl.events e WHERE e.space_id = r.space_id AND e.event_id = r.source)"
+            " AND space_id <> ALL(%s)",
+            [self._upto, self._lag],
         )
         none += self._rows("SELECT target, source FROM {routes} WHERE NOT upstream = ANY(%s)", [makers])
         for name in makers:
@@ -183,7 +188,7 @@ class _Look:
         there = self._rows("SELECT space_id, key FROM {rows} ORDER BY random() LIMIT %s", [SAMPLED], p.name)
         gone = random.sample(without, min(SAMPLED, len(without)))
         wanted = sorted({(row[0], row[1]) for row in (*gone, *there)} - {(row[0], row[1]) for row in unfounded})
-        wanted = [key for key in wanted if Target(p.name, *key) not in self._parked]
+        wanted = [key for key in wanted if key[0] not in self._lag and Target(p.name, *key) not in self._parked]
         wanted = [key for key in wanted if (key[0], f"{p.name}:{key[1]}") not in self._changing]
         for at in range(0, len(wanted), AT_ONCE):
             self._fold_again(p, wanted[at : at + AT_ONCE])

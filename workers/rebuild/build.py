@@ -31,6 +31,7 @@ from memctl.domain.events.skipping import without
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.mark import mark
+from memctl.infra.log.reach import Section
 from memctl.infra.log.read import first_unknown, scan_streams, stream_sizes
 from memctl.infra.readmodels import dead_letters, facts, generations, rebuilds
 from memctl.infra.readmodels import fingerprint as rules
@@ -414,7 +415,7 @@ class Worker:
             for batch in facts.scan_facts(connection, rebuild.stage1, rebuild.upto, tags, SCAN, share):
                 yield from ((key, fact, None) for key, fact in batch)
         if p.recorded:
-            for source in recorded_sources(connection, p.recorded, Position(0), rebuild.upto):
+            for source in recorded_sources(connection, p.recorded, Section(Position(0), rebuild.upto)):
                 if isinstance(source.item, Recorded) and source.key[1].int % share[1] == share[0]:
                     yield source.key, source.item, None
         for upstream in (other for other in projections(2) if other.row in p.upstream):

@@ -19,8 +19,9 @@ import psycopg
 from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection, DatabaseUnavailable, advisory_lock, connect, outages
-from memctl.infra.log.mark import mark, move_mark
+from memctl.infra.log.mark import marks, move_mark
 from memctl.infra.log.migrate import refuse_newer
+from memctl.infra.log.reach import Reach, least, next_section
 from memctl.infra.readmodels import facts, generations, rebuilds
 from memctl.infra.readmodels import fingerprint as rules
 from memctl.infra.readmodels import rows as readmodels
@@ -278,7 +279,7 @@ class _Replay:
             stage1 = live.stage1
             upto = generations.lowest_offset(connection, stage1)
             if first_stage == 1:
-                upto = mark(connection)
+                upto = marks(connection).lowest
                 stage1 = generations.create(connection, 1, shards=wanted)
             stage2 = generations.create(connection, 2, facts_of=stage1)
             return rebuilds.begin(connection, purpose, first_stage, upto, stage1, stage2)
@@ -300,8 +301,8 @@ class _Replay:
         """Read what the log and the facts have got since, beside the workers; then write the points."""
         connection = self._connection
         if first_stage == 1:
-            self._drain_stage1(built.stage1, move_mark(connection))
-        self._drain_stage2(built.stage2, built.stage1, generations.lowest_offset(connection, built.stage1))
+            self._drain_stage1(built.stage1, self._marks())
+        self._drain_stage2(built.stage2, built.stage1, generations.offset_of(connection, built.stage1))
         if self._qdrant is not None:
             self._write_points(self._qdrant, built.stage2)
 
@@ -341,18 +342,22 @@ class _Replay:
                     rebuilds.end(connection, self._rebuild.id, "done", result.differing)
             result.former = live
 
-    def _drain_stage1(self, generation: int, upto: Position) -> None:
+    def _marks(self) -> Reach:
+        move_mark(self._connection)
+        return marks(self._connection)
+
+    def _drain_stage1(self, generation: int, upto: Reach) -> None:
         stage1 = Stage1()
         for shard in range(generations.shards(self._connection, generation)):
             lease = self._take(generation, shard)
-            while lease.position < upto:
+            while next_section(lease.reach, upto):
                 lease = stage1.drain_batch(self._connection, lease, upto)
             generations.release(self._connection, lease)
 
-    def _drain_stage2(self, generation: int, facts_of: int, upto: Position) -> None:
+    def _drain_stage2(self, generation: int, facts_of: int, upto: Reach) -> None:
         stage2 = Stage2()
         lease = self._take(generation, 0)
-        while lease.position < upto:
+        while next_section(lease.reach, upto):
             try:
                 lease = stage2.drain_batch(self._connection, lease, facts_of, upto)
             except LeaseLost:  # to whoever changed facts behind it
@@ -413,27 +418,27 @@ class _Replay:
     def _meet(self, live: Live | None, built: Live, held: list[Lease]) -> Position:
         """Bring what was built to the end of the log, and the live offsets with it if they are to be compared; returns
         the position. Of a stage 1 that was not rebuilt, the end is where the slowest shard stands."""
-        upto = move_mark(self._connection)
+        upto = self._marks()
         stage1 = Stage1()
         for index, lease in enumerate(held):
             if live is not None and lease.generation == live.stage1:
-                while lease.position < upto:
+                while next_section(lease.reach, upto):
                     lease = stage1.drain_batch(self._connection, lease, upto)
                 held[index] = lease
         if built.stage1 not in [lease.generation for lease in held]:
             self._drain_stage1(built.stage1, upto)
-        upto = min(upto, generations.lowest_offset(self._connection, built.stage1))
+        upto = least([upto, generations.offset_of(self._connection, built.stage1)])
         stage2 = Stage2()
         for index, lease in enumerate(held):
             if live is not None and lease.generation == live.stage2:
-                while lease.position < upto:
+                while next_section(lease.reach, upto):
                     lease = stage2.drain_batch(self._connection, lease, live.stage1, upto)
                 held[index] = lease
         self._drain_stage2(built.stage2, built.stage1, upto)
         if self._qdrant is not None:
             for generation in (built.stage2, *([live.stage2] if live is not None else [])):
                 self._write_points(self._qdrant, generation)
-        return upto
+        return upto.position
 
     def _compare(self, live: Live, built: Live, first_stage: Literal[1, 2]) -> list[Comparison]:
         found = []

@@ -214,9 +214,9 @@ def _try(connection: Connection) -> bool:
         for letter in dead_letters.parked(connection, live.stage1, live.stage2)
         if letter.fault.error == NoProgress.__name__ and letter.attempts == 1
     ]
-    read = {generation: generations.lowest_offset(connection, generation) for generation in (live.stage1, live.stage2)}
+    read = {generation: generations.offset_of(connection, generation) for generation in (live.stage1, live.stage2)}
     for letter in letters:
-        if letter.fault.position <= read[letter.generation]:
+        if letter.fault.position <= read[letter.generation].of(letter.target.space_id):
             with suppress(OtherRules):
                 refold(connection, letters=[letter])
     return bool(letters)
