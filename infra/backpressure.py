@@ -78,7 +78,7 @@ class Backpressure:
         held = False
         try:
             while True:
-                lowest, folding = self._looked()
+                lowest, folding = self.looked()
                 now = time.monotonic()
                 if lowest == self._still and (not self._folding or now - began > AGAIN_S):
                     break
@@ -97,7 +97,7 @@ class Backpressure:
                 with suppress(psycopg.Error):  # it ends with the connection, too
                     self._connection.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
 
-    def _looked(self) -> tuple[Position, bool]:
+    def looked(self) -> tuple[Position, bool]:
         """Up to where all is folded, and whether somebody is at it."""
         live = generations.live(self._connection)
         found = generations.offsets(self._connection, live.stage1, live.stage2)

@@ -44,19 +44,20 @@ def queue_again(settings: Settings, wait: Callable[[int, int], None] | None) -> 
     return points, dense
 
 
-def waiting(connection: Connection, position: Position) -> Unfolded:
-    """What has to happen until everything up to a position can be searched. Raises: DatabaseUnavailable."""
+def waiting(connection: Connection, position: Position, space_id: int | None = None) -> Unfolded:
+    """What has to happen until everything up to a position, of a space or of all, can be searched.
+
+    Raises: DatabaseUnavailable.
+    """
     with outages():
         live = generations.live(connection)
-        reached = min(
-            generations.lowest_offset(connection, live.stage1), generations.lowest_offset(connection, live.stage2)
-        )
+        reached = min(generations.lowest_offset(connection, each, space_id) for each in (live.stage1, live.stage2))
         points, dense = backlog(connection, live.stage2)
     return Unfolded(max(0, position - reached), points, dense)
 
 
-def caught_up(connection: Connection, *, patience_s: float = 120.0) -> Iterator[Unfolded]:
-    """Yield what is waiting for, again and again, until all that is in the log now can be searched.
+def caught_up(connection: Connection, space_id: int | None = None, *, patience_s: float = 120.0) -> Iterator[Unfolded]:
+    """Yield what is waiting for, again and again, until all that is in the log now (of a space) can be searched.
 
     Raises: NotCaughtUp when nothing has moved for `patience_s` seconds, DatabaseUnavailable.
     """
@@ -64,7 +65,7 @@ def caught_up(connection: Connection, *, patience_s: float = 120.0) -> Iterator[
         target = last_position(connection)
     last, since = None, time.monotonic()
     while True:
-        now = waiting(connection, target)
+        now = waiting(connection, target, space_id)
         yield now
         if not now.events and not now.points:
             return

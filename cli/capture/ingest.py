@@ -197,7 +197,7 @@ def wait_until_folded(writer: Any) -> None:
 
     console = Console(stderr=True)
     with console.status("folding") as shown:
-        for waiting in caught_up(writer.connection):
+        for waiting in caught_up(writer.connection, writer.space_id):
             shown.update(f"folding: {waiting.events} positions and {waiting.points} points to go")
     if parked := parked_in(writer.connection, writer.space_id):
         click.echo(f"something cannot be folded (dead letters: {parked}): see `memctl dlq list`", err=True)

@@ -129,6 +129,7 @@ def test_a_writer_that_holds_the_mark_is_named_with_what_it_does(
         append(writer, 1, example()[:1])
         (told,) = gaps()["postgres: writers"]
         assert told.startswith(f"process {writer.info.backend_pid}, a forgotten shell: idle in transaction, for ")
+        assert told.endswith("it holds up the readers of default")
         monkeypatch.setattr(mark, "SLOW_WRITER_S", 3600.0)
         assert "postgres: writers" not in gaps()
         writer.rollback()

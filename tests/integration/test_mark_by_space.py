@@ -15,8 +15,14 @@ from events import id_of, prompt
 from histories import digests, example
 from waiting import until
 
+from memctl.api.checks.progress import waiting
+from memctl.api.queries import stats
+from memctl.api.reading.caller import OWNER
+from memctl.api.reading.reader import reader_of
+from memctl.api.write.exporting import export
 from memctl.domain.events.erasure import Scope, Tombstone
 from memctl.domain.events.event import Position
+from memctl.infra.backpressure import Backpressure
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
@@ -219,7 +225,9 @@ def test_the_other_space_is_folded_while_one_sleeps_and_its_events_are_folded_on
         assert read_by(log, two, generation) == last
         assert 0 < read_by(log, ONE, generation) < last
     append(log, two, example(3))
+    assert waiting(log, last_position(log), two).events > 0
     catch_up(drainer)  # also from here on
+    assert [waiting(log, last_position(log), each).events > 0 for each in (ONE, two, None)] == [True, False, True]
     assert read_by(log, two, live.stage2) == last_position(log)
     assert not [reader for reader in coverage.readers(log, live, mark(log)) if reader.behind_s is not None]
     found = audit(log)
@@ -235,6 +243,23 @@ def test_the_other_space_is_folded_while_one_sleeps_and_its_events_are_folded_on
     before = digests(log)
     assert replay(database_url, None, verify=True, processes=1).equal
     assert digests(log) == before
+
+
+def test_what_is_said_in_a_space_of_the_log_does_not_depend_on_who_writes_in_another(
+    log: Connection, two: int, sleeper: Connection, drainer: Drainer
+) -> None:
+    append(sleeper, ONE, [prompt(1)])
+    append(log, ONE, [prompt(2)])
+    append(log, two, example(0))
+    catch_up(drainer)
+    last = last_position(log)
+    said = [stats.progress(reader_of(log, name, OWNER)) for name in ("default", "another")]
+    assert [each.mark for each in said] == [0, last]
+    assert [{shard.position for shard in each.shards} for each in said] == [{0}, {last}]
+    assert [Backpressure(log, each).looked()[0] for each in (ONE, two)] == [0, last]
+    exported: list[bytes] = []
+    assert export(log, "another", exported.append) == len(example(0))
+    assert export(log, "default", exported.append) == 0
 
 
 def test_a_space_that_lags_is_read_in_order_by_whoever_has_the_shard_next(
