@@ -41,7 +41,10 @@ from memctl.infra.log.reach import Reach, next_section
 from memctl.infra.log.read import read_range
 from memctl.infra.log.spaces import space_id
 from memctl.infra.readmodels import coverage, generations
+from memctl.infra.readmodels import rows as readmodels
+from memctl.projections.kernel import projections
 from memctl.workers.folding.drain import Drainer
+from memctl.workers.folding.refold import refold
 from memctl.workers.rebuild.audit import audit
 from memctl.workers.rebuild.replay import replay
 
@@ -260,6 +263,34 @@ def test_what_is_said_in_a_space_of_the_log_does_not_depend_on_who_writes_in_ano
     exported: list[bytes] = []
     assert export(log, "another", exported.append) == len(example(0))
     assert export(log, "default", exported.append) == 0
+
+
+def test_what_is_folded_again_in_a_space_that_lags_goes_no_further_than_that_space_was_read(
+    database_url: str, log: Connection, two: int, sleeper: Connection, drainer: Drainer
+) -> None:
+    """Streams of both spaces, and rows of both, at once."""
+    told = example(0)
+    append(log, ONE, told[:12])
+    append(log, two, told)
+    move_mark(log)
+    append(sleeper, ONE, [prompt(1, session="sleeps")])
+    append(log, ONE, told[12:])
+    append(log, two, example(1))
+    catch_up(drainer)
+    before = digests(log)
+    live = generations.live(log)
+    rows = [
+        (p.name, (space, key))
+        for p in projections(2)
+        for space, key in log.execute(f"SELECT space_id, key FROM {readmodels.table(p.name, live.stage2)}".encode())
+    ]
+    assert {space for _, (space, _) in rows} == {ONE, two}
+    refold(log, streams=[(ONE, told[0].stream), (two, told[0].stream)], rows=rows)
+    assert digests(log) == before
+    assert replay(database_url, None, verify=True, processes=1).equal
+    sleeper.commit()
+    catch_up(drainer)
+    assert replay(database_url, None, verify=True, processes=1).equal
 
 
 def test_a_space_that_lags_is_read_in_order_by_whoever_has_the_shard_next(
