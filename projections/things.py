@@ -6,7 +6,8 @@ says nothing about what has its key.
 
 THINGS = {
     "memory": "memories", "episode": "episodes", "bug": "bug_patterns", "insight": "insights",
-    "knowledge": "verified_knowledge", "task": "tasks", "strategy": "strategies",
+    "knowledge": "verified_knowledge", "task": "tasks", "strategy": "strategies", "command": "known_commands",
+    "error": "met_errors",
 }  # fmt: skip
 """Read models by the word for one of their rows."""
 

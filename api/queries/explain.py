@@ -31,7 +31,7 @@ AROUND = 120
 """Characters of its surroundings that a quote is shown with, on each side."""
 
 
-_TEXTS = ("text", "title", "description", "message", "summary", "name", "variant")
+_TEXTS = ("text", "title", "description", "message", "summary", "name", "variant", "line", "subject")
 """Fields that say what a record is, the most informative first."""
 
 
@@ -180,7 +180,9 @@ def _record(reader: Reader, kind: str, id: str, item: Mapping[str, Json]) -> Exp
     places = (
         f"{_times(len(quoted), 'place')} in the log" if quoted else "no place in the log is kept for the whole of it"
     )
-    text = next((str(item[name]) for name in _TEXTS if item.get(name)), "")
+    failures = item.get("failures") or item.get("failed")
+    newest = failures[0] if isinstance(failures, (list, tuple)) and failures and isinstance(failures[0], dict) else {}
+    text = next((str(of[name]) for of in (item, newest) for name in _TEXTS if of.get(name)), "")
     return Explanation(
         id=id,
         kind=kind,

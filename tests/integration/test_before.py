@@ -13,6 +13,8 @@ from events import observed, stated
 from memctl.api.assist.before import before_tool
 from memctl.api.assist.failures import of_failure
 from memctl.api.assist.recall import _traps, block
+from memctl.api.queries.explain import explain
+from memctl.api.queries.memories import thing
 from memctl.api.reading.places import Places
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import (
@@ -85,6 +87,29 @@ def test_a_start_names_a_call_that_failed_in_two_sessions_with_the_form_that_wor
     [text] = at_a_start(door)
     assert '"rtk bun run test" fails here' in text
     assert text.partition("what works: ")[2].startswith('"bun run test"')
+
+
+def test_what_is_said_can_be_looked_at_and_explained_by_its_id(door: Door) -> None:
+    append(door.connection, 1, [*session("one"), *session("two", at=100)])
+    failed = UNFORMATTED.format("cart")
+    concluded = ResponseReceived(
+        line="9", text="The format error in `src/cart.ts` is pre-existing, not from my change."
+    )
+    told = [
+        *session("three", ("bun run lint", failed)),
+        prepare(observed(concluded, session="three", at=9, location=SHOP)),
+    ]
+    append(door.connection, 1, told)
+    of_calls, of_errors = (
+        [*at_a_start(door), *before(door, command="rtk bun run lint")],
+        after(door, "bun run lint", failed),
+    )
+    assert len(of_calls) == 2
+    assert len(of_errors) == 1
+    for kind, said in (("command", of_calls), ("error", of_errors)):
+        for id in (each.rpartition("id ")[2].rstrip(")") for each in said):
+            assert thing(door.known(), id).kind == kind
+            assert explain(door.known(), id).text
 
 
 def test_a_start_names_no_call_whose_working_form_installs(door: Door) -> None:
