@@ -17,7 +17,7 @@ from memctl.api.reading.pages import several
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Found
 from memctl.domain.events.recalls import quoted
-from memctl.domain.knowledge.memory import day_of, distinctive
+from memctl.domain.knowledge.memory import day_of, distinctive, is_chore
 from memctl.domain.language.documents import named
 from memctl.domain.retrieval.answering import passage, said_in, weights
 from memctl.domain.support.mentions import path_within
@@ -27,6 +27,9 @@ from memctl.projections.memory_rows import Memory
 
 MOST_FILES, PASSAGE = 3, 300
 """Files that are named of earlier work, and characters of what came of it."""
+
+OF_A_CHORE = 8
+"""Words of a prompt that asks to commit or push, and for more than that: who commits what is done is past the files."""
 
 BY_NAME, LEAST_NAMED = 2.0, 0.04
 """How many times what the name of a file holds of a prompt counts, and the share it has to hold to count."""
@@ -46,7 +49,7 @@ def earlier_work(
     rows = several(reader, models.memories, [each.id for each in found if each.kind in ("turn", "episode")])
     rejected = {id for id, each in regards(reader, list(rows)).items() if each.rejected}
     worked = [(each, rows[each.id]) for each in found if each.id in rows.keys() - rejected and rows[each.id].files]
-    if not worked or len(weight) < 2:
+    if not worked or len(weight) < (OF_A_CHORE if is_chore(prompt) else 2):
         return
     each, row = max(worked, key=lambda one: (round(bearing(one[1], weight), 2), one[1].kind == "episode"))
     files = by_name(row, weight)[:MOST_FILES]

@@ -215,7 +215,11 @@ def test_earlier_work_is_not_said_of_what_is_at_hand_or_of_another_subject(door:
     assert "InvoiceTable" not in at_it.text
     elsewhere = recall(door.known(), engine, "UserPromptSubmit", payload, stream, HERE, NOW, at_files(f"{CRM}/a.py"))
     assert "InvoiceTable" in elsewhere.text
-    for other in ("Align the columns in web/InvoiceTable.tsx to the right", "Send a reminder when the trial ends soon"):
+    for other in (
+        "Align the columns in web/InvoiceTable.tsx to the right",
+        "Send a reminder when the trial ends soon",
+        "commit the columns of the invoice table",
+    ):
         assert "InvoiceTable" not in at_prompt(door, engine, other).text
 
 
