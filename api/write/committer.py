@@ -15,6 +15,7 @@ from typing import Any, cast, get_args
 
 import msgspec
 
+from memctl.api.write.held import WHY, Held
 from memctl.api.write.ingest_writer import OUTAGES, EventSink, IngestWriter
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.events.event import Micros, NewEvent
@@ -58,8 +59,10 @@ class Committer(threading.Thread):
         loop: asyncio.AbstractEventLoop,
         reader: TranscriptReader | None = None,
         open_writer: Callable[[Settings], EventSink] = IngestWriter,
+        held: Held | None = None,
     ) -> None:
-        """`reader` gets to read the transcripts that deliveries name, once these are durable."""
+        """`reader` gets to read the transcripts that deliveries name, once these are durable. What `held` an earlier
+        door alone is refused."""
         super().__init__(name="committer", daemon=True)
         self._open_writer = open_writer
         self._reader = reader
@@ -74,6 +77,10 @@ class Committer(threading.Thread):
         self._away = False
         self.at_since: float | None = None
         """Since when it is at one step, by the monotonic clock; None while it has nothing to do."""
+        self.at: tuple[str, ...] = ()
+        """The deliveries of that step."""
+        self._alone = held.alone if held is not None else set[str]()
+        self._aside = held.aside if held is not None else set[str]()
 
     async def commit(
         self,
@@ -130,15 +137,25 @@ class Committer(threading.Thread):
         self.at_since = None
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._stopping)
-            most = min(len(self._waiting), self._settings.append_batch)
-            group = [self._waiting.popleft() for _ in range(most)]
-        if group:
-            self._commit(group)
+            group = self._next_group()
+        refused = [waiting for waiting in group if waiting.delivery.id in self._aside]
+        self._answer_all(refused, {"ok": False, "retry": False, "why": WHY})
+        if kept := [waiting for waiting in group if waiting not in refused]:
+            self._commit(kept)
         return bool(group)
+
+    def _next_group(self) -> list[PendingDelivery]:
+        """What waits, as much as is appended at once; one alone that an earlier door was held by among others."""
+        group: list[PendingDelivery] = []
+        while self._waiting and len(group) < self._settings.append_batch:
+            if self._waiting[0].delivery.id in self._alone:
+                return group or [self._waiting.popleft()]
+            group.append(self._waiting.popleft())
+        return group
 
     def _commit(self, group: Sequence[PendingDelivery]) -> bool:
         """Commit and answer. False where nothing can be kept now, so that trying the next would be in vain."""
-        self.at_since = time.monotonic()
+        self.at_since, self.at = time.monotonic(), tuple(waiting.delivery.id for waiting in group)
         try:
             answers = self._record([waiting.delivery for waiting in group])
         except OUTAGES as problem:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from memctl.api.write.committer import BUSY, Acknowledgement, Committer
+from memctl.api.write.held import Held, watch
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.data_dir import Places, write_private
@@ -247,11 +248,14 @@ def alone(path: Path) -> Iterator[None]:
 async def _serve(settings: Settings, path: Path) -> None:
     loop = asyncio.get_running_loop()
     reader = TranscriptReader(settings)
-    committer = Committer(settings, loop, reader)
+    held = Held(settings.data_dir / "spool")
+    committer = Committer(settings, loop, reader, held=held)
     committer.start()
     reader.start()
     door = Door(committer, committer=committer, reader=reader)
+    watched = asyncio.create_task(watch(committer, held))
     deadline = await serve(path, door, _drain_spool(committer, settings.data_dir / "spool"))
+    watched.cancel()
     await ended(committer, reader, deadline)
 
 

@@ -8,6 +8,8 @@ import re
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -25,7 +27,7 @@ from waiting import until
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import projects_of
 from memctl.api.reading.reader import reader_of
-from memctl.api.write import transcripts
+from memctl.api.write import held, transcripts
 from memctl.api.write.door import STOP_WITHIN_S
 from memctl.api.write.ingest_writer import IngestWriter
 from memctl.infra.database import DatabaseUnavailable, connect
@@ -78,6 +80,45 @@ def test_an_empty_line_is_answered_and_deliveries_may_follow(place: Place, datab
         assert client.answer() == {"ok": True, "steps": {}, "unread": [], "unread_count": 0}
         client.send(delivery(1))
         assert client.answer()["new"] == 1
+
+
+LOOPING = """
+from memctl.api.write import held
+from memctl.api.write.door import run_door
+from memctl.api.write.ingest_writer import IngestWriter
+from memctl.infra.settings import load_settings
+
+def record(self, events, kept=IngestWriter.record):
+    while any("endless" in str(event.payload) for event in events):
+        pass
+    return kept(self, events)
+
+held.HELD_S, held.LOOKS_EVERY_S = 0.5, 0.05
+IngestWriter.record = record
+run_door(load_settings())
+"""
+"""A door that one delivery holds for ever."""
+
+
+def test_a_delivery_that_holds_a_door_is_set_aside_by_the_ones_after_it(place: Place, database_url: str) -> None:
+    for number, text in enumerate(("before it", "endless", "behind it"), 1):
+        spool(place.spool, delivery(number, said(text), at=time.time_ns() // 1000 + number))
+    environment = {**os.environ, **place.environment, "MEMCTL_DATABASE_URL": database_url}
+
+    def door() -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-P", "-c", LOOPING], env=environment)
+
+    for _ in range(2):  # among others, and alone
+        with door() as first:
+            assert first.wait(60) == held.EXIT
+        assert sum(name.endswith(".delivery") for name in place.names()) == 3
+    with door() as last:
+        until(lambda: not any(name.endswith(".delivery") for name in place.names()))
+        last.terminate()
+        assert last.wait(30) == 0
+    [aside] = [name for name in place.names() if name.endswith(".refused")]
+    assert f"{2:032x}" in aside
+    assert kept(database_url) == 2
 
 
 def test_a_client_that_has_no_more_to_say_still_gets_its_answer(place: Place, database_url: str) -> None:
