@@ -39,10 +39,12 @@ def _bytes_of_hidden() -> bytes:
 _FULL_WIDTH = rb"\xef\xbc[\x81-\xbf]|\xef\xbd[\x80-\x9e]"
 _PERCENT = rb"%(?:25)*[2-7][0-9A-Fa-f]"
 _TERMINAL = (
-    rb"(?:\x1b\[|\xc2\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b\]|\xc2\x9d)[^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-Z\\^-~]|"
+    rb"(?:\x1b\[|\xc2\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b\]|\xc2\x9d)(?:[^\x07\x1b\xc2]|\xc2[^\x9d])*(?:\x07|\x1b\\)|"
+    rb"\x1b[ -/]*[0-Z\\^-~]|"
     rb"(?:\\(?:x1[bB]|033|e)|\^\[)\[[0-9;:]*[A-Za-z]"
 )
-"""What a terminal obeys and does not show (colours, links), also in letters."""
+"""What a terminal obeys and does not show (colours, links), also in letters. Nothing of these goes on over another
+beginning of its kind: else each would be looked for up to the end of the text."""
 _CODED = rb"\\u(?:00[aA][dD]|200[b-fB-F]|2060|[fF][eE][fF]{2})"
 _ENTITY = rb"&(?:amp;){0,4}(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,20});"
 _TAG = (

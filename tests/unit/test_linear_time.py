@@ -274,6 +274,16 @@ def test_an_output_full_of_different_errors_is_looked_at_no_further_than_what_is
     assert 0 < full < 5 * few
 
 
+OPENINGS = ("\x9d", "\x1b]", "\x1b]8;;", "\x9b", "\x1b[", "<b ", "<!-- ", "%25", "&amp;", "\\u")
+"""What begins something that a text may be read past, and does not end it."""
+
+
+@pytest.mark.parametrize("opening", OPENINGS)
+@pytest.mark.parametrize("behind", ["%41", "Ａ", "&#65; ", "é\u200b"])
+def test_what_opens_and_never_ends_is_redacted_in_linear_time(opening: str, behind: str) -> None:
+    expect_linear(redactor().redact, opening + behind)
+
+
 def test_colons_in_what_an_agent_says_are_read_in_linear_time() -> None:
     expect_linear(sentences, ": ")
 
