@@ -57,7 +57,7 @@ def checkout_of(directory: Path) -> Checkout | None:
             if mark.is_dir():
                 return _own(root, mark)
             if mark.is_file():
-                return _linked(root, root / _pointer(mark).removeprefix("gitdir:").strip())
+                return _linked(root, root / _pointed(mark))
             if root.name != ".git" and _is_gitdir(root):
                 return _own(root, root)
     except (OSError, ValueError, RuntimeError):  # not ours to read, or a path that cannot be one
@@ -108,7 +108,12 @@ def _is_gitdir(git: Path) -> bool:
 
 
 def _pointer(file: Path) -> str:
-    return read_file(file, _LONGEST_POINTER).decode("utf-8", "replace").strip()
+    """What a file of git's points to: as git reads it, only line breaks at its end are none of it."""
+    return read_file(file, _LONGEST_POINTER).decode("utf-8", "replace").rstrip("\r\n")
+
+
+def _pointed(file: Path) -> str:
+    return _pointer(file).removeprefix("gitdir:").removeprefix(" ")
 
 
 def _config(git: Path) -> str:
@@ -145,7 +150,7 @@ def tracks(path: Path) -> Path | None:
     for root in path.parents:
         mark = root / ".git"
         try:
-            git = mark if mark.is_dir() else root / _pointer(mark).removeprefix("gitdir:").strip()
+            git = mark if mark.is_dir() else root / _pointed(mark)
             held = read_file(git / "index", _LARGEST_INDEX)
         except (OSError, ValueError):
             continue

@@ -36,17 +36,17 @@ def normalise(cwd: str) -> str:
     """A working directory as memctl compares it.
 
     Slashes instead of backslashes unless it begins with one slash, drive letter in upper case, no trailing slash, `.`
-    and `..` folded; nothing else changes, not even case, but what is longer than `LONGEST` bytes is cut. The root stays
-    `/` (or `C:/`), an empty path stays empty.
+    and `..` folded; nothing else changes, not even case or a blank at its end, but what is longer than `LONGEST` bytes
+    is cut. The root stays `/` (or `C:/`), an empty path stays empty.
     """
-    # What folding leaves may read otherwise: `x/../c:/a` is on a drive, `a /` ends in a blank.
+    # What folding leaves may read otherwise: `x/../c:/a` is on a drive.
     while (once := _folded(cwd)) != cwd:
         cwd = once
     return cwd
 
 
 def _folded(cwd: str) -> str:
-    path = _slashed(cwd.strip())
+    path = _slashed(cwd) if cwd.strip() else ""
     root = ""
     if _has_drive(path):
         root, path = f"{path[0].upper()}:/", path[2:]

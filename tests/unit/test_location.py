@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.support.location import file_of, normalise, project_name, project_of
+from memctl.domain.support.location import file_of, inside, normalise, project_name, project_of
 
 
 @pytest.mark.parametrize(
@@ -82,3 +82,10 @@ def test_a_project_is_named_by_the_end_of_its_path() -> None:
 
 def test_a_file_has_one_name_in_all_worktrees_and_directories() -> None:
     assert file_of("/r/.worktrees/fix/a.go", "/r/.worktrees/fix") == file_of("a.go", "/r") == "/r/a.go"
+
+
+@pytest.mark.parametrize("blank", [" ", "\u3000", "\u00a0", "\n", "\u0085", "\t"])
+def test_a_folder_whose_name_holds_a_blank_at_its_end_is_another_folder(blank: str) -> None:
+    for path in (f"/work/shop{blank}", f"/work/{blank}shop", f"/work/shop{blank}/src/.."):
+        assert normalise(path) != "/work/shop"
+        assert not inside(normalise(path), "/work/shop")
