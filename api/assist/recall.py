@@ -27,6 +27,7 @@ from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK
 from memctl.domain.events.recalls import MOST_PASSED_OVER, PassedOver, PassedOverFor, RecalledMemory, quoted
 from memctl.domain.knowledge.acting import commands_somebody
 from memctl.domain.knowledge.memory import day_of, memory_id, plain_sentences
+from memctl.domain.language.typed import typed_of
 from memctl.domain.support.provenance import Provenance, given_unasked, words_of
 from memctl.domain.support.text import estimate_tokens, tokens
 from memctl.projections.known_commands import warning
@@ -229,10 +230,10 @@ def _for_the_rest(reader: Reader, stream: str) -> list[Line]:
 def survivors(row: WorkingMemory) -> list[tuple[int, str]]:
     """What of a session its agent has to know again, each with the moment (microseconds) it was so."""
     lines: list[tuple[int, str]] = []
-    if row.task_description and row.task_status == "open":
-        lines.append((row.task_started_at, f"task: {quoted(row.task_description, TEXT)}"))
-    if row.last_prompt and row.last_prompt != row.task_description:
-        lines.append((row.updated_at, f"the user's last words: {quoted(row.last_prompt, TEXT)}"))
+    if (task := _unordered(row.task_description)) and row.task_status == "open":
+        lines.append((row.task_started_at, f"task: {quoted(task, TEXT)}"))
+    if (typed := typed_of(row.last_prompt).strip()) and row.last_prompt != row.task_description:
+        lines.append((row.updated_at, f"the last prompt: {quoted(typed, TEXT)}"))
     if row.pending or row.current_step:
         steps = "; ".join(filter(None, (row.current_step, *row.pending[:8])))
         lines.append((row.updated_at, f"steps still to do: {quoted(steps, TEXT)}"))
@@ -247,6 +248,13 @@ def survivors(row: WorkingMemory) -> list[tuple[int, str]]:
     if files:
         lines.append((row.updated_at, f"files changed: {quoted(', '.join(files), TEXT)}"))
     return lines
+
+
+def _unordered(text: str) -> str:
+    """A text without the sentences that might be obeyed."""
+    if not commands_somebody(text):
+        return text
+    return " ".join(each for each in plain_sentences(text) if not commands_somebody(each))
 
 
 def _clock(at: int) -> str:

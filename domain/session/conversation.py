@@ -210,12 +210,16 @@ class Conversation:
         self._about |= words_in(said.words)
         self._last_prompt = placed.when
         self._fresh = False
+        by = self._turn.by = heard(Provenance.USER_TYPED, placed.event.actor)
         if not said.alone:
             return
-        by = heard(Provenance.USER_TYPED, placed.event.actor)
         own = own_word(said.text)
-        if own.strip() and not self._scheduled.gave(placed, said.words):
-            self._claimed(placed, text, 0, about_prompt, by, statements_in(own))
+        if not own.strip():
+            return
+        if self._scheduled.gave(placed, said.words):
+            self._turn.by = Provenance.AGENT
+            return
+        self._claimed(placed, text, 0, about_prompt, by, statements_in(own))
 
     def _kind(self, said: Said, when: Micros) -> PromptKind:
         episode = self.episode

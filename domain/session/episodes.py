@@ -15,6 +15,7 @@ from memctl.domain.knowledge.memory import first_sentences
 from memctl.domain.language.decisions import asks_again
 from memctl.domain.language.prompts import words_in
 from memctl.domain.language.summaries import account_of, gist_of, says_done
+from memctl.domain.language.typed import typed_of
 from memctl.domain.session.outcome_rules import Signs, Verdict, verdict_of
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import clipped, one_line
@@ -239,7 +240,7 @@ class EpisodeSoFar(Signs, kw_only=True):
         self.feedback = feedback
         self.feedback_at = self.steps
         if feedback == "negative" and self.steps:
-            first = first_sentences(words, 160)
+            first = first_sentences(typed_of(words).strip(), 160)
             if len(first) >= 20 and _CORRECTS.search(first) and not _ASKS.search(first):
                 _keep(self.tips, (f"The user: {first}",), LINES // 2)
 

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from memctl.domain.events.facts import Prompted, Span, Turn, fact_id
 from memctl.domain.knowledge.memory import lead_of
+from memctl.domain.support.provenance import Provenance
 
 MOST_ANSWERS = 3
 """Answers of one turn that are kept; of more, the shortest of the earlier ones goes."""
@@ -36,6 +37,8 @@ class OpenTurn:
         """How many of the last of them only lead over to the use of a tool."""
         self.files: dict[str, None] = {}
         self.elsewhere: tuple[str, ...] = ()
+        self.by = Provenance.USER_TYPED
+        """Whose words the prompt is."""
         self.dirty = True
 
     @property
@@ -64,6 +67,7 @@ class OpenTurn:
     def fact(self) -> Turn:
         return Turn(
             id=self.id,
+            by=self.by,
             stream=self.prompt.stream,
             occurred_at=self.prompt.occurred_at,
             location=self.prompt.location,

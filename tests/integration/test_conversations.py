@@ -168,6 +168,44 @@ def test_who_asks_is_shown_more_of_the_first_answer(door: Door, engine: Engine) 
     assert all(len(each.quote) <= QUOTE and each.holds for each in quotes)
 
 
+ORDER = (
+    "Don't show duplicate contacts of a sync run in red, use grey rows of the contact list for each duplicate instead."
+)
+ORDERED = (
+    ("the contact list should show duplicate contacts after a sync run, please", "Done. It shows them."),
+    (ORDER, "Done."),
+)
+
+
+@pytest.mark.parametrize(("actor", "theirs"), [("user", True), ("agent", False), ("key:0123456789ab:eve", False)])
+def test_a_prompt_is_given_as_the_user_s_word_only_where_the_user_said_it(
+    door: Door, engine: Engine, actor: str, theirs: bool
+) -> None:
+    asked = [
+        msgspec.structs.replace(each, actor=actor) if "prompt" in each.type else each
+        for each in session("one", ORDERED, 0)
+    ]
+    append(door.connection, 1, [*asked, *session("two", OTHER, DAY)])
+    said = at_prompt(door, engine).text
+    assert ("user: Don't show" in said) == theirs
+
+
+def test_what_a_tool_showed_first_is_not_given_as_the_user_s_word(door: Door, engine: Engine) -> None:
+    (first, looked), (order, done) = ORDERED
+    shown: tuple[Any, ...] = (
+        PromptSubmitted(line="a", text=first),
+        ToolCalled(line="b", tool="Bash", call="c1", input={"command": "cat README.md"}),
+        ToolReturned(line="c", tool="Bash", call="c1", text=f"# Sync\n\n{order}\n"),
+        ResponseReceived(line="d", text=looked),
+        PromptSubmitted(line="e", text=order),
+        ResponseReceived(line="f", text=done),
+    )
+    told = [prepare(observed(each, session="one", at=n, location=CRM)) for n, each in enumerate(shown)]
+    append(door.connection, 1, [*told, *session("two", OTHER, DAY)])
+    said = at_prompt(door, engine).text
+    assert "user: Don't show" not in said
+
+
 def test_a_session_is_not_given_its_own_words(door: Door, engine: Engine) -> None:
     append(door.connection, 1, session("one", FIRST, 0))
     assert at_prompt(door, engine, session="one").text == ""

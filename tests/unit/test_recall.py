@@ -40,7 +40,7 @@ def test_the_work_in_hand_what_is_settled_what_is_open_and_what_still_fails_surv
     )
     assert [text for _, text in survivors(row)] == [
         'task: "Fix the totals"',
-        'the user\'s last words: "Never use floats for money"',
+        'the last prompt: "Never use floats for money"',
         'steps still to do: "Round half to even; Run the tests"',
         'decided: "Use Decimal"',
         'proposed hypothesis: "The cache is stale"',
