@@ -149,20 +149,13 @@ def of_turn(turn: Turn) -> Memory:
         first_at=at,
         last_at=at,
         source=Source("facts", str(turn.id)),
-        said_by=_said_by(turn),
+        said_by=Provenance.AGENT if turn.by_user and is_typed(turn.prompt) else Provenance.USER_PASTED,
         evidence=turn.evidence[:4],
         files=paths(turn.files),
         task=clipped(turn.task, 160),
         before=memory_id("turn", str(turn.before)) if turn.before is not None else "",
         elsewhere=turn.elsewhere[: ELSEWHERE + 1],
     )
-
-
-def _said_by(turn: Turn) -> Provenance:
-    """The least trusted of whom a turn's words are of: the agent answered a user, or somebody in the user's place."""
-    if turn.by is not Provenance.USER_TYPED:
-        return Provenance.MEMBER if turn.by is Provenance.MEMBER else Provenance.CLIENT
-    return Provenance.AGENT if is_typed(turn.prompt) else Provenance.USER_PASTED
 
 
 def _answers(turn: Turn, most: int) -> str:

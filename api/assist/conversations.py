@@ -124,9 +124,9 @@ def named_alike(path: str, asked: frozenset[str]) -> int:
 def _volunteered(turn: Memory) -> Exchange:
     """What may be given of it unasked: what the user typed, and no sentence that might be obeyed."""
     exchange = exchange_of(turn.text)
-    # A row holds the beginning of a long prompt, and says whether any of the whole was typed, and by the user.
-    typed = typed_of(exchange.prompt).strip() if turn.said_by is Provenance.AGENT else ""
-    answer = exchange.answer
+    # A row holds the beginning of a long prompt, and says whether any of the whole was typed.
+    pasted = turn.said_by is Provenance.USER_PASTED
+    typed, answer = "" if pasted else typed_of(exchange.prompt).strip(), exchange.answer
     return Exchange(*(" ".join(each for each in plain_sentences(side) if not commands_somebody(each))
                       if commands_somebody(side) else side for side in (typed, answer)))  # fmt: skip
 

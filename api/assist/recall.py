@@ -25,9 +25,9 @@ from memctl.api.reading.views import Found, Json
 from memctl.api.search.engine import Engine
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
 from memctl.domain.events.recalls import MOST_PASSED_OVER, PassedOver, PassedOverFor, RecalledMemory, quoted
-from memctl.domain.knowledge.acting import commands_somebody
+from memctl.domain.knowledge.acting import acts, commands_somebody
 from memctl.domain.knowledge.memory import day_of, memory_id, plain_sentences
-from memctl.domain.language.typed import typed_of
+from memctl.domain.language.typed import typed_of, user_typed
 from memctl.domain.support.provenance import Provenance, given_unasked, words_of
 from memctl.domain.support.text import estimate_tokens, tokens
 from memctl.projections.known_commands import warning
@@ -230,12 +230,16 @@ def _for_the_rest(reader: Reader, stream: str) -> list[Line]:
 def survivors(row: WorkingMemory) -> list[tuple[int, str]]:
     """What of a session its agent has to know again, each with the moment (microseconds) it was so."""
     lines: list[tuple[int, str]] = []
-    if (task := _unordered(row.task_description)) and row.task_status == "open":
+    task = _unobeyed(row.task_description)
+    if task and row.task_status == "open":
         lines.append((row.task_started_at, f"task: {quoted(task, TEXT)}"))
-    if (typed := typed_of(row.last_prompt).strip()) and row.last_prompt != row.task_description:
-        lines.append((row.updated_at, f"the last prompt: {quoted(typed, TEXT)}"))
-    if row.pending or row.current_step:
-        steps = "; ".join(filter(None, (row.current_step, *row.pending[:8])))
+    if row.last_prompt != row.task_description:
+        typed = _unobeyed(typed_of(row.last_prompt).strip(), row.last_prompt)
+        if said := typed or _unobeyed(row.last_prompt):
+            whose = "the user's last words" if typed else "the last prompt, pasted perhaps"
+            lines.append((row.updated_at, f"{whose}: {quoted(said, TEXT)}"))
+    steps = "; ".join(filter(None, map(_unobeyed, (row.current_step, *row.pending[:8]))))
+    if steps:
         lines.append((row.updated_at, f"steps still to do: {quoted(steps, TEXT)}"))
     lines += [(each.at, f"decided: {quoted(each.text, DECISION)}") for each in row.decisions[-5:]]
     lines += [(each.at, f"{each.status} hypothesis: {quoted(each.text, 300)}") for each in row.hypotheses[-3:]]
@@ -250,11 +254,11 @@ def survivors(row: WorkingMemory) -> list[tuple[int, str]]:
     return lines
 
 
-def _unordered(text: str) -> str:
-    """A text without the sentences that might be obeyed."""
-    if not commands_somebody(text):
+def _unobeyed(text: str, prompt: str = "") -> str:
+    """The text without sentences that might be obeyed, but for those of a prompt that was typed as a whole."""
+    if user_typed(prompt or text).strip() == text or not (commands_somebody(text) or acts(text)):
         return text
-    return " ".join(each for each in plain_sentences(text) if not commands_somebody(each))
+    return " ".join(each for each in plain_sentences(text) if not commands_somebody(each) and not acts(each))
 
 
 def _clock(at: int) -> str:

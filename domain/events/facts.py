@@ -169,8 +169,8 @@ class Turn(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="turn"
     """How the prompt before it begins, where this one is too short to say by itself what it is about."""
     elsewhere: tuple[str, ...] = ()
     """Other places that the session worked at before the next prompt."""
-    by: Provenance = Provenance.USER_TYPED
-    """Whose words the prompt is: the agent's own where a tool was given or had shown them."""
+    by_user: bool = True
+    """Whether what was typed of the prompt is the user's: of no program or member, and shown by no tool before."""
 
 
 class TokensSpent(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="tokens_spent"):

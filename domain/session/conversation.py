@@ -36,7 +36,7 @@ from memctl.domain.language.prompts import (
 )
 from memctl.domain.language.statements import Claim, statements_in
 from memctl.domain.language.tasks import canonical_of, description_of, task_key, task_type_of
-from memctl.domain.language.typed import own_word
+from memctl.domain.language.typed import is_typed, own_word
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.session.episodes import CERTAIN, EpisodeSoFar
 from memctl.domain.session.outcome_rules import SAID, Verdict
@@ -168,13 +168,14 @@ class Conversation:
         words = text[start:end].strip()
         if not words:
             return
-        self._feel(words)
+        by = heard(Provenance.USER_TYPED, placed.event.actor)
+        self._feel(words, own_word(text[start:end]) if MAY[by].as_users else "")
         kind: PromptKind = "correction" if is_complaint(words) else "follow_up"
         about = self._about_prompt(words)
         self._say(placed, text, words, kind, start, end, about)
         self._about |= words_in(words)
         claims = statements_in(own_word(text[start:end]), lasting=True)
-        self._claimed(placed, text, start, about, heard(Provenance.USER_TYPED, placed.event.actor), claims)
+        self._claimed(placed, text, start, about, by, claims)
 
     def refused_change(self) -> None:
         """The user refused a change to a file."""
@@ -188,7 +189,11 @@ class Conversation:
 
     def _hear(self, placed: OrderedEvent, text: str, said: Said) -> None:
         kind = self._kind(said, placed.when)
-        self._feel(said.words)
+        by = heard(Provenance.USER_TYPED, placed.event.actor)
+        given = is_typed(said.text) and self._scheduled.gave(placed, said.words)
+        own = own_word(said.text) if said.alone and not given else ""
+        by_user = MAY[by].as_users and not given
+        self._feel(said.words, own if by_user else "")
         description = description_of(said.words)
         if self.episode is not None and kind == "opening" and canonical_of(description) == self.episode.canonical:
             kind = "follow_up"  # the same prompt once more, after an interruption
@@ -206,20 +211,12 @@ class Conversation:
         if kind == "opening":
             self._about_task = about_prompt
             self._opened(placed, *prompt.evidence)
-        self._turn = OpenTurn(prompt, self._turn_before)
+        self._turn = OpenTurn(prompt, self._turn_before, by_user=by_user)
         self._about |= words_in(said.words)
         self._last_prompt = placed.when
         self._fresh = False
-        by = self._turn.by = heard(Provenance.USER_TYPED, placed.event.actor)
-        if not said.alone:
-            return
-        own = own_word(said.text)
-        if not own.strip():
-            return
-        if self._scheduled.gave(placed, said.words):
-            self._turn.by = Provenance.AGENT
-            return
-        self._claimed(placed, text, 0, about_prompt, by, statements_in(own))
+        if own.strip():
+            self._claimed(placed, text, 0, about_prompt, by, statements_in(own))
 
     def _kind(self, said: Said, when: Micros) -> PromptKind:
         episode = self.episode
@@ -239,12 +236,12 @@ class Conversation:
             texts.append(self._turn.answer)
         return self._about.union(*map(words_in, texts))
 
-    def _feel(self, words: str) -> None:
+    def _feel(self, words: str, own: str) -> None:
         if self.episode is not None:
             if is_complaint(words) and not (self.episode.answer.rstrip().endswith("?") and says_no(words)):
-                self.episode.take_feedback("negative", words)
+                self.episode.take_feedback("negative", own)
             elif is_thanks(words):
-                self.episode.take_feedback("positive", words)
+                self.episode.take_feedback("positive", own)
 
     def _about_prompt(self, text: str) -> str:
         return self._assert.nth(prompt_about(text))

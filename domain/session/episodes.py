@@ -15,7 +15,6 @@ from memctl.domain.knowledge.memory import first_sentences
 from memctl.domain.language.decisions import asks_again
 from memctl.domain.language.prompts import words_in
 from memctl.domain.language.summaries import account_of, gist_of, says_done
-from memctl.domain.language.typed import typed_of
 from memctl.domain.session.outcome_rules import Signs, Verdict, verdict_of
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import clipped, one_line
@@ -236,11 +235,12 @@ class EpisodeSoFar(Signs, kw_only=True):
         if len(self.pivots) < LINES:
             self.pivots.append(Pivot(self.steps, one_line(description, 50), one_line(reason, 100)))
 
-    def take_feedback(self, feedback: Literal["positive", "negative"], words: str) -> None:
+    def take_feedback(self, feedback: Literal["positive", "negative"], own: str) -> None:
+        """The user was content or not; only their own word becomes a tip."""
         self.feedback = feedback
         self.feedback_at = self.steps
         if feedback == "negative" and self.steps:
-            first = first_sentences(typed_of(words).strip(), 160)
+            first = first_sentences(own.strip(), 160)
             if len(first) >= 20 and _CORRECTS.search(first) and not _ASKS.search(first):
                 _keep(self.tips, (f"The user: {first}",), LINES // 2)
 

@@ -7,7 +7,6 @@ from uuid import UUID
 
 from memctl.domain.events.facts import Prompted, Span, Turn, fact_id
 from memctl.domain.knowledge.memory import lead_of
-from memctl.domain.support.provenance import Provenance
 
 MOST_ANSWERS = 3
 """Answers of one turn that are kept; of more, the shortest of the earlier ones goes."""
@@ -24,8 +23,9 @@ class AnswerGiven(NamedTuple):
 class OpenTurn:
     """A prompt, and what answered it so far."""
 
-    def __init__(self, prompt: Prompted, before: OpenTurn | None) -> None:
+    def __init__(self, prompt: Prompted, before: OpenTurn | None, *, by_user: bool) -> None:
         self.prompt = prompt
+        self.by_user = by_user
         self.before = before.id if before is not None else None
         near = before if before is not None and before.prompt.location == prompt.location else None
         self.lead = lead_of(near.prompt.text, prompt.text) if near is not None else ""
@@ -37,8 +37,6 @@ class OpenTurn:
         """How many of the last of them only lead over to the use of a tool."""
         self.files: dict[str, None] = {}
         self.elsewhere: tuple[str, ...] = ()
-        self.by = Provenance.USER_TYPED
-        """Whose words the prompt is."""
         self.dirty = True
 
     @property
@@ -67,7 +65,6 @@ class OpenTurn:
     def fact(self) -> Turn:
         return Turn(
             id=self.id,
-            by=self.by,
             stream=self.prompt.stream,
             occurred_at=self.prompt.occurred_at,
             location=self.prompt.location,
@@ -78,6 +75,7 @@ class OpenTurn:
             task=self.prompt.task,
             files=tuple(self.files)[:20],
             prompt_id=self.prompt.id,
+            by_user=self.by_user,
             before=self.before,
             lead=self.lead,
             elsewhere=self.elsewhere,

@@ -701,7 +701,7 @@ def test_after_a_compaction_an_agent_is_told_what_its_session_was_at_and_another
     compacted = {"hook_event_name": "SessionStart", "source": "compact", "cwd": ATLAS}
     status, told = told_at(api, session_id="atlas1", **compacted)
     assert status == 200
-    assert 'the last prompt: "이제부터 지도 색상은' in told
+    assert "the user's last words: \"이제부터 지도 색상은" in told
     assert told_at(api, session_id="atlas2", **compacted) == (204, "")
 
 
@@ -833,7 +833,7 @@ def test_core_memory_stands_at_the_start_of_every_session(api: Api, memory: Reme
         assert 'persona: "Answers in one paragraph."' in told_at(api, **begins)[1].splitlines()[2]
     told = told_at(api, **{**starts, "session_id": "atlas1", "cwd": ATLAS, "source": "compact"})[1]
     assert "persona:" in told
-    assert "the last prompt:" in told
+    assert "the user's last words:" in told
 
 
 def test_what_holds_everywhere_is_told_where_memory_knows_no_project_and_nothing_else(
