@@ -349,7 +349,8 @@ class Projects:
 
     def named(self, text: str) -> list[Project]:
         """The projects that a text names: by any name of theirs, else by id or remote, or a path in it."""
-        text = text.strip()
+        if "/" not in text and "\\" not in text:  # of a path, a blank at its end is a part
+            text = text.strip()
         wanted = text.casefold()
         for found in (
             [p for p in self.all if wanted in p.names],

@@ -172,7 +172,7 @@ def _root_beside(path: Path | None) -> str:
     """What `.project_root` in the project's folder says, some levels above the chat."""
     for folder in list(path.parents)[1:3] if path else ():
         try:
-            return normalise(read_file(folder / ".project_root", 4096).decode("utf-8"))
+            return normalise(read_file(folder / ".project_root", 4096).decode("utf-8").rstrip("\r\n"))
         except (OSError, ValueError):
             continue
     return ""

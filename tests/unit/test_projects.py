@@ -356,3 +356,9 @@ def test_projects_part_the_locations_whatever_the_order(places, words, rng) -> N
     joined = [Words(w.root, (Merging(9, w.root, w.project),)) for w in projects.waiting]
     kept = {each.anchor: each for each in (*words, *joined)}
     assert len(Projects(places, kept.values()).all) <= len(projects.all)
+
+
+def test_a_path_with_a_blank_at_its_end_names_no_other_project() -> None:
+    projects = Projects([of("/work/shop"), of("/work/shop\u3000")])
+    assert [each.root for each in projects.named("/work/shop\u3000")] == ["/work/shop\u3000"]
+    assert [each.root for each in projects.named(" shop ")] == ["/work/shop"]
