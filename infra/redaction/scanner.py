@@ -125,7 +125,7 @@ def _loaded(file: Path) -> Any:
 @contextlib.contextmanager
 def _alone(file: Path) -> Iterator[None]:
     """Hold a lock, for which a process waits so long as compiling may take."""
-    with file.open("w") as handle:
+    with open(file, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as handle:
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             try:
