@@ -117,7 +117,7 @@ def test_what_is_forgotten_is_needed_and_held_no_more(door: Door) -> None:
 def test_work_ends_with_its_session_a_commit_or_a_days_silence(door: Door) -> None:
     append(door.connection, 1, session("one", 0))
     totals = endings(door.known(), EVERYWHERE)
-    assert sum(totals[f"tasks_{how}"] for how in ("succeeded", "failed", "partial", "unknown")) == 1, "a day's silence"
+    assert sum(totals[f"episodes_{how}"] for how in ("succeeded", "failed", "partial", "unknown")) == 1, "a day's silence"
     now = 1_000_000_000  # decades on: nothing is silent for a day yet
     append(door.connection, 1, session("two", now))
     assert endings(door.known(), EVERYWHERE) == totals
