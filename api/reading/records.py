@@ -301,6 +301,15 @@ class Closing(Record, frozen=True, kw_only=True):
     by: str
 
 
+class Work(Record, frozen=True, kw_only=True):
+    """A session worked on a task: of what type that was, or how far it came."""
+
+    at: str | None
+    id: str
+    task_type: str
+    outcome: str
+
+
 class TaskItem(Record, frozen=True, kw_only=True):
     """A piece of work across sessions."""
 
@@ -319,6 +328,8 @@ class TaskItem(Record, frozen=True, kw_only=True):
     latest: Opening | None
     sessions: list[Seen]
     closings: list[Closing]
+    work: Work | None
+    typed: Work | None
     evidence: list[Evidence] | UnsetType = UNSET
     project: str = ""
 

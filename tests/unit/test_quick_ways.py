@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memctl.domain.language import prompts, summaries
 from memctl.domain.support import patterns
-from memctl.infra.redaction import text as redaction
+from memctl.infra.redaction import views
 from memctl.infra.transcripts.fields import identifier
 
 words = st.lists(
@@ -36,10 +36,10 @@ def test_a_sentence_says_words_where_the_pattern_finds_three(text: str) -> None:
 @given(st.text(alphabet='\\ntbu04"/a', max_size=30).map(str.encode))
 def test_escapes_become_what_the_pattern_says(data: bytes) -> None:
     single = patterns.compile(rb"\\+").sub(rb"\ "[:1], data)
-    for escape, byte in redaction._ESCAPED.items():
+    for escape, byte in views._ESCAPED.items():
         single = single.replace(b"\\" + escape, byte)
-    coded = redaction._CODE.sub(lambda code: bytes((int(code[1], 16),)), single)
-    assert b"\\" not in data or redaction._unescaped(data) == coded
+    coded = views._CODE.sub(lambda code: bytes((int(code[1], 16),)), single)
+    assert b"\\" not in data or views._unescaped(data) == coded
 
 
 @given(st.text(alphabet="aZ0._:@#+-/ é", min_size=1, max_size=130))
