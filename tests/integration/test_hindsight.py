@@ -120,8 +120,6 @@ def test_work_ends_with_its_session_a_commit_or_a_days_silence(door: Door) -> No
     totals = endings(door.known(), EVERYWHERE)
     ended = [totals[f"episodes_{how}"] for how in ("succeeded", "failed", "partial", "unknown")]
     assert sum(ended) == 1, "a day's silence"
-        "a day's silence"
-    )
     now = int(time.time()) - NOON // 1_000_000 - 600  # nothing is silent for a day yet
     append(door.connection, 1, session("two", now))
     assert endings(door.known(), EVERYWHERE) == totals
