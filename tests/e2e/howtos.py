@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyrage
 import pytest
 from apis import free_port
 from commandline import Memctl, terminal
@@ -79,7 +80,7 @@ class Reader:
         self.memctl = memctl
         self.disk = memctl.home / "disk"
         self.disk.mkdir()
-        self.stands_for = {"/mnt/disk": str(self.disk)}
+        self.stands_for = {"/mnt/disk": str(self.disk), "age1…": str(pyrage.x25519.Identity.generate().to_public())}
         self.going_on: list[tuple[str, subprocess.Popen[bytes]]] = []
         for folder in ("shell", "old-sessions", ".claude"):
             (memctl.home / folder).mkdir()
