@@ -222,11 +222,12 @@ class Client:
 
     def viewer(self) -> str:
         """An address that opens the viewer signed in, once, within a minute."""
+        from memctl.infra.api_keys import PREFIX
         from memctl.infra.listening import viewer_host
 
         ticket = Received(self._ask("POST", "/v1/tickets", b"{}"), views.Ticket).value
         parts = urlsplit(self._url)
-        here = parts.hostname in ("127.0.0.1", "localhost", "::1")
+        here = not self._token.startswith(PREFIX) and parts.hostname in ("127.0.0.1", "localhost", "::1")
         place = parts._replace(netloc=f"{viewer_host(self._token)}:{parts.port}") if here else parts
         return place._replace(path=self._prefix + ticket.path).geturl()
 

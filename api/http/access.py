@@ -8,6 +8,7 @@ as a whole.
 import functools
 import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -52,6 +53,24 @@ RULES: dict[tuple[str, str], RouteRule] = {
     ("GET", "/sign-in"): _rule(),
     ("GET", "/sign-in/"): _rule(),
     ("POST", "/sign-in"): _rule(),
+    ("POST", "/sign-out"): _rule(*SCOPES),
+    ("GET", "/"): _READ,
+    ("GET", "/search"): _READ,
+    ("GET", "/sessions"): _READ,
+    ("GET", "/sessions/"): _READ,
+    ("GET", "/things/"): _READ,
+    ("POST", "/things"): _WRITE,
+    ("GET", "/events/"): _READ,
+    ("GET", "/bugs"): _READ,
+    ("POST", "/bugs"): _READ,
+    ("GET", "/knowledge"): _READ,
+    ("GET", "/hindsight"): _READ,
+    ("GET", "/projects"): _READ,
+    ("GET", "/projects/"): _READ,
+    ("GET", "/engine"): _WATCH,
+    ("GET", "/forget"): _rule("erase", whole=True),
+    ("POST", "/forget"): _rule("erase", whole=True),
+    ("POST", "/v1/tickets"): _READ,
     ("GET", "/metrics"): _WATCH,
     ("GET", "/v1/openapi.json"): _rule(*SCOPES),
     ("GET", "/v1/caller"): _rule(*SCOPES),
@@ -141,24 +160,30 @@ class Keyring:
 
     def caller(self, token: str) -> Caller | None:
         """Who a token is of; None for nobody. Raises: DatabaseUnavailable, TooBusy."""
-        if not token.startswith(api_keys.PREFIX):
-            return None
-        key = self._key(token)
-        if key is None or not key.holds(datetime.now(UTC)):
-            return None
-        return Caller(f"key {key.id}", frozenset(key.scopes), key.projects, key.name.strip() or key.id)
+        return _caller(self._key(lambda known: known.opened_by(token))) if token.startswith(api_keys.PREFIX) else None
 
-    def _key(self, token: str) -> Key | None:
+    def holder(self, id: str) -> Caller | None:
+        """Whose the key of that id is; None where it is in force no more. Raises: as `caller`."""
+        return _caller(self._key(lambda known: known.keys[id][0] if id in known.keys else None))
+
+    def _key(self, wanted: Callable[[api_keys.Lock], Key | None]) -> Key | None:
         with self._lock:
             if time.monotonic() - self._read_at > FRESH_S:
                 self._read()
                 self._read_at, self._spare = time.monotonic(), MOST_MISSES
-            found = self._known.opened_by(token)
+            found = wanted(self._known)
             if found is None and self._spare:
                 self._spare -= 1
                 self._read()
-                found = self._known.opened_by(token)
+                found = wanted(self._known)
             return found
 
     def _read(self) -> None:
         self._known = self._readers.read(lambda reader: api_keys.lock_of(reader.connection, reader.space), NOBODY)
+
+
+def _caller(key: Key | None) -> Caller | None:
+    """Who comes with a key; None where it is not in force."""
+    if key is None or not key.holds(datetime.now(UTC)):
+        return None
+    return Caller(f"key {key.id}", frozenset(key.scopes), key.projects, key.name.strip() or key.id, key.id)

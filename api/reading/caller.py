@@ -17,6 +17,9 @@ class Caller(msgspec.Struct, frozen=True):
     member: str = ""
     """The member of the team whose key it is: the key's name."""
 
+    key: str = ""
+    """The id of that key."""
+
     def speaks(self, actor: str) -> str:
         """The actor of what the caller has recorded: the user is the owner, and nobody who comes with a key."""
         return spoken_through(actor, self.member) if self.member else actor

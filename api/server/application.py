@@ -105,8 +105,8 @@ def _tickets(browsers: Browsers) -> APIRouter:
     router = APIRouter(tags=["viewer"])
 
     @router.post("/tickets")
-    def ticket() -> Response:
-        """A path that signs one browser in to the viewer, once, within a minute."""
-        return json_of({"path": f"/sign-in/{browsers.ticket()}"})
+    def ticket(request: Request) -> Response:
+        """A path that signs one browser in to the viewer, with the rights of who asks, once, within a minute."""
+        return json_of({"path": f"/sign-in/{browsers.ticket(caller_of(request))}"})
 
     return router

@@ -48,8 +48,8 @@ def names_of(url: str) -> frozenset[str]:
 class Guard:
     """Refuses what nobody with a right to ask would send, before anything of it is read.
 
-    `caller` returns whose a bearer token is that is not the owner's, and may raise if that cannot be found out now.
-    `signed_in` returns whether a browser may look, from a `Cookie` header. Every answer also has headers that forbid
+    `caller` returns whose a bearer token is that is not the owner's, `signed_in` whose rights a browser has by its
+    `Cookie` header; both may raise if that cannot be found out now. Every answer also has headers that forbid
     sniffing, framing and caching by others.
     """
 
@@ -58,7 +58,7 @@ class Guard:
         app: ASGIApp,
         token: str,
         hosts: frozenset[str],
-        signed_in: Callable[[bytes], bool] = lambda _: False,
+        signed_in: Callable[[bytes], Caller | None] = lambda _: None,
         caller: Callable[[str], Caller | None] = lambda _: None,
     ) -> None:
         if not token:
@@ -138,19 +138,21 @@ class Guard:
         same = hmac.compare_digest(given, self._token)
         if same and scheme.lower() == b"bearer":
             return OWNER, None
-        if scheme.lower() == b"bearer":
-            try:
-                caller = await run_in_threadpool(self._caller, given.decode("latin-1"))
-            except MemctlError as why:
-                return None, (503, "Service Unavailable", str(why))
-            if caller is not None:
-                why_not = refused(caller, method, path)
-                return caller, (403, "Forbidden", why_not) if why_not else None
         # A cookie comes by itself, also with what another page sends: for more than a look the page has to be ours.
         looks = method in ("GET", "HEAD") or headers.get(b"origin") is not None
-        if looks and self._signed_in(headers.get(b"cookie", b"")):
-            return OWNER, None
-        return None, _UNKNOWN
+        cookies = headers.get(b"cookie", b"") if looks else b""
+        try:
+            caller = None
+            if scheme.lower() == b"bearer":
+                caller = await run_in_threadpool(self._caller, given.decode("latin-1"))
+            if caller is None and cookies:
+                caller = await run_in_threadpool(self._signed_in, cookies)
+        except MemctlError as why:
+            return None, (503, "Service Unavailable", str(why))
+        if caller is None:
+            return None, _UNKNOWN
+        why_not = refused(caller, method, path)
+        return caller, (403, "Forbidden", why_not) if why_not else None
 
 
 Refusal = tuple[int, str, str]

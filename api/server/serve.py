@@ -72,7 +72,8 @@ def run_api(settings: Settings) -> None:
     readers = Readers(settings.require("database_url"), settings.space, CONNECTIONS)
     commands = CommandHandler(settings, readers)
     deliveries = RemoteIngest(settings, readers)
-    browsers = Browsers(settings.api_token, secure=url.startswith("https:"))
+    keyring = Keyring(readers)
+    browsers = Browsers(settings.api_token, keyring=keyring, secure=url.startswith("https:"))
     engine = Engine(settings.qdrant_url, settings.qdrant_api_key, embedders_of(settings), settings.space)
     with contextlib.ExitStack() as stack:
         stack.callback(readers.close)
@@ -88,8 +89,8 @@ def run_api(settings: Settings) -> None:
             deadline,
             settings.api_token,
             names_of(url),
-            browsers.knows,
-            Keyring(readers).caller,
+            browsers.signed_in,
+            keyring.caller,
         )
         config = uvicorn.Config(
             guard,

@@ -7,15 +7,15 @@ from uuid import uuid4
 import msgspec
 from starlette.requests import Request
 
-from memctl.api.http.access import caller_of
+from memctl.api.http.access import caller_of, refused
 from memctl.api.http.forget import Forget, forget_once
 from memctl.api.queries.waiting import waiting
-from memctl.api.reading.caller import Caller
+from memctl.api.reading.caller import OWNER, Caller
 from memctl.api.reading.places import places_of
 from memctl.api.reading.reader import Readers
 from memctl.api.viewer import render
 from memctl.api.write.command_handler import CommandHandler
-from memctl.domain.events.command import BadCommand
+from memctl.domain.events.command import BadCommand, commands
 
 _SAID: dict[str, tuple[str, str, dict[str, object]]] = {
     "holds": ("verify-knowledge", "claim", {}),
@@ -27,7 +27,7 @@ _SAID: dict[str, tuple[str, str, dict[str, object]]] = {
 }
 """What a button says, as a command: its name, what names the thing in it, and the rest of it."""
 
-OFFERED = {
+_OFFERED = {
     "memory": ("pin", "unpin", "helped", "misled"),
     "insight": ("holds", "wrong"),
     "knowledge": ("holds", "wrong"),
@@ -40,7 +40,14 @@ LABELS = {
 }  # fmt: skip
 
 
-def correct(commands: CommandHandler, form: Mapping[str, Any], caller: Caller) -> str:
+def offered(kind: str, caller: Caller) -> list[str]:
+    """What a caller may say of a thing of that kind. What only a person may say, a key may not."""
+    if refused(caller, "POST", "/things"):
+        return []
+    return [said for said in _OFFERED.get(kind, ()) if caller == OWNER or not commands()[_SAID[said][0]].by_people]
+
+
+def correct(handler: CommandHandler, form: Mapping[str, Any], caller: Caller) -> str:
     """Carry out what a button of a thing's page says, once for its `key`; returns the thing's id. Raises: BadCommand,
     and what carrying out raises."""
     id, said = str(form.get("id", ""))[:512], str(form.get("say", ""))
@@ -50,7 +57,7 @@ def correct(commands: CommandHandler, form: Mapping[str, Any], caller: Caller) -
     if said == "holds":  # other words may have come since the page was drawn
         rest = {"words": str(form.get("words", ""))[:64]}
     key = f"{str(form.get('key', ''))[:64] or uuid4().hex} {said}"
-    commands.carry_out(name, msgspec.json.encode({of: id, **rest}), key, caller)
+    handler.carry_out(name, msgspec.json.encode({of: id, **rest}), key, caller)
     return id
 
 

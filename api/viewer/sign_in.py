@@ -1,4 +1,4 @@
-"""Who may look with a browser: a signed cookie, given for a ticket of the command line or for the API's token."""
+"""Who may look with a browser: a signed cookie, given for a ticket of the command line, the API's token, or a key."""
 
 import hmac
 import secrets
@@ -6,6 +6,9 @@ import threading
 import time
 from collections.abc import Callable
 from hashlib import sha256
+
+from memctl.api.http.access import Keyring, refused
+from memctl.api.reading.caller import OWNER, Caller
 
 COOKIE = "memctl"
 
@@ -23,40 +26,63 @@ MOST_LEFT = 1_024
 
 
 class Browsers:
-    """Tickets wait in memory; cookies are not kept: `EXPIRES.DRAWN.MAC`, signed with a key of the API's token.
+    """Tickets wait in memory; cookies are not kept: `EXPIRES.DRAWN.KEY.MAC`, signed with a key of the API's token.
 
-    A new token so signs every browser out. A cookie that signed out is known as such until the API starts again.
+    KEY is the id of the API key whose rights the browser has, and empty for the owner's; a browser loses them with
+    the key. A new token signs every browser out. A cookie that signed out is known as such until the API starts again.
     `secure`: browsers come by https, and say the cookie nowhere else. `clock` gives seconds since 1970.
     """
 
-    def __init__(self, token: str, clock: Callable[[], float] = time.time, *, secure: bool = False) -> None:
+    def __init__(
+        self,
+        token: str,
+        clock: Callable[[], float] = time.time,
+        *,
+        keyring: Keyring | None = None,
+        secure: bool = False,
+    ) -> None:
         self.secure = secure
+        self._keyring = keyring
         self._token = token.encode()
         self._key = hmac.digest(self._token, b"memctl viewer", "sha256")
         self._clock = clock
-        self._tickets: dict[str, float] = {}
+        self._tickets: dict[str, tuple[float, str]] = {}
         self._left: dict[str, None] = {}
         self._lock = threading.Lock()
 
-    def ticket(self) -> str:
-        """A word that signs one browser in, once, within a minute."""
+    def ticket(self, caller: Caller = OWNER) -> str:
+        """A word that signs one browser in with the caller's rights, once, within a minute."""
         now = self._clock()
         with self._lock:
-            live = [(word, until) for word, until in self._tickets.items() if until > now]
+            live = [(word, kept) for word, kept in self._tickets.items() if kept[0] > now]
             self._tickets = dict(live[-MOST_TICKETS + 1 :])
             word = secrets.token_urlsafe(24)
-            self._tickets[word] = now + TICKET_S
+            self._tickets[word] = now + TICKET_S, caller.key
         return word
 
     def by_ticket(self, word: str) -> str | None:
         """The cookie that a ticket is good for; None where it is unknown, used or too old."""
         with self._lock:
-            until = self._tickets.pop(word, 0.0)
-        return self._cookie() if until > self._clock() else None
+            until, key = self._tickets.pop(word, (0.0, ""))
+        return self._cookie(key) if until > self._clock() else None
 
     def by_token(self, token: str) -> str | None:
-        """The cookie for whoever knows the API's token; None for others."""
-        return self._cookie() if hmac.compare_digest(token.encode(), self._token) else None
+        """The cookie for whoever knows the API's token, or a key that may read; None for others. Raises: as
+        `Keyring.caller`."""
+        if hmac.compare_digest(token.encode(), self._token):
+            return self._cookie("")
+        member = self._keyring.caller(token) if self._keyring else None
+        return self._cookie(member.key) if member and not refused(member, "GET", "/") else None
+
+    def signed_in(self, cookies: bytes) -> Caller | None:
+        """Whose rights a browser has by its `Cookie` header; None without a cookie of ours, where it expired or
+        signed out, and where its key is in force no more. Raises: as `Keyring.caller`."""
+        if not self.knows(cookies):
+            return None
+        key = _ours(cookies).split(".")[2]
+        if not key:
+            return OWNER
+        return self._keyring.holder(key) if self._keyring else None
 
     def knows(self, cookies: bytes) -> bool:
         """Whether a `Cookie` header holds a cookie of ours that has not expired, nor signed out."""
@@ -75,8 +101,8 @@ class Browsers:
                 for oldest in list(self._left)[:-MOST_LEFT]:
                     del self._left[oldest]
 
-    def _cookie(self) -> str:
-        said = f"{int(self._clock()) + SIGNED_IN_S}.{secrets.token_urlsafe(9)}"
+    def _cookie(self, key: str) -> str:
+        said = f"{int(self._clock()) + SIGNED_IN_S}.{secrets.token_urlsafe(9)}.{key}"
         return f"{said}.{self._mac(said).decode()}"
 
     def _mac(self, said: str) -> bytes:

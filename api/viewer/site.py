@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from http import HTTPStatus
 from importlib import resources
-from typing import Any, NamedTuple, ParamSpec
+from typing import Any, NamedTuple, ParamSpec, get_args
 from uuid import uuid4
 
 import msgspec
@@ -51,6 +51,7 @@ from memctl.api.viewer.timeline import LAST_S
 from memctl.api.viewer.timeline import timeline as drawn
 from memctl.api.write.command_handler import CommandHandler
 from memctl.domain.events.event import Micros
+from memctl.domain.knowledge.memory import MemoryKind
 from memctl.domain.projects.identity import Projects
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import single_row
@@ -134,6 +135,7 @@ def site(
 
 def _page(show: Show) -> Callable[[Request], Any]:
     async def answer(request: Request) -> Response:
+        render.LOOKING.set(caller_of(request))
         return await run_in_threadpool(_shown_or_refused, show, request)
 
     return answer
@@ -143,6 +145,7 @@ def _form(do: Callable[[Mapping[str, Any], Caller], str | PageAnswer]) -> Callab
     async def answer(request: Request) -> Response:
         async with request.form(max_files=0, max_fields=8) as form:
             given = dict(form)
+        render.LOOKING.set(caller_of(request))
         return await run_in_threadpool(_shown_or_refused, do, given, caller_of(request))
 
     return answer
@@ -165,6 +168,7 @@ async def not_there(request: Request, why: Exception) -> Response:
     """The answer for a path that does not exist: a page for a browser, a problem document for other clients."""
     if request.url.path.startswith("/v1") or "text/html" not in request.headers.get("accept", ""):
         return await of_http(request, why)
+    render.LOOKING.set(caller_of(request))
     message = "There is no such page here."
     return _html(render.page("refused.html", title="Not Found", message=message, hint="", at=""), 404)
 
@@ -191,8 +195,8 @@ class _SignIn:
 
     async def by_token(self, request: Request) -> Response:
         async with request.form(max_files=0, max_fields=4) as form:
-            cookie = self._browsers.by_token(str(form.get("token", "")).strip())
-        return self._signed_in(cookie)
+            token = str(form.get("token", "")).strip()
+        return self._signed_in(await run_in_threadpool(self._browsers.by_token, token))
 
     async def by_ticket(self, request: Request) -> Response:
         cookie = self._browsers.by_ticket(request.path_params["ticket"])
@@ -241,7 +245,10 @@ class _Pages:
             sessions=queries.sessions(reader, places, limit=6).items,
             claims=claims.insights(reader, places, limit=6).items,
             bugs=bugs.known(reader, places, limit=4).hits,
-            stats=_all_of(self._counts(reader, places).counts, stats.state(reader)),
+            # They report on memory as a whole.
+            stats=None
+            if reader.limited_to is not None
+            else _all_of(self._counts(reader, places).counts, stats.state(reader)),
             work=work,
         )
 
@@ -262,7 +269,7 @@ class _Pages:
             part = request.query_params.get("part") == "results"
             return self._page(
                 request, "results.html" if part else "search.html", q=text, answer=answer, kind=kind, since=since,
-                before=before, kinds=[] if part else [name for name, _ in self._by_kind(reader).kinds],
+                before=before, kinds=get_args(MemoryKind),
                 projects=[] if part else [each.name for each in projects_of(reader).all[:MOST_PROJECTS]],
             )  # fmt: skip
 
@@ -292,17 +299,17 @@ class _Pages:
         )
 
     def thing(self, reader: Reader, request: Request) -> Draw:
-        return self._thing(reader, request.path_params["id"], "")
+        return self._thing(reader, request.path_params["id"], "", caller_of(request))
 
     def correct(self, given: Mapping[str, Any], caller: Caller) -> str:
         """A person said something of a thing: its page, with that."""
         id = corrections.correct(self._handler, given, caller)
-        return self._readers.read(lambda reader: self._thing(reader, id, "It is recorded."), caller)()
+        return self._readers.read(lambda reader: self._thing(reader, id, "It is recorded.", caller), caller)()
 
-    def _thing(self, reader: Reader, asked: str, done: str) -> Draw:
+    def _thing(self, reader: Reader, asked: str, done: str, caller: Caller) -> Draw:
         found = queries.thing(reader, asked)
         id = str(found.item["id"])
-        offered = corrections.OFFERED.get(found.kind, ())
+        offered = corrections.offered(found.kind, caller)
         words = queries.words_of(reader, queries.id_of(reader, "claim", id)) if "holds" in offered else ""
         return partial(
             render.page, "thing.html", kind=found.kind, item=found.item, why=explain(reader, id),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import socket
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 from uuid import uuid4
 
 import click
@@ -34,11 +35,14 @@ from memctl.domain.events.observations import (
 from memctl.domain.language.notes import MemoryNoted
 from memctl.domain.projects.identity import ProjectIdentified, identified_key, project_stream
 from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.provenance import member_of
 from memctl.infra.database import connect
 
 OF_LEDGER = ("ledger", "Decimal", "invoice", "float")
 """Words of a project that a key for another is never to see."""
 
+
+HREF = re.compile(r'href="(/[^"]*)"')
 
 Verb = Callable[..., tuple[int, str]]
 
@@ -92,7 +96,7 @@ def test_a_key_opens_what_its_scopes_say(api: Api, key: Callable[..., str]) -> N
     assert ask(api, reads, "/v1/commands/note", note, Idempotency_Key=uuid4().hex)[0] == 403
     assert ask(api, key("write"), "/v1/commands/note", note, Idempotency_Key=uuid4().hex)[0] == 200
     assert ask(api, watches, "/v1/memories")[0] == 403
-    for path in ("/", "/v1/tickets", "/sessions"):
+    for path in ("/waiting", "/v1/nothing"):
         assert ask(api, key("read", "write", "ingest", "erase", "operate"), path)[0] == 403
 
 
@@ -199,6 +203,135 @@ def test_a_key_for_a_project_speaks_of_that_one_alone(api: Api, of_atlas: str) -
     with api.client() as owner:
         memory = owner.page("memories", dict, project="ledger", limit=1).json["items"][0]["id"]
     assert say("rate", memory=memory, value=0.0, location=ATLAS) == 404
+
+
+# --- members in the viewer ---
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+def cookie_of(api: Api, token: str) -> str:
+    """What a browser sends that signed in with a key."""
+    status, headers, _ = api.ask("/sign-in", method="POST", body=f"token={token}".encode(), headers=FORM)
+    assert (status, headers["location"]) == (303, "/")
+    return headers["set-cookie"].partition(";")[0]
+
+
+def signed_in(cookie: str) -> dict[str, str]:
+    return {"Cookie": cookie, "Authorization": ""}
+
+
+def page(api: Api, cookie: str, path: str) -> tuple[int, str]:
+    status, _, body = api.ask(path, headers={**signed_in(cookie), "Accept": "text/html"})
+    return status, body.decode()
+
+
+def say(api: Api, cookie: str, **form: str) -> tuple[int, str]:
+    """Press a button of a thing's page."""
+    headers = {**signed_in(cookie), "Origin": api.url, **FORM}
+    status, _, body = api.ask("/things", method="POST", body=urlencode(form).encode(), headers=headers)
+    return status, body.decode()
+
+
+def links(api: Api, cookie: str, *, most: int) -> dict[str, str]:
+    """Pages that somebody reaches from the first one by following links, each with its text."""
+    waiting, found = ["/"], dict[str, str]()
+    while waiting and len(found) < most:
+        path = waiting.pop(0)
+        if path in found:
+            continue
+        status, found[path] = page(api, cookie, path)
+        assert status == 200, path
+        waiting += [link.replace("&amp;", "&").partition("#")[0] for link in HREF.findall(found[path])]
+    return found
+
+
+def test_a_member_for_a_project_sees_that_one_alone_in_the_viewer(
+    api: Api, of_atlas: str, key: Callable[..., str]
+) -> None:
+    reads = cookie_of(api, key("read", projects=("atlas",)))
+    seen = links(api, reads, most=150)
+    assert len(seen) > 20
+    assert {path.partition("/")[2].partition("/")[0].partition("?")[0] for path in seen} >= {
+        "search", "sessions", "things", "events", "bugs", "knowledge", "hindsight", "projects",
+    }  # fmt: skip
+    asked = "/search?q=how+is+money+kept+Decimal"
+    seen[asked] = page(api, reads, asked)[1].replace("Decimal", "", 3)  # the question, where it is asked again
+    for path, text in seen.items():
+        assert not [word for word in OF_LEDGER if word in text], path
+    assert any("coastline" in text for text in seen.values())
+    assert page(api, cookie_of(api, of_atlas), "/engine")[0] == 403
+
+
+def test_what_is_of_another_project_is_on_no_page_by_its_id(api: Api, of_atlas: str) -> None:
+    with api.client() as owner:
+        things = owner.page("memories", dict, project="ledger", limit=6).json["items"]
+        sessions = owner.page("sessions", dict, project="ledger", limit=6).json["items"]
+        errors = owner.known_bugs(project="ledger", limit=6).json["hits"]
+    hidden = [f"/things/{quote(each['id'])}" for each in things]
+    hidden += [f"/events/{quote(e['event_id'])}" for each in things for e in each["evidence"]]
+    hidden += [f"/things/{quote(each['signature'])}" for each in errors]
+    hidden += [f"/sessions/{quote(each['session_id'])}{more}" for each in sessions for more in ("", "?after=0")]
+    assert len(hidden) > 20
+    cookie = cookie_of(api, of_atlas)
+    assert [path for path in hidden if page(api, cookie, path)[0] != 404] == []
+
+
+def test_a_member_is_shown_what_its_key_opens_and_no_more(api: Api, key: Callable[..., str]) -> None:
+    reads, all_of_it = cookie_of(api, key("read")), cookie_of(api, key("read", "write", "erase", "operate"))
+    _, home = page(api, reads, "/")
+    assert [path for path in ("/waiting", "/engine", "/forget") if f'href="{path}"' in home] == []
+    _, home = page(api, all_of_it, "/")
+    assert [path for path in ("/waiting", "/engine", "/forget") if f'href="{path}"' in home] == ["/engine", "/forget"]
+    with api.client() as owner:
+        memory = owner.page("memories", dict, limit=1).json["items"][0]["id"]
+        claim = owner.page("insights", dict, limit=1).json["items"][0]["id"]
+    assert 'value="helped"' not in page(api, reads, f"/things/{memory}")[1]
+    assert 'value="helped"' in page(api, all_of_it, f"/things/{memory}")[1]
+    assert 'value="pin"' not in page(api, all_of_it, f"/things/{memory}")[1]
+    assert 'value="holds"' not in page(api, all_of_it, f"/things/{claim}")[1]
+    assert say(api, reads, id=memory, say="helped")[0] == 403
+    assert say(api, all_of_it, id=claim, say="holds")[0] == 422
+
+
+def test_what_a_member_corrects_is_the_members_word(api: Api, memory: Remembered, key: Callable[..., str]) -> None:
+    with api.client() as owner:
+        rated = owner.page("memories", dict, limit=1).json["items"][0]["id"]
+    status, body = say(api, cookie_of(api, key("read", "write")), id=rated, say="helped")
+    assert (status, "It is recorded." in body) == (200, True)
+    with connect(memory.database_url) as connection:
+        rows = connection.execute("SELECT actor FROM memctl.events WHERE type = 'memory.rated'").fetchall()
+    assert len(rows) == 1
+    assert member_of(rows[0][0]).startswith("of ")
+
+
+def test_a_browser_loses_what_its_key_opened_when_that_is_revoked(
+    api: Api, verb: Verb, key: Callable[..., str]
+) -> None:
+    token = key("read")
+    cookie = cookie_of(api, token)
+    assert page(api, cookie, "/")[0] == 200
+    assert verb("keys", "revoke", token.split("_")[1])[0] == 0
+    until(lambda: page(api, cookie, "/")[0] == 303, "the refusal")
+
+
+def test_no_key_signs_in_that_may_not_read(api: Api, key: Callable[..., str]) -> None:
+    for token in (key("ingest"), key("read")[:-1], "memctl_x_y"):
+        assert api.ask("/sign-in", method="POST", body=f"token={token}".encode(), headers=FORM)[0] == 403
+
+
+def test_nobody_makes_a_cookie_of_a_member_into_anothers(api: Api, key: Callable[..., str]) -> None:
+    cookie = cookie_of(api, key("read"))
+    until_, drawn, id, mac = cookie.split(".")
+    for made_up in (f"{until_}.{drawn}..{mac}", f"{until_}.{drawn}.{id[::-1]}.{mac}", f"{until_}.{drawn}.{id}."):
+        assert page(api, made_up, "/")[0] == 303
+
+
+def test_a_ticket_has_the_rights_of_who_asked_for_it(api: Api, key: Callable[..., str]) -> None:
+    path = json.loads(ask(api, key("read"), "/v1/tickets", {})[2])["path"]
+    _, headers, _ = api.ask(path)
+    cookie = headers["set-cookie"].partition(";")[0]
+    assert (page(api, cookie, "/")[0], page(api, cookie, "/engine")[0]) == (200, 403)
 
 
 # --- what relays deliver ---

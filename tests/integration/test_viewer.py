@@ -110,7 +110,7 @@ def viewer(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iter
         stack.callback(commands.close)
         browsers = Browsers(TOKEN)
         routes = application(readers, engine, commands, browsers, RemoteIngest(settings, readers))
-        app = Guard(routes, TOKEN, names_of("http://127.0.0.1"), browsers.knows)
+        app = Guard(routes, TOKEN, names_of("http://127.0.0.1"), browsers.signed_in)
         server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="off", ws="none"))
         thread = threading.Thread(target=server.run, name="viewer")
         thread.start()
