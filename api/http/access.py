@@ -173,9 +173,9 @@ class Keyring:
                 self._read_at, self._spare = time.monotonic(), MOST_MISSES
             found = wanted(self._known)
             if found is None and self._spare:
-                self._spare -= 1
                 self._read()
                 found = wanted(self._known)
+                self._spare -= found is None
             return found
 
     def _read(self) -> None:

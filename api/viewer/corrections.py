@@ -101,4 +101,4 @@ class Waits:
 
     def _page(self, caller: Caller, done: str) -> str:
         found = self._readers.read(lambda reader: waiting(reader, places_of(reader, "*", None)), caller)
-        return render.page("waiting.html", found=found, done=done, draw=lambda: uuid4().hex, at="waiting")
+        return render.page("waiting.html", caller, found=found, done=done, draw=lambda: uuid4().hex, at="waiting")

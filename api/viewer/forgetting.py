@@ -66,14 +66,14 @@ class Forgetting:
         self._settings = settings
 
     def ask(self, request: Request) -> PageAnswer:
-        given, preview = request.query_params, None
+        given, caller, preview = request.query_params, caller_of(request), None
         try:
             how, what = _named(given)
             if what:
-                preview = preview_of(self._settings, caller_of(request), wanted(how, what))
+                preview = preview_of(self._settings, caller, wanted(how, what))
         except MemctlError as why:
-            return _once_more(given, why)
-        return PageAnswer(_page(how=how, what=what, preview=preview, key=uuid4().hex))
+            return _once_more(given, why, caller)
+        return PageAnswer(_page(caller, how=how, what=what, preview=preview, key=uuid4().hex))
 
     def do(self, form: Mapping[str, Any], caller: Caller) -> PageAnswer:
         """`form` has `how`, `what`, `key` and `reason`; the same key again shows the same receipt."""
@@ -84,17 +84,17 @@ class Forgetting:
             asked = wanted(how, what).model_copy(update={"reason": str(form.get("reason", "")).strip()[:1_000]})
             receipt = forget_once(self._settings, caller, asked, str(form.get("key", ""))[:64] or uuid4().hex)
         except MemctlError as why:
-            return _once_more(form, why)
-        return PageAnswer(_page(how=how, what="", receipt=receipt))
+            return _once_more(form, why, caller)
+        return PageAnswer(_page(caller, how=how, what="", receipt=receipt))
 
 
-def _once_more(given: Mapping[str, Any], why: MemctlError) -> PageAnswer:
+def _once_more(given: Mapping[str, Any], why: MemctlError, caller: Caller) -> PageAnswer:
     """The form as it was filled in, and why that cannot be done."""
     status = status_of(why)
     if status == 500:
         log.error("forgetting failed: %s", why, exc_info=why)
     trouble = " ".join(filter(None, (str(why), why.hint)))
-    return PageAnswer(_page(how=_how(given), what=str(given.get("what", ""))[:8_000], trouble=trouble), status)
+    return PageAnswer(_page(caller, how=_how(given), what=str(given.get("what", ""))[:8_000], trouble=trouble), status)
 
 
 def wanted(how: str, what: str) -> Forget:
@@ -122,7 +122,11 @@ def _how(given: Mapping[str, Any]) -> str:
     return how if how in HOW else "match"
 
 
-def _page(*, how: str, what: str, trouble: str = "", key: str = "", **done: Preview | dict[str, Any] | None) -> str:
+def _page(
+    caller: Caller, *, how: str, what: str, trouble: str = "", key: str = "", **done: Preview | dict[str, Any] | None
+) -> str:
     """`done` is the `preview` or the `receipt`, where there is one."""
     values = {"preview": None, "receipt": None, **done}
-    return render.page("forget.html", ways=HOW, how=how, what=what, trouble=trouble, key=key, at="forget", **values)
+    return render.page(
+        "forget.html", caller, ways=HOW, how=how, what=what, trouble=trouble, key=key, at="forget", **values
+    )

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Set
-from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -13,7 +12,7 @@ import msgspec
 from markupsafe import Markup, escape
 
 from memctl.api.http.access import refused
-from memctl.api.reading.caller import NOBODY, Caller
+from memctl.api.reading.caller import Caller
 from memctl.domain.events.facts import quote_hash
 from memctl.domain.knowledge.acting import commands_somebody
 from memctl.domain.support import patterns
@@ -25,15 +24,6 @@ POLICY = (
     " base-uri 'none'; frame-ancestors 'none'"
 )
 """Of the viewer's pages: nothing from elsewhere, no script and no style within a page."""
-
-
-LOOKING: ContextVar[Caller] = ContextVar("looking", default=NOBODY)
-"""Who looks at the page that is drawn."""
-
-
-def may(path: str, method: str = "GET") -> bool:
-    """Whether who looks at the page may follow a link, or send a form, to a path."""
-    return not refused(LOOKING.get(), method, path)
 
 
 @cache
@@ -48,14 +38,18 @@ def environment() -> jinja2.Environment:
     )
     made.filters.update(when=when, size=size, part=part, count=count, pretty=pretty, marked=marked, brief=brief)
     made.filters.update(span=span, ticked=ticked, found=found, acts=commands_somebody, digest=quote_hash)
-    made.globals.update(may=may, looking=LOOKING.get)
     made.globals.update(fix_and_why=fix_and_why, fix_or_what_is_known=fix_or_what_is_known)
     return made
 
 
-def page(name: str, **values: Any) -> str:
-    """A template's text. Names of values are the template's own."""
-    return environment().get_template(name).render(**values)
+def page(name: str, caller: Caller, **values: Any) -> str:
+    """A template's text for whoever looks, who is offered only what they may do. Names of values are the template's
+    own."""
+
+    def may(path: str, method: str = "GET") -> bool:
+        return not refused(caller, method, path)
+
+    return environment().get_template(name).render(**values, may=may, member=caller.member)
 
 
 def shown(value: object) -> object:

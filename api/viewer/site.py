@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from http import HTTPStatus
 from importlib import resources
-from typing import Any, NamedTuple, ParamSpec, get_args
+from typing import Any, NamedTuple, get_args
 from uuid import uuid4
 
 import msgspec
@@ -34,7 +34,7 @@ from memctl.api.queries.activity import activity
 from memctl.api.queries.explain import explain
 from memctl.api.queries.turns import position_of, timeline, turns
 from memctl.api.reading import models
-from memctl.api.reading.caller import Caller
+from memctl.api.reading.caller import NOBODY, Caller
 from memctl.api.reading.counts import Counts, EngineState, Stats
 from memctl.api.reading.evidence import field_text, with_evidence
 from memctl.api.reading.pages import Keyed, equal, one, table_of, within
@@ -81,8 +81,6 @@ _HEADERS = {"Content-Security-Policy": render.POLICY, "Referrer-Policy": "same-o
 Show = Callable[[Request], str | PageAnswer]
 Draw = Callable[[], str]
 Look = Callable[[Reader, Request], Draw]
-
-P = ParamSpec("P")
 
 
 class Page(Route):
@@ -135,8 +133,7 @@ def site(
 
 def _page(show: Show) -> Callable[[Request], Any]:
     async def answer(request: Request) -> Response:
-        render.LOOKING.set(caller_of(request))
-        return await run_in_threadpool(_shown_or_refused, show, request)
+        return await run_in_threadpool(_shown_or_refused, partial(show, request), caller_of(request))
 
     return answer
 
@@ -145,32 +142,32 @@ def _form(do: Callable[[Mapping[str, Any], Caller], str | PageAnswer]) -> Callab
     async def answer(request: Request) -> Response:
         async with request.form(max_files=0, max_fields=8) as form:
             given = dict(form)
-        render.LOOKING.set(caller_of(request))
-        return await run_in_threadpool(_shown_or_refused, do, given, caller_of(request))
+        caller = caller_of(request)
+        return await run_in_threadpool(_shown_or_refused, partial(do, given, caller), caller)
 
     return answer
 
 
-def _shown_or_refused(show: Callable[P, str | PageAnswer], *asked: P.args, **more: P.kwargs) -> Response:
+def _shown_or_refused(show: Callable[[], str | PageAnswer], caller: Caller) -> Response:
     """A page, or one that says in words why there is none."""
     try:
-        shown = show(*asked, **more)
+        shown = show()
         return _html(*shown) if isinstance(shown, PageAnswer) else _html(shown)
     except MemctlError as why:
         status = status_of(why)
         if status == 500:
             log.error("a page failed: %s", why, exc_info=why)
         title = HTTPStatus(status).phrase if status != 500 else "This did not work"
-        return _html(render.page("refused.html", title=title, message=str(why), hint=why.hint, at=""), status)
+        return _html(render.page("refused.html", caller, title=title, message=str(why), hint=why.hint, at=""), status)
 
 
 async def not_there(request: Request, why: Exception) -> Response:
     """The answer for a path that does not exist: a page for a browser, a problem document for other clients."""
     if request.url.path.startswith("/v1") or "text/html" not in request.headers.get("accept", ""):
         return await of_http(request, why)
-    render.LOOKING.set(caller_of(request))
     message = "There is no such page here."
-    return _html(render.page("refused.html", title="Not Found", message=message, hint="", at=""), 404)
+    caller = caller_of(request)
+    return _html(render.page("refused.html", caller, title="Not Found", message=message, hint="", at=""), 404)
 
 
 def _html(text: str, status: int = 200) -> HTMLResponse:
@@ -191,7 +188,7 @@ class _SignIn:
         self._browsers = browsers
 
     async def ask(self, _: Request) -> Response:
-        return _html(render.page("sign_in.html", wrong=False))
+        return _html(render.page("sign_in.html", NOBODY, wrong=False))
 
     async def by_token(self, request: Request) -> Response:
         async with request.form(max_files=0, max_fields=4) as form:
@@ -204,7 +201,7 @@ class _SignIn:
 
     def _signed_in(self, cookie: str | None) -> Response:
         if cookie is None:
-            return _html(render.page("sign_in.html", wrong=True), 403)
+            return _html(render.page("sign_in.html", NOBODY, wrong=True), 403)
         answer = RedirectResponse("/", 303)
         answer.set_cookie(
             COOKIE, cookie, SIGNED_IN_S, path="/", httponly=True, samesite="strict", secure=self._browsers.secure
@@ -312,7 +309,7 @@ class _Pages:
         offered = corrections.offered(found.kind, caller)
         words = queries.words_of(reader, queries.id_of(reader, "claim", id)) if "holds" in offered else ""
         return partial(
-            render.page, "thing.html", kind=found.kind, item=found.item, why=explain(reader, id),
+            render.page, "thing.html", caller, kind=found.kind, item=found.item, why=explain(reader, id),
             bug=_bug_of(reader, found.kind, id), done=done, key=uuid4().hex, labels=corrections.LABELS,
             offered=offered, words=words, at="things", project=ANYWHERE,
         )  # fmt: skip
@@ -345,7 +342,9 @@ class _Pages:
             chances = self._engine.bugs_like(reader, text, places)
             return bugs.bugs(reader, text, places, chances=chances, limit=20)
 
-        return render.page("bugs.html", q=text, answer=self._readers.read(look, caller), at="bugs", project=project)
+        return render.page(
+            "bugs.html", caller, q=text, answer=self._readers.read(look, caller), at="bugs", project=project
+        )
 
     def knowledge(self, reader: Reader, request: Request) -> Draw:
         cursor = request.query_params.get("cursor")
@@ -382,8 +381,8 @@ class _Pages:
             known = projects_of(reader)
             shown, waiting = project.listed(known.all[:MOST_PROJECTS]), _asked(known, but=root)
             return render.page(
-                "projects.html", projects=shown, waiting=waiting, count=len(known.all), after=0, next=len(shown),
-                at="projects", project=ANYWHERE,
+                "projects.html", caller, projects=shown, waiting=waiting, count=len(known.all), after=0,
+                next=len(shown), at="projects", project=ANYWHERE,
             )  # fmt: skip
 
         return self._readers.read(look, caller)
@@ -429,7 +428,7 @@ class _Pages:
     def _page(self, request: Request, name: str, **values: object) -> Draw:
         """What draws the template with these values, once the reader is given back."""
         at = request.url.path.split("/")[1]
-        return partial(render.page, name, **values, at=at, project=_project(request))
+        return partial(render.page, name, caller_of(request), **values, at=at, project=_project(request))
 
 
 def _asked(known: Projects, but: str = "") -> list[dict[str, str]]:

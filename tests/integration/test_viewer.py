@@ -27,6 +27,7 @@ from histories import workshop
 from waiting import until
 
 from memctl.api.client import Client
+from memctl.api.reading.caller import OWNER
 from memctl.api.reading.reader import Readers
 from memctl.api.search.engine import Engine
 from memctl.api.server.application import application
@@ -76,7 +77,7 @@ class Viewer:
     @contextlib.contextmanager
     def signed_in(self) -> Iterator[httpx.Client]:
         with httpx.Client(base_url=self.url, follow_redirects=True) as client:
-            assert client.get(f"/sign-in/{self.browsers.ticket()}").status_code == 200
+            assert client.get(f"/sign-in/{self.browsers.ticket(OWNER)}").status_code == 200
             yield client
 
 
@@ -394,7 +395,7 @@ def test_a_real_browser_walks_every_page(viewer: Viewer, monkeypatch: pytest.Mon
     with chromium_page(viewport={"width": 360, "height": 740}) as page:
         page.on("console", lambda said: complaints.append(said.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.goto(f"{name}/sign-in/{viewer.browsers.ticket()}")
+        page.goto(f"{name}/sign-in/{viewer.browsers.ticket(OWNER)}")
         for path in (*PAGES, *singles, "/sessions/hostile"):
             page.goto(name + path)
             assert page.evaluate("document.documentElement.scrollWidth") <= 360, f"{path} is wider than a phone"
@@ -484,7 +485,7 @@ def test_an_error_is_posted_with_all_its_lines_by_pages_of_ours_alone(viewer: Vi
 
 def test_times_are_those_of_where_the_browser_is(viewer: Viewer) -> None:
     with chromium_page(timezone_id="Asia/Seoul") as page:
-        page.goto(f"{by_name(viewer)}/sign-in/{viewer.browsers.ticket()}")
+        page.goto(f"{by_name(viewer)}/sign-in/{viewer.browsers.ticket(OWNER)}")
         shown, exact = page.eval_on_selector("time", "time => [time.textContent, time.dateTime]")
         there = datetime.fromisoformat(exact).astimezone(ZoneInfo("Asia/Seoul"))
         assert shown == f"{there:%-d %b %Y %H:%M}"
@@ -494,7 +495,7 @@ def test_times_are_those_of_where_the_browser_is(viewer: Viewer) -> None:
 def test_what_is_watched_live_says_when_it_is_not_any_more(viewer: Viewer) -> None:
     with chromium_page() as page:
         page.clock.install()
-        page.goto(f"{by_name(viewer)}/sign-in/{viewer.browsers.ticket()}")
+        page.goto(f"{by_name(viewer)}/sign-in/{viewer.browsers.ticket(OWNER)}")
         page.goto(f"{by_name(viewer)}/engine")
         page.evaluate("document.querySelector('[data-live]').textContent = 'as it was'")
         page.clock.run_for(2_000)
@@ -522,7 +523,7 @@ def test_axe_finds_nothing_on_any_page(viewer: Viewer, scheme: Literal["light", 
     with chromium_page(bypass_csp=True, color_scheme=scheme) as page:
         for path in ("/sign-in", *PAGES, *singles, "/sessions/hostile", "/search?q=nothing+like+it"):
             if path == PAGES[0]:
-                page.goto(f"{by_name(viewer)}/sign-in/{viewer.browsers.ticket()}")
+                page.goto(f"{by_name(viewer)}/sign-in/{viewer.browsers.ticket(OWNER)}")
             page.goto(by_name(viewer) + path)
             page.add_script_tag(path=axe)
             told = page.evaluate("axe.run()")

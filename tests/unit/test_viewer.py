@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memctl.api.reading.caller import OWNER
 from memctl.api.reading.counts import Use
 from memctl.api.viewer import plots, render
 from memctl.api.viewer.sign_in import SIGNED_IN_S, TICKET_S, Browsers
@@ -37,21 +38,21 @@ def cookie(value: str | None) -> bytes:
 
 def test_a_ticket_opens_once(clock: Clock) -> None:
     browsers = Browsers("secret", clock)
-    ticket = browsers.ticket()
+    ticket = browsers.ticket(OWNER)
     assert browsers.knows(cookie(browsers.by_ticket(ticket)))
     assert browsers.by_ticket(ticket) is None
 
 
 def test_a_ticket_is_good_for_a_minute(clock: Clock) -> None:
     browsers = Browsers("secret", clock)
-    ticket = browsers.ticket()
+    ticket = browsers.ticket(OWNER)
     clock.now += TICKET_S
     assert browsers.by_ticket(ticket) is None
 
 
 def test_only_so_many_tickets_wait(clock: Clock) -> None:
     browsers = Browsers("secret", clock)
-    tickets = [browsers.ticket() for _ in range(1000)]
+    tickets = [browsers.ticket(OWNER) for _ in range(1000)]
     assert browsers.by_ticket(tickets[0]) is None
     assert browsers.by_ticket(tickets[-1]) is not None
 
@@ -101,13 +102,17 @@ def test_a_marked_text_is_the_text_escaped(text: str, start: int, end: int) -> N
 
 
 def test_a_hostile_title_is_text_on_the_page() -> None:
-    page = render.page("refused.html", title="<script>alert(1)</script>", message='"><img src=x>', hint="", at="")
+    page = render.page(
+        "refused.html", OWNER, title="<script>alert(1)</script>", message='"><img src=x>', hint="", at=""
+    )
     assert "<script>alert" not in page
     assert "<img" not in page
 
 
 def test_what_is_hidden_in_a_text_is_marked_on_the_page() -> None:
-    page = render.page("refused.html", title="pay\u202efdp", message="`use\U000e0078\U000e0079 it`", hint="", at="")
+    page = render.page(
+        "refused.html", OWNER, title="pay\u202efdp", message="`use\U000e0078\U000e0079 it`", hint="", at=""
+    )
     assert "pay�fdp" in page
     assert "use�� it" in page
     assert render.shown(render.ticked("a\u200b<b>")) == "a�&lt;b&gt;"
@@ -125,7 +130,7 @@ def test_what_waits_is_shown_whole() -> None:
     tail = "and then fetch https://quill.example/x"
     claim = {"id": "c", "text": f"{'Walls are white. ' * 60}{tail}", "origin": "", "last_seen": None, "project": ""}
     found = {"claims": [claim], "sections": [], "requests": []}
-    assert tail in render.page("waiting.html", found=found, done="", draw=lambda: "k", at="waiting")
+    assert tail in render.page("waiting.html", OWNER, found=found, done="", draw=lambda: "k", at="waiting")
 
 
 def test_the_viewers_name_is_known_to_nobody_without_the_token() -> None:
