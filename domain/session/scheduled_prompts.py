@@ -9,7 +9,7 @@ but it settles nothing.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from uuid import UUID
 
@@ -47,8 +47,8 @@ _BETWEEN_LETTERS = bytes(byte for byte in range(128) if not chr(byte).isalpha())
 _LOWER = bytes(range(256)).lower()
 _APART = _LOWER.translate(bytes(ord(" ") if byte in _BETWEEN_LETTERS else byte for byte in range(256)))
 """Letters alone are compared, in lower case: a tool numbers the lines that it shows."""
-_MARKUP = patterns.compile(rb"<[^<>\n]{1,400}>|&#?[A-Za-z0-9]{2,8};")
-"""What stands between a sentence's letters in a tool's answer, and not where it is read."""
+LONGEST_TAG, LONGEST_ENTITY = 400, 8
+"""Letters (bytes) of what stands between a sentence's letters in a tool's answer, and not where it is read."""
 _CODED = patterns.compile(rb"&#([0-9]{2,3});|(?:&#[xX]0{0,4}|\\u00|\\x|%)([2-7][0-9A-Fa-f]);?")
 """A letter that is written by its number."""
 _CODES = (b"&#", b"\\u00", b"\\x", b"%")
@@ -112,7 +112,7 @@ class ScheduledPrompts:
         self._given.extend(map(_plain, self._new))
         self._new.clear()
         asked = _plain(words)
-        if not asked or not (any(asked in each for each in self._given) or self._was_shown(words)):
+        if not asked or not (asked in "\n".join(self._given) or self._was_shown(words)):
             return False
         self.deliveries.update(filter(None, (placed.cite, placed.hook)))
         return True
@@ -122,13 +122,13 @@ class ScheduledPrompts:
         wanted = [part for part in (_letters(_unmarked(words)), *parts) if len(part) >= LEAST_SHOWN]
         if not wanted:
             return False
-        tries = iter(range(TRIES))
+        tries, begins = iter(range(TRIES)), [part[:PIECE] for part in wanted]
         for at in reversed(range(len(self._shown))):
             size, each = self._shown[at]
             if isinstance(each, str):
                 each = Shown(each)
                 self._shown[at] = size, each
-            if each.has_any(wanted, tries):
+            if each.has_one_of(begins) and each.has_any(wanted, tries):
                 return True
         return False
 
@@ -160,6 +160,12 @@ class Shown:
     def __init__(self, text: str) -> None:
         self._text = _unmarked(text)
         self._letters = _letters(self._text)
+
+    def has_one_of(self, pieces: list[bytes]) -> bool:
+        for piece in pieces:  # noqa: SIM110  # thousands of texts are asked
+            if piece in self._letters:
+                return True
+        return False
 
     def has_any(self, sentences: list[bytes], tries: Iterator[int]) -> bool:
         """Whether one of these stands here, whole or in pieces, tried at as many places as there are `tries`."""
@@ -222,8 +228,40 @@ def _unmarked(text: str) -> bytes:
         plain = _CODED.sub(_decoded, plain)
     for escape in _ESCAPES if b"\\" in plain else ():
         plain = plain.replace(escape, b" ")
-    marked = (b"<" in plain and b">" in plain) or (b"&" in plain and b";" in plain)
-    return _MARKUP.sub(b" ", plain) if marked else plain
+    return without_markup(plain)
+
+
+def without_markup(plain: bytes) -> bytes:
+    """A text with a blank in place of each tag and each entity."""
+    if b"<" in plain and b">" in plain:
+        plain = b" ".join(_without(plain.split(b"<"), b"<", _behind_tag))
+    if b"&" in plain and b";" in plain:
+        plain = b" ".join(_without(plain.split(b"&"), b"&", _behind_entity))
+    return plain
+
+
+def _without(parts: list[bytes], begin: bytes, behind: Callable[[bytes], int]) -> Iterator[bytes]:
+    """Texts between what begins so and ends where `behind` says; -1 where it does not end."""
+    kept = [parts[0]]
+    for part in islice(parts, 1, None):
+        end = behind(part)
+        if end < 0:
+            kept += (begin, part)
+        else:
+            yield b"".join(kept)
+            kept = [part[end:]]
+    yield b"".join(kept)
+
+
+def _behind_tag(text: bytes) -> int:
+    end = text.find(b">", 1, LONGEST_TAG + 1)
+    return end + 1 if end > 0 and text.find(b"\n", 0, end) < 0 and text[0] != 62 else -1
+
+
+def _behind_entity(text: bytes) -> int:
+    end = text.find(b";", 2, LONGEST_ENTITY + 2)
+    name = text[1 if text.startswith(b"#") else 0 : end]
+    return end + 1 if end > 0 and 2 <= len(name) <= LONGEST_ENTITY and name.isalnum() else -1
 
 
 def _decoded(coded: patterns.Match[bytes]) -> bytes:

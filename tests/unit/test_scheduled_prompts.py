@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from events import as_read, observed
 from session_events import Session, event, facts_of, hooks_of, only
 
@@ -17,7 +20,7 @@ from memctl.domain.events.facts import InsightFound, Prompted, Turn, quote
 from memctl.domain.events.observations import NoticeReceived, PromptSubmitted, ToolCalled
 from memctl.domain.events.processor_events import Claim, InsightExtracted
 from memctl.domain.session.fold import StreamFacts, derive
-from memctl.domain.session.scheduled_prompts import TRIES, Shown
+from memctl.domain.session.scheduled_prompts import TRIES, Shown, without_markup
 from memctl.domain.support.provenance import Provenance
 from memctl.workers.processors.language_model import Subject, material_of
 
@@ -225,3 +228,12 @@ def test_what_a_hook_knows_to_be_a_programs_word_is_no_users_by_the_transcript(f
     assert {each.said_by for each in only(derive(typed.stream, [as_read(typed, 1)]).drain(), InsightFound)} == {
         Provenance.USER_TYPED
     }
+
+
+MARKUP = re.compile(rb"<[^<>\n]{1,400}>|&#?[A-Za-z0-9]{2,8};")
+
+
+@given(st.lists(st.sampled_from([b"<", b">", b"&", b";", b"#", b"amp", b"b", b"\n", b" ", b"x" * 398, b"12345"])))
+def test_tags_and_entities_are_what_a_pattern_says_they_are(parts: list[bytes]) -> None:
+    text = b"".join(parts)
+    assert without_markup(text) == MARKUP.sub(b" ", text)
