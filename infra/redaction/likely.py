@@ -82,6 +82,10 @@ _STRONG = patterns.compile(
 )
 
 
+_CHOSEN = patterns.compile(r"pass|pwd|secret|credential", patterns.I)
+"""Names of what people choose, who choose no hash."""
+
+
 def entropy(value: str) -> float:
     """Shannon's, in bits a character."""
     counts = Counter(value).values()
@@ -223,6 +227,16 @@ def made_up(value: str, name: str) -> bool:
     return _SIGN.search(value) is not None or sum(each.isdecimal() for each in value) >= 2
 
 
+def paired(value: str, name: str) -> bool:
+    """Whether a value that stands beside a secret's name, in whatever form pairs have, is a secret."""
+    return assigned(value, name) or (_CHOSEN.search(name) is not None and made_up(value, name))
+
+
+def handed(value: str, name: str) -> bool:
+    """Whether the second of two strings is a secret: beside a variable's name as `paired`, else as if assigned."""
+    return paired(value, name) if name.isupper() else assigned(value, name)
+
+
 def assigned_here(value: str, name: str) -> bool:
     """Whether a value is a secret that stands where secrets are given, under any name."""
     return drawn(value) or unspoken(value) or (chosen(value, name) and _SIGN.search(value) is not None)
@@ -270,6 +284,8 @@ JUDGES: dict[str, Callable[[str, str], bool]] = {
         kept,
         chosen,
         made_up,
+        paired,
+        handed,
         assigned_here,
         drawn_here,
     )
