@@ -143,6 +143,8 @@ class Prompted(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="p
     kind: PromptKind
     task: str = ""
     """Key of the task it belongs to."""
+    by_user: bool = True
+    """Whether the user gave it, and no program or member."""
 
 
 class Answered(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="answered"):

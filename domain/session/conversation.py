@@ -261,7 +261,9 @@ class Conversation:
             self.episode.touch(placed.when)
         span = span_of(placed, text, start, end)
         about = about or self._about_prompt(text)
-        return self._assert.make(Prompted, placed, about, span, text=words[:LONGEST_TEXT], kind=kind, task=self.task)
+        by_user = MAY[heard(Provenance.USER_TYPED, placed.event.actor)].as_users
+        said = words[:LONGEST_TEXT]
+        return self._assert.make(Prompted, placed, about, span, text=said, kind=kind, task=self.task, by_user=by_user)
 
     def decided(
         self,

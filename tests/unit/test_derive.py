@@ -557,6 +557,14 @@ def test_of_two_versions_the_longest_text_counts_and_then_the_lowest_hash() -> N
     assert not state.extend([longer])
 
 
+@pytest.mark.parametrize(("actor", "by_user"), [("user", True), ("agent", False), ("member:eve", False)])
+def test_a_prompt_says_whether_the_user_gave_it(actor: str, by_user: bool) -> None:
+    session = Session()
+    session.user("Add a wish list")
+    [prompt] = only(facts_of([msgspec.structs.replace(session.events[0], actor=actor)]), Prompted)
+    assert prompt.by_user is by_user
+
+
 def test_an_edit_that_only_opencodes_hook_told_has_its_file_and_its_lines() -> None:
     given = {"filePath": "/work/shop/cart.py", "oldString": "a = 1", "newString": "a = 2\nb = 3"}
     session = Session()
