@@ -155,11 +155,13 @@ class Answered(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="answere
 
 class Turn(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="turn"):
     """A prompt with the last words that answered it: what a person would remember of the exchange. `earlier` are the
-    answers that were finished before something else than a prompt set the agent to work again."""
+    answers that were finished before something else than a prompt set the agent to work again, `reasons` what it said on
+    its way of why something is so."""
 
     prompt: str
     answer: str = ""
     earlier: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
     task: str = ""
     files: tuple[str, ...] = ()
     prompt_id: UUID | None = None

@@ -48,6 +48,7 @@ from memctl.domain.events.observations import (
     ToolReturned,
     event_id_of,
 )
+from memctl.domain.knowledge.memory import worth_keeping
 from memctl.domain.session.fold import derive
 from memctl.domain.session.tool_uses import Use
 from memctl.projections.memories import of_turn
@@ -407,6 +408,33 @@ def test_an_answer_that_was_finished_is_kept_where_something_else_than_a_prompt_
     row = of_turn(turn)
     assert row.text.endswith("→ It asks once for each product: 900 queries.\n\nThe trace ended too.")
     assert "900 queries" in row.search_text
+
+
+def test_what_an_agent_found_out_on_the_way_is_kept_though_the_prompt_says_nothing() -> None:
+    session = Session()
+    session.user("continue")
+    session.says("The upload fails because `retry` is never passed on. Let me fix it.")
+    session.runs("make", "ok")
+    session.says("Now the tests.")
+    session.runs("make test", "ok")
+    last = session.says("Done.")
+    [turn] = only(facts_of(session.events), Turn)
+    assert (turn.reasons, turn.answer) == (("The upload fails because `retry` is never passed on.",), "Done.")
+    assert turn.evidence[-1].event == last.event_id, "known since the last"
+    row = of_turn(turn)
+    assert worth_keeping(row.text, row.importance)
+    assert row.text == "continue\n→ The upload fails because `retry` is never passed on.\n\nDone."
+
+
+def test_of_what_was_found_out_on_the_way_the_newest_is_kept() -> None:
+    session = Session()
+    session.user("Mend the upload.")
+    for number in range(5):
+        session.says(f"Step {number} fails because `part{number}` is not set.")
+        session.runs("make", "ok")
+    session.says("Done.")
+    [turn] = only(facts_of(session.events), Turn)
+    assert [each[:6] for each in turn.reasons] == ["Step 3", "Step 4"]
 
 
 def test_words_before_the_use_of_a_tool_are_no_answer_where_no_message_says_which() -> None:
