@@ -47,6 +47,9 @@ Input = (
     | Changed[Commit]
 )
 
+CORRECTED = "corrected by the user's next words"
+"""What a turn came to whose answer the user did not let stand."""
+
 KINDS: dict[type[Any], MemoryKind] = {
     BugPattern: "bug_pattern",
     VerifiedKnowledge: "knowledge",
@@ -153,6 +156,7 @@ def of_turn(turn: Turn) -> Memory:
         said_by=Provenance.AGENT if turn.by_user and is_typed(turn.prompt) else Provenance.USER_PASTED,
         evidence=turn.evidence[:6],
         files=paths(turn.files),
+        outcome=CORRECTED if turn.corrected else "",
         task=clipped(turn.task, 160),
         before=memory_id("turn", str(turn.before)) if turn.before is not None else "",
         elsewhere=turn.elsewhere[: ELSEWHERE + 1],

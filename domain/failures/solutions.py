@@ -212,7 +212,9 @@ def changed_lines(
     return f"{what} in {basename(change.path)}"
 
 
-_COMMENT = patterns.compile(r"(?://|#[! ]|/\*|\*[ /]|--[ ]|<!--|\"\"\")(?!.*(?:nolint|noqa|ignore|disable|allow|expect|type:|go:))")
+_COMMENT = patterns.compile(
+    r"(?://|#[! ]|/\*|\*[ /]|--[ ]|<!--)(?!.*(?:nolint|noqa|ignore|disable|allow|expect|type:|go:))"
+)
 """A line that only says something of the code: an edit is shown by what it does, unless it is all that was changed."""
 PROSE = (".md", ".mdx", ".rst", ".adoc", ".txt")
 

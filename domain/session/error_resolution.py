@@ -658,8 +658,6 @@ def _is_beside(edit: Edit, error: ErrorOccurred) -> bool:
     return edit.path.endswith(PROSE) and not looked_for and not _is_named(edit, error)
 
 
-
-
 def _is_named(edit: Edit, error: ErrorOccurred) -> bool:
     said = _FILE.findall(error.message) if posixpath.basename(edit.path) in error.message else ()
     return any(_same_file(edit.path, path.rstrip(".")) for path in (*error.files, *said))

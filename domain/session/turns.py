@@ -41,6 +41,8 @@ class OpenTurn:
         """What it found out on the way: the newest words that lead over to a tool and say why something is so."""
         self._leading_over = 0
         """How many of the last of them only lead over to the use of a tool."""
+        self.corrected = False
+        """Whether the user's next words find fault with it."""
         self.files: dict[str, None] = {}
         self.elsewhere: tuple[str, ...] = ()
         self.dirty = True
@@ -89,4 +91,5 @@ class OpenTurn:
             before=self.before,
             lead=self.lead,
             elsewhere=self.elsewhere,
+            corrected=self.corrected,
         )

@@ -51,7 +51,7 @@ from memctl.domain.events.observations import (
 from memctl.domain.knowledge.memory import worth_keeping
 from memctl.domain.session.fold import derive
 from memctl.domain.session.tool_uses import Use
-from memctl.projections.memories import of_turn
+from memctl.projections.memories import CORRECTED, of_turn
 
 
 @pytest.fixture
@@ -642,3 +642,27 @@ def test_a_path_to_words_is_short_whatever_a_tool_was_passed() -> None:
     long = "n" * 16_000
     assert use({long: words, "edits": [{long: words}]}).quote(words).field == "text"
     assert use({"edits": [{"new_string": words}]}).quote(words).field == "input.edits.0.new_string"
+
+
+@pytest.mark.parametrize(
+    ("answer", "prompt", "following", "corrected"),
+    [
+        ("It is fixed now.", "that still fails", "I look.", True),
+        ("The local file wins.", "but don't both run?", "You're absolutely right! Both run.", True),
+        ("The local file wins.", "and the other?", "Good question.", False),
+        ("Shall I push it?", "no", "Then not.", False),
+        ("Which one do you prefer?", "instead of that, a third", "You're right.", False),
+        ("", "that still fails", "You're right.", False),
+    ],
+)
+def test_a_turn_that_was_not_let_stand_says_so(answer: str, prompt: str, following: str, corrected: bool) -> None:
+    session = Session()
+    session.user("Why do the hooks run twice?")
+    if answer:
+        session.says(answer)
+    session.user(prompt)
+    session.says(following)
+    session.says("Done.")
+    turns = {each.id: each for each in only(facts_of(session.events), Turn)}
+    assert [each.corrected for each in turns.values()] == [corrected, False]
+    assert of_turn(next(iter(turns.values()))).outcome == (CORRECTED if corrected else "")

@@ -75,4 +75,4 @@ def test_marks_of_a_conflict_and_lines_wrapped_otherwise_are_no_change() -> None
     assert changed_lines(CodeChange("a.py", before, "ours")) == f"{one} `main` in a.py"
     assert changed_lines(CodeChange("a.py", before, "neither")) == "`ours theirs` became `neither` in a.py"
     assert changed_lines(CodeChange("a.ts", "call(a, b);", "call(a,\n b);")) == ""
-    assert changed_lines(CodeChange("a.md", "# One\nText", "# Two\nText.")) == "`# One Text` became `# Two Text.` in a.md"
+    assert changed_lines(CodeChange("a.md", "# One", "# Two\nText")) == "`# One` became `# Two Text` in a.md"
