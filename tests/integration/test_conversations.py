@@ -350,7 +350,10 @@ def test_what_is_said_later_of_the_same_things_stands_first_and_the_older_says_s
 
 def test_what_was_not_let_stand_says_so_wherever_it_is_shown(door: Door, engine: Engine) -> None:
     denied = (
-        ("Does sync_contacts of the contact list lock the table?", "No, sync_contacts locks each row of contact_queue."),
+        (
+            "Does sync_contacts of the contact list lock the table?",
+            "No, sync_contacts locks each row of contact_queue.",
+        ),
         ("But the log of sync_contacts shows a table lock.", "You're right: sync_contacts locks the whole table."),
     )
     append(door.connection, 1, [*session("one", denied, 0), *session("two", OTHER, DAY)])
