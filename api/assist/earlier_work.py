@@ -48,6 +48,7 @@ def earlier_work(
     weight = {word: every[word] for word in distinctive(prompt) & every.keys()}
     rows = several(reader, models.memories, [each.id for each in found if each.kind in ("turn", "episode")])
     rejected = {id for id, each in regards(reader, list(rows)).items() if each.rejected}
+    rejected |= {id for id, row in rows.items() if row.kind == "turn" and row.outcome}  # corrected
     worked = [(each, rows[each.id]) for each in found if each.id in rows.keys() - rejected and rows[each.id].files]
     if not worked or len(weight) < (OF_A_CHORE if is_chore(prompt) else 2):
         return

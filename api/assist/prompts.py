@@ -126,7 +126,8 @@ def _conversations(reader: Reader, prompt: str, found: Sequence[Found], said: Co
             given.add(turn.text)
             where = f"; edited for it: {quoted(', '.join(files), 300)}" if files else ""
             files = []
-            text = f"{day_of(turn.occurred_at)[:10]} {quoted(text, SAYS)}{where}"
+            corrected = f"; {turn.outcome}" if turn.kind == "turn" and turn.outcome else ""
+            text = f"{day_of(turn.occurred_at)[:10]} {quoted(text, SAYS)}{where}{corrected}"
             lines.append(line(text, turn.id, each.score, each.class_, origin=words_of(Provenance.AGENT)))
     return lines
 
