@@ -47,6 +47,9 @@ Input = (
     | Changed[Commit]
 )
 
+CORRECTED = "corrected by the user's next words"
+"""What a turn came to whose answer the user did not let stand."""
+
 KINDS: dict[type[Any], MemoryKind] = {
     BugPattern: "bug_pattern",
     VerifiedKnowledge: "knowledge",
@@ -121,8 +124,9 @@ def of_turn(turn: Turn) -> Memory:
     """The memory that a turn makes."""
     at = int(turn.occurred_at)
     answer = _answers(turn, 1100)
+    said = _answers(turn, 1100, why=len(turn.answer) < rules.SAYS_MUCH)
     asked = first_sentences(turn.prompt, rules.GIST // 2 if answer else rules.GIST)
-    answered = key_sentences(answer, rules.GIST // 2) if answer else ""
+    answered = key_sentences(said, rules.GIST // 2) if said else ""
     embedded = f"{asked} → {answered}" if answered else asked
     if lead := one_line(turn.lead, rules.LEAD):
         embedded = f"{one_line(embedded, rules.GIST - len(lead) - 3)} ({lead})"
@@ -150,19 +154,20 @@ def of_turn(turn: Turn) -> Memory:
         last_at=at,
         source=Source("facts", str(turn.id)),
         said_by=Provenance.AGENT if turn.by_user and is_typed(turn.prompt) else Provenance.USER_PASTED,
-        evidence=turn.evidence[:4],
+        evidence=turn.evidence[:6],
         files=paths(turn.files),
+        outcome=CORRECTED if turn.corrected else "",
         task=clipped(turn.task, 160),
         before=memory_id("turn", str(turn.before)) if turn.before is not None else "",
         elsewhere=turn.elsewhere[: ELSEWHERE + 1],
     )
 
 
-def _answers(turn: Turn, most: int) -> str:
-    """What so many characters keep of a turn's answers, in order: the last one, and earlier ones as far as there is
-    room."""
+def _answers(turn: Turn, most: int, *, why: bool = True) -> str:
+    """What so many characters keep of a turn's answers, in order: the last one, and as far as there is room earlier
+    ones, and what was said on the way of `why` something is so, which stands before them."""
     kept: list[str] = []
-    for each in (turn.answer, *reversed(turn.earlier)):
+    for each in (turn.answer, *reversed(turn.earlier), *(reversed(turn.reasons) if why else ())):
         if (text := each.strip()) and most > 0:
             kept.insert(0, clipped(text, most))
             most -= len(text)

@@ -184,6 +184,8 @@ class WorkingMemory(msgspec.Struct, kw_only=True, omit_defaults=True):
     """How the task stands, by the rule, and why."""
     why: str = ""
     last_prompt: str = ""
+    by_user: bool = True
+    """Whether the user gave that prompt, and no program or member."""
     last_answer: str = ""
     steps: int = 0
     """Uses of tools in this task."""
@@ -305,7 +307,7 @@ def _take(row: WorkingMemory, fact: Other) -> None:
             row.stats = _more(row.stats, patches_applied=1, lines_added=fact.added, lines_removed=fact.removed)
         case Prompted():
             if fact.kind != "command":
-                row.last_prompt = clipped(fact.text, 600)
+                row.last_prompt, row.by_user = clipped(fact.text, 600), fact.by_user
         case PlanChanged():
             row.plan = tuple(PlanStep(clipped(status, 40), one_line(text, 140)) for status, text in fact.steps[:STEPS])
             row.current = next((n for n, step in enumerate(row.plan, 1) if step.status == "in_progress"), 0)

@@ -75,11 +75,24 @@ FORMS: dict[str, Callable[[str], str]] = {
     "in reverse": lambda phrase: phrase[::-1],
     "ROT13": lambda phrase: codecs.encode(phrase, "rot13"),
     "hex in pairs": lambda phrase: phrase.encode().hex(":").upper(),
+    "emphasis": lambda phrase: phrase.replace(" ", "** **"),
+    "emphasis on one word": lambda phrase: "**" + phrase.replace(" ", "** ", 1),
+    "commas": lambda phrase: phrase.replace(" ", ", "),
+    "cells of a table": lambda phrase: f"| {phrase.replace(' ', ' | ')} |",
+    "cells of a drawn table": lambda phrase: f"│ {phrase.replace(' ', ' │ ')} │",
+    "quotation marks": lambda phrase: phrase.replace(" ", ' "', 1) + '"',
+    "signs of other scripts": lambda phrase: phrase.replace(" ", "\u3001"),
+    "hyphens at ends of lines": lambda phrase: _broken(phrase, "").replace("\n", "-\n"),
+    "a comment with hyphens": lambda phrase: "// " + _broken(phrase, "// ").replace("\n", "-\n"),
+    "a comment of documentation": lambda phrase: "//! " + phrase.replace(" ", "\n//! "),
+    "a comment of TeX": lambda phrase: "% " + _broken(phrase, "% "),
+    "a string over lines": lambda phrase: '"' + phrase.replace(" ", ' "\n    "', 1) + '"',
+    "a row of a drawn table": lambda phrase: _broken(phrase, "│ "),
 }
 """Each reads as the phrase to people, or is its base64, hex, ROT13 or reverse."""
 
 NEAR: dict[str, Callable[[str], str]] = {
-    "emphasis": lambda phrase: phrase.replace(" ", "** **"),
+    "signs as in code": lambda phrase: phrase.replace(" ", "=>"),
     "parts of a string": lambda phrase: phrase[:6] + '" + "' + phrase[6:],
 }
 """The same letters with other signs between them."""
@@ -107,8 +120,9 @@ def undone(text: str) -> Iterator[str]:
         text = unicodedata.normalize("NFKC", re.sub(r"\x1b\[[\d;]*m", "", text))
         text = "".join(each for each in text if unicodedata.category(each) != "Cf")
         yield text
-        yield re.sub(r"\s*\n\s*(?:[+>-]|\d+(?:[:→\t]| \|))?\s*", "", text)
-        yield re.sub(r"\s*\n\s*(?:[+>-]|\d+(?:[:→\t]| \|))?\s*", " ", text)
+        yield re.sub(r"-?\s*\n\s*(?:[+>│%-]|//!?|\d+(?:[:→\t]| \|))?\s*", "", text)
+        yield re.sub(r"\s*\n\s*(?:[+>│%-]|//!?|\d+(?:[:→\t]| \|))?\s*", " ", text)
+        yield re.sub(r"(?:[^\w'+-]|(?<!\w)'|'(?!\w))+", " ", text)
         yield text.translate(str.maketrans(ALIKE, LATIN_ALIKE))
         yield text[::-1]
         yield codecs.encode(text, "rot13")

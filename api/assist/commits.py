@@ -15,8 +15,8 @@ from memctl.api.reading.pages import several
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Found
 from memctl.domain.events.recalls import quoted
-from memctl.domain.knowledge.acting import commands_somebody
-from memctl.domain.knowledge.memory import day_of, plain_sentences
+from memctl.domain.knowledge.memory import day_of
+from memctl.domain.knowledge.orders import unobeyed
 from memctl.domain.retrieval.passages import likeness
 from memctl.domain.support.mentions import names_in
 from memctl.domain.support.provenance import Provenance, words_of
@@ -40,8 +40,9 @@ def commits_for(reader: Reader, prompt: str, found: Sequence[Found], said: Colle
     rows = several(reader, models.memories, list(every)) if meant else {}
     for row in newest_decision_first([rows[each.id] for each in meant if each.id in rows], list(rows.values()))[:MOST]:
         each = every[row.id]
-        text = f"{day_of(row.first_at)[:10]} {quoted(given(row.text), CHARACTERS)}"
-        yield line(text, row.id, each.score, each.class_, origin=words_of(Provenance.HISTORY))
+        if words := " ".join(unobeyed(row.text).split()):
+            text = f"{day_of(row.first_at)[:10]} a commit said: {quoted(words, CHARACTERS)}"
+            yield line(text, row.id, each.score, each.class_, origin=words_of(Provenance.HISTORY))
 
 
 def _is_meant(each: Found, prompt: str, found: Sequence[Found]) -> bool:
@@ -53,13 +54,6 @@ def _is_meant(each: Found, prompt: str, found: Sequence[Found]) -> bool:
     wanted = frozenset(name for name in names_in(prompt) if name.lower() not in EVERYWHERE)
     counts = Counter(name for other in found for name in wanted if name in other.text)
     return any(name in each.text and counts[name] <= HOLDING for name in wanted)
-
-
-def given(text: str) -> str:
-    """What of a commit may be given unasked: no sentence that might be obeyed."""
-    if commands_somebody(text):
-        text = " ".join(each for each in plain_sentences(text) if not commands_somebody(each))
-    return " ".join(text.split())
 
 
 def newest_decision_first(kept: Sequence[Memory], every: Sequence[Memory]) -> list[Memory]:

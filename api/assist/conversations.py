@@ -22,6 +22,7 @@ from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Found
 from memctl.domain.knowledge.acting import commands_somebody
 from memctl.domain.knowledge.memory import plain_sentences
+from memctl.domain.knowledge.orders import unobeyed
 from memctl.domain.language.typed import typed_of
 from memctl.domain.retrieval.answering import passage, said_in, weights
 from memctl.domain.retrieval.passages import MOST_TURNS, Exchange, exchange_of, likeness, passages, relevance
@@ -122,13 +123,15 @@ def named_alike(path: str, asked: frozenset[str]) -> int:
 
 
 def _volunteered(turn: Memory) -> Exchange:
-    """What may be given of it unasked: what the user typed, and no sentence that might be obeyed."""
+    """What may be given of it unasked: what the user typed, and no sentence that might be obeyed; of the agent's words
+    none that orders anything."""
     exchange = exchange_of(turn.text)
     # A row holds the beginning of a long prompt, and says whether any of the whole was typed.
     pasted = turn.said_by is Provenance.USER_PASTED
-    typed, answer = "" if pasted else typed_of(exchange.prompt).strip(), exchange.answer
-    return Exchange(*(" ".join(each for each in plain_sentences(side) if not commands_somebody(each))
-                      if commands_somebody(side) else side for side in (typed, answer)))  # fmt: skip
+    typed = "" if pasted else typed_of(exchange.prompt).strip()
+    if commands_somebody(typed):
+        typed = " ".join(each for each in plain_sentences(typed) if not commands_somebody(each))
+    return Exchange(typed, unobeyed(exchange.answer))
 
 
 def conversations(reader: Reader, found: Sequence[Found], query: str) -> list[Conversation]:

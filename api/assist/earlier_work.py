@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator, Sequence
 from posixpath import basename, splitext
 
 from memctl.api.assist.before import EVERYWHERE
-from memctl.api.assist.commits import given
 from memctl.api.assist.lines import Line, line
 from memctl.api.reading import models
 from memctl.api.reading.feedback import regards
@@ -18,6 +17,7 @@ from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Found
 from memctl.domain.events.recalls import quoted
 from memctl.domain.knowledge.memory import day_of, distinctive, is_chore
+from memctl.domain.knowledge.orders import unobeyed
 from memctl.domain.language.documents import named
 from memctl.domain.retrieval.answering import passage, said_in, weights
 from memctl.domain.support.mentions import path_within
@@ -48,6 +48,7 @@ def earlier_work(
     weight = {word: every[word] for word in distinctive(prompt) & every.keys()}
     rows = several(reader, models.memories, [each.id for each in found if each.kind in ("turn", "episode")])
     rejected = {id for id, each in regards(reader, list(rows)).items() if each.rejected}
+    rejected |= {id for id, row in rows.items() if row.kind == "turn" and row.outcome}  # corrected
     worked = [(each, rows[each.id]) for each in found if each.id in rows.keys() - rejected and rows[each.id].files]
     if not worked or len(weight) < (OF_A_CHORE if is_chore(prompt) else 2):
         return
@@ -59,8 +60,9 @@ def earlier_work(
     within = [path for path in (path_within(row.location, file) for file in files) if path and path not in prompt]
     if not within:
         return
-    came = passage([said_in(given(row.text.partition("\n→ ")[2] or row.text))], weight, PASSAGE).text
-    text = f"{day_of(row.last_at)[:10]} earlier work changed {quoted(', '.join(within), 300)}: {quoted(came, PASSAGE)}"
+    came = passage([said_in(unobeyed(row.text.partition("\n→ ")[2] or row.text))], weight, PASSAGE).text
+    said = f"; the agent said: {quoted(came, PASSAGE)}" if came else ""
+    text = f"{day_of(row.last_at)[:10]} earlier work changed {quoted(', '.join(within), 300)}{said}"
     yield line(text, row.id, each.score, each.class_, origin=words_of(Provenance.AGENT))
 
 

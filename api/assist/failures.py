@@ -20,6 +20,7 @@ from memctl.domain.failures.signatures import SeenError, errors_in, hides_exit, 
 from memctl.domain.failures.templates import as_then
 from memctl.domain.knowledge.acting import acts
 from memctl.domain.knowledge.memory import day_of, memory_id
+from memctl.domain.knowledge.orders import might_be_obeyed
 from memctl.domain.retrieval.hindsight import CommonWay, common_way, is_nameless
 from memctl.domain.session.tools import command_of, directory_of
 from memctl.domain.shell.commands import only_reads
@@ -193,7 +194,7 @@ def _standing(
 
 def _unasked(failure: MetFailure | None) -> MetFailure | None:
     """The failure, where its conclusion may be given unasked: it asks for nothing, and names no address."""
-    if failure is None or acts(failure.said, -1):
+    if failure is None or acts(failure.said, -1) or might_be_obeyed(failure.said):
         return None
     return msgspec.structs.replace(failure, passed="") if acts(failure.passed) else failure
 
@@ -204,6 +205,8 @@ def _cured(foreign: Sequence[ErrorLine], rows: Mapping[str, MetError], stream: s
         row = rows.get(each.key)
         failure = row.cured(stream) if row is not None and says_why(each) else None
         if row is None or failure is None or acts(f"{failure.cause}\n{failure.change}"):
+            continue
+        if might_be_obeyed(failure.cause):
             continue
         if len({other.change or other.cause for other in row.before(stream) if other.mended_at}) <= MOST_CURED:
             return Met(each.key, each.text, failure, 1, 1, "cured")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, structs
 
 from memctl.api.assist.conversations import amended_first
 from memctl.api.queries import bugs, claims, project
@@ -22,7 +22,6 @@ from memctl.api.reading.views import BugHit
 from memctl.api.search.engine import Engine, Question
 from memctl.domain.failures.signatures import signature_of
 from memctl.domain.knowledge.strategies import VERIFICATION
-from memctl.domain.language.documents import files_named
 from memctl.domain.projects.identity import Project
 from memctl.domain.retrieval.answering import FEW
 from memctl.domain.retrieval.guidance import KnownBug, Precedent, Taught, course, synthesised
@@ -45,8 +44,8 @@ TaskText = Annotated[str, Meta(min_length=1, max_length=4_000, examples=["fix th
 MOST_LINES = 5
 """Conventions, hot spots, things avoided and preferences that come with guidance, of each."""
 
-LOOKED_AT = 10
-"""Results that an answer is chosen from."""
+NEAREST = 3
+"""Results that are given where none is known to answer."""
 
 PRECEDENTS = 3
 """Tasks like it that guidance is made of, at most."""
@@ -59,28 +58,24 @@ def answer(
     reader: Reader, engine: Engine, kind: Kind, text: str, places: Places, now: datetime, *, session: str = "",
     limit: int = FEW,
 ) -> Answer:  # fmt: skip
-    """What memory holds for that kind of question; nothing below `suggested` counts as an answer.
+    """What memory holds for that kind of question, in the order of a search. Where nothing is `suggested`, what comes
+    nearest, and that nothing is known.
 
-    How something is done may stand in a claim, a document, a lesson or a turn: whoever asks does not know where.
+    How something is done may stand in a claim, a document, a lesson or a turn: whoever asks does not know where. What
+    shows no error, as "how did we mend the build" does not, is no less a question for having been asked as one.
     """
-    if kind == "similar_error":
-        return _similar_error(reader, engine, text, places, session, limit)
-    asked = Question(
-        query=text,
-        places=places,
-        now=now,
-        limit=max(limit, LOOKED_AT),
-        in_play=files_named(text),
-        settled=True,
-        asked=True,
-    )
-    known = [each for each in engine.search(reader, asked).results if each.class_ != "none"]
-    found = amended_first(reader, known, text)
-    if not found:
-        return Answer(kind=kind, source="none", message="nothing like it is known", scope=places.scope)
-    tier: Tier = "semantic_memory" if found[0].kind in _LEARNT else "episodic_memory"
-    message = _LEARNT.get(found[0].kind, "this was done before")
-    return Answer(kind=kind, source=tier, message=message, scope=places.scope, results=found[:limit])
+    errors = _similar_error(reader, engine, text, places, session, limit) if kind == "similar_error" else None
+    if errors is not None and errors.source != "none":
+        return errors
+    asked = Question(query=text, places=places, now=now, limit=limit, asked=True)
+    found = engine.search(reader, asked).results
+    known = amended_first(reader, [each for each in found if each.class_ != "none"], text)
+    if not known:
+        said = errors or Answer(kind=kind, source="none", message="nothing like it is known", scope=places.scope)
+        return structs.replace(said, results=found[:NEAREST])
+    tier: Tier = "semantic_memory" if known[0].kind in _LEARNT else "episodic_memory"
+    message = _LEARNT.get(known[0].kind, "this was done before")
+    return Answer(kind=kind, source=tier, message=message, scope=places.scope, results=known)
 
 
 def _similar_error(reader: Reader, engine: Engine, text: str, places: Places, session: str, limit: int) -> Answer:

@@ -23,6 +23,7 @@ from memctl.domain.events.recalls import quoted
 from memctl.domain.failures.signatures import errors_in
 from memctl.domain.knowledge.acting import acts
 from memctl.domain.knowledge.memory import day_of, distinctive, is_chore, key_sentences
+from memctl.domain.knowledge.orders import might_be_obeyed
 from memctl.domain.language.documents import files_named, named
 from memctl.domain.language.plans import plan_in
 from memctl.domain.support.mentions import numbered_in
@@ -52,6 +53,10 @@ LONGEST, LOOKED_FOR = 4_000, 2_000
 
 SAID_BEFORE, IN_PLAY = 240, 6
 """Characters of what the session has just said, and its files, that a short prompt is asked together with."""
+
+
+_OWN = (Provenance.USER_TYPED, Provenance.MEMBER, Provenance.TOOL)
+"""Whose claims are a user's word, or put in memctl's own words."""
 
 
 def for_prompt(
@@ -121,7 +126,8 @@ def _conversations(reader: Reader, prompt: str, found: Sequence[Found], said: Co
             given.add(turn.text)
             where = f"; edited for it: {quoted(', '.join(files), 300)}" if files else ""
             files = []
-            text = f"{day_of(turn.occurred_at)[:10]} {quoted(text, SAYS)}{where}"
+            corrected = f"; {turn.outcome}" if turn.kind == "turn" and turn.outcome else ""
+            text = f"{day_of(turn.occurred_at)[:10]} {quoted(text, SAYS)}{where}{corrected}"
             lines.append(line(text, turn.id, each.score, each.class_, origin=words_of(Provenance.AGENT)))
     return lines
 
@@ -136,10 +142,14 @@ def is_meant(prompt: str, each: Conversation) -> bool:
 
 
 def volunteered(reader: Reader, each: Found, shown: Collection[str]) -> bool:
-    """Whether a lesson may be given unasked: no document that asks for an action, no error but one that is `shown`, and
-    no agent's claim that nobody confirmed. What a member of a team said is given to that member alone."""
+    """Whether a lesson may be given unasked: no document that asks for an action, no error but one that is `shown`, no
+    agent's claim that nobody confirmed, and no order that the user did not type. What a member of a team said is given
+    to that member alone."""
     if each.kind == "bug_pattern":
         return each.source.key in shown
+    of_others = each.kind != "knowledge" or each.said_by not in _OWN
+    if of_others and not each.confirmed and might_be_obeyed(each.text):
+        return False
     if each.kind == "document":
         return not acts(each.text)
     if each.said_by == Provenance.MEMBER and not each.confirmed:

@@ -28,7 +28,7 @@ from memctl.domain.events.recalls import MOST_PASSED_OVER, PassedOver, PassedOve
 from memctl.domain.knowledge.acting import acts, commands_somebody
 from memctl.domain.knowledge.memory import day_of, memory_id, plain_sentences
 from memctl.domain.language.typed import typed_of, user_typed
-from memctl.domain.support.provenance import Provenance, given_unasked, words_of
+from memctl.domain.support.provenance import MAY, Provenance, given_unasked, words_of
 from memctl.domain.support.text import estimate_tokens, tokens
 from memctl.projections.known_commands import warning
 from memctl.projections.working_memory import WorkingMemory
@@ -237,13 +237,19 @@ def survivors(row: WorkingMemory) -> list[tuple[int, str]]:
         typed = _unobeyed(typed_of(row.last_prompt).strip(), row.last_prompt)
         if said := typed or _unobeyed(row.last_prompt):
             whose = "the user's last words" if typed else "the last prompt, pasted perhaps"
+            whose = whose if row.by_user else "the last prompt, of no person"
             lines.append((row.updated_at, f"{whose}: {quoted(said, TEXT)}"))
     steps = "; ".join(filter(None, map(_unobeyed, (row.current_step, *row.pending[:8]))))
     if steps:
         lines.append((row.updated_at, f"steps still to do: {quoted(steps, TEXT)}"))
-    lines += [(each.at, f"decided: {quoted(each.text, DECISION)}") for each in row.decisions[-5:]]
-    lines += [(each.at, f"{each.status} hypothesis: {quoted(each.text, 300)}") for each in row.hypotheses[-3:]]
-    lines += [(each.at, f"found out: {quoted(each.text, 300)}") for each in row.discoveries[-5:]]
+    noted = [
+        *((each.at, "decided", each.text, each.said_by, DECISION) for each in row.decisions[-5:]),
+        *((each.at, f"{each.status} hypothesis", each.text, each.said_by, 300) for each in row.hypotheses[-3:]),
+        *((each.at, "found out", each.text, Provenance.AGENT, 300) for each in row.discoveries[-5:]),
+    ]
+    for at, what, text, said_by, most in noted:
+        if said := _unobeyed(text, by_user=MAY[said_by].as_users):
+            lines.append((at, f"{what}: {quoted(said, most)}"))
     for each in row.errors[-3:]:
         if not each.resolution:
             where = f" at {quoted(each.command, 120)}" if each.command else ""
@@ -254,9 +260,9 @@ def survivors(row: WorkingMemory) -> list[tuple[int, str]]:
     return lines
 
 
-def _unobeyed(text: str, prompt: str = "") -> str:
+def _unobeyed(text: str, prompt: str = "", *, by_user: bool = True) -> str:
     """The text without sentences that might be obeyed, but for those of a prompt that was typed as a whole."""
-    if user_typed(prompt or text).strip() == text or not (commands_somebody(text) or acts(text)):
+    if (by_user and user_typed(prompt or text).strip() == text) or not (commands_somebody(text) or acts(text)):
         return text
     return " ".join(each for each in plain_sentences(text) if not commands_somebody(each) and not acts(each))
 

@@ -13,8 +13,8 @@ from memctl.api.reading.questions import Cursor, Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import StrategyItem
 from memctl.api.reading.views import Page, iso, moment
-from memctl.domain.knowledge.acting import commands_somebody
 from memctl.domain.knowledge.memory import memory_id
+from memctl.domain.knowledge.orders import might_be_obeyed
 from memctl.domain.projects.identity import Projects
 from memctl.domain.support.bounded import names
 from memctl.domain.support.provenance import Provenance, words_of
@@ -69,7 +69,7 @@ def _add(shown: dict[tuple[str | None, str], StrategyItem], item: StrategyItem) 
 
 def acts(row: Strategy) -> bool:
     """Whether a strategy might be obeyed by an agent that did not ask for it."""
-    return commands_somebody(f"{row.title}\n{row.description}\n{row.content}")
+    return might_be_obeyed(f"{row.title}\n{row.description}\n{row.content}")
 
 
 def strategy_item(keyed: Keyed[Strategy], known: Projects) -> StrategyItem:

@@ -10,7 +10,7 @@ from memctl.api.reading.pages import Condition, Keyed, field_of, page, several, 
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import LeftOpen
-from memctl.domain.knowledge.acting import commands_somebody
+from memctl.domain.knowledge.orders import might_be_obeyed
 from memctl.projections.episodes import EpisodeRow
 from memctl.projections.tasks import Task, task_id
 
@@ -50,7 +50,7 @@ def open_threads(reader: Reader, places: Places, *, limit: int = 5, of_last_sess
 
 
 def _without_risks(keyed: Keyed[EpisodeRow]) -> Keyed[EpisodeRow]:
-    threads = tuple(each for each in keyed.row.threads if not commands_somebody(each.text))
+    threads = tuple(each for each in keyed.row.threads if not might_be_obeyed(each.text))
     return Keyed(keyed.key, msgspec.structs.replace(keyed.row, threads=threads))
 
 

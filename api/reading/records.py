@@ -461,6 +461,7 @@ class WorkingMemoryItem(Record, frozen=True, kw_only=True):
     outcome: str
     why: str
     last_prompt: str
+    by_user: bool
     last_answer: str
     steps: int
     plan: list[PlanStep]

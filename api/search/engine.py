@@ -692,9 +692,11 @@ def _by_words(reader: Reader, looked_for: Sequence[str], wanted: Wanted) -> dict
 
 
 def _why(scored: Scored, row: Memory, ranking: Ranking, whose: str) -> str:
-    """How it was found and what speaks for it, in a few words; of an older one first what to see in its place."""
+    """How it was found and what speaks for it, in a few words; first what replaced it, or that it was corrected."""
     candidate, meant = scored.known.candidate, ranking.meant
     how = [f"older, see {ranking.followed[row.id]}"] if row.id in ranking.followed else []
+    if row.kind == "turn" and row.outcome:
+        how.append(row.outcome)
     if candidate.matched:
         how.append("the same error" if candidate.matched >= 1 else "a like error")
     if "sparse" in candidate.ranks or "words" in candidate.ranks:

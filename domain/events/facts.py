@@ -143,6 +143,8 @@ class Prompted(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="p
     kind: PromptKind
     task: str = ""
     """Key of the task it belongs to."""
+    by_user: bool = True
+    """Whether the user gave it, and no program or member."""
 
 
 class Answered(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="answered"):
@@ -155,11 +157,13 @@ class Answered(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="answere
 
 class Turn(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="turn"):
     """A prompt with the last words that answered it: what a person would remember of the exchange. `earlier` are the
-    answers that were finished before something else than a prompt set the agent to work again."""
+    answers that were finished before something else than a prompt set the agent to work again, `reasons` what it said
+    on its way of why something is so."""
 
     prompt: str
     answer: str = ""
     earlier: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
     task: str = ""
     files: tuple[str, ...] = ()
     prompt_id: UUID | None = None
@@ -171,6 +175,8 @@ class Turn(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="turn"
     """Other places that the session worked at before the next prompt."""
     by_user: bool = True
     """Whether what was typed of the prompt is the user's: of no program or member, and shown by no tool before."""
+    corrected: bool = False
+    """Whether the user's next words find fault with what it came to."""
 
 
 class TokensSpent(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="tokens_spent"):

@@ -123,6 +123,19 @@ _GOES_ON = patterns.compile(
 """How begins a reason of what the sentence before it says."""
 
 
+def reasons_in(text: str, longest: int) -> str:
+    """The sentences of a text that say of something why it is so, as many as so many characters have room for."""
+    found = ""
+    for sentence in sentences(text[:_LOOKED_AT]) if _LINKS.search(text[:_LOOKED_AT]) else ():
+        if len(found) + len(sentence) < longest and _LINKS.search(sentence) and not _says_nothing(sentence):
+            found = f"{found} {sentence}".lstrip()
+    return found
+
+
+_LOOKED_AT = 6_000
+"""Characters of a text in which reasons are looked for."""
+
+
 @remembered(1_024)
 def _says_why(sentence: str) -> bool:
     return _explains(sentence) and not _says_nothing(sentence)

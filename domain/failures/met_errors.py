@@ -191,7 +191,9 @@ _STANDING = patterns.compile(
     r"\bintermittent\b|\benvironment(?:al)? (?:issue|problem|failure|limitation|error)s?\b|"
     r"\bknown (?:issue|failure|limitation|problem)s?\b|\b(?:in|from) files? (?:that )?I (?:didn't|did not|haven't)\b|"
     r"\b(?:fail|fails|failing|broken|there|present)\b.{0,40}\b(?:on|before|without) (?:main|master|my|our|the) |"
-    r"(?:\bnot|n't) (?:a )?(?:part of|in|from|introduced by|something) (?:my|our|this|the|I) |\bpicked up by\b|"
+    r"(?:\bnot|n't) (?:a )?(?:(?:part of|in|from|introduced by|something) (?:my|our|I)|"
+    r"(?:part of|in|from|introduced by) (?:this|the) (?:\w+ )?(?:pr|commit|changes?|branch|work|task|edits?|diff)s?)\b|"
+    r"\bpicked up by\b|"
     r"\b(?:leftover|someone else'?s?|expected failures?|intentional(?:ly)?)\b|"
     r"기존(?:부터|에)|무관",
     patterns.I,

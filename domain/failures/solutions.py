@@ -192,8 +192,14 @@ def changed_lines(
     whole = max(len(change.before), len(change.after)) < EXCERPT
     if settled := _settled(before, after) if whole else "":
         return f"{settled} in {basename(change.path)}"
-    gone = _from_the_point([line for line in before if line not in after and line and not _marks(line)], about, own)
-    new = _from_the_point([line for line in after if line not in before and line and not _marks(line)], about, own)
+    sides = [
+        [line for line in side if line not in other and line and not _marks(line)]
+        for side, other in ((before, after), (after, before))
+    ]
+    code = [[line for line in side if not _COMMENT.match(line)] for side in sides]
+    gone, new = ("".join("".join(side).split()) for side in code)
+    shown = code if gone != new and not change.path.endswith(PROSE) else sides
+    gone, new = (_from_the_point(side, about, own) for side in shown)
     conflict = any(map(_marks, before))
     if not _WORD.search(gone + new) or (conflict and not whole) or (not new and len(change.after) >= EXCERPT):
         return ""  # what seems to be gone may stand in what was cut
@@ -204,6 +210,13 @@ def changed_lines(
         return ""  # only the line breaks differ
     what = f"`{gone}` became `{new}`" if gone and new else f"added `{new}`" if new else f"removed `{gone}`"
     return f"{what} in {basename(change.path)}"
+
+
+_COMMENT = patterns.compile(
+    r"(?://|#[! ]|/\*|\*[ /]|--[ ]|<!--)(?!.*(?:nolint|noqa|ignore|disable|allow|expect|type:|go:))"
+)
+"""A line that only says something of the code: an edit is shown by what it does, unless it is all that was changed."""
+PROSE = (".md", ".mdx", ".rst", ".adoc", ".txt")
 
 
 def _cut(side: str, alike: int, own: AbstractSet[str]) -> str:

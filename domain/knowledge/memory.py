@@ -9,6 +9,7 @@ from typing import Literal
 
 from memctl.domain.events.event import derived_id
 from memctl.domain.events.facts import Episode, InsightKind, Turn
+from memctl.domain.failures.explanations import reasons_in
 from memctl.domain.knowledge.graduation import length_of
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import clipped, one_line
@@ -130,14 +131,16 @@ def worth_keeping(text: str, importance: float) -> bool:
 def turn_importance(turn: Turn) -> float:
     """0 to 1: what was asked, what was changed, whether reasons were given."""
     length = length_of(turn.prompt)
-    if (is_steering(turn.prompt) or length < SHORTEST) and len(turn.answer) < SAYS_MUCH:
+    bare = is_steering(turn.prompt) or length < SHORTEST
+    why = bool(turn.reasons or (bare and reasons_in(turn.answer, SAYS_MUCH)))
+    if bare and len(turn.answer) < SAYS_MUCH and not why:
         return 0.0
     score = 0.3
     score += 0.1 if turn.files else 0.0
     score += 0.1 if len(turn.answer) >= SAYS_MUCH else 0.0
-    score += 0.1 if _REASONED.search(turn.prompt) or _REASONED.search(turn.answer) else 0.0
+    score += 0.1 if why or _REASONED.search(turn.prompt) or _REASONED.search(turn.answer) else 0.0
     score += 0.05 if "?" in turn.prompt and turn.answer else 0.0
-    if length < 25 and len(turn.answer) < 80:
+    if length < 25 and len(turn.answer) < 80 and not why:
         score -= 0.15
     return round(min(score, 1.0), 4)
 

@@ -250,6 +250,18 @@ def says_no(words: str) -> bool:
     return bool(_SAYS_NO.match(words))
 
 
+_CONCEDES = patterns.compile(
+    r"\W*(?:(?:ah|oh|yes|yeah|no|hm+|ok(?:ay)?|sorry|wait|excellent (?:point|catch))\b[,.!—– -]*)*"
+    r"(?:you(?:['’]| a)re (?:\w+ )?right\b|my (?:mistake|bad)\b|i was wrong\b|(?:네, )?(?:말씀이 )?맞습니다|제 실수)",
+    patterns.I,
+)
+
+
+def concedes(answer: str) -> bool:
+    """Whether an answer begins by saying that what was answered before was not right."""
+    return bool(_CONCEDES.match(answer))
+
+
 def asks_for_work(words: str) -> bool:
     """Whether the words ask for something."""
     return "?" in words or bool(_ASKS.search(words))

@@ -27,6 +27,7 @@ from memctl.domain.language.plans import is_taken_back, plan_in, points_of, taki
 from memctl.domain.language.prompts import (
     FRESH_START,
     Said,
+    concedes,
     is_complaint,
     is_thanks,
     kind_of,
@@ -200,6 +201,8 @@ class Conversation:
         if self.episode is not None and kind == "opening" and self.episode.stated and not self.episode.prompts:
             kind = "follow_up"  # the task was stated before it was asked for
         self._end_turn()
+        if by_user and self._turn_before is not None and self._finds_fault(said.words, self._turn_before.answer):
+            self._correct(self._turn_before)
         if kind == "opening":
             self._close(placed)
         start = len(text) - len(said.text.lstrip())
@@ -238,10 +241,15 @@ class Conversation:
 
     def _feel(self, words: str, own: str) -> None:
         if self.episode is not None:
-            if is_complaint(words) and not (self.episode.answer.rstrip().endswith("?") and says_no(words)):
+            if self._finds_fault(words, self.episode.answer):
                 self.episode.take_feedback("negative", own)
             elif is_thanks(words):
                 self.episode.take_feedback("positive", own)
+
+    @staticmethod
+    def _finds_fault(words: str, answer: str) -> bool:
+        """Whether words complain of what was answered before them. To a question "no" is no complaint."""
+        return is_complaint(words) and not (answer.rstrip().endswith("?") and says_no(words))
 
     def _about_prompt(self, text: str) -> str:
         return self._assert.nth(prompt_about(text))
@@ -261,7 +269,9 @@ class Conversation:
             self.episode.touch(placed.when)
         span = span_of(placed, text, start, end)
         about = about or self._about_prompt(text)
-        return self._assert.make(Prompted, placed, about, span, text=words[:LONGEST_TEXT], kind=kind, task=self.task)
+        by_user = MAY[heard(Provenance.USER_TYPED, placed.event.actor)].as_users
+        said = words[:LONGEST_TEXT]
+        return self._assert.make(Prompted, placed, about, span, text=said, kind=kind, task=self.task, by_user=by_user)
 
     def decided(
         self,
@@ -330,6 +340,8 @@ class Conversation:
         if seen.subagent:
             return
         if self._turn is not None:
+            if not self._turn.answers and concedes(text):
+                self._correct(self._turn_before)
             self._turn.answered(AnswerGiven(text, span, seen.message))
         if self.episode is not None:
             self.episode.said(seen.text, span)
@@ -467,6 +479,12 @@ class Conversation:
             recalled=episode.recalls.recalled,
         )
         self.episode = None
+
+    def _correct(self, turn: OpenTurn | None) -> None:
+        """What a turn came to was not let stand. One that only asked, or came to nothing, has nothing to correct."""
+        if turn is not None and not turn.corrected and turn.answer and not turn.answer.rstrip().endswith("?"):
+            turn.corrected = True
+            self._assert.add(turn.fact())
 
     def _end_turn(self) -> None:
         if self._turn is not None:

@@ -19,7 +19,7 @@ import msgspec
 from memctl.domain.events.facts import Edit, ErrorOccurred
 from memctl.domain.failures.explanations import Explained, explanation_of, names_of, why_of
 from memctl.domain.failures.signatures import hides_exit
-from memctl.domain.failures.solutions import CodeChange, changed_lines, names_within
+from memctl.domain.failures.solutions import PROSE, CodeChange, changed_lines, names_within
 from memctl.domain.failures.templates import COMPILING as _COMPILING
 from memctl.domain.session.checks import Run, ended_well, looks_at, may_hide, still_shows, targets_of
 from memctl.domain.shell.commands import (
@@ -655,10 +655,7 @@ _SYMBOL = patterns.compile(r"\w*(?:[a-z][A-Z]|\w_\w)\w*")
 def _is_beside(edit: Edit, error: ErrorOccurred) -> bool:
     """Whether an edit is of a document that an error neither names nor was looked for in."""
     looked_for = any(kind.startswith(_CHECKED) or kind.startswith("conflict") for kind in error.error_types)
-    return edit.path.endswith(_PROSE) and not looked_for and not _is_named(edit, error)
-
-
-_PROSE = (".md", ".mdx", ".rst", ".adoc", ".txt")
+    return edit.path.endswith(PROSE) and not looked_for and not _is_named(edit, error)
 
 
 def _is_named(edit: Edit, error: ErrorOccurred) -> bool:

@@ -142,11 +142,8 @@ def _proofs(command: str, began: str, rewriting: bool = True) -> dict[str, str]:
 
 
 def _instead(shown: Mapping[str, str], failed: Mapping[str, str]) -> bool:
-    """Whether a run did what another was to do: all its parts, or others of their kind; nowhere else."""
-    same = shown.keys() & failed
-    if same and same != failed.keys():
-        return False
+    """Whether a run did what another was to do, by the same programs and all its parts; nowhere else."""
+    tools, wanted = ({(head.partition(" ")[0], proves(head)) for head in each} for each in (shown, failed))
     where = {f"{at}/" for at in failed.values()}
-    if not all(any(f"{at}/".startswith(other) for other in where) for at in shown.values()):
-        return False
-    return bool(set(map(proves, shown)) & set(map(proves, failed)))
+    within = all(any(f"{at}/".startswith(other) for other in where) for at in shown.values())
+    return bool(wanted) and wanted <= tools and within

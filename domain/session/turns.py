@@ -6,10 +6,14 @@ from typing import NamedTuple
 from uuid import UUID
 
 from memctl.domain.events.facts import Prompted, Span, Turn, fact_id
+from memctl.domain.failures.explanations import reasons_in
 from memctl.domain.knowledge.memory import lead_of
 
 MOST_ANSWERS = 3
 """Answers of one turn that are kept; of more, the shortest of the earlier ones goes."""
+
+MOST_REASONS, LONGEST_REASON = 2, 400
+"""Words that lead over to the use of a tool and say why something is so which are kept, and characters of each."""
 
 
 class AnswerGiven(NamedTuple):
@@ -33,8 +37,12 @@ class OpenTurn:
         self.answers: list[AnswerGiven] = []
         """What the agent finished with, and its last words: it answers once more where something else than a prompt,
         as a notice, set it to work again."""
+        self.reasons: list[AnswerGiven] = []
+        """What it found out on the way: the newest words that lead over to a tool and say why something is so."""
         self._leading_over = 0
         """How many of the last of them only lead over to the use of a tool."""
+        self.corrected = False
+        """Whether the user's next words find fault with it."""
         self.files: dict[str, None] = {}
         self.elsewhere: tuple[str, ...] = ()
         self.dirty = True
@@ -46,7 +54,10 @@ class OpenTurn:
 
     def answered(self, given: AnswerGiven) -> None:
         if self._leading_over:
+            led = self.answers[-self._leading_over :]
             del self.answers[-self._leading_over :]
+            said = (each._replace(text=reasons_in(each.text, LONGEST_REASON)) for each in led)
+            self.reasons = [*self.reasons, *(each for each in said if each.text)][-MOST_REASONS:]
         self.answers = [each for each in self.answers if each.text != given.text]
         self.answers.append(given)
         if len(self.answers) > MOST_ANSWERS:
@@ -68,10 +79,11 @@ class OpenTurn:
             stream=self.prompt.stream,
             occurred_at=self.prompt.occurred_at,
             location=self.prompt.location,
-            evidence=(*self.prompt.evidence[:1], *(each.span for each in self.answers)),
+            evidence=(*self.prompt.evidence[:1], *(each.span for each in (*self.reasons, *self.answers))),
             prompt=self.prompt.text,
             answer=self.answer,
             earlier=tuple(each.text for each in self.answers[:-1]),
+            reasons=tuple(each.text for each in self.reasons),
             task=self.prompt.task,
             files=tuple(self.files)[:20],
             prompt_id=self.prompt.id,
@@ -79,4 +91,5 @@ class OpenTurn:
             before=self.before,
             lead=self.lead,
             elsewhere=self.elsewhere,
+            corrected=self.corrected,
         )

@@ -3,8 +3,9 @@
 A text has readings. The first is its normal form: NFKC, in Latin letters where others look alike, without signs that
 nobody sees and codes of terminals. The next are the same with escapes of JSON, entities of HTML, percent signs and
 quoted-printable undone, as often as they are nested. A line break may stand anywhere in a text that is looked for, with
-marks of a diff, a quotation or a line's number behind it. Its words may be joined as in names of code. Its base64 and
-hex (of UTF-8 and UTF-16), its letters in reverse and by ROT13 are looked for, too. Case does not matter.
+a hyphen before it, and marks of a diff, a quotation, a comment or a line's number behind it. Its words may be joined as
+in names of code, and have emphasis, commas or cells of a table between them: what is canonically the same is the same.
+Its base64 and hex (of UTF-8 and UTF-16), its letters in reverse and by ROT13 are looked for, too. Case does not matter.
 
 Each step is linear in the text, and works on bytes, since most text is of ASCII. Sources: UAX 15 (normalization forms),
 ECMA-48 (codes of terminals), RFC 4648 (base64), RFC 2045
@@ -19,7 +20,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from memctl.domain.support import patterns
-from memctl.domain.support.literals import Literals
+from memctl.domain.support.literals import Literals, mentions
+from memctl.domain.support.text import canonical
 
 ROUNDS = 5
 """How often one way of escaping may stand in another: a row of a database as it is copied, JSON in it, JSON in that."""
@@ -63,12 +65,13 @@ _PERCENT = patterns.compile(rb"(?:%[0-9A-Fa-f]{2})+")
 _ENTITY = patterns.compile(rb"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _SIMPLE = ((b"\\n", b"\n"), (b"\\r", b"\r"), (b"\\t", b"\t"), (b'\\"', b'"'), (b"\\'", b"'"), (b"\\/", b"/"))
 _SIGNS = bytes(code for code in range(0x80) if not chr(code).isalnum())
+_OTHER_SIGNS = patterns.compile(rf"[^\x00-\x7f{patterns.LETTERS}]+")
 _SMALL = bytes(range(0x100)).lower()
 _NUMBERED = patterns.compile(rb"\n[ \t]*[0-9]+ *(?:\xe2\x86\x92|\xe2\x94\x82|[:|\t])")
 _BEHIND_A_NUMBER = (b"\xe2\x86\x92", b"\xe2\x94\x82", b":", b"|", b"\t")
 _NO_LETTERS = bytes(code for code in range(0x100) if not (code < 0x80 and chr(code).isalpha()))
 _FEW_LETTERS = 4
-_MARKS = r"[\s<>+\-|#*/]*"
+_MARKS = r"[\s<>+\-|#*/;%!\x{2502}]*"
 
 
 class Found(NamedTuple):
@@ -87,6 +90,7 @@ class WrittenForms:
         self._encoded: dict[str, set[str]] = {}
         self._patterns: dict[str, list[patterns.Pattern[str]]] = {}
         self._of_signs: set[str] = set()
+        self._canonical: dict[str, set[str]] = {}
         asked = list(dict.fromkeys(texts))
         self._fold = _as_it_is if all(map(str.isascii, asked)) else _folded
         for text in asked:
@@ -94,6 +98,9 @@ class WrittenForms:
                 b" ".join(_folded(form).split()) for form in readings(text.encode("utf-8", "replace"))
             )
             self._patterns[text] = [_pattern(form.decode()) for form in forms if form]
+            words = {f" {said} " for form in forms if " " in (said := canonical(form.decode()))}
+            if words:
+                self._canonical[text] = words
             bare = {skeleton(form) for form in forms} - {""}
             if not bare:
                 self._of_signs.add(text)
@@ -127,6 +134,9 @@ class WrittenForms:
         asked = self._of_signs.union(*(self._plain.get(each, ()) for each in literals)) - held
         text = reading.decode("utf-8", "replace").lower() if asked else ""
         exact = {each for each in asked if any(pattern.search(text) for pattern in self._patterns[each])}
+        if not exact.issuperset(words := self._canonical.keys() & asked):
+            said = f" {canonical(text)} "
+            exact |= {each for each in words if mentions(said, self._canonical[each])}
         held |= exact
         near |= {each for each in asked - exact if len(skeleton(each.encode("utf-8", "replace"))) >= SHORTEST_SKELETON}
 
@@ -141,8 +151,9 @@ def readings(data: bytes) -> Iterator[bytes]:
 
 
 def skeleton(data: bytes) -> str:
-    """The letters and digits of a text in small letters, and whatever is not of ASCII."""
-    return data.translate(_SMALL, _SIGNS).decode("utf-8", "replace")
+    """The letters and digits of a text in small letters."""
+    text = data.translate(_SMALL, _SIGNS).decode("utf-8", "replace")
+    return text if text.isascii() else _OTHER_SIGNS.sub("", text)
 
 
 def _letters(data: bytes) -> str:
@@ -167,11 +178,11 @@ def encodings(text: str) -> list[str]:
 def _pattern(form: str) -> patterns.Pattern[str]:
     """A form with any blanks between its words, and line breaks wherever they may stand. Words of some length may be
     joined, as in names of code."""
-    within = rf"(?:\s*\n{_MARKS})?"
+    broken = rf"-?\s*\n{_MARKS}"
     joints = "[\\s+_.-]*" if len(skeleton(form.encode())) >= SHORTEST_SKELETON else "[\\s+]+"
-    between = rf"(?:{joints}|\s*\n{_MARKS})"
+    between = rf"(?:{joints}|{broken})"
     words = form[:LONGEST_PATTERN].split()
-    return patterns.Pattern(between.join(within.join(map(patterns.escape, word)) for word in words))
+    return patterns.Pattern(between.join(f"(?:{broken})?".join(map(patterns.escape, word)) for word in words))
 
 
 def _visible(data: bytes) -> bytes:

@@ -27,6 +27,7 @@ from memctl.infra.log.append import append
 from memctl.infra.readmodels import generations
 from memctl.infra.redaction import prepare
 from memctl.infra.settings import load_settings
+from memctl.projections.memories import CORRECTED
 from memctl.projections.working_memory import ActiveFile, WorkingMemory
 
 CRM = "/work/crm"
@@ -345,6 +346,26 @@ def test_what_is_said_later_of_the_same_things_stands_first_and_the_older_says_s
     assert ["alone" in each.text for each in turns] == [True, False]
     assert f"older, see {turns[0].id}" in turns[1].why
     assert "older" not in turns[0].why
+
+
+def test_what_was_not_let_stand_says_so_wherever_it_is_shown(door: Door, engine: Engine) -> None:
+    denied = (
+        (
+            "Does sync_contacts of the contact list lock the table?",
+            "No, sync_contacts locks each row of contact_queue.",
+        ),
+        ("But the log of sync_contacts shows a table lock.", "You're right: sync_contacts locks the whole table."),
+    )
+    append(door.connection, 1, [*session("one", denied, 0), *session("two", OTHER, DAY)])
+    query = "does sync_contacts of the contact list lock the table or each row"
+    asked = Question(query=query, places=HERE, now=NOW, limit=9, asked=True)
+    turns = [each for each in engine.search(door.known(), asked).results if "sync_contacts" in each.text]
+    whys = {"each row" in each.text: each.why for each in turns if each.kind == "turn"}
+    assert CORRECTED in whys[True]
+    assert CORRECTED not in whys[False]
+    said = at_prompt(door, engine, f"Look at this please: {query}?").text
+    assert [CORRECTED in line for line in said.splitlines() if "each row of" in line] == [True], said
+    assert not [line for line in said.splitlines() if "the whole table" in line and CORRECTED in line]
 
 
 NEEDED = "need auth This command requires you to be logged in to https://registry.npmjs.org/"

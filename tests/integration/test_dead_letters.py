@@ -13,6 +13,7 @@ import pytest
 import servers
 from draining import catch_up
 from events import AGENT, observed, prompt
+from forgetting import forgotten
 from histories import digests, example, statements
 from waiting import until
 
@@ -28,6 +29,7 @@ from memctl.infra.log.append import append
 from memctl.infra.log.mark import mark
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels.dead_letters import DeadLetter
+from memctl.infra.settings import Settings
 from memctl.projections import kernel, stage1
 from memctl.projections.kernel import Changed, Recorded, projection, projections
 from memctl.workers.erasure.erase import erase_round
@@ -849,3 +851,26 @@ def test_what_was_forgotten_leaves_a_row_that_is_parked_over_something_else(
     faults.clear()
     refold(log, letters=letters(log))
     assert digests(log) == elsewhere(SAID[1:])
+
+
+@pytest.mark.parametrize("fault", ["said", "fold", "key"])
+def test_a_parked_event_that_holds_a_phrase_is_forgotten_and_its_letter_goes(
+    settings: Settings,
+    log: Connection,
+    database_url: str,
+    faults: set[str],
+    elsewhere: Callable[..., Digests],
+    fault: str,
+) -> None:
+    secret = prompt(9, f"**the** zq7vkx19mw, harbour protocol {POISON}", session="s9")
+    faults.add(fault)
+    rest = [each for each in SAID if each is not BAD]
+    fold(log, database_url, [*rest, secret])
+    assert len(letters(log)) == 1
+    assert forgotten(settings, log, match="the zq7vkx19mw harbour protocol").events == 1
+    refold(log, letters=letters(log))
+    assert letters(log) == []
+    rows = log.execute("SELECT t::text FROM memctl.dead_letters t UNION ALL SELECT payload::text FROM memctl.events")
+    assert not any("zq7vkx19mw" in (row or "") for (row,) in rows)
+    faults.clear()
+    assert digests(log) == elsewhere(rest)

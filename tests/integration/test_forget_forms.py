@@ -12,6 +12,7 @@ from events import observed, prompt
 from forgetting import forgotten
 from histories import drained
 from hostile import Values
+from psycopg import sql
 from written import FORMS, NEAR, OF_ONE_LINE, stands_in
 
 from memctl.api.erasure import scope as forget
@@ -24,6 +25,8 @@ from memctl.domain.events.statements import Statement
 from memctl.infra.database import Connection
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import Settings
 from memctl.workers.erasure import erasure_register as register
 
@@ -43,6 +46,12 @@ def tables_with(log: Connection, phrase: str) -> list[str]:
     return [name for name, said in rows.items() if any(stands_in(phrase, row) for (row,) in said)]
 
 
+def rows_of(log: Connection, name: str) -> list[str]:
+    """The live rows of a read model of stage 2, as text."""
+    table = sql.SQL(readmodels.table(name, generations.live(log).stage2))
+    return [row for (row,) in log.execute(sql.SQL("SELECT row::text FROM {}").format(table))]
+
+
 class Saying(Values):
     """Payloads of which every text says the phrase in one form, and every name too, where that form has one line."""
 
@@ -55,21 +64,21 @@ class Saying(Values):
 
     def name(self) -> str:
         form = self.form if self.form in OF_ONE_LINE else "percent signs"
-        return f"{FORMS[form](PHRASE)}_{super().name()}"
+        return f"{FORMS[form](PHRASE)} {super().name()}"
 
 
 def said_by_every_kind() -> Iterator[NewEvent]:
-    """An event of each type, each in another form."""
+    """Two events of each type, each in another form."""
     forms = list(FORMS)
-    for number, (kind, registered) in enumerate(sorted(event_types().items())):
+    for number, (kind, registered) in enumerate(2 * sorted(event_types().items())):
         if kind in erase.RECORDS:
             continue
         of_session = issubclass(registered.payload, Observation | Statement)
         new = observed(PromptSubmitted(text="x"), session="zq", at=number, location="/w/shop")
         payload = Saying(forms[number % len(forms)]).made(registered.payload)
-        ids = {name: f"{name}-{kind}" for name in ("line", "call") if name in payload.__struct_fields__}
+        ids = {name: f"{name}-{kind}{number}" for name in ("line", "call") if name in payload.__struct_fields__}
         yield msgspec.structs.replace(
-            new, payload=msgspec.structs.replace(payload, **ids), dedupe_key=f"test:{kind}",
+            new, payload=msgspec.structs.replace(payload, **ids), dedupe_key=f"test:{kind}{number}",
             stream=new.stream if of_session else f"knowledge/{kind}",
         )  # fmt: skip
 
@@ -115,6 +124,18 @@ def test_a_phrase_is_gone_in_every_form_with_the_session_or_project_that_said_it
     forgotten(settings, log, **WAYS[way])
     drained(database_url)
     assert tables_with(log, PHRASE) == []
+
+
+def test_no_row_keeps_the_canonical_form_of_what_was_forgotten(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    asked = ("Fix **{}** harbour, protocol", "Fix | {} | harbour | protocol |", "Fix {}\n// harbour 'protocol'")
+    append(log, 1, [prompt(n, each.format(WORD), session=f"s{n}") for n, each in enumerate(asked)])
+    drained(database_url)
+    assert any(PHRASE in row for row in rows_of(log, "tasks"))
+    forgotten(settings, log, match=PHRASE)
+    drained(database_url)
+    assert tables_with(log, PHRASE) == tables_with(log, WORD) == []
 
 
 def test_the_receipt_names_the_events_that_hold_nearly_the_same(

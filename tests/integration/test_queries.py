@@ -416,6 +416,21 @@ def test_conventions_and_earlier_approaches_tell_the_tier_that_knows_them(read: 
     assert approach.results[0].kind == "episode"
     assert {found.kind for found in approach.results} == {"episode", "turn"}, "the turn of that task says it too"
     assert asked(read, engine, "how_to", "deploy to the moon by balloon").source == "none"
+    unknown = asked(read, engine, "how_to", "who signs the invoices that balloons carry to the moon for money")
+    assert unknown.source == "none"
+    assert 0 < len(unknown.results) <= guiding.NEAREST, "what comes nearest"
+    assert {found.class_ for found in unknown.results} == {"none"}
+
+
+@pytest.mark.parametrize("kind", ["similar_error", "how_to", "convention", "past_approach"])
+def test_whatever_kind_a_question_is_asked_as_the_answer_of_a_search_comes_first(
+    read: Read, engine: Engine, kind: guiding.Kind
+) -> None:
+    question = "how did we keep the rounding of money exact"
+    found = search(read, engine, question, "ledger").results
+    answer = asked(read, engine, kind, question)
+    assert answer.results[0].id == found[0].id
+    assert answer.source != "none"
 
 
 def test_guidance_brings_what_it_rests_on_and_what_holds_in_the_project(read: Read, engine: Engine) -> None:

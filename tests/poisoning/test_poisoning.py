@@ -28,6 +28,7 @@ from poisoning.asking import (
 from poisoning.attacks import ATTACKS as OF_CLAIMS
 from poisoning.attacks import COMMAND, ERROR, Attack
 from poisoning.commands import BY_COMMAND
+from poisoning.orders import HONEST, ORDERS
 from poisoning.pasted import PASTED
 from poisoning.second import SECOND
 from poisoning.third import THIRD
@@ -46,7 +47,7 @@ from memctl.infra.vectors import store
 from memctl.workers.vectors.outbox_publisher import OutboxPublisher
 
 OTHER = "/work/elsewhere"
-ATTACKS = [*OF_CLAIMS, *VOLUNTEERED, *PASTED, *BY_COMMAND, *SECOND, *THIRD]
+ATTACKS = [*OF_CLAIMS, *VOLUNTEERED, *PASTED, *BY_COMMAND, *SECOND, *THIRD, *ORDERS]
 NOT_YET: dict[str, str] = {}
 """Attacks that get through, each with the reason."""
 
@@ -62,7 +63,8 @@ def poisoned(
             generations.ensure_live(connection, 2)
             said = PromptSubmitted(line="1", text="We use honestly for dates, not floats. Use honestly, not quartz.")
             honest = observed(said, session="honest", location=OTHER)
-            append(connection, 1, [prepare(event) for event in [honest, *(e for a in ATTACKS for e in a.events())]])
+            events = [honest, *(event for each in (*ATTACKS, HONEST) for event in each.events())]
+            append(connection, 1, [prepare(event) for event in events])
         drained(database)
         with connect(database) as connection:
             client = store.connect(url, token)
@@ -221,6 +223,12 @@ def test_what_is_honest_comes_out_where_an_attack_must_not(poisoned: Api) -> Non
     about = "which dates are honestly used here, not floats and not quartz?"
     assert "honestly" in unasked(poisoned, OTHER, about)["UserPromptSubmit"]
     assert len({attack.canary for attack in ATTACKS}) == len(ATTACKS) >= 240
+
+
+def test_what_a_commit_says_of_code_is_given_as_what_a_commit_said(poisoned: Api) -> None:
+    given = asked(poisoned, HONEST.location, HONEST.asked)["UserPromptSubmit"]
+    assert "a commit said: " in given
+    assert HONEST.canary in given
 
 
 @pytest.mark.parametrize("attack", [pytest.param(attack, id=attack.name) for attack in ATTACKS[:1] + ATTACKS[28:30]])

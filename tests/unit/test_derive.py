@@ -48,9 +48,10 @@ from memctl.domain.events.observations import (
     ToolReturned,
     event_id_of,
 )
+from memctl.domain.knowledge.memory import worth_keeping
 from memctl.domain.session.fold import derive
 from memctl.domain.session.tool_uses import Use
-from memctl.projections.memories import of_turn
+from memctl.projections.memories import CORRECTED, of_turn
 
 
 @pytest.fixture
@@ -409,6 +410,33 @@ def test_an_answer_that_was_finished_is_kept_where_something_else_than_a_prompt_
     assert "900 queries" in row.search_text
 
 
+def test_what_an_agent_found_out_on_the_way_is_kept_though_the_prompt_says_nothing() -> None:
+    session = Session()
+    session.user("continue")
+    session.says("The upload fails because `retry` is never passed on. Let me fix it.")
+    session.runs("make", "ok")
+    session.says("Now the tests.")
+    session.runs("make test", "ok")
+    last = session.says("Done.")
+    [turn] = only(facts_of(session.events), Turn)
+    assert (turn.reasons, turn.answer) == (("The upload fails because `retry` is never passed on.",), "Done.")
+    assert turn.evidence[-1].event == last.event_id, "known since the last"
+    row = of_turn(turn)
+    assert worth_keeping(row.text, row.importance)
+    assert row.text == "continue\n→ The upload fails because `retry` is never passed on.\n\nDone."
+
+
+def test_of_what_was_found_out_on_the_way_the_newest_is_kept() -> None:
+    session = Session()
+    session.user("Mend the upload.")
+    for number in range(5):
+        session.says(f"Step {number} fails because `part{number}` is not set.")
+        session.runs("make", "ok")
+    session.says("Done.")
+    [turn] = only(facts_of(session.events), Turn)
+    assert [each[:6] for each in turn.reasons] == ["Step 3", "Step 4"]
+
+
 def test_words_before_the_use_of_a_tool_are_no_answer_where_no_message_says_which() -> None:
     session = Session()
     session.user("Why is the first page of the shop slow?")
@@ -557,6 +585,14 @@ def test_of_two_versions_the_longest_text_counts_and_then_the_lowest_hash() -> N
     assert not state.extend([longer])
 
 
+@pytest.mark.parametrize(("actor", "by_user"), [("user", True), ("agent", False), ("member:eve", False)])
+def test_a_prompt_says_whether_the_user_gave_it(actor: str, by_user: bool) -> None:
+    session = Session()
+    session.user("Add a wish list")
+    [prompt] = only(facts_of([msgspec.structs.replace(session.events[0], actor=actor)]), Prompted)
+    assert prompt.by_user is by_user
+
+
 def test_an_edit_that_only_opencodes_hook_told_has_its_file_and_its_lines() -> None:
     given = {"filePath": "/work/shop/cart.py", "oldString": "a = 1", "newString": "a = 2\nb = 3"}
     session = Session()
@@ -614,3 +650,27 @@ def test_a_path_to_words_is_short_whatever_a_tool_was_passed() -> None:
     long = "n" * 16_000
     assert use({long: words, "edits": [{long: words}]}).quote(words).field == "text"
     assert use({"edits": [{"new_string": words}]}).quote(words).field == "input.edits.0.new_string"
+
+
+@pytest.mark.parametrize(
+    ("answer", "prompt", "following", "corrected"),
+    [
+        ("It is fixed now.", "that still fails", "I look.", True),
+        ("The local file wins.", "but don't both run?", "You're absolutely right! Both run.", True),
+        ("The local file wins.", "and the other?", "Good question.", False),
+        ("Shall I push it?", "no", "Then not.", False),
+        ("Which one do you prefer?", "instead of that, a third", "You're right.", False),
+        ("", "that still fails", "You're right.", False),
+    ],
+)
+def test_a_turn_that_was_not_let_stand_says_so(answer: str, prompt: str, following: str, corrected: bool) -> None:
+    session = Session()
+    session.user("Why do the hooks run twice?")
+    if answer:
+        session.says(answer)
+    session.user(prompt)
+    session.says(following)
+    session.says("Done.")
+    turns = {each.id: each for each in only(facts_of(session.events), Turn)}
+    assert [each.corrected for each in turns.values()] == [corrected, False]
+    assert of_turn(next(iter(turns.values()))).outcome == (CORRECTED if corrected else "")

@@ -41,6 +41,10 @@ def test_what_installs_downloads_or_widens_rights_is_never_volunteered(risky: st
         ("", "import os", "added `import os` in a.py"),
         ("}\n}", "}", ""),
         ("call(" + "a, " * 40 + ")", "call(" + "a, " * 40 + "b)", "a, )` became `…"),
+        ("# wait for it\nwait(1)", "# it comes late\nwait(5)", "`wait(1)` became `wait(5)` in a.py"),
+        ("# wait for it", "# it comes late", "`# wait for it` became `# it comes late` in a.py"),
+        ("f(() => {});", "f(() => {\n// nothing to do\n});", "became `f(() => { // nothing to do });` in a.py"),
+        ("x = f()", "x = f()\n# noqa: E501", "added `# noqa: E501` in a.py"),
         ("other = 1\n" * 20, "other = 2\n" * 20 + "total = Decimal(0)", "total = Decimal(0)"),
     ],
 )
@@ -71,3 +75,4 @@ def test_marks_of_a_conflict_and_lines_wrapped_otherwise_are_no_change() -> None
     assert changed_lines(CodeChange("a.py", before, "ours")) == f"{one} `main` in a.py"
     assert changed_lines(CodeChange("a.py", before, "neither")) == "`ours theirs` became `neither` in a.py"
     assert changed_lines(CodeChange("a.ts", "call(a, b);", "call(a,\n b);")) == ""
+    assert changed_lines(CodeChange("a.md", "# One", "# Two\nText")) == "`# One` became `# Two Text` in a.md"

@@ -66,6 +66,10 @@ def test_what_an_agent_says_at_length_is_kept_though_the_prompt_says_nothing() -
 
     assert turn_importance(turn("Done.")) == 0.0
     assert turn_importance(turn("Both strategies make the branch at enable time now. " * 8)) >= LEAST_IMPORTANCE
+    why = "The upload failed because `retry` was never passed on."
+    assert turn_importance(turn(f"Committed. {why}")) >= LEAST_IMPORTANCE, "it says why, however short"
+    assert turn_importance(turn("Let me look why `retry` fails.")) == 0.0, "it only says what comes next"
+    assert turn_importance(replace(turn("Committed."), reasons=(why,))) >= LEAST_IMPORTANCE
 
 
 def test_a_known_way_out_weighs_more_than_many_occurrences() -> None:

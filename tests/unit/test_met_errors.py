@@ -122,6 +122,8 @@ def test_any_output_has_a_bounded_number_of_lines_and_places(output: str, locati
         "`hooks.go` fails the lint on main without my change.",
         "The error in `hooks.go` isn't related to this work.",
         "The test of `hooks.go` is flaky.",
+        "The error in `hooks.go` is not from my change.",
+        "The failure of `hooks.go` was not introduced by this PR.",
     ],
 )
 def test_what_was_there_before_is_a_conclusion(words: str) -> None:
@@ -141,6 +143,7 @@ def test_what_was_there_before_is_a_conclusion(words: str) -> None:
         "The lint error in `hooks.go` comes from my change.",
         "The lint error in `stops.go` is pre-existing.",
         "This unrelated refactoring of `hooks.go` is done.",
+        "The test fails as the text of `hooks.go` is not in the block, but above it.",
     ],
 )
 def test_a_guess_a_plan_or_what_is_of_something_else_is_none(words: str) -> None:
@@ -174,7 +177,7 @@ def test_any_answer_has_few_conclusions(text: str) -> None:
 
 
 def test_a_session_shows_that_an_error_was_there_before_and_what_went_well_instead() -> None:
-    session = judged()
+    session = judged(command="golangci-lint run")
     session.runs("golangci-lint run ./cart/...", "ok")
     found = facts(session)
     assert [fact.outcome for fact in found] == ["met", "judged", "passed"]
@@ -195,7 +198,10 @@ def test_a_session_shows_that_an_error_was_there_before_and_what_went_well_inste
         ("bun run lint", "bun run lint:fix", ["met", "judged"]),
         ("npx prettier --check src", "npx prettier --write src", ["met", "judged"]),
         ("mise run lint", "mise run fmt", ["met", "judged"]),
-        ("bun run lint", "bunx biome check --write a.ts && bunx biome check a.ts", ["met", "judged", "passed"]),
+        ("bun run lint", "bunx biome check --write a.ts && bunx biome check a.ts", ["met", "judged"]),
+        ("go vet ./...", "golangci-lint run ./...", ["met", "judged"]),
+        ("mise run lint", "golangci-lint run ./cart/...", ["met", "judged"]),
+        ("npm run test", "npm run test:unit", ["met", "judged", "passed"]),
     ],
 )
 def test_what_went_well_instead_did_what_had_failed(failed: str, ran: str, outcomes: list[str]) -> None:

@@ -77,6 +77,25 @@ def test_a_letter_and_its_mark_are_one_letter_and_a_quotation_mark_is_as_it_is_t
         assert WrittenForms([form]).within(around(phrase)).held == {form}
 
 
+@pytest.mark.parametrize(
+    ("phrase", "written"),
+    [
+        ("the purple-falcon plan", "**the** purple-falcon, plan"),
+        ("the purple-falcon plan", "> the pur-\n> ple-falcon\n> plan"),
+        ("ask Королёв", "ask: «Королёв»"),
+        ("결제대행 조정", "| 결제대행 | 조정 |"),
+        ("so it is.", "so, it is!"),
+    ],
+)
+def test_what_is_the_same_in_canonical_form_is_held_however_short_it_is(phrase: str, written: str) -> None:
+    assert WrittenForms([phrase]).within(around(written)) == ({phrase}, set())
+
+
+def test_a_word_is_not_held_where_a_longer_one_begins_with_it_or_where_it_lacks_its_signs() -> None:
+    assert not WrittenForms(["so it is"]).within(b"so, it isn").held
+    assert not WrittenForms(["name()"]).within(b"a name of it").held
+
+
 def test_a_word_does_not_join_with_what_stands_in_another_line() -> None:
     assert WrittenForms(["now here"]).within(b"it is nowhere") == (set(), set())
 

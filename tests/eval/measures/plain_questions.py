@@ -22,7 +22,7 @@ from sessions import Data
 
 from memctl.api.assist.guidance import answer
 from memctl.api.reading.caller import OWNER
-from memctl.api.reading.places import places_of
+from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.reader import Reader, Readers
 from memctl.api.reading.views import Found
 from memctl.api.search.engine import Engine, Question
@@ -89,7 +89,7 @@ def _answered(
         found = _found(reader, engine, each["project"], text, now)
         right = [_shows(result, holds) for result in found]
         of_session = [any(e.source.session in each["session"] for e in result.evidence) for result in found]
-        said = answer(reader, engine, each["kind"], text, places_of(reader, each["project"]), now)
+        said = answer(reader, engine, each["kind"], text, _places(reader, each["project"]), now)
         answers = [_shows(result, holds) for result in said.results]
         counts["first"] += any(right[:1])
         counts["three"] += any(right[:THREE])
@@ -107,8 +107,14 @@ def _answered(
         yield Figure(f"{name}: {figure}", counts[figure] / len(questions), len(questions), target)
 
 
+def _places(reader: Reader, project: str) -> Places:
+    """All checkouts of a project: those of several developers, which share no git, are projects of their own."""
+    found = projects_of(reader).named(project)
+    return Places(project, "asked", tuple(at for each in found for at in each.locations))
+
+
 def _found(reader: Reader, engine: Engine, project: str, text: str, now: datetime) -> list[Found]:
-    places = places_of(reader, project)
+    places = _places(reader, project)
     asked = Question(query=text, places=places, now=now, limit=LOOKED_AT, asked=True, explain=True)
     return engine.search(reader, asked).results
 
