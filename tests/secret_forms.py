@@ -336,3 +336,104 @@ def second() -> list[tuple[str, str, str]]:
     add("keepass-attr", "<Key>Password</Key><Value>@@</Value>", m.password())
     add("zsh-history", ": 1700000000:0;export TWILIO_AUTH=@@", m.hex(32))
     return out
+
+
+def pairs() -> list[tuple[str, str, str]]:
+    """A name of a secret and its value in whatever stands between them: fields, cells, strings, lines."""
+    m = _Maker(131)
+    forms = {
+        "kubernetes env": "env:\n  - name: DB_PASSWORD\n    value: @@\n  - name: PORT\n    value: '80'\n",
+        "kubernetes env json": '{"env": [{"name": "DB_PASSWORD", "value": "@@"}]}',
+        "kubernetes patch": "+        - name: SMTP_PASSWORD\n+          value: '@@'\n",
+        "ecs": '{"name": "API_SECRET", "value": "@@"}, {"name": "PORT", "value": "80"}',
+        "cloudformation": '[{"ParameterKey": "MasterPassword", "ParameterValue": "@@"}]',
+        "cloudformation yaml": "Parameters:\n  - ParameterKey: DbPassword\n    ParameterValue: @@\n",
+        "postman": '{"key": "clientSecret", "value": "@@", "enabled": true}',
+        "postman typed": '{"key": "clientSecret", "type": "secret", "value": "@@"}',
+        "tags": '{"Key": "AdminPassword", "Value": "@@"}',
+        "web.config": '<add key="SmtpPassword" value="@@"/>',
+        "spring": '<property name="password" value="@@"/>',
+        "ant": '<property name="keystore.password" value="@@" />',
+        "plist": "<dict>\n<key>WifiPassword</key>\n<string>@@</string>\n</dict>",
+        "github input": "- name: DEPLOY_SECRET\n  default: x\n  value: @@\n",
+        "table": "| what | value |\n|---|---|\n| DB password | @@ |\n",
+        "table code": "| `ADMIN_PASSWORD` | `@@` |",
+        "table bold": "| **Root password** | @@ |",
+        "getenv": 'password = os.getenv("DB_PASSWORD", "@@")',
+        "environ get": "pw = os.environ.get('DB_PASSWORD', '@@')",
+        "environ default": 'pw = env("DB_PASSWORD", default="@@")',
+        "ruby fetch": 'ENV.fetch("DB_PASSWORD", "@@")',
+        "ruby or": 'ENV["DB_PASSWORD"] || "@@"',
+        "node or": 'const p = process.env.DB_PASSWORD || "@@";',
+        "node nullish": "const p = process.env.DB_PASSWORD ?? '@@';",
+        "python or": 'p = os.environ.get("DB_PASSWORD") or "@@"',
+        "go": 'getEnv("DB_PASSWORD", "@@")',
+        "php": "env('DB_PASSWORD', '@@')",
+        "laravel": "'password' => env('DB_PASSWORD', '@@'),",
+        "java": 'System.getenv().getOrDefault("DB_PASSWORD", "@@")',
+        "properties": 'props.setProperty("DB_PASSWORD", "@@");',
+        "setdefault": 'os.environ.setdefault("DB_PASSWORD", "@@")',
+        "monkeypatch": 'monkeypatch.setenv("DB_PASSWORD", "@@")',
+        "shell default": "PGPASS=${DB_PASSWORD:-@@}",
+        "shell default quoted": 'PGPASS="${DB_PASSWORD:-"@@"}"',
+        "shell assign": ": ${DB_PASSWORD:=@@}",
+        "compose default": "POSTGRES_PASSWORD: ${DB_PASSWORD:-@@}",
+        "triple": 'DB_PASSWORD = """@@"""',
+        "triple lines": "db_password = '''\n@@\n'''",
+        "yaml block": "db_password: |\n  @@\nport: 80\n",
+        "yaml folded": "db_password: >-\n    @@\n",
+        "dockerfile": "FROM alpine\nENV DB_PASSWORD @@\n",
+        "dockerfile arg": "ARG DB_PASSWORD @@",
+        "csh": "setenv DB_PASSWORD @@",
+        "fish": "set -gx DB_PASSWORD @@",
+        "windows": "setx DB_PASSWORD @@",
+    }
+    tokens = ("kubernetes env", "ecs", "postman", "web.config", "plist", "table", "getenv", "environ get", "ruby or",
+              "node or", "node nullish", "shell default", "triple", "yaml block", "dockerfile", "tags")  # fmt: skip
+    named = {"PASSWORD": "ACCESS_TOKEN", "Password": "AccessToken", "password": "api_token", "SECRET": "TOKEN",
+             "Secret": "Token"}  # fmt: skip
+    out = [(name, text.replace("@@", secret := m.password()), secret) for name, text in forms.items()]
+    for name in tokens:
+        text = forms[name]
+        for of, other in named.items():
+            text = text.replace(of, other)
+        out.append((f"{name}, a token", text.replace("@@", secret := m.mixed()), secret))
+    out.append(("header", 'request.setHeader("X-Api-Key", "@@")'.replace("@@", secret := m.mixed()), secret))
+    out.append(("tuple", '("x-auth-token", "@@")'.replace("@@", secret := m.hex()), secret))
+    return out
+
+
+NO_PAIRS = (
+    "- name: PASSWORD_MIN_LENGTH\n  value: '12'\n",
+    "- name: DB_PASSWORD\n  valueFrom:\n    secretKeyRef: {name: db-secret-v2, key: password}\n",
+    '{"key": "token_url", "value": "https://acme.dev/oauth2/token"}',
+    '{"name": "password", "value": "{{password}}"}',
+    '{"name": "secretName", "value": "app-tls-2024"}',
+    '<input name="password" value="" type="password">',
+    "<key>PasswordRules</key>\n<string>minlength: 20;</string>",
+    "| password | string | at least 8 characters |",
+    "| token | `string` | from /oauth2/token |",
+    "| Token | Type | Description |\n| --- | --- | --- |\n",
+    'os.getenv("TOKEN_FILE", "/run/secrets/token2")',
+    'os.environ.get("API_KEY", "")',
+    'env("DB_PASSWORD", default=None)',
+    'choices = ["password", "sha256", "oauth2"]',
+    'fields = ("token", "user_id2")',
+    'it("asks for a password", () => {})',
+    'getByLabel("Password", "exact")',
+    "const t = process.env.TOKEN || undefined",
+    "const t = process.env.TOKEN ?? readToken2()",
+    "${DB_PASSWORD:-}",
+    "${DB_PASSWORD:?set it in .env}",
+    "${TOKEN_FILE:-/run/secrets/token2}",
+    "token: |\n  see the vault\n",
+    "password: >-\n  {{ lookup('env', 'PW2') }}\n",
+    "ENV TOKEN_FILE /run/secrets/token2",
+    "ARG GITHUB_TOKEN\nRUN make all2",
+    "set -gx TOKEN_DIR ~/.tokens2",
+    "Environment variables:\n  API_TOKEN   the token to use (default: none)\n",
+    't("auth.password", "Passwort")',
+    "password or passkey2",
+    "| API key | see 1Password |",
+)
+"""Texts in the same forms, without a secret."""

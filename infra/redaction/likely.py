@@ -77,6 +77,12 @@ _PUBLIC = _words(
 )
 """What stands before `key` or `token` where it is none to keep: what a map, a page or a table is addressed by."""
 
+_ABOUT = _words(
+    "name id ref path file dir folder url uri host length size policy rule rules type ttl lifetime expiry class group"
+    " version prefix field label hint help store manager provider"
+)
+"""What a name ends with that is about a secret."""
+
 _STRONG = patterns.compile(
     r"secret|token|pass|pwd|credential|(?:api|access|private|auth|account)[ _.-]?key", patterns.I
 )
@@ -229,6 +235,8 @@ def made_up(value: str, name: str) -> bool:
 
 def paired(value: str, name: str) -> bool:
     """Whether a value that stands beside a secret's name, in whatever form pairs have, is a secret."""
+    if _PIECES.findall(name)[-1].lower() in _ABOUT:
+        return False
     return assigned(value, name) or (_CHOSEN.search(name) is not None and made_up(value, name))
 
 
