@@ -15,7 +15,7 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from memctl.api.write.held import WHY, Held
+from memctl.api.write.held import WHY, Held, Watched
 from memctl.api.write.ingest_writer import OUTAGES, EventSink, IngestWriter
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.events.event import Micros, NewEvent
@@ -50,7 +50,7 @@ def _stays() -> bool:
 def _nothing() -> None: ...
 
 
-class Committer(threading.Thread):
+class Committer(Watched):
     """Takes waiting deliveries, up to `append_batch` at once, and commits them as one transaction."""
 
     def __init__(
@@ -75,10 +75,6 @@ class Committer(threading.Thread):
         self._stopping = False
         self._writer: EventSink | None = None
         self._away = False
-        self.at_since: float | None = None
-        """Since when it is at one step, by the monotonic clock; None while it has nothing to do."""
-        self.at: tuple[str, ...] = ()
-        """The deliveries of that step."""
         self._alone = held.alone if held is not None else set[str]()
         self._aside = held.aside if held is not None else set[str]()
 

@@ -167,7 +167,7 @@ class Door:
         if line == b"\n":  # somebody asks whether a door is here
             now = time.monotonic()
             steps = {what: now - since for what, each in self._threads.items() if (since := each.at_since) is not None}
-            unread = dict(self._reader.unread) if self._reader is not None else {}
+            unread = self._reader.passed_over() | self._reader.unread if self._reader is not None else {}
             shown = [f"{path[-LONGEST_SHOWN:]} ({why})" for path, why in islice(unread.items(), MOST_SHOWN)]
             await _answer(writer, {"ok": True, "steps": steps, "unread": shown, "unread_count": len(unread)})
             return True
@@ -247,13 +247,13 @@ def alone(path: Path) -> Iterator[None]:
 
 async def _serve(settings: Settings, path: Path) -> None:
     loop = asyncio.get_running_loop()
-    reader = TranscriptReader(settings)
     held = Held(settings.data_dir / "spool")
+    reader = TranscriptReader(settings, held=held)
     committer = Committer(settings, loop, reader, held=held)
     committer.start()
     reader.start()
     door = Door(committer, committer=committer, reader=reader)
-    watched = asyncio.create_task(watch(committer, held))
+    watched = asyncio.create_task(watch(held, committer, reader))
     deadline = await serve(path, door, _drain_spool(committer, settings.data_dir / "spool"))
     watched.cancel()
     await ended(committer, reader, deadline)

@@ -121,6 +121,74 @@ def test_a_delivery_that_holds_a_door_is_set_aside_by_the_ones_after_it(place: P
     assert kept(database_url) == 2
 
 
+READING = """
+from memctl.api.write import held
+from memctl.api.write.door import run_door
+from memctl.api.write.ingest_writer import IngestWriter
+from memctl.infra.settings import load_settings
+from memctl.infra.transcripts.claude import Claude
+
+def looping(kept):
+    def loops(self, what, *others):
+        while "endless" in str(what):
+            pass
+        return kept(self, what, *others)
+    return loops
+
+held.HELD_S, held.LOOKS_EVERY_S = 0.5, 0.05
+OF.NAME = looping(OF.NAME)
+run_door(load_settings())
+"""
+"""A door that one line of a transcript holds for ever, as it is read, redacted or written."""
+
+
+@pytest.mark.parametrize("loops", ["Claude.read", "IngestWriter.prepare", "IngestWriter.write_rest"])
+def test_a_line_that_holds_the_reader_of_transcripts_is_passed_over_by_the_doors_after_it(
+    place: Place, database_url: str, tmp_path: Path, loops: str
+) -> None:
+    lines = EXAMPLE.read_text().splitlines(keepends=True)[:10]
+    line = {
+        **json.loads(lines[0]),
+        "type": "user",
+        "uuid": "u-endless",
+        "message": {"role": "user", "content": "endless"},
+    }
+    transcript = tmp_path / "a.jsonl"
+    transcript.write_text("".join([*lines[:5], json.dumps(line) + "\n", *lines[5:]]))
+    other = tmp_path / "b.jsonl"
+    other.write_text("".join(lines).replace("11111111", "99999999"))
+    environment = {**os.environ, **place.environment, "MEMCTL_DATABASE_URL": database_url}
+    of, _, name = loops.partition(".")
+
+    def door() -> subprocess.Popen[bytes]:
+        script = READING.replace("OF", of).replace("NAME", name)
+        return subprocess.Popen([sys.executable, "-P", "-c", script], env=environment)
+
+    for number in range(2):  # among other lines, and alone
+        with door() as first:
+            until(place.answers)
+            assert ask(place.door, named(number, "Stop", transcript))["ok"]
+            assert first.wait(60) == held.EXIT
+    with door() as last:
+        until(place.answers)
+        assert ask(place.door, named(3, "Stop", transcript))["ok"]
+        until(lambda: read_to_its_end(database_url, transcript))
+        assert ask(place.door, named(4, "Stop", other))["ok"]
+        until(lambda: read_to_its_end(database_url, other))
+        with closing(Client(place.door)) as client:
+            client.socket.sendall(b"\n")
+            assert [f"{transcript}#6" in each for each in client.answer()["unread"]] == [True]
+        last.terminate()
+        assert last.wait(30) == 0
+    assert json.loads((place.spool / held.FILE).read_text()) == {"alone": [], "aside": [f"{transcript}#6"]}
+
+
+def read_to_its_end(database_url: str, transcript: Path) -> bool:
+    with connect(database_url) as connection:
+        at = checkpoints.load_all(connection, 1).get(checkpoints.name_of(transcript))
+    return at is not None and at.offset == transcript.stat().st_size
+
+
 def test_a_client_that_has_no_more_to_say_still_gets_its_answer(place: Place, database_url: str) -> None:
     with place.open(database_url), closing(Client(place.door)) as client:
         client.send(delivery(1))
