@@ -30,6 +30,9 @@ log = logging.getLogger("memctl.door")
 Acknowledgement = dict[str, Any]
 """What a client gets to read; see `memctl.api.write.door`."""
 
+MOST_EMPTY = 64
+"""Deliveries that held nothing to keep and are remembered, the latest."""
+
 BUSY: Acknowledgement = {"ok": False, "retry": True, "why": "busy"}
 
 
@@ -75,6 +78,9 @@ class Committer(Watched):
         self._stopping = False
         self._writer: EventSink | None = None
         self._away = False
+        self.empty: dict[str, str] = {}
+        """The latest deliveries of which nothing could be read, with why: they are kept nowhere."""
+        self.empty_count = 0
         self._alone = held.alone if held is not None else set[str]()
         self._aside = held.aside if held is not None else set[str]()
 
@@ -196,6 +202,10 @@ class Committer(Watched):
             if parsed.why:
                 log.warning("delivery %s holds nothing to keep: %s", delivery.id, parsed.why)
                 answer["bad"] = parsed.why
+                self.empty[delivery.id] = parsed.why
+                self.empty_count += 1
+                if len(self.empty) > MOST_EMPTY:
+                    del self.empty[next(iter(self.empty))]
             elif not parsed.events:
                 answer["ignored"] = parsed.kind
             answers.append(answer)

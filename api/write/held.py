@@ -1,7 +1,8 @@
 """What a door does not get past: it ends itself, and the next door tries that alone and sets one of it aside.
 
-That are deliveries, and lines of transcripts. What one holds may cost without end, whatever was promised of each pattern. A door measures the processor time
-of the step that it is at. The time of the clock says nothing: a database may be slow.
+That are deliveries, and lines of transcripts. What one holds may cost without end, whatever was promised of each
+pattern. A door measures the processor time of the step that it is at. The time of the clock says nothing: a database
+may be slow.
 """
 
 import asyncio
@@ -43,7 +44,7 @@ class Watched(threading.Thread):
     """Since when it is at one step, by the monotonic clock; None while it has nothing to do."""
     at: tuple[str, ...] = ()
     """The deliveries of that step, or the file or line."""
-    helpers = ()
+    helpers: tuple[str, ...] = ()
     """What its own threads' names begin with, which work at the same."""
 
     @property

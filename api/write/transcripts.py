@@ -161,8 +161,9 @@ class TranscriptReader(Watched):
         files = [each for each in paths if os.path.isfile(each) and not self._aside(each, 0)]
         self._turn_ends = None
         account = ingest(self._writer, files, progress=self._go_on, policy=policy, watch=self)
-        for each in files if self._held is not None else ():
-            self._held.passed(str(each))
+        if self._held is not None:
+            for each in files:
+                self._held.passed(str(each))
         for bad in account.bad:
             log.warning("line %d of a transcript: %s", bad.line, bad.why)  # its name may be what was said
 
@@ -177,8 +178,7 @@ class TranscriptReader(Watched):
         return not self._aside(path, number)
 
     def _aside(self, path: Path, number: int) -> bool:
-        aside = self._held.aside if self._held is not None else None
-        return bool(aside) and line_of(path, number) in aside
+        return self._held is not None and bool(self._held.aside) and line_of(path, number) in self._held.aside
 
     def _go_on(self, path: Path, size: int) -> None:
         if self._stopping:

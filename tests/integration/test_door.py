@@ -77,9 +77,27 @@ def test_a_delivery_is_kept_once_however_often_it_comes(place: Place, database_u
 def test_an_empty_line_is_answered_and_deliveries_may_follow(place: Place, database_url: str) -> None:
     with place.open(database_url), closing(Client(place.door)) as client:
         client.socket.sendall(b"\n")
-        assert client.answer() == {"ok": True, "steps": {}, "unread": [], "unread_count": 0}
+        assert client.answer() == {
+            "ok": True,
+            "steps": {},
+            "unread": [],
+            "unread_count": 0,
+            "empty": [],
+            "empty_count": 0,
+        }
         client.send(delivery(1))
         assert client.answer()["new"] == 1
+
+
+def test_what_holds_nothing_to_keep_is_counted_and_named(place: Place, database_url: str) -> None:
+    with place.open(database_url), closing(Client(place.door)) as client:
+        for number in range(1, 70):
+            client.send(delivery(number, b"[]"))
+            assert client.answer()["bad"]
+        client.socket.sendall(b"\n")
+        answer = client.answer()
+        assert (answer["empty_count"], len(answer["empty"])) == (69, 3)
+        assert f"{69:032x}" in answer["empty"][0]
 
 
 LOOPING = """
