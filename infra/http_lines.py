@@ -75,5 +75,5 @@ def read_linearly() -> None:
 
     _readers.header_field_re = Header()  # type: ignore[assignment]
     _readers.chunk_header_re = ChunkSize()  # type: ignore[assignment]
-    bodies: Any = _readers.READERS[SEND_BODY]  # type: ignore[index]
+    bodies: Any = _readers.READERS[SEND_BODY]
     bodies["chunked"] = Chunks
