@@ -53,8 +53,8 @@ class ChunkSize:
 
 
 FREE_CHUNKS, LEAST_OF_CHUNK = 1_000, 512
-"""Chunks that a body may come in whatever they hold, and bytes that the chunks of another have on average. Each holds
-the server's only loop for 10 us: 800,000 of one byte took 8 s."""
+"""Chunks that a body may always have, and bytes of those of a longer one on average. Each holds the server's only loop
+for 10 us."""
 
 
 def read_linearly() -> None:
