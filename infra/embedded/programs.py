@@ -170,8 +170,13 @@ def _asked_door(instance: Instance) -> bytes:
         try:
             client.connect(str(instance.door))
             client.sendall(b"\n")
-            with client.makefile("rb") as answer:
-                return answer.readline(LONGEST_ANSWER)
+            answer, deadline = b"", time.monotonic() + PATIENCE_S
+            while not answer.endswith(b"\n") and len(answer) < LONGEST_ANSWER:
+                client.settimeout(max(0.01, deadline - time.monotonic()))
+                if not (more := client.recv(4096)):
+                    break
+                answer += more
+            return answer
         except OSError:
             return b""
 

@@ -121,16 +121,11 @@ run_door(load_settings())
 def test_a_delivery_that_holds_a_door_is_set_aside_by_the_ones_after_it(place: Place, database_url: str) -> None:
     for number, text in enumerate(("before it", "endless", "behind it"), 1):
         spool(place.spool, delivery(number, said(text), at=time.time_ns() // 1000 + number))
-    environment = {**os.environ, **place.environment, "MEMCTL_DATABASE_URL": database_url}
-
-    def door() -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-P", "-c", LOOPING], env=environment)
-
     for _ in range(2):  # among others, and alone
-        with door() as first:
+        with looping_door(LOOPING, place, database_url) as first:
             assert first.wait(60) == held.EXIT
         assert sum(name.endswith(".delivery") for name in place.names()) == 3
-    with door() as last:
+    with looping_door(LOOPING, place, database_url) as last:
         until(lambda: not any(name.endswith(".delivery") for name in place.names()))
         last.terminate()
         assert last.wait(30) == 0
@@ -175,19 +170,14 @@ def test_a_line_that_holds_the_reader_of_transcripts_is_passed_over_by_the_doors
     transcript.write_text("".join([*lines[:5], json.dumps(line) + "\n", *lines[5:]]))
     other = tmp_path / "b.jsonl"
     other.write_text("".join(lines).replace("11111111", "99999999"))
-    environment = {**os.environ, **place.environment, "MEMCTL_DATABASE_URL": database_url}
     of, _, name = loops.partition(".")
-
-    def door() -> subprocess.Popen[bytes]:
-        script = READING.replace("OF", of).replace("NAME", name)
-        return subprocess.Popen([sys.executable, "-P", "-c", script], env=environment)
-
+    script = READING.replace("OF", of).replace("NAME", name)
     for number in range(2):  # among other lines, and alone
-        with door() as first:
+        with looping_door(script, place, database_url) as first:
             until(place.answers)
             assert ask(place.door, named(number, "Stop", transcript))["ok"]
             assert first.wait(60) == held.EXIT
-    with door() as last:
+    with looping_door(script, place, database_url) as last:
         until(place.answers)
         assert ask(place.door, named(3, "Stop", transcript))["ok"]
         until(lambda: read_to_its_end(database_url, transcript))
@@ -199,6 +189,16 @@ def test_a_line_that_holds_the_reader_of_transcripts_is_passed_over_by_the_doors
         last.terminate()
         assert last.wait(30) == 0
     assert json.loads((place.spool / held.FILE).read_text()) == {"alone": [], "aside": [f"{transcript}#6"]}
+
+
+@contextmanager
+def looping_door(script: str, place: Place, database_url: str) -> Iterator[subprocess.Popen[bytes]]:
+    environment = {**os.environ, **place.environment, "MEMCTL_DATABASE_URL": database_url}
+    with subprocess.Popen([sys.executable, "-P", "-c", script], env=environment) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def read_to_its_end(database_url: str, transcript: Path) -> bool:
