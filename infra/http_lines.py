@@ -4,6 +4,7 @@ and take 20 s of the server's only loop for one header of 64 KB, before it is kn
 from __future__ import annotations
 
 from string import ascii_letters, digits, hexdigits
+from typing import Any
 
 _NAME = (ascii_letters + digits + "-!#$%&'*+.^_`|~").encode()
 _HEX = hexdigits.encode()
@@ -51,9 +52,28 @@ class ChunkSize:
         return _Line(chunk_size=size)
 
 
+FREE_CHUNKS, LEAST_OF_CHUNK = 1_000, 512
+"""Chunks that a body may always have, and bytes of those of a longer one on average. Each holds the server's only loop
+for 10 us."""
+
+
 def read_linearly() -> None:
-    """Have h11 read lines so in this process."""
-    from h11 import _readers
+    """Have h11 read lines so in this process, and no body in very many pieces."""
+    from h11 import SEND_BODY, Data, LocalProtocolError, _readers
+
+    class Chunks(_readers.ChunkedReader):
+        _chunks = _taken = 0
+
+        def __call__(self, buf: Any) -> Any:
+            event = super().__call__(buf)
+            if isinstance(event, Data):
+                self._chunks += event.chunk_start
+                self._taken += len(event.data)
+                if self._chunks > FREE_CHUNKS and self._taken < self._chunks * LEAST_OF_CHUNK:
+                    raise LocalProtocolError("a body in very many small chunks")
+            return event
 
     _readers.header_field_re = Header()  # type: ignore[assignment]
     _readers.chunk_header_re = ChunkSize()  # type: ignore[assignment]
+    bodies: Any = _readers.READERS[SEND_BODY]
+    bodies["chunked"] = Chunks

@@ -101,9 +101,10 @@ class Servers(msgspec.Struct, frozen=True):
     not answer, `restarted` those that started again within `RESTARTED_S`; `spooled` counts deliveries of hooks that
     wait on disk, the oldest for `spooled_s` seconds, `refused` those without room there, and `free` the bytes that are
     left on the disk, where it is known. `unreadable`: why it is not known what `memctl off` switched off. `steps`: for
-    how many seconds the door is at each thing that it is at; `unread_count` transcripts it could not read, `unread`
-    names some. `aside`: paths of what was found damaged. `overdue`: whether the last backup is. `mute`: what has not
-    ended its answer within `ASKED_S`, so that it is not known."""
+    how many seconds the door is at each thing that it is at; `unread_count` transcripts it could not read, and of
+    `empty_count` deliveries nothing; `unread` and `empty` name some. `aside`: paths of what was found damaged.
+    `overdue`: whether the last backup is. `mute`: what has not ended its answer within `ASKED_S`, so that it is not
+    known."""
 
     queue: str = ""
     vectors: str = ""
@@ -119,6 +120,8 @@ class Servers(msgspec.Struct, frozen=True):
     steps: dict[str, float] = {}
     unread: tuple[str, ...] = ()
     unread_count: int = 0
+    empty: tuple[str, ...] = ()
+    empty_count: int = 0
     aside: tuple[str, ...] = ()
     overdue: bool = False
     mute: tuple[str, ...] = ()
@@ -144,6 +147,7 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
         "damaged",
         "backup",
         "transcript",
+        "delivery",
     ]
     what: str
     do: str
@@ -383,6 +387,14 @@ def _troubles(found: Health) -> Iterator[Trouble]:
             kind="transcript", what=f"{number(found.servers.unread_count, 'transcript')} could not be read: {names}",
             do="log/door.log says more; once mended: memctl ingest FILE, or the next hook of the session",
         )  # fmt: skip
+    if found.servers.empty_count:
+        lost = number(found.servers.empty_count, "delivery", "deliveries")
+        yield Trouble(
+            kind="delivery", what=f"{lost} of hooks held nothing to keep since the door started, the last:"
+            f" {', '.join(found.servers.empty)}",
+            do="`memctl ingest` reads the session's transcript; a client that goes on so needs a newer memctl",
+            needs=False,
+        )  # fmt: skip
     if found.servers.mute:
         yield Trouble(
             kind="program", what=f"{' and '.join(found.servers.mute)} did not end the answer within {ASKED_S:.0f} s",
@@ -477,6 +489,12 @@ def room(free: int | None, refused: int) -> Iterator[Trouble]:
 def of_files(aside: Sequence[str], overdue: bool) -> Iterator[Trouble]:
     """Files of the data directory that were found damaged or stand in a folder's place, and backups that are late."""
     for path in aside[:MOST_NAMED]:
+        if path.endswith(".refused"):
+            yield Trouble(
+                kind="delivery", what=f"{path} was refused for what it holds",
+                do="log/door.log says why; `memctl ingest` reads the session's transcript; then remove it",
+            )  # fmt: skip
+            continue
         yield Trouble(kind="damaged", what=f"{path} is damaged, or in the way", do="look at it, then move or remove it")
     if (more := len(aside) - MOST_NAMED) > 0:
         yield Trouble(kind="damaged", what=f"{more:,} more such files", do="`memctl status --json` names them")

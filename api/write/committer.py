@@ -15,7 +15,7 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from memctl.api.write.held import WHY, Held
+from memctl.api.write.held import WHY, Held, Watched
 from memctl.api.write.ingest_writer import OUTAGES, EventSink, IngestWriter
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.events.event import Micros, NewEvent
@@ -29,6 +29,9 @@ log = logging.getLogger("memctl.door")
 
 Acknowledgement = dict[str, Any]
 """What a client gets to read; see `memctl.api.write.door`."""
+
+MOST_EMPTY = 64
+"""Deliveries that held nothing to keep and are remembered, the latest."""
 
 BUSY: Acknowledgement = {"ok": False, "retry": True, "why": "busy"}
 
@@ -50,7 +53,7 @@ def _stays() -> bool:
 def _nothing() -> None: ...
 
 
-class Committer(threading.Thread):
+class Committer(Watched):
     """Takes waiting deliveries, up to `append_batch` at once, and commits them as one transaction."""
 
     def __init__(
@@ -75,10 +78,9 @@ class Committer(threading.Thread):
         self._stopping = False
         self._writer: EventSink | None = None
         self._away = False
-        self.at_since: float | None = None
-        """Since when it is at one step, by the monotonic clock; None while it has nothing to do."""
-        self.at: tuple[str, ...] = ()
-        """The deliveries of that step."""
+        self.empty: dict[str, str] = {}
+        """The latest deliveries of which nothing could be read, with why: they are kept nowhere."""
+        self.empty_count = 0
         self._alone = held.alone if held is not None else set[str]()
         self._aside = held.aside if held is not None else set[str]()
 
@@ -200,6 +202,10 @@ class Committer(threading.Thread):
             if parsed.why:
                 log.warning("delivery %s holds nothing to keep: %s", delivery.id, parsed.why)
                 answer["bad"] = parsed.why
+                self.empty[delivery.id] = parsed.why
+                self.empty_count += 1
+                if len(self.empty) > MOST_EMPTY:
+                    del self.empty[next(iter(self.empty))]
             elif not parsed.events:
                 answer["ignored"] = parsed.kind
             answers.append(answer)

@@ -62,7 +62,7 @@ LINGER_S = 0.5
 """How long a client that has connected may still begin a delivery after the door was asked to stop."""
 
 MOST_SHOWN, LONGEST_SHOWN = 3, 300
-"""Unread transcripts that are named, and characters of each."""
+"""Unread transcripts and deliveries that are named, and characters of each."""
 
 STOP_WITHIN_S = 8.0
 """How long stopping may take in all: supervisors kill after ten seconds."""
@@ -122,6 +122,7 @@ class Door:
         """`committer` and `reader` are the threads behind it, of which it says how they stand."""
         self._sink = sink
         self._reader = reader
+        self._committer = committer
         threads = {"a delivery": committer, "a transcript": reader}
         self._threads = {what: each for what, each in threads.items() if each is not None}
         self._capacity = capacity or Capacity()
@@ -167,9 +168,12 @@ class Door:
         if line == b"\n":  # somebody asks whether a door is here
             now = time.monotonic()
             steps = {what: now - since for what, each in self._threads.items() if (since := each.at_since) is not None}
-            unread = dict(self._reader.unread) if self._reader is not None else {}
-            shown = [f"{path[-LONGEST_SHOWN:]} ({why})" for path, why in islice(unread.items(), MOST_SHOWN)]
-            await _answer(writer, {"ok": True, "steps": steps, "unread": shown, "unread_count": len(unread)})
+            unread = self._reader.passed_over() | self._reader.unread if self._reader is not None else {}
+            empty = dict(self._committer.empty) if self._committer is not None else {}
+            said: Acknowledgement = {"ok": True, "steps": steps, "unread": _shown(unread), "unread_count": len(unread)}
+            said["empty"] = _shown(dict(reversed(empty.items())))
+            said["empty_count"] = self._committer.empty_count if self._committer is not None else 0
+            await _answer(writer, said)
             return True
         try:
             delivery, size = decode_header(line)
@@ -247,13 +251,13 @@ def alone(path: Path) -> Iterator[None]:
 
 async def _serve(settings: Settings, path: Path) -> None:
     loop = asyncio.get_running_loop()
-    reader = TranscriptReader(settings)
     held = Held(settings.data_dir / "spool")
+    reader = TranscriptReader(settings, held=held)
     committer = Committer(settings, loop, reader, held=held)
     committer.start()
     reader.start()
     door = Door(committer, committer=committer, reader=reader)
-    watched = asyncio.create_task(watch(committer, held))
+    watched = asyncio.create_task(watch(held, committer, reader))
     deadline = await serve(path, door, _drain_spool(committer, settings.data_dir / "spool"))
     watched.cancel()
     await ended(committer, reader, deadline)
@@ -313,6 +317,10 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _shown(found: dict[str, str]) -> list[str]:
+    return [f"{name[-LONGEST_SHOWN:]} ({why[:LONGEST_SHOWN]})" for name, why in islice(found.items(), MOST_SHOWN)]
 
 
 async def _answer(writer: asyncio.StreamWriter, answer: Acknowledgement) -> None:

@@ -1,7 +1,8 @@
-"""Deliveries that a door does not get past: it ends itself, and the next door tries them alone and sets one aside.
+"""What a door does not get past: it ends itself, and the next door tries that alone and sets one of it aside.
 
-What a delivery holds may cost without end, whatever was promised of each pattern. A door measures the processor time
-of the step that it is at. The time of the clock says nothing: a database may be slow.
+That are deliveries, and lines of transcripts. What one holds may cost without end, whatever was promised of each
+pattern. A door measures the processor time of the step that it is at. The time of the clock says nothing: a database
+may be slow.
 """
 
 import asyncio
@@ -9,10 +10,11 @@ import json
 import logging
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
 
 from memctl.infra.data_dir import write_private
 from memctl.infra.process import processor_s
@@ -27,7 +29,7 @@ EXIT = 75
 """With it a door ends that is held: a supervisor starts the next one."""
 
 FILE = "held"
-"""In the spool's folder: deliveries to be tried alone, and those that held a door alone."""
+"""In the spool's folder: what is to be tried alone, and what held a door alone."""
 
 MOST = 1_000
 """Of them that are known, the newest."""
@@ -35,14 +37,27 @@ MOST = 1_000
 WHY = f"it took more than {HELD_S:.0f} s of a processor, and did not end"
 
 
-class Step(Protocol):
-    """What a thread is at: since when, and with which deliveries."""
+class Watched(threading.Thread):
+    """A thread that reads what came from outside, and says what it is at."""
 
-    at_since: float | None
-    at: tuple[str, ...]
+    at_since: float | None = None
+    """Since when it is at one step, by the monotonic clock; None while it has nothing to do."""
+    at: tuple[str, ...] = ()
+    """The deliveries of that step, or the file or line."""
+    helpers: tuple[str, ...] = ()
+    """What its own threads' names begin with, which work at the same."""
 
     @property
-    def native_id(self) -> int | None: ...
+    def alone(self) -> bool:
+        """Whether nothing else than what it is at can be at fault."""
+        return len(self.at) == 1
+
+    def threads(self) -> list[threading.Thread]:
+        return [self, *(each for each in threading.enumerate() if each.name.startswith(self.helpers))]
+
+    def spent_s(self) -> float:
+        """Seconds of a processor that it has taken."""
+        return sum(processor_s(os.getpid(), each.native_id) or 0.0 for each in self.threads())
 
 
 class Held:
@@ -56,30 +71,54 @@ class Held:
         except (OSError, ValueError, TypeError, KeyError):
             self.alone, self.aside = set[str](), set[str]()
 
-    def note(self, ids: Iterable[str]) -> None:
-        """These held a door: the only one of a group is set aside, several are tried alone. Raises: OSError."""
-        found = tuple(ids)
-        if len(found) == 1:
-            self.aside.update(found)
-            self.alone.difference_update(found)
+    def note(self, ids: Iterable[str], *, alone: bool) -> None:
+        """These held a door: what did so alone is set aside, the others are tried alone. Raises: OSError."""
+        found = set(ids)
+        if alone:
+            self.aside |= found
+            self.alone -= found | {each.rpartition("#")[0] for each in found}
         else:
-            self.alone.update(found)
+            self.alone |= found
+        self._write()
+
+    def passed(self, id: str) -> None:
+        """What was to be tried alone came to its end."""
+        if id in self.alone:
+            self.alone.discard(id)
+            with suppress(OSError):
+                self._write()
+
+    def _write(self) -> None:
         kept = {"alone": sorted(self.alone)[-MOST:], "aside": sorted(self.aside)[-MOST:]}
         write_private(self._file, json.dumps(kept))
 
 
-async def watch(step: Step, held: Held) -> None:
-    """End this process once the step that a thread is at takes `HELD_S` of a processor."""
-    since, began = step.at_since, 0.0
+def line_of(path: Path, number: int) -> str:
+    """What a line of a file is known by. Line 0 is the file."""
+    return f"{path}#{number}"
+
+
+async def watch(held: Held, *steps: Watched) -> None:
+    """End this process once the step that one of the threads is at takes `HELD_S` of a processor."""
+    began: dict[Watched, tuple[float | None, float]] = {}
     while True:
         await asyncio.sleep(LOOKS_EVERY_S)
-        spent = processor_s(os.getpid(), step.native_id) or 0.0
-        if step.at_since is None or step.at_since != since:
-            since, began = step.at_since, spent
-        elif spent - began > HELD_S:
-            frame = sys._current_frames().get(getattr(step, "ident", 0) or 0)
-            frames = "".join(traceback.format_stack(frame)) if frame is not None else ""
-            log.critical("deliveries %s hold the door, which ends\n%s", ", ".join(step.at), frames)
-            held.note(step.at)
-            logging.shutdown()
-            os._exit(EXIT)
+        for step in steps:
+            spent = step.spent_s()
+            since, before = began.setdefault(step, (step.at_since, spent))
+            if step.at_since is None or step.at_since != since:
+                began[step] = step.at_since, spent
+            elif spent - before > HELD_S:
+                _end(held, step)
+
+
+def _end(held: Held, step: Watched) -> None:
+    now = sys._current_frames()
+    stacks = (now.get(each.ident or 0) for each in step.threads())
+    frames = "\n".join("".join(traceback.format_stack(stack)) for stack in stacks if stack is not None)
+    what = ", ".join(each for each in step.at if "/" not in each) or "a transcript"  # its name may be what was said
+    log.critical("%s of the %s hold the door, which ends\n%s", what, step.name, frames)
+    with suppress(OSError):
+        held.note(step.at, alone=step.alone)
+    logging.shutdown()
+    os._exit(EXIT)

@@ -10,12 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import msgspec
 
+from memctl.api.write.held import WHY
 from memctl.api.write.ingest_writer import EventSink, WriteResult
 from memctl.domain.events.event import NewEvent
 from memctl.infra.git import tracks
@@ -128,6 +130,22 @@ class Account(msgspec.Struct):
 Progress = Callable[[Path, int], None]
 """Is called with the file and the number of its bytes that were just read."""
 
+THREAD = "ingest"
+"""The name of the thread that writes batches."""
+
+
+class Watch(Protocol):
+    """Knows what an earlier process was held by."""
+
+    @property
+    def alone(self) -> bool:
+        """Whether each line of the file at hand is written by itself."""
+        ...
+
+    def begin(self, path: Path, number: int) -> bool:
+        """This line is read next; line 0 is the file as a whole. Returns whether it is to be read."""
+        ...
+
 
 def ingest(
     writer: EventSink,
@@ -137,6 +155,7 @@ def ingest(
     account: Account | None = None,
     progress: Progress = lambda path, size: None,
     policy: CapturePolicy | None = None,
+    watch: Watch | None = None,
 ) -> Account:
     """Read transcripts and append their events; returns the account.
 
@@ -148,7 +167,7 @@ def ingest(
     """
     account = account if account is not None else Account()
     began = time.monotonic()
-    reading = _Reading(account, {} if again else writer.known(), policy=policy)
+    reading = _Reading(account, {} if again else writer.known(), policy=policy, watch=watch)
     try:
         _read_all(writer, paths, reading, progress)
     finally:
@@ -245,6 +264,7 @@ class _Reading:
     """Device and inode of those read: under another name a file is not read again."""
     unchanged: int = 0
     policy: CapturePolicy | None = None
+    watch: Watch | None = None
 
 
 def _read_all(writer: EventSink, paths: Iterable[Path], reading: _Reading, progress: Progress) -> None:
@@ -283,7 +303,7 @@ class Batches:
     def __init__(self, writer: EventSink, account: Account) -> None:
         self._writer = writer
         self.account = account
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="ingest")
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix=THREAD)
         self._under_way: tuple[_Batch, Future[WriteResult]] | None = None
         self._batch = _Batch()
 
@@ -307,6 +327,11 @@ class Batches:
         self._settle()
         self._under_way = batch, self._pool.submit(self._writer.write_rest, prepared, batch.reached)
         self._batch = _Batch()
+
+    def finish(self) -> None:
+        """Write what was collected."""
+        self.commit()
+        self._settle()
 
     def _prepared(self, batch: _Batch) -> Prepared:
         """Its events, redacted; one that cannot be is reported as a bad line and left out. Of its error the kind is
@@ -345,8 +370,7 @@ class Batches:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         try:
             self._settle()
-            self.commit()
-            self._settle()
+            self.finish()
         except Exception as problem:
             if error is None:
                 raise
@@ -381,12 +405,18 @@ def _read(reading: _Reading, path: Path, batches: Batches, progress: Progress) -
                 if not parsed.whole:  # its newline will come: until then it is read again each time
                     break
                 last = transcript, parsed
-                if full:
+                if reading.watch is not None and reading.watch.alone:
+                    note()
+                    batches.finish()
+                    last = None
+                elif full:
                     note()
                     batches.commit()
                     last = None
         finally:
             note()
+    if reading.watch is not None:
+        batches.finish()  # what a batch holds is of the file at hand
 
 
 def _lines(reading: _Reading, path: Path) -> Generator[tuple[Transcript, Parsed]]:
@@ -404,14 +434,19 @@ def _lines(reading: _Reading, path: Path) -> Generator[tuple[Transcript, Parsed]
             if reader is None:
                 return
             format = reader(path)
+            begin = None if reading.watch is None else partial(_begin, reading.watch, path)
             start = transcript.resume(reading.known.get(checkpoints.name_of(path), START), format)
             if start.offset and start.offset == transcript.size:
                 reading.unchanged += 1
                 return
-            for parsed in transcript.parse(format, start):
+            for parsed in transcript.parse(format, start, begin):
                 yield transcript, parsed
     except OSError as problem:
         reading.account.refuse(path, 0, _reason(problem))
+
+
+def _begin(watch: Watch, path: Path, number: int) -> str:
+    return "" if watch.begin(path, number) else WHY
 
 
 class _Off:

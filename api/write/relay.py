@@ -24,6 +24,7 @@ import orjson
 from memctl.api.client import answered, connection_to, headers_of
 from memctl.api.write.committer import BUSY, Acknowledgement, Committer, parse, without_unsaved
 from memctl.api.write.door import SPOOL_EVERY_S, Door, alone, drain, ended, listens_again, serve
+from memctl.api.write.held import Held, watch
 from memctl.api.write.remote_writer import RemoteWriter
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
@@ -147,16 +148,19 @@ class _Relay:
     async def run(self, door: Path, api: Path, token: str) -> None:
         loop = asyncio.get_running_loop()
         wake = asyncio.Event()
-        reader = TranscriptReader(self._settings, self._opened)
-        committer = Committer(self._settings, loop, reader, self._opened)
+        held = Held(self._places.spool)
+        reader = TranscriptReader(self._settings, self._opened, held)
+        committer = Committer(self._settings, loop, reader, self._opened, held)
         committer.start()
         reader.start()
+        watched = asyncio.create_task(watch(held, committer, reader))
         asking = Asking(self._settings, self._notes, token)
         async with await _listen(asking, api):
             sink = Spooling(self._settings, self._places.spool, wake, reader)
             talks = Door(sink, committer=committer, reader=reader)
             deadline = await serve(door, talks, self._forward(committer, wake))
         api.unlink(missing_ok=True)
+        watched.cancel()
         await ended(committer, reader, deadline)
 
     def _opened(self, settings: Settings) -> RemoteWriter:

@@ -15,7 +15,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from memctl.api.write.ingest import ingest
+from memctl.api.write.held import WHY, Held, Watched, line_of
+from memctl.api.write.ingest import THREAD, ingest
 from memctl.api.write.ingest_writer import OUTAGES, EventSink, IngestWriter
 from memctl.infra.hooks.capture_policy import CapturePolicy
 from memctl.infra.log import checkpoints
@@ -44,23 +45,31 @@ WHOLE = ".json"
 """Of sessions that a client keeps as one document."""
 
 
-class TranscriptReader(threading.Thread):
+class TranscriptReader(Watched):
     """Reads named transcripts one after the other, on a thread of its own, until it is stopped.
 
     What cannot be kept for now, as Postgres or the team's API is away, it tries again; what it does not get to as the
-    door ends, the next hook of that session or the next session's start asks for again.
+    door ends, the next hook of that session or the next session's start asks for again. A file that held an earlier
+    door is written line by line, and the line that did so alone is passed over.
     """
 
-    def __init__(self, settings: Settings, open_writer: Callable[[Settings], EventSink] = IngestWriter) -> None:
+    helpers = (THREAD,)
+
+    def __init__(
+        self,
+        settings: Settings,
+        open_writer: Callable[[Settings], EventSink] = IngestWriter,
+        held: Held | None = None,
+    ) -> None:
         super().__init__(name="transcripts", daemon=True)
+        self._held = held
+        self._alone = False
         self._settings = settings
         self._open_writer = open_writer
         self._changed = threading.Condition()
         self._due: list[tuple[float, str, bool]] = []
         """A heap: when, which file, and whether its neighbours are to be read, too."""
         self._stopping = False
-        self.at_since: float | None = None
-        """Since when it is at one step, by the monotonic clock; None while it has nothing to do."""
         self.unread: dict[str, str] = {}
         """Paths of what could not be read, with the kind of error; the latest `MOST_UNREAD`."""
         self._writer: EventSink | None = None
@@ -83,6 +92,10 @@ class TranscriptReader(threading.Thread):
                     heapq.heappush(self._due, (now + delay, path, wider))
             self._changed.notify()
 
+    def passed_over(self) -> dict[str, str]:
+        """Lines and files that held a door, by what they are known by, with why."""
+        return dict.fromkeys((each for each in self._held.aside if "#" in each), WHY) if self._held is not None else {}
+
     def stop(self) -> None:
         """End, after the batch that is being written."""
         with self._changed:
@@ -93,6 +106,7 @@ class TranscriptReader(threading.Thread):
         while (asked := self._next()) is not None:
             path, neighbours = asked
             self.at_since = time.monotonic()
+            self.begin(Path(path), 0)
             try:
                 self._read(Path(path), neighbours)
                 self._pause = 0.0
@@ -144,11 +158,27 @@ class TranscriptReader(threading.Thread):
         # As it is now: what is passed over is not read again.
         policy = CapturePolicy(self._settings)
         # `Path.is_file` raises over a name that is too long, or a folder that is not ours to look into.
-        files = [each for each in paths if os.path.isfile(each)]
+        files = [each for each in paths if os.path.isfile(each) and not self._aside(each, 0)]
         self._turn_ends = None
-        account = ingest(self._writer, files, progress=self._go_on, policy=policy)
+        account = ingest(self._writer, files, progress=self._go_on, policy=policy, watch=self)
+        if self._held is not None:
+            for each in files:
+                self._held.passed(str(each))
         for bad in account.bad:
             log.warning("line %d of a transcript: %s", bad.line, bad.why)  # its name may be what was said
+
+    @property
+    def alone(self) -> bool:
+        return self._alone
+
+    def begin(self, path: Path, number: int) -> bool:
+        """This line is read next. Returns whether it is to be: False where it held an earlier door."""
+        self._alone = self._held is not None and str(path) in self._held.alone
+        self.at = (line_of(path, number) if self._alone else str(path),)
+        return not self._aside(path, number)
+
+    def _aside(self, path: Path, number: int) -> bool:
+        return self._held is not None and bool(self._held.aside) and line_of(path, number) in self._held.aside
 
     def _go_on(self, path: Path, size: int) -> None:
         if self._stopping:

@@ -36,7 +36,7 @@ _PRIME = 0x100000001B3
 
 _NUMBERS = patterns.compile(r"\d[\d.,:_-]*")
 _DENIALS = patterns.compile(
-    r"\b(?:not?|never|none|nothing|without|avoid|stop|neither|nor|cannot)\b|\w+n['’]t\b"
+    r"\b(?:not?|never|none|nothing|without|avoid|stop|neither|nor|cannot)\b|\w{1,20}n['’]t\b"
     r"|않|말고|말아|말 것|안\s|못|없|금지",
     patterns.I,
 )

@@ -139,12 +139,14 @@ def _takes(instance: Instance, _: Process) -> bool:
 
 
 class DoorState(NamedTuple):
-    """For how many seconds the door is at each step that it is at, and how many transcripts it could not read, with the
-    names of some."""
+    """For how many seconds the door is at each step that it is at, how many transcripts it could not read, and of how
+    many deliveries nothing since it started, with the names of some."""
 
     steps: dict[str, float]
     unread: tuple[str, ...] = ()
     unread_count: int = 0
+    empty: tuple[str, ...] = ()
+    empty_count: int = 0
 
 
 def door_state(instance: Instance) -> DoorState:
@@ -152,9 +154,14 @@ def door_state(instance: Instance) -> DoorState:
     try:
         said = json.loads(_asked_door(instance))
         steps = {str(what): float(seconds) for what, seconds in said["steps"].items()}
-        return DoorState(steps, tuple(map(str, said["unread"])), int(said["unread_count"]))
+        unread, empty = (tuple(map(str, said[each])) for each in ("unread", "empty"))
+        return DoorState(steps, unread, int(said["unread_count"]), empty, int(said["empty_count"]))
     except (ValueError, TypeError, LookupError, AttributeError):
         return DoorState({})
+
+
+LONGEST_ANSWER = 1 << 16
+"""Bytes of what the door says of itself: six names, each letter of which may take six."""
 
 
 def _asked_door(instance: Instance) -> bytes:
@@ -163,7 +170,13 @@ def _asked_door(instance: Instance) -> bytes:
         try:
             client.connect(str(instance.door))
             client.sendall(b"\n")
-            return client.recv(4096)
+            answer, deadline = b"", time.monotonic() + PATIENCE_S
+            while not answer.endswith(b"\n") and len(answer) < LONGEST_ANSWER:
+                client.settimeout(max(0.01, deadline - time.monotonic()))
+                if not (more := client.recv(4096)):
+                    break
+                answer += more
+            return answer
         except OSError:
             return b""
 

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Literal, Self
@@ -85,6 +85,9 @@ class Checkpoint(msgspec.Struct, frozen=True):
 
 START = Checkpoint()
 
+Begin = Callable[[int], str]
+"""Is called before a line or a record is parsed, and says why it is not to be, or nothing."""
+
 
 class Trail:
     """The first and the last bytes of the whole lines read so far: what a checkpoint's digest is made of.
@@ -157,30 +160,32 @@ class Transcript:
             return last if self._digest_of_whole(last.offset) == last.digest else START
         return last if _digest(last.offset, *self._edges(last.offset)) == last.digest else START
 
-    def parse(self, format: Format | Document, start: Checkpoint = START) -> Iterator[Parsed]:
+    def parse(
+        self, format: Format | Document, start: Checkpoint = START, begin: Begin | None = None
+    ) -> Iterator[Parsed]:
         """The lines from a checkpoint on that `resume` found to hold; of a document, all its records.
 
         A format without context seeks there; another passes over the lines in front, which costs their reading only.
         """
         if isinstance(format, Document):
-            return self._parse_whole(format)
+            return self._parse_whole(format, begin)
         if format.context:
             self._trail = Trail()
-            return parse_lines(raw_lines(self.file, trail=self._trail, until=self._until), format, start.offset)
+            return parse_lines(raw_lines(self.file, trail=self._trail, until=self._until), format, start.offset, begin)
         self._trail = Trail(*self._edges(start.offset), start.offset)
-        return parse_lines(raw_lines(self.file, start, trail=self._trail, until=self._until), format)
+        return parse_lines(raw_lines(self.file, start, trail=self._trail, until=self._until), format, 0, begin)
 
     def checkpoint(self, last: Parsed) -> Checkpoint:
         """The checkpoint behind a whole line that `parse` gave just now. Reads nothing."""
         digest = self._trail.digest(last.end) if self._data is None else self._digest_of_whole(last.end)
         return Checkpoint(last.end, last.number, digest)
 
-    def _parse_whole(self, format: Document) -> Iterator[Parsed]:
+    def _parse_whole(self, format: Document, begin: Begin | None) -> Iterator[Parsed]:
         data = self._whole()
         if data is None:
             yield Parsed(1, 0, self.size, True, "bad", why=f"document of more than {MAX_LINE} bytes")
             return
-        yield from parse_document(data, format)
+        yield from parse_document(data, format, begin)
 
     def _whole(self) -> bytes | None:
         """The file's bytes; None where there are too many."""
@@ -249,20 +254,25 @@ def _behind_hole(file: BinaryIO, at: int, until: int) -> int:
     return file.seek(max(at, min(data, until) - 2 * _EDGE))
 
 
-def parse_lines(lines: Iterable[RawLine], format: Format, wanted_from: int = 0) -> Iterator[Parsed]:
+def parse_lines(
+    lines: Iterable[RawLine], format: Format, wanted_from: int = 0, begin: Begin | None = None
+) -> Iterator[Parsed]:
     """Parse a file's lines, which begin at its start; give those at byte `wanted_from` and later.
 
     Never raises over what a line holds.
     """
     for line in lines:
-        if line.offset < wanted_from:
+        if begin is not None and (why := begin(line.number)):
+            if line.offset >= wanted_from:
+                yield Parsed(line.number, line.offset, line.end, line.whole, "bad", why=why)
+        elif line.offset < wanted_from:
             if line.data and any(mark in line.data for mark in format.context):
                 _parse(line, format)
-            continue
-        yield _parse(line, format)
+        else:
+            yield _parse(line, format)
 
 
-def parse_document(data: bytes, format: Document) -> Iterator[Parsed]:
+def parse_document(data: bytes, format: Document, begin: Begin | None = None) -> Iterator[Parsed]:
     """The records of a whole document. Their places in the file only say how far reading has come.
 
     Never raises over what it holds.
@@ -283,6 +293,9 @@ def parse_document(data: bytes, format: Document) -> Iterator[Parsed]:
         yield Parsed(1, 0, size, True, "ignored", kind="empty")
     for index, record in enumerate(records):
         at = (index + 1, size * index // len(records), size * (index + 1) // len(records), True)
+        if begin is not None and (why := begin(index + 1)):
+            yield Parsed(*at, "bad", why=why)
+            continue
         try:
             found = format.read(record, f"#{index + 1}")
         except Unreadable as error:

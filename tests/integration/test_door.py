@@ -77,9 +77,27 @@ def test_a_delivery_is_kept_once_however_often_it_comes(place: Place, database_u
 def test_an_empty_line_is_answered_and_deliveries_may_follow(place: Place, database_url: str) -> None:
     with place.open(database_url), closing(Client(place.door)) as client:
         client.socket.sendall(b"\n")
-        assert client.answer() == {"ok": True, "steps": {}, "unread": [], "unread_count": 0}
+        assert client.answer() == {
+            "ok": True,
+            "steps": {},
+            "unread": [],
+            "unread_count": 0,
+            "empty": [],
+            "empty_count": 0,
+        }
         client.send(delivery(1))
         assert client.answer()["new"] == 1
+
+
+def test_what_holds_nothing_to_keep_is_counted_and_named(place: Place, database_url: str) -> None:
+    with place.open(database_url), closing(Client(place.door)) as client:
+        for number in range(1, 70):
+            client.send(delivery(number, b"[]"))
+            assert client.answer()["bad"]
+        client.socket.sendall(b"\n")
+        answer = client.answer()
+        assert (answer["empty_count"], len(answer["empty"])) == (69, 3)
+        assert f"{69:032x}" in answer["empty"][0]
 
 
 LOOPING = """
@@ -103,22 +121,90 @@ run_door(load_settings())
 def test_a_delivery_that_holds_a_door_is_set_aside_by_the_ones_after_it(place: Place, database_url: str) -> None:
     for number, text in enumerate(("before it", "endless", "behind it"), 1):
         spool(place.spool, delivery(number, said(text), at=time.time_ns() // 1000 + number))
-    environment = {**os.environ, **place.environment, "MEMCTL_DATABASE_URL": database_url}
-
-    def door() -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-P", "-c", LOOPING], env=environment)
-
     for _ in range(2):  # among others, and alone
-        with door() as first:
+        with looping_door(LOOPING, place, database_url) as first:
             assert first.wait(60) == held.EXIT
         assert sum(name.endswith(".delivery") for name in place.names()) == 3
-    with door() as last:
+    with looping_door(LOOPING, place, database_url) as last:
         until(lambda: not any(name.endswith(".delivery") for name in place.names()))
         last.terminate()
         assert last.wait(30) == 0
     [aside] = [name for name in place.names() if name.endswith(".refused")]
     assert f"{2:032x}" in aside
     assert kept(database_url) == 2
+
+
+READING = """
+from memctl.api.write import held
+from memctl.api.write.door import run_door
+from memctl.api.write.ingest_writer import IngestWriter
+from memctl.infra.settings import load_settings
+from memctl.infra.transcripts.claude import Claude
+
+def looping(kept):
+    def loops(self, what, *others):
+        while "endless" in str(what):
+            pass
+        return kept(self, what, *others)
+    return loops
+
+held.HELD_S, held.LOOKS_EVERY_S = 0.5, 0.05
+OF.NAME = looping(OF.NAME)
+run_door(load_settings())
+"""
+"""A door that one line of a transcript holds for ever, as it is read, redacted or written."""
+
+
+@pytest.mark.parametrize("loops", ["Claude.read", "IngestWriter.prepare", "IngestWriter.write_rest"])
+def test_a_line_that_holds_the_reader_of_transcripts_is_passed_over_by_the_doors_after_it(
+    place: Place, database_url: str, tmp_path: Path, loops: str
+) -> None:
+    lines = EXAMPLE.read_text().splitlines(keepends=True)[:10]
+    line = {
+        **json.loads(lines[0]),
+        "type": "user",
+        "uuid": "u-endless",
+        "message": {"role": "user", "content": "endless"},
+    }
+    transcript = tmp_path / "a.jsonl"
+    transcript.write_text("".join([*lines[:5], json.dumps(line) + "\n", *lines[5:]]))
+    other = tmp_path / "b.jsonl"
+    other.write_text("".join(lines).replace("11111111", "99999999"))
+    of, _, name = loops.partition(".")
+    script = READING.replace("OF", of).replace("NAME", name)
+    for number in range(2):  # among other lines, and alone
+        with looping_door(script, place, database_url) as first:
+            until(place.answers)
+            assert ask(place.door, named(number, "Stop", transcript))["ok"]
+            assert first.wait(60) == held.EXIT
+    with looping_door(script, place, database_url) as last:
+        until(place.answers)
+        assert ask(place.door, named(3, "Stop", transcript))["ok"]
+        until(lambda: read_to_its_end(database_url, transcript))
+        assert ask(place.door, named(4, "Stop", other))["ok"]
+        until(lambda: read_to_its_end(database_url, other))
+        with closing(Client(place.door)) as client:
+            client.socket.sendall(b"\n")
+            assert [f"{transcript}#6" in each for each in client.answer()["unread"]] == [True]
+        last.terminate()
+        assert last.wait(30) == 0
+    assert json.loads((place.spool / held.FILE).read_text()) == {"alone": [], "aside": [f"{transcript}#6"]}
+
+
+@contextmanager
+def looping_door(script: str, place: Place, database_url: str) -> Iterator[subprocess.Popen[bytes]]:
+    environment = {**os.environ, **place.environment, "MEMCTL_DATABASE_URL": database_url}
+    with subprocess.Popen([sys.executable, "-P", "-c", script], env=environment) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def read_to_its_end(database_url: str, transcript: Path) -> bool:
+    with connect(database_url) as connection:
+        at = checkpoints.load_all(connection, 1).get(checkpoints.name_of(transcript))
+    return at is not None and at.offset == transcript.stat().st_size
 
 
 def test_a_client_that_has_no_more_to_say_still_gets_its_answer(place: Place, database_url: str) -> None:

@@ -10,7 +10,7 @@ from h11 import _readers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.infra.http_lines import ChunkSize, Header, read_linearly
+from memctl.infra.http_lines import FREE_CHUNKS, ChunkSize, Header, read_linearly
 
 H11S = (_readers.header_field_re, _readers.chunk_header_re)
 PIECES = [
@@ -72,3 +72,25 @@ def test_a_line_of_blanks_is_refused_at_once(sent: bytes, monkeypatch: pytest.Mo
         except h11.RemoteProtocolError:
             refused = True
     assert time.process_time() - began < 0.5
+
+
+@pytest.mark.parametrize(("chunks", "size", "taken"), [(1_000, 1, True), (5_000, 1, False), (2_000, 512, True)])
+def test_a_body_in_very_many_small_chunks_is_refused(
+    chunks: int, size: int, taken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("header_field_re", "chunk_header_re"):
+        monkeypatch.setattr(_readers, name, getattr(_readers, name))
+    bodies = _readers.READERS[_readers.SEND_BODY]
+    monkeypatch.setitem(bodies, "chunked", bodies["chunked"])
+    read_linearly()
+    connection = h11.Connection(h11.SERVER)
+    connection.receive_data(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+    connection.receive_data((b"%x\r\n" % size + b"x" * size + b"\r\n") * chunks + b"0\r\n\r\n")
+    events = 0
+    try:
+        while not isinstance(connection.next_event(), h11.EndOfMessage):
+            events += 1
+    except h11.RemoteProtocolError:
+        assert (taken, events) == (False, FREE_CHUNKS + 1)
+    else:
+        assert taken

@@ -89,7 +89,7 @@ def least_seconds(function: Callable[[str], object], text: str) -> float:
 
 UNITS = (
     *(NINE_LINES, NINE_LINES.strip().splitlines()[0].strip() + "\n", "a.", "a. ", "’", " | cat", "cd a; "),
-    *("  a\n", "가", "# ", "(", "[", "{", '"', "'", "`", "```\n", "<a>", "</a>", "- a\n", "a/", "\\"),
+    *("  a\n", "가", "않", "# ", "(", "[", "{", '"', "'", "`", "```\n", "<a>", "</a>", "- a\n", "a/", "\\"),
     *("“a” ", '"a" ', "'a', ", "`a` ", "가나 ", "\u0301\u0316"),
     *("| a |\n", "a b ", "\r\n", "a=1 ", "--a ", "$(", "&&", "0", "a: b\n", "  at a (b.js:1:2)\n", "Nn:allowed<<A\n"),
 )

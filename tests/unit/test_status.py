@@ -103,6 +103,10 @@ def test_what_nobody_knows_has_no_line() -> None:
             with_health(servers=Servers(unread=("/a.jsonl (X)",), unread_count=1)),
             "1 transcript could not be read: /a.jsonl",
         ),
+        (
+            with_health(servers=Servers(aside=("spool/1.refused",))),
+            "spool/1.refused was refused for what it holds",
+        ),
         (with_health(servers=Servers(overdue=True)), "the last backup is overdue"),
         (
             with_health(servers=Servers(stopped=("door",), spooled=3, spooled_s=50.0)),
@@ -127,6 +131,12 @@ def test_what_nobody_knows_has_no_line() -> None:
 def test_whatever_needs_a_person_stands_first_and_is_named(look: Installation, named: str) -> None:
     assert shown(look).startswith("needs you: ")
     assert named in shown(look)
+
+
+def test_deliveries_that_held_nothing_are_named_and_need_nobody() -> None:
+    found = shown(with_health(servers=Servers(empty=("1a (no object)",), empty_count=2)))
+    assert found.startswith("not all is done: 2 deliveries of hooks held nothing to keep since the door started, the")
+    assert "1a (no object)" in found
 
 
 def test_backups_and_limits_that_are_kept_need_nobody() -> None:
