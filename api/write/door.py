@@ -311,12 +311,13 @@ async def _listen(door: Door, path: Path) -> asyncio.Server:
         os.umask(before)
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _identity(path: Path) -> tuple[int, int, int] | None:
+    """What a file is known by: the number of one that was removed may be given again, but not at the same time."""
     try:
         found = path.lstat()
     except FileNotFoundError:
         return None
-    return found.st_dev, found.st_ino
+    return found.st_dev, found.st_ino, found.st_mtime_ns
 
 
 def _shown(found: dict[str, str]) -> list[str]:
