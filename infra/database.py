@@ -175,7 +175,7 @@ def connect(url: str, *, autocommit: bool = True, name: str = "memctl", statemen
             options=options,
             client_encoding="utf8",  # whatever PGCLIENTENCODING says: arrays are packed so
             cursor_factory=psycopg.Cursor,
-            connect_timeout=10,
+            connect_timeout=7,  # `status` has ten seconds in all
             keepalives_idle=30,
         )
     except psycopg.OperationalError as problem:

@@ -68,7 +68,7 @@ VECTOR_STORE = "the vector store"
 _PATIENCE_S = 3.0
 """How long a server gets to answer: what it is at may take it a second."""
 
-ASKED_S = 8.0
+ASKED_S = 7.0
 """How long all servers, programs and folders together get: half of what a question to the API does."""
 
 ANSWERED_S = 10.0
