@@ -223,6 +223,11 @@ def made_up(value: str, name: str) -> bool:
     return _SIGN.search(value) is not None or sum(each.isdecimal() for each in value) >= 2
 
 
+def paired(value: str, name: str) -> bool:
+    """Whether a value that a structure puts under a name is a secret."""
+    return assigned(value, name) or (_STRONG.search(name) is not None and made_up(value, name))
+
+
 def assigned_here(value: str, name: str) -> bool:
     """Whether a value is a secret that stands where secrets are given, under any name."""
     return drawn(value) or unspoken(value) or (chosen(value, name) and _SIGN.search(value) is not None)
@@ -270,6 +275,7 @@ JUDGES: dict[str, Callable[[str, str], bool]] = {
         kept,
         chosen,
         made_up,
+        paired,
         assigned_here,
         drawn_here,
     )
