@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from itertools import accumulate, islice
 
 from memctl.domain.support import patterns
-from memctl.infra.redaction.likely import paired
+from memctl.infra.redaction.likely import beside
 
 _NAME = "(?:passwords?|passwd|passphrase|pwd|secrets?|tokens?|(?:api|access|secret|auth|private)[ _-]?keys?)"
 _WORDS = r"[\w \t\"'`|,;│.-]*"
-COLUMN = rf"(?i){_NAME}[\"'`]?[ \t]*(?:(?:[|,;\t]|│){_WORDS})?(?:\r?\n[^\n]*(?:[|,;\t]|│)|\)\s*values\s*\()"
+COLUMN = rf"(?i){_NAME}[\"'`]?[ \t]*(?:(?:[|,;\t]|│){_WORDS})?(?:\r?\n[^\n]*(?:[|,;\t+]|│)|\)\s*values\s*\()"
 """The name of a secret at the end of a cell, on a line of names, with a line of cells below it."""
 
 DUMP = (
@@ -95,7 +95,7 @@ def _promising(data: bytes, cells: list[Span]) -> tuple[int, dict[int, str]] | N
 def _below(data: bytes, cells: list[Span], header: tuple[int, dict[int, str]]) -> Iterator[Span]:
     if len(cells) == header[0]:
         for n, name in header[1].items():
-            if paired(data[slice(*cells[n])].decode("utf-8", "replace"), name):
+            if beside(data[slice(*cells[n])].decode("utf-8", "replace"), name):
                 yield cells[n]
 
 

@@ -223,7 +223,7 @@ def made_up(value: str, name: str) -> bool:
     return _SIGN.search(value) is not None or sum(each.isdecimal() for each in value) >= 2
 
 
-def paired(value: str, name: str) -> bool:
+def beside(value: str, name: str) -> bool:
     """Whether a value that a structure puts under a name is a secret."""
     return assigned(value, name) or (_STRONG.search(name) is not None and made_up(value, name))
 
@@ -275,7 +275,7 @@ JUDGES: dict[str, Callable[[str, str], bool]] = {
         kept,
         chosen,
         made_up,
-        paired,
+        beside,
         assigned_here,
         drawn_here,
     )
