@@ -14,10 +14,10 @@ COLUMN = rf"(?i){_NAME}[\"'`]?[ \t]*(?:(?:[|,;\t]|│){_WORDS})?(?:\r?\n[^\n]*(?
 """The name of a secret at the end of a cell, on a line of names, with a line of cells below it."""
 
 DUMP = (
-    r"(?i)\b[0-9a-f]{6,8}:? {1,3}(?:[0-9a-f]{2} ?[0-9a-f]{2} {1,2}){4}"
-    r"|\b[0-7]{7}(?: {3}[!-~]| {2}\\[a-z0]| [0-7]{3}| {4}){8}"
+    r"\b0000[0-9a-fA-F]{2,4}:? {1,3}(?:[0-9a-fA-F]{2} ?[0-9a-fA-F]{2} {1,2}){4}"
+    r"|\b0000[0-7]{3}(?: {3}[!-~]| {2}\\[a-z0]| [0-7]{3}| {4}){8}"
 )
-"""A line of `xxd`, `hexdump` or `od`."""
+"""One of the first lines of `xxd`, `hexdump` or `od`."""
 
 _HEADER = patterns.compile(rf"^[^\n]{{0,12}}?({_WORDS}{_NAME}{_WORDS})\r?$".encode(), patterns.I | patterns.M)
 _LISTED = patterns.compile(rb"\(([^()\n]*)\)\s*values\s*", patterns.I)

@@ -180,8 +180,11 @@ class Redactor:
     def suspects(self, data: bytes) -> bool:
         """Whether UTF-8 text may hold a secret or a private block. False is certain."""
         interrupted = len(self._rules) + _INTERRUPTED
+        table = len(self._rules) + 5
         return any(
-            index < interrupted and ((whole := self._begun.get(index)) is None or whole.search(view))
+            (index < interrupted and ((whole := self._begun.get(index)) is None or whole.search(view)))
+            if index != table
+            else any(columns(view))
             for view, _, indices in self._looks(data)
             for index in indices
         )
