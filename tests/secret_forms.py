@@ -11,7 +11,7 @@ _LOWER = string.ascii_lowercase + string.digits
 _MIXED = string.ascii_letters + string.digits
 
 
-class _Maker:
+class Maker:
     """Made-up values, the same in each run."""
 
     def __init__(self, seed: int) -> None:
@@ -40,7 +40,7 @@ class _Maker:
 
 def first() -> list[tuple[str, str, str]]:
     """Each form: its name, a text that holds a secret, and what may not be left of it."""
-    m = _Maker(25)
+    m = Maker(25)
     out: list[tuple[str, str, str]] = []
 
     def add(name: str, text: str, secret: str) -> None:
@@ -263,7 +263,7 @@ def first() -> list[tuple[str, str, str]]:
 
 def second() -> list[tuple[str, str, str]]:
     """A second list, written after the rules had learnt from the first."""
-    m = _Maker(52)
+    m = Maker(52)
     out: list[tuple[str, str, str]] = []
 
     def add(name: str, text: str, secret: str) -> None:
@@ -340,7 +340,7 @@ def second() -> list[tuple[str, str, str]]:
 
 def pairs() -> list[tuple[str, str, str]]:
     """A name of a secret and its value in whatever stands between them: fields, cells, strings, lines."""
-    m = _Maker(131)
+    m = Maker(131)
     forms = {
         "kubernetes env": "env:\n  - name: DB_PASSWORD\n    value: @@\n  - name: PORT\n    value: '80'\n",
         "kubernetes env json": '{"env": [{"name": "DB_PASSWORD", "value": "@@"}]}',

@@ -36,6 +36,9 @@ _DATED = patterns.compile(r"^(?:19|20)\d\d-?\d\d-?\d\d(?:$|[T_ .:-]\d*)")
 _PIECES = patterns.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _CLUSTER = patterns.compile(r"[bcdfghjklmnpqrstvwxz]{5}|[aeiou]{4}|q[^u]|[jqz][bcdfgjkmnpqrstvwx]", patterns.I)
 _VOWEL = patterns.compile(r"[aeiouy]", patterns.I)
+_ALGORITHM = patterns.compile(
+    r"^(?:sha|md|rsa|aes|utf|hs|rs|es|hmac|base|blake|argon|pbkdf|oauth|ed|x|secp|tls|ipv)[-_]?\d", patterns.I
+)
 _SIGN = patterns.compile(r"[!@#%^&*+?~]")
 _PROGRAM = patterns.compile(r"^[a-z]+(?:_[a-z0-9]+)+$|^[a-z]+(?:[A-Z][a-z0-9]+)+$|^[A-Z]+(?:_[A-Z0-9]+)+$")
 """A name as programs have them."""
@@ -77,19 +80,9 @@ _PUBLIC = _words(
 )
 """What stands before `key` or `token` where it is none to keep: what a map, a page or a table is addressed by."""
 
-_ABOUT = _words(
-    "name id ref path file dir folder url uri host length size policy rule rules type ttl lifetime expiry class group"
-    " version prefix field label hint help store manager provider"
-)
-"""What a name ends with that is about a secret."""
-
 _STRONG = patterns.compile(
     r"secret|token|pass|pwd|credential|(?:api|access|private|auth|account)[ _.-]?key", patterns.I
 )
-
-
-_CHOSEN = patterns.compile(r"pass|pwd|secret|credential", patterns.I)
-"""Names of what people choose, who choose no hash."""
 
 
 def entropy(value: str) -> float:
@@ -223,6 +216,8 @@ def chosen(value: str, name: str) -> bool:
     """Whether what stands where only a password does was chosen as one: letters, and digits among them."""
     if len(value) < 6 or _PLACEHOLDER.search(value) or _PATH.search(value) or _DATED.search(value):
         return False
+    if _ALGORITHM.search(value):
+        return False
     return any(each.isdecimal() for each in value) and sum(each.isalpha() for each in value) >= 2
 
 
@@ -233,16 +228,9 @@ def made_up(value: str, name: str) -> bool:
     return _SIGN.search(value) is not None or sum(each.isdecimal() for each in value) >= 2
 
 
-def paired(value: str, name: str) -> bool:
-    """Whether a value that stands beside a secret's name, in whatever form pairs have, is a secret."""
-    if _PIECES.findall(name)[-1].lower() in _ABOUT:
-        return False
-    return assigned(value, name) or (_CHOSEN.search(name) is not None and made_up(value, name))
-
-
-def handed(value: str, name: str) -> bool:
-    """Whether the second of two strings is a secret: beside a variable's name as `paired`, else as if assigned."""
-    return paired(value, name) if name.isupper() else assigned(value, name)
+def beside(value: str, name: str) -> bool:
+    """Whether a value that a structure puts under a name is a secret."""
+    return assigned(value, name) or (_STRONG.search(name) is not None and made_up(value, name))
 
 
 def assigned_here(value: str, name: str) -> bool:
@@ -292,8 +280,7 @@ JUDGES: dict[str, Callable[[str, str], bool]] = {
         kept,
         chosen,
         made_up,
-        paired,
-        handed,
+        beside,
         assigned_here,
         drawn_here,
     )

@@ -51,6 +51,7 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 _ASIDE = patterns.compile(r"\(.*?\)")
+_PART = patterns.compile(r"\{\{([a-z]+)\}\}")
 _APART = patterns.compile(r"[^a-z0-9]+")
 
 
@@ -89,13 +90,20 @@ def load_rules(*, everything: bool = False) -> list[Rule]:
     own = _read("memctl.yml")
     left_out = set() if everything else set(own["leave_out"])
     markers, names = own["markers"], own["names"]
-    rules = [_rule(each, markers, names) for each in own["rules"]]
+    rules = [_rule(_whole(each, own["parts"]), markers, names) for each in own["rules"]]
     folder = files("memctl.infra.redaction") / "shapes" / "noseyparker"
     for name in sorted(file.name for file in folder.iterdir()):
         if name.endswith(".yml"):
             theirs = _read(f"noseyparker/{name}")["rules"]
             rules += [_rule(each, markers, names) for each in theirs if each["id"] not in left_out]
     return rules + [rule for rule in vendors() if rule.id not in left_out]
+
+
+def _whole(each: dict[str, Any], parts: dict[str, str]) -> dict[str, Any]:
+    """A rule with the parts that its patterns share written out."""
+    for field in {"pattern", "of"} & each.keys():
+        each[field] = _PART.sub(lambda found: parts[found[1]], each[field])
+    return each
 
 
 def vendors(wanted: Callable[[str], bool] = lambda file: True) -> list[Rule]:

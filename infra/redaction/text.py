@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeGuard, cast
 
 from memctl.domain.support import patterns
+from memctl.infra.redaction.layouts import COLUMN, DUMP, columns, dumps
 from memctl.infra.redaction.likely import JUDGES, entropy, goes_on
 from memctl.infra.redaction.personal import CHECKS
 from memctl.infra.redaction.rules import Rule, load_rules, personal_rules, user_rule
@@ -37,7 +38,7 @@ _GOES_ON = patterns.compile(
 _MOST_PIECES = 64
 """Pieces of one secret."""
 
-_INTERRUPTED = 5
+_INTERRUPTED = 7
 """How many patterns beside the rules find something themselves: those behind them say that a text reads otherwise."""
 _ROUNDS = 4
 
@@ -155,6 +156,8 @@ class Redactor:
             _PRINTED,
             _GZIP,
             _HEX,
+            COLUMN,
+            DUMP,
             *INTERRUPTED,
         ]
         of_characters = {n for n, rule in enumerate(self._rules) if rule.of_characters}
@@ -177,8 +180,11 @@ class Redactor:
     def suspects(self, data: bytes) -> bool:
         """Whether UTF-8 text may hold a secret or a private block. False is certain."""
         interrupted = len(self._rules) + _INTERRUPTED
+        table = len(self._rules) + 5
         return any(
-            index < interrupted and ((whole := self._begun.get(index)) is None or whole.search(view))
+            (index < interrupted and ((whole := self._begun.get(index)) is None or whole.search(view)))
+            if index != table
+            else any(columns(view))
             for view, _, indices in self._looks(data)
             for index in indices
         )
@@ -294,6 +300,10 @@ class Redactor:
             found += self._encoded(data)
         if private + 4 in indices:
             found += self._hidden_in((run.span(), binascii.unhexlify(run[0])) for run in _HEX_RUN.finditer(data))
+        if private + 5 in indices:
+            found += ((low, high, "secret-in-a-table") for low, high in columns(data))
+        if private + 6 in indices:
+            found += self._dumped(data)
         return found
 
     def _over_breaks(self, data: bytes) -> Iterator[tuple[int, int, str]]:
@@ -332,6 +342,14 @@ class Redactor:
                     yield (*span, inside[0][2])
                     break
 
+    def _dumped(self, data: bytes) -> Iterator[tuple[int, int, str]]:
+        """The lines of dumps that show a secret."""
+        for lines, starts, plain in dumps(data):
+            for index in self._scan(plain):
+                for low, high, marker in self._matches(index, plain) if index < len(self._rules) else ():
+                    first, last = (bisect_right(starts, at) - 1 for at in (low, high - 1))
+                    yield lines[first][0], lines[last][1], marker
+
     def _matches(self, index: int, data: bytes) -> list[tuple[int, int, str]]:
         if self._rules[index].judge and self._rules[index].names:
             return list(self._named(index, data))
@@ -358,11 +376,12 @@ class Redactor:
         """What a rule finds behind a name. A value that is refused may hold the next name."""
         pattern, rule = cast("patterns.Pattern[bytes]", self._patterns[index]), self._rules[index]
         judge = JUDGES[rule.judge]
+        of = rule.names[0]
         for begin, end in self._stretches(index, data):
             text, at = data[begin:end], 0
             while (match := pattern.search(text, at)) is not None:
-                at, high = match.span(2)
-                if judge(_text(text[at:high]), _text(match[1])):
+                at, high = match.span(3 - of)
+                if judge(_text(text[at:high]), _text(match[of])):
                     low, rest = at, _REST.match(text, high)
                     at = rest.end() if rest else high
                     yield begin + low, begin + at, rule.marker

@@ -22,6 +22,7 @@ import msgspec
 import published
 import pytest
 import secret_forms
+import secret_structures
 from data_dirs import anonymizing
 from hostile import Values
 from hypothesis import given, settings
@@ -191,6 +192,26 @@ def test_of_what_only_looks_like_a_secret_beside_its_name_nothing_is_cut(text: s
 def test_the_forms_that_tools_and_people_write_secrets_in(forms: list[tuple[str, str, str]]) -> None:
     left = [name for name, text, secret in forms if secret[: max(6, len(secret) * 2 // 3)] in redact(text)[0]]
     assert len(left) < 0.04 * len(forms), left
+
+
+def is_left(placed: secret_structures.Placed) -> bool:
+    redacted, _ = redact(placed.text)
+    if placed.structure in secret_structures.DUMPS:
+        return redacted == placed.text
+    return placed.value[: max(6, len(placed.value) * 2 // 3)] in redacted
+
+
+@pytest.mark.parametrize("built_on", [True, False])
+def test_structures_that_join_a_secret_to_its_name(built_on: bool) -> None:
+    placed = [each for each in secret_structures.secrets() if secret_structures.built_on(each.structure) == built_on]
+    left = [each.structure for each in placed if is_left(each)]
+    assert len(left) < 0.06 * len(placed), left
+
+
+def test_what_is_no_secret_in_the_same_structures_stays() -> None:
+    public = list(secret_structures.public())
+    cut = [each.text for each in public if redact(each.text)[1]]
+    assert len(cut) < 0.03 * len(public), cut
 
 
 GITHUB = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"

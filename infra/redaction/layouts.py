@@ -1,0 +1,141 @@
+"""Secrets that stand apart from what they are known by: in the column below a name, or in a dump of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import accumulate, islice
+
+from memctl.domain.support import patterns
+from memctl.infra.redaction.likely import beside
+
+_NAME = "(?:passwords?|passwd|passphrase|pwd|secrets?|tokens?|(?:api|access|secret|auth|private)[ _-]?keys?)"
+_WORDS = r"[\w \t\"'`|,;│.-]*"
+COLUMN = rf"(?i){_NAME}[\"'`]?[ \t]*(?:(?:[|,;\t]|│){_WORDS})?(?:\r?\n[^\n]*(?:[|,;\t+]|│)|\)\s*values\s*\()"
+"""The name of a secret at the end of a cell, on a line of names, with a line of cells below it."""
+
+DUMP = (
+    r"\b0000[0-9a-fA-F]{2,4}:? {1,3}(?:[0-9a-fA-F]{2} ?[0-9a-fA-F]{2} {1,2}){4}"
+    r"|\b0000[0-7]{3}(?: {3}[!-~]| {2}\\[a-z0]| [0-7]{3}| {4}){8}"
+)
+"""One of the first lines of `xxd`, `hexdump` or `od`."""
+
+_HEADER = patterns.compile(rf"^[^\n]{{0,12}}?({_WORDS}{_NAME}{_WORDS})\r?$".encode(), patterns.I | patterns.M)
+_LISTED = patterns.compile(rb"\(([^()\n]*)\)\s*values\s*", patterns.I)
+_ROW = patterns.compile(rb"\s*,?\s*\(([^()\n]*)\)")
+_ENDS_SO = patterns.compile(f"{_NAME}$", patterns.I)
+_LINE = patterns.compile(rb"[^\n]*\n?")
+_RULED = patterns.compile("^[\\s|+:=─━┄═│├┼┤╞╪╡┌┐└┘┬┴-]*$".encode())
+_QUOTED = patterns.compile(rb"\"[^\"\n]*\"|'[^'\n]*'")
+_SIGNS = ("│".encode(), b"|", b"\t", b";", b",")
+_NUMBERED = patterns.compile(rb"^[ \t>+-]*(?:[0-9]{1,6}(?:\xe2\x86\x92|[:\t]))?[\s\"'`*]*")
+_AROUND = b" \t\r\n\"'`*"
+
+_MOST_ROWS, _LONGEST_NAME = 1_000, 40
+_MOST_DUMPED = 4_096
+"""Lines of one dump."""
+
+_HEX = "(?:[0-9a-fA-F]{2}){1,4}"
+_DUMPED = patterns.compile(
+    rf"^[^\n]{{0,12}}?\b[0-9a-fA-F]{{6,8}}:? {{1,3}}({_HEX}(?: {{1,2}}{_HEX})*)".encode(), patterns.M
+)
+_LETTERED = patterns.compile(rb"^[^\n]{0,12}?\b[0-7]{7}((?: {3}[!-~]| {2}\\[a-z0]| [0-7]{3}| {4}){1,16})", patterns.M)
+_LETTER = patterns.compile(rb" {3}([!-~])| {2}(\\[a-z0])| ([0-7]{3})| {4}")
+_WIDTH = 16
+"""Bytes of a line."""
+
+Span = tuple[int, int]
+
+
+def columns(data: bytes) -> Iterator[Span]:
+    """Values that stand in a table below the name of a secret, or behind it in a statement."""
+    at = 0
+    while (header := _HEADER.search(data, at)) is not None:
+        at = header.end()
+        begin, end = header.span(1)
+        sign = next((each for each in _SIGNS if each in header[1]), b"")
+        if not sign or not (wanted := _promising(data, _cells(data, begin, end, sign))):
+            continue
+        at += 1
+        for line in islice(_LINE.finditer(data, at), _MOST_ROWS):
+            if not _RULED.search(line[0]):
+                if sign not in line[0]:
+                    break
+                yield from _below(data, _cells(data, *line.span(), sign), wanted)
+            at = line.end()
+    for listed in _LISTED.finditer(data):
+        if wanted := _promising(data, _cells(data, *listed.span(1), b",")):
+            at = listed.end()
+            while (row := _ROW.match(data, at)) is not None:
+                at = row.end()
+                yield from _below(data, _cells(data, *row.span(1), b","), wanted)
+
+
+def _cells(data: bytes, begin: int, end: int, sign: bytes) -> list[Span]:
+    """Where the cells of a line stand, without what is around them."""
+    line = data[begin:end]
+    parts = _QUOTED.sub(lambda found: b"_" * len(found[0]), line).split(sign)
+    found = []
+    for low in accumulate((len(part) + len(sign) for part in parts[:-1]), initial=0):
+        part = line[low : low + len(parts[len(found)])]
+        lead = _NUMBERED.match(part)
+        shift = lead.end() if lead else 0
+        found.append((begin + low + shift, begin + low + max(shift, len(part.rstrip(_AROUND)))))
+    return found
+
+
+def _promising(data: bytes, cells: list[Span]) -> tuple[int, dict[int, str]] | None:
+    """How many columns a header has, and which of them hold secrets by their names."""
+    names = [data[low:high].decode("utf-8", "replace") for low, high in cells]
+    if len(names) < 2 or max(map(len, names)) > _LONGEST_NAME:
+        return None
+    wanted = {n: name for n, name in enumerate(names) if _ENDS_SO.search(name)}
+    return (len(names), wanted) if wanted else None
+
+
+def _below(data: bytes, cells: list[Span], header: tuple[int, dict[int, str]]) -> Iterator[Span]:
+    if len(cells) == header[0]:
+        for n, name in header[1].items():
+            if beside(data[slice(*cells[n])].decode("utf-8", "replace"), name):
+                yield cells[n]
+
+
+def dumps(data: bytes) -> Iterator[tuple[list[Span], list[int], bytes]]:
+    """What each dump shows, in each order that its bytes may have: its lines, where in the bytes each begins, and the
+    bytes."""
+    readings: tuple[Callable[[bytes], bytes], ...]
+    for pattern, readings in ((_DUMPED, (_in_order, _swapped)), (_LETTERED, (_lettered,))):
+        lines: list[Span] = []
+        shown: list[bytes] = []
+        for line in pattern.finditer(data):
+            end = data.find(b"\n", line.end())
+            span = (line.start(), end if end >= 0 else len(data))
+            if lines and (span[0] > lines[-1][1] + 1 or len(lines) == _MOST_DUMPED):
+                yield from _read(lines, shown, readings)
+                lines, shown = [], []
+            lines.append(span)
+            shown.append(line[1])
+        yield from _read(lines, shown, readings)
+
+
+def _read(
+    lines: list[Span], shown: list[bytes], readings: tuple[Callable[[bytes], bytes], ...]
+) -> Iterator[tuple[list[Span], list[int], bytes]]:
+    for reading in readings if len(lines) > 1 or (shown and len(shown[0]) >= 2 * _WIDTH) else ():
+        pieces = [reading(each)[:_WIDTH] for each in shown]
+        yield lines, list(accumulate(map(len, pieces), initial=0))[:-1], b"".join(pieces)
+
+
+def _in_order(shown: bytes) -> bytes:
+    return bytes.fromhex(shown.decode())
+
+
+def _swapped(shown: bytes) -> bytes:
+    return b"".join(bytes.fromhex(each.decode())[::-1] for each in shown.split())
+
+
+def _lettered(shown: bytes) -> bytes:
+    escapes = {b"\\n": b"\n", b"\\t": b"\t", b"\\r": b"\r"}
+    return b"".join(
+        each[1] or (escapes.get(each[2], b" ") if each[2] else bytes((int(each[3], 8) & 255,)) if each[3] else b" ")
+        for each in _LETTER.finditer(shown)
+    )
