@@ -74,7 +74,7 @@ def _cells(data: bytes, begin: int, end: int, sign: bytes) -> list[Span]:
     """Where the cells of a line stand, without what is around them."""
     line = data[begin:end]
     parts = _QUOTED.sub(lambda found: b"_" * len(found[0]), line).split(sign)
-    found = []
+    found: list[Span] = []
     for low in accumulate((len(part) + len(sign) for part in parts[:-1]), initial=0):
         part = line[low : low + len(parts[len(found)])]
         lead = _NUMBERED.match(part)
