@@ -19,7 +19,7 @@ TICKET_S = 60
 """Seconds within which a ticket must be used. It works once, so that one left in a browser's history opens nothing."""
 
 MOST_TICKETS = 64
-"""Tickets that were made and not used; the oldest go."""
+"""Tickets of one caller that were made and not used; the oldest go."""
 
 MOST_LEFT = 1_024
 """Cookies that signed out and have not expired; the oldest go."""
@@ -54,8 +54,10 @@ class Browsers:
         """A word that signs one browser in with the caller's rights, once, within a minute."""
         now = self._clock()
         with self._lock:
-            live = [(word, kept) for word, kept in self._tickets.items() if kept[0] > now]
-            self._tickets = dict(live[-MOST_TICKETS + 1 :])
+            live = {word: kept for word, kept in self._tickets.items() if kept[0] > now}
+            for oldest in [word for word, (_, key) in live.items() if key == caller.key][: -MOST_TICKETS + 1]:
+                del live[oldest]
+            self._tickets = live
             word = secrets.token_urlsafe(24)
             self._tickets[word] = now + TICKET_S, caller.key
         return word

@@ -196,8 +196,11 @@ class _SignIn:
         return self._signed_in(await run_in_threadpool(self._browsers.by_token, token))
 
     async def by_ticket(self, request: Request) -> Response:
-        cookie = self._browsers.by_ticket(request.path_params["ticket"])
-        return self._signed_in(cookie)
+        """Whoever is signed in stays who they are: a link of somebody else's does not change that."""
+        cookies = request.headers.get("cookie", "").encode("latin-1")
+        if await run_in_threadpool(self._browsers.signed_in, cookies) is not None:
+            return RedirectResponse("/", 303)
+        return self._signed_in(self._browsers.by_ticket(request.path_params["ticket"]))
 
     def _signed_in(self, cookie: str | None) -> Response:
         if cookie is None:

@@ -8,19 +8,20 @@ import re
 import socket
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 from uuid import uuid4
 
 import click
 import msgspec
 import pytest
-from apis import Api, problem_of
+from apis import TOKEN, Api, problem_of
 from asked import ATLAS, LEDGER, Remembered
 from click.testing import CliRunner
 from events import observed
 from waiting import seconds, until
 
 from memctl.api.http.live import MOST_TAILS, MOST_WAITING, PATIENCE_S
+from memctl.api.viewer.sign_in import MOST_TICKETS
 from memctl.api.write.keys import NameHoldsASecret
 from memctl.api.write.remote_ingest import Delivery, sent
 from memctl.cli.main import memctl as program
@@ -332,6 +333,27 @@ def test_a_ticket_has_the_rights_of_who_asked_for_it(api: Api, key: Callable[...
     _, headers, _ = api.ask(path)
     cookie = headers["set-cookie"].partition(";")[0]
     assert (page(api, cookie, "/")[0], page(api, cookie, "/engine")[0]) == (200, 403)
+
+
+def test_a_link_of_a_member_does_not_change_who_is_signed_in(api: Api, key: Callable[..., str]) -> None:
+    owner = cookie_of(api, TOKEN)
+    path = json.loads(ask(api, key("read"), "/v1/tickets", {})[2])["path"]
+    status, headers, _ = api.ask(path, headers=signed_in(owner))
+    assert (status, "set-cookie" in headers) == (303, False)
+
+
+def test_a_browser_gives_itself_no_longer_time(api: Api, key: Callable[..., str]) -> None:
+    asked = {**signed_in(cookie_of(api, key("read"))), "Origin": api.url}
+    assert api.ask("/v1/tickets", method="POST", body=b"{}", headers=asked)[0] == 401
+
+
+def test_a_member_keeps_nobody_elses_ticket_out(api: Api, key: Callable[..., str]) -> None:
+    with api.client() as owner:
+        path = urlsplit(owner.viewer()).path
+    reads = key("read")
+    made = [ask(api, reads, "/v1/tickets", {})[0] for _ in range(MOST_TICKETS + 20)]
+    assert made.count(200) > MOST_TICKETS
+    assert "set-cookie" in api.ask(path)[1]
 
 
 # --- what relays deliver ---
