@@ -63,6 +63,7 @@ from memctl.domain.support.certainty import Class
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import project_of
 from memctl.domain.support.mentions import names_in, path_within
+from memctl.domain.support.provenance import Provenance
 from memctl.domain.support.text import tokens
 from memctl.infra.embedders import Embedders, Recipe
 from memctl.infra.vectors import models as vector_models
@@ -627,8 +628,9 @@ def _in_words_of(reader: Reader, rows: dict[str, Memory], places: Places) -> dic
 
 def shown(row: Memory, events: Mapping[UUID, Event], weight: Mapping[str, float], question: Question, room: int) -> str:
     """The part of a memory that meets a question, of a turn out of all that was said in it."""
+    prompts = "pasted" if row.said_by == Provenance.USER_PASTED else "user"
     if not question.asked:
-        return passage_of(row.text, question.query[:_LONGEST], PASSAGE)
+        return passage_of(row.text, question.query[:_LONGEST], PASSAGE, prompts)
     if len(row.text) <= ANSWER:
         return row.text
     sides = tuple(filter(None, exchange_of(row.text))) if row.kind == "turn" else (row.text,)
@@ -641,7 +643,7 @@ def shown(row: Memory, events: Mapping[UUID, Event], weight: Mapping[str, float]
     found = answering.passage(tuple(map(answering.said_in, sides)), weight, ANSWER, room)
     if not found.text:
         return clipped(row.text, room)
-    speaker = ("user: ", "agent: ")[found.side] if len(sides) > 1 else ""
+    speaker = (f"{prompts}: ", "agent: ")[found.side] if len(sides) > 1 else ""
     return speaker + found.text
 
 

@@ -69,9 +69,9 @@ def exchange_of(text: str) -> Exchange:
     return Exchange(prompt, answer)
 
 
-def passages(turns: Sequence[Exchange], query: str, most: int) -> dict[int, str]:
+def passages(turns: Sequence[Exchange], query: str, most: int, prompts: str = "user") -> dict[int, str]:
     """The sentences of these turns that answer, by the number of the turn that holds them, each with who said it; at
-    most `most` characters."""
+    most `most` characters. `prompts`: whose these turns' prompts are."""
     skipped = max(len(turns) - MOST_TURNS, 0)
     turns = turns[skipped:]
     asked = frozenset(tokens(query[:4_000]))
@@ -99,7 +99,7 @@ def passages(turns: Sequence[Exchange], query: str, most: int) -> dict[int, str]
         for word in best.words:
             worth[word] *= SHOWN
     chosen.sort(key=lambda each: each.place)
-    return {skipped + turn: _spoken(said) for turn, said in groupby(chosen, key=lambda each: each.turn)}
+    return {skipped + turn: _spoken(said, prompts) for turn, said in groupby(chosen, key=lambda each: each.turn)}
 
 
 def relevance(turns: Sequence[Exchange], asked: frozenset[str]) -> tuple[list[float], int]:
@@ -122,14 +122,14 @@ def relevance(turns: Sequence[Exchange], asked: frozenset[str]) -> tuple[list[fl
     return held, last
 
 
-def passage_of(text: str, query: str, most: int) -> str:
-    """The part of a memory's text that meets a question: the text itself where it is short."""
+def passage_of(text: str, query: str, most: int, prompts: str = "user") -> str:
+    """The part of a memory's text that meets a question: the text itself where it is short. `prompts`: as above."""
     if len(text) <= most:
         return text
     exchange = exchange_of(text)
-    found = passages([exchange], query, most).get(0, "")
+    found = passages([exchange], query, most, prompts).get(0, "")
     # A claim or a document has one voice: nobody need be named.
-    return (found if exchange.answer else found.removeprefix("user: ")) or clipped(text, most)
+    return (found if exchange.answer else found.removeprefix(f"{prompts}: ")) or clipped(text, most)
 
 
 def likeness(one: Iterable[str], other: Iterable[str], rarity: dict[str, float]) -> float:
@@ -175,12 +175,12 @@ def _worth(sentence: _Sentence, worth: dict[str, float]) -> float:
     return sentence.factor * math.fsum(worth[word] for word in sentence.words) / dense
 
 
-def _spoken(said: Iterable[_Sentence]) -> str:
+def _spoken(said: Iterable[_Sentence], prompts: str) -> str:
     pieces: list[str] = []
     speaker: bool | None = None
     for each in said:
         if each.by_user != speaker:
-            pieces.append("user:" if each.by_user else "agent:")
+            pieces.append(f"{prompts}:" if each.by_user else "agent:")
             speaker = each.by_user
         # What stood on a line of its own, as the points of a list do, may end in no full stop.
         pieces.append(each.text if each.text.endswith(_ENDS) else f"{each.text};")

@@ -123,3 +123,11 @@ def test_likeness_counts_rare_words_more_and_is_of_both_alike() -> None:
     assert likeness(["merge"], ["merge"], rarity) == 1.0
     assert likeness(["sync", "merge"], ["sync", "email"], rarity) < 0.01
     assert likeness([], ["merge"], rarity) == 0.0
+
+
+def test_a_prompt_that_nobody_typed_is_not_worded_as_the_users() -> None:
+    text = "Totals are Decimal in the ledger. " + "Other things matter less. " * 20 + "\n→ Totals are Decimal now."
+    assert "user: Totals" in passage_of(text, "are totals decimal", 200)
+    shown = passage_of(text, "are totals decimal", 200, "pasted")
+    assert "pasted: Totals" in shown
+    assert "user:" not in shown
