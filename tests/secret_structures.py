@@ -1,7 +1,5 @@
 """Secrets, and what is none, by the structure that joins a name to its value. All values are made up."""
 
-# ruff: noqa: E501  # lines as the tools write them
-
 from __future__ import annotations
 
 import base64
@@ -34,6 +32,7 @@ def _cases(name: str) -> dict[str, str]:
     }
 
 
+# ruff: noqa: E501
 PAIRS = {
     "kubernetes-yaml": "spec:\n  containers:\n  - name: app\n    env:\n    - name: «ENV»\n      value: @@\n    - name: PORT\n      value: '80'\n",
     "kubernetes-yaml-quoted": "        env:\n          - name: LOG\n            value: info\n          - name: \"«ENV»\"\n            value: \"@@\"\n",
@@ -141,6 +140,12 @@ def _filled(template: str, name: str, value: str) -> str:
 def built_on(structure: str) -> bool:
     """Whether rules may be written with a look at it. The others are only counted."""
     return zlib.crc32(structure.encode()) % 2 == 0
+
+
+def hidden(placed: Placed, left: str) -> bool:
+    """Whether a text holds its secret no more; of a dump, a line in four may show what stands around it."""
+    lines = placed.value.split("\n")
+    return sum(line in left for line in lines) <= (len(lines) - 1) // 4
 
 
 def secrets() -> Iterator[Placed]:

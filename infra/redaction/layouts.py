@@ -24,7 +24,7 @@ _LISTED = patterns.compile(rb"\(([^()\n]*)\)\s*values\s*", patterns.I)
 _ROW = patterns.compile(rb"\s*,?\s*\(([^()\n]*)\)")
 _ENDS_SO = patterns.compile(f"{_NAME}$", patterns.I)
 _LINE = patterns.compile(rb"[^\n]*\n?")
-_RULED = patterns.compile("^[\\s|+:=─━┄═│├┼┤╞╪╡┌┐└┘┬┴-]*$".encode())
+_RULED = patterns.compile("^[\\s|+:=─━┄═│├┼┤╞╪╡┌┐└┘┬┴-]*[+=─━═-][\\s|+:=─━┄═│├┼┤╞╪╡┌┐└┘┬┴-]*$".encode())
 _QUOTED = patterns.compile(rb"\"[^\"\n]*\"|'[^'\n]*'")
 _SIGNS = ("│".encode(), b"|", b"\t", b";", b",")
 _NUMBERED = patterns.compile(rb"^[ \t>+-]*(?:[0-9]{1,6}(?:\xe2\x86\x92|[:\t]))?[\s\"'`*]*")
@@ -57,10 +57,12 @@ def columns(data: bytes) -> Iterator[Span]:
             continue
         at += 1
         for line in islice(_LINE.finditer(data, at), _MOST_ROWS):
-            if not _RULED.search(line[0]):
-                if sign not in line[0]:
+            if sign in line[0] or not _RULED.search(line[0]):
+                cells = _cells(data, *line.span(), sign)
+                if len(cells) == wanted[0]:
+                    yield from _below(data, cells, wanted)
+                elif not _RULED.search(line[0]):
                     break
-                yield from _below(data, _cells(data, *line.span(), sign), wanted)
             at = line.end()
     for listed in _LISTED.finditer(data):
         if wanted := _promising(data, _cells(data, *listed.span(1), b",")):
@@ -93,10 +95,9 @@ def _promising(data: bytes, cells: list[Span]) -> tuple[int, dict[int, str]] | N
 
 
 def _below(data: bytes, cells: list[Span], header: tuple[int, dict[int, str]]) -> Iterator[Span]:
-    if len(cells) == header[0]:
-        for n, name in header[1].items():
-            if beside(data[slice(*cells[n])].decode("utf-8", "replace"), name):
-                yield cells[n]
+    for n, name in header[1].items() if len(cells) == header[0] else ():
+        if beside(data[slice(*cells[n])].decode("utf-8", "replace"), name):
+            yield cells[n]
 
 
 def dumps(data: bytes) -> Iterator[tuple[list[Span], list[int], bytes]]:

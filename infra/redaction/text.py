@@ -175,24 +175,28 @@ class Redactor:
 
     def _scan(self, data: bytes) -> set[int]:
         """Indices of the rules that may find something in it."""
+        if len(self._scans) == 1:  # of all rules, in their order
+            return self._scans[0][1](data)
         return {group[n] for group, scan in self._scans for n in scan(data)}
 
     def suspects(self, data: bytes) -> bool:
         """Whether UTF-8 text may hold a secret or a private block. False is certain."""
+        indices = self._scan(data)
+        if not indices and b"\\" not in data:  # it reads in one way
+            return False
         interrupted = len(self._rules) + _INTERRUPTED
         table = len(self._rules) + 5
         return any(
             (index < interrupted and ((whole := self._begun.get(index)) is None or whole.search(view)))
             if index != table
             else any(columns(view))
-            for view, _, indices in self._looks(data)
-            for index in indices
+            for view, _, there in self._looks(data, indices)
+            for index in there
         )
 
-    def _looks(self, data: bytes) -> Iterator[tuple[bytes, Origins | None, set[int]]]:
-        """The bytes as they are and as they read otherwise, each with the way of its offsets back, and what the scan
-        finds in it."""
-        indices = self._scan(data)
+    def _looks(self, data: bytes, indices: set[int]) -> Iterator[tuple[bytes, Origins | None, set[int]]]:
+        """The bytes as they are, in which the scan finds `indices`, and as they read otherwise, each with the way of
+        its offsets back, and what the scan finds in it."""
         yield data, None, indices
         plain, before = data, None
         if b"\\" in data:
@@ -266,7 +270,7 @@ class Redactor:
     def _spans(self, data: bytes, start: int, end: int) -> list[tuple[int, int, str]]:
         """What to cut between two offsets: offsets from `start` on, sorted, none touching another."""
         found: list[tuple[int, int, str]] = []
-        for view, of, indices in self._looks(data):
+        for view, of, indices in self._looks(data, self._scan(data)):
             if there := self._there(view, indices):
                 origin = of() if of else int
                 found += [(origin(low), origin(high), marker) for low, high, marker in there]
