@@ -284,6 +284,20 @@ def test_what_opens_and_never_ends_is_redacted_in_linear_time(opening: str, behi
     expect_linear(redactor().redact, opening + behind)
 
 
+UNJOINED = (
+    *("token key=q7Wm2Zr9Lk4T ", 'token key="q7Wm2Zr9Lk4T" ', "token [ key=q7Wm2Zr9Lk4T ", "key <a b", "password> <a "),
+    *("value=value=", 'value="q7Wm2Zr9Lk4Tn8, ', "token\nvalue: ", "token, a=1, value=", "value: hunter22!, key: "),
+    *("token, ", "a | token |\n", "a,password\n", "(token, a) values (", "token\n- ", 'password="""', "password=\n\n"),
+    *("0000000: 4142 4142 4142 4142 \n", "00000000: 4142 4142 0000000", "0000000   a   b   c   d   e   f   g   h\n"),
+)
+"""A secret's name and the beginning of what may join a value to it."""
+
+
+@pytest.mark.parametrize("unit", UNJOINED)
+def test_names_without_values_are_redacted_in_linear_time(unit: str) -> None:
+    expect_linear(redactor().redact, unit)
+
+
 def test_colons_in_what_an_agent_says_are_read_in_linear_time() -> None:
     expect_linear(sentences, ": ")
 

@@ -194,24 +194,48 @@ def test_the_forms_that_tools_and_people_write_secrets_in(forms: list[tuple[str,
     assert len(left) < 0.04 * len(forms), left
 
 
-def is_left(placed: secret_structures.Placed) -> bool:
-    redacted, _ = redact(placed.text)
-    if placed.structure in secret_structures.DUMPS:
-        return redacted == placed.text
-    return placed.value[: max(6, len(placed.value) * 2 // 3)] in redacted
+def found(half: bool) -> float:
+    """The share of secrets that are cut, of those structures that rules were written by, or of the others."""
+    placed = [each for each in secret_structures.secrets() if secret_structures.built_on(each.structure) is half]
+    assert len(placed) > 150
+    return sum(secret_structures.hidden(each, redact(each.text)[0]) for each in placed) / len(placed)
 
 
-@pytest.mark.parametrize("built_on", [True, False])
-def test_structures_that_join_a_secret_to_its_name(built_on: bool) -> None:
-    placed = [each for each in secret_structures.secrets() if secret_structures.built_on(each.structure) == built_on]
-    left = [each.structure for each in placed if is_left(each)]
-    assert len(left) < 0.06 * len(placed), left
+def test_the_structures_that_join_a_name_to_its_value_are_known() -> None:
+    assert found(half=True) >= 0.98
+    assert found(half=False) >= 0.93
 
 
-def test_what_is_no_secret_in_the_same_structures_stays() -> None:
-    public = list(secret_structures.public())
-    cut = [each.text for each in public if redact(each.text)[1]]
-    assert len(cut) < 0.03 * len(public), cut
+def test_what_is_no_secret_stays_in_the_same_structures() -> None:
+    placed = list(secret_structures.public())
+    cut = [each for each in placed if redact(each.text)[1]]
+    assert len(cut) <= 0.03 * len(placed)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "always-auth: false  auth\n2026-06-18T08:57:03.4623102Z  * [new tag]",
+        "Setting up auth\n213:2026-06-18T08:57:05.1401010Z  done",
+        "tracestate: 'api_key=secret,rojo=00f067aa0ba902b7'",
+        "| login | password |\n|---|---|\n| dana | required |\n",
+        "kind,token,count\nword,identifier_name,18\n",
+        "INSERT INTO accounts (login, password) VALUES ('dana', :password);",
+        secret_structures.DUMPS["xxd"](b"count the tokens of a line, then print the key of each\n"),
+    ],
+)
+def test_what_only_stands_near_a_name_stays(text: str) -> None:
+    assert redact(text) == (text, {})
+
+
+@pytest.mark.parametrize("dump", secret_structures.DUMPS)
+def test_of_a_dump_only_the_lines_that_show_a_secret_are_cut(dump: str) -> None:
+    text = b"# what the shop is told at its start\n" * 3 + b"DB_PASSWORD=Lantern739_sfW\n" + b"PORT=80\n" * 20
+    lines = secret_structures.DUMPS[dump](text).split("\n")
+    kept = redact("\n".join(lines))[0].split("\n")
+    assert kept[:7] == lines[:7]
+    assert kept[-8:] == lines[-8:]
+    assert 1 <= len(lines) - len(set(kept) & set(lines)) <= 4
 
 
 GITHUB = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
@@ -828,6 +852,8 @@ def test_known_leaks_are_found() -> None:
         "SE9NRT0vcm9vdApQQVRIPS91c3IvYmlu " * 6_000,
         "ghp_a1\n" * 30_000,
         "sk-a1b2\n  " * 20_000,
+        "token [ key=q7Wm2Zr9Lk4T " * 24_000,
+        'password b="password=string2 ' * 20_000,
     ],
 )
 def test_no_text_takes_long(filler: str) -> None:
