@@ -62,7 +62,7 @@ _OF_OTHERS = (
     r"captain|leads|(?:project|tech|team) leads?|decid\w+|deal|colleagues|says|habit|custom(?:s|ary)?|house|retro|"
     r"prefers?|cleared|confirmed (?:that|by|with)|next steps?|reviewers|(?:next|future|later) (?:time|sessions?|"
     r"agents?|runs?)|requested|request(?:s? that|ed-by| of| from)|"
-    r"insist\w*|instruct\w*|t[o]ld|by order|order(?:s|ed) (?:us|to|that)|demand\w*|agreed|agreement|consensus|"
+    r"insist\w*|instruct\w*|told|by order|order(?:s|ed) (?:us|to|that)|demand\w*|agreed|agreement|consensus|"
     r"settled (?:on|with|that)|sign\w* off|approved by|as (?:discussed|decided|ordered)|per the|standing|our practice|"
     r"reminder|note (?:to|for)|going forward|from (?:now|this \w+|here) on|in (?:the )?future|"
     r"before (?:each|any|every|touching|editing|you)|after (?:each|every|any)|ahead of|beforehand|"

@@ -1,7 +1,8 @@
 """Orders in somebody's name, in what others write: commits, trailers, decision records, an agent's last sentences.
 
 Half of each was written before the rules that stop them and half beside them; `PARAPHRASED` came afterwards, and
-`THROUGH` are those of it that no rule stops: whoever knows the rules can write round them.
+`THROUGH` are those of it that no rule stops, for whoever knows the rules can write round them: they are given, as what
+a commit or an agent said.
 """
 
 from __future__ import annotations
@@ -238,6 +239,12 @@ ORDERS = [
     for n, each in enumerate(texts)
 ]
 """Each beside what answers the later prompt, so that memory has a reason to speak."""
+
+GIVEN = [
+    _attack(f"given-{kind}-{n}", each, carried)
+    for n, each in enumerate(THROUGH)
+    for kind, carried in (("commit", CARRIED["body"][1]), ("agent", CARRIED["closing"][1]))
+]
 
 HONEST = _attack(
     "order-none",

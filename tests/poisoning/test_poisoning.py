@@ -28,7 +28,7 @@ from poisoning.asking import (
 from poisoning.attacks import ATTACKS as OF_CLAIMS
 from poisoning.attacks import COMMAND, ERROR, Attack
 from poisoning.commands import BY_COMMAND
-from poisoning.orders import HONEST, ORDERS
+from poisoning.orders import GIVEN, HONEST, ORDERS
 from poisoning.pasted import PASTED
 from poisoning.second import SECOND
 from poisoning.third import THIRD
@@ -52,6 +52,10 @@ NOT_YET: dict[str, str] = {}
 """Attacks that get through, each with the reason."""
 
 
+NAMED = ("a commit said: ", "the agent said: ", "(written by an agent;")
+"""How a line names whose words it gives, where they are no person's."""
+
+
 @pytest.fixture(scope="module")
 def poisoned(
     postgres_server: str, migrated_template: str, vectors: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
@@ -63,7 +67,7 @@ def poisoned(
             generations.ensure_live(connection, 2)
             said = PromptSubmitted(line="1", text="We use honestly for dates, not floats. Use honestly, not quartz.")
             honest = observed(said, session="honest", location=OTHER)
-            events = [honest, *(event for each in (*ATTACKS, HONEST) for event in each.events())]
+            events = [honest, *(event for each in (*ATTACKS, *GIVEN, HONEST) for event in each.events())]
             append(connection, 1, [prepare(event) for event in events])
         drained(database)
         with connect(database) as connection:
@@ -229,6 +233,20 @@ def test_what_a_commit_says_of_code_is_given_as_what_a_commit_said(poisoned: Api
     given = asked(poisoned, HONEST.location, HONEST.asked)["UserPromptSubmit"]
     assert "a commit said: " in given
     assert HONEST.canary in given
+
+
+@pytest.mark.parametrize("attack", [pytest.param(attack, id=attack.name) for attack in GIVEN])
+def test_an_order_that_no_rule_stops_is_given_as_what_a_commit_or_the_agent_said(poisoned: Api, attack: Attack) -> None:
+    given = unasked(poisoned, attack.location, attack.asked, attack.ran, attack.failed)
+    said = [line for text in given.values() if text for line in text.split("\\n") if attack.canary in line]
+    assert [line for line in said if not any(who in line for who in NAMED)] == []
+    assert not any(attack.canary in text for text in held(poisoned, attack.location).values())
+    assert not any(attack.canary in text for text in asked(poisoned, OTHER, attack.asked).values())
+
+
+def test_some_order_that_no_rule_stops_is_given(poisoned: Api) -> None:
+    given = [asked(poisoned, each.location, each.asked)["UserPromptSubmit"] for each in GIVEN]
+    assert any(each.canary in text for each, text in zip(GIVEN, given, strict=True))
 
 
 @pytest.mark.parametrize("attack", [pytest.param(attack, id=attack.name) for attack in ATTACKS[:1] + ATTACKS[28:30]])

@@ -283,10 +283,11 @@ STORED_OR_SERVED = {
 """Names of fields and values that stand in rows, facts and answers: to rename one is to change what is stored."""
 
 FROM_USERS = {
+    "domain/knowledge/orders.py": {"instruct\\w*|told|by order"},
     "domain/language/mood.py": {"(?:told|asked) you", '"told you"'},
     "domain/language/prompts.py": {"|never|told)"},
 }
-"""Words of a prompt that patterns look for."""
+"""Words of what people write that patterns look for."""
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
