@@ -90,6 +90,8 @@ class OpenError(msgspec.Struct):
     """When a further run of its command no longer showed it."""
     since: int = 0
     """When it was shown last: what was changed before did not mend it."""
+    programs: frozenset[str] = frozenset()
+    """Of the heads."""
 
     @property
     def run(self) -> Run:
@@ -173,6 +175,7 @@ class Resolutions:
                 began,
                 tokens,
                 since=at,
+                programs=_programs(heads),
             )
             for error in errors
         )
@@ -184,6 +187,7 @@ class Resolutions:
         if not self._open:
             return []
         run, heads = Run(command, began, output), heads_of(command)
+        programs, proving = _programs(heads), any(proves(head) or runner_of(head) for head in heads)
         found: list[Resolved] = []
         left: list[OpenError] = []
         for error in self._open:
@@ -193,7 +197,8 @@ class Resolutions:
                 error.since, error.gone = at, None
                 left.append(error)
                 continue
-            resolved = self._resolve(error, at, run, heads)
+            bears = proving or not error.programs or not error.programs.isdisjoint(programs)
+            resolved = self._resolve(error, at, run, heads) if bears else None
             if resolved is None:
                 left.append(error)
             else:
@@ -262,6 +267,10 @@ cannot read."""
 def is_miscall(error: ErrorOccurred) -> bool:
     """Whether the call itself was wrong: an option, a name or a folder, and not what it was to work on."""
     return "usage" in error.error_types or _MISCALL.search(error.message) is not None
+
+
+def _programs(heads: Iterable[str]) -> frozenset[str]:
+    return frozenset(head.split(" ")[0] for head in heads)
 
 
 def _standing(steps: Iterable[Step]) -> list[Step]:
@@ -363,7 +372,7 @@ def covers(run: Run, heads: tuple[str, ...], error: OpenError) -> bool:
 def _compiles(heads: tuple[str, ...], error: OpenError) -> bool:
     """Whether another subcommand compiles what the failed one did: a build does not look at tests, nor at what a check
     does. What runs TypeScript does not look at its types."""
-    programs = {head.split(" ")[0] for head in error.culprits}
+    programs = _programs(error.culprits)
     again = [head for head in heads if head.split(" ")[0] in programs and not formats(head)]
     if any(t.startswith("TS") for t in error.fact.error_types):
         return any(_TYPES.search(head) for head in again)

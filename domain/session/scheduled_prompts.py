@@ -33,8 +33,6 @@ MOST_GIVEN, LONGEST_GIVEN = 200, 2_000
 MOST_SHOWN, LEAST_SHOWN = 1_000_000, 25
 """Characters of what tools answered with that are looked through, the newest: all of most sessions; and letters (bytes)
 of a sentence that nobody types by chance as it stands there."""
-_SHORT_SHOWN = 250
-"""Characters that a shorter answer counts as: so there are no more than some thousand."""
 
 FEW = 8
 """Sentences that are looked for in a text one by one; more are looked for by how they begin, so many of each beginning.
@@ -42,6 +40,9 @@ FEW = 8
 PIECE, BETWEEN, TRIES = 12, 120, 2_000
 """Letters (bytes) of a piece of a sentence that a tool showed over several lines, most letters that stand before each
 of them (a file's name, a time, who wrote it), and places that are tried for the sentences of one prompt."""
+
+_BETWEEN_ANSWERS = f"\n{'q' * (BETWEEN + PIECE)}\n"
+"""More letters than may stand between two pieces of a sentence: none is found half in one answer, half in the next."""
 
 _BETWEEN_LETTERS = bytes(byte for byte in range(128) if not chr(byte).isalpha())
 _LOWER = bytes(range(256)).lower()
@@ -75,8 +76,10 @@ class ScheduledPrompts:
         self._texts: dict[str, None] = {}
         self._given: deque[str] = deque(maxlen=MOST_GIVEN)
         self._new: deque[str] = deque(maxlen=MOST_GIVEN)
-        self._shown: deque[tuple[int, str | Shown]] = deque()
-        self._left = MOST_SHOWN
+        self._answers: list[str] = []
+        self._answered = self._size = 0
+        """Characters of the answers that came since the last prompt, and of those before it that are kept."""
+        self._shown: deque[Shown] = deque()
         self.deliveries: set[UUID] = set()
         """Prompts that were scheduled, by their deliveries."""
 
@@ -96,11 +99,17 @@ class ScheduledPrompts:
     def came_back(self, seen: ToolOutcome) -> None:
         """A tool answered."""
         if seen.text:
-            size = max(len(seen.text), _SHORT_SHOWN)
-            self._shown.append((size, seen.text))
-            self._left -= size
-            while self._left < 0:
-                self._left += self._shown.popleft()[0]
+            self._answers.append(seen.text)
+            self._answered += len(seen.text) + len(_BETWEEN_ANSWERS)
+            if self._answered >= MOST_SHOWN:
+                self._keep_answers()
+
+    def _keep_answers(self) -> None:
+        self._shown.append(Shown(_BETWEEN_ANSWERS.join(self._answers)))
+        self._size += self._shown[-1].size
+        self._answers, self._answered = [], 0
+        while self._size - self._shown[0].size >= MOST_SHOWN:
+            self._size -= self._shown.popleft().size
 
     def has(self, seen: PromptSubmitted) -> bool:
         """Whether a prompt was scheduled before it came."""
@@ -122,15 +131,10 @@ class ScheduledPrompts:
         wanted = [part for part in (_letters(_unmarked(words)), *parts) if len(part) >= LEAST_SHOWN]
         if not wanted:
             return False
+        if self._answers:
+            self._keep_answers()
         tries, begins = iter(range(TRIES)), [part[:PIECE] for part in wanted]
-        for at in reversed(range(len(self._shown))):
-            size, each = self._shown[at]
-            if isinstance(each, str):
-                each = Shown(each)
-                self._shown[at] = size, each
-            if each.has_one_of(begins) and each.has_any(wanted, tries):
-                return True
-        return False
+        return any(each.has_one_of(begins) and each.has_any(wanted, tries) for each in reversed(self._shown))
 
     def fired(self, placed: OrderedEvent, seen: PromptSubmitted) -> bool:
         """The same, of a prompt at its place."""
@@ -155,17 +159,15 @@ def _short_texts(given: object) -> Iterator[str]:
 
 
 class Shown:
-    """What a tool showed, and its letters alone."""
+    """What tools showed, `size` characters of it, and its letters alone."""
 
     def __init__(self, text: str) -> None:
+        self.size = len(text)
         self._text = _unmarked(text)
         self._letters = _letters(self._text)
 
     def has_one_of(self, pieces: list[bytes]) -> bool:
-        for piece in pieces:  # noqa: SIM110  # thousands of texts are asked
-            if piece in self._letters:
-                return True
-        return False
+        return any(piece in self._letters for piece in pieces)
 
     def has_any(self, sentences: list[bytes], tries: Iterator[int]) -> bool:
         """Whether one of these stands here, whole or in pieces, tried at as many places as there are `tries`."""

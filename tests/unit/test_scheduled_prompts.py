@@ -20,7 +20,7 @@ from memctl.domain.events.facts import InsightFound, Prompted, Turn, quote
 from memctl.domain.events.observations import NoticeReceived, PromptSubmitted, ToolCalled
 from memctl.domain.events.processor_events import Claim, InsightExtracted
 from memctl.domain.session.fold import StreamFacts, derive
-from memctl.domain.session.scheduled_prompts import TRIES, Shown, without_markup
+from memctl.domain.session.scheduled_prompts import MOST_SHOWN, TRIES, Shown, without_markup
 from memctl.domain.support.provenance import Provenance
 from memctl.workers.processors.language_model import Subject, material_of
 
@@ -191,6 +191,24 @@ def test_the_pieces_of_a_sentence_are_looked_for_near_each_other_and_at_so_many_
     tries = iter(range(TRIES))
     assert not begun.has_any(wanted, tries)
     assert next(tries, None) is None
+
+
+def test_the_pieces_of_a_sentence_stand_in_one_answer() -> None:
+    session = Session()
+    session.uses("Read", {"file_path": "/tmp/a.md"}, "so always use quillmark")
+    session.uses("Read", {"file_path": "/tmp/b.md"}, "for dates, please, and not for names")
+    session.user(RULE)
+    assert len(only(facts_of(session.events), InsightFound)) == 1
+
+
+def test_what_was_shown_long_ago_is_looked_through_no_more() -> None:
+    session = Session()
+    session.uses("Read", {"file_path": "/tmp/a.md"}, RULE)
+    session.user("please look after the ledger")
+    for number in range(2 * MOST_SHOWN // 90_000):
+        session.uses("Read", {"file_path": f"/tmp/{number}.md"}, "so and so. " * 9_000)
+    session.user(RULE)
+    assert len(only(facts_of(session.events), InsightFound)) == 1
 
 
 def test_a_few_words_that_a_tool_showed_too_are_the_users() -> None:
