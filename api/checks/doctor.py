@@ -1,5 +1,6 @@
 """`doctor`: the installation rather than what it holds. Works whether memctl runs or not, and changes nothing."""
 
+import json
 import os
 import shutil
 import socket
@@ -8,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
+from http import HTTPStatus
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
@@ -17,7 +19,7 @@ import msgspec
 
 from memctl.api.checks.check import Check, attempted, check, number, skipped
 from memctl.api.checks.client_checks import clients
-from memctl.api.checks.health import ANSWERED_S, VECTOR_STORE, Servers, health, servers, troubles
+from memctl.api.checks.health import ANSWERED_S, VECTOR_STORE, Servers, fetched, health, servers, troubles
 from memctl.api.checks.relay_checks import relay as relay_check
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import projects_of
@@ -38,7 +40,6 @@ from memctl.infra.readmodels import generations
 from memctl.infra.readmodels.fingerprint import fingerprint
 from memctl.infra.settings import load_settings
 from memctl.infra.settings_model import Settings
-from memctl.infra.vectors import store
 
 LEAST_FREE = 1 << 30
 """Bytes that should be free on the disk of the data directory."""
@@ -258,15 +259,19 @@ def _vectors(settings: Settings, said: Future[Servers]) -> Iterator[Check]:
     if why := "it did not end its answer in time" if VECTOR_STORE in asked.mute else asked.vectors:
         yield check("vectors", "vectors", "could not be looked at", [why], advice=_UP)  # its client waits for longer
         return
-    client = store.connect(settings.qdrant_url, settings.qdrant_api_key)
-    try:
-        names = store.list_collections(client, prefix="memctl-")
-        version = store.server_version(client)
-        yield check(
-            "vectors", "server", f"{version} [{settings.origin('qdrant_url')}], {number(len(names), 'collection')}"
-        )
-    finally:
-        client.close()
+    found = []
+    for path in ("/", "/collections"):
+        status, body = fetched(settings.qdrant_url, path, settings.qdrant_api_key)
+        if status != HTTPStatus.OK:
+            yield check(
+                "vectors", "server", settings.qdrant_url, [f"it answers {status}"], advice="see MEMCTL_QDRANT_API_KEY"
+            )
+            return
+        found.append(json.loads(body))
+    about, listed = found
+    names = [each for each in listed["result"]["collections"] if each["name"].startswith("memctl-")]
+    where = f"{about['title']} {about['version']} [{settings.origin('qdrant_url')}]"
+    yield check("vectors", "server", f"{where}, {number(len(names), 'collection')}")
 
 
 def _memory(settings: Settings, said: Future[Servers]) -> Iterator[Check]:

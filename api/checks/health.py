@@ -43,6 +43,7 @@ from memctl.infra.queue import Embedding
 from memctl.infra.readmodels import processor_work, rebuilds
 from memctl.infra.readmodels.rebuilds import RebuildProgress
 from memctl.infra.vectors import outbox
+from memctl.infra.vectors.store import PORT
 
 if TYPE_CHECKING:
     from memctl.infra.settings_model import Settings
@@ -67,6 +68,9 @@ VECTOR_STORE = "the vector store"
 
 _PATIENCE_S = 3.0
 """How long a server gets to answer: what it is at may take it a second."""
+
+LONGEST_ANSWER = 1 << 20
+"""Bytes."""
 
 ASKED_S = 7.0
 """How long all servers, programs and folders together get: half of what a question to the API does."""
@@ -328,18 +332,29 @@ _PARTS: dict[_Part, str] = {
 
 
 def _refused(url: str) -> str:
-    """Why the server there does not answer; empty where it does. The kernel takes connections for one that hangs."""
-    parts = urlsplit(url)
-    secure = parts.scheme == "https"
+    """Why the server there does not answer; empty where it does."""
     try:
-        made = (HTTPSConnection if secure else HTTPConnection)(parts.hostname or "", parts.port, timeout=_PATIENCE_S)
-        with contextlib.closing(made) as connection:
-            connection.request("GET", "/healthz")
-            if (status := connection.getresponse().status) >= HTTPStatus.INTERNAL_SERVER_ERROR:
-                return f"it answers {status}"
-    except (OSError, HTTPException, ValueError) as problem:
-        return getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
-    return ""
+        status, _ = fetched(url, "/healthz")
+    except OSError as problem:
+        return problem.strerror or str(problem) or type(problem).__name__
+    return f"it answers {status}" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ""
+
+
+def fetched(url: str, path: str, key: str | None = None) -> tuple[int, bytes]:
+    """Status and body of what a Qdrant answers; its own client takes half a second to import.
+
+    Raises: OSError, also where it does not answer within `_PATIENCE_S`: the kernel takes connections for one that
+    hangs.
+    """
+    parts = urlsplit(url)
+    made = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+    try:
+        with contextlib.closing(made(parts.hostname or "", parts.port or PORT, timeout=_PATIENCE_S)) as connection:
+            connection.request("GET", parts.path.rstrip("/") + path, headers={"api-key": key} if key else {})
+            answer = connection.getresponse()
+            return answer.status, answer.read(LONGEST_ANSWER)
+    except (HTTPException, ValueError) as problem:
+        raise OSError(str(problem) or type(problem).__name__) from problem
 
 
 _AGAIN = "if it goes on, start everything again: memctl down, then memctl up"

@@ -29,17 +29,11 @@ class WrongEncoding(MemctlError):
 
 def revisions(connection: Connection) -> tuple[str, str]:
     """The revision that the database is at ("" before the first), and the newest that this code knows."""
-    from alembic.config import Config
-    from alembic.script import ScriptDirectory
-
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    head = ScriptDirectory.from_config(config).get_current_head()
     row = connection.execute("SELECT to_regclass('memctl.schema_version') IS NOT NULL").fetchone()
     if row is None or not row[0]:
-        return "", head or ""
+        return "", max(_known())
     found = connection.execute("SELECT version_num FROM memctl.schema_version").fetchone()
-    return (found[0] if found else ""), head or ""
+    return (found[0] if found else ""), max(_known())
 
 
 def refuse_newer(connection: Connection) -> None:
@@ -76,7 +70,6 @@ def migrate(database_url: str) -> str:
     """
     from alembic import command
     from alembic.config import Config
-    from alembic.script import ScriptDirectory
     from alembic.util import CommandError
     from psycopg import Error
     from sqlalchemy import create_engine
@@ -84,7 +77,6 @@ def migrate(database_url: str) -> str:
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    head = ScriptDirectory.from_config(config).get_current_head()
     with outages(), connect(database_url, name="memctl migrate") as guard:
         if (encoding := guard.info.parameter_status("server_encoding")) != "UTF8":
             raise WrongEncoding(encoding=encoding)
@@ -110,4 +102,4 @@ def migrate(database_url: str) -> str:
             raise
         finally:
             engine.dispose()
-    return head or ""
+    return max(_known())
