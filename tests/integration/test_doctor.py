@@ -106,6 +106,13 @@ def test_a_server_that_is_gone_is_told_and_the_others_are_looked_at(
     assert examined()["queue: server"].result == "ok"
 
 
+def test_a_key_that_the_vector_store_refuses_is_named(
+    servers_of_ones_own: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_QDRANT_API_KEY", "of-another-server")
+    assert gaps()["vectors: server"] == ("it answers 401",)
+
+
 def test_a_schema_that_is_behind_and_rules_that_changed_are_told(servers_of_ones_own: str) -> None:
     with connect(servers_of_ones_own) as connection:
         connection.execute("UPDATE memctl.schema_version SET version_num = '0000'")
