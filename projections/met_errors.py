@@ -18,7 +18,8 @@ RAN = "ran `"
 
 class MetFailure(msgspec.Struct, frozen=True, omit_defaults=True):
     """One failed output that had the line. Times in microseconds: when it came, when the agent said (`said`) that it
-    was there before, and when what had failed passed after a change. `passed` is the command that went well instead."""
+    was there before, said (`why`) what it came of, and when what had failed passed after a change. `passed` is the
+    command that went well instead."""
 
     at: int
     id: str
@@ -32,6 +33,8 @@ class MetFailure(msgspec.Struct, frozen=True, omit_defaults=True):
     change: str = ""
     mended_at: int = 0
     passed: str = ""
+    why: str = ""
+    why_at: int = 0
 
     @property
     def met(self) -> tuple[int, str, str]:
@@ -70,7 +73,8 @@ class MetError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def cured(self, stream: str) -> MetFailure | None:
         """The newest failure of another session of which is known what it came of, or which command ended it. An edit
         that nobody explained was of that session's own code."""
-        return next((each for each in self.before(stream) if each.cause or each.change.startswith(RAN)), None)
+        known = (each for each in self.before(stream) if each.cause or each.why or each.change.startswith(RAN))
+        return next((msgspec.structs.replace(each, cause=each.cause or each.why) for each in known), None)
 
     def stayed(self, stream: str) -> int:
         """In how many other sessions it came, where none of them ended it."""
@@ -130,6 +134,9 @@ def _with(known: MetFailure, fact: ErrorMet, at: int) -> MetFailure:
     if fact.outcome == "judged":
         text, said_at = max((known.said, known.said_at), (clipped(fact.text, LONGEST_SAID), at))
         return msgspec.structs.replace(said, said=text, said_at=said_at)
+    if fact.outcome == "explained":
+        why_at, text = max((known.why_at, known.why), (at, clipped(fact.text, LONGEST_SAID)))
+        return msgspec.structs.replace(said, why=text, why_at=why_at)
     cause, change, mended_at = max(
         (known.cause, known.change, known.mended_at), (clipped(fact.text, LONGEST_SAID), clipped(fact.change, 300), at)
     )

@@ -28,7 +28,7 @@ from memctl.domain.support.location import normalise
 from memctl.domain.support.provenance import Provenance, words_of
 from memctl.infra.transcripts.hooks import text_of
 from memctl.projections import hindsight
-from memctl.projections.known_commands import Warning, warning
+from memctl.projections.known_commands import warning
 from memctl.projections.met_errors import MetError, MetFailure, row_id, together
 
 MOST_LOOKED_UP = 1_000
@@ -41,7 +41,7 @@ MOST_LOOKED_AT, MOST_STANDING = 100, 2
 """Lines that were last said to be nobody's, which a start looks at, and those of them that it gives."""
 
 MOST_CURED = 2
-"""Ways out of an error above which it comes of something else each time."""
+"""Ways out of an error, of which nobody said what it came of, above which it comes of something else each time."""
 
 
 class Met(NamedTuple):
@@ -69,9 +69,9 @@ def of_failure(reader: Reader, payload: dict[str, Json], places: Places, stream:
     if command and only_reads(command):
         return []
     errors, wrong = errors_of(error, command, began, failed=True)
-    if wrong is not None:
-        known = _known_form(reader, wrong, command, places, stream)
-        return [] if known is None or known.id in already_said(reader, stream) else [call_line(known)]
+    known = warning(known_calls(reader, [wrong.subject], places), stream, failed=True) if wrong is not None else None
+    if known is not None:
+        return [] if known.id in already_said(reader, stream) else [call_line(known)]
     return _met_here(reader, error_lines(error, location), places, stream) or _ended_alike(
         reader, error, errors, places, stream
     )
@@ -157,21 +157,14 @@ def errors_of(
     return errors, wrong_call(command, began, errors) if command else None
 
 
-def _known_form(
-    reader: Reader, wrong: WrongCall, command: str, places: Places, stream: str
-) -> Warning | None:  # fmt: skip
-    """The form that works here of a call that was wrong in itself; none that the agent finds by leaving out words."""
-    found = warning(known_calls(reader, [wrong.subject], places), stream, failed=True)
-    return found if found is not None and not set(found.works.command.split()) <= set(command.split()) else None
-
-
 def met(lines: Sequence[ErrorLine], rows: Mapping[str, MetError], changed: Collection[str], stream: str) -> Met | None:
     """What was met of these lines, by the keys of what is known. What is in a file that the session has changed is
-    likely its own doing, and nothing is said of it."""
+    likely its own doing, and nothing is said of it but what such a message came of."""
     own = frozenset(path.replace("\\", "/").rpartition("/")[2] for path in changed)
-    verdicts = [each for each in lines if is_verdict(each)] or list(lines)
+    named = [each for each in lines if each.names]
+    verdicts = [each for each in named if is_verdict(each)] or named
     foreign = [each for each in verdicts if own.isdisjoint(each.names)]
-    return _standing(verdicts, foreign, rows, stream) or _cured(foreign, rows, stream) or _stayed(
+    return _standing(verdicts, foreign, rows, stream) or _cured(lines, rows, stream) or _stayed(
         verdicts, foreign, rows, stream
     )  # fmt: skip
 
@@ -193,22 +186,24 @@ def _standing(
 
 
 def _unasked(failure: MetFailure | None) -> MetFailure | None:
-    """The failure, where its conclusion may be given unasked: it asks for nothing, and names no address."""
-    if failure is None or acts(failure.said, -1) or might_be_obeyed(failure.said):
+    """The failure, where what the agent said of it may be given unasked: it asks for nothing, and names no address. A
+    command or a change that acts is left out."""
+    if failure is None or any(acts(each, -1) or might_be_obeyed(each) for each in (failure.said, failure.cause)):
         return None
-    return msgspec.structs.replace(failure, passed="") if acts(failure.passed) else failure
+    passed, change = ("" if acts(each) else each for each in (failure.passed, failure.change))
+    return msgspec.structs.replace(failure, passed=passed, change=change)
 
 
-def _cured(foreign: Sequence[ErrorLine], rows: Mapping[str, MetError], stream: str) -> Met | None:
-    """What an exact message came of, or which change ended it."""
-    for each in foreign:
+def _cured(lines: Sequence[ErrorLine], rows: Mapping[str, MetError], stream: str) -> Met | None:
+    """What an exact message came of, or which change ended it, wherever it stands in the output."""
+    for each in lines:
         row = rows.get(each.key)
-        failure = row.cured(stream) if row is not None and says_why(each) else None
-        if row is None or failure is None or acts(f"{failure.cause}\n{failure.change}"):
+        failure = _unasked(row.cured(stream)) if row is not None else None
+        if row is None or failure is None or not (failure.cause or failure.change):
             continue
-        if might_be_obeyed(failure.cause):
+        if not (failure.why or says_why(each)):
             continue
-        if len({other.change or other.cause for other in row.before(stream) if other.mended_at}) <= MOST_CURED:
+        if failure.cause or len({other.change for other in row.before(stream) if other.mended_at}) <= MOST_CURED:
             return Met(each.key, each.text, failure, 1, 1, "cured")
     return None
 

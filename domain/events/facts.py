@@ -258,11 +258,12 @@ class ErrorMet(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="e
     """A failed output had these distinctive lines (`domain.failures.met_errors`), or something became of it.
 
     `met`: it came. `judged`: the agent said (`text`) that it was there before, or nobody's. `mended`: it came of what
-    `text` says, `change` is the edit after which what had failed passed. `passed`: after it was judged, `command` went
-    well instead. `failure` names the failure that all are of, `line` one of its lines.
+    `text` says, `change` is the edit after which what had failed passed. `explained`: `text` says what it came of.
+    `passed`: after it was judged, `command` went well instead. `failure` names the failure that all are of, `line` one
+    of its lines.
     """
 
-    outcome: Literal["met", "judged", "mended", "passed"]
+    outcome: Literal["met", "judged", "mended", "explained", "passed"]
     keys: tuple[str, ...]
     failure: UUID
     duration_us: int = 0

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
-from memctl.domain.failures.explanations import says_what_was_wrong, sentences
+from memctl.domain.failures.explanations import cause_in, guesses, links, says_what_was_wrong, sentences
 from memctl.domain.failures.shapes import ERROR_WORDS
 from memctl.domain.failures.signatures import LOOKED_AT, says_little
 from memctl.domain.failures.templates import form_of_line, plain
@@ -30,6 +30,9 @@ MOST_READ = 96
 
 LONGEST_LINE, SHORTEST_LINE = 300, 14
 """Characters of a line that are looked at, and below which it says nothing."""
+
+LEAST_WORDS = 4
+"""Words of its own by which a line that names nothing is known again."""
 
 LONGEST_SAID = 400
 """Characters of what is kept of a conclusion."""
@@ -129,7 +132,7 @@ def _lines(output: str) -> Iterator[str]:
 @remembered(1_024)
 def _line(text: str, location: str) -> ErrorLine | None:
     names = names_in(text)
-    if not names or says_little(text):
+    if says_little(text, 1 if names else LEAST_WORDS):
         return None
     paths = tuple(dict.fromkeys(_within(location, match[0]) for match in _PATH.finditer(text)))[:4]
     form = form_of_line(text.removeprefix("E "))
@@ -201,6 +204,9 @@ _STANDING = patterns.compile(
 _OF_FAILURE = patterns.compile(
     r"fail|error|\blint|warning|\bissue|broken|\btests?\b|violation|problem|실패|오류|에러", patterns.I
 )
+_FAILS = patterns.compile(
+    r"\b(?:fail(?:s|ed|ing|ures?)?|errors?|broken?|breaks|rejects?|rejected|crash\w*)\b|실패|오류|에러", patterns.I
+)
 _UNSURE = patterns.compile(
     r"\?$|\b(?:if|whether|might|maybe|perhaps|could be|may be|let me|let's|I'll|I will|I should|need to|want to|verify|"
     r"check)\b|(?:\bnot|n't|\bnever|\bno longer) (?:a |an )?(?:pre-?existing|flak\w+|unrelated|known|environment\w*)\b",
@@ -235,6 +241,24 @@ def concluded(text: str, lines: Sequence[ErrorLine]) -> Conclusion | None:
     return None
 
 
+def explained(text: str, lines: Sequence[ErrorLine], command: str) -> Conclusion | None:
+    """What an answer says that the failure came of whose command printed these lines, now or in a later turn; None
+    where it names nothing of them."""
+    verdicts = tuple(line.key for line in lines if is_verdict(line)) or tuple(line.key for line in lines)
+    for sentence in sentences(text[:6_000]):
+        if not links(sentence) or guesses(sentence) or sentence.endswith(("?", ":")):
+            continue
+        named, words = names_in(sentence), frozenset(_WORD.findall(sentence))
+        fails = _FAILS.search(sentence) is not None
+        shared = [line for line in lines if named & line.names]
+        keys = tuple(line.key for line in shared if fails or len(words.intersection(_WORD.findall(line.text))) > 1)
+        if not keys and fails and f"`{command}`" in sentence:
+            keys = verdicts
+        if keys:
+            return Conclusion(one_line(sentence, LONGEST_SAID), keys)
+    return None
+
+
 def _places_named(sentence: str) -> list[str]:
     """The directories that a sentence names as not the project's own."""
     if not _FOREIGN.search(sentence):
@@ -255,10 +279,22 @@ def showing(message: str, excerpt: str, lines: Iterable[ErrorLine]) -> tuple[Err
 
 
 def of_these(explanation: str, lines: Sequence[ErrorLine]) -> str:
-    """The first sentence of an explanation that names something of an error's lines; empty where none does."""
+    """The first sentence of an explanation that names something of an error's lines, else its cause; empty where none
+    says what was wrong."""
+    found = (each for each in filter(says_what_was_wrong, sentences(explanation)) if _named_in(each, lines))
+    cause = cause_in(explanation)
+    return one_line(next(found, cause if links(cause) else ""), LONGEST_SAID)
+
+
+def said_of(text: str, message: str, lines: Iterable[ErrorLine]) -> tuple[str, ...]:
+    """The keys of those lines that a text is said of: it names something of them, or they hold the error's message."""
+    first = " ".join(message.partition("\n")[0].split())
+    return tuple(line.key for line in lines if text and (first in line.text or _named_in(text, [line])))
+
+
+def _named_in(text: str, lines: Iterable[ErrorLine]) -> bool:
     wanted = frozenset(word for line in lines for name in line.names for word in _WORD.findall(name))
-    found = (each for each in filter(says_what_was_wrong, sentences(explanation)) if wanted & {*_WORD.findall(each)})
-    return one_line(next(found, ""), LONGEST_SAID)
+    return not wanted.isdisjoint(_WORD.findall(text))
 
 
 def quoted_command(command: str, most: int = 160) -> str:

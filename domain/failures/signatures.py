@@ -56,9 +56,9 @@ _SAY_LITTLE = words_of(
 )
 
 
-def says_little(message: str) -> bool:
-    """Whether a message names nothing that sets one failure apart from others ("ERROR task failed")."""
-    return all(word[0] in _SAY_LITTLE for word in _WORD.finditer(message[:500].lower()))
+def says_little(message: str, least: int = 1) -> bool:
+    """Whether a message has fewer words than that which set one failure apart from others ("ERROR task failed")."""
+    return len({word[0] for word in _WORD.finditer(message[:500].lower())} - _SAY_LITTLE) < least
 
 
 _NOISE = patterns.compile(

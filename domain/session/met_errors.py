@@ -12,9 +12,11 @@ from memctl.domain.failures.met_errors import (
     ErrorLine,
     concluded,
     error_lines,
+    explained,
     is_verdict,
     of_these,
     quoted_command,
+    said_of,
     showing,
 )
 from memctl.domain.session.error_resolution import Resolved
@@ -24,6 +26,9 @@ from memctl.domain.support.bounded import one_line
 
 MOST_OPEN, REACH = 4, 20
 """Failed outputs that an answer may be about, and uses of tools until it."""
+
+MOST_FAILED = 16
+"""Failed outputs of a session, at most, that a turn may still explain."""
 
 MOST_KNOWN = 256
 """Errors of a session whose output is known until they are mended."""
@@ -58,6 +63,7 @@ class MetErrors:
     def __init__(self, assertions: FactBuilder) -> None:
         self._assert = assertions
         self._open: list[_Open] = []
+        self._failed: list[_Open] = []
         self._judged: list[_Judged] = []
         self._outputs: dict[UUID, _Shown] = {}
 
@@ -71,7 +77,7 @@ class MetErrors:
             return
         id = fact_id(self._assert.stream, TAGS[ErrorMet], f"{about}:met")
         failed = _Open(at, id, placed.when, command, began, lines, Span(placed.cite))
-        self._open = [*self._open, failed][-MOST_OPEN:]
+        self._open, self._failed = [*self._open, failed][-MOST_OPEN:], [*self._failed, failed][-MOST_FAILED:]
         for error in errors:
             shown = showing(error.message, error.text, lines)
             if shown:
@@ -96,11 +102,26 @@ class MetErrors:
                 Span(placed.cite), command=quoted_command(failed.command), line=one_line(line, 200), text=found.text,
             )  # fmt: skip
             return
+        self._explained(placed, text)
+
+    def _explained(self, placed: OrderedEvent, text: str) -> None:
+        """An answer or a commit's message says, however much later, what the newest failure that it names came of."""
+        for failed in reversed(self._failed):
+            if found := explained(text, failed.lines, failed.command):
+                line = next(line.text for line in failed.lines if line.key in found.keys)
+                self._note(
+                    placed, f"{failed.id}:{placed.cite}", "explained", found.keys, failed.id, failed.failed_at,
+                    failed.span, Span(placed.cite), command=quoted_command(failed.command), line=one_line(line, 200),
+                    text=found.text,
+                )  # fmt: skip
+                return
 
     def passed(self, at: int, placed: OrderedEvent, command: str, began: str) -> None:
         """A command went well: what was run instead of one whose failure was nobody's, or that very one, which shows
-        that something ended it."""
-        for each in self._judged if not is_commit(command) else ():
+        that something ended it. What was committed may say what a failure came of."""
+        if is_commit(command):
+            return self._explained(placed, command.partition(" -m ")[2].strip("\"'"))
+        for each in self._judged:
             same = quoted_command(command) == quoted_command(each.open.command)
             shown, failed = _proofs(command, began, same), _proofs(each.open.command, each.open.began)
             if at - each.open.at <= REACH and _instead(shown, failed):
@@ -117,15 +138,20 @@ class MetErrors:
         if not known:
             return
         lines = list(dict.fromkeys(line for shown in known for line in shown.lines))
-        self._note(
-            placed, f"{errors[0].id}:mended", "mended", tuple(line.key for line in lines), known[0].id,
-            known[0].failed_at, *errors[0].evidence,
-            Span(placed.cite), command=quoted_command(errors[0].command), line=one_line(lines[0].text, 200),
-            text=of_these(resolved.explanation, lines), change=one_line(resolved.change, 300),
-        )  # fmt: skip
+        text = of_these(resolved.explanation, lines)
+        named = said_of(text, errors[0].message, lines)
+        others = tuple(line.key for line in lines if line.key not in named)
+        for about, keys, said in (("mended", named, text), ("mended:beside", others, "")):
+            if keys:
+                line = next(line.text for line in lines if line.key in keys)
+                self._note(
+                    placed, f"{errors[0].id}:{about}", "mended", keys, known[0].id, known[0].failed_at,
+                    *errors[0].evidence, Span(placed.cite), command=quoted_command(errors[0].command),
+                    line=one_line(line, 200), text=said, change=one_line(resolved.change, 300),
+                )  # fmt: skip
 
     def _note(
-        self, placed: OrderedEvent, about: str, outcome: Literal["met", "judged", "mended", "passed"],
+        self, placed: OrderedEvent, about: str, outcome: Literal["met", "judged", "mended", "explained", "passed"],
         keys: tuple[str, ...], failure: UUID, failed_at: Micros, *spans: Span, **fields: Any,
     ) -> None:  # fmt: skip
         self._assert.make(

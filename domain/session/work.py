@@ -456,7 +456,7 @@ class Work:
                 part_of=resolved.lead.fact.id if resolved.lead is not None else None,
             )
             if not resolved.error.miscalled and resolved.lead is None:
-                with_it = (each.error.fact for each in found if each.lead is resolved.error)
+                with_it = (each.error.fact for each in found if each.lead is resolved.error and each.change)
                 self._met.mended(placed, [error, *with_it], resolved)
             self._resolved[error.signature] = (fact, self._uses)
             if (episode := self._talk.episode) is not None:

@@ -172,9 +172,10 @@ def test_a_wrong_call_that_failed_is_met_with_the_form_that_works(door: Door) ->
     assert after(door, "npm run lint", 'npm error Missing script: "lint"') == []
 
 
-def test_a_form_that_only_leaves_out_words_is_left_to_the_agent(door: Door) -> None:
+def test_a_form_that_only_leaves_out_words_is_said_too(door: Door) -> None:
     append(door.connection, 1, session("s1"))
-    assert after(door, "rtk bun run test", USAGE) == []
+    [said] = after(door, "rtk bun run test", USAGE)
+    assert said.partition("what works: ")[2].startswith('"bun run test"')
 
 
 UNFORMATTED = "src/{}.ts format ━━━━━━━━━━━━━━\n\n  × Formatter would have printed the following content:\n"
