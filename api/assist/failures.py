@@ -199,8 +199,8 @@ def _cured(lines: Sequence[ErrorLine], rows: Mapping[str, MetError], stream: str
     for each in lines:
         row = rows.get(each.key)
         failure = _unasked(row.cured(stream)) if row is not None else None
-        if row is None or failure is None or not (failure.cause or failure.change):
-            continue
+        if row is None or failure is None or not (failure.cause or (failure.change and each.names)):
+            continue  # of what names nothing a way out once is chance
         if not (failure.why or says_why(each)):
             continue
         if failure.cause or len({other.change for other in row.before(stream) if other.mended_at}) <= MOST_CURED:

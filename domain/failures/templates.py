@@ -47,7 +47,7 @@ _EXPRESSION = patterns.compile(
     r"[&*!]?\b[A-Za-z_][\w.]*(?:(?:\([^()\n]*\)|\[[^\[\]\n]*\])[\w.]*)+|"
     r"[&*!]?\b[A-Za-z_][\w.]*(?P<of> \((?:value|variable|constant|untyped|no value)\b)"
 )
-_OPTION = patterns.compile(r"[`'\"‘“](-{0,2}\w[\w-]*)['`\"’”]")
+OPTION = patterns.compile(r"[`'\"‘“](-{0,2}\w[\w-]*)['`\"’”]")
 
 
 @remembered(256)
@@ -55,7 +55,7 @@ def template_of(message: str, types: tuple[str, ...] = ()) -> str:
     """The message in lower case with what varies from run to run replaced: `<path>`, `<q>`, `<n>`, `<hash>`, … Of a
     compiler's also an operand (`<e>`); a refused option stays."""
     if "usage" in types:
-        message = _OPTION.sub(lambda option: option[1] or "", message[:1_000])
+        message = OPTION.sub(lambda option: option[1] or "", message[:1_000])
     elif any(kind.startswith(COMPILING) for kind in types):
         message = _EXPRESSION.sub(lambda operand: f"<e>{operand['of'] or ''}", message[:1_000])
     text = _VARYING.sub(lambda found: f"<{found.lastgroup}>", composed(message[:1_000]))

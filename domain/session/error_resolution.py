@@ -21,6 +21,7 @@ from memctl.domain.failures.explanations import Explained, explanation_of, names
 from memctl.domain.failures.signatures import hides_exit
 from memctl.domain.failures.solutions import PROSE, CodeChange, changed_lines, names_within
 from memctl.domain.failures.templates import COMPILING as _COMPILING
+from memctl.domain.failures.templates import OPTION
 from memctl.domain.session.checks import Run, ended_well, looks_at, may_hide, still_shows, targets_of
 from memctl.domain.shell.commands import (
     changes_of,
@@ -232,14 +233,14 @@ class Resolutions:
                 error.gone = at  # by itself: what is changed from here on is for something else
             return None
         about = names_of(error.fact)
-        bearing = [step.at for step in within if step.edit and _bearing(step.edit, error.fact, about)[0] >= BEARS]
+        bearing = [step.at for step in within if step.edit and _bearing(step.edit, error.fact, about) >= BEARS]
         last = max(step.at for step in within if step.edit is not None or step.ran in ran)
         found = _mended(error, edits, ran, self._explained(error, min(bearing, default=last) - 1, edits))
         return found if found.change else found._replace(change=_called_otherwise(error, command))
 
     def _called_right(self, error: OpenError, at: int, command: str, began: str) -> Resolved | None:
         """What another call of the same program, soon after a wrong one, resolves: in another folder or other words."""
-        shared = {head for head in set(heads_of(command)) & set(error.heads) if not is_reading(head)}
+        shared = {head for head in set(heads_of(command)) & _refused(error) if not is_reading(head)}
         if at - error.at > RETRY_REACH or not shared or hides_exit(command.rpartition("\n")[2]):
             return None
         change = _moved(error, command, began) or _instead(error, command, shared)
@@ -271,6 +272,17 @@ def is_miscall(error: ErrorOccurred) -> bool:
 
 def _programs(heads: Iterable[str]) -> frozenset[str]:
     return frozenset(head.split(" ")[0] for head in heads)
+
+
+def _refused(error: OpenError) -> AbstractSet[str]:
+    """The heads of a wrong call that say the error, or were called with the word which it quotes; all, where none was."""
+    says = error.fact.message.partition(":")[0]
+    words = {found[1].lstrip("-") for found in OPTION.finditer(error.fact.message) if "usage" in error.fact.error_types}
+    parts = parts_of(error.command)
+    heads = {part.head for part in parts if part.head.partition(" ")[0] == says} or {
+        part.head for part in parts if not words.isdisjoint(word.lstrip("-") for word in part.words[1:])
+    }
+    return heads or set(error.heads)
 
 
 def _standing(steps: Iterable[Step]) -> list[Step]:
@@ -492,7 +504,8 @@ def _instead(error: OpenError, command: str, shared: AbstractSet[str]) -> str:
 def _called_otherwise(error: OpenError, command: str) -> str:
     """How in one line the failed call itself was mended, where it was to prove nothing."""
     shared = error.culprits.intersection(heads_of(command))
-    return "" if any(proves(h) or h.startswith("git ") for h in shared) else _instead(error, command, shared)
+    proved = not shared or any(proves(h) or h.startswith("git ") for h in shared)
+    return "" if proved else _instead(error, command, shared)
 
 
 def _respelled(error: OpenError, at: int, run: Run) -> str:
@@ -557,9 +570,10 @@ def _mended(error: OpenError, edits: Sequence[Edit], ran: Sequence[str], explana
     named = [edit for edit in unique if _is_named(edit, error.fact)]
     if not all(edit.before or edit.after for edit in named):
         unique = named  # what was changed where the error is was not seen: nothing else is shown in its place
-    points = {edit: _bearing(edit, error.fact, about, names) for edit in unique}
-    ranked = sorted(unique, key=lambda e: (*(each < BEARS for each in points[e]), -points[e][0]))
-    bearing = points[ranked[0]][0] if ranked else 0
+    points = {edit: _bearing(edit, error.fact, about, explanation) for edit in unique}
+    own = {edit: _bearing(edit, error.fact, names) for edit in unique}
+    ranked = sorted(unique, key=lambda e: (points[e] < BEARS, own[e] < BEARS, -points[e]))
+    bearing = points[ranked[0]] if ranked else 0
     mending = [f"`{_short(each)}`" for each in ran if not _only_writes(each, error)][:2] if bearing < BEARS else []
     change = f"ran {', '.join(mending)}" if mending else ""
     if bearing >= BEARS or (len(unique) == 1 and not mending and _is_of(unique[0], error, explanation)):
@@ -609,24 +623,41 @@ def _change_of(resolved: Resolved) -> tuple[object, ...]:
 MOST_EDITS, MOST_RANKED = 8, 40
 """Edits that are kept of what mended an error, and of which those are chosen."""
 
+_LONG_NAME = 8
+"""Characters from which the name of a test is no everyday word."""
+
 BEARS = 2
 """From here on an edit has to do with an error."""
 
 
-def _bearing(edit: Edit, error: ErrorOccurred, *abouts: AbstractSet[str]) -> list[int]:
+def _bearing(edit: Edit, error: ErrorOccurred, about: AbstractSet[str], said: str = "") -> int:
     """How much an edit has to do with an error: it took out the line that the tool pointed at, lies in a file that the
-    error names, names the rule of a linter, holds a third of the names in its message, or some of its explanation, by
-    each of the sets of names that may be of that."""
+    error names or that its test is of, puts in the rule of a linter, changes lines that name what the error does, or
+    is what the agent `said` of it. Names that it shares beside count for nothing by themselves."""
     pointed = bool(error.code) and error.code.strip() in edit.before
     named = _is_named(edit, error)
     if error.files and not named and any(t.startswith(_CHECKED) for t in error.error_types):
-        return [0 for _ in abouts]  # a linter says where
-    names, said = names_within(f"{edit.before}\n{edit.after}"), names_within(error.message)
-    most = BEARS if said and 3 * len(names & said) >= len(said) else 0
-    ruled = any(kind.rpartition("/")[2].lower() in names for kind in error.error_types)
-    touched = len(_naming(edit, error) & _touched(edit))
-    points = 8 * pointed + 3 * named + 6 * ruled + most + 2 * min(touched, 3)
-    return [points + min(len(names & about), 4) for about in abouts]
+        return 0  # a linter says where
+    touched, after = _touched(edit), names_within(edit.after)
+    ruled = any(kind.rpartition("/")[2].lower() in touched & after for kind in error.error_types)
+    of_test = _is_test(error) and any(_STEM.sub("", f) == _STEM.sub("", edit.path) for f in _tests_of(error, edit))
+    tests = [name for frame in error.frames if _is_test(error) for name in frame.split("/") if len(name) >= _LONG_NAME]
+    is_test = any(name in edit.before for name in tests)
+    shared = min(len(_naming(edit, error) & touched), 3)
+    points = 8 * pointed + 3 * (named or of_test or is_test) + 6 * ruled + 2 * shared
+    if said and not points and (posixpath.basename(edit.path) in said or len(names_within(said) & touched) >= BEARS):
+        points = BEARS
+    return points + min(len(names_within(f"{edit.before}\n{edit.after}") & about), 4) if points else 0
+
+
+def _tests_of(error: ErrorOccurred, edit: Edit) -> tuple[str, ...]:
+    """The paths of the tests that an error is of, as far as a path of an edit goes."""
+    folder = posixpath.dirname(edit.path)
+    return tuple(f"{folder}/{posixpath.basename(path.partition(':')[0])}" for path in (*error.files, *error.frames))
+
+
+_STEM = patterns.compile(r"(?:(?<=/)test_)|(?:[_.-](?:test|spec)s?)?\.\w+\z")
+"""What sets the name of a test's file apart from that of what it tests."""
 
 
 def _naming(edit: Edit, error: ErrorOccurred) -> frozenset[str]:

@@ -971,3 +971,50 @@ def test_a_line_that_was_cut_away_is_not_said_to_be_removed() -> None:
     session.runs("go build ./...", "ok")
     [resolved] = only(facts_of(session.events), ErrorResolved)
     assert resolved.approach == "`old(total)` became `new(total)` in cart.go"
+
+
+def fixes_of(session: Session) -> list[str]:
+    return [fix.approach for fix in only(facts_of(session.events), ErrorResolved)]
+
+
+def test_an_edit_that_takes_the_rule_out_elsewhere_is_not_shown_for_one_that_puts_it_in() -> None:
+    session = Session()
+    session.user("Lint it.")
+    session.runs("golangci-lint run", "shop.go:7:2: G104: Errors unhandled (gosec)", exit_code=1)
+    session.edits("/work/shop/shop.go", "//nolint:errcheck // closes", "//nolint:errcheck,gosec // closes")
+    session.edits("/work/shop/shop.go", "//nolint:noctx,gosec // runs", "//nolint:noctx // runs")
+    session.runs("golangci-lint run", "ok")
+    [fix] = fixes_of(session)
+    assert "`//nolint:errcheck // closes` became `//nolint:errcheck,gosec // closes`" in fix
+
+
+@pytest.mark.parametrize(
+    ("failed", "output", "passed"),
+    [
+        ("git add e2e && git status --cached", "error: unknown option `cached'", "git add docs && git commit -m docs"),
+        ("go test ./... | grep -E '--- FAIL'", "grep: unrecognized option `--- FAIL'", "go test -count=1 ./..."),
+    ],
+)
+def test_a_call_of_another_program_than_the_one_that_was_called_wrong_is_no_fix(
+    failed: str, output: str, passed: str
+) -> None:
+    session = Session()
+    session.user("Look at it.")
+    session.runs(failed, output, exit_code=2)
+    session.runs(passed, "ok")
+    assert fixes_of(session) == []
+
+
+def test_an_edit_that_shares_only_words_with_a_failed_test_is_no_fix_and_one_of_what_it_tests_is() -> None:
+    def fixed(path: str) -> list[str]:
+        session = Session()
+        session.user("Test it.")
+        output = "FAILED tests/test_ledger.py::test_total - AssertionError: the report lacks rows that were written"
+        session.runs("pytest", output, exit_code=1)
+        session.edits("/work/shop/pages.py", "report.rows", "report.lacks(written)")
+        session.edits(path, "sum(a)", "sum(b)")
+        session.runs("pytest", "3 passed")
+        return fixes_of(session)
+
+    assert fixed("/work/shop/ledger.py") == ["`sum(a)` became `sum(b)` in ledger.py"]
+    assert fixed("/work/shop/colours.py") == [""]
