@@ -22,7 +22,7 @@ class BugPattern(Sightings, frozen=True, kw_only=True):
     @property
     def mean_resolve_us(self) -> int | None:
         """Mean time from the error to the run that passed; None before the first resolution."""
-        return self.resolve_us_total // self.resolutions if self.resolutions else None
+        return self.resolve_us_total // self.timed if self.timed else None
 
     @property
     def shape(self) -> Shape:

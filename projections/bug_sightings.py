@@ -9,7 +9,7 @@ import hashlib
 
 import msgspec
 
-from memctl.domain.events.facts import ErrorOccurred, ErrorResolved, ResolutionRefuted, Span
+from memctl.domain.events.facts import ErrorOccurred, ErrorResolved, ResolutionRefuted, Span, quote_hash
 from memctl.domain.failures.explanations import cause_in, links
 from memctl.domain.failures.matching import file_types_of, frameworks_of
 from memctl.domain.failures.solutions import Attempt, CodeChange, Detail, hunks_of
@@ -66,6 +66,7 @@ class Sightings(msgspec.Struct, frozen=True, kw_only=True):
     occurrences: int = 0
     resolutions: int = 0
     refutations: int = 0
+    timed: int = 0
     resolve_us_total: int = 0
     first_seen: int = 0
     last_seen: int = 0
@@ -92,7 +93,7 @@ LONGEST_APPROACH = 340
 _SEEN = {"locations": LOCATIONS, "sessions": 16, "files": 12, "file_types": 8, "frameworks": 8, "commands": 8,
          "code": 4, "causes": 4, "related": 8, "refuted": 64}  # fmt: skip
 _DATED = {"attempts": 32, "details": 8, "evidence": 8}
-_SUMS = ("occurrences", "resolutions", "refutations", "resolve_us_total")
+_SUMS = ("occurrences", "resolutions", "refutations", "timed", "resolve_us_total")
 
 
 def together(one: Sightings, other: Sightings) -> dict[str, object]:
@@ -114,14 +115,29 @@ def together(one: Sightings, other: Sightings) -> dict[str, object]:
 
 
 class BugSightings(Sightings, frozen=True, kw_only=True):
-    """One share of the sightings of one kind of error."""
+    """One share of the sightings of one kind of error. `came`, `ended` and `refused` are the least digests of when and
+    in which session it occurred, was resolved, and came back: what copies and forks of a session repeat has one."""
+
+    came: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
 
 
 Input = ErrorOccurred | ErrorResolved | ResolutionRefuted
 
+LEAST = 256
+"""Digests that are kept of each; from there on their number is estimated by how dense they are."""
+
+
+def _with(marks: tuple[str, ...], fact: Input) -> tuple[tuple[str, ...], int]:
+    """The digests with that of one more fact, and how many different ones there were, in any order."""
+    mark = quote_hash(f"{fact.origin}\0{fact.occurred_at}")[:8]
+    kept = tuple(sorted({*marks, mark})[:LEAST])
+    return kept, len(kept) if len(kept) < LEAST else (LEAST - 1) * 16**8 // (int(kept[-1], 16) + 1)
+
 
 def _share(fact: Input) -> str:
-    return f"{fact.signature}:{hashlib.sha256(fact.stream.encode('utf-8', 'surrogatepass')).digest()[0] % SHARES:02d}"
+    return f"{fact.signature}:{hashlib.sha256(fact.origin.encode('utf-8', 'surrogatepass')).digest()[0] % SHARES:02d}"
 
 
 @projection(row=BugSightings, key=_share)
@@ -138,7 +154,8 @@ def bug_sightings(
             row = _resolved(row, fact, at)
         case ResolutionRefuted():
             refuted = seen(row.refuted, str(fact.resolution), at, _SEEN["refuted"])
-            row = msgspec.structs.replace(row, refutations=row.refutations + 1, refuted=refuted)
+            marks, refutations = _with(row.refused, fact)
+            row = msgspec.structs.replace(row, refused=marks, refutations=refutations, refuted=refuted)
     evidence = row.evidence
     if fact.evidence:
         evidence = newest(evidence, Sighting(at, str(fact.id), fact.evidence[0]), _DATED["evidence"])
@@ -176,10 +193,12 @@ def _occurred(row: BugSightings, fact: ErrorOccurred, at: int) -> BugSightings:
         frameworks = seen(frameworks, name, at, _SEEN["frameworks"], 40)
     for signature in fact.beside[:8]:
         related = seen(related, signature, at, _SEEN["related"], 64)
+    came, occurrences = _with(row.came, fact)
     return msgspec.structs.replace(
         row,
         example=example,
-        occurrences=row.occurrences + 1,
+        came=came,
+        occurrences=occurrences,
         files=files,
         file_types=types,
         frameworks=frameworks,
@@ -212,9 +231,12 @@ def _resolved(row: BugSightings, fact: ErrorResolved, at: int) -> BugSightings:
         message=one_line(fact.message, 160, NARROW),
     )
     cause = cause_in(fact.explanation, _LONGEST_CAUSE)
+    ended, resolutions = _with(row.ended, fact)
     return msgspec.structs.replace(
         row,
-        resolutions=row.resolutions + 1,
+        ended=ended,
+        resolutions=resolutions,
+        timed=row.timed + 1,
         resolve_us_total=row.resolve_us_total + max(fact.duration_us, 0),
         last_resolved=max(row.last_resolved, at),
         causes=seen(

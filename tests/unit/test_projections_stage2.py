@@ -27,7 +27,7 @@ from memctl.domain.events.facts import (
 )
 from memctl.domain.support.bounded import names
 from memctl.projections.bug_patterns import BugPattern, bug_patterns
-from memctl.projections.bug_sightings import SHARES, BugSightings, bug_sightings
+from memctl.projections.bug_sightings import SHARES, BugSightings, Sightings, bug_sightings
 from memctl.projections.candidates import Candidate, candidates
 from memctl.projections.insights import Insight, insights
 from memctl.projections.kernel import Changed, projections
@@ -284,6 +284,22 @@ def test_a_fix_that_did_not_last_counts_against_it_even_where_the_refutation_cam
     assert [(s.successes, s.success_rate) for s in pattern.solutions] == [(0, 0.35)]
 
 
+def test_what_copies_and_forks_of_a_session_repeat_counts_once() -> None:
+    facts: list[Fact] = []
+    for number, lineage in enumerate(("first", "first", "first", "other")):
+        stream = f"session/claude-code/copy-{number}"
+        error, fix = ErrorOccurred(**at(0), **CRASH), fixed(6)
+        refuted = ResolutionRefuted(**at(7), resolution=fix.id, signature="c0ffee")
+        facts += [
+            msgspec.structs.replace(each, stream=stream, lineage=lineage, id=UUID(int=10 * number + part))
+            for part, each in enumerate((error, fix, refuted), 1)
+        ]
+    pattern = pattern_of(*facts)
+    assert (pattern.occurrences, pattern.resolutions, pattern.refutations) == (2, 2, 2)
+    assert pattern.mean_resolve_us == 6 * HOUR
+    assert pattern == pattern_of(*reversed(facts))
+
+
 def test_sessions_are_dealt_out_and_put_together_again_as_if_one_row_had_seen_them_all() -> None:
     facts: list[Fact] = []
     for number in range(200):
@@ -299,9 +315,8 @@ def test_sessions_are_dealt_out_and_put_together_again_as_if_one_row_had_seen_th
     for fact in facts:
         alone = bug_sightings(alone, fact)
     assert alone is not None
-    assert {name: getattr(pattern, name) for name in alone.__struct_fields__} == {
-        name: getattr(alone, name) for name in alone.__struct_fields__
-    }
+    fields = Sightings.__struct_fields__
+    assert {name: getattr(pattern, name) for name in fields} == {name: getattr(alone, name) for name in fields}
     assert names(pattern.code) == tuple(f"total(line_{number})" for number in (199, 198, 197, 196))
     assert len(names(pattern.related)) == 8
 
