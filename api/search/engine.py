@@ -38,6 +38,7 @@ from memctl.domain.failures.matching import held_in
 from memctl.domain.failures.signatures import errors_in
 from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.language.documents import named
+from memctl.domain.language.prompts import words_in
 from memctl.domain.language.speakers import said_by_named
 from memctl.domain.retrieval import answering
 from memctl.domain.retrieval.answering import Fitting, Part
@@ -496,7 +497,14 @@ def _followed(rows: Sequence[Memory]) -> dict[str, str]:
     """Those that a newer one of them followed. An episode holds turns, so it follows none."""
     return later(
         [
-            Named(row.id, names_in(row.text.lower()) | {basename(path).lower() for path in row.files}, row.occurred_at)
+            Named(
+                row.id,
+                names_in(row.text.lower()) | {basename(path).lower() for path in row.files},
+                row.occurred_at,
+                project_of(row.location),
+                said := exchange_of(row.text).prompt if row.kind == "turn" else row.text,
+                frozenset(words_in(said)),
+            )
             for row in rows
             if row.kind in ("turn", "knowledge", "document")
         ]

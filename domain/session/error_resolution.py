@@ -275,7 +275,7 @@ def _programs(heads: Iterable[str]) -> frozenset[str]:
 
 
 def _refused(error: OpenError) -> AbstractSet[str]:
-    """The heads of a wrong call that say the error, or were called with the word which it quotes; all, where none was."""
+    """The heads of a wrong call that say the error, or were called with the word that it quotes; else all."""
     says = error.fact.message.partition(":")[0]
     words = {found[1].lstrip("-") for found in OPTION.finditer(error.fact.message) if "usage" in error.fact.error_types}
     parts = parts_of(error.command)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memctl.domain.language.prompts import words_in
 from memctl.domain.retrieval.later import Named, later, newest_first
 
 
@@ -30,3 +32,33 @@ def test_one_common_name_is_no_subject() -> None:
 @given(st.permutations("abcdef"), st.dictionaries(st.sampled_from("abcdef"), st.sampled_from("abcdef")))
 def test_each_result_stays_once(ids: list[str], followed: dict[str, str]) -> None:
     assert sorted(newest_first(ids, followed)) == sorted(ids)
+
+
+HOUR = 3_600_000_000
+
+
+def said(id: str, text: str, at: int, project: str = "shop") -> Named:
+    return Named(id, frozenset(), at, project, text, frozenset(words_in(text)))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "hours", "project", "replaced"),
+    [
+        ("Use Redis for the price queue.", "Actually use Valkey for the price queue.", 2, "shop", True),
+        ("Use Redis for the price queue.", "Use Valkey for the price queue instead.", 2, "shop", True),
+        ("Cache the price queue in Redis.", "revert the price queue cache", 2, "shop", True),
+        ("Set MAX_RETRIES to 3.", "MAX_RETRIES=5", 2, "shop", True),
+        ("Set MAX_RETRIES to 3.", "MAX_RETRIES=3", 2, "shop", False),
+        ("Set MAX_RETRIES to 3.", "MAX_RETRIES=5", 2, "bank", False),
+        ("Use Redis for the price queue.", "Actually, which colours does the footer have?", 2, "shop", False),
+        ("Use Redis for the price queue.", "Actually use Valkey for the price queue.", 30, "shop", False),
+        ("Use Redis for the price queue.", "Document the price queue.", 2, "shop", False),
+    ],
+)
+def test_what_is_taken_back_the_same_day_comes_second(
+    before: str, after: str, hours: int, project: str, replaced: bool
+) -> None:
+    found = [said("old", before, HOUR), said("new", after, (1 + hours) * HOUR, project)]
+    followed = later(found)
+    assert followed == ({"old": "new"} if replaced else {})
+    assert newest_first(["old", "new"], followed) == (["new", "old"] if replaced else ["old", "new"])
