@@ -241,13 +241,17 @@ def concluded(text: str, lines: Sequence[ErrorLine]) -> Conclusion | None:
     return None
 
 
+@remembered(256, longest=8_192)
+def _causes_in(text: str) -> tuple[str, ...]:
+    found = (each for each in sentences(text[:6_000]) if links(each) and not each.endswith(("?", ":")))
+    return tuple(each for each in found if not guesses(each))[:8]
+
+
 def explained(text: str, lines: Sequence[ErrorLine], command: str) -> Conclusion | None:
     """What an answer says that the failure came of whose command printed these lines, now or in a later turn; None
     where it names nothing of them."""
     verdicts = tuple(line.key for line in lines if is_verdict(line)) or tuple(line.key for line in lines)
-    for sentence in sentences(text[:6_000]):
-        if not links(sentence) or guesses(sentence) or sentence.endswith(("?", ":")):
-            continue
+    for sentence in _causes_in(text):
         named, words = names_in(sentence), frozenset(_WORD.findall(sentence))
         fails = _FAILS.search(sentence) is not None
         shared = [line for line in lines if named & line.names]

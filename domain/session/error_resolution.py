@@ -586,12 +586,12 @@ def _mended(error: OpenError, edits: Sequence[Edit], ran: Sequence[str], explana
 
 
 def _is_of(edit: Edit, error: OpenError, explanation: str) -> bool:
-    """Whether the only change between a failing and a passing run is why: of a test that failed by name, of a script
-    that the command calls, or one that names something of the error or of what the agent said of it. What names nothing
-    of the change (a timeout, a missing package, an exit code) may have passed by itself."""
+    """Whether the only change between a failing and a passing run is why: of a test that the agent explained, of a
+    script that the command calls, or one that names something of the error or of what the agent said of it. What names
+    nothing of the change (a timeout, a missing package, an exit code) may have passed by itself."""
     about = names_of(error.fact, own=True) | names_within(" ".join((*error.fact.files, explanation)))
     said = posixpath.basename(edit.path) in error.command or not about.isdisjoint(_touched(edit))
-    return said or bool(_is_test(error.fact) and error.fact.frames)
+    return said or bool(_is_test(error.fact) and error.fact.frames and explanation)
 
 
 _WRITING = frozenset(("sed", "perl", "patch", "apply_patch", "dd"))
@@ -640,23 +640,21 @@ def _bearing(edit: Edit, error: ErrorOccurred, about: AbstractSet[str], said: st
         return 0  # a linter says where
     touched, after = _touched(edit), names_within(edit.after)
     ruled = any(kind.rpartition("/")[2].lower() in touched & after for kind in error.error_types)
-    of_test = _is_test(error) and any(_STEM.sub("", f) == _STEM.sub("", edit.path) for f in _tests_of(error, edit))
-    tests = [name for frame in error.frames if _is_test(error) for name in frame.split("/") if len(name) >= _LONG_NAME]
-    is_test = any(name in edit.before for name in tests)
+    tests = (*error.files, *error.frames) if _is_test(error) else ()
+    stem = _STEM.sub("", posixpath.basename(edit.path))
+    of_test = any(
+        stem == _STEM.sub("", posixpath.basename(path))
+        or any(len(name) >= _LONG_NAME and name in edit.before for name in path.split("/"))
+        for path in tests
+    )
     shared = min(len(_naming(edit, error) & touched), 3)
-    points = 8 * pointed + 3 * (named or of_test or is_test) + 6 * ruled + 2 * shared
+    points = 8 * pointed + 3 * (named or of_test) + 6 * ruled + 2 * shared
     if said and not points and (posixpath.basename(edit.path) in said or len(names_within(said) & touched) >= BEARS):
         points = BEARS
     return points + min(len(names_within(f"{edit.before}\n{edit.after}") & about), 4) if points else 0
 
 
-def _tests_of(error: ErrorOccurred, edit: Edit) -> tuple[str, ...]:
-    """The paths of the tests that an error is of, as far as a path of an edit goes."""
-    folder = posixpath.dirname(edit.path)
-    return tuple(f"{folder}/{posixpath.basename(path.partition(':')[0])}" for path in (*error.files, *error.frames))
-
-
-_STEM = patterns.compile(r"(?:(?<=/)test_)|(?:[_.-](?:test|spec)s?)?\.\w+\z")
+_STEM = patterns.compile(r"\Atest_|(?:[_.-](?:test|spec)s?)?\.\w+(?:::.*)?\z")
 """What sets the name of a test's file apart from that of what it tests."""
 
 

@@ -120,7 +120,7 @@ class MetErrors:
         """A command went well: what was run instead of one whose failure was nobody's, or that very one, which shows
         that something ended it. What was committed may say what a failure came of."""
         if is_commit(command):
-            return self._explained(placed, command.partition(" -m ")[2].strip("\"'"))
+            return self._explained(placed, command.partition(" -m ")[2].partition('" &&')[0].strip("\"'"))
         for each in self._judged:
             same = quoted_command(command) == quoted_command(each.open.command)
             shown, failed = _proofs(command, began, same), _proofs(each.open.command, each.open.began)
