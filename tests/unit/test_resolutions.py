@@ -1018,3 +1018,18 @@ def test_an_edit_that_shares_only_words_with_a_failed_test_is_no_fix_and_one_of_
 
     assert fixed("/work/shop/ledger.py") == ["`sum(a)` became `sum(b)` in ledger.py"]
     assert fixed("/work/shop/colours.py") == [""]
+
+
+def test_what_says_something_else_puts_nothing_into_form() -> None:
+    def fixed(before: str, after: str) -> list[str]:
+        session = Session()
+        session.user("Lint it.")
+        output = "src/cart.ts format ━━━━━━━━━━━━━━\n\n  × Formatter would have printed the following content:\n"
+        session.runs("bun run lint", output, exit_code=1)
+        session.edits("/work/shop/src/cart.ts", before, after)
+        session.runs("bun run lint", "Checked 12 files")
+        return fixes_of(session)
+
+    assert fixed("rm(dir).catch(() => {});", "rm(dir).catch(() => { /* gone */ });") == [""]
+    [fix] = fixed("total(\n  a,\n  b,\n)", "total(a, b)")
+    assert "became `total(a, b)` in cart.ts" in fix
