@@ -182,6 +182,11 @@ def says_what_was_wrong(sentence: str) -> bool:
     return not proposes and not _LOOKS.search(sentence) and not _rules_out(sentence)
 
 
+def causal(text: str) -> bool:
+    """Whether any sentence of a text may link one thing to another."""
+    return _LINKS.search(" ".join(text.split())) is not None
+
+
 def guesses(sentence: str) -> bool:
     """Whether a sentence says what it says as a guess."""
     return _GUESSES.search(sentence) is not None

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
-from memctl.domain.failures.explanations import cause_in, guesses, links, says_what_was_wrong, sentences
+from memctl.domain.failures.explanations import causal, cause_in, guesses, links, says_what_was_wrong, sentences
 from memctl.domain.failures.shapes import ERROR_WORDS
 from memctl.domain.failures.signatures import LOOKED_AT, says_little
 from memctl.domain.failures.templates import form_of_line, plain
@@ -241,23 +241,33 @@ def concluded(text: str, lines: Sequence[ErrorLine]) -> Conclusion | None:
     return None
 
 
+class _Cause(NamedTuple):
+    """A sentence that says what something came of: the names and words in it, and whether it is of a failure."""
+
+    sentence: str
+    names: frozenset[str]
+    words: frozenset[str]
+    fails: bool
+
+
 @remembered(256, longest=8_192)
-def _causes_in(text: str) -> tuple[str, ...]:
-    found = (each for each in sentences(text[:6_000]) if links(each) and not each.endswith(("?", ":")))
-    return tuple(each for each in found if not guesses(each))[:8]
+def _causes_in(text: str) -> tuple[_Cause, ...]:
+    text = text[:6_000]
+    found = (each for each in sentences(text) if links(each) and not each.endswith(("?", ":"))) if causal(text) else ()
+    return tuple(
+        _Cause(each, names_in(each), frozenset(_WORD.findall(each)), _FAILS.search(each) is not None)
+        for each in islice((each for each in found if not guesses(each)), 8)
+    )
 
 
 def explained(text: str, lines: Sequence[ErrorLine], command: str) -> Conclusion | None:
     """What an answer says that the failure came of whose command printed these lines, now or in a later turn; None
     where it names nothing of them."""
-    verdicts = tuple(line.key for line in lines if is_verdict(line)) or tuple(line.key for line in lines)
-    for sentence in _causes_in(text):
-        named, words = names_in(sentence), frozenset(_WORD.findall(sentence))
-        fails = _FAILS.search(sentence) is not None
-        shared = [line for line in lines if named & line.names]
+    for sentence, named, words, fails in _causes_in(text):
+        shared = [line for line in lines if not named.isdisjoint(line.names)]
         keys = tuple(line.key for line in shared if fails or len(words.intersection(_WORD.findall(line.text))) > 1)
         if not keys and fails and f"`{command}`" in sentence:
-            keys = verdicts
+            keys = tuple(line.key for line in lines if is_verdict(line)) or tuple(line.key for line in lines)
         if keys:
             return Conclusion(one_line(sentence, LONGEST_SAID), keys)
     return None

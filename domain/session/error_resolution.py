@@ -669,12 +669,12 @@ def _naming(edit: Edit, error: ErrorOccurred) -> frozenset[str]:
     return names_of(error, own=True) - names_within(" ".join((*error.files, *error.error_types, *error.frames)))
 
 
+@remembered(64)
 def _touched(edit: Edit) -> frozenset[str]:
     """The names in the lines that an edit changed."""
-    before, after = edit.before.splitlines(), edit.after.splitlines()
-    return names_within(
-        "\n".join([line for line in before if line not in after] + [a for a in after if a not in before])
-    )
+    before, after = dict.fromkeys(edit.before.splitlines()), dict.fromkeys(edit.after.splitlines())
+    changed = [*(line for line in before if line not in after), *(line for line in after if line not in before)]
+    return names_within("\n".join(changed))
 
 
 def _belongs_to(edit: Edit, other: Edit) -> bool:
