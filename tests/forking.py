@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
+import functools
+import gc
 import importlib
 import json
 import os
 import pkgutil
+import runpy
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
+import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
@@ -21,19 +28,30 @@ from typing import BinaryIO, NoReturn
 class Forked:
     """One process at a time, started by `start`."""
 
-    def __init__(self, source: Path) -> None:
+    def __init__(self, source: Path | None = None) -> None:
+        """Of an installation at whose `source` it is forked; without one, of the installation that tests run in."""
         self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.connect(str(source))
+        self._socket.connect(str(source or _of_tests()))
         self._answers: BinaryIO = self._socket.makefile("rb")
         self.pid = 0
         self._code: int | None = None
 
-    def start(self, *arguments: str, environment: Mapping[str, str], cwd: Path, out: Path, said: Path) -> None:
+    def start(
+        self,
+        *arguments: str,
+        environment: Mapping[str, str],
+        cwd: Path,
+        out: Path,
+        said: Path,
+        typed: str = os.devnull,
+        script: Sequence[str] = (),
+    ) -> None:
         """Run `memctl` with these arguments; what it prints and says goes to the end of these files, which are there
-        from now on, also where it is killed before it opens them."""
+        from now on, also where it is killed before it opens them. `typed` is what it reads from, `script` what is run
+        instead of it: a file and its first arguments, or `-c` and code."""
         for file in (out, said):
             file.touch(0o600)
-        request = [arguments, dict(environment), str(cwd), str(out), str(said)]
+        request = [(*script, *arguments), dict(environment), str(cwd), (typed, str(out), str(said)), bool(script)]
         self._socket.settimeout(None)
         self._socket.sendall(json.dumps(request).encode() + b"\n")
         self.pid, self._code = int(self._answers.readline()), None
@@ -44,6 +62,11 @@ class Forked:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
+    send_signal = send
+
+    def terminate(self) -> None:
+        self.send(signal.SIGTERM)
+
     def poll(self) -> int | None:
         """Its exit code, below 0 for a signal; None while it runs."""
         self._socket.settimeout(0.001)
@@ -51,9 +74,9 @@ class Forked:
             return self._ended()
         return None
 
-    def wait(self, patience_s: float) -> int:
+    def wait(self, timeout: float = 60) -> int:
         """Its exit code. Raises: TimeoutError."""
-        self._socket.settimeout(patience_s)
+        self._socket.settimeout(timeout)
         return self._ended()
 
     def kill(self) -> int:
@@ -61,6 +84,7 @@ class Forked:
         return self.wait(60)
 
     def close(self) -> None:
+        """Kills what still runs."""
         self._answers.close()
         self._socket.close()
 
@@ -71,17 +95,27 @@ class Forked:
         return self._code
 
 
+@functools.cache
+def _of_tests() -> Path:
+    """The socket at which processes of the installation that tests run in are forked, for as long as this one runs."""
+    held = contextlib.ExitStack()
+    atexit.register(held.close)
+    folder = Path(tempfile.mkdtemp(prefix="memctl-test-"))
+    held.callback(shutil.rmtree, folder, ignore_errors=True)
+    return held.enter_context(source(folder))
+
+
 @contextlib.contextmanager
-def source(folder: Path, installation: Path) -> Iterator[Path]:
+def source(folder: Path, installation: Path | None = None) -> Iterator[Path]:
     """The socket at which processes of an installation are forked, in `folder`."""
-    listens = folder / f"{installation.name}.fork"
+    listens = folder / f"{installation.name if installation else 'tests'}.fork"
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMCTL_")}
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(listens))
         listener.listen(64)
         process = subprocess.Popen(
             [sys.executable, __file__, str(listener.fileno()), str(os.getpid())],
-            env={**kept, "PYTHONPATH": str(installation)},
+            env={**kept, "PYTHONPATH": str(installation)} if installation else kept,
             cwd=folder,
             pass_fds=[listener.fileno()],
         )
@@ -98,8 +132,15 @@ def _die_with(parent: int) -> None:
         os._exit(1)
 
 
+def _reap(*_: object) -> None:
+    """Not ignored: what they took counts as taken by the tests."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
 def _serve(listener: socket.socket) -> NoReturn:
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, _reap)
     while True:
         connection, _ = listener.accept()
         parent = os.getpid()
@@ -121,20 +162,30 @@ def _serve(listener: socket.socket) -> NoReturn:
         os._exit(0)
 
 
-def _live(arguments: list[str], environment: dict[str, str], cwd: str, out: str, said: str) -> NoReturn:
+def _live(
+    arguments: list[str], environment: dict[str, str], cwd: str, files: tuple[str, str, str], script: bool
+) -> NoReturn:
     os.environ.clear()
     os.environ.update(environment)
+    time.tzset()
     os.chdir(cwd)
-    for number, file in ((0, os.devnull), (1, out), (2, said)):
+    for number, file in enumerate(files):
         opened = os.open(file, os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.dup2(opened, number)
         os.close(opened)
     code: object = 1
     try:
-        from memctl.cli import main
+        sys.argv = arguments if script else ["memctl", *arguments]
+        if script and arguments[0] == "-c":
+            sys.argv = ["-c", *arguments[2:]]
+            exec(compile(arguments[1], "<string>", "exec"), {"__name__": "__main__"})
+        elif script:
+            runpy.run_path(arguments[0], run_name="__main__")
+        else:
+            from memctl.cli import __main__
 
-        sys.argv = ["memctl", *arguments]
-        main.run()
+            __main__.run()
+        code = 0
     except SystemExit as ended:
         code = ended.code
     except BaseException:
@@ -154,12 +205,16 @@ def main(listener: int, parent: int) -> NoReturn:
     import memctl.workers
 
     for package in (memctl.infra, memctl.projections, memctl.workers, memctl.api, memctl.cli):
-        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not module.name.endswith("__main__"):
                 importlib.import_module(module.name)
     import qdrant_client  # noqa: F401
     import rq  # noqa: F401
 
+    import memctl.cli.__main__
+
+    gc.collect()
+    gc.freeze()
     _serve(socket.socket(fileno=listener))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import socket
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -14,6 +13,7 @@ from typing import Any
 
 import psycopg
 from data_dirs import used
+from forking import Forked
 from processes import memctl
 from waiting import until
 
@@ -82,7 +82,7 @@ class Place:
         return sorted(name for name in os.listdir(self.spool) if name != "refused")
 
     @contextmanager
-    def open(self, database_url: str) -> Iterator[subprocess.Popen[bytes]]:
+    def open(self, database_url: str) -> Iterator[Forked]:
         """A door in a process of its own, once it listens."""
         environment = {**self.environment, "MEMCTL_DATABASE_URL": database_url}
         with memctl("door", environment=environment, log=self.log_file) as process:

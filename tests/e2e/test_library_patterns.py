@@ -35,6 +35,7 @@ def recorded_memctl(tmp_path: Path) -> Memctl:
     memctl = Memctl(tmp_path)
     used(memctl.data)
     memctl.environment = recorded(memctl.environment, tmp_path / "met")
+    memctl.forked = False
     return memctl
 
 

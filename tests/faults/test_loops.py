@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import looping
 import pytest
 from events import AGENT, as_read, prompt, stated
+from forking import Forked
 from processes import children, memctl
 from soak import FACTOR
 from waiting import until
@@ -46,7 +46,7 @@ def shards() -> int:
 
 
 @contextmanager
-def worker(how: str, environment: Mapping[str, str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+def worker(how: str, environment: Mapping[str, str], folder: Path) -> Iterator[Forked]:
     """A worker whose folds loop in some way."""
     with memctl("worker", environment=environment, log=folder / "worker.log", script=(str(LOOPING), how)) as process:
         yield process

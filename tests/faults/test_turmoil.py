@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import random
 import signal
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -29,6 +28,7 @@ import redis
 import servers
 from events import stated
 from faults.test_order import forgotten
+from forking import Forked
 from histories import digests, drained, example
 from orders import folded
 from processes import memctl, signal_all
@@ -255,10 +255,10 @@ class Workers:
     def __init__(self, environment: dict[str, str], folder: Path, luck: random.Random) -> None:
         self._environment, self._folder, self._luck = environment, folder, luck
         self._held = contextlib.ExitStack()
-        self._stopped: subprocess.Popen[bytes] | None = None
+        self._stopped: Forked | None = None
         self.running = [self._start() for _ in range(2)]
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> Forked:
         output = self._folder / "workers.log"
         return self._held.enter_context(memctl("worker", environment=self._environment, log=output))
 

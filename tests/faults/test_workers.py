@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import redis
 from events import observed
+from forking import Forked
 from histories import drained, example
 from processes import children, memctl
 from soak import FACTOR
@@ -60,7 +60,7 @@ def test_a_worker_stopped_past_its_lease_and_continued_changes_nothing(
     prove(log, environment)
 
 
-def stopped_with_a_lease(connection: Connection, worker: subprocess.Popen[bytes]) -> bool:
+def stopped_with_a_lease(connection: Connection, worker: Forked) -> bool:
     """Stop what works for a worker; True if it holds a lease just then, between two transactions. Otherwise it goes
     on."""
     if not (forked := children(worker.pid)):
