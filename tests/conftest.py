@@ -23,8 +23,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# How long an example takes says how busy the machine is, and nothing of what is tested.
-settings.register_profile("memctl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# How long an example takes says how busy the machine is, and nothing of what is tested. Other examples are drawn each
+# time, so few a time are many in a week; `few` is for another Python.
+for name, count in (("memctl", 40 * max(int(os.environ.get("MEMCTL_TEST_SOAK", "0")), 1)), ("few", 10)):
+    settings.register_profile(name, deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=count)
 settings.load_profile("memctl")
 
 MEMORY = "/dev/shm"
@@ -51,7 +53,10 @@ def pytest_configure() -> None:
     """Before there are workers: they all have the folder from who starts them."""
     import shared
 
-    shared.folder()
+    from memctl.infra.redaction import text
+
+    # Compiling the rules takes seconds: one process does it for all, also for tests that keep nothing in a folder.
+    text.Redactor.__init__.__defaults__ = (None, shared.folder() / "compiled")
 
 
 @pytest.fixture(autouse=True)

@@ -31,5 +31,4 @@ def _compiled() -> Path:
 
 def anonymizing(*patterns: str) -> Redactor:
     """What cuts data about people too, and a user's own patterns."""
-    with shared.made_once("anonymizing") as folder:
-        return redactor_of(patterns, anonymize=True, cache=folder)
+    return redactor_of(patterns, anonymize=True, cache=_compiled())
