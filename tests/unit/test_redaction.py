@@ -13,7 +13,7 @@ import string
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -51,6 +51,7 @@ from memctl.domain.knowledge.consolidation import MemoryPruned
 from memctl.domain.projects.identity import ProjectIdentified
 from memctl.domain.support.location import normalise
 from memctl.infra.redaction import PRIVATE, Redactor, default_redactor, prepare, prepare_all, redact, redactor_of
+from memctl.infra.redaction import text as text_module
 from memctl.infra.redaction.personal import resident_number
 from memctl.infra.redaction.rules import BadUserPattern, Rule, load_rules, personal_rules, user_rule, vendors
 from memctl.infra.redaction.text import MOST_BROKEN
@@ -133,7 +134,9 @@ def test_the_rules_authors_examples_are_found_in_prompts_in_objects_and_in_escap
     assert not missed
 
 
-def test_what_a_rule_of_memctls_own_must_not_take_is_left() -> None:
+def test_what_a_rule_of_memctls_own_must_not_take_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Compiling a scan for each rule would take most of the time, and the scan only says which rules to ask.
+    monkeypatch.setattr(text_module, "scanner", lambda given, *_, **__: lambda _: set(range(len(given))))
     for rule in load_rules():
         if rule.id.startswith("memctl."):
             alone = Redactor([rule])
@@ -445,11 +448,9 @@ def test_vendors_shapes_are_shipped_as_published_and_find_what_they_are_for() ->
     if not folder.is_dir():
         pytest.skip(published.lacking(folder))
     rules = vendors()
-    taken = [taken for _, rule in published_rules(folder) if (taken := as_shipped(rule))]
-    assert [(each["id"], each["pattern"]) for each in taken] == [(rule.id, rule.pattern) for rule in rules]
-    examples = [
-        example for _, rule in published_rules(folder) if as_shipped(rule) for example in rule.get("examples") or ()
-    ]
+    taken = [(taken, rule) for _, rule in published_rules(folder) if (taken := as_shipped(rule))]
+    assert [(each["id"], each["pattern"]) for each, _ in taken] == [(rule.id, rule.pattern) for rule in rules]
+    examples = [example for _, rule in taken for example in rule.get("examples") or ()]
     found = [bool(redact(example)[1]) for example in examples]
     assert sum(found) >= 0.97 * len(found)
 
@@ -460,7 +461,7 @@ def test_neighbouring_secrets_that_share_a_delimiter_are_all_cut() -> None:
     assert counts == {"aws-access-key": 4}
 
 
-@settings(deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.text(max_size=80), st.sampled_from(["", f" {KEY} ", "password='hunter22'", "\n" + PEM, "postgres://a:b1c2@h/d"])
 )
@@ -572,28 +573,30 @@ def test_a_secret_that_the_cap_would_cut_in_half_does_not_survive(size: int, shi
         assert len(prepared.payload.text) < TEXT_CAP + 100
 
 
-LONG = f"password={KEY} " * 200_000
-"""Some 6 MB of which each word is a secret."""
+MANY = 60_000
+LONG = f"password={KEY} " * MANY
+"""Some 2 MB of which each word is a secret."""
 
 
 @pytest.mark.parametrize(
-    "payload",
+    "made",
     [
-        PromptSubmitted(text=LONG),
-        ToolCalled(tool="Write", input={"content": LONG}),
-        ToolCalled(tool="Write", input={str(n): f"password={KEY}" for n in range(200_000)}),
-        ToolReturned(text=LONG, patch=tuple(Hunk(n, n, (f"password={KEY}",)) for n in range(200_000))),
-        NoticeReceived(kind="k", data={"a": [LONG] * 3}),
-        CommitRecorded(files=(LONG[:60_000],) * 100),
+        lambda: PromptSubmitted(text=LONG),
+        lambda: ToolCalled(tool="Write", input={"content": LONG}),
+        lambda: ToolCalled(tool="Write", input={str(n): f"password={KEY}" for n in range(MANY)}),
+        lambda: ToolReturned(text=LONG, patch=tuple(Hunk(n, n, (f"password={KEY}",)) for n in range(MANY))),
+        lambda: NoticeReceived(kind="k", data={"a": [LONG] * 3}),
+        lambda: CommitRecorded(files=(LONG[:60_000],) * 100),
     ],
 )
-def test_megabytes_of_secrets_are_searched_as_far_as_they_are_kept(payload: Observation) -> None:
+def test_megabytes_of_secrets_are_searched_as_far_as_they_are_kept(made: Callable[[], Observation]) -> None:
+    payload = made()
     began = time.process_time()
     kept = prepare(event(payload)).payload
-    assert time.process_time() - began < 6
+    assert time.process_time() - began < 4
     assert KEY[:6].encode() not in msgspec.json.encode(kept)
     has_one_long = isinstance(kept, (PromptSubmitted, ToolCalled, ToolReturned))
-    assert (kept.length > 5_000_000) == has_one_long  # type: ignore[attr-defined]
+    assert (kept.length > 1_500_000) == has_one_long  # type: ignore[attr-defined]
 
 
 def drawn(size: int, seed: int, letters: str = string.ascii_letters + string.digits) -> str:
@@ -614,17 +617,17 @@ LINES_OF_SECRETS = {
 
 
 @pytest.mark.parametrize(
-    "payload",
+    "made",
     [
-        ToolCalled(tool="x", input={"a": math.nan, "b": ["c" * 60_000] * 20}),
-        ToolCalled(tool="x", input={"l": [1] * 1_000_000}),
-        NoticeReceived(kind="k", data={"l": [{}] * 1_000_000}),
-        CommitRecorded(files=("a",) * 1_500),
-        ToolReturned(text="", patch=tuple(Hunk(1, 1, ()) for _ in range(200_000))),
+        lambda: ToolCalled(tool="x", input={"a": math.nan, "b": ["c" * 60_000] * 20}),
+        lambda: ToolCalled(tool="x", input={"l": [1] * 200_000}),
+        lambda: NoticeReceived(kind="k", data={"l": [{}] * 200_000}),
+        lambda: CommitRecorded(files=("a",) * 1_500),
+        lambda: ToolReturned(text="", patch=tuple(Hunk(1, 1, ()) for _ in range(200_000))),
     ],
 )
-def test_what_holds_few_characters_is_bounded_by_number(payload: Observation) -> None:
-    once = prepare(event(payload))
+def test_what_holds_few_characters_is_bounded_by_number(made: Callable[[], Observation]) -> None:
+    once = prepare(event(made()))
     assert len(msgspec.json.encode(once.payload)) < 60_000
     assert prepare(once) == once
 
@@ -639,14 +642,14 @@ def test_a_manifest_is_known_for_a_secret_though_its_kind_stands_far_away() -> N
 
 def test_letters_of_full_width_are_read_in_time() -> None:
     began = time.process_time()
-    prepare(event(PromptSubmitted(text="ａ\u200b" * 2_000_000)))
-    assert time.process_time() - began < 4
+    prepare(event(PromptSubmitted(text="ａ\u200b" * 1_000_000)))
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize("kind", LINES_OF_SECRETS)
 def test_of_secrets_that_shrink_no_piece_is_kept_at_any_edge(kind: str) -> None:
     made = LINES_OF_SECRETS[kind]
-    pieces = [made(n) for n in range(600_000 // len(made(1)))]
+    pieces = [made(n) for n in range(200_000 // len(made(1)))]
     secrets = {word[at : at + 24] for piece in pieces for word in WORD.findall(piece) for at in range(0, len(word), 12)}
     text = "\nthe beginning\n" + "\n".join(pieces) + "\nthe end"
     for payload in (
@@ -672,16 +675,16 @@ def test_of_a_value_without_an_end_nothing_is_kept(said: str) -> None:
         for behind in ("", " y" * 2_000, " y" * 150_000):
             kept = prepare(event(PromptSubmitted(text=f"AWS={KEY} {before}{said.format(value)}{behind}"))).payload
             assert isinstance(kept, PromptSubmitted)
-            assert not any(value[at : at + 200] in kept.text for at in range(0, len(value), 100))
+            assert not re.search("[A-Za-z0-9]{200}", kept.text)
 
 
 @pytest.mark.parametrize("field", ["subagent", "asked"])
 def test_a_long_name_that_holds_a_secret_gives_way_to_a_digest_in_time(field: str) -> None:
     began = time.process_time()
-    for name in ("x " * 240_000 + KEY, LONG):
+    for name in ("x " * 120_000 + KEY, LONG):
         kept = prepare(event(ToolReturned(text="", **{field: name}))).payload
         assert KEY not in msgspec.json.encode(kept).decode()
-    assert time.process_time() - began < 4
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize("size", [20_000, 500_000])
@@ -800,21 +803,31 @@ def test_compiled_rules_are_kept_for_the_next_process_and_damage_is_noticed(tmp_
     assert Redactor(rules, cache=blocked).redact("t123456")[0] == "[redacted:t]"
 
 
+COMPILES = """
+import pathlib, sys
+from memctl.infra.redaction import Redactor, rules, scanner
+print("begun", flush=True)
+Redactor([rules.Rule(id="t", marker="t", pattern="(t[0-9]{6})")], cache=pathlib.Path(sys.argv[1]))
+print(scanner._once.cache_info().misses)
+"""
+"""Says how often it compiled."""
+
+
 def test_of_processes_that_start_together_one_compiles_the_rules(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     second.mkdir()
-    code = "import sys, time, pathlib; from memctl.infra.redaction import Redactor; print('begun', flush=True);"
-    code += "at = time.process_time(); Redactor(cache=pathlib.Path(sys.argv[1])); print(time.process_time() - at)"
+    command = [sys.executable, "-c", COMPILES]
     with (second / "rules.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with subprocess.Popen([sys.executable, "-c", code, second], stdout=subprocess.PIPE, text=True) as waiting:
+        with subprocess.Popen([*command, second], stdout=subprocess.PIPE, text=True) as waiting:
             assert waiting.stdout is not None
             assert waiting.stdout.readline() == "begun\n"
-            took = subprocess.run([sys.executable, "-c", code, first], stdout=subprocess.PIPE, text=True, check=True)
+            alone = subprocess.run([*command, first], stdout=subprocess.PIPE, text=True, check=True)
+            assert alone.stdout.split() == ["begun", "1"]
             (made,) = first.glob("*.hsdb")
             made.rename(second / made.name)
             fcntl.flock(lock, fcntl.LOCK_UN)
-            assert float(waiting.stdout.read()) < float(took.stdout.split()[1]) / 2
+            assert waiting.stdout.read() == "0\n"
 
 
 def test_known_leaks_are_found() -> None:
