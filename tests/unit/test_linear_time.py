@@ -195,7 +195,8 @@ def note_each_look(monkeypatch: pytest.MonkeyPatch, note: Callable[[str], object
 
 
 def expect_linear(function: Callable[[str], object], unit: str) -> None:
-    """What takes long is asked for at four times the length. Noise is not there three times.
+    """What takes long is asked for at four times the length, and where that took more than five times as long, at
+    four times that. Noise is not there three times.
 
     What is done at once with a third of the length is not asked for the whole: not even by its cube does it take long.
     """
@@ -203,16 +204,16 @@ def expect_linear(function: Callable[[str], object], unit: str) -> None:
     def taken(size: int) -> float:
         return seconds(function, f"{unit * (size // len(unit) + 1)} {next(ASKED)}")
 
-    if taken(4_000) < 0.0004:
+    if taken(2_700) < 0.00027:
         return
-    small = taken(12_000)
-    if small < 0.01:
+    small = taken(8_000)
+    if small < 0.005 or small < 5 * min(taken(2_000), taken(2_000)):
         return
     for _ in range(3):
-        large = taken(48_000)
+        large = taken(32_000)
         if large < 7 * small:
             return
-        small = max(small, taken(12_000))
+        small = max(small, taken(8_000))
     pytest.fail(f"{unit!r} repeated: {small:.3f} s and {large:.3f} s")
 
 
