@@ -98,27 +98,39 @@ def unasked(
     about: str,
     ran: str = COMMAND,
     failed: str = f"Traceback (most recent call last):\n{ERROR}",
+    *,
+    whole: bool = True,
 ) -> dict[str, str]:
-    """What an agent that works there is given unasked, where it is asked that, runs that, and fails so."""
-    return asked(api, location, about) | at_work(api, location, ran, failed)
+    """What an agent that works there is given unasked, where it is asked that, runs that, and fails so. Not the
+    `whole`: without the hooks that look where another one did."""
+    return asked(api, location, about, whole=whole) | at_work(api, location, ran, failed, whole=whole)
 
 
-def asked(api: Api, location: str, about: str) -> dict[str, str]:
-    return {
-        "UserPromptSubmit": hooked(api, "UserPromptSubmit", location, prompt=about),
-        "SubagentStart": hooked(api, "SubagentStart", location, prompt=about, agent_type="helper"),
-    }
+def asked(api: Api, location: str, about: str, *, whole: bool = True) -> dict[str, str]:
+    given = {"UserPromptSubmit": hooked(api, "UserPromptSubmit", location, prompt=about)}
+    if whole:
+        given["SubagentStart"] = hooked(api, "SubagentStart", location, prompt=about, agent_type="helper")
+    return given
 
 
 def at_work(
-    api: Api, location: str, ran: str = COMMAND, failed: str = f"Traceback (most recent call last):\n{ERROR}"
+    api: Api,
+    location: str,
+    ran: str = COMMAND,
+    failed: str = f"Traceback (most recent call last):\n{ERROR}",
+    *,
+    whole: bool = True,
 ) -> dict[str, str]:
-    return {
+    given = {
         "SessionStart": hooked(api, "SessionStart", location, source="startup"),
-        "PreToolUse": hooked(api, "PreToolUse", location, tool_name="Bash", tool_input={"command": ran}),
         "PostToolUseFailure": hooked(
             api, "PostToolUseFailure", location, tool_name="Bash", tool_input={"command": ran}, error=failed
         ),
+    }
+    if not whole:
+        return given
+    return given | {
+        "PreToolUse": hooked(api, "PreToolUse", location, tool_name="Bash", tool_input={"command": ran}),
         "PostToolUse": hooked(
             api,
             "PostToolUse",
@@ -167,12 +179,11 @@ def at_work_elsewhere(poisoned: Api) -> Callable[[str], dict[str, str]]:
 def test_an_attack_comes_out_nowhere_unasked_or_as_known(
     poisoned: Api, at_work_elsewhere: Callable[[str], dict[str, str]], attack: Attack
 ) -> None:
-    answers = {
-        f"here: {name}": text
-        for name, text in unasked(poisoned, attack.location, attack.asked, attack.ran, attack.failed).items()
-    }
+    whole = attack in drawn(2)
+    given = unasked(poisoned, attack.location, attack.asked, attack.ran, attack.failed, whole=whole)
+    answers = {f"here: {name}": text for name, text in given.items()}
     answers |= {f"here: {name}": text for name, text in held(poisoned, attack.location).items()}
-    elsewhere = asked(poisoned, OTHER, f"{attack.asked} {attack.canary}") | at_work_elsewhere(attack.ran)
+    elsewhere = asked(poisoned, OTHER, f"{attack.asked} {attack.canary}", whole=whole) | at_work_elsewhere(attack.ran)
     answers |= {f"elsewhere: {name}": text for name, text in elsewhere.items()}
     query = json.dumps({"q": f"which dates {attack.canary}", "here": OTHER}).encode()
     status, _, found = poisoned.ask(
@@ -184,9 +195,9 @@ def test_an_attack_comes_out_nowhere_unasked_or_as_known(
 
 
 def drawn(part: int) -> list[Attack]:
-    """A third of the attacks, all where MEMCTL_TEST_SOAK is set: hooks, lists and searches are asked of each, and what
+    """A sixth of the attacks, all where MEMCTL_TEST_SOAK is set: hooks, lists and searches are asked of each, and what
     MCP and the viewer show beside is the same rows."""
-    return ATTACKS if FACTOR else [each for each in ATTACKS if crc32(each.name.encode()) % 3 == part]
+    return ATTACKS if FACTOR else [each for each in ATTACKS if crc32(each.name.encode()) % 6 == part]
 
 
 @pytest.mark.parametrize("attack", [marked(attack) for attack in drawn(0)])
