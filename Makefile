@@ -116,9 +116,10 @@ soak: $(VENV)/.installed-dev ## Look SOAK times as long for an order of events o
 planted: $(VENV)/.installed-dev ## Forget 208 planted phrases one by one in all ways, scrub, and look for them everywhere (five minutes for each 52)
 	MEMCTL_TEST_PLANTS=$(or $(PLANTS),208) $(BIN)/pytest -q tests/e2e/test_planted.py
 
-patterns: $(VENV)/.installed-dev ## Have recheck (npm) judge each pattern of a library that meets text from outside (tests/library_patterns.json)
+patterns: $(VENV)/.installed-dev ## Have recheck (npm) judge each pattern of a library that meets text from outside (tests/library_patterns.json), and look for others
 	@mkdir -p .scratch/recheck && cd .scratch/recheck && npm install --silent --no-fund --no-audit recheck@4.5.0
 	$(BIN)/python tests/patterns.py
+	MEMCTL_TEST_SOAK=1 $(BIN)/pytest -q tests/e2e/test_library_patterns.py
 
 digests: $(VENV)/.installed-dev ## Compare the digest of each read model over the published sessions with those on record (RECORD=1 writes them)
 	$(BIN)/python tests/eval/digests.py

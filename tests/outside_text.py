@@ -16,6 +16,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import anyio
 from client_sessions import SAMPLES
 from commandline import Memctl
+from soak import FACTOR
 
 from memctl.infra.data_dir import Places
 from memctl.infra.endpoints import read_endpoints
@@ -114,8 +115,16 @@ def send(memctl: Memctl, folder: Path) -> None:
 
 
 def _marked(value: Any) -> Iterator[Any]:
-    """Copies of a value, in each of which one text or number carries a mark."""
+    """Copies of a value, in each of which one text or number carries a mark. Of those at one place in entries of one
+    kind the first is marked, all in a soak."""
+    seen = set()
     for path, leaf in list(_leaves(value, ())):
+        first = value[path[0]] if isinstance(value, list) else value
+        kind = str(first.get("type")) if isinstance(first, dict) else ""
+        place = (kind, *("" if isinstance(step, int) else step for step in path))
+        if place in seen and not FACTOR:
+            continue
+        seen.add(place)
         for instead in _instead(leaf):
             made = copy.deepcopy(value)
             at = made
@@ -201,7 +210,7 @@ def _over_http(memctl: Memctl) -> None:
                     where = where[: where.index("{")] + quote(value, safe="") + where[where.index("}") + 1 :]
                 names = [each["name"] for each in operation.get("parameters", ()) if each.get("in") == "query"]
                 ask(method.upper(), where + "?" + urlencode(dict.fromkeys(names, value)), *_bodies(operation, value))
-                for name in names:
+                for name in names if value == MARKED or FACTOR else ():
                     ask(method.upper(), f"{where}?{urlencode({name: value})}", *_bodies(operation, value))
     ask("POST", "/v1/search", _CHUNKS, Transfer_Encoding="chunked", Trailer=MARK, Content_Type="application/json")
     for name in _HEADERS:
