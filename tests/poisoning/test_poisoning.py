@@ -183,7 +183,9 @@ def test_an_attack_comes_out_nowhere_unasked_or_as_known(
     given = unasked(poisoned, attack.location, attack.asked, attack.ran, attack.failed, whole=whole)
     answers = {f"here: {name}": text for name, text in given.items()}
     answers |= {f"here: {name}": text for name, text in held(poisoned, attack.location).items()}
-    elsewhere = asked(poisoned, OTHER, f"{attack.asked} {attack.canary}", whole=whole) | at_work_elsewhere(attack.ran)
+    elsewhere = dict(at_work_elsewhere(attack.ran))
+    if whole:  # the search below looks at more than these do
+        elsewhere |= asked(poisoned, OTHER, f"{attack.asked} {attack.canary}")
     answers |= {f"elsewhere: {name}": text for name, text in elsewhere.items()}
     query = json.dumps({"q": f"which dates {attack.canary}", "here": OTHER}).encode()
     status, _, found = poisoned.ask(
