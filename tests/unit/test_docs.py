@@ -24,9 +24,6 @@ def named(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-every_page = pytest.mark.parametrize("page", PAGES, ids=named)
-
-
 def parsed(words: list[str]) -> None:
     """Raise click's own error where memctl would not take these words."""
     command: click.Command = memctl
@@ -50,13 +47,13 @@ def parsed(words: list[str]) -> None:
             parameter.type_cast_value(context, value)
 
 
-@every_page
-def test_every_command_in_a_block_is_one_that_memctl_takes(page: Path) -> None:
-    for words in commands(page):
-        try:
-            parsed([word for word in words if word != "…"])
-        except click.UsageError as why:
-            pytest.fail(f"memctl {' '.join(words)}: {why.message}")
+def test_every_command_in_a_block_is_one_that_memctl_takes() -> None:
+    for page in PAGES:
+        for words in commands(page):
+            try:
+                parsed([word for word in words if word != "…"])
+            except click.UsageError as why:
+                pytest.fail(f"{named(page)}: memctl {' '.join(words)}: {why.message}")
 
 
 def test_every_help_has_examples_of_its_command_that_memctl_takes_and_fits_80_columns() -> None:
@@ -82,60 +79,67 @@ ROOMS = ("domain", "projections", "infra", "workers", "api", "cli")
 CODE = [file for room in ROOMS for file in sorted((ROOT / room).rglob("*.py"))]
 
 
-@pytest.mark.parametrize("page", [*PAGES, *CODE], ids=named)
-def test_every_command_and_option_in_the_text_exists(page: Path) -> None:
+def test_every_command_and_option_in_the_text_exists() -> None:
     """Of programs too: what a message advises is to be had."""
-    for words in mentions(page):
-        command: click.Command = memctl
-        context = click.Context(memctl)
-        for word in words:
-            if isinstance(command, click.Group) and re.fullmatch(r"[a-z][a-z-]*(\|[a-z-]+)*", word):
-                for name in word.split("|"):
-                    found = command.get_command(context, name)
-                    assert found is not None, f"memctl {' '.join(words)}: there is no {name}"
-                command = found
-            elif word.startswith("--"):
-                options = {name for parameter in command.params for name in parameter.opts} | {"--help", "--version"}
-                option = re.split(r"[=\])…,]", word)[0]
-                assert option in options, f"memctl {' '.join(words)}: there is no {option}"
+    for page in (*PAGES, *CODE):
+        for words in mentions(page):
+            command: click.Command = memctl
+            context = click.Context(memctl)
+            for word in words:
+                if isinstance(command, click.Group) and re.fullmatch(r"[a-z][a-z-]*(\|[a-z-]+)*", word):
+                    for name in word.split("|"):
+                        found = command.get_command(context, name)
+                        assert found is not None, f"{named(page)}: memctl {' '.join(words)}: there is no {name}"
+                    command = found
+                elif word.startswith("--"):
+                    options = {name for parameter in command.params for name in parameter.opts} | {
+                        "--help",
+                        "--version",
+                    }
+                    option = re.split(r"[=\])…,]", word)[0]
+                    assert option in options, f"{named(page)}: memctl {' '.join(words)}: there is no {option}"
 
 
-@every_page
-def test_every_link_leads_somewhere(page: Path) -> None:
-    for path, anchor in _LINK.findall(text_of(page)):
-        target = (page.parent / path).resolve() if path else page
-        assert target.exists(), f"{path} is not there"
-        if anchor and target.suffix == ".md":
-            headings = re.findall(r"^#+ (.+)$", text_of(target), re.MULTILINE)
-            anchors = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
-            assert anchor[1:] in anchors, f"{path}{anchor} is no heading"
+def test_every_link_leads_somewhere() -> None:
+    for page in PAGES:
+        for path, anchor in _LINK.findall(text_of(page)):
+            target = (page.parent / path).resolve() if path else page
+            assert target.exists(), f"{named(page)}: {path} is not there"
+            if anchor and target.suffix == ".md":
+                headings = re.findall(r"^#+ (.+)$", text_of(target), re.MULTILINE)
+                anchors = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+                assert anchor[1:] in anchors, f"{named(page)}: {path}{anchor} is no heading"
 
 
-@every_page
-def test_every_test_and_file_that_is_named_exists(page: Path) -> None:
-    for code in _IN_CODE.findall(text_of(page)):
-        if found := re.fullmatch(
-            r"(?:tests/)?((?:unit|integration|faults|e2e|bench)/)?(test_\w+\.py)(?:::(.+))?", code
-        ):
-            folder, file, test = found.groups()
-            files = [path for path in TESTS.rglob(file) if not folder or path.parent.name == folder.rstrip("/")]
-            assert files, f"{code}: no such test file"
-            if test:
-                words = [part for part in test.split("…") if part]
-                names = re.findall(r"^def (test_\w+)", files[0].read_text(encoding="utf-8"), re.MULTILINE)
-                assert any(all(word in name for word in words) for name in names), f"{code}: no such test"
-        elif re.fullmatch(r"(domain|projections|infra|workers|api|cli|tests|docs)/[\w./-]+", code):
-            assert (ROOT / code).exists() or code in MADE_BY_THE_READER, f"{code}: no such file"
-        elif found := re.fullmatch(r"make ([a-z-]+)(?: [A-Z]+=.*)?", code):
-            makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-            assert f"\n{found[1]}:" in makefile, f"{code}: no such target"
+def test_every_test_and_file_that_is_named_exists() -> None:
+    for page in PAGES:
+        for code in _IN_CODE.findall(text_of(page)):
+            if found := re.fullmatch(
+                r"(?:tests/)?((?:unit|integration|faults|e2e|bench)/)?(test_\w+\.py)(?:::(.+))?", code
+            ):
+                folder, file, test = found.groups()
+                files = [path for path in TESTS.rglob(file) if not folder or path.parent.name == folder.rstrip("/")]
+                assert files, f"{named(page)}: {code}: no such test file"
+                if test:
+                    words = [part for part in test.split("…") if part]
+                    names = re.findall(r"^def (test_\w+)", files[0].read_text(encoding="utf-8"), re.MULTILINE)
+                    assert any(all(word in name for word in words) for name in names), (
+                        f"{named(page)}: {code}: no such test"
+                    )
+            elif re.fullmatch(r"(domain|projections|infra|workers|api|cli|tests|docs)/[\w./-]+", code):
+                assert (ROOT / code).exists() or code in MADE_BY_THE_READER, f"{named(page)}: {code}: no such file"
+            elif found := re.fullmatch(r"make ([a-z-]+)(?: [A-Z]+=.*)?", code):
+                makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+                assert f"\n{found[1]}:" in makefile, f"{named(page)}: {code}: no such target"
 
 
-@every_page
-def test_every_module_that_is_named_exists(page: Path) -> None:
-    for code in _IN_CODE.findall(text_of(page)):
-        if re.fullmatch(r"(memctl\.)?(domain|projections|infra|workers|api|cli)(\.\w+)+", code):
-            assert importable("memctl." + code.removeprefix("memctl.")), f"{code}: no such module, nor a name in one"
+def test_every_module_that_is_named_exists() -> None:
+    for page in PAGES:
+        for code in _IN_CODE.findall(text_of(page)):
+            if re.fullmatch(r"(memctl\.)?(domain|projections|infra|workers|api|cli)(\.\w+)+", code):
+                assert importable("memctl." + code.removeprefix("memctl.")), (
+                    f"{named(page)}: {code}: no such module, nor a name in one"
+                )
 
 
 def importable(name: str) -> bool:
@@ -146,11 +150,13 @@ def importable(name: str) -> bool:
         return False
 
 
-@every_page
-def test_every_setting_that_is_named_exists(page: Path) -> None:
-    for name in re.findall(r"MEMCTL_([A-Z0-9_]+)", text_of(page)):
-        of_tests = name.startswith("TEST_") or name == "OFF"
-        assert of_tests or name.partition("__")[0].lower() in Settings.model_fields, f"MEMCTL_{name} is no setting"
+def test_every_setting_that_is_named_exists() -> None:
+    for page in PAGES:
+        for name in re.findall(r"MEMCTL_([A-Z0-9_]+)", text_of(page)):
+            of_tests = name.startswith("TEST_") or name == "OFF"
+            assert of_tests or name.partition("__")[0].lower() in Settings.model_fields, (
+                f"{named(page)}: MEMCTL_{name} is no setting"
+            )
 
 
 def test_every_page_is_reached_from_the_index() -> None:
