@@ -51,12 +51,9 @@ if in_memory():
 
 def pytest_configure() -> None:
     """Before there are workers: they all have the folder from who starts them."""
-    import shared
+    import data_dirs
 
-    from memctl.infra.redaction import text
-
-    # Compiling the rules takes seconds: one process does it for all, also for tests that keep nothing in a folder.
-    text.Redactor.__init__.__defaults__ = (None, shared.folder() / "compiled")
+    data_dirs.compile_once()
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import shared
 
-from memctl.infra.redaction import Redactor, redactor_of
+from memctl.infra.redaction import Redactor, redactor_of, text
 
 
 def used(folder: Path) -> Path:
@@ -20,6 +20,11 @@ def used(folder: Path) -> Path:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     shutil.copytree(_compiled(), folder / "cache", dirs_exist_ok=True)
     return folder
+
+
+def compile_once() -> None:
+    """From here on the rules are compiled by one process for all, also where no folder is named to keep them in."""
+    text.Redactor.__init__.__defaults__ = (None, shared.folder() / "compiled")
 
 
 @functools.cache

@@ -18,6 +18,8 @@ READ_MODEL, STATEMENT, QUESTION = map(textwrap.dedent, BLOCKS)
 TRY = """
 import sys
 sys.path.insert(0, "tests")
+import data_dirs
+data_dirs.compile_once()
 from events import as_read
 from histories import example
 from memctl.domain.session.fold import derive
