@@ -11,12 +11,11 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from forking import Forked
+from forking import Ran, ran
 
 from memctl.infra.data_dir import Places
 from memctl.infra.endpoints import read_endpoints
@@ -39,10 +38,9 @@ def at_a_terminal(*words: str, typed: bytes = b"") -> str:
     """What a command prints that a person gives, in the environment of the test."""
     environment = {name: value for name, value in os.environ.items() if name not in AGENTS_VARIABLES}
     with terminal(typed) as keyboard:
-        command = [sys.executable, "-m", "memctl.cli", *words]
-        done = subprocess.run(command, env=environment, stdin=keyboard, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+        done = ran(*words, environment=environment, terminal=keyboard)
+    assert done.code == 0, done.said
+    return done.out
 
 
 class Memctl:
@@ -69,29 +67,27 @@ class Memctl:
     def __call__(
         self, *arguments: str, code: int | None = 0, stdin: bytes | None = None, at_a_terminal: bool = True
     ) -> str:
-        with terminal() as typed, tempfile.TemporaryDirectory(prefix="memctl-test-") as folder:
-            given, out, err = (Path(folder) / name for name in ("given", "out", "err"))
-            given.write_bytes(stdin or b"")
-            read = os.ttyname(typed) if at_a_terminal and stdin is None else str(given)
-            ended = (self._forked if self.forked else self._started)(arguments, read, out, err)
-            printed, said = out.read_text(), err.read_text()
-        assert code in (None, ended), f"{arguments}: exit {ended}\n{printed}\n{said}"
-        self.said = said
-        return printed
+        with terminal() as keyboard:
+            read = keyboard if at_a_terminal and stdin is None else None
+            done = (self._forked if self.forked else self._started)(arguments, read, stdin or b"")
+        assert code in (None, done.code), f"{arguments}: exit {done.code}\n{done.out}\n{done.said}"
+        self.said = done.said
+        return done.out
 
-    def _forked(self, arguments: tuple[str, ...], read: str, out: Path, err: Path) -> int:
-        with contextlib.closing(Forked()) as process:
-            process.start(*arguments, environment=self.environment, cwd=self.home, out=out, said=err, typed=read)
-            return process.wait(180)
+    def _forked(self, arguments: tuple[str, ...], keyboard: int | None, stdin: bytes) -> Ran:
+        return ran(*arguments, environment=self.environment, cwd=self.home, stdin=stdin, terminal=keyboard)
 
-    def _started(self, arguments: tuple[str, ...], read: str, out: Path, err: Path) -> int:
-        command = [sys.executable, "-m", "memctl.cli", *arguments]
-        with open(read, "rb") as typed, out.open("wb") as printed, err.open("wb") as said:
-            done = subprocess.run(
-                command, env=self.environment, cwd=self.home, stdin=typed, stdout=printed, stderr=said, timeout=180,
-                check=False,
-            )  # fmt: skip
-        return done.returncode
+    def _started(self, arguments: tuple[str, ...], keyboard: int | None, stdin: bytes) -> Ran:
+        done = subprocess.run(
+            [sys.executable, "-m", "memctl.cli", *arguments],
+            env=self.environment,
+            cwd=self.home,
+            **({"stdin": keyboard} if keyboard is not None else {"input": stdin}),
+            capture_output=True,
+            timeout=180,
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     @property
     def database_url(self) -> str:

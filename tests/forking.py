@@ -22,7 +22,7 @@ import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import BinaryIO, NamedTuple, NoReturn
 
 
 class Forked:
@@ -93,6 +93,32 @@ class Forked:
             # Not through the file: one that timed out once may not be read again.
             self._code = os.waitstatus_to_exitcode(int.from_bytes(self._socket.recv(8), "big"))
         return self._code
+
+
+class Ran(NamedTuple):
+    """What a process that has ended left behind."""
+
+    code: int
+    out: str
+    said: str
+
+
+def ran(
+    *arguments: str,
+    environment: Mapping[str, str],
+    cwd: Path | None = None,
+    stdin: bytes = b"",
+    terminal: int | None = None,
+    script: Sequence[str] = (),
+) -> Ran:
+    """Run `memctl`, or a script, to its end. It reads from `terminal`, a file that is one, or what is given."""
+    with tempfile.TemporaryDirectory(prefix="memctl-test-") as folder, contextlib.closing(Forked()) as process:
+        given, out, said = (Path(folder) / name for name in ("given", "out", "said"))
+        given.write_bytes(stdin)
+        typed = str(given) if terminal is None else os.ttyname(terminal)
+        here = cwd or Path.cwd()
+        process.start(*arguments, environment=environment, cwd=here, out=out, said=said, typed=typed, script=script)
+        return Ran(process.wait(180), out.read_text(), said.read_text())
 
 
 @functools.cache
@@ -212,6 +238,10 @@ def main(listener: int, parent: int) -> NoReturn:
     import rq  # noqa: F401
 
     import memctl.cli.__main__
+    from memctl.domain.support import patterns
+
+    for pattern in list(patterns.made()):
+        _ = pattern._program
 
     gc.collect()
     gc.freeze()

@@ -10,6 +10,7 @@ that end in `ENDLESS`; the embedder and the points over texts that hold it.
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 import sys
 import threading
@@ -52,6 +53,7 @@ def main(how: str, arguments: list[str]) -> None:
 
     trial.TRIAL_CPU_S, trial.SEARCH_CPU_S, trial.DEAREST_EVENT_S = 1, 1, 0.0  # of a session of six prompts
     trial.BLOCKED_S = 1.0
+    os.nice = lambda _: 0  # who tries apart gives way to all others: beside other tests it would take minutes
     loops = {"python": in_python, "c": in_c, "crash": in_crash, "sleeps": asleep}
     fold = derive.StreamFacts._fold
 

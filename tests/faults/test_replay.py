@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from forking import Ran, ran
 from histories import digests, drained, example
 from soak import FACTOR
 from waiting import until
@@ -40,9 +41,8 @@ def filled(filled_url: str) -> Iterator[tuple[str, Connection]]:
         yield filled_url, connection
 
 
-def replayed(url: str, kill_at: int, processes: int) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", REPLAY, url, str(kill_at), str(processes)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+def replayed(url: str, kill_at: int, processes: int) -> Ran:
+    return ran(url, str(kill_at), str(processes), environment=os.environ, script=("-c", REPLAY))
 
 
 def others(connection: Connection) -> list[str]:
@@ -62,18 +62,18 @@ def test_a_replay_killed_at_every_turn_goes_on_and_ends_in_the_same_rows(filled:
         until(lambda: not others(connection), "the end of what it held")
         [last] = rebuilds.progress(connection)
         rebuilt.add(last.rebuild)
-        if done.returncode == 0:
+        if done.code == 0:
             break
-        assert done.returncode == -signal.SIGKILL, done.stderr
+        assert done.code == -signal.SIGKILL, done.said
         assert last.status == "stopped"
         if turn % 3 == 0:
             append(connection, 1, example(10 + turn, day=20))
             drained(url)
-    assert done.stdout.split() == ["True"], done.stderr
+    assert done.out.split() == ["True"], done.said
     assert turn > 2
     assert len(rebuilt) == 1  # it was one rebuild all the time
     now = digests(connection)
-    assert replayed(url, kill_at=0, processes=1).stdout.split() == ["True"]
+    assert replayed(url, kill_at=0, processes=1).out.split() == ["True"]
     assert digests(connection) == now
 
 
@@ -105,7 +105,7 @@ def children(pid: int) -> list[int]:
 def test_what_a_crash_of_the_database_emptied_is_not_believed_to_be_built(filled: tuple[str, Connection]) -> None:
     url, connection = filled
     before = digests(connection)
-    assert replayed(url, kill_at=6, processes=1).returncode == -signal.SIGKILL
+    assert replayed(url, kill_at=6, processes=1).code == -signal.SIGKILL
     until(lambda: not others(connection), "the end of what it held")
     [stopped] = rebuilds.progress(connection)
     unlogged = connection.execute(
@@ -115,6 +115,6 @@ def test_what_a_crash_of_the_database_emptied_is_not_believed_to_be_built(filled
     assert (f"memctl.routes_g{stopped.generations[1]}",) in unlogged  # while stage 1 was finished, and is kept
     for (table,) in unlogged:
         connection.execute(f"TRUNCATE {table}")  # as a crash does it
-    assert replayed(url, kill_at=0, processes=1).stdout.split() == ["True"]
+    assert replayed(url, kill_at=0, processes=1).out.split() == ["True"]
     assert digests(connection) == before
     assert [p.status for p in rebuilds.progress(connection, 5)] == ["done", "dropped"]

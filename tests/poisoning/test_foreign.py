@@ -5,20 +5,19 @@ from __future__ import annotations
 
 import json
 import os
-import pty
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
+import commandline
 import pytest
 import servers
 from apis import TOKEN, Api, serving
 from asked import Remembered
 from events import observed
+from forking import ran
 from histories import drained
 from poisoning.foreign import FOREIGN, Pretence, git, victim_in
 from poisoning.test_poisoning import hooked, unasked
@@ -183,19 +182,11 @@ def say(stage: Stage, name: str, **given: str) -> int:
 
 def terminal(stage: Stage, *words: str, person: bool) -> int:
     """The exit code of a command of memctl, run by a person who says yes at a terminal, or by a program."""
-    ours, theirs = pty.openpty()
-    try:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "memctl.cli", *words], env={**os.environ, **stage.api.environment},
-            stdin=theirs if person else subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-        os.write(ours, b"y\n")
-        process.communicate(None if person else b"y\n", timeout=60)
-    finally:
-        os.close(ours)
-        os.close(theirs)
+    with commandline.terminal(b"y\n") as keyboard:
+        environment = {**os.environ, **stage.api.environment}
+        done = ran(*words, environment=environment, stdin=b"y\n", terminal=keyboard if person else None)
     drained(stage.database)
-    return process.returncode
+    return done.code
 
 
 def test_a_second_clone_is_of_the_project_from_a_persons_yes_until_their_no(stage: Stage) -> None:
@@ -222,8 +213,7 @@ def test_a_second_clone_is_of_the_project_from_a_persons_yes_until_their_no(stag
 
 def test_what_waits_is_listed_for_review(stage: Stage) -> None:
     def said(*words: str) -> str:
-        command, environment = [sys.executable, "-m", "memctl.cli", *words], {**os.environ, **stage.api.environment}
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False).stdout
+        return ran(*words, environment={**os.environ, **stage.api.environment}).out
 
     root = str(stage.at["alternates"])
     assert root in {each["root"] for each in json.loads(said("project", "list", "--waiting", "--json"))}
