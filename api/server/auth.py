@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memctl.api.http.access import is_open, refused
 from memctl.api.reading.caller import NOBODY, OWNER, Caller
-from memctl.api.server.key_use import A_SECOND, AT_ONCE, Audit, Rates
+from memctl.api.server.key_use import A_SECOND, AT_ONCE, Audit, Rates, Turns
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.listening import viewer_host
 
@@ -68,7 +68,7 @@ class Guard:
         self._hosts = hosts | {viewer_host(token)}
         self._signed_in = signed_in
         self._caller = caller
-        self._rates, self._audit = Rates(), Audit()
+        self._rates, self._turns, self._audit = Rates(), Turns(), Audit()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -104,16 +104,24 @@ class Guard:
         state["caller"] = caller
         state["still_admitted"] = still_admitted  # for answers that go on and on
         status = 0
+        done = await self._turns.take(key) if key else None
+        if key and done is None:
+            self._audit.note(key, method, {"path": path}, _TOO_MUCH[0])
+            await _refuse(send, *_TOO_MUCH, goes_on=await _taken_in(headers, receive))
+            return
 
         async def noted(message: Message) -> None:
             nonlocal status
+            if done is not None:
+                done()  # the answer is known: what follows, if only now and then, takes no thread for long
             status = message.get("status", status)
             await send(message)
 
         try:
             await self._app(scope, _Limited(receive, _longest(path)), _hardened(noted if key else send))
         finally:
-            if key:
+            if done is not None:
+                done()
                 self._audit.note(key, method, scope, status)
 
     def _foreign(self, headers: dict[bytes, bytes]) -> Refusal | None:
@@ -162,6 +170,8 @@ Refusal = tuple[int, str, str]
 _TOO_MANY: Refusal = (
     429, "Too Many Requests", f"a key may make {A_SECOND:.0f} requests a second, and {AT_ONCE:.0f} at once",
 )  # fmt: skip
+
+_TOO_MUCH: Refusal = (503, "Service Unavailable", "too many questions of keys are being worked on; try again")
 
 _UNKNOWN: Refusal = (
     401,

@@ -1,5 +1,6 @@
 """What keys do: how much at once, and who read what, in the API's log."""
 
+import asyncio
 import logging
 import threading
 import time
@@ -36,6 +37,56 @@ class Rates:
                 del self._left[next(iter(self._left))]
             self._left[key] = (max(left - 1, 0) if left >= 1 else left, now)
         return 0.0 if left >= 1 else (1 - left) / A_SECOND
+
+
+OF_ONE, OF_ALL = 3, 5
+"""Questions of one key that are worked on at once, and of all keys together: fewer than the API has threads and
+connections, so that the owner and the hooks find some free."""
+
+PATIENCE_S = 5.0
+"""How long a question of a key waits for its turn."""
+
+
+class Turns:
+    """Lets questions of keys wait for their turn where no thread waits with them. For one event loop."""
+
+    def __init__(self) -> None:
+        self._all = asyncio.Semaphore(OF_ALL)
+        self._each: dict[str, tuple[asyncio.Semaphore, int]] = {}
+        """By key: its own turns, and how many questions have or await one."""
+
+    async def take(self, key: str) -> Callable[[], None] | None:
+        """What gives the turn back, once or more often; None where none came in time."""
+        own, count = self._each.get(key, (asyncio.Semaphore(OF_ONE), 0))
+        self._each[key] = own, count + 1
+        given = False
+        taken: list[asyncio.Semaphore] = []
+
+        def give_back() -> None:
+            nonlocal given
+            if given:
+                return
+            given = True
+            for each in taken:
+                each.release()
+            count = self._each[key][1] - 1
+            if count:
+                self._each[key] = own, count
+            else:
+                del self._each[key]
+
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                for each in (own, self._all):
+                    await each.acquire()
+                    taken.append(each)
+        except TimeoutError:
+            give_back()
+            return None
+        except BaseException:
+            give_back()
+            raise
+        return give_back
 
 
 class Audit:

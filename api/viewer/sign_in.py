@@ -22,7 +22,7 @@ MOST_TICKETS = 64
 """Tickets of one caller that were made and not used; the oldest go."""
 
 MOST_LEFT = 1_024
-"""Cookies that signed out and have not expired; the oldest go."""
+"""Cookies of one caller that signed out and have not expired. One more, and all that the caller has are signed out."""
 
 
 class Browsers:
@@ -47,7 +47,9 @@ class Browsers:
         self._key = hmac.digest(self._token, b"memctl viewer", "sha256")
         self._clock = clock
         self._tickets: dict[str, tuple[float, str]] = {}
-        self._left: dict[str, None] = {}
+        self._left: dict[str, set[str]] = {}
+        self._void: dict[str, int] = {}
+        """By key, the second up to which all of its cookies are signed out."""
         self._lock = threading.Lock()
 
     def ticket(self, caller: Caller) -> str:
@@ -81,7 +83,7 @@ class Browsers:
         signed out, and where its key is in force no more. Raises: as `Keyring.caller`."""
         if not self.knows(cookies):
             return None
-        key = _ours(cookies).split(".")[2]
+        key = _key_of(_ours(cookies))
         if not key:
             return OWNER
         return self._keyring.holder(key) if self._keyring else None
@@ -93,15 +95,22 @@ class Browsers:
         until = said.partition(".")[0]
         same = hmac.compare_digest(self._mac(said), mac.encode())
         live = until.isascii() and until.isdigit() and int(until[:20]) > self._clock()
-        return same and live and value not in self._left
+        if not (same and live):
+            return False
+        key = _key_of(value)
+        return int(until) - SIGNED_IN_S > self._void.get(key, -1) and value not in self._left.get(key, ())
 
     def leave(self, cookies: bytes) -> None:
         """Let the cookie of this header be good for nothing from now on."""
         if self.knows(cookies):
+            value = _ours(cookies)
+            key = _key_of(value)
             with self._lock:
-                self._left[_ours(cookies)] = None
-                for oldest in list(self._left)[:-MOST_LEFT]:
-                    del self._left[oldest]
+                left = self._left.setdefault(key, set())
+                left.add(value)
+                if len(left) > MOST_LEFT:
+                    self._void[key] = int(self._clock())
+                    left.clear()
 
     def _cookie(self, key: str) -> str:
         said = f"{int(self._clock()) + SIGNED_IN_S}.{secrets.token_urlsafe(9)}.{key}"
@@ -109,6 +118,10 @@ class Browsers:
 
     def _mac(self, said: str) -> bytes:
         return hmac.new(self._key, said.encode(), sha256).hexdigest().encode()
+
+
+def _key_of(value: str) -> str:
+    return value.split(".")[2]
 
 
 def _ours(cookies: bytes) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -97,6 +98,65 @@ def test_the_guard_logs_each_request_of_a_key_and_slows_it_down_and_not_the_owne
         assert [asked(guard, "laptop") for _ in range(5)] == [200, 200, 200, 429, 429]
         assert [asked(guard, "owners") for _ in range(5)] == [200] * 5
     assert caplog.messages == ["key laptop: GET /v1/memories 200", "key laptop: GET /v1/memories 429"]
+
+
+def test_questions_of_keys_wait_for_their_turn_and_the_owners_do_not() -> None:
+    at_work: Counter[str] = Counter()
+    most: Counter[str] = Counter()
+    statuses: dict[str, list[int]] = {"ann": [], "bob": [], "owners": []}
+
+    async def question(scope: Scope, receive: Receive, send: Send) -> None:
+        who = scope["state"]["caller"].name
+        if who != "owner":
+            at_work[who] += 1
+            most[who] = max(most[who], at_work[who])
+            most["keys"] = max(most["keys"], at_work.total())
+            await go_on.wait()
+            at_work[who] -= 1
+        await _answers(scope, receive, send)
+
+    guard = Guard(
+        question, "owners", frozenset({"localhost"}), caller=lambda token: Caller(token, frozenset({"read"}), None)
+    )
+
+    async def ask(token: str) -> None:
+        async def send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                statuses[token].append(message["status"])
+
+        headers = [(b"host", b"localhost"), (b"authorization", f"Bearer {token}".encode())]
+        scope = {"type": "http", "method": "GET", "path": "/v1/memories", "query_string": b"", "headers": headers}
+        await guard(scope, lambda: asyncio.sleep(0, {"type": "http.request", "body": b""}), send)
+
+    async def asked() -> None:
+        asking = [asyncio.create_task(ask(who)) for who in ["ann"] * 20 + ["bob"] * 20]
+        while at_work.total() < key_use.OF_ALL:
+            await asyncio.sleep(0)
+        await ask("owners")
+        assert statuses == {"ann": [], "bob": [], "owners": [200]}
+        go_on.set()
+        await asyncio.gather(*asking)
+
+    go_on = asyncio.Event()
+    asyncio.run(asked())
+    assert statuses == {"ann": [200] * 20, "bob": [200] * 20, "owners": [200]}
+    assert most == {"ann": key_use.OF_ONE, "bob": key_use.OF_ALL - key_use.OF_ONE, "keys": key_use.OF_ALL}
+
+
+def test_a_question_without_a_turn_in_time_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key_use, "PATIENCE_S", 0.01)
+
+    async def taken() -> None:
+        turns = key_use.Turns()
+        held = [await turns.take("ann") for _ in range(key_use.OF_ONE)]
+        assert await turns.take("ann") is None
+        assert held[0] is not None
+        held[0]()
+        held[0]()  # an answer that begins and ends
+        assert await turns.take("ann") is not None
+        assert await turns.take("ann") is None
+
+    asyncio.run(taken())
 
 
 def test_what_a_key_may_not_ask_counts_too(monkeypatch: pytest.MonkeyPatch) -> None:

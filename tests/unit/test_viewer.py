@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.api.reading.caller import OWNER
+from memctl.api.reading.caller import OWNER, Caller
 from memctl.api.reading.counts import Use
 from memctl.api.viewer import plots, render
-from memctl.api.viewer.sign_in import SIGNED_IN_S, TICKET_S, Browsers
+from memctl.api.viewer.sign_in import MOST_LEFT, SIGNED_IN_S, TICKET_S, Browsers
 from memctl.domain.events.observations import Hunk, ToolReturned
 from memctl.infra.listening import viewer_host
 
@@ -73,6 +73,26 @@ def test_a_cookie_ends_by_itself_and_with_its_token(clock: Clock) -> None:
     assert not Browsers("another", clock).knows(given)
     clock.now += SIGNED_IN_S
     assert not browsers.knows(given)
+
+
+def test_a_cookie_that_signed_out_stays_out_however_many_do(clock: Clock) -> None:
+    browsers = Browsers("secret", clock)
+    given = cookie(browsers.by_token("secret"))
+    browsers.leave(given)
+    clock.now += 1
+    for _ in range(MOST_LEFT + 1):
+        browsers.leave(cookie(browsers.by_token("secret")))
+    assert not browsers.knows(given)
+    clock.now += 1
+    assert browsers.knows(cookie(browsers.by_token("secret")))
+
+
+def test_signing_out_often_signs_nobody_else_out(clock: Clock) -> None:
+    browsers = Browsers("secret", clock)
+    given = cookie(browsers.by_token("secret"))
+    for _ in range(MOST_LEFT + 2):
+        browsers.leave(cookie(browsers.by_ticket(browsers.ticket(Caller("ann", frozenset({"read"}), None, key="k1")))))
+    assert browsers.knows(given)
 
 
 @given(st.text(max_size=60))
