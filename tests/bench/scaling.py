@@ -28,7 +28,7 @@ LOG_BYTES = 1_500
 ROW_BYTES = 730
 """Of facts and read models, an event."""
 
-REAL_MEMORIES, REAL_EVENTS = 1_129, 18_244
+REAL_MEMORIES, REAL_EVENTS = 1_135, 18_244
 """Of 150 public sessions, as README.md shows them of `replay` and `verify` (a test compares)."""
 MEMORIES = REAL_MEMORIES / REAL_EVENTS
 

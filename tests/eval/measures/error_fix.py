@@ -1,7 +1,7 @@
 """Errors and what fixed them: recall against episodes that a script labelled, and false alarms on good runs.
 
 The labels (`error_fix_episodes.json`) are a guide: a failing command, edits, the same command passing. Precision is
-read by people, on findings drawn here: `python tests/eval/findings.py`, docs/internals/evaluation/errors.md.
+read by people, on findings that `python tests/eval/findings.py` draws.
 """
 
 from __future__ import annotations
