@@ -233,7 +233,7 @@ def _hit(reader: Reader, found: Likeness, evidence: list[Evidence], related: Seq
         projects=sorted({projects_of(reader).name_of(place) for place in names(pattern.locations)}),
         files=list(names(pattern.files)),
         solution=shown_as(solutions[0], ShownSolution) if solutions else None,
-        lesson=next((lesson for each in solutions if each.success_rate >= HELD and (lesson := lesson_of(each))), ""),
+        lesson=lesson_of(solutions[0]) if solutions and solutions[0].success_rate >= HELD else "",
         solutions=[shown_as(each, ShownSolution) for each in solutions[:5]],
         related=[
             RelatedBug(each.signature, list(each.error_types), each.message or each.template, each.resolutions)

@@ -237,14 +237,17 @@ def _settled(before: Sequence[str], after: Sequence[str]) -> str:
         return ""
     ours, theirs = before[marks[0] + 1 : marks[1]], before[marks[1] + 1 : marks[2]]
     ours = ours[: next((at for at, line in enumerate(ours) if line.startswith("|||||||")), len(ours))]
-    kept = [all(line in after for line in side) for side in (ours, theirs)]
-    names = [before[marks[0]][7:].strip(), before[marks[2]][7:].strip()]
-    first, second = (one_line(name, 40) for name in names)
-    if all(kept) and ours and theirs:
+    before_it, behind_it = before[: marks[0]], before[marks[2] + 1 :]
+    end = len(after) - len(behind_it)
+    if [*after[: marks[0]]] != [*before_it] or [*after[end:]] != [*behind_it]:
+        return ""  # what else was changed may be of the conflict
+    written = after[marks[0] : end]
+    first, second = (one_line(before[marks[at]][7:].strip(), 40) for at in (0, 2))
+    if ours and theirs and written in ([*ours, *theirs], [*theirs, *ours]):
         return f"kept both sides of the conflict between `{first}` and `{second}`"
-    if any(kept):
-        kept_one, other = (first, second) if kept[0] and (ours or not kept[1]) else (second, first)
-        return f"kept the side of `{kept_one}` in the conflict with `{other}`"
+    if written in (ours, theirs) and ours != theirs:
+        kept, other = (first, second) if written == ours else (second, first)
+        return f"kept the side of `{kept}` in the conflict with `{other}`"
     return ""
 
 

@@ -919,6 +919,14 @@ def test_a_conflict_is_settled_by_the_side_that_stays(after: str, settled: str) 
     assert fixes(CONFLICT, "git rebase main", goes_on, edits=edits) == [f"{settled} in cart.go"]
 
 
+@pytest.mark.parametrize("after", [f"{THEIRS}\nreturn 1", f"{OURS}\nreturn 1\n{THEIRS}", f"a := 1\n{OURS}"])
+def test_of_a_conflict_that_was_merged_by_hand_no_side_is_named(after: str) -> None:
+    before = f"<<<<<<< HEAD\n{OURS}\n=======\n{THEIRS}\n>>>>>>> topic"
+    edits = (Edit("/w/cart.go", before, after),)
+    goes_on = "git add cart.go && git rebase --continue"
+    assert not any("kept" in said for said in fixes(CONFLICT, "git rebase main", goes_on, edits=edits))
+
+
 @pytest.mark.parametrize(
     ("ours", "theirs", "after", "side"),
     [
