@@ -27,6 +27,7 @@ from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK
 from memctl.domain.events.recalls import MOST_PASSED_OVER, PassedOver, PassedOverFor, RecalledMemory, quoted
 from memctl.domain.knowledge.acting import acts, commands_somebody
 from memctl.domain.knowledge.memory import day_of, memory_id, plain_sentences
+from memctl.domain.knowledge.orders import unobeyed, what_failed
 from memctl.domain.language.typed import typed_of, user_typed
 from memctl.domain.support.provenance import MAY, Provenance, given_unasked, words_of
 from memctl.domain.support.text import estimate_tokens, tokens
@@ -63,6 +64,8 @@ LOADED = {"claude-code": ("/CLAUDE.md", "/memory/MEMORY.md"), "codex": ("/AGENTS
 
 _OFFERS = ("asked", "promised")
 """Kinds of open threads that end with the session: an offer that nobody took up is no work that is left."""
+
+_AGENTS, _TOOLS = words_of(Provenance.AGENT), "a tool's output"
 
 TEXT, DECISION = 500, 640
 """Characters of one memory's text."""
@@ -193,11 +196,14 @@ def _for_start(reader: Reader, stream: str, places: Places) -> list[Line]:
     lines = [*_known(reader, places, stream), *_traps(reader, places, stream), *standing(reader, places, stream)]
     # A session that is taken up again has its own work before its eyes. What older sessions left open was mostly done.
     for row in [each for each in open_threads(reader, places, of_last_session=True) if each.stream != stream][:1]:
-        left = quoted("; ".join(each.text for each in row.threads if each.kind not in _OFFERS), TEXT)
-        if left.strip('"'):
-            said = f"{(row.ended_at or '')[:10]} left open by the last session: {left}"
-            origin = words_of(Provenance.AGENT)
-            lines.append(line(said, row.id, origin=origin, memory=memory_id("episode", row.id)))
+        left = [each for each in row.threads if each.kind not in _OFFERS]
+        for whose, texts in (
+            (_AGENTS, [each.text for each in left if each.kind != "error"]),
+            (_TOOLS, [each.text for each in left if each.kind == "error"]),
+        ):
+            if texts:
+                said = f"{(row.ended_at or '')[:10]} left open by the last session: {quoted('; '.join(texts), TEXT)}"
+                lines.append(line(said, row.id, origin=whose, memory=memory_id("episode", row.id)))
     return lines
 
 
@@ -232,16 +238,16 @@ def survivors(row: WorkingMemory) -> list[tuple[int, str]]:
     lines: list[tuple[int, str]] = []
     task = _unobeyed(row.task_description)
     if task and row.task_status == "open":
-        lines.append((row.task_started_at, f"task: {quoted(task, TEXT)}"))
+        lines.append((row.task_started_at, f"task, of a prompt: {quoted(task, TEXT)}"))
     if row.last_prompt != row.task_description:
         typed = _unobeyed(typed_of(row.last_prompt).strip(), row.last_prompt)
         if said := typed or _unobeyed(row.last_prompt):
             whose = "the user's last words" if typed else "the last prompt, pasted perhaps"
             whose = whose if row.by_user else "the last prompt, of no person"
             lines.append((row.updated_at, f"{whose}: {quoted(said, TEXT)}"))
-    steps = "; ".join(filter(None, map(_unobeyed, (row.current_step, *row.pending[:8]))))
+    steps = "; ".join(filter(None, (_unobeyed(each, by_user=False) for each in (row.current_step, *row.pending[:8]))))
     if steps:
-        lines.append((row.updated_at, f"steps still to do: {quoted(steps, TEXT)}"))
+        lines.append((row.updated_at, f"steps still to do: {quoted(steps, TEXT)} ({_AGENTS})"))
     noted = [
         *((each.at, "decided", each.text, each.said_by, DECISION) for each in row.decisions[-5:]),
         *((each.at, f"{each.status} hypothesis", each.text, each.said_by, 300) for each in row.hypotheses[-3:]),
@@ -249,11 +255,12 @@ def survivors(row: WorkingMemory) -> list[tuple[int, str]]:
     ]
     for at, what, text, said_by, most in noted:
         if said := _unobeyed(text, by_user=MAY[said_by].as_users):
-            lines.append((at, f"{what}: {quoted(said, most)}"))
+            lines.append((at, f"{what}: {quoted(said, most)} ({words_of(said_by)})"))
     for each in row.errors[-3:]:
         if not each.resolution:
             where = f" at {quoted(each.command, 120)}" if each.command else ""
-            lines.append((each.at, f"still failing: {quoted(each.message, 300)}{where}"))
+            if failed := what_failed(each.message):
+                lines.append((each.at, f"still failing: {quoted(failed, 300)}{where} ({_TOOLS})"))
     files = [each.path for each in row.files if each.state in ("edited", "created")][-10:]
     if files:
         lines.append((row.updated_at, f"files changed: {quoted(', '.join(files), TEXT)}"))
@@ -262,6 +269,8 @@ def survivors(row: WorkingMemory) -> list[tuple[int, str]]:
 
 def _unobeyed(text: str, prompt: str = "", *, by_user: bool = True) -> str:
     """The text without sentences that might be obeyed, but for those of a prompt that was typed as a whole."""
+    if not by_user:
+        text = unobeyed(text)
     if (by_user and user_typed(prompt or text).strip() == text) or not (commands_somebody(text) or acts(text)):
         return text
     return " ".join(each for each in plain_sentences(text) if not commands_somebody(each) and not acts(each))

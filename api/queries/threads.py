@@ -10,7 +10,8 @@ from memctl.api.reading.pages import Condition, Keyed, field_of, page, several, 
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import LeftOpen
-from memctl.domain.knowledge.orders import might_be_obeyed
+from memctl.domain.events.open_threads import Thread
+from memctl.domain.knowledge.orders import might_be_obeyed, what_failed
 from memctl.projections.episodes import EpisodeRow
 from memctl.projections.tasks import Task, task_id
 
@@ -26,7 +27,8 @@ def open_threads(reader: Reader, places: Places, *, limit: int = 5, of_last_sess
 
     Its id is the episode's. It is gone once somebody resolves or rejects that (`memctl resolve`, `reject`), once the
     task is done, and once another session has taken the task up: then the end of that session says what is left.
-    A thread that might be obeyed is left out: an error message can ask for anything.
+    A thread that might be obeyed is left out, and of an error message what does not say what failed: it can ask for
+    anything.
     With `of_last_session`, only what the session left that worked last.
     """
     p = models.episodes
@@ -50,7 +52,8 @@ def open_threads(reader: Reader, places: Places, *, limit: int = 5, of_last_sess
 
 
 def _without_risks(keyed: Keyed[EpisodeRow]) -> Keyed[EpisodeRow]:
-    threads = tuple(each for each in keyed.row.threads if not might_be_obeyed(each.text))
+    said = (Thread(t.kind, what_failed(t.text) if t.kind == "error" else t.text) for t in keyed.row.threads)
+    threads = tuple(each for each in said if each.text and not might_be_obeyed(each.text))
     return Keyed(keyed.key, msgspec.structs.replace(keyed.row, threads=threads))
 
 

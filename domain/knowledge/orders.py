@@ -165,5 +165,20 @@ def unobeyed(text: str) -> str:
     return text
 
 
+_NEXT = patterns.compile(r"""[.!?;:…。！？)\]}"'`»”][ \t]+[A-Z]|[.!?;。！？]\s|[。！？]|\n""")
+"""Where an error message has said what failed: what follows may be anything, and ask for anything."""
+
+
+def what_failed(error: str) -> str:
+    """Of a tool's error what says what failed, without what might be obeyed."""
+    error = error.strip()
+    end = next((found.start() + 1 for found in _NEXT.finditer(error) if found.start() >= _SHORTEST), len(error))
+    return unobeyed(error[:end].rstrip(":;"))
+
+
+_SHORTEST = 8
+"""Characters that say what failed: `Error: ` by itself says nothing."""
+
+
 def _unwrapped(text: str) -> str:
     return _WRAPPED.sub(lambda found: f"{found[1]} {found[2]}", text)
