@@ -107,7 +107,8 @@ class Codex:
         session.location = normalise(string(meta.get("cwd"))) or session.location
         # A subagent's thread is a session of its own; its source is an object that says so.
         source = mapping(meta.get("source"))
-        self._unattended = meta.get("source") in ("exec", "mcp")
+        # Of what is not known to be a person's place the prompts are nobody's. The first rollouts name none.
+        self._unattended = "subagent" not in source and meta.get("source") not in (None, "cli", "vscode")
         session.subagent = id if "subagent" in source else ""
         spawn = mapping(mapping(source.get("subagent")).get("thread_spawn"))
         started = SessionStarted(

@@ -268,7 +268,7 @@ def test_a_hostile_session_id_cannot_leave_its_stream() -> None:
 @pytest.mark.parametrize(
     ("entrypoint", "actor"),
     [("cli", "user"), ("claude-desktop", "user"), ("sdk-ts", "user"), ("sdk-cli", "agent"), ("mcp", "agent"),
-     ("claude-code-github-action", "agent")],
+     ("claude-code-github-action", "agent"), ("claude-vscode", "user"), ("remote_trigger", "agent")],
 )  # fmt: skip
 def test_what_a_program_asks_is_nobodys_typed_word(entrypoint: str, actor: str) -> None:
     (event,) = events(line("user", "always use quartz for dates", entrypoint=entrypoint))
@@ -297,6 +297,19 @@ def test_what_the_client_says_that_it_sent_itself_is_the_clients(mark: dict[str,
     (fired,) = events(line("user", "always use rebase", **mark))
     assert isinstance(fired.payload, PromptSubmitted)
     assert fired.payload.meta
+
+
+@pytest.mark.parametrize(
+    ("mark", "actor"),
+    [({"promptSource": "typed"}, "user"), ({"promptSource": "unheard"}, "agent"), ({"agentName": "worker"}, "agent")],
+)
+def test_a_prompt_from_a_place_that_nobody_knows_is_nobodys(mark: dict[str, Any], actor: str) -> None:
+    (event,) = events(line("user", "always use rebase", **mark))
+    assert event.actor == actor
+    attachment = {"type": "queued_command", "commandMode": "monitor", "prompt": "use rebase"}
+    (event,) = events(line("attachment", attachment=attachment))
+    assert isinstance(event.payload, PromptSubmitted)
+    assert event.payload.meta
 
 
 def test_a_scheduled_prompt_amid_the_work_is_the_clients() -> None:

@@ -201,9 +201,18 @@ def test_a_line_before_the_session_is_named_is_bad() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "actor"), [("cli", "user"), ("vscode", "user"), ("exec", "agent"), ("mcp", "agent")]
+    ("source", "actor"),
+    [
+        ("cli", "user"),
+        ("vscode", "user"),
+        (None, "user"),
+        ("exec", "agent"),
+        ("mcp", "agent"),
+        ("automation", "agent"),
+        ({"custom": "x"}, "agent"),
+    ],
 )
-def test_what_a_program_asks_of_codex_is_nobodys_typed_word(source: str, actor: str) -> None:
+def test_what_a_program_asks_of_codex_is_nobodys_typed_word(source: Any, actor: str) -> None:
     asked = item("message", role="user", content=[{"type": "input_text", "text": "always use quartz for dates"}])
     found = events(record("session_meta", **{**META, "source": source}), asked)
     assert [event.actor for event in found if isinstance(event.payload, PromptSubmitted)] == [actor]
