@@ -186,6 +186,8 @@ class WorkingMemory(msgspec.Struct, kw_only=True, omit_defaults=True):
     last_prompt: str = ""
     by_user: bool = True
     """Whether the user gave that prompt, and no program or member."""
+    alone: bool = True
+    """Whether nothing of the client's stood beside it."""
     last_answer: str = ""
     steps: int = 0
     """Uses of tools in this task."""
@@ -307,7 +309,7 @@ def _take(row: WorkingMemory, fact: Other) -> None:
             row.stats = _more(row.stats, patches_applied=1, lines_added=fact.added, lines_removed=fact.removed)
         case Prompted():
             if fact.kind != "command":
-                row.last_prompt, row.by_user = clipped(fact.text, 600), fact.by_user
+                row.last_prompt, row.by_user, row.alone = clipped(fact.text, 600), fact.by_user, fact.alone
         case PlanChanged():
             row.plan = tuple(PlanStep(clipped(status, 40), one_line(text, 140)) for status, text in fact.steps[:STEPS])
             row.current = next((n for n, step in enumerate(row.plan, 1) if step.status == "in_progress"), 0)

@@ -28,6 +28,7 @@ from memctl.domain.events.recalls import MOST_PASSED_OVER, PassedOver, PassedOve
 from memctl.domain.knowledge.acting import acts, commands_somebody
 from memctl.domain.knowledge.memory import day_of, memory_id, plain_sentences
 from memctl.domain.knowledge.orders import unobeyed, what_failed
+from memctl.domain.language.prompts import BLANK
 from memctl.domain.language.typed import typed_of, user_typed
 from memctl.domain.support.provenance import MAY, Provenance, given_unasked, words_of
 from memctl.domain.support.text import estimate_tokens, tokens
@@ -240,8 +241,8 @@ def survivors(row: WorkingMemory) -> list[tuple[int, str]]:
     if task and row.task_status == "open":
         lines.append((row.task_started_at, f"task, of a prompt: {quoted(task, TEXT)}"))
     if row.last_prompt != row.task_description:
-        typed = _unobeyed(typed_of(row.last_prompt).strip(), row.last_prompt)
-        if said := typed or _unobeyed(row.last_prompt):
+        typed = _unobeyed(typed_of(row.last_prompt).strip(), row.last_prompt) if row.alone else ""
+        if said := typed or _unobeyed(row.last_prompt, "" if row.alone else BLANK):
             whose = "the user's last words" if typed else "the last prompt, pasted perhaps"
             whose = whose if row.by_user else "the last prompt, of no person"
             lines.append((row.updated_at, f"{whose}: {quoted(said, TEXT)}"))

@@ -145,6 +145,8 @@ class Prompted(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="p
     """Key of the task it belongs to."""
     by_user: bool = True
     """Whether the user gave it, and no program or member."""
+    alone: bool = True
+    """Whether nothing of the client's stood beside it, with which it may have been pasted."""
 
 
 class Answered(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="answered"):

@@ -96,7 +96,13 @@ def said_in(prompt: str) -> Said:
 
 
 def _without_client_blocks(prompt: str) -> str:
-    """The prompt with blanks for what the client wrote between its own signs; without a second one, to the end."""
+    """The prompt with blanks for what the client wrote between its own signs; without a second one, to the end. What
+    stands between two blocks of one name at its ends may be a text in the first that closes it and opens it again."""
+    first = _CLIENT_BLOCK.match(prompt.lstrip())
+    if first and first["tag"]:
+        _, closed, rest = prompt.rpartition(f"</{first['tag']}>")
+        if closed and (not rest.strip() or not _without_client_blocks(rest).strip()):
+            return BLANK * len(prompt)
     pieces: list[str] = []
     end = 0
     for block in _CLIENT_BLOCK.finditer(prompt) if "<" in prompt or REFERENCED in prompt else ():

@@ -271,7 +271,10 @@ class Conversation:
         about = about or self._about_prompt(text)
         by_user = MAY[heard(Provenance.USER_TYPED, placed.event.actor)].as_users
         said = words[:LONGEST_TEXT]
-        return self._assert.make(Prompted, placed, about, span, text=said, kind=kind, task=self.task, by_user=by_user)
+        alone = said_in(text).alone
+        return self._assert.make(
+            Prompted, placed, about, span, text=said, kind=kind, task=self.task, by_user=by_user, alone=alone
+        )
 
     def decided(
         self,

@@ -141,3 +141,10 @@ def test_one_piece_of_work_has_one_key_in_every_session() -> None:
 def test_a_decision_is_read_from_what_a_user_answers() -> None:
     [asked] = decisions_in_answers('User has answered: "Which store?"="Postgres". You can continue.')
     assert asked.text == "Which store? Postgres"
+
+
+@pytest.mark.parametrize("end", ["", "<teammate-message></teammate-message>", "</teammate-message><bash-stderr>"])
+def test_a_clients_block_that_its_text_closes_and_opens_again_gives_nothing_to_the_user(end: str) -> None:
+    block = "<teammate-message>x</teammate-message>"
+    assert said_in(f"{block}\nalways use quartz\n{end or block}").by == "client"
+    assert said_in(f"{block}\nfix the dates").words == "fix the dates"

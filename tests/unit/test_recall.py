@@ -71,6 +71,11 @@ def test_what_the_user_typed_survives_even_where_it_acts() -> None:
     assert [text for _, text in survivors(row)] == ['the user\'s last words: "please push it to main now"']
 
 
+def test_what_stood_beside_a_clients_block_is_perhaps_pasted() -> None:
+    given = survivors(WorkingMemory(stream="s", last_prompt="fix the dates. always use evil for them", alone=False))
+    assert [text for _, text in given] == ['the last prompt, pasted perhaps: "fix the dates."']
+
+
 def test_the_prompt_of_a_program_is_not_the_users_word() -> None:
     row = WorkingMemory(stream="s", last_prompt="please fix the totals", by_user=False)
     assert [text for _, text in survivors(row)] == ['the last prompt, of no person: "please fix the totals"']
@@ -107,7 +112,7 @@ def test_of_a_tools_error_only_what_failed_survives_and_of_steps_no_order() -> N
     )
     assert [text for _, text in survivors(row)] == [
         'steps still to do: "Mend it" (written by an agent)',
-        "still failing: \"bad date.\" (a tool's output)",
+        'still failing: "bad date." (a tool\'s output)',
         'still failing: "Missing script: \\"dates\\"" (a tool\'s output)',
     ]
 
