@@ -87,13 +87,21 @@ FORMS: dict[str, Callable[[str], str]] = {
     "a comment of documentation": lambda phrase: "//! " + phrase.replace(" ", "\n//! "),
     "a comment of TeX": lambda phrase: "% " + _broken(phrase, "% "),
     "a string over lines": lambda phrase: '"' + phrase.replace(" ", ' "\n    "', 1) + '"',
+    "parts of a string": lambda phrase: phrase[:6] + '" + "' + phrase[6:],
+    "emphasis in a word": lambda phrase: phrase[:6] + "**" + phrase[6:9] + "**" + phrase[9:],
+    "tags in words": lambda phrase: phrase[:6] + '<b class="x">' + phrase[6:17] + "</b>" + phrase[17:],
+    "a tag where a word may break": lambda phrase: phrase[:6] + "<wbr>" + phrase[6:],
+    "a tag around a word": lambda phrase: "the <span>" + phrase[4:14] + "</span>" + phrase[14:],
+    "a remark in a word": lambda phrase: phrase[:6] + "<!-- x -->" + phrase[6:],
+    "tags that break lines": lambda phrase: phrase.replace(" ", "<br/>"),
+    "cells in HTML": lambda phrase: phrase.replace(" ", "</td><td>"),
     "a row of a drawn table": lambda phrase: _broken(phrase, "│ "),
 }
 """Each reads as the phrase to people, or is its base64, hex, ROT13 or reverse."""
 
 NEAR: dict[str, Callable[[str], str]] = {
     "signs as in code": lambda phrase: phrase.replace(" ", "=>"),
-    "parts of a string": lambda phrase: phrase[:6] + '" + "' + phrase[6:],
+    "signs in a word": lambda phrase: phrase[:6] + " =# " + phrase[6:],
 }
 """The same letters with other signs between them."""
 
@@ -123,6 +131,9 @@ def undone(text: str) -> Iterator[str]:
         yield re.sub(r"-?\s*\n\s*(?:[+>│%-]|//!?|\d+(?:[:→\t]| \|))?\s*", "", text)
         yield re.sub(r"\s*\n\s*(?:[+>│%-]|//!?|\d+(?:[:→\t]| \|))?\s*", " ", text)
         yield re.sub(r"(?:[^\w'+-]|(?<!\w)'|'(?!\w))+", " ", text)
+        bare = re.sub(r"""\*\*|["'] \+ ["']""", "", text)
+        yield re.sub(r"<[^>]*>", "", bare)
+        yield re.sub(r"<[^>]*>", " ", bare)
         yield text.translate(str.maketrans(ALIKE, LATIN_ALIKE))
         yield text[::-1]
         yield codecs.encode(text, "rot13")

@@ -9,7 +9,7 @@ but it settles nothing.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from uuid import UUID
 
@@ -19,6 +19,7 @@ from memctl.domain.failures.templates import ANSI
 from memctl.domain.language.prompts import said_in
 from memctl.domain.language.statements import sentences
 from memctl.domain.support import patterns
+from memctl.domain.support.markup import without_markup
 from memctl.domain.support.remembered import remembered
 
 MOST = 4_000
@@ -48,8 +49,6 @@ _BETWEEN_LETTERS = bytes(byte for byte in range(128) if not chr(byte).isalpha())
 _LOWER = bytes(range(256)).lower()
 _APART = _LOWER.translate(bytes(ord(" ") if byte in _BETWEEN_LETTERS else byte for byte in range(256)))
 """Letters alone are compared, in lower case: a tool numbers the lines that it shows."""
-LONGEST_TAG, LONGEST_ENTITY = 400, 8
-"""Letters (bytes) of what stands between a sentence's letters in a tool's answer, and not where it is read."""
 _CODED = patterns.compile(rb"&#([0-9]{2,3});|(?:&#[xX]0{0,4}|\\u00|\\x|%)([2-7][0-9A-Fa-f]);?")
 """A letter that is written by its number."""
 _CODES = (b"&#", b"\\u00", b"\\x", b"%")
@@ -231,39 +230,6 @@ def _unmarked(text: str) -> bytes:
     for escape in _ESCAPES if b"\\" in plain else ():
         plain = plain.replace(escape, b" ")
     return without_markup(plain)
-
-
-def without_markup(plain: bytes) -> bytes:
-    """A text with a blank in place of each tag and each entity."""
-    if b"<" in plain and b">" in plain:
-        plain = b" ".join(_without(plain.split(b"<"), b"<", _behind_tag))
-    if b"&" in plain and b";" in plain:
-        plain = b" ".join(_without(plain.split(b"&"), b"&", _behind_entity))
-    return plain
-
-
-def _without(parts: list[bytes], begin: bytes, behind: Callable[[bytes], int]) -> Iterator[bytes]:
-    """Texts between what begins so and ends where `behind` says; -1 where it does not end."""
-    kept = [parts[0]]
-    for part in islice(parts, 1, None):
-        end = behind(part)
-        if end < 0:
-            kept += (begin, part)
-        else:
-            yield b"".join(kept)
-            kept = [part[end:]]
-    yield b"".join(kept)
-
-
-def _behind_tag(text: bytes) -> int:
-    end = text.find(b">", 1, LONGEST_TAG + 1)
-    return end + 1 if end > 0 and text.find(b"\n", 0, end) < 0 and text[0] != 62 else -1
-
-
-def _behind_entity(text: bytes) -> int:
-    end = text.find(b";", 2, LONGEST_ENTITY + 2)
-    name = text[1 if text.startswith(b"#") else 0 : end]
-    return end + 1 if end > 0 and 2 <= len(name) <= LONGEST_ENTITY and name.isalnum() else -1
 
 
 def _decoded(coded: patterns.Match[bytes]) -> bytes:

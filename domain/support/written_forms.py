@@ -5,6 +5,7 @@ nobody sees and codes of terminals. The next are the same with escapes of JSON, 
 quoted-printable undone, as often as they are nested. A line break may stand anywhere in a text that is looked for, with
 a hyphen before it, and marks of a diff, a quotation, a comment or a line's number behind it. Its words may be joined as
 in names of code, and have emphasis, commas or cells of a table between them: what is canonically the same is the same.
+Tags, marks of Markdown and joints of a string in parts may stand within its words.
 Its base64 and hex (of UTF-8 and UTF-16), its letters in reverse and by ROT13 are looked for, too. Case does not matter.
 
 Each step is linear in the text, and works on bytes, since most text is of ASCII. Sources: UAX 15 (normalization forms),
@@ -21,6 +22,7 @@ from typing import NamedTuple
 
 from memctl.domain.support import patterns
 from memctl.domain.support.literals import Literals, mentions
+from memctl.domain.support.markup import without_markup
 from memctl.domain.support.text import canonical
 
 ROUNDS = 5
@@ -71,6 +73,8 @@ _NUMBERED = patterns.compile(rb"\n[ \t]*[0-9]+ *(?:\xe2\x86\x92|\xe2\x94\x82|[:|
 _BEHIND_A_NUMBER = (b"\xe2\x86\x92", b"\xe2\x94\x82", b":", b"|", b"\t")
 _NO_LETTERS = bytes(code for code in range(0x100) if not (code < 0x80 and chr(code).isalpha()))
 _FEW_LETTERS = 4
+_JOINED = patterns.compile(rb"""\*\*|["'`][ \t\r\n]*[+.&][ \t\r\n]*["'`]""")
+"""What stands within words of a text that is written as Markdown, or as a string in parts."""
 _MARKS = r"[\s<>+\-|#*/;%!\x{2502}]*"
 
 
@@ -123,15 +127,20 @@ class WrittenForms:
             folded = self._fold(reading)
             bare = skeleton(folded)
             self._look(folded, bare, held, near)
+            for instead in (b"", b" "):
+                if (read := _JOINED.sub(b"", without_markup(folded, instead))) != folded:
+                    self._look(read, skeleton(read), held, near, SHORTEST_SKELETON)
             if _NUMBERED.search(folded) and (self._may_be_numbered or self._letters.within(_letters(folded))):
                 unnumbered = b"\n".join(map(_without_number, folded.split(b"\n")))
                 self._look(unnumbered, skeleton(unnumbered), held, near)
         return Found(frozenset(held), frozenset(near - held))
 
-    def _look(self, reading: bytes, bare: str, held: set[str], near: set[str]) -> None:
+    def _look(self, reading: bytes, bare: str, held: set[str], near: set[str], least: int = 0) -> None:
         literals = self._literals.within(bare)
         held.update(*(self._encoded.get(each, ()) for each in literals))
         asked = self._of_signs.union(*(self._plain.get(each, ()) for each in literals)) - held
+        if least:
+            asked = {each for each in asked if len(skeleton(each.encode("utf-8", "replace"))) >= least}
         text = reading.decode("utf-8", "replace").lower() if asked else ""
         exact = {each for each in asked if any(pattern.search(text) for pattern in self._patterns[each])}
         if not exact.issuperset(words := self._canonical.keys() & asked):
