@@ -73,8 +73,8 @@ _NUMBERED = patterns.compile(rb"\n[ \t]*[0-9]+ *(?:\xe2\x86\x92|\xe2\x94\x82|[:|
 _BEHIND_A_NUMBER = (b"\xe2\x86\x92", b"\xe2\x94\x82", b":", b"|", b"\t")
 _NO_LETTERS = bytes(code for code in range(0x100) if not (code < 0x80 and chr(code).isalpha()))
 _FEW_LETTERS = 4
-_JOINED = patterns.compile(rb"""\*\*|["'`][ \t\r\n]*[+.&][ \t\r\n]*["'`]""")
-"""What stands within words of a text that is written as Markdown, or as a string in parts."""
+_JOINED = patterns.compile(rb"""["'`][ \t\r\n]*[+.&][ \t\r\n]*["'`]""")
+"""What stands within words of a string that is written in parts."""
 _MARKS = r"[\s<>+\-|#*/;%!\x{2502}]*"
 
 
@@ -128,7 +128,7 @@ class WrittenForms:
             bare = skeleton(folded)
             self._look(folded, bare, held, near)
             for instead in (b"", b" "):
-                if (read := _JOINED.sub(b"", without_markup(folded, instead))) != folded:
+                if (read := _JOINED.sub(b"", without_markup(folded, instead).replace(b"**", b""))) != folded:
                     self._look(read, skeleton(read), held, near, SHORTEST_SKELETON)
             if _NUMBERED.search(folded) and (self._may_be_numbered or self._letters.within(_letters(folded))):
                 unnumbered = b"\n".join(map(_without_number, folded.split(b"\n")))
