@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from memctl.domain.events.facts import Edit, ErrorOccurred
-from memctl.domain.failures.explanations import Explained, explanation_of, names_of, why_of
+from memctl.domain.failures.explanations import Explained, explanation_of, names_of, sentences, why_of
 from memctl.domain.failures.signatures import hides_exit
 from memctl.domain.failures.solutions import PROSE, CodeChange, changed_lines, names_within
 from memctl.domain.failures.templates import COMPILING as _COMPILING
@@ -235,7 +235,8 @@ class Resolutions:
         about = names_of(error.fact)
         bearing = [step.at for step in within if step.edit and _bearing(step.edit, error.fact, about) >= BEARS]
         last = max(step.at for step in within if step.edit is not None or step.ran in ran)
-        found = _mended(error, edits, ran, self._explained(error, min(bearing, default=last) - 1, edits))
+        said = [each.text for each in self._responses if error.at <= each.at <= last][-MOST_SAID:]
+        found = _mended(error, edits, ran, self._explained(error, min(bearing, default=last) - 1, edits), said)
         return found if found.change else found._replace(change=_called_otherwise(error, command))
 
     def _called_right(self, error: OpenError, at: int, command: str, began: str) -> Resolved | None:
@@ -560,9 +561,11 @@ _SCRATCH = patterns.compile(r"/(?:tmp|[Tt]emp)/|\bscratchpad/|/dev/stdin")
 """Where only what a session tries for itself lies."""
 
 
-def _mended(error: OpenError, edits: Sequence[Edit], ran: Sequence[str], explanation: str) -> Resolved:
+def _mended(
+    error: OpenError, edits: Sequence[Edit], ran: Sequence[str], explanation: str, said: Sequence[str]
+) -> Resolved:
     """The edits that bear on the error first, then the latest; and in one line the change that bears on it, else the
-    commands, else the only change."""
+    commands, else the only change. `said`: the agent's words meanwhile."""
     unique = list({(e.path, e.before, e.after): e for e in reversed(edits)}.values())[:MOST_RANKED]
     unique = [edit for at, edit in enumerate(unique) if not any(_replaces(later, edit) for later in unique[:at])]
     names = names_of(error.fact)
@@ -576,7 +579,7 @@ def _mended(error: OpenError, edits: Sequence[Edit], ran: Sequence[str], explana
     bearing = points[ranked[0]] if ranked else 0
     mending = [f"`{_short(each)}`" for each in ran if not _only_writes(each, error)][:2] if bearing < BEARS else []
     change = f"ran {', '.join(mending)}" if mending else ""
-    if bearing >= BEARS or (len(unique) == 1 and not mending and _is_of(unique[0], error, explanation)):
+    if bearing >= BEARS or (len(unique) == 1 and not mending and _is_of(unique[0], error, explanation, said)):
         edit = ranked[0]
         shown = [edit, *islice((each for each in ranked[1:] if _belongs_to(each, edit)), 1)]
         sides = [CodeChange(each.path, each.before, each.after) for each in shown]
@@ -585,13 +588,19 @@ def _mended(error: OpenError, edits: Sequence[Edit], ran: Sequence[str], explana
     return Resolved(error, chosen, tuple(ran[:5]), explanation, change)
 
 
-def _is_of(edit: Edit, error: OpenError, explanation: str) -> bool:
+def _is_of(edit: Edit, error: OpenError, explanation: str, said: Sequence[str]) -> bool:
     """Whether the only change between a failing and a passing run is why: of a test that the agent explained, of a
-    script that the command calls, or one that names something of the error or of what the agent said of it. What names
-    nothing of the change (a timeout, a missing package, an exit code) may have passed by itself."""
+    script that the command calls, one that names something of the error or of what the agent said of it, or one that
+    the agent announced. What names nothing of the change (a timeout, a missing package, an exit code) may have passed
+    by itself."""
     about = names_of(error.fact, own=True) | names_within(" ".join((*error.fact.files, explanation)))
-    said = posixpath.basename(edit.path) in error.command or not about.isdisjoint(_touched(edit))
-    return said or bool(_is_test(error.fact) and error.fact.frames and explanation)
+    file, touched = posixpath.basename(edit.path), _touched(edit)
+    if file in error.command or not about.isdisjoint(touched):
+        return True
+    announced = (each for text in said if file in text for each in sentences(text) if file in each)
+    return bool(_is_test(error.fact) and error.fact.frames) and (
+        bool(explanation) or any(not touched.isdisjoint(names_within(each)) for each in announced)
+    )
 
 
 _WRITING = frozenset(("sed", "perl", "patch", "apply_patch", "dd"))
@@ -619,6 +628,9 @@ def _as_one(found: Sequence[Resolved]) -> list[Resolved]:
 def _change_of(resolved: Resolved) -> tuple[object, ...]:
     return (resolved.error.since, resolved.edits[:1], resolved.ran if not resolved.edits else ())
 
+
+MOST_SAID = 4
+"""Answers before a change in which the agent may have announced it, the newest."""
 
 MOST_EDITS, MOST_RANKED = 8, 40
 """Edits that are kept of what mended an error, and of which those are chosen."""

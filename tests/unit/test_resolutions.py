@@ -985,6 +985,27 @@ def fixes_of(session: Session) -> list[str]:
     return [fix.approach for fix in only(facts_of(session.events), ErrorResolved)]
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("There is no pythonpath setting, so I add one to pyproject.toml.", True),
+        ("Let me look at pyproject.toml.", False),
+    ],
+)
+def test_the_only_edit_mends_what_names_nothing_of_it_where_the_agent_announced_it(said: str, shown: bool) -> None:
+    output = (
+        "ImportError while importing test module 'tests/test_a.py'.\nE   ModuleNotFoundError: No module named 'ledger'"
+    )
+    session = Session()
+    session.user("Test it.")
+    session.runs("pytest -q tests/test_a.py", f"{output}\nERROR tests/test_a.py\n1 error in 0.1s", exit_code=2)
+    session.says(said)
+    session.edits("/work/shop/pyproject.toml", "[tool.pytest]", '[tool.pytest]\npythonpath = ["."]')
+    session.runs("pytest -q tests/test_a.py", "1 passed in 0.05s")
+    [fix] = fixes_of(session)
+    assert ("pythonpath" in fix) is shown
+
+
 def test_an_edit_that_takes_the_rule_out_elsewhere_is_not_shown_for_one_that_puts_it_in() -> None:
     session = Session()
     session.user("Lint it.")
