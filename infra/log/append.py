@@ -205,15 +205,16 @@ def _really_different(
 
     # All versions: the id of one is of the text that came, which jsonb may have laid out otherwise.
     ids = {n: UUID(bytes=key) for n in which if (key := columns[_IDS][n]) is not None}
-    stored = read_versions(connection, space_id, ids.values())
+    stored = read_versions(connection, space_id, set(ids.values()))
+    known: dict[UUID, dict[tuple[object, ...], list[tuple[Payload, str]]]] = {}
+    for key, versions in stored.items():  # each version is redacted once, however many of the events come under its key
+        said = known.setdefault(key, {})
+        for version in versions:
+            said.setdefault(_envelope(version), []).append(again(version.payload, version.location))
     return [
         n
         for n in which
-        if not any(
-            _envelope(known) == _envelope(events[n])
-            and again(known.payload, known.location) == (events[n].payload, events[n].location)
-            for known in stored.get(ids[n], ())
-        )
+        if (events[n].payload, events[n].location) not in known.get(ids[n], {}).get(_envelope(events[n]), ())
     ]
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from waiting import until
 
-from memctl.domain.events.event import YEAR_9999, Micros, NewEvent, Position, stream_hash
+from memctl.domain.events.event import YEAR_9999, Micros, NewEvent, Payload, Position, stream_hash
 from memctl.domain.events.observations import PromptSubmitted
 from memctl.infra.database import Connection, connect, past_deadlocks
 from memctl.infra.log.append import append
@@ -55,6 +55,20 @@ def test_the_same_delivery_is_a_duplicate_and_returns_the_first_position(log: Co
     assert again[1].position == first[0].position
     assert again[2].position == again[0].position
     assert read_all(log) == ["one", "two"]
+
+
+def test_versions_under_one_key_are_each_redacted_once_for_a_batch(log: Connection) -> None:
+    versions = [replace(prompt(number), dedupe_key="one") for number in range(40)]
+    append(log, 1, versions)
+    redacted: list[str] = []
+
+    def again(payload: Payload, location: str) -> tuple[Payload, str]:
+        redacted.append(location)
+        return payload, location
+
+    come = [*versions[:20], *(replace(prompt(number), dedupe_key="one") for number in range(100, 120))]
+    assert [entry.status for entry in append(log, 1, come, again)] == ["duplicate"] * 20 + ["variant"] * 20
+    assert len(redacted) == len(versions)
 
 
 def test_a_moment_long_after_it_was_recorded_is_read_as_none_and_comes_again_as_a_duplicate(log: Connection) -> None:
