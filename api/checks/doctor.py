@@ -53,6 +53,7 @@ MOST_SKEW_S = 2.0
 MOST_IN_USE = 0.9
 """Share of the database's connections: beyond it the next program may find none."""
 
+_NO_KEY = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 _LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 _LISTENING = "0A"
 _UP = "start memctl with `memctl up`"
@@ -259,19 +260,20 @@ def _vectors(settings: Settings, said: Future[Servers]) -> Iterator[Check]:
     if why := "it did not end its answer in time" if VECTOR_STORE in asked.mute else asked.vectors:
         yield check("vectors", "vectors", "could not be looked at", [why], advice=_UP)  # its client waits for longer
         return
-    found = []
-    for path in ("/", "/collections"):
-        status, body = fetched(settings.qdrant_url, path, settings.qdrant_api_key)
-        if status != HTTPStatus.OK:
-            yield check(
-                "vectors", "server", settings.qdrant_url, [f"it answers {status}"], advice="see MEMCTL_QDRANT_API_KEY"
-            )
-            return
-        found.append(json.loads(body))
-    about, listed = found
-    names = [each for each in listed["result"]["collections"] if each["name"].startswith("memctl-")]
-    where = f"{about['title']} {about['version']} [{settings.origin('qdrant_url')}]"
-    yield check("vectors", "server", f"{where}, {number(len(names), 'collection')}")
+    answers = [fetched(settings.qdrant_url, path, settings.qdrant_api_key) for path in ("/", "/collections")]
+    where = f"[{settings.origin('qdrant_url')}]"
+    if refused := next((status for status, _ in answers if status != HTTPStatus.OK), None):
+        advice = "see MEMCTL_QDRANT_API_KEY" if refused in _NO_KEY else "see its own log"
+        yield check("vectors", "server", where, [f"it answers {refused}"], advice=advice)
+        return
+    try:
+        about, listed = (json.loads(body) for _, body in answers)
+        names = [each for each in listed["result"]["collections"] if each["name"].startswith("memctl-")]
+        counted = f"{about['title']} {about['version']} {where}, {number(len(names), 'collection')}"
+    except (ValueError, KeyError, TypeError):
+        yield check("vectors", "server", where, ["what answers there is no Qdrant"], advice="see MEMCTL_QDRANT_URL")
+        return
+    yield check("vectors", "server", counted)
 
 
 def _memory(settings: Settings, said: Future[Servers]) -> Iterator[Check]:

@@ -69,8 +69,8 @@ VECTOR_STORE = "the vector store"
 _PATIENCE_S = 3.0
 """How long a server gets to answer: what it is at may take it a second."""
 
-LONGEST_ANSWER = 1 << 20
-"""Bytes."""
+LONGEST_ANSWER = 1 << 24
+"""Bytes of a vector store's answer that are read: the names of a hundred thousand collections."""
 
 ASKED_S = 7.0
 """How long all servers, programs and folders together get: half of what a question to the API does."""

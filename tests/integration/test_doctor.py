@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import socket
 import tempfile
 import threading
 from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -111,6 +113,19 @@ def test_a_key_that_the_vector_store_refuses_is_named(
 ) -> None:
     monkeypatch.setenv("MEMCTL_QDRANT_API_KEY", "of-another-server")
     assert gaps()["vectors: server"] == ("it answers 401",)
+
+
+def test_what_answers_in_place_of_the_vector_store_is_named(
+    servers_of_ones_own: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "healthz").touch()
+    (tmp_path / "collections").write_text("[]")
+    serve = functools.partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), serve) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("MEMCTL_QDRANT_URL", f"http://127.0.0.1:{server.server_port}")
+        assert gaps()["vectors: server"] == ("what answers there is no Qdrant",)
+        server.shutdown()
 
 
 def test_a_schema_that_is_behind_and_rules_that_changed_are_told(servers_of_ones_own: str) -> None:
