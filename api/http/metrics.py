@@ -63,7 +63,7 @@ METRICS = (
     Metric("troubles", "What is not well, as `memctl status` says, and whether it needs a person.", ("kind", "needs")),
     Metric("shards_halted", "Shards that stand still."),
     Metric("slow_writers", "Transactions that others wait for: nothing appended to their spaces since is read."),
-    Metric("dead_letters", "Events and keys that this read model's fold could not take; none where all.", ("target",)),
+    Metric("dead_letters", "Events and keys that this read model's fold could not take; none where all.", ("model",)),
     Metric("points_waiting", "Points that the vector store does not have yet."),
     Metric("dense_waiting", "Points that wait for their dense vector."),
     Metric("dense_seconds_left", "Time to embed what waits; none where nobody knows."),
@@ -133,7 +133,7 @@ def routes(readers: Readers, timings: Timings, settings: Settings) -> APIRouter:
 
 def _of_the_database(found: Health) -> list[Sample]:
     shards = [((str(shard.stage), str(shard.shard)), shard) for shard in found.shards]
-    letters = Counter(letter.target for letter in found.standing.letters)
+    letters = Counter(letter.projection or "facts" for letter in found.standing.letters)
     return [
         Sample("log_position", found.last_position),
         Sample("log_mark", found.mark),
@@ -144,7 +144,7 @@ def _of_the_database(found: Health) -> list[Sample]:
         *_of_troubles(found),
         Sample("shards_halted", len(found.standing.halted)),
         Sample("slow_writers", len(found.standing.writers)),
-        *(Sample("dead_letters", count, (target,)) for target, count in letters.items()),
+        *(Sample("dead_letters", count, (model,)) for model, count in letters.items()),
         Sample("points_waiting", found.to_write),
         Sample("dense_waiting", found.to_embed),
         *([] if found.embedding_s is None else [Sample("dense_seconds_left", found.embedding_s)]),
