@@ -59,14 +59,14 @@ class Turns:
         """What gives the turn back, once or more often; None where none came in time."""
         own, count = self._each.get(key, (asyncio.Semaphore(OF_ONE), 0))
         self._each[key] = own, count + 1
-        given = False
         taken: list[asyncio.Semaphore] = []
+        came = given_back = False
 
         def give_back() -> None:
-            nonlocal given
-            if given:
+            nonlocal given_back
+            if given_back:
                 return
-            given = True
+            given_back = True
             for each in taken:
                 each.release()
             count = self._each[key][1] - 1
@@ -80,12 +80,12 @@ class Turns:
                 for each in (own, self._all):
                     await each.acquire()
                     taken.append(each)
+            came = True
         except TimeoutError:
-            give_back()
             return None
-        except BaseException:
-            give_back()
-            raise
+        finally:
+            if not came:
+                give_back()
         return give_back
 
 

@@ -49,8 +49,6 @@ class SeenError(msgspec.Struct, frozen=True):
 
 
 _WORD = patterns.compile(r"[^\W\d_]{2,}")
-_APART = {code: " " for code in range(128) if not chr(code).isalpha()}
-"""The same in ASCII, where each word counts."""
 _SAY_LITTLE = words_of(
     "error errors err fatal failed failure fail fails failing task tasks command commands process job step build exit "
     "exited code status with cannot can could not read open find run execute complete completed the to in of at is was "
@@ -60,12 +58,7 @@ _SAY_LITTLE = words_of(
 
 def says_little(message: str, least: int = 1) -> bool:
     """Whether a message has fewer words than that which set one failure apart from others ("ERROR task failed")."""
-    text = message[:500].lower()
-    if text.isascii():
-        words = {word for word in text.translate(_APART).split() if len(word) > 1}
-    else:
-        words = {word[0] for word in _WORD.finditer(text)}
-    return len(words - _SAY_LITTLE) < least
+    return len(frozenset(_WORD.findall(message[:500].lower())) - _SAY_LITTLE) < least
 
 
 _NOISE = patterns.compile(

@@ -239,7 +239,7 @@ def _settled(before: Sequence[str], after: Sequence[str]) -> str:
     ours = ours[: next((at for at, line in enumerate(ours) if line.startswith("|||||||")), len(ours))]
     before_it, behind_it = before[: marks[0]], before[marks[2] + 1 :]
     end = len(after) - len(behind_it)
-    if [*after[: marks[0]]] != [*before_it] or [*after[end:]] != [*behind_it]:
+    if end < marks[0] or after[: marks[0]] != before_it or after[end:] != behind_it:
         return ""  # what else was changed may be of the conflict
     written = after[marks[0] : end]
     first, second = (one_line(before[marks[at]][7:].strip(), 40) for at in (0, 2))

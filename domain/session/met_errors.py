@@ -120,7 +120,8 @@ class MetErrors:
         """A command went well: what was run instead of one whose failure was nobody's, or that very one, which shows
         that something ended it. What was committed may say what a failure came of."""
         if is_commit(command):
-            return self._explained(placed, command.partition(" -m ")[2].partition('" &&')[0].strip("\"'"))
+            self._explained(placed, _message_of(command))
+            return
         for each in self._judged:
             same = quoted_command(command) == quoted_command(each.open.command)
             shown, failed = _proofs(command, began, same), _proofs(each.open.command, each.open.began)
@@ -158,6 +159,11 @@ class MetErrors:
             ErrorMet, placed, about, *spans, location=self._assert.home, outcome=outcome, keys=keys, failure=failure,
             duration_us=placed.when - failed_at, **fields,
         )  # fmt: skip
+
+
+def _message_of(command: str) -> str:
+    """The whole message that a command commits with; empty where it gives none."""
+    return command.partition(" -m ")[2].partition('" &&')[0].strip("\"'")
 
 
 def _proofs(command: str, began: str, rewriting: bool = True) -> dict[str, str]:

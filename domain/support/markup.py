@@ -29,9 +29,13 @@ def _without(parts: list[bytes], begin: bytes, behind: Callable[[bytes], int]) -
     yield b"".join(kept)
 
 
+_BEGIN = frozenset(bytes((code,)) for code in range(0x80) if chr(code).isalpha() or chr(code) in "/!?")
+"""What a tag begins with; a sign of comparison has a blank or a number behind it."""
+
+
 def _behind_tag(text: bytes) -> int:
-    end = text.find(b">", 1, LONGEST_TAG + 1)
-    return end + 1 if end > 0 and text.find(b"\n", 0, end) < 0 and text[0] != 62 else -1
+    end = text.find(b">", 1, LONGEST_TAG + 1) if text[:1] in _BEGIN else -1
+    return end + 1 if end > 0 and text.find(b"\n", 0, end) < 0 else -1
 
 
 def _behind_entity(text: bytes) -> int:

@@ -1,4 +1,4 @@
-"""What a session is told as it begins: what was left open, and rules of code, under the ids by which memory counts."""
+"""What a session is given as it begins: what was left open, and rules of code, under the ids by which memory counts."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def begun(reader: Reader, session: str = "new") -> Injection:
     return recall(reader, nothing, "SessionStart", {"source": "startup"}, f"session/claude-code/{session}", places, NOW)
 
 
-def are_memories(log: Connection, reader: Reader, told: Injection) -> bool:
-    """Whether all that is recorded as told is known by its id."""
+def are_memories(log: Connection, reader: Reader, given: Injection) -> bool:
+    """Whether all that is recorded as given is known by its id."""
     known = {key for key, _ in readmodels.all_rows(log, model("memories"), reader.live.stage2)}
-    return {each.id for each in told.memories} <= known
+    return {each.id for each in given.memories} <= known
 
 
 def remembered(log: Connection, url: str, events: Sequence[NewEvent]) -> Reader:
@@ -53,7 +53,7 @@ def remembered(log: Connection, url: str, events: Sequence[NewEvent]) -> Reader:
 
 def left_open(name: str, at: int) -> list[NewEvent]:
     """A session that ends with an offer nobody took up."""
-    told = [
+    given = [
         (PromptSubmitted(line="1", text=f"please mend the {name} of the shop"), "user"),
         (ToolCalled(line="2", tool="Edit", call="a", input={"file_path": f"{SHOP}/{name}.go"}), "agent"),
         (ToolReturned(line="3", call="a", text="updated", file=f"{SHOP}/{name}.go"), "tool"),
@@ -63,11 +63,11 @@ def left_open(name: str, at: int) -> list[NewEvent]:
         ),
     ]
     return [
-        observed(payload, session=name, at=at + number, actor=actor) for number, (payload, actor) in enumerate(told)
+        observed(payload, session=name, at=at + number, actor=actor) for number, (payload, actor) in enumerate(given)
     ]
 
 
-def test_what_was_left_open_is_told_until_it_lies_two_months_before_the_last_work(
+def test_what_was_left_open_is_given_until_it_lies_two_months_before_the_last_work(
     log: Connection, database_url: str
 ) -> None:
     days = LATELY_US // 1_000_000 // DAY
@@ -75,11 +75,11 @@ def test_what_was_left_open_is_told_until_it_lies_two_months_before_the_last_wor
     reader = remembered(log, database_url, [event for name, at in sessions for event in left_open(name, at)])
     threads = open_threads(reader, places_of(reader, None, SHOP))
     assert [each.description for each in threads] == ["mend the cart of the shop", "mend the price of the shop"]
-    told = begun(reader)
-    assert told.text.count("left open by the last session") == 1, "what an older session left is mostly done by now"
-    assert 'left open by the last session: "The tests were not run."' in told.text
-    assert "Want me to" not in told.text, "an offer that nobody took up is no work that is left"
-    assert are_memories(log, reader, told)
+    given = begun(reader)
+    assert given.text.count("left open by the last session") == 1, "what an older session left is mostly done by now"
+    assert 'left open by the last session: "The tests were not run."' in given.text
+    assert "Want me to" not in given.text, "an offer that nobody took up is no work that is left"
+    assert are_memories(log, reader, given)
     resumed = begun(reader, "cart").text
     assert "left open" not in resumed, "a session that is taken up again has its own work before its eyes"
 
@@ -97,9 +97,9 @@ def test_what_a_tool_said_as_it_failed_is_left_open_as_the_tools_without_what_it
     reader = remembered(
         log, database_url, [observed(each, session="s", at=at, actor=actor) for at, (each, actor) in enumerate(said)]
     )
-    told = begun(reader).text
-    assert 'left open by the last session: "The totals were not run." (written by an agent;' in told
-    assert 'left open by the last session: "bad date." (a tool\'s output;' in told
+    given = begun(reader).text
+    assert 'left open by the last session: "The totals were not run." (written by an agent;' in given
+    assert 'left open by the last session: "bad date." (a tool\'s output;' in given
 
 
 def test_a_session_that_claims_to_be_of_years_to_come_is_not_the_last(log: Connection, database_url: str) -> None:
@@ -110,14 +110,14 @@ def test_a_session_that_claims_to_be_of_years_to_come_is_not_the_last(log: Conne
     assert "forged" not in begun(reader).text
 
 
-def test_whatever_is_told_of_code_and_work_is_recorded_by_the_memory_that_is_made_of_it(
+def test_whatever_is_given_of_code_and_work_is_recorded_by_the_memory_that_is_made_of_it(
     log: Connection, database_url: str
 ) -> None:
     reader = remembered(log, database_url, [*workshop(0), *workshop(1)])
-    told = begun(reader)
-    assert '" became "' not in told.text, "what was written once instead of something else is no rule"
-    assert "worked on" not in told.text, "that something was done does not help what comes"
-    assert are_memories(log, reader, told)
+    given = begun(reader)
+    assert '" became "' not in given.text, "what was written once instead of something else is no rule"
+    assert "worked on" not in given.text, "that something was done does not help what comes"
+    assert are_memories(log, reader, given)
 
 
 def written_down(path: str, text: str) -> list[NewEvent]:

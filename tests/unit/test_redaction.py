@@ -233,7 +233,7 @@ def test_what_only_stands_near_a_name_stays(text: str) -> None:
 
 @pytest.mark.parametrize("dump", secret_structures.DUMPS)
 def test_of_a_dump_only_the_lines_that_show_a_secret_are_cut(dump: str) -> None:
-    text = b"# what the shop is told at its start\n" * 3 + b"DB_PASSWORD=Lantern739_sfW\n" + b"PORT=80\n" * 20
+    text = b"# what the shop reads at its start\n" * 3 + b"DB_PASSWORD=Lantern739_sfW\n" + b"PORT=80\n" * 20
     lines = secret_structures.DUMPS[dump](text).split("\n")
     kept = redact("\n".join(lines))[0].split("\n")
     assert kept[:7] == lines[:7]

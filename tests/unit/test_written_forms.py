@@ -32,6 +32,11 @@ def test_it_is_held_in_that_form_within_json_as_a_table_is_copied(form: str) -> 
     assert WrittenForms([PHRASE]).within(copied.encode()).held == {PHRASE}
 
 
+@pytest.mark.parametrize("written", ["nine < a and b > lives", "nine <1> lives"])
+def test_a_comparison_is_no_tag(written: str) -> None:
+    assert not WrittenForms(["nine lives"]).within(around(written)).held
+
+
 @pytest.mark.parametrize("form", NEAR)
 def test_the_same_letters_with_other_signs_between_them_are_near(form: str) -> None:
     assert WrittenForms([PHRASE]).within(around(NEAR[form](PHRASE))) == (set(), {PHRASE})
