@@ -207,8 +207,8 @@ def _really_different(
     ids = {n: UUID(bytes=key) for n in which if (key := columns[_IDS][n]) is not None}
     stored = read_versions(connection, space_id, set(ids.values()))
     known: dict[UUID, dict[tuple[object, ...], list[tuple[Payload, str]]]] = {}
-    for key, versions in stored.items():  # each version is redacted once, however many of the events come under its key
-        said = known.setdefault(key, {})
+    for id, versions in stored.items():  # each version is redacted once, however many of the events come under its key
+        said = known.setdefault(id, {})
         for version in versions:
             said.setdefault(_envelope(version), []).append(again(version.payload, version.location))
     return [
