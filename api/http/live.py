@@ -20,6 +20,7 @@ from memctl.api.http.parameters import IN_DIGITS
 from memctl.api.queries import stats
 from memctl.api.reading.counts import LogProgress
 from memctl.api.reading.reader import Reader, Readers, TooBusy
+from memctl.api.server.key_use import Turn
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.log.mark import mark
 from memctl.infra.readmodels import rebuilds
@@ -80,6 +81,7 @@ def caught_up(readers: Readers) -> Callable[..., Awaitable[None]]:
         nonlocal waiting_now
         deadline, pause = time.monotonic() + PATIENCE_S, LOOK_AGAIN_S
         waiting_now += 1
+        turn: Turn | None = getattr(request.state, "turn", None)
         try:
             while True:
                 last, reached, waiting, dense = await run_in_threadpool(readers.read, _reached, caller_of(request))
@@ -89,8 +91,12 @@ def caught_up(readers: Readers) -> Callable[..., Awaitable[None]]:
                     break
                 if time.monotonic() > deadline or waiting_now > MOST_WAITING:
                     raise StillBehind(reached=reached, wanted=min_position)
+                if turn is not None:
+                    turn.give_back()
                 await asyncio.sleep(pause)
                 pause = min(1.5 * pause, LOOK_SELDOM_S)
+            if turn is not None:
+                await turn.take()
         finally:
             waiting_now -= 1
         request.state.added_headers = [

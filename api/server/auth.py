@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memctl.api.http.access import is_open, refused
 from memctl.api.reading.caller import NOBODY, OWNER, Caller
-from memctl.api.server.key_use import A_SECOND, AT_ONCE, Audit, Rates, Turns
+from memctl.api.server.key_use import A_SECOND, AT_ONCE, Audit, Rates, Turn, Turns
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.listening import viewer_host
 
@@ -103,26 +103,41 @@ class Guard:
         state = scope.setdefault("state", {})
         state["caller"] = caller
         state["still_admitted"] = still_admitted  # for answers that go on and on
-        status = 0
-        done = await self._turns.take(key) if key else None
-        if key and done is None:
-            self._audit.note(key, method, {"path": path}, _TOO_MUCH[0])
-            await _refuse(send, *_TOO_MUCH, goes_on=await _taken_in(headers, receive))
+        if not key:
+            await self._app(scope, _Limited(receive, _longest(path)), _hardened(send))
             return
+        async with self._turns.of(key) as turn:
+            if turn is None:
+                self._audit.note(key, method, {"path": path}, _TOO_MUCH[0])
+                await _refuse(send, *_TOO_MUCH, goes_on=await _taken_in(headers, receive))
+            else:
+                await self._answer(key, turn, scope, receive, send)
+
+    async def _answer(self, key: str, turn: Turn, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a key. It has its turn while it is worked on: not while its body comes, nor while its answer goes."""
+        status = 0
+        scope["state"]["turn"] = turn
 
         async def noted(message: Message) -> None:
             nonlocal status
-            if done is not None:
-                done()  # the answer is known: what follows, if only now and then, takes no thread for long
+            turn.give_back()
             status = message.get("status", status)
             await send(message)
 
+        limited = _Limited(receive, _longest(scope["path"]))
+
+        async def awaited() -> Message:
+            if not limited.comes or status:
+                return await limited()
+            turn.give_back()
+            message = await limited()
+            await turn.take()
+            return message
+
         try:
-            await self._app(scope, _Limited(receive, _longest(path)), _hardened(noted if key else send))
+            await self._app(scope, awaited, _hardened(noted))
         finally:
-            if done is not None:
-                done()
-                self._audit.note(key, method, scope, status)
+            self._audit.note(key, scope["method"], scope, status)
 
     def _foreign(self, headers: dict[bytes, bytes]) -> Refusal | None:
         host = headers.get(b"host", b"").decode("latin-1").lower()
@@ -200,10 +215,10 @@ class _Limited:
         self._receive = receive
         self._longest = self._left = longest
         self._until = time.monotonic() + BODY_S
-        self._comes = True
+        self.comes = True
 
     async def __call__(self) -> Message:
-        if not self._comes:
+        if not self.comes:
             return await self._receive()
         # Errors of HTTP's own: whoever reads the body passes those on as they are. What still comes is not read.
         try:
@@ -215,7 +230,7 @@ class _Limited:
         self._left, self._until = self._left - size, self._until + size / BODY_BYTES_A_S
         if self._left < 0:
             raise HTTPException(413, f"a body may have {self._longest} bytes", {"connection": "close"})
-        self._comes = message.get("more_body", False)
+        self.comes = message.get("more_body", False)
         return message
 
 

@@ -33,10 +33,11 @@ SHOWN: list[tuple[type[msgspec.Struct], type[Record]]] = [
 LEFT_OUT = {
     records.SessionItem: {"changed"},
     records.CoreSectionItem: {"settled"},
+    records.WorkingMemoryItem: {"alone"},
     records.MemoryItem: {"elsewhere"},
     records.EpisodeItem: {"elsewhere"},
 }
-"""What only the fold needs, what is shown as an item of its own, and places that a key for one project may not know."""
+"""What only the fold or recall needs, what is shown as an item of its own, and places that not every key may know."""
 
 
 PAIRS = [*SHOWN, (VerifiedClaim, records.ClaimItem), (Solution, ShownSolution)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections import Counter
 from typing import Any
@@ -148,15 +149,66 @@ def test_a_question_without_a_turn_in_time_is_refused(monkeypatch: pytest.Monkey
 
     async def taken() -> None:
         turns = key_use.Turns()
-        held = [await turns.take("ann") for _ in range(key_use.OF_ONE)]
-        assert await turns.take("ann") is None
-        assert held[0] is not None
-        held[0]()
-        held[0]()  # an answer that begins and ends
-        assert await turns.take("ann") is not None
-        assert await turns.take("ann") is None
+        async with contextlib.AsyncExitStack() as asked:
+            held = [await asked.enter_async_context(turns.of("ann")) for _ in range(key_use.OF_ONE)]
+            async with turns.of("ann") as none:
+                assert none is None
+            assert held[0] is not None
+            held[0].give_back()
+            held[0].give_back()  # an answer that begins and ends
+            assert await asked.enter_async_context(turns.of("ann")) is not None
+            assert await asked.enter_async_context(turns.of("ann")) is None
+        async with turns.of("ann") as again:
+            assert again is not None
 
     asyncio.run(taken())
+
+
+def test_a_body_that_comes_slowly_and_an_answer_that_is_read_slowly_take_no_turn() -> None:
+    reached: Counter[str] = Counter()
+    statuses: list[int] = []
+
+    async def question(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        await _answers(scope, receive, send)
+
+    guard = Guard(
+        question, "owners", frozenset({"localhost"}), caller=lambda token: Caller(token, frozenset({"read"}), None)
+    )
+
+    async def asked() -> None:
+        go_on = asyncio.Event()
+
+        async def ask(slow: str) -> None:
+            async def receive() -> Message:
+                await waits("body")
+                return {"type": "http.request", "body": b""}
+
+            async def send(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    statuses.append(message["status"])
+                    await waits("answer")
+
+            async def waits(where: str) -> None:
+                if where == slow:
+                    reached[slow] += 1
+                    await go_on.wait()
+
+            headers = [(b"host", b"localhost"), (b"authorization", b"Bearer ann")]
+            scope = {"type": "http", "method": "GET", "path": "/v1/memories", "query_string": b"", "headers": headers}
+            await guard(scope, receive, send)
+
+        slow = ["body", "answer"] * key_use.OF_ALL
+        asking = [asyncio.create_task(ask(each)) for each in slow]
+        while reached.total() < len(slow):
+            await asyncio.sleep(0)
+        await ask("nothing")
+        assert statuses == [200] * (key_use.OF_ALL + 1)
+        go_on.set()
+        await asyncio.gather(*asking)
+        assert statuses == [200] * (len(slow) + 1)
+
+    asyncio.run(asyncio.wait_for(asked(), key_use.PATIENCE_S))
 
 
 def test_what_a_key_may_not_ask_counts_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -248,11 +248,13 @@ def test_what_a_hook_knows_to_be_a_programs_word_is_no_users_by_the_transcript(f
     }
 
 
-MARKUP = re.compile(rb"<[^<>\n]{1,400}>|&#?[A-Za-z0-9]{2,8};")
+MARKUP = re.compile(rb"<[A-Za-z/!?][^<>\n]{0,399}>|&#?[A-Za-z0-9]{2,8};")
 
 
 @example([b"<", b"x" * 400, b">"])
 @example([b"<", b"x" * 401, b">"])
+@example([b"<", b" ", b"b", b">"])
+@example([b"<", b"12345", b">"])
 @example([b"&#", b"x" * 8, b";", b"&", b"x" * 9, b";"])
 @given(st.lists(st.sampled_from([b"<", b">", b"&", b";", b"#", b"amp", b"b", b"\n", b" ", b"x" * 398, b"12345"])))
 def test_tags_and_entities_are_what_a_pattern_says_they_are(parts: list[bytes]) -> None:
