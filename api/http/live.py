@@ -17,10 +17,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from memctl.api.http.access import caller_of
 from memctl.api.http.openapi import Responses
 from memctl.api.http.parameters import IN_DIGITS
+from memctl.api.http.turns import Turn
 from memctl.api.queries import stats
 from memctl.api.reading.counts import LogProgress
 from memctl.api.reading.reader import Reader, Readers, TooBusy
-from memctl.api.server.key_use import Turn
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.log.mark import mark
 from memctl.infra.readmodels import rebuilds

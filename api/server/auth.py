@@ -15,8 +15,9 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memctl.api.http.access import is_open, refused
+from memctl.api.http.turns import Turn, Turns
 from memctl.api.reading.caller import NOBODY, OWNER, Caller
-from memctl.api.server.key_use import A_SECOND, AT_ONCE, Audit, Rates, Turn, Turns
+from memctl.api.server.key_use import A_SECOND, AT_ONCE, Audit, Rates
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.listening import viewer_host
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
+from memctl.api.http import turns
 from memctl.api.reading import deadline
 from memctl.api.reading.caller import Caller
 from memctl.api.server import key_use
@@ -131,7 +132,7 @@ def test_questions_of_keys_wait_for_their_turn_and_the_owners_do_not() -> None:
 
     async def asked() -> None:
         asking = [asyncio.create_task(ask(who)) for who in ["ann"] * 20 + ["bob"] * 20]
-        while at_work.total() < key_use.OF_ALL:
+        while at_work.total() < turns.OF_ALL:
             await asyncio.sleep(0)
         await ask("owners")
         assert statuses == {"ann": [], "bob": [], "owners": [200]}
@@ -141,27 +142,27 @@ def test_questions_of_keys_wait_for_their_turn_and_the_owners_do_not() -> None:
     go_on = asyncio.Event()
     asyncio.run(asked())
     assert statuses == {"ann": [200] * 20, "bob": [200] * 20, "owners": [200]}
-    assert most == {"ann": key_use.OF_ONE, "bob": key_use.OF_ALL - key_use.OF_ONE, "keys": key_use.OF_ALL}
+    assert most == {"ann": turns.OF_ONE, "bob": turns.OF_ALL - turns.OF_ONE, "keys": turns.OF_ALL}
 
 
 def test_a_question_without_a_turn_in_time_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(key_use, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(turns, "PATIENCE_S", 0.01)
 
-    async def taken() -> None:
-        turns = key_use.Turns()
+    async def asked() -> None:
+        taken = turns.Turns()
         async with contextlib.AsyncExitStack() as asked:
-            held = [await asked.enter_async_context(turns.of("ann")) for _ in range(key_use.OF_ONE)]
-            async with turns.of("ann") as none:
+            held = [await asked.enter_async_context(taken.of("ann")) for _ in range(turns.OF_ONE)]
+            async with taken.of("ann") as none:
                 assert none is None
             assert held[0] is not None
             held[0].give_back()
             held[0].give_back()  # an answer that begins and ends
-            assert await asked.enter_async_context(turns.of("ann")) is not None
-            assert await asked.enter_async_context(turns.of("ann")) is None
-        async with turns.of("ann") as again:
+            assert await asked.enter_async_context(taken.of("ann")) is not None
+            assert await asked.enter_async_context(taken.of("ann")) is None
+        async with taken.of("ann") as again:
             assert again is not None
 
-    asyncio.run(taken())
+    asyncio.run(asked())
 
 
 def test_a_body_that_comes_slowly_and_an_answer_that_is_read_slowly_take_no_turn() -> None:
@@ -198,17 +199,17 @@ def test_a_body_that_comes_slowly_and_an_answer_that_is_read_slowly_take_no_turn
             scope = {"type": "http", "method": "GET", "path": "/v1/memories", "query_string": b"", "headers": headers}
             await guard(scope, receive, send)
 
-        slow = ["body", "answer"] * key_use.OF_ALL
+        slow = ["body", "answer"] * turns.OF_ALL
         asking = [asyncio.create_task(ask(each)) for each in slow]
         while reached.total() < len(slow):
             await asyncio.sleep(0)
         await ask("nothing")
-        assert statuses == [200] * (key_use.OF_ALL + 1)
+        assert statuses == [200] * (turns.OF_ALL + 1)
         go_on.set()
         await asyncio.gather(*asking)
         assert statuses == [200] * (len(slow) + 1)
 
-    asyncio.run(asyncio.wait_for(asked(), key_use.PATIENCE_S))
+    asyncio.run(asyncio.wait_for(asked(), turns.PATIENCE_S))
 
 
 def test_what_a_key_may_not_ask_counts_too(monkeypatch: pytest.MonkeyPatch) -> None:
