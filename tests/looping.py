@@ -1,7 +1,8 @@
 """memctl with folds that never end: `python tests/looping.py HOW ARGUMENT…` is `memctl ARGUMENT…`.
 
 HOW is `python` (a loop), `c` (a match that backtracks for ever, which holds the interpreter), `crash` (code in C that
-ends the process), `texts` (the same in the embedder), `thread` (the same there, in a thread that Python does not know),
+ends the process), `killed` (as the kernel does for want of memory), `exit` (code in C that leaves), `memory` (there is
+none for it), `texts` (the same in the embedder), `thread` (the same there, in a thread that Python does not know),
 `points` (the same as points are written), `sleeps` (it waits for what never comes), `rows` or `routes` (the same as
 `c`, in stage 2), or `not` (all of it ends). Folds of sessions do so over prompts, those of stage 2 over notes,
 that end in `ENDLESS`; the embedder and the points over texts that hold it.
@@ -12,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -35,6 +37,18 @@ def in_crash() -> None:
     ctypes.string_at(0)
 
 
+def in_killed() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def in_exit() -> None:
+    os._exit(0)
+
+
+def in_memory() -> None:
+    bytearray(1 << 62)
+
+
 def in_a_thread_of_c() -> None:
     """As the threads of OpenMP, which Python does not know."""
     libc, thread = ctypes.CDLL(None), ctypes.c_ulong()
@@ -54,7 +68,10 @@ def main(how: str, arguments: list[str]) -> None:
     trial.TRIAL_CPU_S, trial.SEARCH_CPU_S, trial.DEAREST_EVENT_S = 1, 1, 0.0  # of a session of six prompts
     trial.BLOCKED_S = 1.0
     os.nice = lambda _: 0  # who tries apart gives way to all others: beside other tests it would take minutes
-    loops = {"python": in_python, "c": in_c, "crash": in_crash, "sleeps": asleep}
+    loops = {
+        "python": in_python, "c": in_c, "crash": in_crash, "sleeps": asleep,
+        "killed": in_killed, "exit": in_exit, "memory": in_memory,
+    }  # fmt: skip
     fold = derive.StreamFacts._fold
 
     def endless(self: Any, placed: Any) -> None:

@@ -6,6 +6,7 @@ A shard that cannot go on is left for a while, longer each time, with its lease 
 import contextlib
 import logging
 import os
+import signal
 import socket
 import threading
 import time
@@ -158,7 +159,11 @@ class Drainer:
                     lease = self._stage2.drain_batch(connection, lease, live.stage1, upto)
         except LeaseLost:
             return True
-        except BaseException:
+        except BaseException as problem:
+            if isinstance(problem, MemoryError) and progress.slot().folds:
+                # The process that follows begins with no memory taken, and its guard knows what this one was at.
+                log.error("no memory is left for a fold, and another process takes over: %s", fault_message(problem))
+                os.kill(os.getpid(), signal.SIGKILL)
             self.close()  # whatever was open is rolled back, also where it is not known what became of it
             with contextlib.suppress(psycopg.Error, DatabaseUnavailable):
                 generations.release(self.connection, lease)

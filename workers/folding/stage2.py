@@ -265,7 +265,7 @@ class _Batch:
 
     def _route(self, sources: Sequence[Source]) -> None:
         before = facts.read_routes(self._connection, self._generation, [s.key for s in sources])
-        self._begin("source", "", [s.key for s in sources])
+        self._begin("source", "", [s.key for s in sources], len(self._register.projections))
         for number, source in enumerate(sources):
             self._piece = number * len(self._register.projections)
             was = before[source.key].keys if source.key in before else ()
@@ -290,9 +290,9 @@ class _Batch:
             found += (f"{p.name}:{key}" for key in self._keys(p, source, item))
         return tuple(found)
 
-    def _begin(self, kind: str, name: str, pieces: Sequence[Any]) -> None:
+    def _begin(self, kind: str, name: str, pieces: Sequence[Any], steps: int = 1) -> None:
         """Show whoever watches what is folded from now on."""
-        self._slot.fold(ThreadWork(kind, name, pieces, self._generation, self._end))
+        self._slot.fold(ThreadWork(kind, name, pieces, self._generation, self._end, steps))
 
     def _keys(
         self, p: Projection[Any], source: SourceKey, item: Item, upstream: tuple[str, str] | None = None

@@ -20,7 +20,7 @@ from memctl.infra.database import Connection
 from memctl.infra.embedded.launch import die_with_parent
 from memctl.infra.log.read import StreamKey, read_streams
 from memctl.infra.readmodels import generations
-from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, LeftOut, NoProgress, Target, skips
+from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, LeftOut, NoProgress, Target, place_of, skips
 from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.stage1 import fold_stream
 from memctl.workers.folding.poison import fault_of, first_fault, keys_of, of_content, stream_fault
@@ -37,6 +37,9 @@ SEARCH_CPU_S = 3
 DEAREST_EVENT_S = 0.05
 """What each event of a stream adds to both: the dearest output of 16,000 characters that was found takes a fifth."""
 
+FOLDED, RAISES, NO_MEMORY = 96, 97, 98
+"""Exit codes of a trial; any other is the doing of what it tried."""
+
 BLOCKED_S, ATTEMPTS = 10.0, 3
 """Seconds in which a trial that waits uses no processor time, for it to be held by a lock that another thread had when
 it was forked (RE2 has some). Then it is forked again: so many times, for a fold that waits by itself never ends."""
@@ -48,7 +51,8 @@ def stream_s(seconds: int, events: int) -> int:
 
 
 def tried(fold: Callable[[], object], cpu_s: int) -> None:
-    """Fold in a process of its own. Raises: NoProgress where it had to be ended, else whatever `fold` raises."""
+    """Fold in a process of its own. Raises: NoProgress where it had to be ended, was by what it folds, or wants for
+    memory; else whatever `fold` raises."""
     for left in reversed(range(ATTEMPTS)):
         written, parent = frames.file(), os.getpid()
         try:
@@ -61,14 +65,21 @@ def tried(fold: Callable[[], object], cpu_s: int) -> None:
                 frames.asked(child, signal.SIGUSR2, written)
                 os.kill(child, signal.SIGKILL)
             code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-            if code < 0 and not (blocked and left):
-                raise NoProgress(cpu_s, frames.place(frames.of_thread(frames.read(written), 0)))
+            if code not in (FOLDED, RAISES) and not (blocked and left):
+                raise NoProgress(cpu_s, _place(code, frames.read(written)))
         finally:
             os.close(written)
         if code >= 0:
             break
-    if code:
+    if code == RAISES:
         fold()  # it ends, by raising
+
+
+def _place(code: int, written: str) -> str:
+    if code == NO_MEMORY:
+        return written
+    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    return frames.place(frames.of_thread(written, 0)) or how
 
 
 def _ends(child: int) -> bool:
@@ -91,7 +102,7 @@ def _ends(child: int) -> bool:
 
 def _alone(fold: Callable[[], object], cpu_s: int, written: int) -> None:
     """Never returns: nothing of the process that it was forked from may be ended by it, connections least of all."""
-    code = 1
+    code = RAISES
     try:
         for each in (signal.SIGTERM, signal.SIGINT, signal.SIGXCPU):
             signal.signal(each, signal.SIG_DFL)
@@ -102,7 +113,10 @@ def _alone(fold: Callable[[], object], cpu_s: int, written: int) -> None:
         frames.written_at_a_crash(written)
         resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
         fold()
-        code = 0
+        code = FOLDED
+    except MemoryError as problem:
+        os.write(written, f"MemoryError at {place_of(problem)}".encode())
+        code = NO_MEMORY
     finally:
         os._exit(code)
 

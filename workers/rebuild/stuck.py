@@ -136,11 +136,9 @@ def _park(connection: Connection, generation: int, fault: Fault) -> None:
 def _fault(connection: Connection, stuck: Stuck) -> Fault | None:
     """The fault as far as it is known before it is tried apart; None where nothing is known to be at fault."""
     work, place, end = stuck.work, stuck.place, Position(stuck.work.end)
-    second = projections(2)
-    number = stuck.piece // len(second) if work.kind == "source" else stuck.piece
-    if not 0 <= number < len(work.pieces):
+    piece: Any = work.piece(stuck.piece)
+    if piece is None:
         return None
-    piece: Any = work.pieces[number]
     error = NoProgress.__name__
     if work.kind == "stream":
         key, position = (piece[0], piece[1]), Position(piece[2])
@@ -155,7 +153,7 @@ def _fault(connection: Connection, stuck: Stuck) -> Fault | None:
         return Fault(Target(work.name, piece[0], piece[1]), UNKNOWN, end, error, place)
     if work.kind == "source":
         source = UUID(piece[1])
-        target = Target(second[stuck.piece % len(second)].name, piece[0], None, source)
+        target = Target(projections(2)[stuck.piece % work.steps].name, piece[0], None, source)
         return Fault(target, source, end, error, place)
     if work.kind == "upstream":
         name, _, upstream = work.name.partition(":")

@@ -7,6 +7,7 @@ guard writes down nothing: the process that it forks next is given what the one 
 aside. A fork takes a hundredth of what a start takes.
 """
 
+import atexit
 import gc
 import logging
 import os
@@ -45,10 +46,14 @@ LONGEST_PAUSE_S = 30.0
 CRASHES = frozenset((signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE))
 """Signals by which code in C ends a process: what a thread was at when one came is likely to bring it again."""
 
+DEATHS = 3
+"""How often running a process may die at one piece of work by what need not be the fault of that, such as the kernel's
+want of memory, until the piece is set aside."""
+
 
 class Stuck(msgspec.Struct, frozen=True):
     """What a process was at that had to be ended: the number of the piece, and where in memctl's code. `seconds` are of
-    processor time since it had begun that piece; `crash` names the signal where the process ended by one itself."""
+    processor time since it had begun that piece; `crash` says what ended the process where it was not the guard."""
 
     work: ThreadWork
     piece: int
@@ -58,10 +63,9 @@ class Stuck(msgspec.Struct, frozen=True):
 
     @property
     def why(self) -> str:
-        what = " ".join(part for part in (self.work.kind, self.work.name) if part)
         slow = f"no progress for {self.seconds:.1f} s of processor time"
         how = f"{self.crash} ended the process" if self.crash else slow
-        return f"{how} in {what}, at {self.place}"
+        return f"{how} in {_name(self.work)}, at {self.place or 'an unknown line'}"
 
 
 class EarlierProcesses(msgspec.Struct, frozen=True):
@@ -80,7 +84,8 @@ def begin(trial: Callable[[], None] | None = None) -> EarlierProcesses:
     """From here on, this process is the guard of another, which returns from this: once, and then another does again
     wherever the one before made no progress. The guard itself ends with the exit code of the last.
 
-    `trial` runs in a third process each time after one was ended. To be called before there are threads or connections.
+    `trial` runs in a third process each time after one was ended; with it, a process that was torn from its work is
+    followed by another too. To be called before there are threads or connections.
     Signals that ask to end are passed on. Where this system has no /proc, nobody watches.
     """
     return _Guard(trial).run() if os.path.isdir("/proc/self/task") else NONE_EARLIER
@@ -100,6 +105,8 @@ class _Guard:
         """When the process was asked to end."""
         self._pass_on = False
         self._pause = 0.0
+        self._deaths: dict[bytes, int] = {}
+        """What the process was at that was torn from its work last, and how often running that was so."""
 
     def run(self) -> EarlierProcesses:
         gc.collect()
@@ -150,6 +157,7 @@ class _Guard:
         frames.written_on(signal.SIGUSR2, self._frames)
         frames.written_at_a_crash(self._frames)
         progress.watched_on(self._board)
+        atexit.register(self._board.leave)
         threading.Thread(target=self._board.pulse, name="pulse", daemon=True).start()
 
     # --- watching ---
@@ -191,7 +199,26 @@ class _Guard:
         code = os.waitstatus_to_exitcode(os.waitpid(self._child, 0)[1])
         if self._asked is not None:
             return 0
-        return self._crashed(-code) if -code in CRASHES else code
+        if -code in CRASHES:
+            return self._crashed(-code)
+        return code if self._trial is None or self._board.left else self._died(code)
+
+    def _died(self, code: int) -> int | Stuck | None:
+        """The exit code where the process was at nothing when it died; else None, or what it was at where processes
+        before it died at the same."""
+        at_work = [(at, work) for at in self._board.at() if (work := self._board.work(at)) is not None]
+        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        before, self._deaths = self._deaths, {}
+        found = None
+        for at, work in at_work:
+            log.error("%s ended the process, which was at %s", how, _name(work))
+            same = msgspec.json.encode([work.kind, work.name, work.generation, work.piece(at.piece)])
+            self._deaths[same] = before.get(same, 0) + 1
+            if self._deaths[same] >= DEATHS:
+                found = Stuck(work, at.piece, "", 0.0, how)
+        if found is not None:
+            self._deaths = {}
+        return found if at_work else code
 
     def _crashed(self, signum: int) -> Stuck | None:
         """What the thread was at in which the process crashed; None where it was at nothing that is known.
@@ -270,6 +297,10 @@ class _Guard:
             log.error("what was set aside could not be tried: %s", fault_message(problem))
         finally:
             self._leave(0)
+
+
+def _name(work: ThreadWork) -> str:
+    return " ".join(part for part in (work.kind, work.name) if part)
 
 
 def _cpu(pid: int, thread: int | None = None) -> float:

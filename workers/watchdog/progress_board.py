@@ -52,7 +52,8 @@ class ThreadWork(msgspec.Struct, frozen=True):
     are too many to be named, none is.
 
     `kind`: `stream` (space, stream, first position), `row` (space, key), `source` (space, id), or another word for
-    what is no fold. `end`: the position up to which the batch goes.
+    what is no fold. `end`: the position up to which the batch goes. `steps`: how many numbers each piece takes up, of
+    those that a thread counts.
     """
 
     kind: str
@@ -60,6 +61,12 @@ class ThreadWork(msgspec.Struct, frozen=True):
     pieces: Sequence[Any] = ()
     generation: int = 0
     end: int = 0
+    steps: int = 1
+
+    def piece(self, number: int) -> Any:
+        """The piece that a thread is at which has counted to there; None where that has no name."""
+        at = number // self.steps
+        return self.pieces[at] if 0 <= at < len(self.pieces) else None
 
 
 class At(msgspec.Struct, frozen=True):
@@ -129,6 +136,11 @@ class Slot:
         """Begin the fold of a piece that may take as long as all of this work may."""
         self._words[_PIECE] = number
 
+    @property
+    def folds(self) -> bool:
+        """Whether somebody watches, and a fold is under way: nothing else has a limit by the clock."""
+        return bool(self._text) and self._words[_TURN] > 0 and self._words[_WALL_MS] > 0
+
     def idle(self) -> None:
         """Nothing is under way."""
         turn = self._words[_TURN]
@@ -177,6 +189,14 @@ class Board:
 
     def deal_with(self) -> None:
         self._words_of(1)[_PULSE] = 1
+
+    @property
+    def left(self) -> bool:
+        """Whether the process ends as Python ends one: nothing tore it from its work."""
+        return bool(self._words_of(2)[_PULSE])
+
+    def leave(self) -> None:
+        self._words_of(2)[_PULSE] = 1
 
     def at(self) -> Iterator[At]:
         """Where each thread stands that is at something."""
