@@ -7,6 +7,7 @@ agent knows teaches nobody.
 """
 
 from collections.abc import Collection, Sequence
+from pathlib import PurePosixPath
 
 from memctl.domain.events.event import derived_of
 from memctl.domain.events.facts import Edit, Lesson
@@ -58,6 +59,7 @@ _EXCUSE = patterns.compile(
     r"|# ?(?:type: ignore|pylint: ?disable|rubocop: ?disable|shellcheck disable).*|#\[allow\(.*"
 )
 """Comments that make checkers ignore a line."""
+_SETTINGS = frozenset((".toml", ".cfg", ".ini", ".json", ".jsonc", ".yml", ".yaml"))
 _CODE = patterns.compile(r"\b[A-Z]{1,4}\d{3,4}\b")
 _LONG_PATH = patterns.compile(r"(?<![\w.])~?(?:/[\w.@+-]+){3,}")
 
@@ -114,6 +116,8 @@ def of_check(error_types: Sequence[str], command: str, message: str, edits: Sequ
     if one_of := _ONE_OF.match(said):
         rule = f"{rule}/{one_of[1]}"
     if not checker or _hook_of(command) or NO_LESSON.search(rule) or len(said) < SHORTEST_MESSAGE:
+        return None
+    if _switched_off(rule, edits):
         return None
     return Lesson(
         key=f"check:{checker}/{rule}",
@@ -238,6 +242,18 @@ def _excused(rule: str, edits: Sequence[Edit]) -> str:
             if names.issuperset(_CODE.findall(found[0])):  # not for another rule of the same checker
                 return f"Where it is meant so, it is excused: `{one_line(found[0], 80)}`."
     return ""
+
+
+def _switched_off(rule: str, edits: Sequence[Edit]) -> bool:
+    """Whether the way past a checker's rule was its settings, which name that rule since."""
+    name = rule.rpartition("/")[2]
+    for edit in edits:
+        path = PurePosixPath(edit.path)
+        if path.suffix in _SETTINGS or ".config." in path.name or path.name.endswith("rc"):
+            before = set(edit.before.splitlines())
+            if any(name in line and line not in before for line in edit.after.splitlines()):
+                return True
+    return False
 
 
 def _checked(error_types: Sequence[str]) -> tuple[str, str]:

@@ -122,6 +122,19 @@ def test_how_a_rule_of_a_checker_is_excused_is_told_where_the_excuse_is_that_rul
         assert lesson.content.endswith("Keep to it from the start.")
 
 
+@pytest.mark.parametrize(
+    ("edit", "kept"),
+    [
+        (Edit(".golangci.yml", "linters:\n  enable:", "linters:\n  disable:\n    - noctx\n  enable:"), False),
+        (Edit("eslint.config.mjs", "rules: {", "rules: {\n  'ctx/noctx': 'off',"), False),
+        (Edit(".golangci.yml", "disable: [noctx]\n", "disable: [noctx]\nenable: [gosec]"), True),
+        (Edit("pkg/noctx.go", "", "// noctx is on"), True),
+    ],
+)
+def test_a_rule_that_was_switched_off_is_no_lesson(edit: Edit, kept: bool) -> None:
+    assert (of_check(("golangci-lint/noctx",), "mise run lint", NOCTX, [edit]) is not None) == kept
+
+
 def test_a_check_of_the_project_that_keeps_finding_things_is_run_before_a_change_is_done() -> None:
     types, command, said = ("golangci-lint/unused",), "mise run fmt && mise run lint", "func findSecrets is unused"
     lesson = of_gate(types, command, {"mise run lint"}, said)
