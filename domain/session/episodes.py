@@ -22,7 +22,7 @@ from memctl.domain.support.bounded import clipped, one_line
 FILES, PATCHES, NAMES, LINES = 32, 24, 30, 10
 """How many files, patches, names (symbols, signatures, steps of the plan) and lines (decisions, pivots) are kept."""
 
-DECISION, CHOSE = 400, "The user chose: "
+DECISION, CHOSE = 400, "The user decided: "
 """Characters of a decision: a question with what was answered, or a cause. And what stands before such an answer."""
 
 PIVOT_STEPS = 5

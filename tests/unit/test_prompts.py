@@ -140,7 +140,7 @@ def test_one_piece_of_work_has_one_key_in_every_session() -> None:
 
 def test_a_decision_is_read_from_what_a_user_answers() -> None:
     [asked] = decisions_in_answers('User has answered: "Which store?"="Postgres". You can continue.')
-    assert asked.text == "Which store? Postgres"
+    assert asked.text == "Question “Which store?”, answer “Postgres”"
 
 
 @pytest.mark.parametrize("end", ["", "<teammate-message></teammate-message>", "</teammate-message><bash-stderr>"])

@@ -234,7 +234,7 @@ def test_what_an_agent_says_of_its_way_is_no_decision() -> None:
 
 def test_what_to_do_next_is_no_decision_of_the_users() -> None:
     text = 'Your questions have been answered: "What would you like to do next?"="Start", "Which store?"="Postgres"'
-    assert [each.text for each in decisions_in_answers(text)] == ["Which store? Postgres"]
+    assert [each.text for each in decisions_in_answers(text)] == ["Question “Which store?”, answer “Postgres”"]
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_four_answers_are_kept_and_long_ones_whole_with_their_question_cut() -> 
         )
     )
     assert len(found) == 4
-    assert found[3].text.endswith(" ".join(own.split()))
+    assert found[3].text.endswith("”, answer “" + " ".join(own.split()) + "”")
     row = memory(
         history(
             ASK,
@@ -279,13 +279,13 @@ def test_four_answers_are_kept_and_long_ones_whole_with_their_question_cut() -> 
             ToolReturned(tool="AskUserQuestion", call="c1", text=answers(**{question: own})),
         )
     )
-    assert row.decisions[-1].text.endswith(" ".join(own.split()))
+    assert row.decisions[-1].text.endswith("”, answer “" + " ".join(own.split()) + "”")
 
 
 def test_a_short_question_is_kept_with_what_it_leans_on_or_not_at_all() -> None:
     text = answers(Which_one="Yes")
     assert decisions_in_answers(text) == []
-    assert decisions_in_answers(text, {"Which one?": "Store"})[0].text == "Store: Which one? Yes"
+    assert decisions_in_answers(text, {"Which one?": "Store"})[0].text == "Question “Store: Which one?”, answer “Yes”"
     asked = history(
         ASK,
         ToolCalled(
@@ -294,7 +294,7 @@ def test_a_short_question_is_kept_with_what_it_leans_on_or_not_at_all() -> None:
         ToolReturned(tool="AskUserQuestion", call="c1", text=text),
     )
     [decided] = memory(asked).decisions
-    assert decided.text == "please fix the crash of the export when the ledger is empty, Store: Which one? Yes"
+    assert decided.text == "Question “please fix the crash of the export when the ledger is empty, Store: Which one?”, answer “Yes”"
 
 
 def test_a_later_answer_to_a_question_takes_the_place_of_the_earlier() -> None:
@@ -307,8 +307,8 @@ def test_a_later_answer_to_a_question_takes_the_place_of_the_earlier() -> None:
         payloads.append(ToolCalled(tool="AskUserQuestion", call=f"c{number}", input={}))
         payloads.append(ToolReturned(tool="AskUserQuestion", call=f"c{number}", text=text))
     assert [each.text for each in memory(history(*payloads)).decisions] == [
-        "Who may read exported ledgers? All",
-        "Where should the export folder now be stored? Beside the ledger",
+        "Question “Who may read exported ledgers?”, answer “All”",
+        "Question “Where should the export folder now be stored?”, answer “Beside the ledger”",
     ]
 
 
@@ -319,7 +319,7 @@ def test_an_episode_says_what_the_user_chose_and_of_two_answers_to_one_question_
         payloads.append(ToolCalled(tool="AskUserQuestion", call=f"c{number}", input={}))
         payloads.append(ToolReturned(tool="AskUserQuestion", call=f"c{number}", text=answers(**each)))
     [episode] = [each for each in facts_of(history(*payloads, actor="user")) if isinstance(each, Episode)]
-    assert episode.decisions == ("The user chose: Where should the export folder be stored? Beside the ledger",)
+    assert episode.decisions == ("The user decided: Question “Where should the export folder be stored?”, answer “Beside the ledger”",)
 
 
 def test_answers_to_two_short_questions_are_two_choices() -> None:
