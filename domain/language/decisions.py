@@ -55,8 +55,8 @@ class Decision(NamedTuple):
     alternatives: tuple[str, ...] = ()
 
 
-_ASKED = "”, answer “"
-"""What parts a question from its answer."""
+_ASK, _ASKED = "Question “", "”, answer “"
+"""What stands before a question, and between it and its answer."""
 
 
 def decisions_in_answers(text: str, headers: Mapping[str, str] | None = None, about: str = "") -> list[Decision]:
@@ -74,7 +74,7 @@ def decisions_in_answers(text: str, headers: Mapping[str, str] | None = None, ab
         said = ", ".join(filter(None, (one_line(about, _SUBJECT), header))) if few else ""
         if said or len(words_in(question) | words_in(answer)) > 1:
             asked = f"{said}: " * bool(said) + one_line(question, _QUESTION)
-            found.append(Decision(f"Question “{asked}{_ASKED}{one_line(answer, _ANSWER)}”", "", start, end))
+            found.append(Decision(f"{_ASK}{asked}{_ASKED}{one_line(answer, _ANSWER)}”", "", start, end))
     return found[:MOST]
 
 
@@ -95,5 +95,5 @@ def _answers_in(text: str) -> Iterator[tuple[str, str, int, int]]:
 
 def asks_again(earlier: str, later: str) -> bool:
     """Whether two decisions answer one question: what was asked is in nearly the same words."""
-    first, second = (words_in(each[: max(each.find(_ASKED), 0)]) for each in (earlier, later))
+    first, second = (words_in(each[len(_ASK) : max(each.find(_ASKED), 0)]) for each in (earlier, later))
     return min(len(first), len(second)) >= _FEW and len(first & second) >= _SAME * len(first | second)

@@ -294,7 +294,10 @@ def test_a_short_question_is_kept_with_what_it_leans_on_or_not_at_all() -> None:
         ToolReturned(tool="AskUserQuestion", call="c1", text=text),
     )
     [decided] = memory(asked).decisions
-    assert decided.text == "Question “please fix the crash of the export when the ledger is empty, Store: Which one?”, answer “Yes”"
+    assert (
+        decided.text
+        == "Question “please fix the crash of the export when the ledger is empty, Store: Which one?”, answer “Yes”"
+    )
 
 
 def test_a_later_answer_to_a_question_takes_the_place_of_the_earlier() -> None:
@@ -319,7 +322,9 @@ def test_an_episode_says_what_the_user_chose_and_of_two_answers_to_one_question_
         payloads.append(ToolCalled(tool="AskUserQuestion", call=f"c{number}", input={}))
         payloads.append(ToolReturned(tool="AskUserQuestion", call=f"c{number}", text=answers(**each)))
     [episode] = [each for each in facts_of(history(*payloads, actor="user")) if isinstance(each, Episode)]
-    assert episode.decisions == ("The user decided: Question “Where should the export folder be stored?”, answer “Beside the ledger”",)
+    assert episode.decisions == (
+        "The user decided: Question “Where should the export folder be stored?”, answer “Beside the ledger”",
+    )
 
 
 def test_answers_to_two_short_questions_are_two_choices() -> None:
