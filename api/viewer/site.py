@@ -98,7 +98,7 @@ def site(
     pages, forgetting = _Pages(readers, engine, timings, handler), Forgetting(handler.settings)
     waits = corrections.Waits(readers, handler)
     shown: dict[str, Show] = {
-        "/": pages.read(pages.home),
+        "/": pages.home,
         "/search": pages.search,
         "/sessions": pages.read(pages.sessions),
         "/sessions/{id:path}": pages.read(pages.session),
@@ -231,26 +231,32 @@ class _Pages:
         """A page that is made of what one reader says. It is drawn once the reader is given back."""
         return lambda request: self._readers.read(lambda reader: page(reader, request), caller_of(request))()
 
-    def home(self, reader: Reader, request: Request) -> Draw:
-        places = _places(reader, request)
-        since, before = (
-            Micros(min(_number(request, name), LAST_S) * 1_000_000) or None for name in ("since", "before")
-        )
-        work = drawn(activity(reader, places, datetime.now(UTC), since=since, before=before))
-        if request.query_params.get("part") == "timeline":
-            return self._page(request, "timeline.html", work=work)
-        return self._page(
-            request,
-            "home.html",
-            sessions=queries.sessions(reader, places, limit=6).items,
-            claims=claims.insights(reader, places, limit=6).items,
-            bugs=bugs.known(reader, places, limit=4).hits,
-            # They report on memory as a whole.
-            stats=None
-            if reader.limited_to is not None
-            else _all_of(self._counts(reader, places).counts, stats.state(reader)),
-            work=work,
-        )
+    def home(self, request: Request) -> str:
+        caller = caller_of(request)
+        timeline_alone = request.query_params.get("part") == "timeline"
+        # Figures and state are of memory as a whole.
+        asked = servers(self._settings) if caller.projects is None and not timeline_alone else None
+
+        def look(reader: Reader) -> Draw:
+            places = _places(reader, request)
+            since, before = (
+                Micros(min(_number(request, name), LAST_S) * 1_000_000) or None for name in ("since", "before")
+            )
+            work = drawn(activity(reader, places, datetime.now(UTC), since=since, before=before))
+            if timeline_alone:
+                return self._page(request, "timeline.html", work=work)
+            return self._page(
+                request,
+                "home.html",
+                sessions=queries.sessions(reader, places, limit=6).items,
+                claims=claims.insights(reader, places, limit=6).items,
+                bugs=bugs.known(reader, places, limit=4).hits,
+                stats=None if asked is None else _all_of(self._counts(reader, places).counts, stats.state(reader)),
+                troubles=[] if asked is None else troubles(health(reader, asked)),
+                work=work,
+            )
+
+        return self._readers.read(look, caller)()
 
     def search(self, request: Request) -> str:
         text = request.query_params.get("q", "").strip()[:8_000]

@@ -28,7 +28,7 @@ from memctl.infra.redaction import Prepared
 from memctl.infra.transcripts.files import EXAMPLE, discover
 from memctl.infra.transcripts.history import History
 from memctl.infra.transcripts.reading import START, Checkpoint, Parsed, Transcript
-from memctl.infra.transcripts.sniff import sniff_head
+from memctl.infra.transcripts.sniff import damaged_head, sniff_head
 
 log = logging.getLogger("memctl.ingest")
 
@@ -432,6 +432,8 @@ def _lines(reading: _Reading, path: Path) -> Generator[tuple[Transcript, Parsed]
             reading.files.add(transcript.identity)
             reader = sniff_head(transcript.file)
             if reader is None:
+                if why := damaged_head(path):
+                    reading.account.refuse(path, 0, why)
                 return
             format = reader(path)
             begin = None if reading.watch is None else partial(_begin, reading.watch, path)

@@ -266,6 +266,6 @@ def print_account(account: Account, as_json: bool) -> None:
         rest = ignored - sum(number for _, number in account.ignored.most_common(KINDS_SHOWN))
         click.echo(f"  {rest:>8}  ignored  of {len(account.ignored) - KINDS_SHOWN} other kinds; --json shows each")
     for line in account.bad:
-        click.echo(f"  bad  {line.file}:{line.line}  {line.why}")
+        click.echo(f"  bad  {line.file}{f':{line.line}' if line.line else ''}  {line.why}")
     if account.bad_lines > len(account.bad):
         click.echo(f"  bad  {account.bad_lines - len(account.bad)} more")

@@ -40,6 +40,8 @@ MOST_BATCH = LONGEST_ROW + (2 << 20)
 _ROWS, _LONG = 200, 1 << 20
 """Rows of a batch, and bytes with which it is full."""
 
+LESS_MEMORY = "JSON by the line takes less"
+
 _LENGTH = struct.Struct(">I")
 
 
@@ -88,6 +90,8 @@ def _batches(pipe: IO[bytes]) -> Iterator[tuple[str, Any]]:
 def _ended_by(code: int) -> str:
     if code in (-signal.SIGXCPU, -signal.SIGKILL):
         return "reading it takes more time than a store of its size may"
+    if code in (-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT):
+        return f"{signal.Signals(-code).name} ended what read it, which as a rule needs more memory: {LESS_MEMORY}"
     return "reading it failed" if code >= 0 else f"reading it was ended by {signal.Signals(-code).name}"
 
 
@@ -141,7 +145,7 @@ def main() -> None:
     except NotALegacyStore as problem:
         _send("refused", problem.why)
     except (MemoryError, RecursionError):
-        _send("refused", f"reading it takes more than {memory >> 20} MB of memory; JSON by the line takes less")
+        _send("refused", f"reading it takes more than {memory >> 20} MB of memory: {LESS_MEMORY}")
     except (ValueError, LookupError, TypeError, OSError) as problem:  # a damaged file may lead anywhere
         _send("refused", f"reading it failed: {type(problem).__name__}")
 

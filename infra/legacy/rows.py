@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-import orjson
+import msgspec
 
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.legacy.meaning import TABLES, table_of
@@ -182,8 +182,8 @@ def _of_document(path: Path, document: Any) -> Iterator[Row]:
 
 def _document(data: bytes) -> Any:
     try:
-        return orjson.loads(data)
-    except orjson.JSONDecodeError:
+        return msgspec.json.decode(data)  # where memory is limited, orjson ends the process
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         try:  # lone surrogates, NaN
             return json.loads(data.decode("utf-8-sig", "replace"))
         except (ValueError, RecursionError):

@@ -16,7 +16,7 @@ _LONGEST_ID, _IN_IDS = 128, f"{ascii_letters}{digits}._:@#+-".encode()
 _KIND = patterns.compile(r"[^A-Za-z0-9._:@+-]+")
 _LARGEST = 2**53
 """The whole numbers that every reader of JSON holds exactly."""
-_MAX_DEPTH = 256
+MAX_DEPTH = 256
 """How deep a value may nest that is unpacked."""
 
 
@@ -105,7 +105,7 @@ def joined(content: Any, *, of: tuple[str, ...] = ("text",)) -> str:
 def shallow(value: Any) -> bool:
     """Whether nesting stays within 256 levels, which every later reader can walk."""
     level = [value]
-    for _ in range(_MAX_DEPTH):
+    for _ in range(MAX_DEPTH):
         level = [
             inner
             for outer in level

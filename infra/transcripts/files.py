@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from memctl.infra.transcripts.sniff import sniff
+from memctl.infra.transcripts.sniff import damaged_head, sniff
 
 Refused = Callable[[Path, OSError], None]
 
@@ -40,8 +40,9 @@ def discover(paths: Iterable[Path], agent: str = "", refused: Refused = lambda p
     """Transcripts among files and, recursively, folders: each real file once, in order of path within a folder.
 
     A file that is named is given if it is a transcript whatever its name; in folders only files with the suffixes that
-    clients use are looked at. With `agent`, only that client's. Links are followed, and loops of them end; archives are
-    not opened; what cannot be read is passed over, and `refused` is called with it.
+    clients use are looked at. With `agent`, only that client's; without, also one whose beginning is damaged
+    (`damaged_head`). Links are followed, and loops of them end; archives are not opened; what cannot be read is passed
+    over, and `refused` is called with it.
 
     Raises: FileNotFoundError for a named path that is not there.
     """
@@ -87,7 +88,7 @@ def _walk(root: Path, agent: str, seen: set[tuple[int, int]], refused: Refused) 
 def _is_transcript(path: Path, agent: str, refused: Refused) -> bool:
     try:
         found = sniff(path)
+        return agent in ("", found.agent) if found is not None else bool(not agent and damaged_head(path))
     except OSError as why:
         refused(path, why)
         return False
-    return found is not None and agent in ("", found.agent)

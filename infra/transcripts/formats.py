@@ -1,8 +1,9 @@
 """What a reader of a client's format is: of lines, or of a document; and how what it reads becomes events."""
 
 import json
-from collections.abc import Sequence
-from typing import Any, Protocol, TypedDict, runtime_checkable
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypedDict, TypeVar, runtime_checkable
 
 import orjson
 
@@ -20,7 +21,13 @@ from memctl.domain.events.observations import (
 from memctl.domain.support import patterns
 from memctl.domain.support.json_bodies import MOST_VALUES, has_few_values
 from memctl.domain.support.provenance import IMPORTED
-from memctl.infra.transcripts.fields import shallow
+from memctl.infra.transcripts.fields import MAX_DEPTH, shallow
+
+ZEROS = b"\0"
+"""What stands in a file where a disk lost what was written."""
+
+NOTHING = b"\0 \t\r\n"
+"""Bytes of a file that say nothing."""
 
 BOM = b"\xef\xbb\xbf"
 """What some editors and shells of Windows write in front of UTF-8."""
@@ -138,6 +145,85 @@ def _actor(payload: Observation) -> str:
 
 MANY_VALUES = f"JSON of more than {MOST_VALUES:,} values"
 
+_TOKENS = patterns.compile(
+    rb'"(?:[^"\\]|\\.)*(?:"|\\?$)|[\[\]{}]|-?[0-9][0-9.]{300,}(?:[eE][+-]?[0-9]+)?|-?[0-9][0-9.]*[eE]\+?[0-9]{3,}',
+    patterns.S,
+)
+"""What is looked at in JSON: texts, so that nothing in them is; what nests; numbers that no float may hold."""
+
+MOST_TOKENS = 3 * MOST_VALUES
+"""Texts and brackets that are looked at, which takes some seconds: JSON of `MOST_VALUES` holds fewer."""
+
+T = TypeVar("T")
+
+
+def without_zeros(data: bytes) -> tuple[bytes, str]:
+    """A line or document without the zero bytes that it begins with, and what is said of them."""
+    left = data.lstrip(ZEROS)
+    zeros = len(data) - len(left)
+    return left, f"begins with {zeros:,} zero bytes, where the disk lost what was written" if zeros else ""
+
+
+def within_limits(data: bytes) -> tuple[bytes, str]:
+    """JSON with a text in place of each value that nests too deeply, and of each number that no float holds.
+
+    With it comes where the first of them stood and why it was left out; nothing where there is none, or where it holds
+    more than `MOST_TOKENS`. Takes time linear in `data`.
+    """
+    left_out: list[tuple[int, int]] = []
+    depth = begin = 0
+    for number, found in enumerate(_TOKENS.finditer(data)):
+        if number == MOST_TOKENS:
+            return data, ""
+        start, end = found.span()
+        match data[start : start + 1]:
+            case b"[" | b"{":
+                depth += 1
+                if depth == MAX_DEPTH + 1:
+                    begin = start
+            case b"]" | b"}":
+                if depth == MAX_DEPTH + 1:
+                    left_out.append((begin, end))
+                depth -= 1
+            case b'"':
+                pass
+            case _ if depth <= MAX_DEPTH and _overflows(found[0]):
+                left_out.append((start, end))
+    if not left_out:
+        return data, ""
+    pieces, at = [], 0
+    for start, end in left_out:
+        pieces += [data[at:start], f'"[left out by memctl: {_beyond(data, start, end)}]"'.encode()]
+        at = end
+    start, end = left_out[0]
+    more = f", and {len(left_out) - 1:,} more such" if len(left_out) > 1 else ""
+    return b"".join((*pieces, data[at:])), f"left out at byte {start + 1:,}: {_beyond(data, start, end)}{more}"
+
+
+def _beyond(data: bytes, start: int, end: int) -> str:
+    if data[start : start + 1] in (b"[", b"{"):
+        return f"what is nested deeper than {MAX_DEPTH} levels"
+    return f"a number of {end - start:,} characters, larger than JSON readers hold"
+
+
+def _overflows(number: bytes) -> bool:
+    try:
+        return math.isinf(float(number))
+    except ValueError:
+        return False
+
+
+def read_within_limits(read: Callable[[bytes], T], data: bytes) -> tuple[T, str]:
+    """What `read` makes of JSON, and why some of it was left out (`within_limits`), which is tried where it makes
+    nothing of the whole. Raises: Unreadable."""
+    try:
+        return read(data), ""
+    except Unreadable:
+        less, why = within_limits(data)
+        if not why:
+            raise
+        return read(less), why
+
 
 def decoded(data: bytes) -> dict[str, Any]:
     """The object that a document's bytes hold as JSON. Raises: Unreadable; Unfinished where it breaks off."""
@@ -151,12 +237,19 @@ def decoded(data: bytes) -> dict[str, Any]:
         except (ValueError, RecursionError) as error:
             if not data.rstrip().endswith(b"}"):
                 raise Unfinished("not JSON: it breaks off") from error
-            raise Unreadable(f"not JSON: {type(error).__name__}") from error
+            raise Unreadable(not_json(error)) from error
     if not isinstance(value, dict):
         raise Unreadable(f"not an object but {type(value).__name__}")
     if not shallow(value):
         raise Unreadable("nested too deeply")
     return value
+
+
+def not_json(error: Exception) -> str:
+    """Why a text is no JSON that is read."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"not JSON: {error.msg} at character {error.pos + 1}"
+    return "nested too deeply" if isinstance(error, RecursionError) else "holds a number too large"
 
 
 def decoded_within(text: str) -> Any:

@@ -32,7 +32,7 @@ from memctl.domain.support.location import normalise
 from memctl.infra.hook import AGENTS_SHELL
 from memctl.infra.transcripts.claude import is_unattended
 from memctl.infra.transcripts.fields import identifier, integer, items, joined, kind, mapping, string
-from memctl.infra.transcripts.formats import LineFields, Unreadable, decoded, exit_code_of
+from memctl.infra.transcripts.formats import LineFields, Unreadable, decoded, exit_code_of, read_within_limits
 from memctl.infra.transcripts.hook_dialects import in_claudes_words
 from memctl.infra.transcripts.patches import structured_hunks
 
@@ -83,7 +83,7 @@ def parse_hook(
     if len(raw) > _MAX_PAYLOAD:
         return ParsedHook(why=f"payload of {len(raw)} bytes is longer than {_MAX_PAYLOAD}")
     try:
-        payload = decoded(raw)
+        payload, _ = read_within_limits(decoded, raw)
     except Unreadable as error:
         return ParsedHook(why=str(error))
     if event_name and not string(payload.get("hook_event_name")):

@@ -22,7 +22,19 @@ import orjson
 from memctl.domain.events.event import NewEvent
 from memctl.domain.support.json_bodies import has_few_values
 from memctl.infra.transcripts.fields import shallow
-from memctl.infra.transcripts.formats import BOM, MANY_VALUES, Document, Format, Unfinished, Unreadable
+from memctl.infra.transcripts.formats import (
+    BOM,
+    MANY_VALUES,
+    NOTHING,
+    Document,
+    Format,
+    Unfinished,
+    Unreadable,
+    not_json,
+    read_within_limits,
+    within_limits,
+    without_zeros,
+)
 
 MAX_LINE = 64 * 1024 * 1024
 """Bytes of the longest line that is parsed. Longer ones are passed over without being loaded, and count as bad."""
@@ -278,11 +290,12 @@ def parse_document(data: bytes, format: Document, begin: Begin | None = None) ->
     Never raises over what it holds.
     """
     size = len(data)
-    if not data or data.isspace():
+    if not data.strip(NOTHING):
         yield Parsed(1, 0, size, False, "incomplete")
         return
+    data, lost = without_zeros(data)
     try:
-        records = format.split(data)
+        records, left_out = read_within_limits(format.split, data)
     except Unfinished:
         yield Parsed(1, 0, size, False, "incomplete")
         return
@@ -301,7 +314,11 @@ def parse_document(data: bytes, format: Document, begin: Begin | None = None) ->
         except Unreadable as error:
             yield Parsed(*at, "bad", why=str(error))
             continue
-        yield Parsed(*at, "ignored", kind=found) if isinstance(found, str) else Parsed(*at, "events", tuple(found))
+        why = "" if index else lost or left_out
+        if not isinstance(found, str):
+            yield Parsed(*at, "events", tuple(found), why=why)
+        else:
+            yield Parsed(*at, "bad", why=why) if why else Parsed(*at, "ignored", kind=found)
 
 
 def _digest(offset: int, head: bytes, tail: bytes) -> str:
@@ -352,12 +369,19 @@ def _records(data: bytes, format: Format) -> tuple[list[dict[str, Any]], str]:
     """The objects of a line, and why some of it could not be read."""
     if not has_few_values(data):
         return [], MANY_VALUES
+    data, why = without_zeros(data)
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:
-        return _recovered(data, format)
+        data, left_out = within_limits(data)
+        why = why or left_out
+        try:
+            value = orjson.loads(data)
+        except orjson.JSONDecodeError:
+            records, torn = _recovered(data, format)
+            return records, why or torn
     if isinstance(value, dict):
-        return [value], ""
+        return [value], why
     return [], f"not an object but {type(value).__name__}"
 
 
@@ -380,7 +404,7 @@ def _recovered(data: bytes, format: Format) -> tuple[list[dict[str, Any]], str]:
         try:
             value, end = _json.raw_decode(text, position)
         except (ValueError, RecursionError) as error:
-            why = why or _why(error)
+            why = why or not_json(error)
         else:
             if isinstance(value, dict) and (not why or format.recognises(value)) and shallow(value):
                 records.append(value)
@@ -392,9 +416,3 @@ def _recovered(data: bytes, format: Format) -> tuple[list[dict[str, Any]], str]:
         if position < 0 or attempts > _MAX_RECOVERIES:
             break
     return records, why
-
-
-def _why(error: Exception) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        return f"not JSON: {error.msg} at character {error.pos + 1}"
-    return "nested too deeply" if isinstance(error, RecursionError) else "holds a number too large"

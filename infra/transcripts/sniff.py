@@ -1,5 +1,6 @@
 """Which format a transcript is in. Its beginning decides, never its name."""
 
+from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -11,7 +12,7 @@ from memctl.infra.transcripts.aider import Aider
 from memctl.infra.transcripts.claude import Claude
 from memctl.infra.transcripts.codex import Codex
 from memctl.infra.transcripts.copilot import Copilot
-from memctl.infra.transcripts.formats import BOM
+from memctl.infra.transcripts.formats import BOM, NOTHING, ZEROS
 from memctl.infra.transcripts.gemini import GeminiDocument, GeminiLines
 from memctl.infra.transcripts.opencode import OpenCode
 from memctl.infra.transcripts.specstory import SpecStory
@@ -29,6 +30,8 @@ READERS: tuple[Reader, ...] = (
 _LINES = 40
 _LONGEST = 4 * 1024 * 1024
 """Lines, and bytes of each, by which a format is recognised: one prompt may hold a pasted file."""
+_FAR = 4 * 1024 * 1024
+"""Bytes of a damaged beginning behind which the first good line is still looked for."""
 _HEAD = 64 * 1024
 
 # Lines that Claude Code writes without a session's id.
@@ -43,6 +46,13 @@ _DOCUMENTS: tuple[tuple[patterns.Pattern[bytes], Documents], ...] = (
      GeminiDocument),
 )  # fmt: skip
 _OF_GEMINI = (b'"projectHash"', b'"sessionId"')
+_OF_LINES, _OF_DOCUMENTS = (".jsonl", ".ndjson"), (".json", ".traj")
+_MARKS = (
+    *(b'"sessionId":', b'"session_meta"', b'"response_item"', b'"event_msg"', b'"parentId":', b'"projectHash":'),
+    *(b'"id":"ses_', b'"id": "ses_', b'"trajectory":'),
+)  # fmt: skip
+DAMAGED = "looks like a session, and its beginning cannot be read: remove what stands in front of the first whole line"
+NOTHING_BUT_ZEROS = "holds nothing but zero bytes: the disk lost what was written there"
 _STEPS = patterns.compile(rb'"(?:trajectory|history)"\s*:\s*\[')
 _STEP = patterns.compile(rb'"(?:action|thought|message_type)"\s*:')
 
@@ -75,7 +85,26 @@ def sniff_head(file: BinaryIO) -> Reader | None:
     file.seek(0)
     head = file.read(_HEAD)
     file.seek(0)
-    return _document(head.removeprefix(BOM)) or _lines(file)
+    return _document(head.removeprefix(BOM).lstrip(ZEROS)) or _lines(file)
+
+
+def damaged_head(path: Path) -> str:
+    """Of a file that `sniff` does not recognise: why it may be a session all the same; empty where it is none.
+
+    Its first line cannot be read, and what is written behind that is what clients write. Raises: OSError.
+    """
+    with path.open("rb") as file:
+        data = file.read(_FAR)
+    of_lines, text = path.suffix in _OF_LINES, data.removeprefix(BOM).replace(ZEROS, b"")
+    if not of_lines and path.suffix not in _OF_DOCUMENTS:
+        return ""
+    if not text:
+        return NOTHING_BUT_ZEROS if data and of_lines else ""
+    if of_lines:  # the last one may be being written
+        text = text[: text.rfind(b"\n") + 1]
+    first = text.lstrip().partition(b"\n")[0]
+    readable = not first or (_value(first) is not None if of_lines else first.startswith((b"{", b"[")))
+    return "" if readable or not any(mark in text for mark in _MARKS) else DAMAGED
 
 
 def _document(head: bytes) -> Documents | None:
@@ -88,21 +117,32 @@ def _document(head: bytes) -> Documents | None:
 
 
 def _lines(file: BinaryIO) -> Lines | None:
-    for _ in range(_LINES):
+    odd, last = 0, None
+    for number in count():
         line = file.readline(_LONGEST)
-        if not line:
+        if not line or (number >= _LINES and file.tell() > _FAR):
             return None
-        if b"\0" in line[:1024]:
-            return None  # some binary file
-        if not has_few_values(line):
-            return None
-        try:
-            record = orjson.loads(line.removeprefix(BOM))
-        except orjson.JSONDecodeError:
+        if not (line := line.removeprefix(BOM).strip(NOTHING)):
             continue
-        if isinstance(record, dict) and (found := _of(record)):
+        if ZEROS in line[:1024]:
+            return None  # some binary file
+        record = _value(line)
+        found = _of(record) if isinstance(record, dict) else None
+        # A text that shows a line of a session, far down, is no session.
+        if found is not None and (odd < _LINES or found is last):
             return found
+        odd, last = odd + 1, found
     return None
+
+
+def _value(line: bytes) -> Any:
+    """What JSON a line holds; None where it is none, or nothing that a client's line begins with."""
+    if not line.startswith((b"{", b"[")) or not has_few_values(line):
+        return None
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
 
 
 def _of(record: dict[str, Any]) -> Lines | None:

@@ -31,6 +31,7 @@ from memctl.infra.log.mark import move_mark
 from memctl.infra.log.read import read_range
 from memctl.infra.redaction import Prepared
 from memctl.infra.settings import Settings, load_settings
+from memctl.infra.transcripts.sniff import NOTHING_BUT_ZEROS
 from memctl.workers.folding.drain import Drainer
 from memctl.workers.rebuild.replay import replay
 
@@ -205,6 +206,19 @@ def test_what_is_no_transcript_is_named_and_what_is_one_is_read_beside_it(
     assert told.exit_code == 0
     assert told.stderr == ("" if said.startswith("no sessions") else said.format(other) + "\n")
     assert move_mark(log) > 0
+
+
+def test_a_session_of_a_folder_that_cannot_be_read_is_named_in_the_account(
+    settings: Settings, log: Connection, sessions: Path
+) -> None:
+    lost = sessions / "two.jsonl"
+    lost.write_bytes(b"\0" * 8_000)
+    (sessions / "notes.md").write_bytes(b"notes\n")
+    told = CliRunner().invoke(ingest_verb, [str(sessions)])
+    assert (told.exit_code, told.stderr) == (0, "")
+    assert f"  bad  {lost}  {NOTHING_BUT_ZEROS}\n" in told.stdout
+    told = CliRunner().invoke(ingest_verb, [str(sessions), "--json"])
+    assert json.loads(told.stdout)["bad"] == [{"file": str(lost), "line": 0, "why": NOTHING_BUT_ZEROS}]
 
 
 def test_a_line_of_two_objects_run_together_gives_both(intake: IngestWriter, sessions: Path) -> None:

@@ -82,6 +82,7 @@ def said_by_all(api: Api) -> dict[str, str]:
         "readyz": api.ask("/readyz")[2].decode(),
         "metrics": api.ask("/metrics")[2].decode(),
         "viewer": api.ask("/engine?part=live", headers={"Cookie": cookie.split(";")[0]})[2].decode(),
+        "front page": api.ask("/", headers={"Cookie": cookie.split(";")[0]})[2].decode(),
     }
 
 
@@ -149,6 +150,8 @@ def test_what_is_set_aside_is_named_alike_by_all(log: Connection, api: Api, data
     for who in ("status", "status --json", "doctor", "viewer"):
         assert f"event {source} raises NoProgress at memctl.domain.x:7 f" in said[who], who
         assert "memctl dlq retry" in said[who], who
+    assert '<a href="/engine">needs you: ' in said["front page"]
+    assert f"event {source} raises NoProgress at memctl.domain.x:7 f" in said["front page"]
     assert json.loads(said["readyz"])["troubles"][0]["position"] == 1
     assert 'memctl_troubles{kind="dead letter",needs="yes"} 1' in said["metrics"]
     assert 'memctl_dead_letters{model="facts"} 1' in said["metrics"]

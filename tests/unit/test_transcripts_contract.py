@@ -180,6 +180,34 @@ def test_deep_nesting_is_bad_and_not_fatal(reader: Reader, path: Path) -> None:
     accounted(read(reader, nested, path), len(nested))
 
 
+@every_reader
+@pytest.mark.parametrize(
+    "value", [b"-" + b"9" * 5_000, b"[" * 3_000 + b"]" * 3_000, b'{"a":' * 2_000 + b"1" + b"}" * 2_000]
+)
+def test_a_value_beyond_limits_is_left_out_and_the_rest_of_the_session_kept(
+    reader: Reader, value: bytes, path: Path
+) -> None:
+    if reader.__name__ in TEXTS:
+        pytest.skip("markdown holds no values")
+    sample = SAMPLES[reader]
+    whole = events_of(read(reader, sample, path))
+    at = sample.rindex(b"}")
+    parsed = read(reader, sample[:at] + b', "x": [' + value + b', "}]"]' + sample[at:], path)
+    assert [event.dedupe_key for event in events_of(parsed)] == [event.dedupe_key for event in whole]
+    accounted(parsed, parsed[-1].end)
+    (why,) = (line.why for line in parsed if line.why)
+    assert why.startswith("left out at byte ")
+
+
+@every_reader
+def test_a_document_behind_zero_bytes_is_read_and_the_loss_said(reader: Reader, path: Path) -> None:
+    parsed = read(reader, b"\0" * 5_000 + SAMPLES[reader], path)
+    assert sniff(path) is reader
+    accounted(parsed, len(SAMPLES[reader]) + 5_000)
+    assert events_of(parsed) == events_of(read(reader, SAMPLES[reader], path))
+    assert parsed[0].why == "begins with 5,000 zero bytes, where the disk lost what was written"
+
+
 ODD = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), st.just([]), st.just({}),
     st.just([[]]), st.just({"type": {}}), st.just(2**70), st.just("user"), st.just(["x", None, {"text": 3}]),

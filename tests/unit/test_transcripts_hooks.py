@@ -190,6 +190,13 @@ def test_what_is_no_delivery_is_bad_and_says_why(raw: bytes) -> None:
     assert not parsed.events
 
 
+@pytest.mark.parametrize("value", ["9" * 5_000, "[" * 3_000 + "]" * 3_000])
+def test_of_a_delivery_a_value_beyond_limits_is_left_out_and_the_rest_kept(value: str) -> None:
+    raw = f'{{"hook_event_name":"UserPromptSubmit","session_id":"s","prompt":"a","x":{value}}}'
+    (event,) = parse_hook(raw.encode(), "d", NOW).events
+    assert event.payload == PromptSubmitted(text="a", via="hook")
+
+
 @given(st.binary(max_size=200))
 def test_no_bytes_break_the_parser(raw: bytes) -> None:
     parse_hook(raw, "d", NOW)

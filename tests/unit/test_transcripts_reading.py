@@ -30,7 +30,7 @@ from memctl.infra.transcripts.reading import (
     parse_lines,
     raw_lines,
 )
-from memctl.infra.transcripts.sniff import sniff
+from memctl.infra.transcripts.sniff import damaged_head, sniff
 
 FORMATS = (Claude, Codex, Copilot)
 
@@ -243,6 +243,59 @@ def test_transcripts_are_found_by_content_and_links_end(tmp_path: Path) -> None:
     assert sniff(tmp_path / "a" / "b" / "two.jsonl") is Codex
     with pytest.raises(FileNotFoundError):
         list(discover([tmp_path / "nowhere"]))
+
+
+DAMAGE = {
+    "zeros": b"\0" * 70_000,
+    "zeros on a line": b"\0" * 5_000 + b"\n",
+    "torn lines": b'"text":"torn"}]}}\n' * 300,
+    "lines that break off": b'{"type":"user","message":{\n' * 300,
+    "blank lines": b"\n \r\n" * 3_000,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_file_with_a_damaged_beginning_is_read_from_its_first_good_lines_on(tmp_path: Path, damage: str) -> None:
+    (tmp_path / "one.jsonl").write_bytes(DAMAGE[damage] + prompt("a") + b"\n" + prompt("b") + b"\n")
+    assert list(discover([tmp_path])) == [tmp_path / "one.jsonl"]
+    assert texts(list(parse_file(tmp_path / "one.jsonl", Claude()))) == ["a", "b"]
+
+
+@pytest.mark.parametrize("damage", ["zeros", "torn lines"])
+def test_a_damaged_document_is_read_or_named(tmp_path: Path, damage: str) -> None:
+    chat = b'{"sessionId":"s","projectHash":"p","messages":[{"id":"1","type":"user","content":"a"}]}'
+    (tmp_path / "chat.json").write_bytes(DAMAGE[damage] + chat)
+    assert list(discover([tmp_path])) == [tmp_path / "chat.json"]
+    assert (sniff(tmp_path / "chat.json") is None) == (damage == "torn lines")
+    assert bool(damaged_head(tmp_path / "chat.json")) == (damage == "torn lines")
+
+
+def test_a_file_whose_beginning_is_damaged_beyond_what_is_looked_at_is_named(tmp_path: Path) -> None:
+    for name, content in {
+        "far": b'"sessionId":"s"}\n' * 400_000 + prompt("a") + b"\n",
+        "lost": b"\0" * 8_000,
+        "one": b'"sessionId":"s"}\n' * 300 + prompt("a") + b"\n",
+    }.items():
+        (tmp_path / f"{name}.jsonl").write_bytes(content)
+    assert [path.stem for path in discover([tmp_path])] == ["far", "lost", "one"]
+    assert all(damaged_head(path) and sniff(path) is None for path in tmp_path.iterdir())
+    assert list(discover([tmp_path], agent="codex")) == []
+
+
+def test_what_is_plainly_no_transcript_is_not_named(tmp_path: Path) -> None:
+    for name, content in {
+        "picture.json": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
+        "package.json": b'{\n  "sessionId": "a"\n}\n',
+        "index.json": b'{"version":1,"entries":[{"sessionId":"a"}]}',
+        "logs.json": b'[\n {"sessionId": "a", "messageId": 0}\n]',
+        "data.jsonl": b'{"some":"data"}\n' * 300,
+        "being-written.jsonl": b'{"type":"user","sessionId":"a","mess',
+        "empty.jsonl": b"",
+        "notes.md": b"# Sessions\n\nA line of one:\n\n" + b"text\n" * 60 + prompt("a") + b"\n",
+        "code.py": b'line = {"sessionId": "a"}\n',
+    }.items():
+        (tmp_path / name).write_bytes(content)
+    assert list(discover([tmp_path])) == []
 
 
 def test_what_cannot_be_read_is_told_and_the_rest_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
