@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -194,9 +195,15 @@ def note_each_look(monkeypatch: pytest.MonkeyPatch, note: Callable[[str], object
         monkeypatch.setattr(patterns.Pattern, name, noting(name))
 
 
+SMALL, LARGE = 8_000, 128_000
+LINEAR, STEEP = 1.1, 1.18
+"""Powers of the length: below the first no more is measured, and what twice comes out at the second or above is no
+noise. On a busy machine linear functions came out at 1.16 at most, and n^1.2 mostly between 1.21 and 1.25."""
+
+
 def expect_linear(function: Callable[[str], object], unit: str) -> None:
-    """What takes long is asked for at four times the length, and where that took more than five times as long, at
-    four times that. Noise is not there three times.
+    """What takes long is asked for at four times the length, and where that took more than four times as long, at
+    sixteen times that.
 
     What is done at once with a third of the length is not asked for the whole: not even by its cube does it take long.
     """
@@ -206,15 +213,46 @@ def expect_linear(function: Callable[[str], object], unit: str) -> None:
 
     if taken(2_700) < 0.00027:
         return
-    small = taken(8_000)
-    if small < 0.005 or small < 5 * min(taken(2_000), taken(2_000)):
+    small = taken(SMALL)
+    if small < 0.005 or small < 4**LINEAR * min(taken(2_000), taken(2_000)):
         return
-    for _ in range(3):
-        large = taken(32_000)
-        if large < 7 * small:
-            return
-        small = max(small, taken(8_000))
-    pytest.fail(f"{unit!r} repeated: {small:.3f} s and {large:.3f} s")
+    if power_of(taken) >= STEEP and (power := power_of(taken)) >= STEEP:
+        pytest.fail(f"{unit!r} repeated: {small:.3f} s for {SMALL:,}, and a power of {power:.2f}")
+
+
+def power_of(taken: Callable[[int], float]) -> float:
+    """By which power of the length time grows. Noise only adds time: of all measures the least counts."""
+    small = large = math.inf
+    power = 0.0
+    for turn in range(7):
+        small = min(small, taken(SMALL), taken(SMALL))
+        large = min(large, taken(LARGE))
+        power = math.log(large / small, LARGE / SMALL)
+        if turn and power < LINEAR:
+            break
+    return power
+
+
+def steps(number: float) -> None:
+    """Work in proportion."""
+    for _ in range(int(number)):
+        pass
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda text: steps(12 * len(text) ** 1.2), lambda text: steps(0.4 * len(text) * math.log2(len(text)) ** 2)],
+    ids=["n^1.2", "n log^2 n"],
+)
+def test_a_little_more_than_linear_is_seen(function: Callable[[str], object]) -> None:
+    def seen() -> bool:
+        try:
+            expect_linear(function, "a")
+        except pytest.fail.Exception:
+            return True
+        return False
+
+    assert seen() or seen() or seen()  # beside other work, one in five looks sees less
 
 
 def test_nine_lines_in_an_output_of_a_megabyte_are_read_at_five_megabytes_a_second() -> None:
