@@ -182,7 +182,7 @@ def _of_document(path: Path, document: Any) -> Iterator[Row]:
 
 def _document(data: bytes) -> Any:
     try:
-        return msgspec.json.decode(data)  # where memory is limited, orjson ends the process
+        return msgspec.json.decode(data)  # half the memory of orjson, which ends the process where that runs out
     except (msgspec.MsgspecError, ValueError, RecursionError):
         try:  # lone surrogates, NaN
             return json.loads(data.decode("utf-8-sig", "replace"))
