@@ -19,7 +19,7 @@ from memctl.domain.events.observations import (
 )
 from memctl.domain.support import patterns
 from memctl.domain.support.json_bodies import MOST_VALUES, has_few_values
-from memctl.domain.support.provenance import IMPORTED
+from memctl.domain.support.provenance import CLIENT, IMPORTED
 from memctl.infra.transcripts.fields import shallow
 
 BOM = b"\xef\xbb\xbf"
@@ -127,7 +127,7 @@ def _actor(payload: Observation) -> str:
     match payload:
         case PromptSubmitted():
             # What a subagent is asked comes from the agent that asks it.
-            return "system" if payload.meta else "agent" if payload.subagent else "user"
+            return CLIENT if payload.meta else "agent" if payload.subagent else "user"
         case ResponseReceived() | ToolCalled():
             return "agent"
         case ToolOutcome():
