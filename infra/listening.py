@@ -18,7 +18,8 @@ def tcp_listener(host: str, port: int) -> socket.socket:
     return listener
 
 
-def viewer_host(token: str) -> str:
-    """The viewer's name: browsers lead it to loopback. It is as secret as the token, for browsers send a name's cookies
-    to whoever listens on another port of it."""
-    return f"memctl-{hmac.digest(token.encode(), b'memctl viewer name', 'sha256').hex()[:20]}.localhost"
+def viewer_host(token: str, key: str = "") -> str:
+    """The viewer's name for the owner, or for who has the API key of that id: browsers lead it to loopback. It is as
+    secret as the token, for browsers send a name's cookies to whoever listens on another port of it."""
+    drawn = hmac.digest(token.encode(), f"memctl viewer name{key}".encode(), "sha256").hex()[:20]
+    return f"memctl-{key}{'-' if key else ''}{drawn}.localhost"

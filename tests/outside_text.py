@@ -20,6 +20,7 @@ from soak import FACTOR
 
 from memctl.infra.data_dir import Places
 from memctl.infra.endpoints import read_endpoints
+from memctl.infra.listening import viewer_host
 
 RECORDER = Path(__file__).parent / "recording"
 MARK, DIGITS = runpy.run_path(str(RECORDER / "sitecustomize.py"))["MARKS"]
@@ -219,7 +220,7 @@ def _over_http(memctl: Memctl) -> None:
             ask("POST", "/v1/search", b"{}", **{name: value})
             ask("GET", "/", **{name: value})
     ticket = json.loads(ask("POST", "/v1/tickets")[1])
-    entered = ask("GET", ticket["path"], Accept="text/html")[0]
+    entered = ask("GET", ticket["path"], Accept="text/html", Host=viewer_host(known["api_token"]))[0]
     cookie = str(entered.headers["set-cookie"]).partition(";")[0]
     browser = {"Cookie": f"{cookie}; {MARK}={MARK}", "Accept": "text/html", "Origin": f"http://{at.netloc}"}
     query = urlencode(dict.fromkeys(("q", "kind", "project", "cursor", "event", "turns", "how", "what", "id"), MARKED))

@@ -338,6 +338,53 @@ def second() -> list[tuple[str, str, str]]:
     return out
 
 
+def third() -> list[tuple[str, str, str]]:
+    """Strings of other languages, joined strings, what mails announce, and keys and tokens of some services."""
+    m, url_safe = Maker(31), _MIXED + "-_"
+    forms = {
+        'Password = @"@@" };': m.password, 'const string ApiKey = $@"@@";': m.mixed,
+        'new NetworkCredential { UserName = "dana", Password = @"@@" }': m.password,
+        'let api_key = String::from("@@");': m.mixed, 'secret: "@@".to_owned(),': m.mixed,
+        'Config { db_password: Some(String::from("@@")) }': m.password,
+        'env.insert("DB_PASSWORD", String::from("@@"));': m.password,
+        "TOKEN = rb'@@'": m.mixed, 'password = b"@@"': m.password,
+        "kubectl -n shop create secret generic db --from-literal=dsn='@@'": m.mixed,
+        "oc create secret generic db \\\n  --from-literal=admin=@@": m.password,
+        "Temp password - @@": m.password, "Your temporary password is @@. It ends tonight.": lambda: m.mixed(10) + "7",
+        "임시 비밀번호: @@": m.password,
+        'eyJhbGciOiJkaXIifQ..abcdefghijklmnop.@@.abcdefghijklmnopqrstuv': lambda: m.of(url_safe, 60),
+        '{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9","d":"@@"}': lambda: m.of(url_safe, 43),
+        '{"k": "@@",\n "kty": "oct"': lambda: m.of(url_safe, 43),
+        '{\\"kty\\":\\"RSA\\",\\"q\\":\\"@@\\"}': lambda: m.of(url_safe, 171),
+        '---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\nComment: "dana"\n@@\n': lambda: m.base64(51),
+        "---- BEGIN SSH2 PRIVATE KEY ----\n@@\n---- END SSH2 PRIVATE KEY ----": lambda: m.base64(51),
+        "POST /bot@@/getMe HTTP/1.1": lambda: f"{m.of(string.digits, 10)}:AA{m.of(url_safe, 33)}",
+        'Client("AC0123456789abcdef0123456789abcdef", "@@")': m.hex,
+        "require('twilio')('AC0123456789abcdef0123456789abcdef', '@@')": m.hex,
+        "of the store: @@": lambda: f"pscale_oauth_{m.of(url_safe, 43)}",
+        "the token @@ of Asana": lambda: f"2/{m.of(string.digits, 16)}/{m.of(string.digits, 16)}:{m.hex()}",
+    }  # fmt: skip
+    out = [(text, text.replace("@@", secret := make()), secret) for text, make in forms.items()]
+    for joint in ('" + "', '" +\n    "', "' . '", "' || '", '" & "'):
+        whole = m.mixed(32)
+        mark = joint[0]
+        out.append((joint, f"api_key = {mark}{whole[:7]}{joint}{whole[7:14]}{joint}{whole[14:]}{mark}", whole[14:]))
+    return out
+
+
+NO_THIRD = (
+    'let token = String::from("bearer");', 'return Err(String::from("invalid token2"));',
+    'path = @"C:\\tokens\\file2.txt"',
+    'title = "Reset " + "the password2"', 'key = "user:" + "profile2"', 'token = "prefix-" + uuid4().hex',
+    "kubectl create configmap shop --from-literal=level=debug2", "Temporary password: see the vault",
+    'header = b"content-type2"', '{"d": "M12 2C6.48 2 2 6.48 2 12s4.48 10 10 10 10-4.48 10-10S17.52 2 12 2zm0"}',
+    '{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}',
+    "---- BEGIN SSH2 PUBLIC KEY ----\nAAAAB3NzaC1yc2EAAAABIwAAAIEA1on8gxCGJJWSRT4uOrR13mUaUk0hRf4RzxSZ1zRbYYFw8",
+    "https://shop.dev/bot1/getMe", 'Client("localhost", "8080")', "done 1/1202345678901234: ok",
+)  # fmt: skip
+"""Texts in these forms, without a secret."""
+
+
 def pairs() -> list[tuple[str, str, str]]:
     """A name of a secret and its value in whatever stands between them: fields, cells, strings, lines."""
     m = Maker(131)

@@ -7,6 +7,7 @@ import contextlib
 import hmac
 import time
 from collections.abc import Callable
+from functools import partial
 from urllib.parse import urlsplit
 
 import orjson
@@ -67,6 +68,7 @@ class Guard:
         self._app = app
         self._token = token.encode()
         self._hosts = hosts | {viewer_host(token)}
+        self._host_of = partial(viewer_host, token)
         self._signed_in = signed_in
         self._caller = caller
         self._rates, self._turns, self._audit = Rates(), Turns(), Audit()
@@ -143,7 +145,8 @@ class Guard:
     def _foreign(self, headers: dict[bytes, bytes]) -> Refusal | None:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         # Any page can make a name of its own lead to 127.0.0.1; only the name it calls us by gives it away.
-        if _without_port(host) not in self._hosts:
+        name = _without_port(host)
+        if name not in self._hosts and name != self._host_of(name.removeprefix("memctl-").partition("-")[0]):
             return 403, "Unknown host", "this server is not known by that Host"
         origin = headers.get(b"origin")
         if origin is not None and urlsplit(origin.decode("latin-1").lower()).netloc != host:

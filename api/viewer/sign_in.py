@@ -9,6 +9,7 @@ from hashlib import sha256
 
 from memctl.api.http.access import Keyring, refused
 from memctl.api.reading.caller import OWNER, Caller
+from memctl.infra.listening import viewer_host
 
 COOKIE = "memctl"
 
@@ -54,14 +55,26 @@ class Browsers:
 
     def ticket(self, caller: Caller) -> str:
         """A word that signs one browser in with the caller's rights, once, within a minute."""
+        return self._ticket(caller.key)
+
+    def onward(self, host: str, port: int | None, cookie: str | None, ticket: str = "") -> str:
+        """Where who came by one of loopback's names has to sign in, with a ticket: the cookies of such a name go to all
+        that listens there. Empty where the cookie is to be set, and where there is none and the ticket is not known."""
+        with self._lock:
+            _, key = self._tickets.get(ticket, (0.0, None)) if cookie is None else (0.0, _key_of(cookie))
+        if key is None or self.secure or host not in ("localhost", "127.0.0.1", "::1"):
+            return ""
+        return f"http://{viewer_host(self._token.decode(), key)}:{port or 80}/sign-in/{ticket or self._ticket(key)}"
+
+    def _ticket(self, key: str) -> str:
         now = self._clock()
         with self._lock:
             live = {word: kept for word, kept in self._tickets.items() if kept[0] > now}
-            for oldest in [word for word, (_, key) in live.items() if key == caller.key][: -MOST_TICKETS + 1]:
+            for oldest in [word for word, (_, of) in live.items() if of == key][: -MOST_TICKETS + 1]:
                 del live[oldest]
             self._tickets = live
             word = secrets.token_urlsafe(24)
-            self._tickets[word] = now + TICKET_S, caller.key
+            self._tickets[word] = now + TICKET_S, key
         return word
 
     def by_ticket(self, word: str) -> str | None:

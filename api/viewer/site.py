@@ -188,23 +188,32 @@ class _SignIn:
         self._browsers = browsers
 
     async def ask(self, _: Request) -> Response:
-        return _html(render.page("sign_in.html", NOBODY, wrong=False))
+        return _html(render.page("sign_in.html", NOBODY, wrong=False, onward=""))
 
     async def by_token(self, request: Request) -> Response:
         async with request.form(max_files=0, max_fields=4) as form:
             token = str(form.get("token", "")).strip()
-        return self._signed_in(await run_in_threadpool(self._browsers.by_token, token))
+        cookie = await run_in_threadpool(self._browsers.by_token, token)
+        if cookie is not None and (
+            onward := self._browsers.onward(request.url.hostname or "", request.url.port, cookie)
+        ):
+            # Not by a redirect: a page's policy keeps its forms from leading elsewhere.
+            return _html(render.page("sign_in.html", NOBODY, wrong=False, onward=onward))
+        return self._signed_in(cookie)
 
     async def by_ticket(self, request: Request) -> Response:
         """Whoever is signed in stays who they are: a link of somebody else's does not change that."""
         cookies = request.headers.get("cookie", "").encode("latin-1")
         if await run_in_threadpool(self._browsers.signed_in, cookies) is not None:
             return RedirectResponse("/", 303)
-        return self._signed_in(self._browsers.by_ticket(request.path_params["ticket"]))
+        ticket = request.path_params["ticket"]
+        if onward := self._browsers.onward(request.url.hostname or "", request.url.port, None, ticket):
+            return RedirectResponse(onward, 303)
+        return self._signed_in(self._browsers.by_ticket(ticket))
 
     def _signed_in(self, cookie: str | None) -> Response:
         if cookie is None:
-            return _html(render.page("sign_in.html", NOBODY, wrong=True), 403)
+            return _html(render.page("sign_in.html", NOBODY, wrong=True, onward=""), 403)
         answer = RedirectResponse("/", 303)
         answer.set_cookie(
             COOKIE, cookie, SIGNED_IN_S, path="/", httponly=True, samesite="strict", secure=self._browsers.secure

@@ -45,7 +45,7 @@ from memctl.domain.session.scheduled_prompts import ScheduledPrompts
 from memctl.domain.session.turns import AnswerGiven, OpenTurn
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line, with_place
-from memctl.domain.support.provenance import MAY, Provenance, heard, member_of
+from memctl.domain.support.provenance import CLIENT, MAY, Provenance, heard, member_of
 
 RESTED = 4 * 3_600_000_000
 """After this many microseconds without a word, a request is more likely a new task."""
@@ -129,7 +129,8 @@ class Conversation:
     def prompted(self, placed: OrderedEvent, seen: PromptSubmitted) -> None:
         if seen.subagent or seen.meta or seen.injected:
             return
-        self.speaker = placed.event.actor if self.speaker == "user" else self.speaker
+        if self.speaker == "user" and placed.event.actor != CLIENT:
+            self.speaker = placed.event.actor
         said = said_in(seen.text)
         if said.by == "command":
             self._fresh = self._fresh or said.command in FRESH_START
@@ -191,7 +192,7 @@ class Conversation:
     def _hear(self, placed: OrderedEvent, text: str, said: Said) -> None:
         kind = self._kind(said, placed.when)
         by = heard(Provenance.USER_TYPED, placed.event.actor)
-        given = is_typed(said.text) and self._scheduled.gave(placed, said.words)
+        given = (by is Provenance.CLIENT or is_typed(said.text)) and self._scheduled.gave(placed, said.words)
         own = own_word(said.text) if said.alone and not given else ""
         by_user = MAY[by].as_users and not given
         self._feel(said.words, own if by_user else "")

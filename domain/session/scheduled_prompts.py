@@ -20,6 +20,7 @@ from memctl.domain.language.prompts import said_in
 from memctl.domain.language.statements import sentences
 from memctl.domain.support import patterns
 from memctl.domain.support.markup import without_markup
+from memctl.domain.support.provenance import CLIENT
 from memctl.domain.support.remembered import remembered
 
 MOST = 4_000
@@ -115,12 +116,13 @@ class ScheduledPrompts:
         return bool(self._texts) and _known_by(seen.text) in self._texts
 
     def gave(self, placed: OrderedEvent, words: str) -> bool:
-        """Whether the agent gave these words of a prompt to a tool before they came, or a tool showed a sentence of
-        them."""
+        """Whether the client had these words of a prompt from a file, or the agent gave them to a tool before they
+        came, or a tool showed a sentence of them."""
         self._given.extend(map(_plain, self._new))
         self._new.clear()
         asked = _plain(words)
-        if not asked or not (asked in "\n".join(self._given) or self._was_shown(words)):
+        of_client = placed.event.actor == CLIENT
+        if not asked or not (of_client or asked in "\n".join(self._given) or self._was_shown(words)):
             return False
         self.deliveries.update(filter(None, (placed.cite, placed.hook)))
         return True

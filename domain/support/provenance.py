@@ -76,6 +76,8 @@ def words_of(said_by: Provenance, *, confirmed: bool = False, member: str = "", 
 
 IMPORTED = "import"
 """The actor of what came from somebody else's memory."""
+CLIENT = "system"
+"""The actor of what a client does by itself, and of a prompt whose text it had from a file."""
 
 
 _MEMBER = "member:"
@@ -117,6 +119,8 @@ def heard(said_by: Provenance, actor: str) -> Provenance:
         return Provenance.IMPORT
     if said_by is not Provenance.USER_TYPED or actor in _USERS:
         return said_by
+    if actor == CLIENT:
+        return Provenance.CLIENT
     return Provenance.MEMBER if member_of(actor) else Provenance.AGENT
 
 

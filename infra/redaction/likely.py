@@ -247,7 +247,7 @@ def goes_on(value: str) -> bool:
     """Whether what follows a secret, joined to it or on the next line, was drawn as it was."""
     if _DATED.search(value) or _PLACEHOLDER.search(value):
         return False
-    mixed = len(value) >= 8 and len({_kind(each) for each in value}) == 3
+    mixed = len(value) >= 6 and len({_kind(each) for each in value}) == 3
     return drawn(value) or unspoken(value) or (mixed and not spelt(value))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import binascii
+import itertools
 import string
 import zlib
 from bisect import bisect_left, bisect_right
@@ -18,7 +19,7 @@ from memctl.infra.redaction.likely import JUDGES, entropy, goes_on
 from memctl.infra.redaction.personal import CHECKS
 from memctl.infra.redaction.rules import Rule, load_rules, personal_rules, user_rule
 from memctl.infra.redaction.scanner import Scan, filtered, scanner
-from memctl.infra.redaction.views import INTERRUPTED, Origins, seen, unescaped
+from memctl.infra.redaction.views import INTERRUPTED, JOINT, Origins, joined, seen, unescaped
 
 PRIVATE = "[private]"
 """What stands where a private block stood."""
@@ -31,15 +32,15 @@ _REST = patterns.compile(rb"[A-Za-z0-9+/_.~%=:!@#^*-]*")
 """What belongs to a secret that was found by its first characters."""
 
 _GOES_ON = patterns.compile(
-    rb"""\\*["'`](?:\s|\\[nrt])*[+.&|]{0,2}(?:\s|\\[nrt])*[a-z]?\\*["'`]([A-Za-z0-9+/_.~%=:@^*-]{6,})|"""
+    rb"""\\*["'`](?:\s|\\[nrt])*[+.&|]{0,2}(?:\s|\\[nrt])*[a-z]?\\*["'`]([A-Za-z0-9+/_.~%=:@^*!#-]{6,})|"""
     rb"""\\\r?\n[ \t]*([A-Za-z0-9+/_.~%=:@^*-]{6,})|\r?\n[ \t]+([A-Za-z0-9+/_.~%=-]{16,})[ \t]*(?:\r?\n|\z)"""
 )
 """What a secret goes on with: a string that is joined to it, or a line of its own."""
 _MOST_PIECES = 64
 """Pieces of one secret."""
 
-_INTERRUPTED = 7
-"""How many patterns beside the rules find something themselves: those behind them say that a text reads otherwise."""
+_JOINED, _INTERRUPTED = 7, 8
+"""Places of patterns behind the rules: those before find something, these say that a text reads otherwise."""
 _ROUNDS = 4
 
 _STARTS = r"A[KS]IA|AIza|SG\.|dapi|gh[us]_|[rs]k_(?:live|test)_|xox[ae-z]-|ya29\."
@@ -158,6 +159,7 @@ class Redactor:
             _HEX,
             COLUMN,
             DUMP,
+            rf"\w{JOINT}\w",
             *INTERRUPTED,
         ]
         of_characters = {n for n, rule in enumerate(self._rules) if rule.of_characters}
@@ -184,31 +186,34 @@ class Redactor:
         indices = self._scan(data)
         if not indices and b"\\" not in data:  # it reads in one way
             return False
-        interrupted = len(self._rules) + _INTERRUPTED
+        interrupted = len(self._rules) + _JOINED
         table = len(self._rules) + 5
         return any(
             (index < interrupted and ((whole := self._begun.get(index)) is None or whole.search(view)))
             if index != table
             else any(columns(view))
-            for view, _, there in self._looks(data, indices)
+            for view, _, there, _ in self._looks(data, indices)
             for index in there
         )
 
-    def _looks(self, data: bytes, indices: set[int]) -> Iterator[tuple[bytes, Origins | None, set[int]]]:
+    def _looks(self, data: bytes, indices: set[int]) -> Iterator[tuple[bytes, Origins | None, set[int], bool]]:
         """The bytes as they are, in which the scan finds `indices`, and as they read otherwise, each with the way of
-        its offsets back, and what the scan finds in it."""
-        yield data, None, indices
+        its offsets back, what the scan finds in it, and whether its strings are joined."""
+        yield data, None, indices, False
         plain, before = data, None
         if b"\\" in data:
             if b"\x1b\\" in data:  # the end of a link in a terminal, and no escape
                 view, origins = seen(data, None)
-                yield view, origins, self._scan(view)
+                yield view, origins, self._scan(view), False
             plain, before = unescaped(data)
             indices = self._scan(plain)
-            yield plain, before, indices
+            yield plain, before, indices, False
         if indices and max(indices) >= len(self._rules) + _INTERRUPTED:
             view, origins = seen(plain, before)
-            yield view, origins, self._scan(view)
+            yield view, origins, self._scan(view), False
+        if len(self._rules) + _JOINED in indices:
+            view, origins = joined(plain, before)
+            yield view, origins, self._scan(view), True
 
     def names_a_secret(self, name: str) -> bool:
         """Whether a name, as of a session, holds what memctl's rules know for a secret.
@@ -270,10 +275,12 @@ class Redactor:
     def _spans(self, data: bytes, start: int, end: int) -> list[tuple[int, int, str]]:
         """What to cut between two offsets: offsets from `start` on, sorted, none touching another."""
         found: list[tuple[int, int, str]] = []
-        for view, of, indices in self._looks(data, self._scan(data)):
+        for view, of, indices, of_joined in self._looks(data, self._scan(data)):
             if there := self._there(view, indices):
                 origin = of() if of else int
-                found += [(origin(low), origin(high), marker) for low, high, marker in there]
+                more = [(origin(low), origin(high), marker) for low, high, marker in there]
+                # What is joined to a secret that shows by itself is judged as what goes on with it.
+                found += _apart(more, found) if of_joined else more
         if not found:
             return []
         found += [piece for each in found for piece in _pieces_behind(data, *each[1:])]
@@ -399,6 +406,13 @@ class Redactor:
         for around in within.finditer(data):
             if of.search(data, around.start(), around.end()):
                 yield around.span()
+
+
+def _apart(spans: Iterable[tuple[int, int, str]], others: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    """The spans that touch none of the others."""
+    others = sorted(others)
+    starts, reach = [low for low, _, _ in others], list(itertools.accumulate((high for _, high, _ in others), max))
+    return [each for each in spans if not (before := bisect_left(starts, each[1])) or reach[before - 1] <= each[0]]
 
 
 def _decoded(run: bytes) -> bytes:

@@ -63,6 +63,9 @@ INTERRUPTED = tuple(
     )
 )  # fmt: skip
 """What a text holds in which something may be written so. (Emoji hold what shows nothing, too.)"""
+JOINT = r"""["'][ \t]*(?:\+|\.\.?|&|<>|\|\|)\s*[a-z]?["']"""
+"""What joins two strings into one."""
+_JOINT = patterns.compile(JOINT.encode())
 _NOT_OF_CHARACTERS = (b"\x1b", b"\xc2\x9b", b"\xc2\x9d", b"%", b"&", b"<", b"\\", b"^")
 
 
@@ -108,6 +111,11 @@ Origins = Callable[[], Callable[[int], int]]
 def unescaped(data: bytes) -> tuple[bytes, Origins]:
     """The bytes without escapes."""
     return _unescaped(data), partial(_Origin, data, _ESCAPE, lambda _: b"?")
+
+
+def joined(data: bytes, before: Origins | None) -> tuple[bytes, Origins]:
+    """The bytes with strings that are joined as one; `before` as below."""
+    return _JOINT.sub(b"", data), partial(_both, before, partial(_Origin, data, _JOINT, lambda _: b""))
 
 
 def seen(data: bytes, before: Origins | None) -> tuple[bytes, Origins]:

@@ -20,14 +20,8 @@ from memctl.domain.events.observations import (
 )
 from memctl.domain.support import patterns
 from memctl.domain.support.json_bodies import MOST_VALUES, has_few_values
-from memctl.domain.support.provenance import IMPORTED
+from memctl.domain.support.provenance import CLIENT, IMPORTED
 from memctl.infra.transcripts.fields import MAX_DEPTH, shallow
-
-ZEROS = b"\0"
-"""What stands in a file where a disk lost what was written."""
-
-NOTHING = b"\0 \t\r\n"
-"""Bytes of a file that say nothing."""
 
 BOM = b"\xef\xbb\xbf"
 """What some editors and shells of Windows write in front of UTF-8."""
@@ -134,7 +128,7 @@ def _actor(payload: Observation) -> str:
     match payload:
         case PromptSubmitted():
             # What a subagent is asked comes from the agent that asks it.
-            return "system" if payload.meta else "agent" if payload.subagent else "user"
+            return CLIENT if payload.meta else "agent" if payload.subagent else "user"
         case ResponseReceived() | ToolCalled():
             return "agent"
         case ToolOutcome():

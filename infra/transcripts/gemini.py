@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from memctl.domain.events.event import NewEvent
+from memctl.domain.events.event_order import text_digest
 from memctl.domain.events.observations import (
     Agent,
     NoticeReceived,
@@ -95,7 +96,11 @@ class GeminiLines:
                 text, images = _prompt(record)
                 if not text and not images:
                     return kind("user", "empty")
-                return self._observed(PromptSubmitted(text=text, images=images, **common), moment)
+                found = self._observed(PromptSubmitted(text=text, images=images, **common), moment)
+                if (sent := _sent(record)) and text_digest(sent) != text_digest(text):
+                    # A hook reports a command as the text that it becomes: then this says that the client wrote it.
+                    found += self._observed(PromptSubmitted(text=sent, meta=True, block=1, **common), moment)
+                return found
             case "gemini":
                 return self._answer(record, common) or kind("gemini", "empty")
             case "error":
@@ -191,6 +196,12 @@ def _prompt(record: dict[str, Any]) -> tuple[str, int]:
     text = typed(shown or _text(record.get("content")))
     parts = [mapping(part) for part in items(record.get("content"))]
     return text, sum("inlineData" in part or "fileData" in part for part in parts)
+
+
+def _sent(record: dict[str, Any]) -> str:
+    """The text that was sent in place of what is shown, as a hook reports it; empty where both are the same."""
+    parts = items(record.get("content")) if record.get("displayContent") else ()
+    return typed("".join(_text(part) for part in parts))
 
 
 def _text(content: Any, *, thought: bool = False) -> str:

@@ -29,8 +29,10 @@ from memctl.domain.events.observations import (
 )
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
+from memctl.domain.support.provenance import CLIENT
 from memctl.infra.hook import AGENTS_SHELL
 from memctl.infra.transcripts.claude import is_unattended
+from memctl.infra.transcripts.command_files import is_expanded
 from memctl.infra.transcripts.fields import identifier, integer, items, joined, kind, mapping, string
 from memctl.infra.transcripts.formats import LineFields, Unreadable, decoded, exit_code_of, read_within_limits
 from memctl.infra.transcripts.hook_dialects import in_claudes_words
@@ -104,7 +106,10 @@ def parse_hook(
         subagent=identifier(payload.get("agent_id")),
         subagent_type=string(payload.get("agent_type")),
     )
+    location = normalise(string(payload.get("cwd")))
     asks = "agent" if common["subagent"] or is_unattended(started) else "user"
+    if asks == "user" and name == "UserPromptSubmit" and _by_command(payload, location):
+        asks = CLIENT
     found = _observations(name, payload, common, asks)
     files: tuple[str, ...] = ()
     if name in _WRITTEN and started != AGENTS_SHELL:  # an agent's command may name any file
@@ -113,7 +118,6 @@ def parse_hook(
     begins = name == "SessionStart"
     if not found:
         return ParsedHook(kind=kind("hook", name), transcripts=files, begins=begins)
-    location = normalise(string(payload.get("cwd")))
     keys = _keys_of_messages(session, found) if isinstance(payload.get("messages"), list) and name == "Stop" else None
     return ParsedHook(
         events=tuple(
@@ -131,6 +135,11 @@ def parse_hook(
         transcripts=files,
         begins=begins,
     )
+
+
+def _by_command(payload: dict[str, Any], location: str) -> bool:
+    """Whether a prompt is the text of a command, as the client says or a file of the checkout shows."""
+    return payload.get("from_command") is True or is_expanded(string(payload.get("prompt")), location)
 
 
 def _keys_of_messages(session: str, said: list[tuple[Observation, str]]) -> list[str]:

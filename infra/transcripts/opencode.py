@@ -22,6 +22,8 @@ from memctl.domain.events.observations import (
     ToolReturned,
 )
 from memctl.domain.support.location import normalise
+from memctl.domain.support.provenance import CLIENT
+from memctl.infra.transcripts.command_files import is_expanded
 from memctl.infra.transcripts.fields import count, identifier, integer, items, kind, mapping, string
 from memctl.infra.transcripts.formats import LineFields, Session, Unreadable, decoded, token_counts
 from memctl.infra.transcripts.patches import hunks_of
@@ -76,12 +78,15 @@ class OpenCode:
         )
         location = normalise(string(mapping(info.get("path")).get("cwd")))
         found: list[tuple[Observation, Any]] = []
+        asks = ""
         # Part k has block 2k, and what came back of a call the block behind: a message that grows keeps its blocks.
         images = sum(string(mapping(part).get("mime")).startswith("image/") for part in parts)
         for index, part in enumerate(map(mapping, parts)):
             if role == "user":
                 asked = _asked(part, 2 * index, images, common)
                 found += [(seen, times.get("created")) for seen in asked]
+                if not session.subagent and is_expanded(string(part.get("text")), location or session.location):
+                    asks = CLIENT
                 images = 0 if asked else images
             elif role == "assistant":
                 created = mapping(part.get("time")).get("start") or times.get("created")
@@ -96,7 +101,7 @@ class OpenCode:
             tokens["line"] += ":tokens"
             notice = NoticeReceived(kind="tokens", data=spent, **tokens)
             found.append((notice, times.get("completed") or times.get("created")))
-        events = [session.event(seen, _micros(moment), location=location) for seen, moment in found]
+        events = [session.event(seen, _micros(moment), location=location, actor=asks) for seen, moment in found]
         return events or kind(role, *(string(mapping(part).get("type")) for part in parts[:1]))
 
 

@@ -33,6 +33,7 @@ from hooks import Memory
 from memctl.infra.data_dir import Places
 from memctl.infra.database import connect
 from memctl.infra.embedded.postgres import start_postgres
+from memctl.infra.listening import viewer_host
 from memctl.infra.log.migrate import migrate
 from memctl.infra.readmodels import generations
 
@@ -171,13 +172,14 @@ def painted(
         return
     if chromium is None:
         return
-    name = str(client.base_url).rstrip("/")
+    token = client.headers["Authorization"].removeprefix("Bearer ")
+    name = str(client.base_url).rstrip("/").replace("127.0.0.1", viewer_host(token))
     with sync_playwright() as drivers:
         browser = drivers.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         context = browser.new_context(viewport={"width": 1280, "height": 800}, bypass_csp=True)
         page = context.new_page()
         page.goto(name + "/sign-in")
-        page.fill("input[name=token]", client.headers["Authorization"].removeprefix("Bearer "))
+        page.fill("input[name=token]", token)
         page.click("form[action='/sign-in'] button")
         for label, path in pages.items():
             seen = []

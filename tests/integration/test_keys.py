@@ -38,6 +38,7 @@ from memctl.domain.projects.identity import ProjectIdentified, identified_key, p
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.provenance import member_of
 from memctl.infra.database import connect
+from memctl.infra.listening import viewer_host
 
 OF_LEDGER = ("ledger", "Decimal", "invoice", "float")
 """Words of a project that a key for another is never to see."""
@@ -213,7 +214,8 @@ FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 def cookie_of(api: Api, token: str) -> str:
     """What a browser sends that signed in with a key."""
-    status, headers, _ = api.ask("/sign-in", method="POST", body=f"token={token}".encode(), headers=FORM)
+    by_name = {**FORM, "Host": viewer_host(TOKEN)}
+    status, headers, _ = api.ask("/sign-in", method="POST", body=f"token={token}".encode(), headers=by_name)
     assert (status, headers["location"]) == (303, "/")
     return headers["set-cookie"].partition(";")[0]
 
@@ -330,7 +332,9 @@ def test_nobody_makes_a_cookie_of_a_member_into_anothers(api: Api, key: Callable
 
 def test_a_ticket_has_the_rights_of_who_asked_for_it(api: Api, key: Callable[..., str]) -> None:
     path = json.loads(ask(api, key("read"), "/v1/tickets", {})[2])["path"]
-    _, headers, _ = api.ask(path)
+    led = urlsplit(api.ask(path)[1]["location"])
+    _, headers, _ = api.ask(led.path, headers={"Host": led.netloc})
+    assert led.hostname not in (None, viewer_host(TOKEN)), "a member does not learn the owner's"
     cookie = headers["set-cookie"].partition(";")[0]
     assert (page(api, cookie, "/")[0], page(api, cookie, "/engine")[0]) == (200, 403)
 
@@ -353,7 +357,7 @@ def test_a_member_keeps_nobody_elses_ticket_out(api: Api, key: Callable[..., str
     reads = key("read")
     made = [ask(api, reads, "/v1/tickets", {})[0] for _ in range(MOST_TICKETS + 20)]
     assert made.count(200) > MOST_TICKETS
-    assert "set-cookie" in api.ask(path)[1]
+    assert "set-cookie" in api.ask(path, headers={"Host": viewer_host(TOKEN)})[1]
 
 
 # --- what relays deliver ---

@@ -35,6 +35,7 @@ from memctl.infra.embedded import programs, supervisor
 from memctl.infra.embedded.programs import Instance
 from memctl.infra.hook import OFF_FILE
 from memctl.infra.hooks.spool import Delivery, spool
+from memctl.infra.listening import viewer_host
 from memctl.infra.log.append import append
 from memctl.infra.log.spaces import installation
 from memctl.infra.readmodels import dead_letters, generations
@@ -74,7 +75,7 @@ def api(asked: None, database_url: str, vectors: tuple[str, str], tmp_path: Path
 
 def said_by_all(api: Api) -> dict[str, str]:
     """What each of them says."""
-    cookie = api.ask("/sign-in", method="POST", body=f"token={TOKEN}".encode(), headers=FORM)[1]["set-cookie"]
+    cookie = api.ask("/sign-in", method="POST", body=f"token={TOKEN}".encode(), headers=BY_NAME)[1]["set-cookie"]
     return {
         "status": CliRunner().invoke(memctl, ["status"]).output,
         "status --json": json.dumps(json.loads(CliRunner().invoke(memctl, ["status", "--json"]).output)["troubles"]),
@@ -86,7 +87,7 @@ def said_by_all(api: Api) -> dict[str, str]:
     }
 
 
-FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+BY_NAME = {"Content-Type": "application/x-www-form-urlencoded", "Host": viewer_host(TOKEN)}
 
 
 def late(connection: Connection, by: str = "1 hour") -> None:

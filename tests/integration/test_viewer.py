@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 import httpx
@@ -67,6 +68,9 @@ PAGES = (
 )
 
 
+BY_NAME = {"Host": viewer_host(TOKEN)}
+
+
 @dataclass
 class Viewer:
     """A served viewer, and how to be signed in."""
@@ -77,7 +81,7 @@ class Viewer:
     @contextlib.contextmanager
     def signed_in(self) -> Iterator[httpx.Client]:
         with httpx.Client(base_url=self.url, follow_redirects=True) as client:
-            assert client.get(f"/sign-in/{self.browsers.ticket(OWNER)}").status_code == 200
+            assert client.get(f"/sign-in/{self.browsers.ticket(OWNER)}", headers=BY_NAME).status_code == 200
             yield client
 
 
@@ -165,7 +169,8 @@ def test_many_projects_stand_on_several_pages_each_on_one(viewer: Viewer, monkey
 
 def test_the_token_signs_in_and_signing_out_ends_it(viewer: Viewer) -> None:
     with httpx.Client(base_url=viewer.url, headers={"Accept": "text/html"}) as browser:
-        given = browser.post("/sign-in", data={"token": TOKEN}, headers={"Origin": viewer.url})
+        own = {**BY_NAME, "Origin": f"http://{viewer_host(TOKEN)}"}
+        given = browser.post("/sign-in", data={"token": TOKEN}, headers=own)
         assert given.status_code == 303
         told = given.headers["set-cookie"].lower()
         assert "httponly" in told
@@ -179,7 +184,7 @@ def test_the_token_signs_in_and_signing_out_ends_it(viewer: Viewer) -> None:
 
 def test_over_https_the_cookie_is_for_https_alone(viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
     def cookie() -> list[str]:
-        given = httpx.post(f"{viewer.url}/sign-in", data={"token": TOKEN}, headers={"Origin": viewer.url})
+        given = httpx.post(f"{viewer.url}/sign-in", data={"token": TOKEN}, headers=BY_NAME)
         return given.headers["set-cookie"].lower().split("; ")
 
     assert "secure" not in cookie()
@@ -191,8 +196,33 @@ def test_the_command_lines_address_opens_it_once(viewer: Viewer) -> None:
     with Client(viewer.url, TOKEN) as client:
         address = client.viewer().replace(viewer_host(TOKEN), "127.0.0.1")
     with httpx.Client(follow_redirects=True) as browser:
-        assert browser.get(address).url.path == "/"
-    assert httpx.get(address).status_code == 403
+        assert browser.get(address, headers=BY_NAME).url.path == "/"
+    assert httpx.get(address, headers=BY_NAME).status_code == 403
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "[::1]"])
+def test_no_cookie_is_set_where_all_of_loopback_would_be_sent_it(viewer: Viewer, name: str) -> None:
+    port = urlsplit(viewer.url).port
+    host = {"Host": f"{name}:{port}"}
+    own = f"http://{viewer_host(TOKEN)}:{port}"
+    with httpx.Client(base_url=viewer.url) as browser:
+        led = browser.get(f"/sign-in/{viewer.browsers.ticket(OWNER)}", headers=host)
+        assert (led.status_code, led.headers["location"].rpartition("/")[0]) == (303, f"{own}/sign-in")
+        shown = browser.post("/sign-in", data={"token": TOKEN}, headers=host)
+        (onward,) = set(re.findall(rf'{own}(/sign-in/[^"]+)"', shown.text))
+        assert shown.status_code == 200
+        assert not browser.cookies
+        for path in (urlsplit(led.headers["location"]).path, onward):
+            assert "set-cookie" in httpx.get(f"{viewer.url}{path}", headers={"Host": urlsplit(own).netloc}).headers
+            assert httpx.get(f"{viewer.url}{path}", headers={"Host": urlsplit(own).netloc}).status_code == 403
+        # Its name is for those who may sign in: all others could listen on another of its ports.
+        for answer in (
+            browser.get("/", headers={**host, "Accept": "text/html"}),
+            browser.get("/sign-in", headers=host),
+            browser.get("/sign-in/guess", headers=host),
+            browser.post("/sign-in", data={"token": "guess"}, headers=host),
+        ):
+            assert ".localhost" not in f"{answer.headers}{answer.text}"
 
 
 def test_another_page_can_use_the_cookie_for_nothing(viewer: Viewer) -> None:

