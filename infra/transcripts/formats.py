@@ -23,6 +23,12 @@ from memctl.domain.support.json_bodies import MOST_VALUES, has_few_values
 from memctl.domain.support.provenance import CLIENT, IMPORTED
 from memctl.infra.transcripts.fields import MAX_DEPTH, shallow
 
+ZEROS = b"\0"
+"""What stands in a file where a disk lost what was written."""
+
+NOTHING = b"\0 \t\r\n"
+"""Bytes of a file that say nothing."""
+
 BOM = b"\xef\xbb\xbf"
 """What some editors and shells of Windows write in front of UTF-8."""
 
