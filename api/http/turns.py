@@ -15,22 +15,38 @@ PATIENCE_S = 5.0
 
 
 class Turn:
-    """A question's place among those that are worked on; none while it waits for something else."""
+    """A question's place among those that are worked on; none while it waits for something else, and none once it has
+    ended. Several tasks of the question may call at once."""
 
     def __init__(self, own: asyncio.Semaphore, everybodys: asyncio.Semaphore) -> None:
-        self._both, self._held = (own, everybodys), 0
+        self._own, self._everybodys = own, everybodys
+        self._one_at_a_time = asyncio.Lock()
+        self._held = self._ended = False
 
     async def take(self) -> None:
-        """Wait until the question may be worked on; do nothing where it may."""
-        for each in self._both[self._held :]:
-            await each.acquire()
-            self._held += 1
+        """Wait until the question may be worked on; do nothing where it may, or has ended."""
+        async with self._one_at_a_time:
+            if self._held or self._ended:
+                return
+            async with contextlib.AsyncExitStack() as taken:
+                for each in (self._own, self._everybodys):
+                    await each.acquire()
+                    taken.callback(each.release)
+                if not self._ended:
+                    self._held = True
+                    taken.pop_all()
 
     def give_back(self) -> None:
         """Let others be worked on; do nothing where they are."""
-        for each in self._both[: self._held]:
-            each.release()
-        self._held = 0
+        if self._held:
+            self._held = False
+            self._own.release()
+            self._everybodys.release()
+
+    def end(self) -> None:
+        """Give the turn back for good."""
+        self._ended = True
+        self.give_back()
 
 
 class Turns:
@@ -54,10 +70,9 @@ class Turns:
                     await turn.take()
             except TimeoutError:
                 came = False
-                turn.give_back()
             yield turn if came else None
         finally:
-            turn.give_back()
+            turn.end()
             count = self._each[key][1] - 1
             if count:
                 self._each[key] = own, count

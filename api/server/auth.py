@@ -123,7 +123,7 @@ class Guard:
 
         async def noted(message: Message) -> None:
             nonlocal status
-            turn.give_back()
+            turn.end()
             status = message.get("status", status)
             await send(message)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import random
 from collections import Counter
 from typing import Any
 
@@ -163,6 +164,44 @@ def test_a_question_without_a_turn_in_time_is_refused(monkeypatch: pytest.Monkey
             assert again is not None
 
     asyncio.run(asked())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_tasks_of_questions_do_and_however_they_end_all_turns_come_back(seed: int) -> None:
+    """A streamed answer looks for the end of its connection in a task of its own; a client may leave at any time."""
+    rng = random.Random(seed)
+
+    async def some_of(turn: turns.Turn) -> None:
+        for _ in range(6):
+            match rng.randrange(4):
+                case 0:
+                    await turn.take()
+                case 1:
+                    turn.give_back()
+                case 2 if rng.random() < 0.2:
+                    turn.end()
+                case _:
+                    await asyncio.sleep(0)
+
+    async def question(taken: turns.Turns, key: str) -> None:
+        async with taken.of(key) as turn, asyncio.TaskGroup() as tasks:
+            assert turn is not None
+            for _ in range(3):
+                task = tasks.create_task(some_of(turn))
+                if rng.random() < 0.3:
+                    task.get_loop().call_later(rng.random() / 100, task.cancel)
+
+    async def asked() -> None:
+        taken = turns.Turns()
+        asking = [asyncio.create_task(question(taken, rng.choice(["ann", "bob", "eve"]))) for _ in range(40)]
+        for task in rng.sample(asking, 15):
+            task.get_loop().call_later(rng.random() / 100, task.cancel)
+        await asyncio.gather(*asking, return_exceptions=True)
+        async with contextlib.AsyncExitStack() as held:
+            for number in range(turns.OF_ALL):  # as many as there are
+                assert await held.enter_async_context(taken.of(f"key {number}")) is not None
+
+    asyncio.run(asyncio.wait_for(asked(), 10 * turns.PATIENCE_S))
 
 
 def test_a_body_that_comes_slowly_and_an_answer_that_is_read_slowly_take_no_turn() -> None:
