@@ -1,11 +1,11 @@
 """memctl with folds that never end: `python tests/looping.py HOW ARGUMENT…` is `memctl ARGUMENT…`.
 
 HOW is `python` (a loop), `c` (a match that backtracks for ever, which holds the interpreter), `crash` (code in C that
-ends the process), `killed` (as the kernel does for want of memory), `exit` (code in C that leaves), `memory` (there is
-none for it), `texts` (the same in the embedder), `thread` (the same there, in a thread that Python does not know),
-`points` (the same as points are written), `sleeps` (it waits for what never comes), `rows` or `routes` (the same as
-`c`, in stage 2), or `not` (all of it ends). Folds of sessions do so over prompts, those of stage 2 over notes,
-that end in `ENDLESS`; the embedder and the points over texts that hold it.
+ends the process), `killed` (as the kernel does for want of memory), `both` (its guard, too), `exit` (code in C that
+leaves), `memory` (there is none for it), `texts` (code in C that ends the process of the embedder), `thread` (the same,
+in a thread that Python does not know), `points` (the same as points are written), `sleeps` (it waits for what never
+comes), `rows` or `routes` (the same as `c`, in stage 2), or `not` (all of it ends). Folds of sessions do so over
+prompts, those of stage 2 over notes, that end in `ENDLESS`; the embedder and the points over texts that hold it.
 """
 
 from __future__ import annotations
@@ -41,6 +41,16 @@ def in_killed() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+apart = False
+"""Whether this is a trial's own process, whose parent is no guard."""
+
+
+def in_both() -> None:
+    if not apart:
+        os.kill(os.getppid(), signal.SIGKILL)
+    in_killed()
+
+
 def in_exit() -> None:
     os._exit(0)
 
@@ -70,8 +80,16 @@ def main(how: str, arguments: list[str]) -> None:
     os.nice = lambda _: 0  # who tries apart gives way to all others: beside other tests it would take minutes
     loops = {
         "python": in_python, "c": in_c, "crash": in_crash, "sleeps": asleep,
-        "killed": in_killed, "exit": in_exit, "memory": in_memory,
+        "killed": in_killed, "both": in_both, "exit": in_exit, "memory": in_memory,
     }  # fmt: skip
+    alone = trial._alone
+
+    def set_apart(*arguments: Any) -> None:
+        global apart
+        apart = True
+        alone(*arguments)
+
+    trial._alone = set_apart
     fold = derive.StreamFacts._fold
 
     def endless(self: Any, placed: Any) -> None:

@@ -106,6 +106,42 @@ def test_a_session_whose_fold_never_ends_or_ends_its_process_is_set_aside_and_fo
         prove(log, environment)
 
 
+def test_a_session_whose_fold_ends_its_guard_too_is_set_aside_by_the_third_that_follows(
+    environment: dict[str, str], log: Connection, tmp_path: Path
+) -> None:
+    append(log, 1, HISTORY)
+    ready, board = tmp_path / "worker.ready", tmp_path / "worker.board"
+    arguments = ("worker", "--ready-file", str(ready))
+    for number in range(guard.DEATHS):
+        script = (str(LOOPING), "both")
+        with memctl(*arguments, environment=environment, log=tmp_path / f"{number}.log", script=script) as process:
+            assert process.wait(60) != 0
+            assert letters(log) == []
+    with memctl(*arguments, environment=environment, log=tmp_path / "last.log", script=script):
+        until(lambda: all_read(log))
+        until(lambda: tried_apart(log), "the trial of what a guard before this one set aside")
+    (letter,) = letters(log)
+    assert (letter.target.key, letter.fault.source) == (BAD, event_id_of(1, ENDLESS.dedupe_key))
+    assert [prompts(log, each) for each in ("s1", "s2", "s3")] == [6, 2, 6]
+    assert b"session/" not in board.read_bytes(), "no name is kept of what is over"
+
+
+def test_what_was_set_aside_is_tried_also_where_its_guard_was_ended_before(
+    environment: dict[str, str], log: Connection, tmp_path: Path
+) -> None:
+    append(log, 1, HISTORY)
+    with worker("c", environment, tmp_path) as process:
+        until(lambda: letters(log))
+        process.send_signal(signal.SIGKILL)
+        process.wait(10)
+    log.execute("UPDATE memctl.offsets SET lease_until = '-infinity' WHERE lease_until IS NOT NULL")
+    log.execute("UPDATE memctl.dead_letters SET attempts = 1")
+    with memctl("worker", environment=environment, log=tmp_path / "mended.log"):
+        until(lambda: not letters(log), "the trial of what was slow")
+        until(lambda: all_read(log))
+        assert prompts(log, "s2") == 6
+
+
 @pytest.mark.parametrize("how", ["texts", "thread"])
 def test_a_text_that_ends_the_embedder_is_found_by_its_words_and_all_others_get_vectors(
     how: str, environment: dict[str, str], log: Connection, tmp_path: Path

@@ -72,7 +72,7 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     """Work until SIGTERM or SIGINT: a batch under way is finished first.
 
     What works is a process of its own, of which this one is the guard. `ready_file` gets the guard's process id once
-    everything is set up. Raises: DatabaseUnavailable.
+    everything is set up; beside it stands what that process is at, for when both die. Raises: DatabaseUnavailable.
     """
     database_url = settings.require("database_url")
     redis_url = settings.require("redis_url")
@@ -80,7 +80,8 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     from redis.exceptions import RedisError
 
     guard_id = os.getpid()
-    before = guard.begin(lambda: stuck.try_apart(database_url))
+    board = ready_file.with_suffix(".board") if ready_file is not None else None
+    before = guard.begin(lambda: stuck.try_apart(database_url), board)
     drainer = Drainer(database_url, settings.read_batch)
     refuse_newer(drainer.connection)
     generations.ensure_live(drainer.connection, settings.stage1_shards)

@@ -9,6 +9,7 @@ aside. A fork takes a hundredth of what a start takes.
 
 import atexit
 import gc
+import hashlib
 import logging
 import os
 import select
@@ -18,6 +19,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import NoReturn
 
 import msgspec
@@ -65,7 +67,7 @@ class Stuck(msgspec.Struct, frozen=True):
     def why(self) -> str:
         slow = f"no progress for {self.seconds:.1f} s of processor time"
         how = f"{self.crash} ended the process" if self.crash else slow
-        return f"{how} in {_name(self.work)}, at {self.place or 'an unknown line'}"
+        return f"{how} in {_name(self.work)}" + (f", at {self.place}" if self.place != self.crash else "")
 
 
 class EarlierProcesses(msgspec.Struct, frozen=True):
@@ -80,39 +82,40 @@ class EarlierProcesses(msgspec.Struct, frozen=True):
 NONE_EARLIER = EarlierProcesses()
 
 
-def begin(trial: Callable[[], None] | None = None) -> EarlierProcesses:
+def begin(trial: Callable[[], None] | None = None, board: Path | None = None) -> EarlierProcesses:
     """From here on, this process is the guard of another, which returns from this: once, and then another does again
     wherever the one before made no progress. The guard itself ends with the exit code of the last.
 
     `trial` runs in a third process each time after one was ended; with it, a process that was torn from its work is
-    followed by another too. To be called before there are threads or connections.
+    followed by another too; and one that died together with its guard counts by what stands in the file `board`. To be
+    called before there are threads or connections.
     Signals that ask to end are passed on. Where this system has no /proc, nobody watches.
     """
-    return _Guard(trial).run() if os.path.isdir("/proc/self/task") else NONE_EARLIER
+    return _Guard(trial, board).run() if os.path.isdir("/proc/self/task") else NONE_EARLIER
 
 
 class _Guard:
-    def __init__(self, trial: Callable[[], None] | None) -> None:
+    def __init__(self, trial: Callable[[], None] | None, board: Path | None) -> None:
         self._trial = trial
-        self._board = Board()
+        self._board = Board(board)
         self._frames = frames.file()
         self._before = NONE_EARLIER
         self._child = 0
         self._trial_pid = 0
-        self._trial_due = False
-        """Whether something was ended that nobody has tried since."""
+        self._trial_due = True
+        """Whether something may be set aside that nobody has tried since: as this begins, by a guard before it."""
         self._asked: float | None = None
         """When the process was asked to end."""
         self._pass_on = False
         self._pause = 0.0
-        self._deaths: dict[bytes, int] = {}
-        """What the process was at that was torn from its work last, and how often running that was so."""
 
     def run(self) -> EarlierProcesses:
         gc.collect()
         gc.freeze()  # what is here already is the children's too, for as long as nobody writes to it
         for each in (signal.SIGTERM, signal.SIGINT):
             signal.signal(each, self._ask)
+        if isinstance(stuck := self._died("what ended its guard, too,", 0), Stuck):
+            self._note(stuck)
         while True:
             self._board.clear()
             self._child = self._fork()
@@ -123,9 +126,11 @@ class _Guard:
                 self._ask()
             ended = self._watch()
             if isinstance(ended, int):
+                self._board.clear()
                 self._leave(ended if ended >= 0 else 128 - ended)
             self._note(ended)
             if self._asked is not None:
+                self._board.clear()
                 self._leave(0)
 
     def _leave(self, code: int) -> NoReturn:
@@ -201,23 +206,23 @@ class _Guard:
             return 0
         if -code in CRASHES:
             return self._crashed(-code)
-        return code if self._trial is None or self._board.left else self._died(code)
+        if self._trial is None or self._board.left:
+            return code
+        return self._died(signal.Signals(-code).name if code < 0 else f"exit code {code}", code)
 
-    def _died(self, code: int) -> int | Stuck | None:
+    def _died(self, how: str, code: int) -> int | Stuck | None:
         """The exit code where the process was at nothing when it died; else None, or what it was at where processes
         before it died at the same."""
         at_work = [(at, work) for at in self._board.at() if (work := self._board.work(at)) is not None]
-        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        before, self._deaths = self._deaths, {}
-        found = None
+        before, deaths, found = self._board.deaths, {}, None
         for at, work in at_work:
             log.error("%s ended the process, which was at %s", how, _name(work))
             same = msgspec.json.encode([work.kind, work.name, work.generation, work.piece(at.piece)])
-            self._deaths[same] = before.get(same, 0) + 1
-            if self._deaths[same] >= DEATHS:
-                found = Stuck(work, at.piece, "", 0.0, how)
-        if found is not None:
-            self._deaths = {}
+            piece = hashlib.sha256(same).hexdigest()
+            deaths[piece] = before.get(piece, 0) + 1
+            if deaths[piece] >= DEATHS:
+                found = Stuck(work, at.piece, how, 0.0, how)
+        self._board.deaths = deaths if found is None else {}
         return found if at_work else code
 
     def _crashed(self, signum: int) -> Stuck | None:

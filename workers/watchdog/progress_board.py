@@ -6,9 +6,11 @@ system. Where nobody watches, nothing is written.
 
 import contextlib
 import mmap
+import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -42,6 +44,8 @@ look of a processor. The longest of them, over 100,000 memories, take some secon
 
 _SLOTS, _SIZE = 32, 4 << 20
 """How many threads, and bytes for each, of which only those are taken that are written."""
+_DEATHS = 1 << 16
+_WHOLE = _SLOTS * _SIZE + _DEATHS
 _WORDS = 8
 _HEAD = 8 * _WORDS
 _TURN, _PIECE, _IDENT, _THREAD, _CPU_MS, _WALL_MS, _LENGTH, _PULSE = range(_WORDS)
@@ -97,11 +101,17 @@ class Slot:
         if len(encoded) > len(self._text):
             encoded = msgspec.json.encode(msgspec.structs.replace(work, name=work.name[:1000], pieces=()))
         words = self._words
-        words[_LENGTH] = 0
+        self._erase(beyond=len(encoded))
         self._text[: len(encoded)] = encoded
         words[_PIECE], words[_CPU_MS], words[_WALL_MS] = 0, int(cpu_s * 1000), int(wall_s * 1000)
         words[_LENGTH] = len(encoded)
         words[_TURN] = abs(words[_TURN]) + 1
+
+    def _erase(self, beyond: int = 0) -> None:
+        """Keep no name of what is over, for the memory may be a file."""
+        length, self._words[_LENGTH] = self._words[_LENGTH], 0
+        if length > beyond:
+            self._text[beyond:length] = bytes(length - beyond)
 
     def fold(self, work: ThreadWork) -> None:
         """Begin folds, of the pieces of this work."""
@@ -145,6 +155,7 @@ class Slot:
         """Nothing is under way."""
         turn = self._words[_TURN]
         self._words[_TURN] = -turn if turn > 0 else turn
+        self._erase()
 
 
 _UNWATCHED = Slot(memoryview(bytearray(_HEAD)).cast("q"), memoryview(b""))
@@ -152,10 +163,11 @@ _UNWATCHED = Slot(memoryview(bytearray(_HEAD)).cast("q"), memoryview(b""))
 
 
 class Board:
-    """The memory: made before a process is forked, written by that one, read by the one that forked it."""
+    """The memory: made before a process is forked, written by that one, read by the one that forked it. With a file it
+    outlasts both."""
 
-    def __init__(self) -> None:
-        self._memory = memoryview(mmap.mmap(-1, _SLOTS * _SIZE))
+    def __init__(self, file: Path | None = None) -> None:
+        self._memory = memoryview(_mapped(file) if file is not None else mmap.mmap(-1, _WHOLE))
         self._lock = threading.Lock()
         self._taken = 0
 
@@ -220,7 +232,29 @@ class Board:
     def clear(self) -> None:
         """Nobody is at anything: another process begins."""
         for number in range(_SLOTS):
-            self._memory[number * _SIZE : number * _SIZE + _HEAD] = bytes(_HEAD)
+            used = _HEAD + min(max(self._words_of(number)[_LENGTH], 0), _SIZE - _HEAD)
+            self._memory[number * _SIZE : number * _SIZE + used] = bytes(used)
+
+    @property
+    def deaths(self) -> dict[str, int]:
+        """Digests of what the process was at that died last, and how often running one died at that."""
+        try:
+            return msgspec.json.decode(
+                bytes(self._memory[_SLOTS * _SIZE :]).rstrip(b"\0") or b"{}", type=dict[str, int]
+            )
+        except msgspec.DecodeError:
+            return {}
+
+    @deaths.setter
+    def deaths(self, found: dict[str, int]) -> None:
+        encoded = msgspec.json.encode(found)
+        self._memory[_SLOTS * _SIZE :] = (encoded if len(encoded) <= _DEATHS else b"").ljust(_DEATHS, b"\0")
+
+
+def _mapped(file: Path) -> mmap.mmap:
+    with os.fdopen(os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "r+b") as opened:
+        opened.truncate(_WHOLE)
+        return mmap.mmap(opened.fileno(), _WHOLE)
 
 
 _board: Board | None = None
