@@ -19,6 +19,7 @@ from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position
 from memctl.infra.log.spaces import installation, space_id
 from memctl.infra.readmodels import dead_letters, generations
+from memctl.infra.settings import Settings
 
 RATE, SECONDS = (1_000, 60) if FACTOR else (50, 4)
 """Events a second. The promise is of a machine that does nothing else, so the suite asks for less of it."""
@@ -45,6 +46,7 @@ def test_a_fold_that_never_ends_holds_up_no_other(
     lags: list[float] = []
     endless_at = parked_at = 0.0
     script = (str(Path(looping.__file__)), "c")
+    environment = {**environment, "MEMCTL_READ_BATCH": str(Settings().read_batch)}  # what is measured is users'
     woken, here = queue.connect(environment["MEMCTL_REDIS_URL"]), installation(log)
     with memctl("worker", environment=environment, log=tmp_path / "worker.log", script=script):
         append(log, 1, [prompt(1, "what comes before it is measured", session="first")])
