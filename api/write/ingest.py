@@ -451,6 +451,10 @@ def _begin(watch: Watch, path: Path, number: int) -> str:
     return "" if watch.begin(path, number) else WHY
 
 
+RESTS_S = 3_600
+"""Seconds after which a file that breaks off in its first record is said to be damaged: its client has ended."""
+
+
 class _Off:
     """Bytes of a file that were passed over since they were last taken: runs of lines, with those between them of which
     nothing would have been kept."""
@@ -484,6 +488,13 @@ def _without_unsaved(parsed: Parsed, policy: CapturePolicy) -> Parsed:
     return msgspec.structs.replace(parsed, events=(), outcome="ignored", kind="off")
 
 
+def _rests(path: Path) -> bool:
+    """Whether nobody is likely to write a file to its end still."""
+    with contextlib.suppress(OSError):
+        return time.time() - path.stat().st_mtime > RESTS_S
+    return False
+
+
 def _reason(problem: OSError) -> str:
     return problem.strerror or str(problem) or type(problem).__name__
 
@@ -492,6 +503,8 @@ def count(account: Account, path: Path, parsed: Parsed) -> None:
     """Enter a line in the account; what becomes of its events is added once they are written."""
     if parsed.outcome == "incomplete":
         account.incomplete += 1
+        if parsed.end and not parsed.offset and _rests(path):
+            account.refuse(path, 0, f"breaks off, and was not written to for {RESTS_S // 60} minutes: nothing is read")
         return
     account.lines += 1
     account.read_bytes += parsed.end - parsed.offset

@@ -15,18 +15,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transcript_files import parse_file
 
+from memctl.api.write.ingest import RESTS_S, Account, count
 from memctl.infra.redaction import prepare
 from memctl.infra.transcripts.claude import Claude
 from memctl.infra.transcripts.codex import Codex
 from memctl.infra.transcripts.copilot import Copilot
 from memctl.infra.transcripts.files import default_sources, discover
 from memctl.infra.transcripts.formats import Format
+from memctl.infra.transcripts.gemini import GeminiDocument
 from memctl.infra.transcripts.reading import (
     START,
     Checkpoint,
     Parsed,
     Trail,
     Transcript,
+    parse_document,
     parse_lines,
     raw_lines,
 )
@@ -380,3 +383,16 @@ def test_no_object_breaks_a_parser(format: type[Format], value: Any) -> None:
     record = value if isinstance(value, dict) else {"type": "user", "sessionId": "s", "message": value}
     data = HEADS[format] + json.dumps({"sessionId": "s", "payload": record, "data": record, **record}).encode() + b"\n"
     accounted(data, format)
+
+
+def test_a_document_that_breaks_off_is_named_once_nobody_writes_it(tmp_path: Path) -> None:
+    path = tmp_path / "session.json"
+    path.write_bytes(b'{"sessionId": "s", "messages": [{"id": "1"')
+    (parsed,) = parse_document(path.read_bytes(), GeminiDocument(path))
+    fresh, rested = Account(), Account()
+    count(fresh, path, parsed)
+    os.utime(path, (path.stat().st_mtime - 2 * RESTS_S,) * 2)
+    count(rested, path, parsed)
+    assert (fresh.incomplete, fresh.bad) == (1, [])
+    assert rested.incomplete == 1
+    assert ["breaks off" in each.why for each in rested.bad] == [True]
