@@ -60,6 +60,7 @@ _EXCUSE = patterns.compile(
 )
 """Comments that make checkers ignore a line."""
 _SETTINGS = frozenset((".toml", ".cfg", ".ini", ".json", ".jsonc", ".yml", ".yaml"))
+"""Endings of files in which checkers have their settings."""
 _CODE = patterns.compile(r"\b[A-Z]{1,4}\d{3,4}\b")
 _LONG_PATH = patterns.compile(r"(?<![\w.])~?(?:/[\w.@+-]+){3,}")
 

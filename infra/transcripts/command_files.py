@@ -8,6 +8,7 @@ import json
 import os
 import tomllib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from memctl.domain.support import patterns
@@ -22,25 +23,45 @@ _SETTINGS = ("opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".ope
 """Settings that hold commands among their texts."""
 _MOST, _LARGEST, _MOST_ABOVE = 2_000, 1 << 16, 12
 """Files and folders that are looked at, bytes of each file, and folders above the session's."""
+_COMPARED, _AT_LEAST = 1 << 19, 256
+"""Characters that are compared with one prompt, which takes some tenths of a second; and as how many a short text
+counts."""
 _LEAST, _MOST_OF, _ENOUGH = 4, 0.8, 25
 """Letters of its own by which a command is known, the part of them that stands in a prompt, and letters in one piece
 that are enough."""
 
 _FILLED_IN = patterns.compile(r"\$ARGUMENTS|\$\d+|\{\{args\}\}|[!@]\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}|!`[^`]+`")
 """What a client puts another text for: arguments, a command's output, a file."""
+_BEGINS_FILLED_IN = str.maketrans("$!@{", "\0\0\0\0")
 _FRONT_MATTER = patterns.compile(r"\A\s*---\s*\n(?:.*?\n)?---\s*(?:\n|\z)", patterns.S)
-_TEXT_OF_JSON = patterns.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"')
 
 
 def is_expanded(prompt: str, location: str) -> bool:
-    """Whether a prompt is what a command file of the checkout at that location becomes. Among too many files any is."""
+    """Whether a prompt is what a command file of the checkout at that location becomes. Where there is more to look at
+    than one prompt is worth, any is."""
     words = _plain(prompt)
     if not words or prompt.lstrip()[:1] == "/" or not Path(location).is_absolute():
         return False
+    left = _COMPARED
     for looked_at, path in enumerate(_files_at(Path(location))):
-        if looked_at == _MOST or any(_became(text, words) for text in _texts_in(path)):
+        if looked_at == _MOST:
+            return True
+        file = _read(path)
+        if path.suffix != ".md":  # to read what is no plain text takes as long as to compare it
+            left -= len(file)
+        for text in _texts_in(path, file) if left >= 0 else ():
+            if _may_become(text, words):
+                left -= max(len(text), _AT_LEAST)
+                if left < 0 or _became(text, words):
+                    return True
+        if left < 0:
             return True
     return False
+
+
+def _may_become(command: str, words: str) -> bool:
+    """Whether words begin as a command does, as far as its first letters say."""
+    return words.startswith(_plain(command.lstrip()[:200].translate(_BEGINS_FILLED_IN).partition("\0")[0]))
 
 
 def _became(command: str, words: str) -> bool:
@@ -67,21 +88,29 @@ def _files_at(folder: Path) -> Iterator[Path]:
             return
 
 
-def _texts_in(path: Path) -> list[str]:
-    """The texts that a file may have as commands; none where it cannot be read."""
+def _read(path: Path) -> str:
+    """The text of a file that may hold commands; empty where it cannot be read."""
     if path.suffix not in (".md", ".toml", ".json", ".jsonc"):
-        return []
+        return ""
     try:
-        text = read_file(path, _LARGEST).decode("utf-8", "replace").replace("\r\n", "\n")
-        match path.suffix:
-            case ".md":
-                return [_FRONT_MATTER.sub("", text)]
-            case ".toml":
-                return [str(tomllib.loads(text).get("prompt", ""))]
-            case _:
-                return [str(json.loads(each)) for each in _TEXT_OF_JSON.findall(text)]
-    except (OSError, ValueError, RecursionError):
-        return []
+        return read_file(path, _LARGEST).decode("utf-8", "replace").replace("\r\n", "\n")
+    except (OSError, ValueError):
+        return ""
+
+
+def _texts_in(path: Path, file: str) -> Iterator[str]:
+    """The texts that a file may have as commands."""
+    match path.suffix:
+        case ".md":
+            yield _FRONT_MATTER.sub("", file) if file.lstrip().startswith("---") else file
+        case ".toml":
+            with suppress(ValueError, RecursionError):
+                yield str(tomllib.loads(file).get("prompt", ""))
+        case _:  # with comments: what stands between two quotes, be it a text or not
+            texts = file.replace("\\\\", "\0").replace('\\"', "\1").split('"')
+            for each in (text for text in texts if len(text) >= _LEAST):
+                with suppress(ValueError):
+                    yield json.loads('"' + each.replace("\1", '\\"').replace("\0", "\\\\") + '"')
 
 
 def _plain(text: str) -> str:

@@ -175,9 +175,9 @@ def test_of_what_is_packed_it_is_said_what_to_do_and_nothing_is_kept(
     else:
         with tarfile.open(file, how) as packing:
             packing.add(sessions)
-    told = CliRunner().invoke(ingest_verb, [str(file)])
-    assert (told.exit_code, told.stdout) == (3, "")
-    assert told.stderr == f"{file} is packed: unpack it, and name what comes of it\n"
+    ran = CliRunner().invoke(ingest_verb, [str(file)])
+    assert (ran.exit_code, ran.stdout) == (3, "")
+    assert ran.stderr == f"{file} is packed: unpack it, and name what comes of it\n"
     assert move_mark(log) == 0
 
 
@@ -197,14 +197,14 @@ def test_what_is_no_transcript_is_named_and_what_is_one_is_read_beside_it(
 ) -> None:
     other = sessions.parent / "other.jsonl"
     made(other)
-    told = CliRunner().invoke(ingest_verb, [str(other)])
-    assert (told.exit_code, told.stderr) == (3, said.format(other) + "\n")
+    ran = CliRunner().invoke(ingest_verb, [str(other)])
+    assert (ran.exit_code, ran.stderr) == (3, said.format(other) + "\n")
     assert move_mark(log) == 0
     again = sessions.parent / "again.jsonl"
     again.symlink_to(sessions / "one.jsonl")
-    told = CliRunner().invoke(ingest_verb, [str(other), str(sessions), str(again)])
-    assert told.exit_code == 0
-    assert told.stderr == ("" if said.startswith("no sessions") else said.format(other) + "\n")
+    ran = CliRunner().invoke(ingest_verb, [str(other), str(sessions), str(again)])
+    assert ran.exit_code == 0
+    assert ran.stderr == ("" if said.startswith("no sessions") else said.format(other) + "\n")
     assert move_mark(log) > 0
 
 
@@ -214,11 +214,11 @@ def test_a_session_of_a_folder_that_cannot_be_read_is_named_in_the_account(
     lost = sessions / "two.jsonl"
     lost.write_bytes(b"\0" * 8_000)
     (sessions / "notes.md").write_bytes(b"notes\n")
-    told = CliRunner().invoke(ingest_verb, [str(sessions)])
-    assert (told.exit_code, told.stderr) == (0, "")
-    assert f"  bad  {lost}  {NOTHING_BUT_ZEROS}\n" in told.stdout
-    told = CliRunner().invoke(ingest_verb, [str(sessions), "--json"])
-    assert json.loads(told.stdout)["bad"] == [{"file": str(lost), "line": 0, "why": NOTHING_BUT_ZEROS}]
+    ran = CliRunner().invoke(ingest_verb, [str(sessions)])
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert f"  bad  {lost}  {NOTHING_BUT_ZEROS}\n" in ran.stdout
+    ran = CliRunner().invoke(ingest_verb, [str(sessions), "--json"])
+    assert json.loads(ran.stdout)["bad"] == [{"file": str(lost), "line": 0, "why": NOTHING_BUT_ZEROS}]
 
 
 def test_a_line_of_two_objects_run_together_gives_both(intake: IngestWriter, sessions: Path) -> None:

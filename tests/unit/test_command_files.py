@@ -141,8 +141,8 @@ def test_a_hook_s_prompt_that_a_command_file_became_is_the_clients(name: str, ag
 def test_so_is_one_of_a_transcript_without_a_mark_and_both_reports_in_any_order(name: str, checkout: Path) -> None:
     text, prompt = COMMANDS[name]
     put(checkout, name, text)
-    told = opencode(prompt, checkout)
-    assert not claims(told)
+    recorded = opencode(prompt, checkout)
+    assert not claims(recorded)
     (checkout / name).unlink()
     by_hook = hooked("opencode", client_sessions.OPENCODE_INFO["id"], prompt, checkout, from_command=True)
     for order in permutations((by_hook, opencode(prompt, checkout))):
@@ -158,17 +158,27 @@ def test_a_session_that_begins_with_a_command_still_has_its_task(checkout: Path)
 def test_of_a_command_gemini_shows_what_was_typed_and_its_hook_reports_what_it_became(checkout: Path) -> None:
     content = [{"text": RULE}, {"text": "<hook_context>x</hook_context>"}]
     by_hook = hooked("gemini-cli", client_sessions.GEMINI_HEAD["sessionId"], RULE, checkout)
-    told = gemini(content, "/dates 2026", checkout)
-    assert [e.payload.text for e in told if isinstance(e.payload, PromptSubmitted) and not e.payload.meta] == [
+    recorded = gemini(content, "/dates 2026", checkout)
+    assert [e.payload.text for e in recorded if isinstance(e.payload, PromptSubmitted) and not e.payload.meta] == [
         "/dates 2026"
     ]
-    for order in permutations((by_hook, told)):
+    for order in permutations((by_hook, recorded)):
         assert not claims([event for events in order for event in events])
 
 
 def test_a_prompt_that_gemini_shows_as_it_was_sent_is_one_event(checkout: Path) -> None:
-    told = gemini([{"text": RULE}], RULE, checkout)
-    assert [event.actor for event in told if isinstance(event.payload, PromptSubmitted)] == ["user"]
+    recorded = gemini([{"text": RULE}], RULE, checkout)
+    assert [event.actor for event in recorded if isinstance(event.payload, PromptSubmitted)] == ["user"]
+
+
+@pytest.mark.parametrize(("begins", "expanded"), [("please", True), ("always", False)])
+def test_files_that_are_dear_to_compare_hold_up_no_prompt(begins: str, expanded: bool, checkout: Path) -> None:
+    """Sixteen alike take more than half a second for a prompt; where not all of them are compared, any may be it."""
+    commands = checkout / ".opencode" / "command"
+    commands.mkdir(parents=True, exist_ok=True)
+    for number in range(16):
+        (commands / f"{number}.md").write_text((f"{begins}$1now " * 6_000)[:65_000])
+    assert is_expanded("please mend the exporter of the ledger", str(checkout)) is expanded
 
 
 def test_no_number_of_files_and_no_link_hides_a_command(checkout: Path) -> None:

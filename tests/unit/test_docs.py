@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
 from pathlib import Path
 
@@ -224,3 +225,12 @@ def test_the_model_of_lag_meets_the_median_that_was_measured_and_sees_a_backlog(
     assert abs(median - scaling.LAG_MEDIAN) < 0.03
     assert p99 < scaling.LAG_P99
     assert scaling.simulated(20_000, 1, seconds=4) == (None, None)
+
+
+def test_the_digests_of_the_readme_are_those_on_record() -> None:
+    recorded = json.loads((ROOT / "tests" / "data" / "digests.json").read_text())["agent-sessions"]
+    shown = re.findall(r"^(\w+) +(\d+) rows  ([0-9a-f]{12})  ([0-9a-f]{12})  equal$", text_of(ROOT / "README.md"), re.M)
+    assert len(shown) > 5
+    for name, rows, *both in shown:
+        number, digest = recorded[name].split()
+        assert (rows, set(both)) == (number, {digest[:12]}), name

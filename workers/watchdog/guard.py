@@ -3,7 +3,7 @@
 It measures the processor time that a thread has taken since it began a piece of work, as that thread says in
 `memctl.workers.watchdog.progress_board`. A thread that waits for a server or for its turn takes none, however busy the
 machine is. The guard needs nothing of the other process, so it does not matter whether that one's Python goes on. The
-guard writes down nothing: the process that it forks next is given what the one before was at (`Stuck`), and sets it
+guard writes to no database: the process that it forks next is given what the one before was at (`Stuck`), and sets it
 aside. A fork takes a hundredth of what a start takes.
 """
 
@@ -86,10 +86,10 @@ def begin(trial: Callable[[], None] | None = None, board: Path | None = None) ->
     """From here on, this process is the guard of another, which returns from this: once, and then another does again
     wherever the one before made no progress. The guard itself ends with the exit code of the last.
 
-    `trial` runs in a third process each time after one was ended; with it, a process that was torn from its work is
-    followed by another too; and one that died together with its guard counts by what stands in the file `board`. To be
-    called before there are threads or connections.
-    Signals that ask to end are passed on. Where this system has no /proc, nobody watches.
+    `trial` runs in a third process as this begins, and each time after one was ended. With it, a process that was torn
+    from its work is followed by another. One that died together with its guard counts by what stands in the file
+    `board`. To be called before there are threads or connections. Signals that ask to end are passed on. Where this
+    system has no /proc, nobody watches.
     """
     return _Guard(trial, board).run() if os.path.isdir("/proc/self/task") else NONE_EARLIER
 
@@ -114,7 +114,8 @@ class _Guard:
         gc.freeze()  # what is here already is the children's too, for as long as nobody writes to it
         for each in (signal.SIGTERM, signal.SIGINT):
             signal.signal(each, self._ask)
-        if isinstance(stuck := self._died("what ended its guard, too,", 0), Stuck):
+        # What a process was at that died with a guard before this one, stands in the file still.
+        if isinstance(stuck := self._died("an unknown signal", 0), Stuck):
             self._note(stuck)
         while True:
             self._board.clear()

@@ -45,6 +45,7 @@ look of a processor. The longest of them, over 100,000 memories, take some secon
 _SLOTS, _SIZE = 32, 4 << 20
 """How many threads, and bytes for each, of which only those are taken that are written."""
 _DEATHS = 1 << 16
+"""Bytes for what died, behind the slots."""
 _WHOLE = _SLOTS * _SIZE + _DEATHS
 _WORDS = 8
 _HEAD = 8 * _WORDS
