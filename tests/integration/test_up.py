@@ -375,28 +375,32 @@ def failing(*, after_schema: bool) -> Program:
     )
 
 
-def late(work: str) -> Program:
-    """It is ready after four seconds, in which it does `work` again and again."""
+def late(work: str, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """It is ready after four seconds, in which it does `work` again and again. Once it is waited for, and the servers
+    no more, what does nothing gets 1.5 seconds."""
     until = "iter(lambda: time.monotonic() < t + 4, False)"
     code = f"import time; t = time.monotonic(); [{work} for _ in {until}]; open('run/late', 'w'); time.sleep(99)"
-    return Program("late", lambda _: [sys.executable, "-c", code], lambda at, _: (at.places.run / "late").exists())
+
+    def ready(instance: Instance, _: object) -> bool:
+        monkeypatch.setattr(instance_module, "_READY", 1.5)
+        return (instance.places.run / "late").exists()
+
+    return Program("late", lambda _: [sys.executable, "-c", code], ready)
 
 
 def test_a_program_that_is_at_work_is_waited_for_and_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(instance_module, "_READY", 1.5)
     monkeypatch.setattr(instance_module, "_SAY_EVERY", 1.0)
     told: list[str] = []
     with instance_in(folder / "data") as settings:
-        assert up(settings, (*BASE, late("t")), told.append) is True
+        assert up(settings, (*BASE, late("t", monkeypatch)), told.append) is True
     assert any(line.startswith("waiting for late (") for line in told)
 
 
 def test_a_program_that_does_nothing_is_waited_for_so_long_and_no_longer(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(instance_module, "_READY", 1.5)
     with instance_in(folder / "data") as settings, pytest.raises(ProgramFailed, match="late did not become ready"):
-        up(settings, (*BASE, late("time.sleep(60)")))
+        up(settings, (*BASE, late("time.sleep(60)", monkeypatch)))
 
 
 def test_a_program_that_fails_is_named_with_the_end_of_its_log(folder: Path) -> None:
