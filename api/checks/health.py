@@ -465,6 +465,13 @@ def _troubles(found: Health) -> Iterator[Trouble]:
 
 def _parked(standing: LettersStatus) -> Iterator[Trouble]:
     for letter in standing.letters[:MOST_NAMED]:
+        if letter.to_be_tried:
+            yield Trouble(
+                kind="dead letter", what=f"{letter.target} is set aside: its fold took longer than it may among others,"
+                f" {letter.waiting} waiting behind it", since=letter.parked_at, position=letter.position, needs=False,
+                do="it is tried apart by itself, one at a time: then it is folded, or the event at fault is named",
+            )  # fmt: skip
+            continue
         about = f"event {letter.source}" if letter.stage == 1 else f"source {letter.row or letter.source}"
         yield Trouble(
             kind="dead letter", what=f"{letter.target} is set aside: {about} raises {letter.error}"

@@ -268,18 +268,20 @@ def concedes(answer: str) -> bool:
     return bool(_CONCEDES.match(answer))
 
 
+Spoken = Callable[[AbstractSet[str]], AbstractSet[str]]
+"""Those of some words that were spoken of before."""
+
+
 def asks_for_work(words: str) -> bool:
     """Whether the words ask for something."""
     return "?" in words or bool(_ASKS.search(words))
 
 
-def kind_of(
-    words: str, *, open_task: bool, rested: bool, about: Callable[[], AbstractSet[str]] = frozenset[str]
-) -> PromptKind:
+def kind_of(words: str, *, open_task: bool, rested: bool, about: Spoken = frozenset) -> PromptKind:
     """What a user's words do to the task at hand.
 
-    `rested` says that its work was committed, or lies hours back; `about` gives the words that it has been about, and
-    is asked only where they decide.
+    `rested` says that its work was committed, or lies hours back; `about` gives those of some words that it has been
+    about, and is asked only where they decide.
     """
     length = length_of(words)
     thanks = _THANKS.match(words)
@@ -296,17 +298,17 @@ def kind_of(
     return "opening" if _is_new(words, length, about, rested=rested) else "follow_up"
 
 
-def _is_new(words: str, length: float, about: Callable[[], AbstractSet[str]], *, rested: bool) -> bool:
+def _is_new(words: str, length: float, about: Spoken, *, rested: bool) -> bool:
     """Whether a request begins a task of its own, and does not go on with the one at hand."""
     if _CONTINUES.match(words):
         # A long request that shares nothing is a new one, however it begins.
-        return rested and length >= 20 and _shared(words, about()) < 0.1
+        return rested and length >= 20 and _shared(words, about) < 0.1
     if length < (5 if rested else 7) or (length < 16 and _REFERS.search(words)):
         return False
-    return _shared(words, about()) < (0.4 if rested else 0.25)
+    return _shared(words, about) < (0.4 if rested else 0.25)
 
 
-def _shared(words: str, about: AbstractSet[str]) -> float:
+def _shared(words: str, about: Spoken) -> float:
     """Which part of the content words has been spoken of, 0 to 1."""
     own = words_in(words)
-    return len(own & about) / len(own) if own else 1.0
+    return len(about(own)) / len(own) if own else 1.0

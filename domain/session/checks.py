@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
+from itertools import islice
 from typing import NamedTuple
 
 from memctl.domain.events.facts import ErrorOccurred
@@ -17,6 +18,7 @@ from memctl.domain.shell.commands import Part, parts_of, proves
 from memctl.domain.shell.directories import bare, parts_where
 from memctl.domain.support import patterns
 from memctl.domain.support.location import joined
+from memctl.domain.support.remembered import remembered
 
 
 class Run(NamedTuple):
@@ -172,21 +174,34 @@ _UNREAD = patterns.compile(r"[$`=]|://")
 _GLOB = patterns.compile(r"[*?\[{]")
 
 
-def targets_of(run: Run, heads: AbstractSet[str], barred: AbstractSet[str] = frozenset()) -> set[str]:
+MOST_TARGETS = 16
+"""Folders and files of a run's narrowing that are looked at, the first: each is held against 64 open errors."""
+
+
+def targets_of(run: Run, heads: AbstractSet[str]) -> frozenset[str]:
     """The folders and files that the tests, checks and builds of these heads in a command were narrowed to, from the
     root on where the directory is known. Empty where one of them looks at all there is."""
-    found: set[str] = set()
-    for at, part in parts_where(run.command, run.began, barred):
+    return _narrowed_to(run.command, run.began, tuple(sorted(heads)))
+
+
+@remembered(512)
+def _narrowed_to(command: str, began: str, heads: tuple[str, ...]) -> frozenset[str]:
+    found: dict[str, None] = {}
+    for at, part in parts_where(command, began):
         if part.head in heads and proves(part.head):
-            targets = set(_targets(part, at))
+            targets = list(islice(_targets(part, at), MOST_TARGETS))
             if not targets or "" in targets:
-                return set()
-            found |= targets
-    return found
+                return frozenset()
+            found.update(dict.fromkeys(targets))
+        if len(found) >= MOST_TARGETS:
+            break
+    return frozenset(islice(found, MOST_TARGETS))
 
 
 def _kinds(run: Run, heads: AbstractSet[str]) -> set[str]:
     """The kinds of files, by the ends of their names, that patterns narrow the parts of these heads to."""
+    if "*" not in run.command:
+        return set()
     words = (bare(word) for part in parts_of(run.command) if part.head in heads for word in part.words[1:])
     return {kind for word in words if (found := _KIND.match(word)) for kind in found[1].split(",")}
 
@@ -221,12 +236,15 @@ def looks_at(
     if not narrowed:
         return True
     before = targets_of(failed, culprits)
-    if before and all(any(f"{target}/".startswith(f"{other}/") for other in narrowed) for target in before):
+    if before and all(not narrowed.isdisjoint(_upwards(target)) for target in before):
         return True
     tests = any(proves(head) == "test" for head in heads)
     files = [file.strip("./") for file in error.files if "/" in file.strip("./")]
     if files:  # runners of tests look for files whose path holds what they are given
-        return any(_within(f, t) or (tests and posixpath.basename(t) in f) for f in files for t in narrowed)
+        if tests and any(posixpath.basename(target) in file for target in narrowed for file in files):
+            return True
+        folders = [f"/{target.strip('/')}/" for target in narrowed]
+        return any(_within(f"/{file}/", folder) for file in files for folder in folders)
     names = {name for file in error.files if "." in (name := file.rpartition("/")[2])}
     names |= {name for frame in error.frames if "." in (name := frame.partition(":")[0])}
     given = [posixpath.basename(target) for target in narrowed]
@@ -235,10 +253,26 @@ def looks_at(
     return not before and (tests or bool(error.frames or names))
 
 
-def _within(path: str, folder: str) -> bool:
-    """Whether a path lies in a folder, or is it. A path that a tool printed begins anywhere: then where the folder ends
-    as the path begins."""
-    inner, outer = path.strip("/").split("/"), folder.strip("/").split("/")
-    if f"/{'/'.join(outer)}/" in f"/{'/'.join(inner)}/" or f"/{'/'.join(inner)}/" in f"/{'/'.join(outer)}/":
+def _upwards(path: str) -> Iterable[str]:
+    """A path, and the folders that it lies in."""
+    end = len(path)
+    while end > 0:
+        yield path[:end]
+        end = path.rfind("/", 0, end)
+
+
+def _within(inner: str, outer: str) -> bool:
+    """Whether a path lies in a folder, or is it, both between slashes. A path that a tool printed begins anywhere: then
+    where the folder ends as the path begins."""
+    if outer in inner or inner in outer:
         return True
-    return any(outer[-shared:] == inner[:shared] for shared in range(1, min(len(inner), len(outer)) + 1))
+    first, at = inner[: inner.find("/", 1) + 1], len(outer)
+    for _ in range(_DEEPEST):  # where its end may be how the path begins
+        at = outer.rfind(first, 0, at + len(first) - 1)
+        if at < 0 or inner.startswith(outer[at:]):
+            return at >= 0
+    return False
+
+
+_DEEPEST = 64
+"""Places of a folder's path from which on another one may begin."""

@@ -1,6 +1,7 @@
 """The talk between a user and an agent: prompts, answers, turns, and the tasks and episodes they open and close."""
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from typing import Literal
 
 from memctl.domain.events.event import Micros
@@ -233,12 +234,12 @@ class Conversation:
         )
         return kind_of(said.words, open_task=True, rested=rested, about=self._spoken_of)
 
-    def _spoken_of(self) -> set[str]:
-        """The words that the open task has been about."""
+    def _spoken_of(self, words: AbstractSet[str]) -> set[str]:
+        """Those of some words that the open task has been about."""
         texts = list(self.episode.files) if self.episode is not None else []
         if self._turn is not None:
             texts.append(self._turn.answer)
-        return self._about.union(*map(words_in, texts))
+        return set().union(*(words & spoken for spoken in (self._about, *map(words_in, texts))))
 
     def _feel(self, words: str, own: str) -> None:
         if self.episode is not None:

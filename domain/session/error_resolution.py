@@ -24,6 +24,7 @@ from memctl.domain.failures.templates import COMPILING as _COMPILING
 from memctl.domain.failures.templates import OPTION
 from memctl.domain.session.checks import Run, ended_well, looks_at, may_hide, still_shows, targets_of
 from memctl.domain.shell.commands import (
+    LONGEST,
     changes_of,
     formats,
     heads_of,
@@ -151,6 +152,7 @@ class Resolutions:
     ) -> None:
         """A command failed and showed these errors: what it no longer shows is gone, though not proved. `began` is the
         directory in which it began; a `cd` in it may have led elsewhere by its end."""
+        command = command[:LONGEST]
         heads = heads_of(command)
         shown = {error.signature for error in errors}
         tests = {frame for error in errors if _is_test(error) for frame in error.frames}
@@ -187,6 +189,7 @@ class Resolutions:
         not resolved, nor by what was changed before."""
         if not self._open:
             return []
+        command = command[:LONGEST]
         run, heads = Run(command, began, output), heads_of(command)
         programs, proving = _programs(heads), any(proves(head) or runner_of(head) for head in heads)
         found: list[Resolved] = []

@@ -29,8 +29,11 @@ from memctl.domain.support import patterns
 from memctl.domain.support.literals import mentions
 from memctl.domain.support.remembered import remembered
 
-_LONGEST = 6_000
+LONGEST = 6_000
 """Characters of a command that are looked at: what follows is the body of a document or script."""
+
+_MOST_PARTS = 64
+"""Simple commands that are; what real sessions run has below twenty."""
 
 
 class Part(NamedTuple):
@@ -79,10 +82,10 @@ def _document_end(command: str, at: int, word: str) -> int:
     return len(command)
 
 
-@remembered(2048)
+@remembered(1024)
 def parts_of(command: str) -> tuple[Part, ...]:
     """The simple commands of a command line, in order. Bodies of here-documents are left out."""
-    text = without_documents(command[:_LONGEST])
+    text = without_documents(command[:LONGEST])
     found: list[Part] = []
     words: list[str] = []
     after = ""
@@ -95,6 +98,8 @@ def parts_of(command: str) -> tuple[Part, ...]:
                 words = []
             operator = operator.strip("()") or ";"
             after = ";" if operator == "\n" else "|" if operator == "|&" else operator
+        if len(found) == _MOST_PARTS:
+            return tuple(found)
     if words:
         found.append(Part(tuple(words), _head(words), after))
     return tuple(found)
@@ -258,7 +263,7 @@ def written_by(command: str) -> tuple[str, ...]:
     """Files that a command writes by a here-document or edits in place."""
     found: dict[str, None] = {}
     if "<<" in command:
-        for match in _WRITTEN.finditer(command[:_LONGEST]):
+        for match in _WRITTEN.finditer(command[:LONGEST]):
             found[(match[1] or match[2]).strip("'\"")] = None
     for words in _stream_edits(command):
         if _PATH.fullmatch(words[-1]):

@@ -6,7 +6,7 @@ from typing import TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
-LONGEST = 4_096
+LONGEST = 8_192
 """Characters that the arguments of a kept answer have in all. Names, paths and commands are asked again and again.
 Texts of others may have megabytes, and a cache of a thousand of them would hold gigabytes."""
 

@@ -20,7 +20,7 @@ from memctl.domain.events.event import (
     event_types,
 )
 from memctl.domain.events.skipping import Undecodable
-from memctl.infra.database import Connection
+from memctl.infra.database import Connection, single_row
 from memctl.infra.log.reach import Section
 
 _COLUMNS = """position, event_id, space_id, stream, type, schema_version,
@@ -174,6 +174,12 @@ def stream_sizes(connection: Connection, upto: Position) -> Iterator[tuple[Strea
         cursor.itersize = 10_000
         for space_id, stream, events in cursor.execute(_SIZES, [upto]):
             yield (space_id, stream), events
+
+
+def stream_length(connection: Connection, key: StreamKey) -> int:
+    """How many events a stream has."""
+    found = single_row(connection, "SELECT count(*) FROM memctl.events WHERE space_id = %s AND stream = %s", key)
+    return int(found[0])
 
 
 def scan_streams(

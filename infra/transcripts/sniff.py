@@ -1,5 +1,7 @@
 """Which format a transcript is in. Its beginning decides, never its name."""
 
+import json
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -142,6 +144,8 @@ def _value(line: bytes) -> Any:
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError:
+        with suppress(ValueError, RecursionError):  # half of a surrogate pair, or odd bytes: it is read all the same
+            return json.loads(line.decode("utf-8", "replace"))
         return None
 
 

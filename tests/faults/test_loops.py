@@ -306,7 +306,7 @@ def test_a_board_holds_what_threads_are_at_and_forgets_it_with_them() -> None:
         own.fold(ThreadWork("row", "memories", [(1, "a"), (1, "b")], 7, 99))
         own.piece(1, 400)
         (at,) = board.at()
-        assert (at.piece, at.cpu_s) == (1, progress.FOLD_CPU_S + 400 * progress.EVENT_CPU_S)
+        assert (at.piece, at.cpu_s) == (1, progress.FOLD_CPU_S + 400 * progress.FACT_CPU_S)
         assert board.work(at) == ThreadWork("row", "memories", [[1, "a"], [1, "b"]], 7, 99)
         own.idle()
         assert list(board.at()) == []

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import msgspec
 import pytest
@@ -115,6 +116,22 @@ def test_status_fails_where_something_waits_for_a_person(log: Connection) -> Non
     told = CliRunner().invoke(memctl, ["status", "--json"])
     assert told.exit_code == 1
     assert json.loads(told.output)["needs_a_person"]
+
+
+def set_aside() -> list[dict[str, Any]]:
+    troubles = json.loads(CliRunner().invoke(memctl, ["status", "--json"]).output)["troubles"]
+    return [each for each in troubles if each["kind"] == "dead letter"]
+
+
+def test_what_took_too_long_once_needs_nobody_until_it_was_tried_apart(log: Connection) -> None:
+    log.execute("UPDATE memctl.dead_letters SET error = 'NoProgress'")
+    (told,) = set_aside()
+    assert not told["needs"]
+    assert "took longer than it may among others, 2 waiting behind it" in told["what"]
+    log.execute("UPDATE memctl.dead_letters SET attempts = 2")
+    (told,) = set_aside()
+    assert told["needs"]
+    assert "raises NoProgress" in told["what"]
 
 
 def test_status_names_a_writer_that_others_wait_for(

@@ -264,6 +264,13 @@ def test_a_file_with_a_damaged_beginning_is_read_from_its_first_good_lines_on(tm
     assert texts(list(parse_file(tmp_path / "one.jsonl", Claude()))) == ["a", "b"]
 
 
+@pytest.mark.parametrize("half", [rb"\ud83d", rb"\udc4d", b"\xed\xa0\xbd", b"\xff"])
+def test_a_session_in_whose_every_line_a_character_was_cut_is_read(tmp_path: Path, half: bytes) -> None:
+    (tmp_path / "one.jsonl").write_bytes(b"\n".join(prompt(text).replace(b'"}', half + b'"}') for text in "ab") + b"\n")
+    assert sniff(tmp_path / "one.jsonl") is Claude
+    assert [text[0] for text in texts(list(parse_file(tmp_path / "one.jsonl", Claude())))] == ["a", "b"]
+
+
 @pytest.mark.parametrize("damage", ["zeros", "torn lines"])
 def test_a_damaged_document_is_read_or_named(tmp_path: Path, damage: str) -> None:
     chat = b'{"sessionId":"s","projectHash":"p","messages":[{"id":"1","type":"user","content":"a"}]}'

@@ -18,11 +18,11 @@ from memctl.domain.events.event import Position
 from memctl.domain.events.skipping import remaining
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.embedders import EmbedderFailed, Embedders
-from memctl.infra.log.read import read_streams
+from memctl.infra.log.read import read_streams, stream_length
 from memctl.infra.readmodels import dead_letters, generations, rebuilds
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels import rows as readmodels
-from memctl.infra.readmodels.dead_letters import Fault, NoProgress, Target, fault_message
+from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, NoProgress, Target, fault_message
 from memctl.infra.readmodels.generations import LeaseHeld
 from memctl.infra.readmodels.rebuilds import Purpose
 from memctl.infra.vectors import models as vector_models
@@ -204,6 +204,12 @@ def try_apart(database_url: str) -> None:
         time.sleep(LOOK_EVERY_S)
 
 
+def _length(connection: Connection, letter: DeadLetter) -> int:
+    """How much its trial goes through: what is short comes first, for a long one may take minutes."""
+    key = (letter.target.space_id, letter.target.key or "")
+    return stream_length(connection, key) if not letter.target.projection else letter.fault.waiting
+
+
 def _try(connection: Connection) -> bool:
     """Whether there is one left to be tried, later."""
     live = generations.live(connection)
@@ -213,7 +219,7 @@ def _try(connection: Connection) -> bool:
         if letter.fault.error == NoProgress.__name__ and letter.attempts == 1
     ]
     read = {generation: generations.offset_of(connection, generation) for generation in (live.stage1, live.stage2)}
-    for letter in letters:
+    for letter in sorted(letters, key=partial(_length, connection)):
         if letter.fault.position <= read[letter.generation].of(letter.target.space_id):
             with suppress(OtherRules):
                 refold(connection, letters=[letter])

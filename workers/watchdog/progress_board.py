@@ -18,13 +18,14 @@ import msgspec
 from memctl.domain.events.event import Event
 
 FOLD_CPU_S = 0.5
-"""Seconds of processor time that the fold of one stream or row may take, beside `EVENT_CPU_S` for each event or fact
-and `BYTE_CPU_S` for each byte of an event. The dearest of real sessions take a seventh. What takes longer is set aside
-and tried again apart, with `TRIAL_CPU_S` (`memctl.workers.folding.trial`): it is not short for what is merely slow, and
-short enough for those that wait meanwhile."""
+"""Seconds of processor time that the fold of one stream or row may take, beside `EVENT_CPU_S` for each event,
+`FACT_CPU_S` for each fact, and `BYTE_CPU_S` for each byte of an event. The dearest of real sessions take a seventh.
+What takes longer is set aside and tried again apart, with `TRIAL_CPU_S` (`memctl.workers.folding.trial`): it is not
+short for what is merely slow, and short enough for those that wait meanwhile."""
 
-EVENT_CPU_S = 0.00025
-"""Twice what an event costs on a slow machine."""
+EVENT_CPU_S, FACT_CPU_S = 0.002, 0.00025
+"""What a prompt of five sentences that give rules costs on a slow machine, many times what most events do; and twice
+what a fact costs in a row."""
 
 BYTE_CPU_S = 2e-6
 """What a byte of an event may take beside that: four times what the dearest output found costs, full of errors each
@@ -121,7 +122,7 @@ class Slot:
     def piece(self, number: int, inputs: int = 1) -> None:
         """Begin the fold of a piece, over so many events or facts."""
         self._words[_PIECE] = number
-        self._may_take(EVENT_CPU_S * inputs)
+        self._may_take(FACT_CPU_S * inputs)
 
     def stream(self, number: int, events: Sequence[Event]) -> None:
         """Begin the fold of a stream: it may take longer the more events there are, and the more they hold."""

@@ -1,0 +1,96 @@
+"""No session is set aside only because it is dear: what the guard gives its fold is enough, whatever it tells."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import orjson
+import pytest
+from events import as_read
+from transcript_files import format_of, parse_file
+
+from memctl.domain.session.fold import derive
+from memctl.workers.watchdog.progress_board import BYTE_CPU_S, EVENT_CPU_S, FOLD_CPU_S
+
+Turn = list[dict[str, Any]] | str
+
+
+def said(*texts: str) -> list[Turn]:
+    return list(texts)
+
+
+def failed(number: int, command: str) -> list[Turn]:
+    """A run of tests fails, each time in a way of its own."""
+    output = (
+        f"Exit code 1\nE       TypeError: unsupported operand type(s) for +: 'NoneType' and 'int{number}'\n"
+        f"tests/test_cart{number}.py:12: TypeError\nFAILED tests/test_cart{number}.py::test_total_{number}\n1 failed"
+    )
+    return ran(f"f{number}", command, output, is_error=True)
+
+
+def ran(name: str, command: str, output: str, *, is_error: bool = False) -> list[Turn]:
+    return [
+        [{"type": "tool_use", "id": name, "name": "Bash", "input": {"command": command}}],
+        [{"type": "tool_result", "tool_use_id": name, "content": output, "is_error": is_error}],
+    ]
+
+
+def files(number: int, count: int, name: str = "a") -> str:
+    return " ".join(f"tests/test_{name}{number}_{each}.py" for each in range(count))
+
+
+SHAPES: dict[str, Callable[[int], list[Turn]]] = {
+    "runs of a file": lambda n: failed(n, f"pytest {files(n, 1)}"),
+    "runs of many files": lambda n: failed(n, f"pytest {files(n, 180)}"),
+    "runs of some files, and of others": lambda n: [
+        *failed(n, f"pytest {files(n, 60)}"), *ran(f"p{n}", f"pytest {files(n, 60, 'b')}", "12 passed in 0.41s"),
+    ],
+    "runs in a chain": lambda n: failed(n, " && ".join(f"pytest tests/t{n}_{each}" for each in range(200))),
+    "runs far below": lambda n: failed(n, " && ".join(f"cd d{each}" for each in range(200)) + " && pytest"),
+    "another runner": lambda n: failed(n, f"npx vitest run src/a{n}.test.ts src/b{n}.test.ts src/c{n}.test.ts"),
+    "rules": lambda n: said(
+        f"Always run make t{n} before you commit. Never use lib{n}, because it is slow. No, that is wrong, use x{n}."
+    ),
+    "runs with many failures": lambda n: [
+        *ran(f"r{n}", f"pytest tests/t{n}.py", "Exit code 1\n" + "\n".join(
+            f"FAILED tests/t{n}_{k}.py::test_{n}_{k} - ValueError: bad value {n}{k} because x{k} is locked"
+            for k in range(60)
+        ), is_error=True),
+        [{"type": "text", "text": " ".join(f"test_{n}_{k} fails because job{k} locks table x{k}." for k in range(60))}],
+    ],
+}  # fmt: skip
+
+
+def session(path: Path, shape: Callable[[int], list[Turn]], rounds: int) -> None:
+    with path.open("wb") as file:
+        turns = ["fix it all please now", *(turn for number in range(rounds) for turn in shape(number))]
+        for number, content in enumerate(turns):
+            by_agent = not isinstance(content, str) and content[0]["type"] != "tool_result"
+            role = "assistant" if by_agent else "user"
+            line = {
+                "type": role, "uuid": f"u{number}", "parentUuid": f"u{number - 1}" if number else None,
+                "sessionId": "s1", "cwd": "/work/shop", "version": "2.0.1",
+                "timestamp": f"2026-03-01T{number // 3600:02}:{number // 60 % 60:02}:{number % 60:02}.000Z",
+                "message": {"role": role, "content": content},
+            }  # fmt: skip
+            file.write(orjson.dumps(line) + b"\n")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_session_is_folded_within_what_the_guard_gives_it(shape: str, tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    session(path, SHAPES[shape], 70)
+    reader = format_of(path)
+    assert reader is not None
+    new = [event for parsed in parse_file(path, reader) for event in parsed.events]
+    events = [as_read(event, number) for number, event in enumerate(new, 1)]
+    derive("session/claude-code/warm", events[:9]).drain()  # patterns are compiled once a process
+    began = time.process_time()
+    derive(events[0].stream, events).drain()
+    took = time.process_time() - began
+    size = sum(len(msgspec.json.encode(event.payload)) for event in events)
+    assert took < FOLD_CPU_S + EVENT_CPU_S * len(events) + BYTE_CPU_S * size
