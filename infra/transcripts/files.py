@@ -1,5 +1,6 @@
 """Finding transcripts on this machine."""
 
+import errno
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ EXAMPLE = Path(__file__).parents[1] / "example" / "session.jsonl"
 """A session that memctl brings."""
 
 _SUFFIXES = (".jsonl", ".json", ".ndjson", ".md", ".traj")
+_PACKED = tuple(f"{lines}{packed}" for lines in (".jsonl", ".ndjson") for packed in (".gz", ".xz", ".bz2", ".zst"))
 
 
 def default_sources(home: Path | None = None, agent: str = "") -> list[Path]:
@@ -80,6 +82,8 @@ def _walk(root: Path, agent: str, seen: set[tuple[int, int]], refused: Refused) 
                     if (status.st_dev, status.st_ino) not in seen and _is_transcript(entry, agent, refused):
                         seen.add((status.st_dev, status.st_ino))
                         yield entry
+                elif entry.name.lower().endswith(_PACKED):
+                    refused(entry, OSError(errno.EINVAL, "packed: unpack it"))
             except OSError as why:
                 refused(entry, why)
         pending.extend(reversed(folders))

@@ -292,6 +292,15 @@ def test_a_file_whose_beginning_is_damaged_beyond_what_is_looked_at_is_named(tmp
     assert list(discover([tmp_path], agent="codex")) == []
 
 
+@pytest.mark.parametrize("name", ["s.jsonl.gz", "S.JSONL.ZST", "s.ndjson.xz", "s.jsonl.bz2"])
+def test_packed_sessions_in_a_folder_are_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"\x1f\x8b")
+    (tmp_path / "logs.gz").write_bytes(b"\x1f\x8b")
+    refused: dict[Path, OSError] = {}
+    assert list(discover([tmp_path], refused=refused.__setitem__)) == []
+    assert {path.name: why.strerror for path, why in refused.items()} == {name: "packed: unpack it"}
+
+
 def test_what_is_plainly_no_transcript_is_not_named(tmp_path: Path) -> None:
     for name, content in {
         "picture.json": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
