@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
+from types import MappingProxyType
 from typing import NamedTuple
 
 from memctl.domain.language.prompts import words_in
@@ -55,27 +57,58 @@ class Decision(NamedTuple):
     alternatives: tuple[str, ...] = ()
 
 
+class Asked(NamedTuple):
+    """What a client shows beside a question: a short label, and the answers that it offers."""
+
+    header: str
+    options: tuple[str, ...] = ()
+
+
 _ASK, _ASKED = "Question “", "”, answer “"
 """What stands before a question, and between it and its answer."""
 
 
-def decisions_in_answers(text: str, headers: Mapping[str, str] | None = None, about: str = "") -> list[Decision]:
+def decisions_in_answers(
+    text: str, asked: Mapping[str, Asked] = MappingProxyType({}), about: str = ""
+) -> list[Decision]:
     """What the user answered to the agent's questions, as the client reports it: not what to do next. The agent's words
-    and the user's stand apart.
+    and the user's stand apart. `asked` are the questions that were put, where they are known.
 
-    A short question leans on the talk before it: it is kept with what was asked for (`about`) and its label, of which
-    `headers` holds one by question.
+    A short question leans on the talk before it: it is kept with what was asked for (`about`) and its label.
     """
     found: list[Decision] = []
-    for question, answer, start, end in _answers_in(text):
-        header, few = (headers or {}).get(question, "").strip(), len(words_in(question)) < _FEW
+    for question, answer, start, end in _known_in(text[:_LONGEST], asked) or _answers_in(text):
+        header = asked[question].header.strip() if question in asked else ""
+        few = len(words_in(question)) < _FEW
         if _ONWARD.search(question) or _CHORE.fullmatch(header):
             continue
         said = ", ".join(filter(None, (one_line(about, _SUBJECT), header))) if few else ""
         if said or len(words_in(question) | words_in(answer)) > 1:
-            asked = f"{said}: " * bool(said) + one_line(question, _QUESTION)
-            found.append(Decision(f"{_ASK}{asked}{_ASKED}{one_line(answer, _ANSWER)}”", "", start, end))
+            put = f"{said}: " * bool(said) + one_line(question, _QUESTION)
+            given = one_line(answer.removesuffix(_ADVISED), _ANSWER)
+            found.append(Decision(f"{_ASK}{put}{_ASKED}{given}”", "", start, end))
     return found[:MOST]
+
+
+_ADVISED = " (Recommended)"
+"""What an agent writes behind the answer that it would choose."""
+
+
+def _known_in(text: str, asked: Mapping[str, Asked]) -> list[tuple[str, str, int, int]]:
+    """As `_answers_in`, of questions that were put. What a client writes between them, as a drawing of the answer that
+    was chosen, or a note to it, is neither."""
+    at = sorted((text.find(f'"{question}{_BETWEEN}'), question) for question in islice(asked, MOST) if question)
+    placed = [each for each in at if each[0] >= 0]
+    found: list[tuple[str, str, int, int]] = []
+    for number, (start, question) in enumerate(placed, 1):
+        following = placed[number][0] if number < len(placed) else len(text)
+        begin = start + 1 + len(question) + len(_BETWEEN)
+        piece = text[begin:following]
+        offered = max((each for each in asked[question].options if piece.startswith(f'{each}"')), key=len, default="")
+        answer = offered or piece[: piece.rfind('". ' if following == len(text) and '". ' in piece else '"')]
+        if answer.strip():
+            found.append((question, answer.strip(), start, begin + len(answer) + 1))
+    return found
 
 
 def _answers_in(text: str) -> Iterator[tuple[str, str, int, int]]:

@@ -33,7 +33,7 @@ from memctl.domain.knowledge.strategies import (
     of_refusal,
     steps_of,
 )
-from memctl.domain.language.decisions import decisions_in_answers
+from memctl.domain.language.decisions import Asked, decisions_in_answers
 from memctl.domain.projects.stack import imports_in, manifest_in, subject_of
 from memctl.domain.session.changed_files import ChangedFiles
 from memctl.domain.session.conversation import Conversation
@@ -321,7 +321,7 @@ class Work:
             self._talk.planned(placed, seen.text)
         if tool.lower() == "askuserquestion":
             by = heard(Provenance.USER_TYPED, placed.event.actor)
-            for decision in decisions_in_answers(seen.text, _headers(given), self._talk.asked_for):
+            for decision in decisions_in_answers(seen.text, _asked(given), self._talk.asked_for):
                 span = span_of(placed, seen.text, decision.start, decision.end)
                 self._talk.decided(placed, span, decision, by)
 
@@ -464,11 +464,24 @@ class Work:
                 self._outcomes.learnt(placed, episode, _lesson(resolved), *fact.evidence)
 
 
-def _headers(given: dict[str, Any]) -> dict[str, str]:
-    """The client's short labels of the questions that a call asks, by question."""
-    asked = given.get("questions")
-    each = [one for one in asked if isinstance(one, dict)] if isinstance(asked, list) else []
-    return {str(one.get("question")).strip(): str(one.get("header") or "")[:60] for one in each}
+def _asked(given: dict[str, Any]) -> dict[str, Asked]:
+    """The questions that a call puts to the user."""
+    return {
+        str(one.get("question")).strip(): Asked(str(one.get("header") or "")[:60], _labels(one.get("options")))
+        for one in _objects(given.get("questions"))
+    }
+
+
+def _labels(options: object) -> tuple[str, ...]:
+    return tuple(str(one["label"]) for one in _objects(options) if one.get("label"))
+
+
+def _objects(value: object) -> list[dict[str, Any]]:
+    return [one for one in value[:_MOST_ASKED] if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+_MOST_ASKED = 16
+"""Questions of one call, and answers offered to one, that are looked at: clients take four."""
 
 
 def _lesson(resolved: Resolved) -> Lesson | None:

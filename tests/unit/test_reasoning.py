@@ -31,7 +31,7 @@ from memctl.domain.events.statements import (
     TaskCompleted,
     TaskStarted,
 )
-from memctl.domain.language.decisions import decisions_in_answers
+from memctl.domain.language.decisions import Asked, decisions_in_answers
 from memctl.domain.language.hypotheses import CONFIRMED, OPEN, Hypotheses, causes_in, key_of
 from memctl.domain.session.fold import derive
 from memctl.domain.session.work_commands import (
@@ -282,10 +282,41 @@ def test_four_answers_are_kept_and_long_ones_whole_with_their_question_cut() -> 
     assert row.decisions[-1].text.endswith("”, answer “" + " ".join(own.split()) + "”")
 
 
+DRAWN = """User has answered your questions: "Which margin of pages goes?"="Outer (Recommended)" selected preview:
++--"="--+
+| "a"   |
++-------+, "To which printed pages does the margin apply?"="Everywhere" user notes: "all of it",
+but later, "Which short name of the margin is printed, "x" or "y"?"="Neither: say "z", as in the notes". Go on."""
+
+
+def test_answers_are_those_to_the_questions_that_were_put_whatever_a_client_writes_between_them() -> None:
+    put = [
+        ("Which margin of pages goes?", ["Outer", "Outer (Recommended)", "Inner"]),
+        ("To which printed pages does the margin apply?", ["Everywhere"]),
+        ('Which short name of the margin is printed, "x" or "y"?', ["x", "y"]),
+    ]
+    questions = [{"question": each, "options": [{"label": label} for label in offered]} for each, offered in put]
+    row = memory(
+        history(
+            ASK,
+            ToolCalled(tool="AskUserQuestion", call="c1", input={"questions": questions}),
+            ToolReturned(tool="AskUserQuestion", call="c1", text=DRAWN),
+        )
+    )
+    assert [each.text.partition("Question “")[2] for each in row.decisions] == [
+        "Which margin of pages goes?”, answer “Outer”",
+        "To which printed pages does the margin apply?”, answer “Everywhere”",
+        'Which short name of the margin is printed, "x" or "y"?”, answer “Neither: say "z", as in the notes”',
+    ]
+
+
 def test_a_short_question_is_kept_with_what_it_leans_on_or_not_at_all() -> None:
     text = answers(Which_one="Yes")
     assert decisions_in_answers(text) == []
-    assert decisions_in_answers(text, {"Which one?": "Store"})[0].text == "Question “Store: Which one?”, answer “Yes”"
+    assert (
+        decisions_in_answers(text, {"Which one?": Asked("Store")})[0].text
+        == "Question “Store: Which one?”, answer “Yes”"
+    )
     asked = history(
         ASK,
         ToolCalled(
