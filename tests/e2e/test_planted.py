@@ -263,10 +263,10 @@ def test_phrases_in_other_forms_are_found_in_none_after_they_were_forgotten(memc
     planted(memctl, memory, gone)
     before = standing(dumped(memory.url), phrases)
     assert len(before) >= 50, "base64 beside other letters may be cut as a secret"
-    for plant in (each for each in gone if phrase(each.number) in before):
+    for plant in gone:  # also what the tests' own way does not see in a dump, as strings that are joined
         asked = {"session": {"session": plant.session}, "project": {"project": plant.location}}
         done = memory.forget(f"forget-{plant.number}", **asked.get(plant.way, {"match": phrase(plant.number)}))
-        assert done["events"] >= 1, plant
+        assert done["events"] >= (phrase(plant.number) in before), plant
     memctl("ingest", str(memctl.home / "transcripts"), "--again", "--wait")
     memory.caught_up()
     assert standing(dumped(memory.url), phrases) == set()
