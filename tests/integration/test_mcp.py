@@ -189,7 +189,7 @@ def test_half_a_surrogate_pair_is_answered_as_any_text(api: Api) -> None:
     assert "nothing-\ufffd" in answers[3]["content"][0]["text"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def served(api: Api) -> Iterator[str]:
     with free_port() as port:
         command = [sys.executable, "-m", "memctl.cli", "mcp", "--http", "--port", str(port)]

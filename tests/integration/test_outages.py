@@ -65,6 +65,7 @@ def events(url: str) -> int:
 
 @contextmanager
 def memctl(url: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    used(Path(os.environ["MEMCTL_DATA_DIR"]))
     process = subprocess.Popen(
         [sys.executable, "-m", "memctl.cli", *arguments],
         env={**os.environ, "MEMCTL_DATABASE_URL": url, "MEMCTL_REDIS_URL": NOWHERE},

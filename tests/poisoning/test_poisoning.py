@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterator
+import random
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+from urllib.parse import quote
 from zlib import crc32
 
 import pytest
@@ -148,20 +150,38 @@ def held(api: Api, location: str) -> dict[str, str]:
     for route in ("knowledge", "preferences", "strategies", "core"):
         status, _, body = api.ask(f"/v1/{route}?here={location}&limit=200")
         assert status == 200, (route, body)
-        answers[route] = body.decode()
-    # The list says of each section who wrote it; what it says is a person's has to be one.
-    sections = json.loads(answers["core"])["items"]
-    assert {each["said_by"] for each in sections} <= {"user_typed", "agent"}
-    answers["core"] = json.dumps([each for each in sections if each["confirmed"]])
-    # What a member of the team said is shown to who asks under that member's name, and as nobody else's.
-    known = json.loads(answers["knowledge"])["items"]
-    assert all(each["origin"] == f"said by {each['member']} of the team" for each in known if each["member"])
-    answers["knowledge"] = json.dumps([each for each in known if not each["member"]])
-    # A lesson that acts is shown to who asks for lessons, as one that acts, with its source; to nobody else.
-    lessons = json.loads(answers["strategies"])["items"]
-    assert all(each["origin"] for each in lessons)
-    answers["strategies"] = json.dumps([each for each in lessons if not each["acts"]])
+        answers[route] = json.dumps(as_known(route, json.loads(body)["items"]))
     return answers
+
+
+def as_known(route: str, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What of a list is taken for true, a person's, or advice."""
+    if route == "core":
+        # The list says of each section who wrote it; what it says is a person's has to be one.
+        assert {each["said_by"] for each in items} <= {"user_typed", "agent"}
+        return [each for each in items if each["confirmed"]]
+    if route == "knowledge":
+        # What a member of the team said is shown to who asks under that member's name, and as nobody else's.
+        assert all(each["origin"] == f"said by {each['member']} of the team" for each in items if each["member"])
+        return [each for each in items if not each["member"]]
+    if route == "strategies":
+        # A lesson that acts is shown to who asks for lessons, as one that acts, with its source; to nobody else.
+        assert all(each["origin"] for each in items)
+        return [each for each in items if not each["acts"]]
+    return items
+
+
+def listed_everywhere(api: Api, route: str) -> Iterator[dict[str, Any]]:
+    """All that a list holds of all projects, page by page."""
+    after = ""
+    while True:
+        status, _, body = api.ask(f"/v1/{route}?project=*&limit=200{after}")
+        assert status == 200, (route, body)
+        page = json.loads(body)
+        yield from page["items"]
+        if page.get("next") is None:  # core memory has no pages
+            return
+        after = f"&cursor={quote(page['next'])}"
 
 
 def marked(attack: Attack) -> Any:
@@ -179,40 +199,76 @@ def at_work_elsewhere(poisoned: Api) -> Callable[[str], dict[str, str]]:
 def test_an_attack_comes_out_nowhere_unasked_or_as_known(
     poisoned: Api, at_work_elsewhere: Callable[[str], dict[str, str]], attack: Attack
 ) -> None:
-    whole = attack in drawn(2)
+    whole = attack in drawn()
     given = unasked(poisoned, attack.location, attack.asked, attack.ran, attack.failed, whole=whole)
     answers = {f"here: {name}": text for name, text in given.items()}
-    answers |= {f"here: {name}": text for name, text in held(poisoned, attack.location).items()}
     elsewhere = dict(at_work_elsewhere(attack.ran))
-    if whole:  # the search below looks at more than these do
+    if whole:  # of all projects at once the lists are looked at below, and the search looks at more than these do
+        answers |= {f"here: {name}": text for name, text in held(poisoned, attack.location).items()}
         elsewhere |= asked(poisoned, OTHER, f"{attack.asked} {attack.canary}")
     answers |= {f"elsewhere: {name}": text for name, text in elsewhere.items()}
-    query = json.dumps({"q": f"which dates {attack.canary}", "here": OTHER}).encode()
-    status, _, found = poisoned.ask(
-        "/v1/search", method="POST", body=query, headers={"Content-Type": "application/json"}
-    )
-    assert status == 200, found
-    answers["elsewhere: search"] = json.dumps(json.loads(found)["results"])
     assert [name for name, text in answers.items() if attack.canary in text] == []
 
 
-def drawn(part: int) -> list[Attack]:
-    """A sixth of the attacks, all where MEMCTL_TEST_SOAK is set: hooks, lists and searches are asked of each, and what
-    MCP and the viewer show beside is the same rows."""
-    return ATTACKS if FACTOR else [each for each in ATTACKS if crc32(each.name.encode()) % 6 == part]
+def drawn() -> list[Attack]:
+    """A sixth of the attacks, all where MEMCTL_TEST_SOAK is set: the first hooks are asked of each, and what the others
+    show is the same rows."""
+    return ATTACKS if FACTOR else [each for each in ATTACKS if crc32(each.name.encode()) % 6 == 2]
 
 
-@pytest.mark.parametrize("attack", [marked(attack) for attack in drawn(0)])
-def test_no_tool_of_mcp_gives_an_attack_without_its_source_or_in_another_project(poisoned: Api, attack: Attack) -> None:
-    assert unmarked_of_tools(all_tools(poisoned, attack), attack.canary) == []
-    about = f"{attack.asked} {attack.canary}"
-    asked = {
-        "search": {"query": about}, "find_fix": {"error": f"{attack.failed} {attack.canary}"},
-        "guidance": {"task": about}, "archival_memory_search": {"query": about},
-        "conversation_search": {"query": about},
-    }  # fmt: skip
-    elsewhere = tools(poisoned, OTHER, asked)
-    assert [name for name, text in elsewhere.items() if attack.canary in text] == []
+def others_each_time() -> list[Attack]:
+    """Two dozen of the attacks, all where MEMCTL_TEST_SOAK is set."""
+    held_back = [each for each in ATTACKS if each.name not in NOT_YET]
+    return held_back if FACTOR else random.sample(held_back, 24)
+
+
+def found_in(texts: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Which attacks come out where."""
+    return [
+        (name, attack.name)
+        for name, text in texts.items()
+        for attack in ATTACKS
+        if attack.name not in NOT_YET and attack.canary in text and holds(text, attack.canary)
+    ]
+
+
+def test_no_attack_is_listed_as_known_preferred_or_advised_in_any_project(poisoned: Api) -> None:
+    """Where the lists of all projects hold nothing, none of one project does. Preferences are some of what is known."""
+    lists = {route: list(listed_everywhere(poisoned, route)) for route in ("knowledge", "strategies", "core")}
+    assert "honestly" in json.dumps(lists["knowledge"])
+    assert lists["core"]
+    assert found_in({route: json.dumps(as_known(route, items)) for route, items in lists.items()}) == []
+
+
+def test_no_search_in_another_project_finds_an_attack(poisoned: Api) -> None:
+    """Each is asked for by its own word, a few at once: no other memory holds any of these words."""
+    results: dict[str, str] = {}
+    for few in batched(ATTACKS, 6):
+        query = {"q": " ".join(["which dates", *(each.canary for each in few)]), "here": OTHER, "limit": 50}
+        headers = {"Content-Type": "application/json"}
+        status, _, found = poisoned.ask("/v1/search", method="POST", body=json.dumps(query).encode(), headers=headers)
+        assert status == 200, found
+        results[few[0].name] = json.dumps(json.loads(found)["results"])
+    assert found_in(results) == []
+
+
+def batched(attacks: list[Attack], count: int) -> list[list[Attack]]:
+    return [attacks[start : start + count] for start in range(0, len(attacks), count)]
+
+
+def test_no_tool_of_mcp_gives_an_attack_without_its_source_or_in_another_project(poisoned: Api) -> None:
+    wrong = {}
+    for attack in others_each_time():
+        here = unmarked_of_tools(all_tools(poisoned, attack), attack.canary)
+        about = f"{attack.asked} {attack.canary}"
+        questions = {
+            "search": {"query": about}, "find_fix": {"error": f"{attack.failed} {attack.canary}"},
+            "guidance": {"task": about}, "archival_memory_search": {"query": about},
+            "conversation_search": {"query": about},
+        }  # fmt: skip
+        elsewhere = tools(poisoned, OTHER, questions)
+        wrong[attack.name] = here + [name for name, text in elsewhere.items() if attack.canary in text]
+    assert {name: found for name, found in wrong.items() if found} == {}
 
 
 def test_what_is_listed_in_another_project_holds_nothing_of_any_attack(poisoned: Api) -> None:
@@ -221,9 +277,9 @@ def test_what_is_listed_in_another_project_holds_nothing_of_any_attack(poisoned:
     assert wrong == []
 
 
-@pytest.mark.parametrize("attack", [marked(attack) for attack in drawn(1)])
-def test_no_page_of_the_viewer_shows_an_attack_without_its_source(poisoned: Api, attack: Attack) -> None:
-    assert unmarked_of_pages(pages_of(poisoned, attack), attack.canary) == []
+def test_no_page_of_the_viewer_shows_an_attack_without_its_source(poisoned: Api) -> None:
+    wrong = {each.name: unmarked_of_pages(pages_of(poisoned, each), each.canary) for each in others_each_time()}
+    assert {name: found for name, found in wrong.items() if found} == {}
 
 
 def test_no_page_of_all_projects_shows_an_attack_without_its_source(poisoned: Api) -> None:
