@@ -34,6 +34,7 @@ from memctl.domain.language.hypotheses import CONFIRMED, OPEN
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import LOCATIONS, clipped, one_line
 from memctl.domain.support.provenance import Provenance
+from memctl.domain.support.remembered import remembered
 from memctl.domain.support.text import canonical
 from memctl.projections.kernel import projection
 
@@ -397,7 +398,7 @@ def _decided(row: WorkingMemory, fact: DecisionTaken) -> tuple[Decided, ...]:
     """The decisions with one more. The same one is kept once, as it was recorded where it was; what the user answers to
     a question takes the place of an earlier answer to it."""
     said = canonical(fact.text)
-    known = next((d for d in row.decisions if canonical(d.text) == said[: len(canonical(d.text))]), None)
+    known = next((d for d in row.decisions if said.startswith(_canonical(d.text))), None)
     if known is not None and (known.stated or not fact.stated):
         return row.decisions
     gone = [
@@ -423,6 +424,10 @@ def _decided(row: WorkingMemory, fact: DecisionTaken) -> tuple[Decided, ...]:
         ),
     )
     return (*(each for each in row.decisions if each not in gone), decided)[-DECISIONS:]
+
+
+_canonical = remembered(256)(canonical)
+"""A decision that is held is compared with each that comes."""
 
 
 def _names(files: tuple[ActiveFile, ...]) -> tuple[str, ...]:

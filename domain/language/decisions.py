@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
@@ -10,6 +11,7 @@ from typing import NamedTuple
 from memctl.domain.language.prompts import words_in
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line
+from memctl.domain.support.remembered import remembered
 
 LONGEST_PROMPT = 1_500
 """Characters of a prompt that is still taken for somebody's own words."""
@@ -126,7 +128,13 @@ def _answers_in(text: str) -> Iterator[tuple[str, str, int, int]]:
         at, question = end + len(mark), following
 
 
+@remembered(256)
+def _asked_about(text: str) -> AbstractSet[str]:
+    """The words of the question that a decision answers."""
+    return words_in(text[len(_ASK) : max(text.find(_ASKED), 0)])
+
+
 def asks_again(earlier: str, later: str) -> bool:
     """Whether two decisions answer one question: what was asked is in nearly the same words."""
-    first, second = (words_in(each[len(_ASK) : max(each.find(_ASKED), 0)]) for each in (earlier, later))
+    first, second = map(_asked_about, (earlier, later))
     return min(len(first), len(second)) >= _FEW and len(first & second) >= _SAME * len(first | second)

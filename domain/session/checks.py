@@ -74,17 +74,17 @@ def ended_well(run: Run, heads: AbstractSet[str], failed: str = "") -> bool:
     counts = any(_COUNTING.match(word) for word in parts[at].words)
     if not counts and _own_exit(run.command, parts, at, piped):
         return True
-    printed = _printed(run, parts)
-    if _FAILS.search(printed):
+    says = _printed(run.command, run.output)
+    if says.fails:
         return False
     if may_hide(run, heads, failed):
         # The beginning of an output is no summary, and what another program says is none of this one.
         others = any(proves(part.head) and part.head not in heads for part in parts)
-        return not others and all(part.head != "head" for part in piped) and _PASSES.search(printed) is not None
-    if _PASSES.search(printed) or (_EXITED_0.search(printed) and (not piped or "PIPESTATUS" in run.command)):
+        return not others and all(part.head != "head" for part in piped) and says.passes
+    if says.passes or (says.exited_0 and (not piped or "PIPESTATUS" in run.command)):
         return True
     seen = not counts and not any(pattern.search(run.command) for pattern in (_STORED, _STORED_ERRORS))
-    return seen and not _COMPLAINS.search(printed)
+    return seen and not says.complains
 
 
 def may_hide(run: Run, heads: AbstractSet[str], failed: str = "") -> bool:
@@ -92,7 +92,9 @@ def may_hide(run: Run, heads: AbstractSet[str], failed: str = "") -> bool:
     and did not when the same filter stood behind what `failed`."""
     parts, before = parts_of(run.command), parts_of(failed)
     piped = _piped(parts, _last(parts, heads))
-    lines = len(_printed(run, parts).splitlines())
+    if not piped:
+        return False
+    lines = _printed(run.command, run.output).lines
     if all(part.head.split(" ")[0] in _WHOLE or _most(part) > lines for part in piped):
         return False
     filters, others = (
@@ -127,14 +129,30 @@ def _own_exit(command: str, parts: tuple[Part, ...], at: int, piped: tuple[Part,
     return (not piped or "pipefail" in command) and parts[at].after != "||" and later <= {"&&", "|"}
 
 
-def _printed(run: Run, parts: tuple[Part, ...]) -> str:
-    """What a command printed, without what it says itself whatever happens."""
+def looked_at(output: str) -> str:
+    """What of an output is asked how a run ended."""
+    return output if len(output) <= 2 * _LOOKED_AT else f"{output[:_LOOKED_AT]}\n{output[-_LOOKED_AT:]}"
+
+
+class _Says(NamedTuple):
+    """What an output of so many lines says of how a run ended."""
+
+    lines: int
+    passes: bool
+    exited_0: bool
+    fails: bool
+    complains: bool
+
+
+@remembered(64)
+def _printed(command: str, output: str) -> _Says:
+    """What a command printed, but for what it says itself whatever happens: asked for each open error."""
+    parts = parts_of(command)
     said = {" ".join(map(bare, part.words[1:])) for part in parts if part.head == "echo" and part.after != "&&"}
-    output = (
-        run.output if len(run.output) <= 2 * _LOOKED_AT else f"{run.output[:_LOOKED_AT]}\n{run.output[-_LOOKED_AT:]}"
-    )
-    lines = plain(output).splitlines()
-    return "\n".join(line for line in lines if line.strip() not in said)
+    lines = [line for line in plain(looked_at(output)).splitlines() if line.strip() not in said]
+    text = "\n".join(lines)
+    found = (pattern.search(text) is not None for pattern in (_PASSES, _EXITED_0, _FAILS, _COMPLAINS))
+    return _Says(len(text.splitlines()), *found)
 
 
 def still_shows(output: str, error: ErrorOccurred) -> bool:
@@ -175,7 +193,7 @@ _GLOB = patterns.compile(r"[*?\[{]")
 
 
 MOST_TARGETS = 16
-"""Folders and files of a run's narrowing that are looked at, the first: each is held against 64 open errors."""
+"""Folders and files of a run's narrowing that are looked at, the first: each is held against every open error."""
 
 
 def targets_of(run: Run, heads: AbstractSet[str]) -> frozenset[str]:

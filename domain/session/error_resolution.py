@@ -9,9 +9,11 @@ resolved by the right one.
 from __future__ import annotations
 
 import posixpath
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import islice
+from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
@@ -21,8 +23,8 @@ from memctl.domain.failures.explanations import Explained, explanation_of, names
 from memctl.domain.failures.signatures import hides_exit
 from memctl.domain.failures.solutions import PROSE, CodeChange, changed_lines, names_within
 from memctl.domain.failures.templates import COMPILING as _COMPILING
-from memctl.domain.failures.templates import OPTION
-from memctl.domain.session.checks import Run, ended_well, looks_at, may_hide, still_shows, targets_of
+from memctl.domain.failures.templates import OPTION, plain
+from memctl.domain.session.checks import Run, ended_well, looked_at, looks_at, may_hide, still_shows, targets_of
 from memctl.domain.shell.commands import (
     LONGEST,
     changes_of,
@@ -39,7 +41,7 @@ from memctl.domain.shell.programs import INTERPRETERS
 from memctl.domain.support import patterns
 from memctl.domain.support.remembered import remembered
 
-OPEN = 64
+OPEN = 32
 """Errors that stay open at most; of more, the oldest are given up."""
 
 REACH = 400
@@ -47,6 +49,9 @@ REACH = 400
 
 RETRY_REACH = 8
 """Uses of tools within which another way to call the same program resolves a wrong call."""
+
+MOST_STEPS, HELD = 600, 2_000
+"""Steps that are kept, the newest; and those that are held against all open errors where a command goes well."""
 
 _BESIDE = 12
 """Errors of one run, at most, whose words are held against each other."""
@@ -66,11 +71,25 @@ _SLIGHT = patterns.compile(r"(?:\S+ )*?(?:git|export)\b")
 
 
 class Step(NamedTuple):
-    """Something that changed the world: an edit, or a command that changes things."""
+    """Something that changed the world: an edit, or a command that changes things (`change` says which)."""
 
     at: int
     edit: Edit | None
     ran: str
+    change: Change | None = None
+
+
+class Change(NamedTuple):
+    """What a command that changes things may mend."""
+
+    undoes: bool
+    """It takes changes back, or brings them back."""
+    moved: tuple[str, ...] | None
+    """It only moves or removes these paths; None where it does more."""
+    formats: bool
+    """It only formats."""
+    slight: bool
+    """Git's own dealings and the like, which mend only errors of git."""
 
 
 class OpenError(msgspec.Struct):
@@ -94,6 +113,9 @@ class OpenError(msgspec.Struct):
     """When it was shown last: what was changed before did not mend it."""
     programs: frozenset[str] = frozenset()
     """Of the heads."""
+
+    shown: str = ""
+    """Its message and the files that it names."""
 
     @property
     def run(self) -> Run:
@@ -136,13 +158,13 @@ class Resolutions:
     def edited(self, at: int, edits: Iterable[Edit]) -> None:
         if self._open:
             self._steps.extend(Step(at, edit, "") for edit in edits)
-            del self._steps[:-600]
+            del self._steps[:-MOST_STEPS]
 
     def ran(self, at: int, changes: Iterable[str]) -> None:
         """Commands that change things were run."""
         if self._open:
-            self._steps.extend(Step(at, None, change) for change in changes)
-            del self._steps[:-600]
+            self._steps.extend(Step(at, None, change, _change_by(change)) for change in changes)
+            del self._steps[:-MOST_STEPS]
 
     def is_open(self, signature: str) -> bool:
         return any(error.fact.signature == signature for error in self._open)
@@ -179,6 +201,7 @@ class Resolutions:
                 tokens,
                 since=at,
                 programs=_programs(heads),
+                shown=" ".join((error.message, *error.files)),
             )
             for error in errors
         )
@@ -189,8 +212,8 @@ class Resolutions:
         not resolved, nor by what was changed before."""
         if not self._open:
             return []
-        command = command[:LONGEST]
-        run, heads = Run(command, began, output), heads_of(command)
+        command, output = command[:LONGEST], plain(output)
+        run, heads = Run(command, began, looked_at(output)), heads_of(command)
         programs, proving = _programs(heads), any(proves(head) or runner_of(head) for head in heads)
         found: list[Resolved] = []
         left: list[OpenError] = []
@@ -222,7 +245,9 @@ class Resolutions:
         if not covers(run, heads, error):
             return None
         until = at if error.gone is None else error.gone
-        within = _standing(step for step in self._steps if error.since < step.at <= until)
+        # Steps are in order; where many errors are open, each is held against fewer.
+        begin, end = (bisect_right(self._steps, at, key=attrgetter("at")) for at in (error.since, until))
+        within = _standing(self._steps[max(begin, end - HELD // (1 + len(self._open))) : end])
         within = [step for step in within if step.edit is None or not _is_beside(step.edit, error.fact)]
         edits = [step.edit for step in within if step.edit is not None]
         ran = _further_changes(within, error)
@@ -289,14 +314,16 @@ def _refused(error: OpenError) -> AbstractSet[str]:
     return heads or set(error.heads)
 
 
-def _standing(steps: Iterable[Step]) -> list[Step]:
+def _standing(steps: list[Step]) -> list[Step]:
     """The steps whose changes stand: without those that git took back after them, of the files named or of all."""
+    if not any(step.change is not None and step.change.undoes for step in steps):
+        return steps
     standing: list[Step] = []
     stashed: list[Step] = []
     for step in steps:
         if " stash pop" in step.ran:
             standing, stashed = stashed + standing, []
-        elif not _UNDOES.match(step.ran):
+        elif step.change is None or not step.change.undoes:
             standing.append(step)
         elif (files := undone_by(step.ran)) is not None:
             stashed = standing if " stash" in step.ran else stashed
@@ -317,7 +344,7 @@ def undone_by(ran: str) -> tuple[str, ...] | None:
 def _further_changes(steps: Iterable[Step], error: OpenError) -> list[str]:
     """Commands among steps that change something the error may depend on, and that the failed one did not run."""
     already = changes_of(error.command)
-    return list(dict.fromkeys(s.ran for s in steps if s.ran and s.ran not in already and _matters(s.ran, error)))
+    return list(dict.fromkeys(s.ran for s in steps if s.change and s.ran not in already and _matters(s.change, error)))
 
 
 def _is_test(error: ErrorOccurred) -> bool:
@@ -544,18 +571,33 @@ def _place(command: str, began: str, error: OpenError) -> str:
     return next((at for at, part in parts_where(command, began, barred) if part.head in error.culprits), "")
 
 
-def _matters(change: str, error: OpenError) -> bool:
+@remembered(1024)
+def _change_by(command: str) -> Change:
+    """What a command that changes things may mend."""
+    moved = None
+    if _MOVES.match(command) and not _BUILT.search(command):
+        paths = (word.strip("'\"/") for word in command.split()[1:])
+        moved = tuple(islice((path for path in paths if len(path) > 3), _MOST_MOVED))
+    return Change(
+        undoes=bool(_UNDOES.match(command)) or " stash pop" in command,
+        moved=moved,
+        formats=not _MOVES.match(command) and bool(heads_of(command)) and all(map(formats, heads_of(command))),
+        slight=_SLIGHT.match(command) is not None and not _MOVES.match(command) and not _TREE.match(command),
+    )
+
+
+_MOST_MOVED = 8
+"""Paths that a command moves or removes, of which one may be what an error names."""
+
+
+def _matters(change: Change, error: OpenError) -> bool:
     """Whether a command may have mended the error: git's own dealings and the like mend only errors of git, and what
     only moves or removes files mends only an error that names one of them, unless anything is built from them."""
-    if _MOVES.match(change):
-        shown = " ".join((error.fact.message, *error.fact.files))
-        paths = (word.strip("'\"/") for word in change.split()[1:])
-        return _BUILT.search(change) is not None or any(len(path) > 3 and path in shown for path in paths)
-    if all(map(formats, heads_of(change))) and heads_of(change):
+    if change.moved is not None:
+        return any(path in error.shown for path in change.moved)
+    if change.formats:
         return _FORMATTING.search(" ".join((*error.fact.error_types, error.fact.message))) is not None
-    if any(head.startswith("git ") for head in error.culprits) or not _SLIGHT.match(change):
-        return True
-    return bool(_TREE.match(change))
+    return not change.slight or any(head.startswith("git ") for head in error.culprits)
 
 
 _MOVES = patterns.compile(r"(?:\S+=\S+ )*(?:rm|mv|cp|ln|touch|mkdir|tee|truncate|chmod|kill|pkill|killall)\b")

@@ -39,9 +39,9 @@ of a sentence that nobody types by chance as it stands there."""
 FEW = 8
 """Sentences that are looked for in a text one by one; more are looked for by how they begin, so many of each beginning.
 """
-PIECE, BETWEEN, TRIES = 12, 120, 2_000
+PIECE, BETWEEN, TRIES = 12, 120, 600
 """Letters (bytes) of a piece of a sentence that a tool showed over several lines, most letters that stand before each
-of them (a file's name, a time, who wrote it), and places that are tried for the sentences of one prompt."""
+of them (a file's name, a time, who wrote it), and places and pieces that are tried for the sentences of one prompt."""
 
 _BETWEEN_ANSWERS = f"\n{'q' * (BETWEEN + PIECE)}\n"
 """More letters than may stand between two pieces of a sentence: none is found half in one answer, half in the next."""
@@ -171,9 +171,9 @@ class Shown:
         return any(piece in self._letters for piece in pieces)
 
     def has_any(self, sentences: list[bytes], tries: Iterator[int]) -> bool:
-        """Whether one of these stands here, whole or in pieces, tried at as many places as there are `tries`."""
+        """Whether one of these stands here, whole or in pieces. Each place and each further piece is one of `tries`."""
         places = self._found(sentences) if len(sentences) <= FEW else self._begun(sentences)
-        return any(self._goes_on(sentence, at) for (sentence, at), _ in zip(places, tries, strict=False))
+        return any(self._goes_on(sentence, at, tries) for (sentence, at), _ in zip(places, tries, strict=False))
 
     def _found(self, sentences: list[bytes]) -> Iterator[tuple[bytes, int]]:
         for sentence in sentences:
@@ -192,7 +192,7 @@ class Shown:
             yield from ((sentence, at) for sentence in by_start.get(self._letters[at : at + PIECE], ()))
             at += len(word)
 
-    def _goes_on(self, sentence: bytes, at: int) -> bool:
+    def _goes_on(self, sentence: bytes, at: int, tries: Iterator[int]) -> bool:
         """Whether all of a sentence stands from there on, with little between its pieces."""
         letters, left = self._letters, sentence
         while True:
@@ -201,7 +201,7 @@ class Shown:
             if not left:
                 return True
             at = letters.find(left[:PIECE], at, at + BETWEEN + PIECE)
-            if at < 0:
+            if at < 0 or next(tries, None) is None:
                 return False
 
 

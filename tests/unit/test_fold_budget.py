@@ -13,7 +13,8 @@ import pytest
 from events import as_read
 from transcript_files import format_of, parse_file
 
-from memctl.domain.session.fold import derive
+from memctl.domain.events.event import Event
+from memctl.projections.stage1 import fold_stream
 from memctl.workers.watchdog.progress_board import BYTE_CPU_S, EVENT_CPU_S, FOLD_CPU_S
 
 Turn = list[dict[str, Any]] | str
@@ -39,6 +40,39 @@ def ran(name: str, command: str, output: str, *, is_error: bool = False) -> list
     ]
 
 
+def passed(number: int, command: str, output: str = "12 passed in 0.41s") -> list[Turn]:
+    return ran(f"p{number}", command, output)
+
+
+def open_errors(number: int, then: Callable[[int], list[Turn]]) -> list[Turn]:
+    """At first eight runs, each with eight failures, and then something else."""
+    failures = "\n".join(
+        f"FAILED tests/test_{number}_{k}.py::test_total_{number}_{k} - ValueError: bad {number}{k}" for k in range(8)
+    )
+    return ran(f"o{number}", "pytest tests", f"Exit code 1\n{failures}", is_error=True) if number < 8 else then(number)
+
+
+IN_A_SHOP = "cd /work/shop && source venv/bin/activate && pytest tests 2>&1 | tail -n 40"
+
+
+def answered(number: int) -> list[Turn]:
+    questions = [
+        f"Which of the {each} ways to keep ledger number {number} do you want, given the weight of page {number}{each}?"
+        for each in range(4)
+    ]
+    text = ", ".join(
+        f'"{each}"="{f"the way of clerk {number} who weighs page {each[-9:]} " * 5}"' for each in questions
+    )
+    use = {"type": "tool_use", "id": f"q{number}", "name": "AskUserQuestion"}
+    given: dict[str, Any] = {"questions": [{"question": each} for each in questions]}
+    result = {
+        "type": "tool_result",
+        "tool_use_id": f"q{number}",
+        "content": f"User has answered your questions: {text}.",
+    }
+    return [[use | {"input": given}], [result]]
+
+
 def files(number: int, count: int, name: str = "a") -> str:
     return " ".join(f"tests/test_{name}{number}_{each}.py" for each in range(count))
 
@@ -55,6 +89,19 @@ SHAPES: dict[str, Callable[[int], list[Turn]]] = {
     "rules": lambda n: said(
         f"Always run make t{n} before you commit. Never use lib{n}, because it is slow. No, that is wrong, use x{n}."
     ),
+    "runs that go well": lambda n: open_errors(n, lambda n: passed(n, IN_A_SHOP, "ok tests/a.py\n" * 150)),
+    "runs behind a filter": lambda n: open_errors(n, lambda n: passed(n, "npm test | tail -5")),
+    "runs among changes": lambda n: open_errors(
+        n, lambda n: [*passed(n, f"mkdir m{n} && mkdir n{n}"), *passed(-n, "pytest tests | tail -5")]
+    ),
+    "runs after many changes": lambda n: open_errors(
+        n, lambda n: passed(n, " && ".join(f"mkdir m{n}_{k}" for k in range(20)) if n < 38 else "pytest tests")
+    ),
+    "answers to questions": answered,
+    "prompts that nearly stand in an output": lambda n: (
+        said(f"please do it again {n} now\n\nAb{'ab' * 111}c{n % 7}x")
+        if n else passed(0, "cat letters.txt", ("ab" * 6 + "c ") * 2_000)
+    ),
     "runs with many failures": lambda n: [
         *ran(f"r{n}", f"pytest tests/t{n}.py", "Exit code 1\n" + "\n".join(
             f"FAILED tests/t{n}_{k}.py::test_{n}_{k} - ValueError: bad value {n}{k} because x{k} is locked"
@@ -62,6 +109,12 @@ SHAPES: dict[str, Callable[[int], list[Turn]]] = {
         ), is_error=True),
         [{"type": "text", "text": " ".join(f"test_{n}_{k} fails because job{k} locks table x{k}." for k in range(60))}],
     ],
+}  # fmt: skip
+
+
+ROUNDS = {
+    "runs that go well": 150, "runs behind a filter": 400, "runs among changes": 150, "runs after many changes": 150,
+    "answers to questions": 150, "runs in a chain": 30, "runs with many failures": 30,
 }  # fmt: skip
 
 
@@ -80,17 +133,21 @@ def session(path: Path, shape: Callable[[int], list[Turn]], rounds: int) -> None
             file.write(orjson.dumps(line) + b"\n")
 
 
+def took_by(events: list[Event]) -> float:
+    began = time.process_time()
+    fold_stream(events[0].stream, events)
+    return time.process_time() - began
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_session_is_folded_within_what_the_guard_gives_it(shape: str, tmp_path: Path) -> None:
     path = tmp_path / "session.jsonl"
-    session(path, SHAPES[shape], 70)
+    session(path, SHAPES[shape], ROUNDS.get(shape, 70))
     reader = format_of(path)
     assert reader is not None
     new = [event for parsed in parse_file(path, reader) for event in parsed.events]
     events = [as_read(event, number) for number, event in enumerate(new, 1)]
-    derive("session/claude-code/warm", events[:9]).drain()  # patterns are compiled once a process
-    began = time.process_time()
-    derive(events[0].stream, events).drain()
-    took = time.process_time() - began
+    fold_stream("session/claude-code/warm", events[:9])  # patterns are compiled once a process
     size = sum(len(msgspec.json.encode(event.payload)) for event in events)
-    assert took < FOLD_CPU_S + EVENT_CPU_S * len(events) + BYTE_CPU_S * size
+    limit = FOLD_CPU_S + EVENT_CPU_S * len(events) + BYTE_CPU_S * size
+    assert took_by(events) < limit or took_by(events) < limit  # noise only adds time
