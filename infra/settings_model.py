@@ -14,7 +14,7 @@ from memctl.infra.endpoints import NotRunning
 if TYPE_CHECKING:
     from memctl.infra.redaction import Redactor
 
-PROJECT_MAY_SET = frozenset({"space", "log_level", "save", "recall"})
+PROJECT_MAY_SET = frozenset({"log_level", "save", "recall"})
 """What a `.memctl.toml` decides; all else belongs to the user and the machine."""
 
 Endpoint = Literal[

@@ -6,6 +6,7 @@ import msgspec
 
 from memctl.domain.events.facts import Span
 from memctl.domain.support.bounded import clipped, newest, newest_of
+from memctl.domain.support.provenance import Provenance
 from memctl.projections.kernel import Changed, projection
 from memctl.projections.project_shares import TOUCHES, ProjectShare, Touch, Touched
 from memctl.projections.verified_knowledge import VerifiedKnowledge
@@ -71,6 +72,9 @@ def often(touches: tuple[Touch, ...]) -> tuple[Often, ...]:
     return tuple(sorted(found, key=lambda each: (-each.sessions, -each.last.at, each.name)))
 
 
+_OF_A_PROJECT = (Provenance.TOOL, Provenance.USER_TYPED)
+"""Whose words a place's digest gives, which names nobody: a member's or an agent's are given with their speaker."""
+
 Input = Changed[ProjectShare] | Changed[VerifiedKnowledge]
 
 
@@ -92,6 +96,8 @@ def project_digests(row: ProjectDigest | None, change: Input) -> ProjectDigest |
         touches = newest_of((*row.touches, *changed.touches), TOUCHES)
         return msgspec.structs.replace(row, touches=touches)
     claim = changed.claims[0]
+    if changed.said_by not in _OF_A_PROJECT:
+        return msgspec.structs.replace(row, claims=tuple(each for each in row.claims if each.id != changed.id))
     held = StandingClaim(
         at=claim.last_seen,
         id=changed.id,

@@ -175,6 +175,7 @@ class WorkingMemory(msgspec.Struct, kw_only=True, omit_defaults=True):
     """None while the session goes on, or where its client does not report ends."""
     task: str = ""
     task_description: str = ""
+    task_stated_by: Provenance | None = None
     task_type: str = ""
     task_status: str = ""
     """open or closed."""
@@ -365,7 +366,7 @@ def _begin(row: WorkingMemory, fact: TaskOpened) -> None:
     again = row.task_status == "open" and str(fact.id) == row.opened_by
     row.opened_by = str(fact.id)
     row.task = fact.task
-    row.task_description = clipped(fact.description, 200)
+    row.task_description, row.task_stated_by = clipped(fact.description, 200), fact.stated_by
     row.task_type = fact.task_type
     row.task_status = "open"
     if again:

@@ -237,9 +237,12 @@ def _for_the_rest(reader: Reader, stream: str) -> list[Line]:
 def survivors(row: WorkingMemory) -> list[tuple[int, str]]:
     """What of a session its agent has to know again, each with the moment (microseconds) it was so."""
     lines: list[tuple[int, str]] = []
-    task = _unobeyed(row.task_description)
+    by = row.task_stated_by
+    task = _unobeyed(row.task_description, by_user=by is None or MAY[by].as_users)
     if task and row.task_status == "open":
-        lines.append((row.task_started_at, f"task, of a prompt: {quoted(task, TEXT)}"))
+        said = quoted(task, TEXT)
+        what = f"task, of a prompt: {said}" if by is None else f"task: {said} ({words_of(by)})"
+        lines.append((row.task_started_at, what))
     if row.last_prompt != row.task_description:
         typed = _unobeyed(typed_of(row.last_prompt).strip(), row.last_prompt) if row.alone else ""
         if said := typed or _unobeyed(row.last_prompt, "" if row.alone else BLANK):

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memctl.api.http.access import caller_of
 from memctl.api.http.parameters import IN_DIGITS
-from memctl.api.reading.caller import Caller
+from memctl.api.reading.caller import Caller, Forbidden
 from memctl.api.reading.reader import AS_OF, Then
 from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
@@ -88,6 +88,9 @@ def as_of(settings: Settings) -> Callable[..., Awaitable[None]]:
     async def look(request: Request, as_of: _AsOf = None) -> None:
         if as_of is not None:
             caller = caller_of(request)
+            if caller.projects is not None:
+                # What a place belonged to then is not what the key was given: it may have been split off since.
+                raise Forbidden(why="a key that is limited to projects reads memory as it is now, without as_of")
             AS_OF.set(functools.cache(lambda: _then(settings, as_of, caller)))
 
     return look

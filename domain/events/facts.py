@@ -413,6 +413,8 @@ class TaskOpened(Identified, frozen=True, kw_only=True, omit_defaults=True, tag=
     task_type: TaskType = "unknown"
     again: bool = False
     """It was reported before: these are other words for it, and it is not to be counted twice."""
+    stated_by: Provenance | None = None
+    """Who stated it; None where a prompt opened it."""
 
 
 Recalled = Literal["none", "told", "withheld"]

@@ -46,7 +46,7 @@ from memctl.domain.session.scheduled_prompts import ScheduledPrompts
 from memctl.domain.session.turns import AnswerGiven, OpenTurn
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line, with_place
-from memctl.domain.support.provenance import CLIENT, MAY, Provenance, heard, member_of
+from memctl.domain.support.provenance import CLIENT, MAY, Provenance, by_actor, heard, member_of
 
 RESTED = 4 * 3_600_000_000
 """After this many microseconds without a word, a request is more likely a new task."""
@@ -430,7 +430,7 @@ class Conversation:
                 stated=True,
                 recalls=self._recalls_before(),
             )
-        self._opened(placed, span, again=again)
+        self._opened(placed, span, again=again, stated_by=by_actor(placed.event.actor))
 
     def _recalls_before(self) -> Recalls:
         recalls, self._recalls = self._recalls, Recalls()
@@ -450,7 +450,9 @@ class Conversation:
         self.episode.touch(placed.when)
         self._close(placed, by="statement")
 
-    def _opened(self, placed: OrderedEvent, *spans: Span, again: bool = False) -> None:
+    def _opened(
+        self, placed: OrderedEvent, *spans: Span, again: bool = False, stated_by: Provenance | None = None
+    ) -> None:
         episode = self.episode
         assert episode is not None
         self._assert.make(
@@ -464,6 +466,7 @@ class Conversation:
             description=episode.description,
             task_type=episode.task_type,
             again=again,
+            stated_by=stated_by,
         )
 
     def _close(self, placed: OrderedEvent, by: str = "next_prompt") -> None:

@@ -237,12 +237,19 @@ _BEFORE = """(occurred_at < %(until)s AND (occurred_at > timestamptz 'epoch' OR 
 the moment when it was recorded. (A stream of another kind, such as an import, holds much that is unrelated.)"""
 
 
+_STANDS_ELSEWHERE = """EXISTS (SELECT FROM memctl.events o WHERE o.space_id = events.space_id AND o.payload IS NOT NULL
+    AND o.stream <> ALL(%(streams)s)
+    AND (o.event_id = events.variant_of OR o.variant_of = coalesce(events.variant_of, events.event_id)))"""
+"""Another stream holds the same delivery: what is pruned with a session by itself never takes that along. Whoever has a
+key may say what others said in a session of its own that is old."""
+
+
 def found_by(connection: Connection, space_id: int, scope: Scope) -> set[UUID]:
     """The deliveries that a scope of streams, places or time holds."""
     held = _places_within(connection, space_id, scope.locations)
     where = {
         "session": "stream = ANY(%(streams)s) AND occurred_at <= %(until)s"
-        " AND (%(rule)s = '' OR type = ANY(%(observed)s))",
+        f" AND (%(rule)s = '' OR (type = ANY(%(observed)s) AND NOT {_STANDS_ELSEWHERE}))",
         # What git said of a place is recorded elsewhere, and names it.
         "project": "(location = ANY(%(held)s) OR type = ANY(%(naming)s) AND payload->>'location' = ANY(%(places)s)"
         f" OR {_UNPLACED}) AND occurred_at <= %(until)s",

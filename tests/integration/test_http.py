@@ -302,16 +302,9 @@ def test_who_means_another_space_is_refused_whatever_is_asked_and_told_what_to_d
     assert "421" in operations["responses"]
 
 
-@pytest.mark.parametrize("where", ["environment", "project file"])
-def test_a_verb_names_the_space_that_is_configured(
-    verb: Any, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_verb_names_the_space_that_is_configured(verb: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for space in ("lab", "default"):
-        if where == "environment":
-            monkeypatch.setenv("MEMCTL_SPACE", space)
-        else:
-            (tmp_path / ".memctl.toml").write_text(f'space = "{space}"\n')
+        monkeypatch.setenv("MEMCTL_SPACE", space)
         if space == "default":
             assert verb("search", "coastline", "--project", "*", "--json")[0] == 0
             continue

@@ -194,6 +194,12 @@ def test_what_tells_of_memory_as_a_whole_is_not_for_a_key_for_a_project(api: Api
     assert ask(api, of_atlas, "/v1/memories?project=ledger")[0] == 404
 
 
+def test_a_key_for_a_project_reads_nothing_of_a_time_when_more_belonged_to_it(api: Api, of_atlas: str) -> None:
+    for path in READS:
+        refused = problem_of(ask(api, of_atlas, f"/v1/{path}{'&' if '?' in path else '?'}as_of=1"))
+        assert (refused["status"], "without as_of" in refused["detail"]) == (403, True), path
+
+
 def test_a_key_for_a_project_speaks_of_that_one_alone(api: Api, of_atlas: str) -> None:
     def say(name: str, **asked: Any) -> int:
         return ask(api, of_atlas, f"/v1/commands/{name}", asked, Idempotency_Key=uuid4().hex)[0]

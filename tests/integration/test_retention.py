@@ -88,6 +88,21 @@ def test_sessions_that_are_old_and_on_which_nothing_lasting_rests_are_as_if_they
         assert digests(elsewhere) == rebuilt(postgres_server, migrated_template, [*decision, *kept])
 
 
+def test_what_another_session_tells_goes_with_no_old_one_that_tells_it_too(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    old, decision, kept = old_and_new()
+    mine = prompt(1, "the owner's words", session="owner", at=40 * DAY * 3_600_000_000)
+    append(log, 1, [*old, *decision, *kept, mine])
+    append(log, 1, [msgspec.structs.replace(mine, stream=old[0].stream, occurred_at=old[0].occurred_at, location="/x")])
+    drained(database_url)
+    found = retention.due(log, 1, 10, FAR)
+    assert old[0].stream in found.streams
+    list(retention.prune(settings, log, 1, found, None))
+    said = log.execute("SELECT payload->>'text' FROM memctl.events WHERE stream = %s", [mine.stream]).fetchall()
+    assert said == [("the owner's words",)]
+
+
 def test_what_is_pinned_or_found_useful_or_was_told_since_keeps_its_session(log: Connection, database_url: str) -> None:
     old, decision, kept = old_and_new()
     append(log, 1, [*old, *decision, *kept])

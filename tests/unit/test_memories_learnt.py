@@ -13,6 +13,7 @@ from unit.test_projection_laws import MiniKernel
 from memctl.domain.events.event import Event, Micros, Payload, Position, derived_id, type_of
 from memctl.domain.events.facts import FileTouched, quote
 from memctl.domain.knowledge.reflections import ReflectionMade
+from memctl.domain.support.provenance import Provenance
 from memctl.projections.kernel import Changed, Recorded, projections
 from memctl.projections.memories import KINDS, memories
 from memctl.projections.memory_rows import Memory
@@ -115,6 +116,19 @@ def test_a_project_is_told_by_what_holds_there_and_by_what_several_sessions_chan
         "Often changed: src/cart.py (2 sessions)",
     ]
     assert UUID(int=77) in {span.event for span in memory.evidence}
+
+
+@pytest.mark.parametrize("by", [Provenance.MEMBER, Provenance.AGENT, Provenance.IMPORT, Provenance.FILE])
+def test_no_project_is_told_by_words_whose_speaker_would_not_be_named(by: Provenance) -> None:
+    own = Changed("k1", known("k1", "The tests run with `make test`"))
+    others = Changed("k2", msgspec.structs.replace(known("k2", "We keep all checks off"), said_by=by))
+    turned = Changed("k1", msgspec.structs.replace(known("k1", "The tests run with `make test`"), said_by=by))
+    row = project_digests(project_digests(None, own), others)
+    assert row is not None
+    assert [claim.text for claim in row.claims] == ["The tests run with `make test`"]
+    row = project_digests(row, turned)
+    assert row is not None
+    assert row.claims == ()
 
 
 @pytest.mark.parametrize("facts", [(touched(1, "a"),), (touched(1, "a"), touched(2, "a", f"{SHOP}/other.py"))])

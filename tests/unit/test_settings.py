@@ -53,13 +53,13 @@ def test_each_source_overrides_those_after_it(bare: Path, monkeypatch: pytest.Mo
 
 def test_each_value_knows_where_it_came_from(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(user_file(), "stage1_shards = 8\n")
-    write(bare / "project" / ".memctl.toml", 'space = "team"\n')
+    write(bare / "project" / ".memctl.toml", "save = false\n")
     monkeypatch.setenv("MEMCTL_EMBEDDER", "none")
     instance(bare / "data", {"redis_url": "unix:///run/x?db=0"}, Process.of(os.getpid()))
     settings = load_settings(append_batch=50, log_level=None)
     assert settings.origin("append_batch") == "flag"
     assert settings.origin("embedder") == "environment MEMCTL_EMBEDDER"
-    assert settings.origin("space") == str(bare / "project" / ".memctl.toml")
+    assert settings.origin("save") == str(bare / "project" / ".memctl.toml")
     assert settings.origin("stage1_shards") == str(user_file())
     assert settings.origin("redis_url") == "running instance"
     assert settings.origin("log_level") == "default"
@@ -124,7 +124,7 @@ def test_a_variable_that_is_no_setting_is_warned_of_once(
         (b"#" * 9_000, "more than 8 KB"),
         (b"save = [[1]]", "save: "),
         (b'log_level = "loud"', "log_level: "),
-        (b'space = "../../x"', "space: "),
+        (b'space = "two"', "may not decide space"),
         (b"recall = 99999999999999999999999", "recall: "),
         (b'"\\u001b]0;x\\u0007" = 1', "may not decide"),
     ],
