@@ -260,12 +260,18 @@ def _causes_in(text: str) -> tuple[_Cause, ...]:
     )
 
 
+@remembered(1024)
+def _words_of(line: str) -> frozenset[str]:
+    """The words of a failure's line, which is held against each answer."""
+    return frozenset(_WORD.findall(line))
+
+
 def explained(text: str, lines: Sequence[ErrorLine], command: str) -> Conclusion | None:
     """What an answer says that the failure came of whose command printed these lines, now or in a later turn; None
     where it names nothing of them."""
     for sentence, named, words, fails in _causes_in(text):
         shared = [line for line in lines if not named.isdisjoint(line.names)]
-        keys = tuple(line.key for line in shared if fails or len(words.intersection(_WORD.findall(line.text))) > 1)
+        keys = tuple(line.key for line in shared if fails or len(words & _words_of(line.text)) > 1)
         if not keys and fails and f"`{command}`" in sentence:
             keys = tuple(line.key for line in lines if is_verdict(line)) or tuple(line.key for line in lines)
         if keys:

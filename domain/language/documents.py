@@ -11,6 +11,7 @@ from typing import NamedTuple
 from memctl.domain.knowledge.memory import plain_sentences
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import clipped, one_line
+from memctl.domain.support.remembered import remembered
 
 LONGEST, SECTION, SHORTEST, MOST_SECTIONS = 60_000, 1_800, 80, 40
 """Characters of a document that are read, of a section's text, and those below which a section says nothing by itself;
@@ -129,8 +130,10 @@ def edited(texts: Mapping[str, str], old: str, new: str, written: Collection[str
     }
 
 
-def _lines(text: str) -> set[str]:
-    return {line.strip() for line in text[:LONGEST].split("\n") if len(line.strip()) >= _A_LINE}
+@remembered(256)
+def _lines(text: str) -> frozenset[str]:
+    """The lines of a section, which is held against each change of its document."""
+    return frozenset(line.strip() for line in text[:LONGEST].split("\n") if len(line.strip()) >= _A_LINE)
 
 
 def _parts(text: str) -> Iterator[tuple[int, str, str]]:

@@ -770,9 +770,11 @@ _A_TEST = patterns.compile(
 
 
 def _replaces(later: Edit, earlier: Edit) -> bool:
+    if later.path != earlier.path:
+        return False
     put_in = set(earlier.after.splitlines()) - set(earlier.before.splitlines())
     gone = set(later.before.splitlines()) - set(later.after.splitlines())
-    return later.path == earlier.path and bool(put_in) and put_in <= gone
+    return bool(put_in) and put_in <= gone
 
 
 def _same_file(path: str, other: str) -> bool:

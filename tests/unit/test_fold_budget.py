@@ -73,6 +73,18 @@ def answered(number: int) -> list[Turn]:
     return [[use | {"input": given}], [result]]
 
 
+def explained(number: int) -> list[Turn]:
+    """At first sixteen runs with 24 failures each, then answers that name the file of all and explain none."""
+    lines = "\n".join(
+        f"FAILED tests/test_cart_service.py::test_total_{number}_{k} - AssertionError: expected total {number}{k}"
+        for k in range(24)
+    )
+    if number < 16:
+        return ran(f"e{number}", "pytest tests", f"Exit code 1\n{lines}", is_error=True)
+    answer = " ".join(f"`test_cart_service.py` sets row {number}{k} because b comes from it." for k in range(5))
+    return [[{"type": "text", "text": answer}]]
+
+
 def files(number: int, count: int, name: str = "a") -> str:
     return " ".join(f"tests/test_{name}{number}_{each}.py" for each in range(count))
 
@@ -98,6 +110,7 @@ SHAPES: dict[str, Callable[[int], list[Turn]]] = {
         n, lambda n: passed(n, " && ".join(f"mkdir m{n}_{k}" for k in range(20)) if n < 38 else "pytest tests")
     ),
     "answers to questions": answered,
+    "answers after failures": explained,
     "prompts that nearly stand in an output": lambda n: (
         said(f"please do it again {n} now\n\nAb{'ab' * 111}c{n % 7}x")
         if n else passed(0, "cat letters.txt", ("ab" * 6 + "c ") * 2_000)
@@ -114,7 +127,7 @@ SHAPES: dict[str, Callable[[int], list[Turn]]] = {
 
 ROUNDS = {
     "runs that go well": 150, "runs behind a filter": 400, "runs among changes": 150, "runs after many changes": 150,
-    "answers to questions": 150, "runs in a chain": 30, "runs with many failures": 30,
+    "answers to questions": 150, "answers after failures": 150, "runs in a chain": 30, "runs with many failures": 30,
 }  # fmt: skip
 
 
