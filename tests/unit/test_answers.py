@@ -33,7 +33,7 @@ SHOWN: list[tuple[type[msgspec.Struct], type[Record]]] = [
 LEFT_OUT = {
     records.SessionItem: {"changed"},
     records.CoreSectionItem: {"settled"},
-    records.WorkingMemoryItem: {"alone"},
+    records.WorkingMemoryItem: {"alone", "task_stated_by"},
     records.MemoryItem: {"elsewhere"},
     records.EpisodeItem: {"elsewhere"},
 }
