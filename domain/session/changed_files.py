@@ -32,15 +32,16 @@ class ChangedFiles:
 
     def changed(self, use: Use, changes: Sequence[Change], given: Mapping[str, Any]) -> None:
         """Files were changed; of the documents among them, what was put in."""
-        for change in changes:
-            path = file_of(change.path, self._assert.location)
+        parts = patch_parts(patch_text(given))
+        for named in dict.fromkeys(change.path for change in changes):  # a patch may name one file many times
+            path = file_of(named, self._assert.location)
             if path not in self._files and len(self._files) < MOST_FILES:
                 self._files.add(path)
-                self._assert.make(FileTouched, use.came, path, use.quote(change.path), path=path)
+                self._assert.make(FileTouched, use.came, path, use.quote(named), path=path)
             if not is_document(path_within(self._assert.location, path) or path):
                 continue
             path = clipped(path, 300)
-            before, after, whole = _sides(change.path, given)
+            before, after, whole = _sides(parts.get(named), given)
             sections = {f"{path}\n{each.heading}": each for each in sections_of(after, part=not whole)}
             seen = {about: each.text for about, each in self._seen.items() if about.startswith(f"{path}\n")}
             left = dict.fromkeys(seen.keys() - sections, "") if whole else edited(seen, before, after, sections)
@@ -62,9 +63,9 @@ class ChangedFiles:
         )  # fmt: skip
 
 
-def _sides(path: str, given: Mapping[str, Any]) -> tuple[str, str, bool]:
-    """What an edit takes out of a document and puts in; and whether that is the whole of it."""
-    if part := patch_parts(patch_text(given)).get(path):
+def _sides(part: str | None, given: Mapping[str, Any]) -> tuple[str, str, bool]:
+    """What an edit, or a `part` of a patch, takes out of a document and puts in; and whether that is all of it."""
+    if part:
         lines = part.split("\n")
         out, put = ("\n".join(line[1:] for line in lines if line.startswith(sign)) for sign in "-+")
         return out, put, False

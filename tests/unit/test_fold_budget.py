@@ -1,4 +1,4 @@
-"""No session is set aside only because it is dear: what the guard gives its fold is enough, whatever it tells."""
+"""No session is set aside only because its fold is slow: the guard gives a fold enough time, whatever it holds."""
 
 from __future__ import annotations
 
@@ -85,6 +85,21 @@ def explained(number: int) -> list[Turn]:
     return [[{"type": "text", "text": answer}]]
 
 
+def patched(number: int) -> list[Turn]:
+    """At first eight edits that fill a document with sections, then patches that name it fifty times each."""
+    if number < 8:
+        text = "\n".join(
+            f"# Part {number} {k}\n" + "\n".join("abcdefghijklmnopqrstuvwxyz" * 3)[:1_700] for k in range(8)
+        )
+        given = {"file_path": "/work/shop/docs/guide.md", "old_string": f"old {number}", "new_string": text}
+        use = {"type": "tool_use", "id": f"d{number}", "name": "Edit", "input": given}
+        return [[use], [{"type": "tool_result", "tool_use_id": f"d{number}", "content": "updated"}]]
+    hunks = "\n".join(
+        f"*** Update File: /work/shop/docs/guide.md\n-no such line {number}{k}\n+# H{k}" for k in range(50)
+    )
+    return passed(number, f"apply_patch <<'EOF'\n*** Begin Patch\n{hunks}\n*** End Patch\nEOF", "Success")
+
+
 def files(number: int, count: int, name: str = "a") -> str:
     return " ".join(f"tests/test_{name}{number}_{each}.py" for each in range(count))
 
@@ -111,6 +126,7 @@ SHAPES: dict[str, Callable[[int], list[Turn]]] = {
     ),
     "answers to questions": answered,
     "answers after failures": explained,
+    "patches of a document": patched,
     "prompts that nearly stand in an output": lambda n: (
         said(f"please do it again {n} now\n\nAb{'ab' * 111}c{n % 7}x")
         if n else passed(0, "cat letters.txt", ("ab" * 6 + "c ") * 2_000)
