@@ -72,7 +72,7 @@ lock: $(VENV)/.installed-dev ## Write requirements.lock: the exact versions of e
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 		--no-emit-index-url --upgrade --quiet --output-file requirements.lock
 
-test-pythons: $(VENV)/.installed-dev ## Run the unit tests on every other Python from 3.11 on that is here, and compare what sessions fold to
+test-pythons: $(VENV)/.installed-dev ## Run the unit tests on every other Python from 3.11 on that is here, and compare what a quarter of the sessions folds to (MEMCTL_TEST_SOAK=1: all)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/python tests/pythons.py
 

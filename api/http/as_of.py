@@ -75,7 +75,8 @@ _AsOf = Annotated[
     ),
     Query(
         description="As memory was at a position or a time (ISO 8601; UTC where no zone is given): 202 with the job's"
-        " address first, then the answer, for as long as it is looked at. Searched by words alone.",
+        " address first, then the answer, for as long as it is looked at. Searched by words alone."
+        " Not for keys that are limited to projects (403).",
         examples=["2026-03-01"],
     ),
 ]

@@ -125,13 +125,13 @@ def set_aside() -> list[dict[str, Any]]:
 
 def test_what_took_too_long_once_needs_nobody_until_it_was_tried_apart(log: Connection) -> None:
     log.execute("UPDATE memctl.dead_letters SET error = 'NoProgress'")
-    (told,) = set_aside()
-    assert not told["needs"]
-    assert "took longer than it may among others, 2 waiting behind it" in told["what"]
+    (trouble,) = set_aside()
+    assert not trouble["needs"]
+    assert "took longer than it may among others, 2 waiting behind it" in trouble["what"]
     log.execute("UPDATE memctl.dead_letters SET attempts = 2")
-    (told,) = set_aside()
-    assert told["needs"]
-    assert "raises NoProgress" in told["what"]
+    (trouble,) = set_aside()
+    assert trouble["needs"]
+    assert "raises NoProgress" in trouble["what"]
 
 
 def test_status_names_a_writer_that_others_wait_for(

@@ -376,8 +376,8 @@ def failing(*, after_schema: bool) -> Program:
 
 
 def late(work: str, monkeypatch: pytest.MonkeyPatch) -> Program:
-    """It is ready after four seconds, in which it does `work` again and again. Once it is waited for, and the servers
-    no more, what does nothing gets 1.5 seconds."""
+    """A program that is ready after four seconds, in which it does `work` again and again. The servers start before it
+    with the usual limit. From its first look on, a program that does nothing gets 1.5 seconds."""
     until = "iter(lambda: time.monotonic() < t + 4, False)"
     code = f"import time; t = time.monotonic(); [{work} for _ in {until}]; open('run/late', 'w'); time.sleep(99)"
 
@@ -390,10 +390,10 @@ def late(work: str, monkeypatch: pytest.MonkeyPatch) -> Program:
 
 def test_a_program_that_is_at_work_is_waited_for_and_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(instance_module, "_SAY_EVERY", 1.0)
-    told: list[str] = []
+    reported: list[str] = []
     with instance_in(folder / "data") as settings:
-        assert up(settings, (*BASE, late("t", monkeypatch)), told.append) is True
-    assert any(line.startswith("waiting for late (") for line in told)
+        assert up(settings, (*BASE, late("t", monkeypatch)), reported.append) is True
+    assert any(line.startswith("waiting for late (") for line in reported)
 
 
 def test_a_program_that_does_nothing_is_waited_for_so_long_and_no_longer(
