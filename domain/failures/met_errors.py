@@ -219,7 +219,7 @@ _FOREIGN = patterns.compile(
 """What is said of a place whose files are not the project's own: only there all that fails is of no one's doing."""
 
 
-@remembered(256, longest=8_192)
+@remembered(256)
 def standing_in(text: str) -> tuple[str, ...]:
     """The sentences of an answer that say a failure was there before, or is nobody's."""
     if not _STANDING.search(text[:6_000]):
@@ -250,7 +250,7 @@ class _Cause(NamedTuple):
     fails: bool
 
 
-@remembered(256, longest=8_192)
+@remembered(256)
 def _causes_in(text: str) -> tuple[_Cause, ...]:
     text = text[:6_000]
     found = (each for each in sentences(text) if links(each) and not each.endswith(("?", ":"))) if causal(text) else ()

@@ -52,7 +52,7 @@ def _replaces(each: Named, older: Named) -> bool:
     return any(then[name] != value for name, value in now.items() if name in then)
 
 
-@remembered(256, longest=8_192)
+@remembered(256)
 def _settings(said: str) -> Mapping[str, str]:
     names = names_in(said)
     return {name: value for name, value in _SETTING.findall(said) if name in names}
