@@ -1,4 +1,4 @@
-"""No session is set aside only because its fold is slow: the guard gives a fold enough time, whatever it holds."""
+"""No session of these shapes is set aside only because its fold is slow: the guard gives it enough time."""
 
 from __future__ import annotations
 
