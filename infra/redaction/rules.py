@@ -9,6 +9,8 @@ import msgspec
 from memctl.domain.support import patterns
 
 _FLAGS = patterns.compile(r"\(\?([imsx]+)\)")
+_FIRST = patterns.compile(r"\A((?:\s|\(\?[imsx]+\))*)\\b")
+_LAST = patterns.compile(r"\\b\s*\z")
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -41,10 +43,18 @@ class Rule(msgspec.Struct, frozen=True):
     of_characters: bool = False
     """Whether it is read over characters: who writes `\\w` or `[가-힣]` means letters, not bytes of them."""
 
+    @property
+    def source(self) -> str:
+        """The pattern as it is looked for: beside an underscore as beside a blank, for files are named after keys. A
+        user's is left as it is."""
+        if self.id.startswith("user."):
+            return self.pattern
+        return _LAST.sub(r"(?:\b|_)", _FIRST.sub(lambda found: rf"{found[1]}(?:\b|_)", self.pattern, 1))
+
     def compiled(self) -> patterns.Pattern[bytes] | patterns.Pattern[str]:
         """The pattern, its flags taken for all of it."""
         flags = sum(getattr(patterns, name.upper()) for name in set("".join(_FLAGS.findall(self.pattern))))
-        source = _FLAGS.sub("", self.pattern)
+        source = _FLAGS.sub("", self.source)
         if self.of_characters:
             return patterns.Pattern(source, flags)
         return patterns.Pattern(source.encode(), flags)

@@ -151,7 +151,7 @@ class Redactor:
         # What stands around names a rule before what it finds does. Private blocks are cut elsewhere, but seen in the
         # same pass.
         sources = [
-            *(rule.of or rule.pattern for rule in self._rules),
+            *(rule.of or rule.source for rule in self._rules),
             "(?i)<private>",
             self._broken,
             _PRINTED,

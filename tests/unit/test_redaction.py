@@ -119,6 +119,13 @@ def test_a_clock_may_be_ahead_by_hours_but_not_by_days() -> None:
     assert prepare(late).occurred_at == 0
 
 
+@pytest.mark.parametrize("name", [f"{KEY}_key.txt", f"old_{KEY}", f"_{KEY}_"])
+def test_a_secret_is_cut_beside_an_underscore(name: str) -> None:
+    text, cut = redact(name)
+    assert KEY not in text
+    assert cut == {"aws-access-key": 1}
+
+
 def test_the_rules_authors_examples_are_found_in_prompts_in_objects_and_in_escaped_json() -> None:
     missed: list[tuple[str, str, str]] = []
     for rule in load_rules():
