@@ -8,6 +8,7 @@ but it settles nothing.
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Iterator
 from itertools import islice
@@ -33,22 +34,25 @@ MOST_GIVEN, LONGEST_GIVEN = 200, 2_000
 """Texts that tools were given which are looked through for a prompt, the newest; longer ones are none that is typed."""
 
 MOST_SHOWN, LEAST_SHOWN = 1_000_000, 25
-"""Characters of what tools answered with that are looked through, the newest: all of most sessions; and letters (bytes)
-of a sentence that nobody types by chance as it stands there."""
+"""Letters (bytes) of what tools answered with that are looked through, the newest: all of most sessions; and letters of
+a sentence that nobody types by chance as it stands there."""
 
-FEW = 8
-"""Sentences that are looked for in a text one by one; more are looked for by how they begin, so many of each beginning.
-"""
-PIECE, BETWEEN, TRIES = 12, 120, 600
-"""Letters (bytes) of a piece of a sentence that a tool showed over several lines, most letters that stand before each
-of them (a file's name, a time, who wrote it), and places and pieces that are tried for the sentences of one prompt."""
+PIECE, BETWEEN = 12, 120
+"""Letters (bytes) of a piece of a sentence that a tool showed over several lines, and most letters that stand before
+each of them: a file's name, a time, who wrote it."""
+
+SCANNED, BLOCK = 300, PIECE // 2
+"""Sentences that are looked for from end to end; then blocks of so many letters are indexed. One lies in any piece."""
+
+LOOKS, TRY = 20_000, 32
+"""Blocks that are looked at for the sentences of one prompt, and how many of them a place or a further piece counts for
+that is tried. A prompt that wants more counts as shown."""
 
 _BETWEEN_ANSWERS = f"\n{'q' * (BETWEEN + PIECE)}\n"
 """More letters than may stand between two pieces of a sentence: none is found half in one answer, half in the next."""
 
 _BETWEEN_LETTERS = bytes(byte for byte in range(128) if not chr(byte).isalpha())
 _LOWER = bytes(range(256)).lower()
-_APART = _LOWER.translate(bytes(ord(" ") if byte in _BETWEEN_LETTERS else byte for byte in range(256)))
 """Letters alone are compared, in lower case: a tool numbers the lines that it shows."""
 _CODED = patterns.compile(rb"&#([0-9]{2,3});|(?:&#[xX]0{0,4}|\\u00|\\x|%)([2-7][0-9A-Fa-f]);?")
 """A letter that is written by its number."""
@@ -77,9 +81,10 @@ class ScheduledPrompts:
         self._given: deque[str] = deque(maxlen=MOST_GIVEN)
         self._new: deque[str] = deque(maxlen=MOST_GIVEN)
         self._answers: list[str] = []
-        self._answered = self._size = 0
-        """Characters of the answers that came since the last prompt, and of those before it that are kept."""
-        self._shown: deque[Shown] = deque()
+        self._answered = 0
+        """Characters of the answers that came since the last prompt."""
+        self._shown = (Shown(), Shown())
+        """What came before it, the newer half first."""
         self.deliveries: set[UUID] = set()
         """Prompts that were scheduled, by their deliveries."""
 
@@ -105,11 +110,11 @@ class ScheduledPrompts:
                 self._keep_answers()
 
     def _keep_answers(self) -> None:
-        self._shown.append(Shown(_BETWEEN_ANSWERS.join(self._answers)))
-        self._size += self._shown[-1].size
+        newer, _ = self._shown
+        if newer.size >= MOST_SHOWN:
+            self._shown = (Shown(), newer)
+        self._shown[0].add(_BETWEEN_ANSWERS.join(["", *self._answers]))
         self._answers, self._answered = [], 0
-        while self._size - self._shown[0].size >= MOST_SHOWN:
-            self._size -= self._shown.popleft().size
 
     def has(self, seen: PromptSubmitted) -> bool:
         """Whether a prompt was scheduled before it came."""
@@ -134,8 +139,8 @@ class ScheduledPrompts:
             return False
         if self._answers:
             self._keep_answers()
-        tries, begins = iter(range(TRIES)), [part[:PIECE] for part in wanted]
-        return any(each.has_one_of(begins) and each.has_any(wanted, tries) for each in reversed(self._shown))
+        looks = Looks()
+        return any(shown.has(part, looks) for shown in self._shown for part in wanted)
 
     def fired(self, placed: OrderedEvent, seen: PromptSubmitted) -> bool:
         """The same, of a prompt at its place."""
@@ -160,39 +165,38 @@ def _short_texts(given: object) -> Iterator[str]:
 
 
 class Shown:
-    """What tools showed, `size` characters of it, and its letters alone."""
+    """What tools showed, its letters alone."""
 
-    def __init__(self, text: str) -> None:
-        self.size = len(text)
-        self._text = _unmarked(text)
-        self._letters = _letters(self._text)
+    def __init__(self) -> None:
+        self._letters = bytearray()
+        self._scanned = 0
+        self._blocks = _Blocks()
 
-    def has_one_of(self, pieces: list[bytes]) -> bool:
-        return any(piece in self._letters for piece in pieces)
+    @property
+    def size(self) -> int:
+        return len(self._letters)
 
-    def has_any(self, sentences: list[bytes], tries: Iterator[int]) -> bool:
-        """Whether one of these stands here, whole or in pieces. Each place and each further piece is one of `tries`."""
-        places = self._found(sentences) if len(sentences) <= FEW else self._begun(sentences)
-        return any(self._goes_on(sentence, at, tries) for (sentence, at), _ in zip(places, tries, strict=False))
+    def add(self, text: str) -> None:
+        self._letters += _letters(_unmarked(text))
 
-    def _found(self, sentences: list[bytes]) -> Iterator[tuple[bytes, int]]:
-        for sentence in sentences:
-            at = self._letters.find(sentence[:PIECE])
-            while at >= 0:
-                yield sentence, at
-                at = self._letters.find(sentence[:PIECE], at + 1)
+    def has(self, sentence: bytes, looks: Looks) -> bool:
+        """Whether a sentence stands here, whole or in pieces, or the looks end."""
+        found = any(not looks.take(TRY) or self._goes_on(sentence, at, looks) for at in self._places(sentence, looks))
+        return found or looks.ended
 
-    def _begun(self, sentences: list[bytes]) -> Iterator[tuple[bytes, int]]:
-        by_start: dict[bytes, list[bytes]] = {}
-        for sentence in sentences:
-            if len(alike := by_start.setdefault(sentence[:PIECE], [])) < FEW:
-                alike.append(sentence)
-        at = 0
-        for word in self._text.translate(_APART).split():
-            yield from ((sentence, at) for sentence in by_start.get(self._letters[at : at + PIECE], ()))
-            at += len(word)
+    def _places(self, sentence: bytes, looks: Looks) -> Iterator[int]:
+        """Where it may begin."""
+        piece, letters = sentence[:PIECE], self._letters
+        if self._scanned >= SCANNED:
+            yield from self._blocks.places(piece, letters, looks)
+            return
+        self._scanned += 1
+        at = letters.find(piece)
+        while at >= 0:
+            yield at
+            at = letters.find(piece, at + 1)
 
-    def _goes_on(self, sentence: bytes, at: int, tries: Iterator[int]) -> bool:
+    def _goes_on(self, sentence: bytes, at: int, looks: Looks) -> bool:
         """Whether all of a sentence stands from there on, with little between its pieces."""
         letters, left = self._letters, sentence
         while True:
@@ -201,8 +205,52 @@ class Shown:
             if not left:
                 return True
             at = letters.find(left[:PIECE], at, at + BETWEEN + PIECE)
-            if at < 0 or next(tries, None) is None:
+            if at < 0:
                 return False
+            if not looks.take(TRY):
+                return True
+
+
+class Looks:
+    """How much is still looked at for one prompt."""
+
+    def __init__(self) -> None:
+        self._left = LOOKS
+
+    def take(self, count: int = 1) -> bool:
+        self._left -= count
+        return not self.ended
+
+    @property
+    def ended(self) -> bool:
+        return self._left < 0
+
+
+class _Blocks:
+    """Where each block of letters stands in a text that grows. A copy of a state begins without."""
+
+    def __init__(self) -> None:
+        self._last: dict[bytes, int] = {}
+        """The last block that reads so; of each block, the one before it that does, or -1."""
+        self._before = array("i")
+
+    def __reduce__(self) -> tuple[type[_Blocks], tuple[()]]:
+        return _Blocks, ()
+
+    def places(self, piece: bytes, letters: bytearray, looks: Looks) -> Iterator[int]:
+        """Where a piece stands, as far as the looks go."""
+        last, before = self._last, self._before
+        for at in range(len(before) * BLOCK, len(letters) - BLOCK + 1, BLOCK):
+            block = bytes(letters[at : at + BLOCK])
+            before.append(last.get(block, -1))
+            last[block] = at // BLOCK
+        for offset in range(BLOCK):
+            number = last.get(piece[offset : offset + BLOCK], -1)
+            while number >= 0 and looks.take():
+                at = number * BLOCK - offset
+                if at >= 0 and letters.startswith(piece, at):
+                    yield at
+                number = before[number]
 
 
 def _alike(text: bytes, other: bytes) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -100,6 +101,23 @@ def patched(number: int) -> list[Turn]:
     return passed(number, f"apply_patch <<'EOF'\n*** Begin Patch\n{hunks}\n*** End Patch\nEOF", "Success")
 
 
+def letters(number: int, count: int) -> str:
+    """Words that are like no others."""
+    drawn = random.Random(number)
+    return " ".join("".join(drawn.choices("abcdefghijklmnopqrstuvwxyz", k=drawn.randint(2, 9))) for _ in range(count))
+
+
+def sentences_of(number: int, count: int) -> str:
+    return " ".join(f"{letters(number * 100 + each, 6).capitalize()}." for each in range(count))
+
+
+def behind_what_was_shown(number: int) -> list[Turn]:
+    """At first tools show a megabyte, and then come prompts of forty sentences."""
+    if number < 90:
+        return passed(number, f"cat notes{number}.txt", letters(number, 2_400))
+    return said("please do all of this now\n\n" + sentences_of(number, 40))
+
+
 def files(number: int, count: int, name: str = "a") -> str:
     return " ".join(f"tests/test_{name}{number}_{each}.py" for each in range(count))
 
@@ -127,6 +145,10 @@ SHAPES: dict[str, Callable[[int], list[Turn]]] = {
     "answers to questions": answered,
     "answers after failures": explained,
     "patches of a document": patched,
+    "prompts behind what was shown": behind_what_was_shown,
+    "prompts between small outputs": lambda n: [
+        *passed(n, "ls"), f"please do all of this now\n\n{sentences_of(n, 20)}",
+    ],
     "prompts that nearly stand in an output": lambda n: (
         said(f"please do it again {n} now\n\nAb{'ab' * 111}c{n % 7}x")
         if n else passed(0, "cat letters.txt", ("ab" * 6 + "c ") * 2_000)
@@ -144,6 +166,7 @@ SHAPES: dict[str, Callable[[int], list[Turn]]] = {
 ROUNDS = {
     "runs that go well": 150, "runs behind a filter": 400, "runs among changes": 150, "runs after many changes": 150,
     "answers to questions": 150, "answers after failures": 150, "runs in a chain": 30, "runs with many failures": 30,
+    "prompts behind what was shown": 390, "prompts between small outputs": 1_000,
 }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import re
 from typing import Any
@@ -20,7 +21,16 @@ from memctl.domain.events.facts import InsightFound, Prompted, Turn, quote
 from memctl.domain.events.observations import NoticeReceived, PromptSubmitted, ToolCalled
 from memctl.domain.events.processor_events import Claim, InsightExtracted
 from memctl.domain.session.fold import StreamFacts, derive
-from memctl.domain.session.scheduled_prompts import MOST_SHOWN, TRIES, Shown, without_markup
+from memctl.domain.session.scheduled_prompts import (
+    LEAST_SHOWN,
+    LOOKS,
+    MOST_SHOWN,
+    SCANNED,
+    TRY,
+    Looks,
+    Shown,
+    without_markup,
+)
 from memctl.domain.support.provenance import Provenance
 from memctl.workers.processors.language_model import Subject, material_of
 
@@ -186,11 +196,31 @@ def test_the_pieces_of_a_sentence_are_looked_for_near_each_other_and_at_so_many_
     session.uses("Read", {"file_path": "/tmp/rules.md"}, apart)
     session.user(RULE)
     assert len(only(facts_of(session.events), InsightFound)) == 1
-    begun = Shown(f"{'Always use quill ' * 5_000}")
-    wanted = [f"alwaysusequill{word}".encode() for word in ("mark", "pen", *map(str, range(50)))]
-    tries = iter(range(TRIES))
-    assert not begun.has_any(wanted, tries)
-    assert next(tries, None) is None
+
+
+def test_a_prompt_that_wants_too_many_looks_counts_as_shown() -> None:
+    shown, looks = Shown(), Looks()
+    shown.add("Always use quill " * (LOOKS // TRY))
+    assert not shown.has(b"alwaysusequillmarkfordates", looks)
+    assert shown.has(b"alwaysusequillmarkfordates", looks)
+
+
+LETTERS = st.text("ab", min_size=LEAST_SHOWN, max_size=60)
+
+
+@given(st.lists(st.text("ab -\n", max_size=200), max_size=6), LETTERS, st.integers(0, 150))
+def test_a_sentence_is_found_alike_from_end_to_end_and_by_blocks(texts: list[str], sentence: str, at: int) -> None:
+    scanned, indexed = Shown(), Shown()
+    for number in range(SCANNED):
+        indexed.has(f"sentence number {number}".encode(), Looks())
+    for text in [*texts, "ba " * at + sentence + "\n"]:
+        scanned.add(text)
+        indexed.add(text)
+        for wanted in (sentence, sentence[::-1], f"{sentence}{text}"):
+            letters = wanted.encode().translate(None, b" -\n")
+            was, other = Looks(), Looks()
+            assert scanned.has(letters, was) == indexed.has(letters, other) or was.ended or other.ended
+    assert pickle.loads(pickle.dumps(indexed)).has(sentence.encode(), Looks())
 
 
 def test_the_pieces_of_a_sentence_stand_in_one_answer() -> None:
@@ -205,7 +235,7 @@ def test_what_was_shown_long_ago_is_looked_through_no_more() -> None:
     session = Session()
     session.uses("Read", {"file_path": "/tmp/a.md"}, RULE)
     session.user("please look after the ledger")
-    for number in range(2 * MOST_SHOWN // 90_000):
+    for number in range(3 * MOST_SHOWN // 60_000):
         session.uses("Read", {"file_path": f"/tmp/{number}.md"}, "so and so. " * 9_000)
     session.user(RULE)
     assert len(only(facts_of(session.events), InsightFound)) == 1
