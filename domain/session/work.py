@@ -95,6 +95,10 @@ _USER_SAID = patterns.compile(
 )
 
 
+MOST_CALLS = 2_000
+"""Calls of one stream whose outcome may still come: the newest."""
+
+
 class Work:
     """The uses of tools of one stream, and the errors they left open."""
 
@@ -120,6 +124,8 @@ class Work:
     def called(self, placed: OrderedEvent, seen: ToolCalled) -> None:
         if seen.call:
             self._calls[seen.call] = placed, self._assert.location
+            if len(self._calls) > MOST_CALLS:
+                del self._calls[next(iter(self._calls))]
 
     def responded(self, placed: OrderedEvent, text: str, *, thought: bool) -> None:
         self._resolutions.responded(self._uses, text, thought=thought)
