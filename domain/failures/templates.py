@@ -91,8 +91,11 @@ def _as_named(found: patterns.Match[str]) -> str:
 
 def _file(path: str) -> str:
     """The name of a file, without the line; of a temporary one only that it is one, since its name is drawn."""
-    name = _PLACE.sub("", path).replace("\\", "/").rstrip("/").rpartition("/")[2]
-    return "<path>" if _TEMPORARY.search(path) and "." not in name else _DRAWN.sub("<n>", name)
+    whole = _PLACE.sub("", path) if ":" in path else path
+    name = whole.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    if "." not in name and _TEMPORARY.search(path):
+        return "<path>"
+    return name if name.isalpha() else _DRAWN.sub("<n>", name)
 
 
 def as_then(now: str, then: str) -> str:

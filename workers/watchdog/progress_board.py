@@ -27,9 +27,9 @@ EVENT_CPU_S, FACT_CPU_S = 0.002, 0.00025
 """What a prompt of five sentences that give rules costs on a slow machine, many times what most events do; and twice
 what a fact costs in a row."""
 
-BYTE_CPU_S = 2e-6
-"""What a byte of an event may take beside that: four times what the dearest output found costs, full of errors each
-unlike the others."""
+BYTE_CPU_S = 6e-6
+"""What a byte of an event may take beside that: twice what the dearest outputs found cost on a slow machine, full of
+errors of a compiler, each unlike the others."""
 
 BYTES_CPU_S = 20.0
 """What all bytes of a fold may take at most: others wait meanwhile. What takes longer is folded by the trial, apart."""
