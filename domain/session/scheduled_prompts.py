@@ -253,7 +253,7 @@ class _Blocks:
                 number = before[number]
 
 
-def _alike(text: bytes, other: bytes) -> int:
+def _alike(text: bytes, other: bytes | bytearray) -> int:
     """How many bytes two texts have in common from their beginning on."""
     low, high = 0, min(len(text), len(other))
     while low < high:
