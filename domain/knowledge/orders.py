@@ -9,6 +9,7 @@ drop keys") names neither.
 
 from memctl.domain.knowledge.acting import commands_somebody
 from memctl.domain.knowledge.memory import plain_sentences, sentences
+from memctl.domain.language.other_languages import unread
 from memctl.domain.support import patterns
 from memctl.domain.support.text import composed
 
@@ -141,8 +142,11 @@ _WRAPPED = patterns.compile(r"([^\s.!?。:])[ \t]*\n[ \t]*([a-z가-힣ぁ-ヿ一
 
 
 def orders(sentence: str) -> bool:
-    """Whether a sentence of others says how work is to be done, with an effect beside the code."""
+    """Whether a sentence of others says how work is to be done, with an effect beside the code, or may say it in a
+    language that no rule reads."""
     text = composed(sentence)
+    if unread(text):
+        return True
     if _WAYS.search(text) or _OWED.search(text) or _ADDRESSES.search(text):
         return True
     if text.rstrip().endswith("?"):
