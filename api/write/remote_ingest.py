@@ -6,6 +6,7 @@ agree by dedupe keys, so whatever is sent twice is kept once.
 
 import threading
 from collections.abc import Iterable, Sequence, Set
+from functools import cached_property
 from typing import Annotated
 from uuid import UUID
 
@@ -38,7 +39,7 @@ from memctl.domain.support.json_bodies import read_body
 from memctl.domain.support.location import around, normalise
 from memctl.domain.support.structs import carried_over
 from memctl.infra.database import DatabaseUnavailable
-from memctl.infra.redaction import Prepared
+from memctl.infra.redaction import Prepared, Redactor, prepare_all
 from memctl.infra.settings import Settings
 
 _STREAM = patterns.compile(r"(?:session/[^/]+|project|history)/.", patterns.S)
@@ -169,7 +170,8 @@ def _comes_from_clients(payload: type[Payload]) -> bool:
 
 
 class RemoteIngest:
-    """Takes batches of events for one space, one after the other. For several threads."""
+    """Takes batches of events for one space. They are redacted side by side and appended one after the other. For
+    several threads."""
 
     def __init__(self, settings: Settings, readers: Readers) -> None:
         self._settings = settings
@@ -185,13 +187,14 @@ class RemoteIngest:
         if caller.projects is not None:
             refused, events = self._not_theirs(events, caller), [confined(event) for event in events]
         kept = [index for index in range(len(events)) if index not in refused]
+        prepared = prepare_all([events[index] for index in kept], self._redactor)
         with self._lock:
             try:
-                recorded = self._kept([events[index] for index in kept])
+                recorded = self._append(prepared)
             except (DatabaseUnavailable, psycopg.Error):
                 # The connection may have been lost long ago; what was committed all the same is a duplicate now.
                 self._close()
-                recorded = self._kept([events[index] for index in kept])
+                recorded = self._append(prepared)
         refused |= {kept[index]: why for index, why in recorded.refused.items()}
         return msgspec.structs.replace(recorded, refused=refused)
 
@@ -199,10 +202,13 @@ class RemoteIngest:
         with self._lock:
             self._close()
 
-    def _kept(self, events: list[NewEvent]) -> WriteResult:
+    @cached_property
+    def _redactor(self) -> Redactor:
+        return self._settings.redactor()
+
+    def _append(self, prepared: Prepared) -> WriteResult:
         if self._writer is None:
             self._writer = IngestWriter(self._settings, identify=False)
-        prepared: Prepared = self._writer.prepare(events)
         return msgspec.structs.replace(self._writer.write_rest(prepared), log=self._writer.installation)
 
     def _close(self) -> None:

@@ -7,6 +7,7 @@ import json
 import re
 import socket
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 from uuid import uuid4
@@ -411,6 +412,20 @@ def test_what_this_version_does_not_know_is_left_with_the_relay(api: Api, key: C
         one = {**_json(a_prompt("l1", ATLAS)), **change}
         assert problem_of(ask(api, token, "/v1/events", {"events": [one]}))["status"] == 409
     assert ask(api, token, "/v1/events", {"events": [{"type": 1}]})[0] == 422
+
+
+def test_a_delivery_that_takes_long_to_redact_holds_up_no_other(api: Api, key: Callable[..., str]) -> None:
+    token = key("ingest")
+    lines = "".join(f"api_token{number} = '{uuid4().hex}{uuid4().hex}'\n" for number in range(8_000))
+    long = [observed(PromptSubmitted(line=f"s{number}", text=lines), session="long") for number in range(3)]
+    with ThreadPoolExecutor(1) as others:
+        slow = others.submit(deliver, api, token, *long)
+        meanwhile = 0
+        while not slow.done():
+            assert deliver(api, token, a_prompt(f"m{meanwhile}", ATLAS, "meanwhile"))[0] == 200
+            meanwhile += not slow.done()
+        assert slow.result()[0] == 200
+    assert meanwhile > 3
 
 
 def _json(event: NewEvent) -> dict[str, Any]:
