@@ -163,7 +163,7 @@ class Resolutions:
     def ran(self, at: int, changes: Iterable[str]) -> None:
         """Commands that change things were run."""
         if self._open:
-            self._steps.extend(Step(at, None, change, _change_by(change)) for change in changes)
+            self._steps.extend(Step(at, None, change, _change_by(change)) for change in islice(changes, _MOST_RUN))
             del self._steps[:-MOST_STEPS]
 
     def is_open(self, signature: str) -> bool:
@@ -585,6 +585,9 @@ def _change_by(command: str) -> Change:
         slight=_SLIGHT.match(command) is not None and not _MOVES.match(command) and not _TREE.match(command),
     )
 
+
+_MOST_RUN = 16
+"""Parts of one command that change something, of which one may be what mends an error."""
 
 _MOST_MOVED = 8
 """Paths that a command moves or removes, of which one may be what an error names."""

@@ -23,7 +23,7 @@ FOLD_CPU_S = 0.5
 What takes longer is set aside and tried again apart, with `TRIAL_CPU_S` (`memctl.workers.folding.trial`): it is not
 short for what is merely slow, and short enough for those that wait meanwhile."""
 
-EVENT_CPU_S, FACT_CPU_S = 0.002, 0.00025
+EVENT_CPU_S, FACT_CPU_S = 0.003, 0.00025
 """What a prompt of five sentences that give rules costs on a slow machine, many times what most events do; and twice
 what a fact costs in a row."""
 
