@@ -9,7 +9,7 @@ drop keys") names neither.
 
 from memctl.domain.knowledge.acting import commands_somebody
 from memctl.domain.knowledge.memory import plain_sentences, sentences
-from memctl.domain.language.other_languages import unread
+from memctl.domain.knowledge.other_languages import unread
 from memctl.domain.support import patterns
 from memctl.domain.support.text import composed
 

@@ -48,7 +48,7 @@ PROVED = 3
 MAY: dict[Provenance, May] = {
     Provenance.USER_TYPED: May("said by you", 3, 4, True, "everywhere", True, True),
     Provenance.MEMBER: May("said by a member of the team", 3, 2, False, "to its member", False, True),
-    Provenance.USER_PASTED: May("in a prompt of yours", 0, 0, False, "never", False, False),
+    Provenance.USER_PASTED: May("in a prompt", 0, 0, False, "never", False, False),
     Provenance.CLIENT: May("put into a prompt by the client", 0, 0, False, "never", False, False),
     Provenance.AGENT: May("written by an agent", 2, 1, False, "never", False, False),
     Provenance.SUBAGENT: May("written by a subagent", 2, 1, False, "never", False, False),

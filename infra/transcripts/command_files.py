@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from memctl.domain.events.event import Micros
 from memctl.domain.support import patterns
 from memctl.infra.files import read_file
 
@@ -36,15 +37,16 @@ _BEGINS_FILLED_IN = str.maketrans("$!@{", "\0\0\0\0")
 _FRONT_MATTER = patterns.compile(r"\A\s*---\s*\n(?:.*?\n)?---\s*(?:\n|\z)", patterns.S)
 
 
-def is_expanded(prompt: str, location: str) -> bool:
+def is_expanded(prompt: str, location: str, sent: Micros | None = None) -> bool:
     """Whether a prompt is what a command file of the checkout at that location becomes. Where there is more to look at
-    than one prompt is worth, any is."""
+    than one prompt is worth, any is; and any that was `sent` before a file or folder of commands changed: what that
+    held is not known."""
     words = _plain(prompt)
     if not words or prompt.lstrip()[:1] == "/" or not Path(location).is_absolute():
         return False
     left = _COMPARED
     for looked_at, path in enumerate(_files_at(Path(location))):
-        if looked_at == _MOST:
+        if looked_at == _MOST or (sent is not None and _changed_after(path, sent)):
             return True
         file = _read(path)
         if path.suffix != ".md":  # to read what is no plain text takes as long as to compare it
@@ -57,6 +59,14 @@ def is_expanded(prompt: str, location: str) -> bool:
         if left < 0:
             return True
     return False
+
+
+def _changed_after(path: Path, moment: Micros) -> bool:
+    """Whether a file or folder changed after a moment. That time is the system's: no program sets it."""
+    try:
+        return path.stat().st_ctime_ns // 1_000 > moment
+    except OSError:
+        return False
 
 
 def _may_become(command: str, words: str) -> bool:
@@ -82,6 +92,8 @@ def _files_at(folder: Path) -> Iterator[Path]:
     for above in (folder, *folder.parents[:_MOST_ABOVE]):
         yield from (above / name for name in _SETTINGS)
         for name in _FOLDERS:
+            if "/" in name and (above / name).parent.is_dir():
+                yield (above / name).parent  # changes when a folder of commands goes
             for within, _, files in os.walk(above / name, followlinks=True):
                 yield from (Path(within), *(Path(within, file) for file in files))
         if (above / ".git").exists():

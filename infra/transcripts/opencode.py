@@ -85,7 +85,8 @@ class OpenCode:
             if role == "user":
                 asked = _asked(part, 2 * index, images, common)
                 found += [(seen, times.get("created")) for seen in asked]
-                if not session.subagent and is_expanded(string(part.get("text")), location or session.location):
+                text, at = string(part.get("text")), location or session.location
+                if not session.subagent and is_expanded(text, at, _micros(times.get("created"))):
                     asks = CLIENT
                 images = 0 if asked else images
             elif role == "assistant":

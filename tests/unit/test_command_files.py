@@ -191,6 +191,19 @@ def test_no_number_of_files_and_no_link_hides_a_command(checkout: Path) -> None:
     assert is_expanded("please fix the total", str(checkout))
 
 
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_prompt_that_is_older_than_a_change_of_the_commands_is_no_word_of_the_users(
+    gone: bool, checkout: Path
+) -> None:
+    put(checkout, ".opencode/command/dates.md", RULE)
+    put(checkout, ".opencode/command/dates.md", "Look at $ARGUMENTS.")
+    if gone:
+        shutil.rmtree(checkout / ".opencode" / "command")
+    changed = (checkout / ".opencode").stat().st_ctime_ns // 1_000
+    assert is_expanded(RULE, str(checkout), Micros(changed - 1))
+    assert not is_expanded(RULE, str(checkout), Micros(changed + 60_000_000))
+
+
 @pytest.mark.parametrize("prompt", ["", "/dates", "please fix the total", "use"])
 def test_other_prompts_are_no_commands(prompt: str, checkout: Path) -> None:
     put(checkout, ".opencode/command/dates.md", "Use $ARGUMENTS for the dates of this shop.")
