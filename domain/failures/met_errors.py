@@ -25,7 +25,7 @@ from memctl.domain.support.remembered import remembered
 MOST_LINES, MOST_PLACES = 24, 16
 """Distinctive lines of one output, and directories that its lines lie in, that are keys."""
 
-MOST_READ = 96
+MOST_READ = 64
 """Lines of one output that read like an error which are looked at for what they name; a compiler prints hundreds."""
 
 LONGEST_LINE, SHORTEST_LINE = 300, 14

@@ -131,6 +131,9 @@ SHAPES: dict[str, Callable[[int], list[Turn]]] = {
     "runs in a chain": lambda n: failed(n, " && ".join(f"pytest tests/t{n}_{each}" for each in range(200))),
     "runs far below": lambda n: failed(n, " && ".join(f"cd d{each}" for each in range(200)) + " && pytest"),
     "another runner": lambda n: failed(n, f"npx vitest run src/a{n}.test.ts src/b{n}.test.ts src/c{n}.test.ts"),
+    "a compiler's errors": lambda n: ran(f"c{n}", f"npx tsc -p p{n}", "\n".join(
+        f"src/a{n}_{k}.ts({k},5): error TS2322: Type 'A{n}{k}' is not assignable to type 'B{k}'." for k in range(60)
+    ), is_error=True),
     "rules": lambda n: said(
         f"Always run make t{n} before you commit. Never use lib{n}, because it is slow. No, that is wrong, use x{n}."
     ),

@@ -28,8 +28,8 @@ EVENT_CPU_S, FACT_CPU_S = 0.003, 0.00025
 what a fact costs in a row."""
 
 BYTE_CPU_S = 6e-6
-"""What a byte of an event may take beside that: twice what the dearest outputs found cost on a slow machine, full of
-errors of a compiler, each unlike the others."""
+"""What a byte of an event may take beside that: more than the dearest outputs found cost on a slow
+machine, full of errors of a compiler, each unlike the others."""
 
 BYTES_CPU_S = 20.0
 """What all bytes of a fold may take at most: others wait meanwhile. What takes longer is folded by the trial, apart."""
