@@ -169,7 +169,7 @@ SHAPES: dict[str, Callable[[int], list[Turn]]] = {
 ROUNDS = {
     "runs that go well": 150, "runs behind a filter": 400, "runs among changes": 150, "runs after many changes": 150,
     "answers to questions": 150, "answers after failures": 150, "runs in a chain": 30, "runs with many failures": 30,
-    "prompts behind what was shown": 390, "prompts between small outputs": 1_000,
+    "prompts behind what was shown": 290, "prompts between small outputs": 500, "a compiler's errors": 30,
 }  # fmt: skip
 
 
