@@ -25,6 +25,7 @@ from memctl.domain.failures.solutions import PROSE, CodeChange, changed_lines, n
 from memctl.domain.failures.templates import COMPILING as _COMPILING
 from memctl.domain.failures.templates import OPTION, plain
 from memctl.domain.session.checks import Run, ended_well, looked_at, looks_at, may_hide, still_shows, targets_of
+from memctl.domain.shell.changes import CommandChange, change_by, undone_by
 from memctl.domain.shell.commands import (
     LONGEST,
     changes_of,
@@ -57,17 +58,7 @@ _BESIDE = 12
 """Errors of one run, at most, whose words are held against each other."""
 
 _CHECKED = ("golangci-lint", "biome", "ruff", "mypy", "lint", "markdownlint", "diagnostic")
-_TREE = patterns.compile(
-    r"(?:\S+ )*?git (?:-\S+ \S+ )*(?:checkout|switch|restore|reset|merge|rebase|pull|clean|cherry-pick|"
-    r"revert|am|apply|rm|mv)\b"
-)
 _GIVES_UP = patterns.compile(r"(?:\S+ )*?git (?:.* )?--(?:abort|quit)\b")
-_UNDOES = patterns.compile(
-    r"(?:\S+ )*?git (?:-\S+ \S+ )*(?:(?:.* )?--(?:abort|quit)\b|checkout (?:.* )?(?:--|\.)(?: |$)|restore\b|reset\b|"
-    r"stash(?: (?:push|save|-\S+)\b|$))"
-)
-"""What takes changes back, or gives an operation up: it mends nothing."""
-_SLIGHT = patterns.compile(r"(?:\S+ )*?(?:git|export)\b")
 
 
 class Step(NamedTuple):
@@ -76,20 +67,7 @@ class Step(NamedTuple):
     at: int
     edit: Edit | None
     ran: str
-    change: Change | None = None
-
-
-class Change(NamedTuple):
-    """What a command that changes things may mend."""
-
-    undoes: bool
-    """It takes changes back, or brings them back."""
-    moved: tuple[str, ...] | None
-    """It only moves or removes these paths; None where it does more."""
-    formats: bool
-    """It only formats."""
-    slight: bool
-    """Git's own dealings and the like, which mend only errors of git."""
+    change: CommandChange | None = None
 
 
 class OpenError(msgspec.Struct):
@@ -163,7 +141,7 @@ class Resolutions:
     def ran(self, at: int, changes: Iterable[str]) -> None:
         """Commands that change things were run."""
         if self._open:
-            self._steps.extend(Step(at, None, change, _change_by(change)) for change in islice(changes, _MOST_RUN))
+            self._steps.extend(Step(at, None, change, change_by(change)) for change in islice(changes, _MOST_RUN))
             del self._steps[:-MOST_STEPS]
 
     def is_open(self, signature: str) -> bool:
@@ -331,14 +309,6 @@ def _standing(steps: list[Step]) -> list[Step]:
                 s for s in standing if files and not (s.edit and any(f"/{f}/" in f"/{s.edit.path}/" for f in files))
             ]
     return standing
-
-
-def undone_by(ran: str) -> tuple[str, ...] | None:
-    """The files whose changes a command of git takes back, none where those of all; None where it takes back none."""
-    if not _UNDOES.match(ran) or " --staged" in ran or (" reset" in ran and " --hard" not in ran):
-        return None
-    words = ran.split() if " checkout " in ran or " restore " in ran else ()
-    return tuple(file for word in words if "/" in (file := word.strip("'\"./")) or "." in file)
 
 
 def _further_changes(steps: Iterable[Step], error: OpenError) -> list[str]:
@@ -571,29 +541,11 @@ def _place(command: str, began: str, error: OpenError) -> str:
     return next((at for at, part in parts_where(command, began, barred) if part.head in error.culprits), "")
 
 
-@remembered(1024)
-def _change_by(command: str) -> Change:
-    """What a command that changes things may mend."""
-    moved = None
-    if _MOVES.match(command) and not _BUILT.search(command):
-        paths = (word.strip("'\"/") for word in command.split()[1:])
-        moved = tuple(islice((path for path in paths if len(path) > 3), _MOST_MOVED))
-    return Change(
-        undoes=bool(_UNDOES.match(command)) or " stash pop" in command,
-        moved=moved,
-        formats=not _MOVES.match(command) and bool(heads_of(command)) and all(map(formats, heads_of(command))),
-        slight=_SLIGHT.match(command) is not None and not _MOVES.match(command) and not _TREE.match(command),
-    )
-
-
 _MOST_RUN = 16
 """Parts of one command that change something, of which one may be what mends an error."""
 
-_MOST_MOVED = 8
-"""Paths that a command moves or removes, of which one may be what an error names."""
 
-
-def _matters(change: Change, error: OpenError) -> bool:
+def _matters(change: CommandChange, error: OpenError) -> bool:
     """Whether a command may have mended the error: git's own dealings and the like mend only errors of git, and what
     only moves or removes files mends only an error that names one of them, unless anything is built from them."""
     if change.moved is not None:
@@ -603,8 +555,6 @@ def _matters(change: Change, error: OpenError) -> bool:
     return not change.slight or any(head.startswith("git ") for head in error.culprits)
 
 
-_MOVES = patterns.compile(r"(?:\S+=\S+ )*(?:rm|mv|cp|ln|touch|mkdir|tee|truncate|chmod|kill|pkill|killall)\b")
-_BUILT = patterns.compile(r"\bnode_modules\b|\b(?:dist|build|target|vendor)\b|cache|\.next\b|\.lock\b|\block\.")
 _SCRATCH = patterns.compile(r"/(?:tmp|[Tt]emp)/|\bscratchpad/|/dev/stdin")
 """Where only what a session tries for itself lies."""
 

@@ -38,7 +38,7 @@ from memctl.domain.projects.stack import imports_in, manifest_in, subject_of
 from memctl.domain.session.changed_files import ChangedFiles
 from memctl.domain.session.conversation import Conversation
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
-from memctl.domain.session.error_resolution import Resolutions, Resolved, filters_of, undone_by
+from memctl.domain.session.error_resolution import Resolutions, Resolved, filters_of
 from memctl.domain.session.met_errors import MetErrors
 from memctl.domain.session.searches import Searches
 from memctl.domain.session.tool_uses import Use
@@ -56,6 +56,7 @@ from memctl.domain.session.tools import (
 )
 from memctl.domain.session.working_directory import git_stays_in, parted
 from memctl.domain.session.wrong_calls import WrongCalls
+from memctl.domain.shell.changes import undone_by
 from memctl.domain.shell.commands import (
     changes_of,
     head_of,
