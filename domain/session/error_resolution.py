@@ -12,7 +12,7 @@ import posixpath
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import islice
+from itertools import accumulate, islice, takewhile
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -53,6 +53,9 @@ RETRY_REACH = 8
 
 MOST_STEPS, HELD = 600, 2_000
 """Steps that are kept, the newest; and those that are held against all open errors where a command goes well."""
+
+_HEARD = 400_000
+"""Characters of what the agent said, the newest, in which all open errors are looked for where a command goes well."""
 
 _BESIDE = 12
 """Errors of one run, at most, whose words are held against each other."""
@@ -256,6 +259,9 @@ class Resolutions:
     def _explained(self, error: OpenError, until: int, edits: Sequence[Edit] = ()) -> str:
         """What the agent said of an error before its last change: what comes after is of the next step."""
         said = [each for each in self._responses if error.at <= each.at <= until]
+        sizes = accumulate(len(each.text) for each in reversed(said))
+        heard = sum(1 for _ in takewhile((_HEARD // (1 + len(self._open))).__ge__, sizes))
+        said = said[len(said) - heard :]
         beside = [o.fact for o in self._open if o.at == error.at and o.fact.signature != error.fact.signature]
         changed = "\n".join(f"{edit.before}\n{edit.after}" for edit in edits[:MOST_EDITS])
         others = any(o.fact.signature != error.fact.signature for o in self._open)
@@ -411,12 +417,24 @@ def _alike(command: str, error: OpenError) -> bool:
     inline = (p for p in parts_of(error.command) if p.head in wanted and p.head.split(" ")[0] in _INTERPRETERS)
     if any(len(part.words) == 1 or not _INLINE.isdisjoint(part.words[1:4]) for part in inline):
         return _bare(command) == _bare(error.command)
-    again = [set(part.words) for part in parts_of(command) if part.head in wanted]
-    before = [set(part.words) for part in parts_of(error.command) if part.head in wanted]
     named = any(" " in head or "." in head for head in wanted)
     if named and not _VAGUE.issuperset(error.fact.error_types):
         return True
-    return any(len(a & b) * 2 > len(a | b) for a in again for b in before)
+    return _has_much_the_same(command, error.command, wanted)
+
+
+@remembered(1024)
+def _has_much_the_same(command: str, other: str, heads: frozenset[str]) -> bool:
+    """Whether a part of each that begins so has most of its words in common with one of the other's."""
+    one, another = (
+        tuple(islice({frozenset(part.words): None for part in parts_of(each) if part.head in heads}, _COMPARED))
+        for each in (command, other)
+    )
+    return any(len(a & b) * 2 > len(a | b) for a in one for b in another)
+
+
+_COMPARED = 16
+"""Parts of each of two commands that are compared word by word."""
 
 
 _INTERPRETERS = INTERPRETERS | {"bun"}

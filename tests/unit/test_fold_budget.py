@@ -118,6 +118,31 @@ def behind_what_was_shown(number: int) -> list[Turn]:
     return said("please do all of this now\n\n" + sentences_of(number, 40))
 
 
+def of_a_program(number: int) -> list[Turn]:
+    """A program of which nothing is known fails in sixty parts of a command, and then runs with other words."""
+    drawn = random.Random(number)
+    parts = "; ".join(
+        " ".join(["mytool", *(f"{'ab'[number > 7]}{drawn.choice('cdefghijklmnopqrstuvwxyz')}" for _ in range(22))])
+        for _ in range(60)
+    )
+    failures = "\n".join(f"error: cannot frobnicate widget{number}x{k} of gadget{k}y{number}" for k in range(8))
+    if number < 8:
+        return ran(f"w{number}", parts, f"Exit code 1\n{failures}", is_error=True)
+    return passed(number, parts, "fine")
+
+
+def due_to(number: int) -> list[Turn]:
+    """Sixty-four open errors, two hundred answers that explain, and a run that goes well."""
+    if number < 8:
+        return open_errors(number, lambda n: [])
+    if number < 208:
+        return [[{"type": "text", "text": " ".join(f"Due to a{number}b{k}, bad." for k in range(280))}]]
+    given = {"file_path": "/work/shop/src/cart.py", "old_string": "ValueError", "new_string": "KeyError"}
+    use = {"type": "tool_use", "id": f"e{number}", "name": "Edit", "input": given}
+    edited: list[Turn] = [[use], [{"type": "tool_result", "tool_use_id": f"e{number}", "content": "updated"}]]
+    return [*edited, *passed(number, "pytest tests")]
+
+
 def files(number: int, count: int, name: str = "a") -> str:
     return " ".join(f"tests/test_{name}{number}_{each}.py" for each in range(count))
 
@@ -148,6 +173,8 @@ SHAPES: dict[str, Callable[[int], list[Turn]]] = {
     "answers to questions": answered,
     "answers after failures": explained,
     "patches of a document": patched,
+    "other words of a program": of_a_program,
+    "many explanations": due_to,
     "prompts behind what was shown": behind_what_was_shown,
     "prompts between small outputs": lambda n: [
         *passed(n, "ls"), f"please do all of this now\n\n{sentences_of(n, 20)}",
@@ -169,6 +196,7 @@ SHAPES: dict[str, Callable[[int], list[Turn]]] = {
 ROUNDS = {
     "runs that go well": 150, "runs behind a filter": 400, "runs among changes": 150, "runs after many changes": 150,
     "answers to questions": 150, "answers after failures": 150, "runs in a chain": 30, "runs with many failures": 30,
+    "other words of a program": 50, "many explanations": 209,
     "prompts behind what was shown": 290, "prompts between small outputs": 500, "a compiler's errors": 30,
 }  # fmt: skip
 
