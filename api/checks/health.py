@@ -480,10 +480,12 @@ def _parked(standing: LettersStatus) -> Iterator[Trouble]:
             do=f"see `memctl dlq show {letter.id}`; once mended, `memctl dlq retry {letter.id}`",
         )  # fmt: skip
     if more := standing.letters[MOST_NAMED:]:
+        waits = all(each.to_be_tried for each in more)
         yield Trouble(
             kind="dead letter", what=f"dead letters: {len(more)} more,"
             f" with {sum(each.waiting for each in more)} waiting behind them",
-            since=more[0].parked_at, do="see: memctl dlq list",
+            since=more[0].parked_at, needs=not waits,
+            do="they are tried apart by themselves, one at a time" if waits else "see: memctl dlq list",
         )  # fmt: skip
 
 

@@ -79,6 +79,11 @@ class DeadLetter(msgspec.Struct, frozen=True):
     def target(self) -> Target:
         return self.fault.target
 
+    @property
+    def to_be_tried(self) -> bool:
+        """Whether it took too long once, and the workers have yet to try it apart."""
+        return self.fault.error == NoProgress.__name__ and self.attempts == 1
+
 
 class Skip(NamedTuple):
     """Where in the log it says that a source does not go to a read model's row, or (no key) to none of its rows."""
@@ -144,18 +149,19 @@ def parked_at(connection: Connection, generation: int, targets: Iterable[Target]
     return [_letter(*row) for row in connection.execute(_PARKED_AT, [[generation], wanted]).fetchall()]
 
 
-def park(connection: Connection, generation: int, faults: Collection[Fault]) -> None:
-    """Park faults; one at a target that was parked before takes its place, as one more attempt."""
+def park(connection: Connection, generation: int, faults: Collection[Fault], attempts: int = 1) -> None:
+    """Park faults after so many `attempts`; one at a target that was parked before takes its place, as one more."""
     for fault in faults:
         target = fault.target
         connection.execute(
             "INSERT INTO memctl.dead_letters AS d (generation, target, projection, space_id, key, source, upstream,"
-            " upstream_key, position, error, place, waiting) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+            " upstream_key, position, error, place, waiting, attempts)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
             " ON CONFLICT (generation, target) DO UPDATE SET source = excluded.source, upstream = excluded.upstream,"
             " upstream_key = excluded.upstream_key, position = excluded.position, error = excluded.error,"
             " place = excluded.place, waiting = excluded.waiting, attempts = d.attempts + 1",
             [generation, target.id, target.projection, target.space_id, target.key, fault.source, fault.upstream,
-             fault.upstream_key, fault.position, fault.error, fault.place, fault.waiting],
+             fault.upstream_key, fault.position, fault.error, fault.place, fault.waiting, attempts],
         )  # fmt: skip
 
 

@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+import msgspec
+
 from memctl.domain.events.event import Event, Position
 from memctl.domain.events.skipping import remaining
 from memctl.infra.database import Connection
@@ -146,8 +148,21 @@ def _of_stream(connection: Connection, letter: DeadLetter) -> Fault | None:
     shard = generations.shard_of(key[1], generations.shards(connection, letter.generation))
     found = generations.offsets(connection, letter.generation)
     upto = next(offset.reach for offset in found if offset.shard == shard).of(key[0])
-    known = remaining(read_streams(connection, [key], upto).get(key, []))
+    return _endless_in(key, remaining(read_streams(connection, [key], upto).get(key, [])))
 
+
+def of_stream(letter: DeadLetter, known: Sequence[Event]) -> DeadLetter | None:
+    """A stream's letter after one more trial of these events; None where their fold ends, or raises."""
+    try:
+        fault = _endless_in((letter.target.space_id, letter.target.key or ""), known)
+    except Exception as problem:
+        if not of_content(problem):
+            raise
+        return None
+    return fault and msgspec.structs.replace(letter, fault=fault, attempts=letter.attempts + 1)
+
+
+def _endless_in(key: StreamKey, known: Sequence[Event]) -> Fault | None:
     try:
         tried(partial(fold_stream, key[1], known), stream_s(TRIAL_CPU_S, len(known)))
     except NoProgress:

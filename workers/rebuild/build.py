@@ -36,7 +36,7 @@ from memctl.infra.log.read import first_unknown, scan_streams, stream_sizes
 from memctl.infra.readmodels import dead_letters, facts, generations, rebuilds
 from memctl.infra.readmodels import fingerprint as rules
 from memctl.infra.readmodels import rows as readmodels
-from memctl.infra.readmodels.dead_letters import Fault, LeftOut, NoProgress, Target, fault_message
+from memctl.infra.readmodels.dead_letters import DeadLetter, LeftOut, NoProgress, Target, fault_message
 from memctl.infra.readmodels.facts import Route, SourceKey
 from memctl.infra.readmodels.rebuilds import Rebuild, RebuildTask
 from memctl.infra.readmodels.rows import RowKey
@@ -300,7 +300,7 @@ class Worker:
         connection, generation, upto = self._connection, self._rebuild.stage1, self._rebuild.upto
         past = self._rebuild.purpose == "as_of"  # which is shown without what was left out since
         live = generations.live(connection).stage1
-        endless = {} if past else {(at.space_id, at.key): fault for at, fault in self._endless(live).items()}
+        endless = {} if past else {(at.space_id, at.key): letter for at, letter in self._endless(live).items()}
         gone = dead_letters.skipped_events(connection, mark(connection)) if past else {}
         deltas: list[tuple[int, str, Delta]] = []
         waiting = 0
@@ -314,9 +314,12 @@ class Worker:
 
         for (space_id, stream), events in scan_streams(connection, upto, task.after, task.to):
             known = without(events, gone.get((space_id, stream), ()))
-            if (fault := endless.get((space_id, stream))) and any(each.event_id == fault.source for each in known):
-                dead_letters.park(connection, generation, [fault])
-                known = [each for each in known if each.position < fault.position]
+            letter = endless.get((space_id, stream))
+            if letter is not None and letter.to_be_tried:
+                letter = trial.of_stream(letter, known)
+            if letter is not None and any(each.event_id == letter.fault.source for each in known):
+                dead_letters.park(connection, generation, [letter.fault], letter.attempts)
+                known = [each for each in known if each.position < letter.fault.position]
             self._slot.over(
                 ThreadWork("task", self._watched, [(space_id, stream)]), trial.stream_s(self._fold_s, len(events))
             )
@@ -329,11 +332,11 @@ class Worker:
                 deltas, waiting = [], 0
         _write(connection, generation, upto, deltas)
 
-    def _endless(self, generation: int) -> dict[Target, Fault]:
+    def _endless(self, generation: int) -> dict[Target, DeadLetter]:
         """What is parked at a source that its fold does not end with: it stays so, to be tried apart, for nobody else
-        shall wait for it."""
-        faults = [letter.fault for letter in dead_letters.parked(self._connection, generation)]
-        return {fault.target: fault for fault in faults if fault.error == NoProgress.__name__}
+        shall wait for it. Streams are tried here."""
+        letters = dead_letters.parked(self._connection, generation)
+        return {letter.target: letter for letter in letters if letter.fault.error == NoProgress.__name__}
 
     # --- stage 2 ---
 
@@ -357,7 +360,7 @@ class Worker:
         """Rows and routes that are parked again, and how many sources came for each since."""
 
         def stays_parked(at: Target, source: SourceKey) -> bool:
-            if at not in waiting and (at not in endless or endless[at].source != source[1]):
+            if at not in waiting and (at not in endless or endless[at].fault.source != source[1]):
                 return False
             waiting[at] = waiting.get(at, -1) + 1
             return True
@@ -400,8 +403,9 @@ class Worker:
         write_rows()
         # Each part of a projection meets a route that is parked; the first one says so.
         own = [at for at in waiting if at.key is not None or part == 0 or p.one_to_one]
-        faults = [msgspec.structs.replace(endless[at], waiting=waiting[at]) for at in own]
-        dead_letters.park(connection, generation, faults)
+        for at in own:
+            fault = msgspec.structs.replace(endless[at].fault, waiting=waiting[at])
+            dead_letters.park(connection, generation, [fault], endless[at].attempts)
 
     def sources(
         self, p: Projection[Any], part: int, parts: int

@@ -213,11 +213,7 @@ def _length(connection: Connection, letter: DeadLetter) -> int:
 def _try(connection: Connection) -> bool:
     """Whether there is one left to be tried, later."""
     live = generations.live(connection)
-    letters = [
-        letter
-        for letter in dead_letters.parked(connection, live.stage1, live.stage2)
-        if letter.fault.error == NoProgress.__name__ and letter.attempts == 1
-    ]
+    letters = [letter for letter in dead_letters.parked(connection, live.stage1, live.stage2) if letter.to_be_tried]
     read = {generation: generations.offset_of(connection, generation) for generation in (live.stage1, live.stage2)}
     for letter in sorted(letters, key=partial(_length, connection)):
         if letter.fault.position <= read[letter.generation].of(letter.target.space_id):

@@ -42,6 +42,9 @@ END_WITHIN_S = 20.0
 """What a process may take to end once it is asked to; then it is killed. A drain under way and all threads together
 (`memctl.workers.runtime.worker.STOP_WITHIN_S`) take less."""
 
+TRIAL_EVERY_S = 60.0
+"""Seconds after which it is looked again for what is to be tried apart: a rebuild parks what it cannot fold as well."""
+
 LONGEST_PAUSE_S = 30.0
 """Before another process is forked, where none of them could say what it was at; the pause doubles."""
 
@@ -86,10 +89,10 @@ def begin(trial: Callable[[], None] | None = None, board: Path | None = None) ->
     """From here on, this process is the guard of another, which returns from this: once, and then another does again
     wherever the one before made no progress. The guard itself ends with the exit code of the last.
 
-    `trial` runs in a third process as this begins, and each time after one was ended. With it, a process that was torn
-    from its work is followed by another. One that died together with its guard counts by what stands in the file
-    `board`. To be called before there are threads or connections. Signals that ask to end are passed on. Where this
-    system has no /proc, nobody watches.
+    `trial` runs in a third process as this begins, each time after one was ended, and now and then. With it, a process
+    that was torn from its work is followed by another. One that died together with its guard counts by what stands in
+    the file `board`. To be called before there are threads or connections. Signals that ask to end are passed on. Where
+    this system has no /proc, nobody watches.
     """
     return _Guard(trial, board).run() if os.path.isdir("/proc/self/task") else NONE_EARLIER
 
@@ -102,8 +105,9 @@ class _Guard:
         self._before = NONE_EARLIER
         self._child = 0
         self._trial_pid = 0
-        self._trial_due = True
-        """Whether something may be set aside that nobody has tried since: as this begins, by a guard before it."""
+        self._trial_at = 0.0
+        """When a trial is due, by the monotonic clock: as this begins, something may be set aside by a guard before it.
+        Later what a rebuild parked may be."""
         self._asked: float | None = None
         """When the process was asked to end."""
         self._pass_on = False
@@ -282,14 +286,15 @@ class _Guard:
         self._pause = 0.0
         log.error("%s", stuck.why)
         self._before = EarlierProcesses((*self._before.stuck, stuck), (*fresh, stuck), self._before.pid)
-        self._trial_due = True
+        self._trial_at = 0.0
 
     def _start_trial(self) -> None:
         """Have what was set aside tried apart, once the process goes on without it."""
         if self._trial_pid and os.waitpid(self._trial_pid, os.WNOHANG)[0]:
             self._trial_pid = 0
-        if self._trial_due and not self._trial_pid and self._trial is not None and self._board.dealt_with:
-            self._trial_due = False
+        due = time.monotonic() >= self._trial_at
+        if due and not self._trial_pid and self._trial is not None and self._board.dealt_with:
+            self._trial_at = time.monotonic() + TRIAL_EVERY_S
             self._trial_pid = self._fork()
             if not self._trial_pid:
                 self._be_trial()
