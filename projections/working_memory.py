@@ -112,6 +112,7 @@ class Noted(msgspec.Struct, frozen=True, omit_defaults=True):
     at: int
     kind: str
     text: str
+    said_by: Provenance = Provenance.AGENT
 
 
 class OpenHypothesis(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -354,7 +355,7 @@ def _take(row: WorkingMemory, fact: Other) -> None:
         case InsightFound(denied=True):
             pass  # it showed the contrary
         case Discovered() | InsightFound():
-            row.discoveries = _found(row, at, fact.kind, fact.text)
+            row.discoveries = _found(row, at, fact.kind, fact.text, fact.said_by)
         case Answered():
             pass  # taken above
         case _:
@@ -436,10 +437,12 @@ def _names(files: tuple[ActiveFile, ...]) -> tuple[str, ...]:
     return tuple(clipped(file.path.rpartition("/")[2], 80) for file in files[-3:])
 
 
-def _found(row: WorkingMemory, at: int, kind: str, text: str) -> tuple[Noted, ...]:
+def _found(
+    row: WorkingMemory, at: int, kind: str, text: str, said_by: Provenance = Provenance.AGENT
+) -> tuple[Noted, ...]:
     if not text:
         return row.discoveries
-    noted = Noted(at, clipped(kind, 40), one_line(text, 240))
+    noted = Noted(at, clipped(kind, 40), one_line(text, 240), said_by)
     return (*(known for known in row.discoveries if known.text != noted.text), noted)[-DISCOVERIES:]
 
 

@@ -230,15 +230,17 @@ def _traps(reader: Reader, places: Places, stream: str) -> Iterator[Line]:
 def _for_the_rest(reader: Reader, stream: str) -> list[Line]:
     """What must survive a compaction: the work in hand, what is settled, what is open, what still fails."""
     row = one(reader, models.working_memory, stream)
-    lines = survivors(row) if row is not None else []
+    lines = survivors(row, reader.member) if row is not None else []
     return [Line(f"{_clock(at)} {text}", RecalledMemory(stream, 1.0), settled=True) for at, text in lines]
 
 
-def survivors(row: WorkingMemory) -> list[tuple[int, str]]:
-    """What of a session its agent has to know again, each with the moment (microseconds) it was so."""
+def survivors(row: WorkingMemory, asking: str = "") -> list[tuple[int, str]]:
+    """What of a session its agent has to know again, each with the moment (microseconds) it was so. The owner's agent
+    is given nothing that a member said there; `asking` is the member whose agent asks."""
     lines: list[tuple[int, str]] = []
+    others = frozenset[Provenance]() if asking else {Provenance.MEMBER}
     by = row.task_stated_by
-    task = _unobeyed(row.task_description, by_user=by is None or MAY[by].as_users)
+    task = "" if by in others else _unobeyed(row.task_description, by_user=by is None or MAY[by].as_users)
     if task and row.task_status == "open":
         said = quoted(task, TEXT)
         what = f"task, of a prompt: {said}" if by is None else f"task: {said} ({words_of(by)})"
@@ -255,9 +257,11 @@ def survivors(row: WorkingMemory) -> list[tuple[int, str]]:
     noted = [
         *((each.at, "decided", each.text, each.said_by, DECISION) for each in row.decisions[-5:]),
         *((each.at, f"{each.status} hypothesis", each.text, each.said_by, 300) for each in row.hypotheses[-3:]),
-        *((each.at, "found out", each.text, Provenance.AGENT, 300) for each in row.discoveries[-5:]),
+        *((each.at, "found out", each.text, each.said_by, 300) for each in row.discoveries[-5:]),
     ]
     for at, what, text, said_by, most in noted:
+        if said_by in others:
+            continue
         if said := _unobeyed(text, by_user=MAY[said_by].as_users):
             lines.append((at, f"{what}: {quoted(said, most)} ({words_of(said_by)})"))
     for each in row.errors[-3:]:

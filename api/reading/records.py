@@ -427,6 +427,7 @@ class Discovery(Record, frozen=True, kw_only=True):
     at: str | None
     kind: str
     text: str
+    said_by: str
 
 
 class WorkCounts(Record, frozen=True, kw_only=True):
