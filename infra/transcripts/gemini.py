@@ -25,7 +25,9 @@ from memctl.domain.events.observations import (
 from memctl.domain.language.prompts import REFERENCED
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
+from memctl.domain.support.provenance import CLIENT
 from memctl.infra.files import read_file
+from memctl.infra.transcripts.command_files import is_expanded
 from memctl.infra.transcripts.fields import count, identifier, items, kind, mapping, micros, string
 from memctl.infra.transcripts.formats import LineFields, Session, Unreadable, decoded, exit_code_of, token_counts
 from memctl.infra.transcripts.patches import hunks_of
@@ -96,7 +98,10 @@ class GeminiLines:
                 text, images = _prompt(record)
                 if not text and not images:
                     return kind("user", "empty")
-                found = self._observed(PromptSubmitted(text=text, images=images, **common), moment)
+                shown = bool(_sent(record))
+                expanded = not shown and is_expanded(text, self._session.location, micros(moment))
+                actor = CLIENT if expanded and not self._session.subagent else ""
+                found = self._observed(PromptSubmitted(text=text, images=images, **common), moment, actor)
                 if (sent := _sent(record)) and text_digest(sent) != text_digest(text):
                     # A hook reports a command as the text that it becomes: then this says that the client wrote it.
                     found += self._observed(PromptSubmitted(text=sent, meta=True, block=1, **common), moment)
@@ -156,8 +161,8 @@ class GeminiLines:
                         self._session.location = normalise(folder)
                         return
 
-    def _observed(self, payload: Observation, moment: Any) -> list[NewEvent]:
-        return [self._session.event(payload, micros(moment))]
+    def _observed(self, payload: Observation, moment: Any, actor: str = "") -> list[NewEvent]:
+        return [self._session.event(payload, micros(moment), actor=actor)]
 
 
 class GeminiDocument(GeminiLines):

@@ -171,6 +171,16 @@ def test_a_prompt_that_gemini_shows_as_it_was_sent_is_one_event(checkout: Path) 
     assert [event.actor for event in recorded if isinstance(event.payload, PromptSubmitted)] == ["user"]
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_prompt_of_gemini_that_does_not_say_what_was_typed_is_a_commands_where_it_reads_so(
+    name: str, checkout: Path
+) -> None:
+    text, prompt = COMMANDS[name]
+    put(checkout, name, text)
+    (checkout.parent / ".project_root").write_text(str(checkout))
+    assert not claims(gemini([{"text": prompt}], "", checkout))
+
+
 @pytest.mark.parametrize(("begins", "expanded"), [("please", True), ("always", False)])
 def test_files_that_are_dear_to_compare_hold_up_no_prompt(begins: str, expanded: bool, checkout: Path) -> None:
     """Sixteen alike take more than half a second for a prompt; where not all of them are compared, any may be it."""
