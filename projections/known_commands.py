@@ -114,18 +114,21 @@ def together(rows: Sequence[tuple[str, KnownCommand]]) -> tuple[str, KnownComman
     )
 
 
-def warning(rows: Iterable[tuple[str, KnownCommand]], stream: str, *, failed: bool = False) -> Warning | None:
+def warning(
+    rows: Iterable[tuple[str, KnownCommand]], stream: str, *, command: str = "", failed: bool = False
+) -> Warning | None:
     """The likeliest failure of a command with these keys in a session, where the form that works is known.
 
     None where it is likelier to go well, and where the session has met the failure itself; unless it has `failed` now.
-    None also where the form that works is another command, and does more than check and build.
+    None also where the form that works does more than check and build, and does not only say otherwise what the
+    `command` at hand says.
     """
     best: Warning | None = None
     for id, row in rows:
         works, likely, before = row.works_now(stream), row.odds(stream), row.before(stream)
         if works is None or not before:
             continue
-        if not (harmless(works.command) or says_it_otherwise(before[0].command, works.command)):
+        if not (harmless(works.command) or says_it_otherwise(command, works.command)):
             continue
         if not failed and (likely < ENOUGH or any(each.stream == stream for each in row.failed)):
             continue

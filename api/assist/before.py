@@ -68,7 +68,7 @@ def before_tool(reader: Reader, payload: dict[str, Json], places: Places, stream
 
 
 def _of_command(reader: Reader, command: str, began: str, places: Places, stream: str) -> list[Line]:
-    found = warning(known_calls(reader, keys_of(command[:4_000], began), places), stream)
+    found = warning(known_calls(reader, keys_of(command[:4_000], began), places), stream, command=command[:4_000])
     return [call_line(found)] if found is not None else []
 
 

@@ -69,7 +69,8 @@ def of_failure(reader: Reader, payload: dict[str, Json], places: Places, stream:
     if command and only_reads(command):
         return []
     errors, wrong = errors_of(error, command, began, failed=True)
-    known = warning(known_calls(reader, [wrong.subject], places), stream, failed=True) if wrong is not None else None
+    calls = known_calls(reader, [wrong.subject], places) if wrong is not None else []
+    known = warning(calls, stream, command=command[:4_000], failed=True)
     if known is not None:
         return [] if known.id in already_said(reader, stream) else [call_line(known)]
     return _met_here(reader, error_lines(error, location), places, stream) or _ended_alike(

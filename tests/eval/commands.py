@@ -91,7 +91,7 @@ def replay(streams: dict[str, list[Event]], facts: dict[str, list[Fact]]) -> Ite
             continue
         here = project_name(step.location)
         known = [(at, rows[at]) for key in keys_of(step.command, step.began) if (at := row_id(here, key)) in rows]
-        found = warning(known, step.stream)
+        found = warning(known, step.stream, command=step.command)
         said, failed = "", step.failed
         if found is not None and (step.stream, found.row.subject) not in heard:
             heard.add((step.stream, found.row.subject))
