@@ -159,7 +159,7 @@ def of_stream(letter: DeadLetter, known: Sequence[Event]) -> DeadLetter | None:
         if not of_content(problem):
             raise
         return None
-    return fault and msgspec.structs.replace(letter, fault=fault, attempts=letter.attempts + 1)
+    return None if fault is None else msgspec.structs.replace(letter, fault=fault, attempts=letter.attempts + 1)
 
 
 def _endless_in(key: StreamKey, known: Sequence[Event]) -> Fault | None:

@@ -403,9 +403,9 @@ class Worker:
         write_rows()
         # Each part of a projection meets a route that is parked; the first one says so.
         own = [at for at in waiting if at.key is not None or part == 0 or p.one_to_one]
-        for at in own:
-            fault = msgspec.structs.replace(endless[at].fault, waiting=waiting[at])
-            dead_letters.park(connection, generation, [fault], endless[at].attempts)
+        for target in own:
+            fault = msgspec.structs.replace(endless[target].fault, waiting=waiting[target])
+            dead_letters.park(connection, generation, [fault], endless[target].attempts)
 
     def sources(
         self, p: Projection[Any], part: int, parts: int
