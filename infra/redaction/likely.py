@@ -80,8 +80,26 @@ _PUBLIC = _words(
 )
 """What stands before `key` or `token` where it is none to keep: what a map, a page or a table is addressed by."""
 
+_ABOUT = _words(
+    "id ids uid uuid guid name names type types kind count counts hint file files filename path paths url uri link"
+    " endpoint version policy header headers length len size expiry expires expire expired expiration ttl prefix suffix"
+    " field column label alias arn ref source location dir folder pattern regex format scheme method algorithm alg"
+    " rotation hash hashes fingerprint digest checksum status state at date time timestamp age limit max min var store"
+    " storage provider server host port user username owner group role scope scopes issuer audience usage used budget"
+    " manager service ring pair pairs map set list error errors message class handler filter test tests case mode"
+    " required enabled disabled created updated last next checker validator generator input output param params args"
+    " example sample template total per cost price percent rate index row code codes key keys token tokens"
+)
+"""What stands behind `key` or `token` where the value is about one."""
+_BEHIND = patterns.compile(
+    r"(?:key|token|secret|passw(?:or)?d|passphrase|passcode|passwort|pwd|credential|[_-]pw)s?"
+    r"(?:[_-]?(?:base|value|string|b64|base64|data|prod|production|dev|test|live|staging|v?[0-9]))?"
+    r"((?:[_-][a-z0-9]{2,12}){1,3})$",
+    patterns.I,
+)
+
 _STRONG = patterns.compile(
-    r"secret|token|pass|pwd|credential|(?:api|access|private|auth|account)[ _.-]?key", patterns.I
+    r"secret|token|pass|pwd|[_-]pw\b|credential|(?:api|access|private|auth|account)[ _.-]?key", patterns.I
 )
 
 
@@ -134,6 +152,9 @@ def shaped(value: str, name: str = "") -> bool:
 def assigned(value: str, name: str) -> bool:
     """Whether a value that a name stands before, with a sign of assignment between, is a secret."""
     strong = _STRONG.search(name) is not None
+    if behind := _BEHIND.search(name):
+        words = frozenset(_TAILS.split(behind[1].lower()))
+        return strong and len(value) >= 16 and words.isdisjoint(_ABOUT) and not _public(name) and drawn(value)
     if _public(name) or _DATED.search(value) or (not strong and _first_word(value) in _IDS):
         return False
     if len(value) < (12 if strong else 16):
