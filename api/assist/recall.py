@@ -30,6 +30,7 @@ from memctl.domain.knowledge.memory import day_of, memory_id, plain_sentences
 from memctl.domain.knowledge.orders import unobeyed, what_failed
 from memctl.domain.language.prompts import BLANK
 from memctl.domain.language.typed import typed_of, user_typed
+from memctl.domain.support import patterns
 from memctl.domain.support.provenance import MAY, Provenance, given_unasked, words_of
 from memctl.domain.support.text import estimate_tokens, tokens
 from memctl.projections.known_commands import warning
@@ -112,7 +113,7 @@ def recall(
     if hook in ("PostToolUse", "PostToolUseFailure"):
         return block("What memory holds of this failure:", of_failure(reader, payload, places, stream))
     if hook == "SessionStart":
-        return block(f"What memory holds of {quoted(places.project, 100)}:", _for_start(reader, stream, places))
+        return block(f"What memory holds of {_called(places.project)}:", _for_start(reader, stream, places))
     return Injection()
 
 
@@ -225,6 +226,18 @@ def _traps(reader: Reader, places: Places, stream: str) -> Iterator[Line]:
         yield call_line(found)
         if len(said) == MOST_TRAPS:
             return
+
+
+def _called(project: str) -> str:
+    """A project as its agent is given its name: whoever named a repository may have written a sentence."""
+    parts = project.replace("\\", "/").split("/")
+    a_name = len(project) <= _LONGEST_NAME and all(len(_APART.split(part)) <= _MOST_PARTS for part in parts)
+    return quoted(project, _LONGEST_NAME) if a_name else "this project"
+
+
+_LONGEST_NAME, _MOST_PARTS = 80, 4
+"""Characters of a name, and parts of each of its folders between signs; a sentence has more."""
+_APART = patterns.compile(r"[^\w.]+|_+")
 
 
 def _for_the_rest(reader: Reader, stream: str) -> list[Line]:
