@@ -21,9 +21,9 @@ from memctl.domain.support.literals import Literals
 MOST = 8
 """Errors that are taken from one output."""
 
-MOST_SHOWN, MOST_COMPARED = 128, 48
-"""Places of one shape that are looked at in one output, and of all those that are compared: the first of them name what
-failed. A compiler prints hundreds."""
+MOST_SHOWN = 128
+"""Places of one shape that are looked at in one output, and of all: the first of them name what failed. A compiler
+prints hundreds."""
 
 LOOKED_AT = 33_000
 """Characters of a text that are looked at. What is kept of an output is shorter; what is asked for may be longer."""
@@ -122,7 +122,7 @@ def errors_in(text: str, command: str, *, failed: bool, exit_code: int | None = 
         shown = _by_words(text, wrappers) or wrappers[:1] or _by_exit(command, text, exit_code)
     found: dict[str, SeenError] = {}
     kinds: set[tuple[str, ...]] = set()
-    for each in shown[:MOST_COMPARED]:
+    for each in shown[:MOST_SHOWN]:
         kind = _kind(each, command)
         if kind in kinds:
             continue

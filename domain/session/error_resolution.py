@@ -54,7 +54,7 @@ RETRY_REACH = 8
 MOST_STEPS, HELD = 600, 2_000
 """Steps that are kept, the newest; and those that are held against all open errors where a command goes well."""
 
-_HEARD = 400_000
+_HEARD = 1_000_000
 """Characters of what the agent said, the newest, in which all open errors are looked for where a command goes well."""
 
 _BESIDE = 12
