@@ -16,6 +16,7 @@ from soak import FACTOR
 from waiting import until
 from working import prove
 
+from memctl.domain.events.event import Position
 from memctl.domain.events.observations import event_id_of, session_stream
 from memctl.domain.language.notes import MemoryNoted
 from memctl.infra.database import Connection
@@ -24,7 +25,7 @@ from memctl.infra.log.mark import last_position
 from memctl.infra.process import Process
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels import processor_work as processing
-from memctl.infra.readmodels.dead_letters import DeadLetter
+from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, Target
 from memctl.workers.rebuild.stuck import set_aside
 from memctl.workers.watchdog import frames, guard
 from memctl.workers.watchdog import progress_board as progress
@@ -145,6 +146,19 @@ def test_what_was_set_aside_is_tried_also_where_its_guard_was_ended_before(
     with memctl("worker", environment=environment, log=tmp_path / "mended.log"):
         until(lambda: not letters(log), "the trial of what was slow")
         until(lambda: all_read(log))
+        assert prompts(log, "s2") == 6
+
+
+def test_what_a_rebuild_parks_is_tried_while_the_workers_go_on(
+    environment: dict[str, str], log: Connection, tmp_path: Path
+) -> None:
+    append(log, 1, HISTORY)
+    with worker("not", environment, tmp_path):
+        until(lambda: all_read(log))
+        first = next(each for each in HISTORY if each.stream == BAD)
+        fault = Fault(Target("", 1, BAD), event_id_of(1, first.dedupe_key), Position(1), "NoProgress", "somewhere")
+        dead_letters.park(log, generations.live(log).stage1, [fault])
+        until(lambda: not letters(log), "the trial of what was parked")
         assert prompts(log, "s2") == 6
 
 

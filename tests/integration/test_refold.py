@@ -142,6 +142,23 @@ def test_what_took_long_is_folded_before_its_shard_is_taken_from_others(
     assert digests(log) == filled
 
 
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_a_rebuild_tries_what_took_long_and_keeps_what_a_trial_has_found(
+    log: Connection, database_url: str, filled: Digests, attempts: int
+) -> None:
+    key = every_key(log)[0][2]
+    first = log.execute(
+        "SELECT event_id, position FROM memctl.events WHERE stream = %s ORDER BY 2", [key[1]]
+    ).fetchone()
+    assert first is not None
+    fault = Fault(Target("", *key), first[0], Position(first[1]), NoProgress.__name__, "somewhere", 5)
+    dead_letters.park(log, generations.live(log).stage1, [fault], attempts)
+    replay(database_url, None)
+    kept = dead_letters.parked(log, generations.live(log).stage1)
+    assert [(letter.fault.source, letter.attempts) for letter in kept] == ([] if attempts == 1 else [(first[0], 2)])
+    assert (digests(log) == filled) is (attempts == 1)
+
+
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.9, 1.0])
 def test_what_came_since_a_stream_was_folded_is_folded_on(log: Connection, filled: Digests, share: float) -> None:
     live = generations.live(log)

@@ -25,8 +25,9 @@ from vector_server import vector_server_process
 from waiting import until
 
 from memctl.api.checks import health
-from memctl.api.checks.health import LATE_S
+from memctl.api.checks.health import LATE_S, MOST_NAMED
 from memctl.cli.main import memctl
+from memctl.domain.events.event import Position
 from memctl.domain.events.observations import event_id_of, session_stream
 from memctl.infra import queue
 from memctl.infra.data_dir import Places
@@ -138,6 +139,25 @@ def test_what_is_new_may_wait_for_a_moment(log: Connection, asked: None) -> None
     append(log, 1, [FIRST])
     assert json.loads(CliRunner().invoke(memctl, ["status", "--json"]).output)["troubles"] == []
     assert LATE_S >= 10
+
+
+def test_what_waits_for_its_trial_needs_nobody_however_much_it_is(log: Connection, api: Api, database_url: str) -> None:
+    append(log, 1, [FIRST])
+    catch_up(Drainer(database_url))
+    faults = [
+        Fault(
+            Target("", 1, session_stream(AGENT, f"t{number}")),
+            event_id_of(1, f"t{number}"),
+            Position(1),
+            "NoProgress",
+            "x",
+        )
+        for number in range(MOST_NAMED + 2)
+    ]
+    dead_letters.park(log, generations.live(log).stage1, faults)
+    said = said_by_all(api)
+    assert "needs you" not in said["status"]
+    assert 'kind="dead letter",needs="yes"} ' not in said["metrics"].replace('needs="yes"} 0', "")
 
 
 def test_what_is_set_aside_is_named_alike_by_all(log: Connection, api: Api, database_url: str) -> None:
