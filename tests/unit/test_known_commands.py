@@ -193,3 +193,18 @@ def test_a_form_that_came_too_late_is_not_taken_for_the_one_that_works() -> None
         session.runs(f"echo {number}", str(number))
     session.runs("bun run test", "4 pass")
     assert "replaced" not in [fact.outcome for fact in tried(session)]
+
+
+def test_a_form_that_does_more_than_check_is_named_only_beside_a_call_that_says_the_same() -> None:
+    session = Session()
+    session.user("Clean it up.")
+    failed = "aws s3 rb s3://acme-prod --force2"
+    session.runs(failed, "Unknown options: --force2", exit_code=2)
+    session.runs("aws s3 rb s3://acme-prod", "done")
+    (subject,) = {fact.keys[0] for fact in tried(session) if fact.outcome == "failed"}
+    row = row_of(tried(session), subject)
+    assert row is not None
+    assert row.works
+    assert warning([("a", row)], "another") is None
+    assert warning([("a", row)], "another", command="aws s3 ls --force2") is None
+    assert warning([("a", row)], "another", command=failed) is not None
