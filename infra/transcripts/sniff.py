@@ -54,6 +54,7 @@ _MARKS = (
     *(b'"id":"ses_', b'"id": "ses_', b'"trajectory":'),
 )  # fmt: skip
 DAMAGED = "looks like a session, and its beginning cannot be read: remove what stands in front of the first whole line"
+OTHERWISE_WRITTEN = "looks like a session in another encoding, or with CR at the ends of lines: make it UTF-8 with LF"
 NOTHING_BUT_ZEROS = "holds nothing but zero bytes: the disk lost what was written there"
 _STEPS = patterns.compile(rb'"(?:trajectory|history)"\s*:\s*\[')
 _STEP = patterns.compile(rb'"(?:action|thought|message_type)"\s*:')
@@ -102,6 +103,11 @@ def damaged_head(path: Path) -> str:
         return ""
     if not text:
         return NOTHING_BUT_ZEROS if data and of_lines else ""
+    if of_lines and any(mark in text for mark in _MARKS):
+        # Of UTF-16 each second byte is zero; lines of an old Mac end in CR.
+        inside = data.removeprefix(BOM).strip(ZEROS)[:1024]
+        if inside.count(ZEROS) > len(inside) // 3 or (b"\n" not in text and text.count(b"\r") > 1):
+            return OTHERWISE_WRITTEN
     if of_lines:  # the last one may be being written
         text = text[: text.rfind(b"\n") + 1]
     first = text.lstrip().partition(b"\n")[0]

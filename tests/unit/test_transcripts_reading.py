@@ -33,7 +33,7 @@ from memctl.infra.transcripts.reading import (
     parse_lines,
     raw_lines,
 )
-from memctl.infra.transcripts.sniff import damaged_head, sniff
+from memctl.infra.transcripts.sniff import OTHERWISE_WRITTEN, damaged_head, sniff
 
 FORMATS = (Claude, Codex, Copilot)
 
@@ -290,6 +290,15 @@ def test_a_file_whose_beginning_is_damaged_beyond_what_is_looked_at_is_named(tmp
     assert [path.stem for path in discover([tmp_path])] == ["far", "lost", "one"]
     assert all(damaged_head(path) and sniff(path) is None for path in tmp_path.iterdir())
     assert list(discover([tmp_path], agent="codex")) == []
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-be", "utf-16-le", "cr"])
+def test_a_session_in_another_encoding_or_with_other_ends_of_lines_is_named(tmp_path: Path, encoding: str) -> None:
+    text = b"".join(prompt(each) + b"\n" for each in ("a", "b", "c"))
+    written = text.replace(b"\n", b"\r") if encoding == "cr" else text.decode().encode(encoding)
+    (tmp_path / "one.jsonl").write_bytes(written)
+    assert list(discover([tmp_path])) == [tmp_path / "one.jsonl"]
+    assert damaged_head(tmp_path / "one.jsonl") == OTHERWISE_WRITTEN
 
 
 @pytest.mark.parametrize("name", ["s.jsonl.gz", "S.JSONL.ZST", "s.ndjson.xz", "s.jsonl.bz2"])
