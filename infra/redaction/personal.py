@@ -27,7 +27,7 @@ def resident_number(text: str) -> bool:
 
 def social_security_number(text: str) -> bool:
     """One that the United States give out: no area 000, 666 or from 900 on, no group 00, no serial 0000."""
-    area, group, serial = text.split("-")
+    area, group, serial = _APART.split(text)
     return area not in ("000", "666") and area < "900" and group != "00" and serial != "0000"
 
 
@@ -43,7 +43,7 @@ def payment_card(text: str) -> bool:
 
 def iban(text: str) -> bool:
     """ISO 13616: the country and check digits moved to the end, letters as numbers, is 1 modulo 97."""
-    plain = text.replace(" ", "").upper()
+    plain = _APART.sub("", text).upper()
     if not 15 <= len(plain) <= 34:
         return False
     return int("".join(str(int(c, 36)) for c in plain[4:] + plain[:4])) % 97 == 1
@@ -77,6 +77,8 @@ _TESTS = (
 CHECKS: dict[str, Callable[[str], bool]] = {each.__name__: each for each in _TESTS}
 
 
+_APART = patterns.compile(r"[\s\u00a0\u2010-\u2013\u202f-]+")
+"""What stands between groups of digits."""
 _DATE = patterns.compile(r"(?:19|20)\d\d[ .-]\d\d[ .-]\d\d")
 
 
