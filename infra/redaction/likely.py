@@ -88,7 +88,7 @@ _ABOUT = _words(
     " storage provider server host port user username owner group role scope scopes issuer audience usage used budget"
     " manager service ring pair pairs map set list error errors message class handler filter test tests case mode"
     " required enabled disabled created updated last next checker validator generator input output param params args"
-    " example sample template total per cost price percent rate index row code codes key keys token tokens"
+    " example sample template total per cost price percent rate index row code codes"
 )
 """What stands behind `key` or `token` where the value is about one."""
 _BEHIND = patterns.compile(
@@ -152,9 +152,8 @@ def shaped(value: str, name: str = "") -> bool:
 def assigned(value: str, name: str) -> bool:
     """Whether a value that a name stands before, with a sign of assignment between, is a secret."""
     strong = _STRONG.search(name) is not None
-    if behind := _BEHIND.search(name):
-        words = frozenset(_TAILS.split(behind[1].lower()))
-        return strong and len(value) >= 16 and words.isdisjoint(_ABOUT) and not _public(name) and drawn(value)
+    if behind := _behind(name):
+        return strong and len(value) >= 16 and _ABOUT.isdisjoint(behind) and not _public(name) and drawn(value)
     if _public(name) or _DATED.search(value) or (not strong and _first_word(value) in _IDS):
         return False
     if len(value) < (12 if strong else 16):
@@ -162,6 +161,13 @@ def assigned(value: str, name: str) -> bool:
     if len(name) <= 6 and _DIGEST.search(value):  # a bare `key` or `auth` is a map's, or a file's
         return False
     return drawn(value) or unspoken(value)
+
+
+def _behind(name: str) -> list[str]:
+    """The words behind `key` or `token` in a name, but for one that ends in another such: `acme` of `api_key_acme`."""
+    found = _BEHIND.search(name)
+    words = _TAILS.split(found[1].lower()) if found else [""]
+    return [] if not words[-1] or words[-1] in _KEYS or _STRONG.search(words[-1]) else words
 
 
 def named(value: str, name: str) -> bool:
