@@ -237,7 +237,7 @@ def _called(project: str) -> str:
 
 _LONGEST_NAME, _MOST_PARTS = 80, 4
 """Characters of a name, and parts of each of its folders between signs; a sentence has more."""
-_APART = patterns.compile(r"[^\w.]+|_+")
+_APART = patterns.compile(r"(?:\W|_)+")
 
 
 def _for_the_rest(reader: Reader, stream: str) -> list[Line]:
