@@ -16,7 +16,7 @@ from memctl.infra.database import Connection, outages
 from memctl.infra.log.mark import SlowWriter, slow_writers
 from memctl.infra.log.read import read_headers
 from memctl.infra.readmodels import dead_letters
-from memctl.infra.readmodels.dead_letters import DeadLetter, Halt, NoProgress, Target
+from memctl.infra.readmodels.dead_letters import DeadLetter, Halt, Target, to_be_tried
 from memctl.infra.readmodels.generations import Live, live
 from memctl.infra.settings import Settings
 from memctl.projections.kernel import projections
@@ -58,7 +58,7 @@ class Letter(msgspec.Struct, frozen=True):
     @property
     def to_be_tried(self) -> bool:
         """Whether it took too long once, and the workers have yet to try it apart."""
-        return self.error == NoProgress.__name__ and self.attempts == 1
+        return to_be_tried(self.error, self.attempts)
 
 
 class LetterEvent(msgspec.Struct, frozen=True):

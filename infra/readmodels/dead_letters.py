@@ -66,6 +66,11 @@ class Fault(msgspec.Struct, frozen=True):
     upstream_key: str | None = None
 
 
+def to_be_tried(error: str, attempts: int) -> bool:
+    """Whether a fold took too long once, and the workers have yet to try it apart."""
+    return error == NoProgress.__name__ and attempts == 1
+
+
 class DeadLetter(msgspec.Struct, frozen=True):
     """A fault that was parked, and how many events or sources have waited since."""
 
@@ -81,8 +86,7 @@ class DeadLetter(msgspec.Struct, frozen=True):
 
     @property
     def to_be_tried(self) -> bool:
-        """Whether it took too long once, and the workers have yet to try it apart."""
-        return self.fault.error == NoProgress.__name__ and self.attempts == 1
+        return to_be_tried(self.fault.error, self.attempts)
 
 
 class Skip(NamedTuple):
