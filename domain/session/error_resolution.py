@@ -25,7 +25,7 @@ from memctl.domain.failures.solutions import PROSE, CodeChange, changed_lines, n
 from memctl.domain.failures.templates import COMPILING as _COMPILING
 from memctl.domain.failures.templates import OPTION, plain
 from memctl.domain.session.checks import Run, ended_well, looked_at, looks_at, may_hide, still_shows, targets_of
-from memctl.domain.shell.changes import CommandChange, change_by, undone_by
+from memctl.domain.shell.changes import CommandChange, change_by, named_by, undone_by
 from memctl.domain.shell.commands import (
     LONGEST,
     changes_of,
@@ -51,6 +51,9 @@ REACH = 400
 RETRY_REACH = 8
 """Uses of tools within which another way to call the same program resolves a wrong call."""
 
+_NEVER = 1 << 62
+"""Later than all uses of tools."""
+
 MOST_STEPS, HELD = 600, 2_000
 """Steps that are kept, the newest; and those that are held against all open errors where a command goes well."""
 
@@ -64,13 +67,66 @@ _CHECKED = ("golangci-lint", "biome", "ruff", "mypy", "lint", "markdownlint", "d
 _GIVES_UP = patterns.compile(r"(?:\S+ )*?git (?:.* )?--(?:abort|quit)\b")
 
 
-class Step(NamedTuple):
+class Step(msgspec.Struct):
     """Something that changed the world: an edit, or a command that changes things (`change` says which)."""
 
     at: int
     edit: Edit | None
-    ran: str
+    ran: str = ""
     change: CommandChange | None = None
+    away: tuple[int, int] | None = None
+    """From when, and until before when, git had taken it back, if it did."""
+
+    def stands(self, until: int) -> bool:
+        return self.away is None or not self.away[0] <= until < self.away[1]
+
+
+class _Steps:
+    """The newest steps, in order, and what git took back of them."""
+
+    def __init__(self) -> None:
+        self._steps: list[Step] = []
+        self._stashed: tuple[int, int] | None = None
+        """How the steps are away that the last stash took."""
+
+    def edited(self, at: int, edits: Iterable[Edit]) -> None:
+        self._steps.extend(Step(at, edit) for edit in edits)
+        del self._steps[:-MOST_STEPS]
+
+    def ran(self, at: int, change: str) -> None:
+        """A command that changes something was run."""
+        step = Step(at, None, change, change_by(change))
+        if " stash pop" in change:
+            self._bring_back(at)
+        elif step.change is None or not step.change.undoes:
+            self._steps.append(step)
+            del self._steps[:-MOST_STEPS]
+        elif (files := undone_by(change)) is not None:
+            self._take_back((at, _NEVER), files, stash=" stash" in change)
+
+    def within(self, since: int, until: int, most: int) -> list[Step]:
+        """The steps after one use of a tool up to another whose changes stand then, of so many of the newest."""
+        begin, end = (bisect_right(self._steps, at, key=attrgetter("at")) for at in (since, until))
+        return [step for step in self._steps[max(begin, end - most) : end] if step.stands(until)]
+
+    def clear(self) -> None:
+        self._steps.clear()
+
+    def _take_back(self, away: tuple[int, int], files: Sequence[str], *, stash: bool) -> None:
+        names = frozenset(files)
+        for step in self._steps:
+            if step.stands(away[0]) and (
+                not names or (step.edit is not None and not names.isdisjoint(named_by(step.edit.path)))
+            ):
+                step.away = away
+        if stash:
+            self._stashed = away
+
+    def _bring_back(self, at: int) -> None:
+        for step in self._steps:
+            if step.away is not None and step.away == self._stashed:
+                step.away = (step.away[0], at)
+        self._stashed = None
 
 
 class OpenError(msgspec.Struct):
@@ -128,7 +184,7 @@ class Resolutions:
 
     def __init__(self) -> None:
         self._open: list[OpenError] = []
-        self._steps: list[Step] = []
+        self._steps = _Steps()
         self._responses: list[Explained] = []
 
     def responded(self, at: int, text: str, *, thought: bool) -> None:
@@ -138,14 +194,13 @@ class Resolutions:
 
     def edited(self, at: int, edits: Iterable[Edit]) -> None:
         if self._open:
-            self._steps.extend(Step(at, edit, "") for edit in edits)
-            del self._steps[:-MOST_STEPS]
+            self._steps.edited(at, edits)
 
     def ran(self, at: int, changes: Iterable[str]) -> None:
         """Commands that change things were run."""
         if self._open:
-            self._steps.extend(Step(at, None, change, change_by(change)) for change in islice(changes, _MOST_RUN))
-            del self._steps[:-MOST_STEPS]
+            for change in islice(changes, _MOST_RUN):
+                self._steps.ran(at, change)
 
     def is_open(self, signature: str) -> bool:
         return any(error.fact.signature == signature for error in self._open)
@@ -226,9 +281,8 @@ class Resolutions:
         if not covers(run, heads, error):
             return None
         until = at if error.gone is None else error.gone
-        # Steps are in order; where many errors are open, each is held against fewer.
-        begin, end = (bisect_right(self._steps, at, key=attrgetter("at")) for at in (error.since, until))
-        within = _standing(self._steps[max(begin, end - HELD // (1 + len(self._open))) : end])
+        # Where many errors are open, each is held against fewer steps.
+        within = self._steps.within(error.since, until, HELD // (1 + len(self._open)))
         within = [step for step in within if step.edit is None or not _is_beside(step.edit, error.fact)]
         edits = [step.edit for step in within if step.edit is not None]
         ran = _further_changes(within, error)
@@ -296,25 +350,6 @@ def _refused(error: OpenError) -> AbstractSet[str]:
         part.head for part in parts if not words.isdisjoint(word.lstrip("-") for word in part.words[1:])
     }
     return heads or set(error.heads)
-
-
-def _standing(steps: list[Step]) -> list[Step]:
-    """The steps whose changes stand: without those that git took back after them, of the files named or of all."""
-    if not any(step.change is not None and step.change.undoes for step in steps):
-        return steps
-    standing: list[Step] = []
-    stashed: list[Step] = []
-    for step in steps:
-        if " stash pop" in step.ran:
-            standing, stashed = stashed + standing, []
-        elif step.change is None or not step.change.undoes:
-            standing.append(step)
-        elif (files := undone_by(step.ran)) is not None:
-            stashed = standing if " stash" in step.ran else stashed
-            standing = [
-                s for s in standing if files and not (s.edit and any(f"/{f}/" in f"/{s.edit.path}/" for f in files))
-            ]
-    return standing
 
 
 def _further_changes(steps: Iterable[Step], error: OpenError) -> list[str]:

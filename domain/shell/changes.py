@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import islice, pairwise
 from typing import NamedTuple
 
-from memctl.domain.shell.commands import formats, heads_of
+from memctl.domain.shell.commands import formats, heads_of, parts_of
+from memctl.domain.shell.directories import bare
 from memctl.domain.support import patterns
 from memctl.domain.support.remembered import remembered
 
@@ -58,5 +59,28 @@ def undone_by(ran: str) -> tuple[str, ...] | None:
     """The files whose changes a command of git takes back, none where those of all; None where it takes back none."""
     if not _UNDOES.match(ran) or " --staged" in ran or (" reset" in ran and " --hard" not in ran):
         return None
-    words = ran.split() if " checkout " in ran or " restore " in ran else ()
-    return tuple(file for word in words if "/" in (file := word.strip("'\"./")) or "." in file)
+    words = [bare(word) for part in parts_of(ran) for word in part.words]
+    words = words[words.index("git") + 1 :] if "git" in words else words
+    verb = next((n for n, word in enumerate(words) if word in _OF_FILES), len(words))
+    given = words[verb + 1 :]
+    if "--" in given:
+        given = given[given.index("--") + 1 :]
+    else:
+        given = [w for before, w in pairwise(words[verb:]) if before not in _OF_TEXT and ("/" in w or "." in w)]
+    return tuple(filter(None, (word.strip("./") for word in given)))
+
+
+_OF_FILES = ("checkout", "restore", "push")
+"""Commands of git that take names of files; `push` is that of `stash`."""
+_OF_TEXT = ("-m", "--message")
+
+
+@remembered(1024)
+def named_by(path: str) -> frozenset[str]:
+    """Every name by which a command may mean a file or a folder above it: the runs of its parts."""
+    parts = [part for part in path[-_LONGEST_PATH:].split("/") if part][-_DEEPEST:]
+    return frozenset("/".join(parts[begin:end]) for end in range(len(parts) + 1) for begin in range(end))
+
+
+_LONGEST_PATH, _DEEPEST = 400, 12
+"""Characters and parts of a path that are looked at, the last."""

@@ -143,6 +143,36 @@ def due_to(number: int) -> list[Turn]:
     return [*edited, *passed(number, "pytest tests")]
 
 
+def edited(name: str, path: str) -> list[Turn]:
+    given = {"file_path": f"/work/shop/{path}", "old_string": f"a + {name}", "new_string": f"a - {name}"}
+    use = {"type": "tool_use", "id": name, "name": "Edit", "input": given}
+    return [[use], [{"type": "tool_result", "tool_use_id": name, "content": "updated"}]]
+
+
+def laid_aside(number: int) -> list[Turn]:
+    """A failure and an edit, forty times laid aside and brought back, and a run that goes well."""
+    if number == 0:
+        return [*failed(0, "pytest tests/test_cart0.py"), *edited("e0", "src/cart.py")]
+    if number == 41:
+        return passed(41, "pytest tests/test_cart0.py")
+    return [
+        *passed(number, "git stash push -m 'the checkout page' src/api.py", "ok"),
+        *passed(-number, "git stash pop", "ok"),
+    ]
+
+
+def taken_back(number: int) -> list[Turn]:
+    """A failure that stays, edits of 290 documents, three hundred times files taken back, and runs that go well."""
+    if number == 0:
+        return failed(0, "pytest tests/test_cart0.py")
+    if number < 30:
+        return [turn for k in range(10) for turn in edited(f"e{number}x{k}", f"docs/d{number}/f{k}.md")]
+    if number < 49:
+        named = " ".join(f"a{k}/b{k}" for k in range(25))
+        return passed(number, " && ".join([f"git checkout -- {named}"] * 16))
+    return passed(number, "pytest")
+
+
 def files(number: int, count: int, name: str = "a") -> str:
     return " ".join(f"tests/test_{name}{number}_{each}.py" for each in range(count))
 
@@ -170,6 +200,8 @@ SHAPES: dict[str, Callable[[int], list[Turn]]] = {
     "runs after many changes": lambda n: open_errors(
         n, lambda n: passed(n, " && ".join(f"mkdir m{n}_{k}" for k in range(20)) if n < 38 else "pytest tests")
     ),
+    "changes that are laid aside": laid_aside,
+    "changes that are taken back": taken_back,
     "answers to questions": answered,
     "answers after failures": explained,
     "patches of a document": patched,
@@ -194,6 +226,7 @@ SHAPES: dict[str, Callable[[int], list[Turn]]] = {
 
 
 ROUNDS = {
+    "changes that are laid aside": 42, "changes that are taken back": 250,
     "runs that go well": 150, "runs behind a filter": 400, "runs among changes": 150, "runs after many changes": 150,
     "answers to questions": 150, "answers after failures": 150, "runs in a chain": 30, "runs with many failures": 30,
     "other words of a program": 50, "many explanations": 209,
