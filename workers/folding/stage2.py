@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -26,7 +27,7 @@ from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, LeftOut, NoP
 from memctl.infra.readmodels.facts import Route, SourceKey
 from memctl.infra.readmodels.generations import Lease
 from memctl.infra.readmodels.rows import RowKey
-from memctl.projections.kernel import Changed, Projection, Recorded
+from memctl.projections.kernel import Changed, FoldAgain, Projection, Recorded
 from memctl.workers.folding.poison import Letters, Parking, fault_of, first_fault, keys_of, of_content
 from memctl.workers.folding.row_inputs import RowInputs, Rows
 from memctl.workers.folding.sources import (
@@ -271,13 +272,13 @@ class _Batch:
             was = before[source.key].keys if source.key in before else ()
             now = () if source.item is None else self._targets(source.key, source.item)
             space_id = source.key[0]
-            for target in was:
+            for target in dict.fromkeys((*was, *now)):
                 name, key = parts(target)
-                self._refolds[name].add((space_id, key))
-            for target in now:
-                if target not in was:
-                    name, key = parts(target)
+                p = self._register.by_name.get(name)
+                if target not in was or (target in now and p is not None and isinstance(source.item, p.in_place)):
                     self._feeds[name][space_id, key].append(cast(Item, source.item))
+                else:
+                    self._refolds[name].add((space_id, key))
             if was != now:
                 self._routes[source.key] = Route(now)
         self._slot.over(self._step)
@@ -362,7 +363,7 @@ class _Batch:
             row, before = self._rows.get((p.name, key))
             items = feeds.get(key, [])
             if key in refolds:
-                row, items = None, [item for _, item in inputs.get(key, [])]
+                row, items = None, _from_both_ends([item for _, item in inputs.get(key, [])])
             self._slot.piece(number, len(items))
             endless = self._parking.endless.get(Target(p.name, *key))
             try:
@@ -404,8 +405,11 @@ class _Batch:
 
     def _folded(self, p: Projection[Any], key: RowKey, row: Any, items: Iterable[Item]) -> tuple[Any, bytes | None]:
         """The row once these are folded in, and its JSON. Raises: TooLongForAnIndex, or whatever the fold raises."""
-        for item in items:
-            row = p.fold(row, item)
+        try:
+            for item in items:
+                row = p.fold(row, item)
+        except FoldAgain:
+            return self._folded(p, key, None, (item for _, item in self._inputs.of(p, {key}).get(key, ())))
         if row is not None:
             p.check(row)
         after = None if row is None else msgspec.json.encode(row)
@@ -427,3 +431,10 @@ class _Batch:
         fault = fault_of(Target(p.name, *key), source, self._end, cause, upstream, len(inputs) - index - 1)
         self._parking.fail(fault, problem)
         return folded(index)
+
+
+def _from_both_ends(items: Sequence[Item]) -> list[Item]:
+    """The newest, the oldest, the second newest and so on: rows keep some of each, and pass over what lies between."""
+    half = len(items) // 2
+    pairs = zip(reversed(items[half:]), items[:half], strict=False)
+    return [*chain.from_iterable(pairs), *items[half : len(items) - half]]
