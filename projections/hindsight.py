@@ -104,7 +104,7 @@ def hindsight(row: Hindsight | None, fact: Shown) -> Hindsight:
             row = _needing(row, KINDS[fact.kind], fact.subject, _need(fact))
         case Turn():
             row = _answered(row, fact)
-    held = (*row.needs, *row.memories)
+    held: tuple[Need | HeldMemory, ...] = (*row.needs, *row.memories)
     newest = {each.location: each.at for each in sorted(held, key=lambda each: each.at)}
     locations: tuple[Seen, ...] = ()
     for location, at in newest.items():

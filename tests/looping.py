@@ -2,10 +2,11 @@
 
 HOW is `python` (a loop), `c` (a match that backtracks for ever, which holds the interpreter), `crash` (code in C that
 ends the process), `killed` (as the kernel does for want of memory), `both` (its guard, too), `exit` (code in C that
-leaves), `memory` (there is none for it), `texts` (code in C that ends the process of the embedder), `thread` (the same,
-in a thread that Python does not know), `points` (the same as points are written), `sleeps` (it waits for what never
-comes), `rows` or `routes` (the same as `c`, in stage 2), or `not` (all of it ends). Folds of sessions do so over
-prompts, those of stage 2 over notes, that end in `ENDLESS`; the embedder and the points over texts that hold it.
+leaves), `memory` (there is none for it), `growing` (it takes ever more), `texts` (code in C that ends the process of
+the embedder), `thread` (the same, in a thread that Python does not know), `points` (the same as points are written),
+`sleeps` (it waits for what never comes), `rows` or `routes` (the same as `c`, in stage 2), or `not` (all of it ends).
+Folds of sessions do so over prompts, those of stage 2 over notes, that end in `ENDLESS`; the embedder and the points
+over texts that hold it.
 """
 
 from __future__ import annotations
@@ -59,6 +60,12 @@ def in_memory() -> None:
     bytearray(1 << 62)
 
 
+def in_growing() -> None:
+    held = []
+    while True:
+        held.append(bytes(1 << 27))  # which Linux gives no page of before it is written to
+
+
 def in_a_thread_of_c() -> None:
     """As the threads of OpenMP, which Python does not know."""
     libc, thread = ctypes.CDLL(None), ctypes.c_ulong()
@@ -83,7 +90,7 @@ def main(how: str, arguments: list[str]) -> None:
     os.nice = lambda _: 0  # who tries apart gives way to all others: beside other tests it would take minutes
     loops = {
         "python": in_python, "c": in_c, "crash": in_crash, "sleeps": asleep,
-        "killed": in_killed, "both": in_both, "exit": in_exit, "memory": in_memory,
+        "killed": in_killed, "both": in_both, "exit": in_exit, "memory": in_memory, "growing": in_growing,
     }  # fmt: skip
     alone = trial._alone
 

@@ -77,7 +77,7 @@ def prompts(connection: Connection, session: str) -> int:
     return row[0] if row else 0
 
 
-ENDED = {"killed": "SIGKILL", "exit": "exit code 0", "memory": "MemoryError"}
+ENDED = {"killed": "SIGKILL", "exit": "exit code 0", "memory": "MemoryError", "growing": "MemoryError"}
 """What a letter says of folds that end their process where Python keeps no frames."""
 
 

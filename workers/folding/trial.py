@@ -47,6 +47,10 @@ BLOCKED_S, ATTEMPTS = 10.0, 3
 it was forked (RE2 has some). Then it is forked again: so many times, for a fold that waits by itself never ends."""
 
 
+MOST_MORE = 4 << 30
+"""Bytes that a trial may take beside what it was forked with: what wants for more ends only itself."""
+
+
 def stream_s(seconds: int, events: int) -> int:
     """Whole seconds of processor time for a stream of so many events."""
     return math.ceil(seconds + DEAREST_EVENT_S * events)
@@ -114,6 +118,8 @@ def _alone(fold: Callable[[], object], cpu_s: int, written: int) -> None:
         frames.written_on(signal.SIGUSR2, written)
         frames.written_at_a_crash(written)
         resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
+        held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (held + MOST_MORE, held + MOST_MORE))
         fold()
         code = FOLDED
     except MemoryError as problem:
