@@ -54,7 +54,8 @@ _NAME = patterns.compile(r"(?:\\b)?(?:func |def |class |type )?([A-Za-z_]\w{3,60
 class ActiveFile(msgspec.Struct, frozen=True, omit_defaults=True):
     """A file in use. `state` is read, edited or created, `before` what it was until the last change of state.
 
-    Lines added and removed in this session; `last_at` of the last access, in microseconds.
+    Lines added and removed in this session; `last_at` of the last access, in microseconds. `through` is the member
+    through whose key the state came.
     """
 
     path: str
@@ -64,6 +65,7 @@ class ActiveFile(msgspec.Struct, frozen=True, omit_defaults=True):
     last_at: int = 0
     added: int = 0
     removed: int = 0
+    through: str = ""
 
 
 class ActiveSymbol(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -104,6 +106,7 @@ class RecentError(msgspec.Struct, frozen=True, omit_defaults=True):
     resolution: str = ""
     step: int = 0
     files: tuple[str, ...] = ()
+    through: str = ""
 
 
 class Noted(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -113,6 +116,7 @@ class Noted(msgspec.Struct, frozen=True, omit_defaults=True):
     kind: str
     text: str
     said_by: Provenance = Provenance.AGENT
+    through: str = ""
 
 
 class OpenHypothesis(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -125,6 +129,7 @@ class OpenHypothesis(msgspec.Struct, frozen=True, omit_defaults=True):
     confidence: float
     said_by: Provenance = Provenance.AGENT
     told: int = 1
+    through: str = ""
 
 
 class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -148,6 +153,7 @@ class Decided(msgspec.Struct, frozen=True, omit_defaults=True):
     stated: bool = False
     alternatives: tuple[str, ...] = ()
     context: Snapshot = Snapshot()
+    through: str = ""
 
 
 class Stats(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -177,6 +183,9 @@ class WorkingMemory(msgspec.Struct, kw_only=True, omit_defaults=True):
     task: str = ""
     task_description: str = ""
     task_stated_by: Provenance | None = None
+    task_through: str = ""
+    """The member through whose key it came. Whoever knows a session's id may send things into it: none takes the place
+    of what another brought."""
     task_type: str = ""
     task_status: str = ""
     """open or closed."""
@@ -187,6 +196,7 @@ class WorkingMemory(msgspec.Struct, kw_only=True, omit_defaults=True):
     """How the task stands, by the rule, and why."""
     why: str = ""
     last_prompt: str = ""
+    prompt_through: str = ""
     by_user: bool = True
     """Whether the user gave that prompt, and no program or member."""
     alone: bool = True
@@ -195,6 +205,7 @@ class WorkingMemory(msgspec.Struct, kw_only=True, omit_defaults=True):
     steps: int = 0
     """Uses of tools in this task."""
     plan: tuple[PlanStep, ...] = ()
+    plan_through: str = ""
     current: int = 0
     """Number of the step in progress, from 1; 0 where none is."""
     current_step: str = ""
@@ -307,13 +318,15 @@ def _take(row: WorkingMemory, fact: Other) -> None:
             row.ended_at = at
         case FileChanged():
             state = "created" if fact.created else "edited"
-            row.files = _accessed(row.files, (fact.path,), state, at, fact.added, fact.removed)
+            row.files = _accessed(row.files, (fact.path,), state, at, fact.added, fact.removed, fact.through)
             row.symbols = _used(row.symbols, fact.symbols, "written", fact.path, at)
             row.stats = _more(row.stats, patches_applied=1, lines_added=fact.added, lines_removed=fact.removed)
         case Prompted():
-            if fact.kind != "command":
+            if fact.kind != "command" and _may_replace(fact, row.last_prompt, row.prompt_through):
                 row.last_prompt, row.by_user, row.alone = clipped(fact.text, 600), fact.by_user, fact.alone
-        case PlanChanged():
+                row.prompt_through = fact.through
+        case PlanChanged() if _may_replace(fact, row.plan, row.plan_through):
+            row.plan_through = fact.through
             row.plan = tuple(PlanStep(clipped(status, 40), one_line(text, 140)) for status, text in fact.steps[:STEPS])
             row.current = next((n for n, step in enumerate(row.plan, 1) if step.status == "in_progress"), 0)
             row.current_step = row.plan[row.current - 1].text if row.current else ""
@@ -336,6 +349,7 @@ def _take(row: WorkingMemory, fact: Other) -> None:
                 one_line(fact.command, 160),
                 step=row.steps,
                 files=_names(row.files),
+                through=fact.through,
             )
             row.errors = (*row.errors, error)[-ERRORS:]
             row.stats = _more(row.stats, errors_encountered=1)
@@ -347,7 +361,7 @@ def _take(row: WorkingMemory, fact: Other) -> None:
                 for error in row.errors
             )
             if fact.part_of is None:
-                row.discoveries = _found(row, at, "resolution", fact.approach)
+                row.discoveries = _found(row, fact, "resolution", fact.approach)
         case HypothesisMoved():
             row.hypotheses = _with_hypothesis(row.hypotheses, fact)
         case DecisionTaken():
@@ -355,11 +369,16 @@ def _take(row: WorkingMemory, fact: Other) -> None:
         case InsightFound(denied=True):
             pass  # it showed the contrary
         case Discovered() | InsightFound():
-            row.discoveries = _found(row, at, fact.kind, fact.text, fact.said_by)
-        case Answered():
+            row.discoveries = _found(row, fact, fact.kind, fact.text, fact.said_by)
+        case Answered() | PlanChanged():
             pass  # taken above
         case _:
             assert_never(fact)
+
+
+def _may_replace(fact: Fact, held: object, through: str) -> bool:
+    """Whether a fact may take the place of what is held and came through that key."""
+    return not held or fact.through in ("", through)
 
 
 def _begin(row: WorkingMemory, fact: TaskOpened) -> None:
@@ -368,6 +387,7 @@ def _begin(row: WorkingMemory, fact: TaskOpened) -> None:
     row.opened_by = str(fact.id)
     row.task = fact.task
     row.task_description, row.task_stated_by = clipped(fact.description, 200), fact.stated_by
+    row.task_through = fact.through
     row.task_type = fact.task_type
     row.task_status = "open"
     if again:
@@ -392,6 +412,7 @@ def _with_hypothesis(hypotheses: tuple[OpenHypothesis, ...], fact: HypothesisMov
         round(min(max(fact.confidence, 0.0), 1.0), 4) + 0.0,
         fact.said_by,
         fact.told,
+        fact.through,
     )
     return (*others, held)[-OPEN:]
 
@@ -424,6 +445,7 @@ def _decided(row: WorkingMemory, fact: DecisionTaken) -> tuple[Decided, ...]:
             len(row.hypotheses),
             len(row.decisions),
         ),
+        fact.through,
     )
     return (*(each for each in row.decisions if each not in gone), decided)[-DECISIONS:]
 
@@ -438,16 +460,22 @@ def _names(files: tuple[ActiveFile, ...]) -> tuple[str, ...]:
 
 
 def _found(
-    row: WorkingMemory, at: int, kind: str, text: str, said_by: Provenance = Provenance.AGENT
+    row: WorkingMemory, fact: Fact, kind: str, text: str, said_by: Provenance = Provenance.AGENT
 ) -> tuple[Noted, ...]:
     if not text:
         return row.discoveries
-    noted = Noted(at, clipped(kind, 40), one_line(text, 240), said_by)
+    noted = Noted(fact.occurred_at, clipped(kind, 40), one_line(text, 240), said_by, fact.through)
     return (*(known for known in row.discoveries if known.text != noted.text), noted)[-DISCOVERIES:]
 
 
 def _accessed(
-    files: tuple[ActiveFile, ...], paths: tuple[str, ...], state: str, at: int, added: int = 0, removed: int = 0
+    files: tuple[ActiveFile, ...],
+    paths: tuple[str, ...],
+    state: str,
+    at: int,
+    added: int = 0,
+    removed: int = 0,
+    through: str = "",
 ) -> tuple[ActiveFile, ...]:
     """The files in use after an access: the latest last, the longest unused pushed out."""
     kept = list(files)
@@ -455,14 +483,15 @@ def _accessed(
         path = clipped(path, 160)
         known = next((file for file in kept if file.path == path), None)
         if known is None:
-            kept.append(ActiveFile(path, state, "", 1, at, added, removed))
+            kept.append(ActiveFile(path, state, "", 1, at, added, removed, through))
             continue
         kept.remove(known)
         # Reading what was edited leaves it edited.
         now = known.state if state == "read" else state
         before = known.before if now == known.state else known.state
         lines = known.added + added, known.removed + removed
-        kept.append(ActiveFile(path, now, before, known.accesses + 1, at, *lines))
+        by = known.through if now == known.state and (through or state == "read") else through
+        kept.append(ActiveFile(path, now, before, known.accesses + 1, at, *lines, by))
     return tuple(kept[-FILES:])
 
 

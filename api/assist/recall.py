@@ -27,9 +27,10 @@ from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK
 from memctl.domain.events.recalls import MOST_PASSED_OVER, PassedOver, PassedOverFor, RecalledMemory, quoted
 from memctl.domain.knowledge.acting import acts, commands_somebody
 from memctl.domain.knowledge.memory import day_of, memory_id, plain_sentences
-from memctl.domain.knowledge.orders import unobeyed, what_failed
+from memctl.domain.knowledge.orders import only_names, unobeyed, what_failed
 from memctl.domain.language.prompts import BLANK
 from memctl.domain.language.typed import typed_of, user_typed
+from memctl.domain.shell.harmless import harmless
 from memctl.domain.support import patterns
 from memctl.domain.support.provenance import MAY, Provenance, given_unasked, words_of
 from memctl.domain.support.text import estimate_tokens, tokens
@@ -248,42 +249,43 @@ def _for_the_rest(reader: Reader, stream: str) -> list[Line]:
 
 
 def survivors(row: WorkingMemory, asking: str = "") -> list[tuple[int, str]]:
-    """What of a session its agent has to know again, each with the moment (microseconds) it was so. The owner's agent
-    is given nothing that a member said there; `asking` is the member whose agent asks."""
+    """What of a session its agent has to know again, each with the moment (microseconds) it was so. `asking` is the
+    member whose agent asks. Nobody's agent is given what came through another's key; what acts is nobody's but the
+    user's, who typed it."""
     lines: list[tuple[int, str]] = []
-    others = frozenset[Provenance]() if asking else {Provenance.MEMBER}
+    own = ("", asking)
     by = row.task_stated_by
-    task = "" if by in others else _unobeyed(row.task_description, by_user=by is None or MAY[by].as_users)
-    if task and row.task_status == "open":
+    task = _unobeyed(row.task_description, by_user=by is None or MAY[by].as_users)
+    if task and row.task_status == "open" and row.task_through in own:
         said = quoted(task, TEXT)
         what = f"task, of a prompt: {said}" if by is None else f"task: {said} ({words_of(by)})"
         lines.append((row.task_started_at, what))
-    if row.last_prompt != row.task_description:
-        typed = _unobeyed(typed_of(row.last_prompt).strip(), row.last_prompt) if row.alone else ""
-        if said := typed or _unobeyed(row.last_prompt, "" if row.alone else BLANK):
+    if row.last_prompt != row.task_description and row.prompt_through in own:
+        alone = row.alone and row.by_user
+        typed = _unobeyed(typed_of(row.last_prompt).strip(), row.last_prompt) if alone else ""
+        if said := typed or _unobeyed(row.last_prompt, "" if alone else BLANK):
             whose = "the user's last words" if typed else "the last prompt, pasted perhaps"
             whose = whose if row.by_user else "the last prompt, of no person"
             lines.append((row.updated_at, f"{whose}: {quoted(said, TEXT)}"))
-    steps = "; ".join(filter(None, (_unobeyed(each, by_user=False) for each in (row.current_step, *row.pending[:8]))))
-    if steps:
-        lines.append((row.updated_at, f"steps still to do: {quoted(steps, TEXT)} ({_AGENTS})"))
+    steps = (row.current_step, *row.pending[:8]) if row.plan_through in own else ()
+    if left := "; ".join(filter(None, (_unobeyed(each, by_user=False) for each in steps))):
+        lines.append((row.updated_at, f"steps still to do: {quoted(left, TEXT)} ({_AGENTS})"))
     noted = [
-        *((each.at, "decided", each.text, each.said_by, DECISION) for each in row.decisions[-5:]),
-        *((each.at, f"{each.status} hypothesis", each.text, each.said_by, 300) for each in row.hypotheses[-3:]),
-        *((each.at, "found out", each.text, each.said_by, 300) for each in row.discoveries[-5:]),
+        *((each.at, "decided", each.text, each.said_by, DECISION, each.through) for each in row.decisions[-5:]),
+        *((h.at, f"{h.status} hypothesis", h.text, h.said_by, 300, h.through) for h in row.hypotheses[-3:]),
+        *((each.at, "found out", each.text, each.said_by, 300, each.through) for each in row.discoveries[-5:]),
     ]
-    for at, what, text, said_by, most in noted:
-        if said_by in others:
-            continue
-        if said := _unobeyed(text, by_user=MAY[said_by].as_users):
+    for at, what, text, said_by, most, by_key in noted:
+        said = _unobeyed(text, by_user=MAY[said_by].as_users) if by_key in own else ""
+        if said:
             lines.append((at, f"{what}: {quoted(said, most)} ({words_of(said_by)})"))
-    for each in row.errors[-3:]:
-        if not each.resolution:
-            where = f" at {quoted(each.command, 120)}" if each.command else ""
-            if failed := what_failed(each.message):
-                lines.append((each.at, f"still failing: {quoted(failed, 300)}{where} ({_TOOLS})"))
-    files = [each.path for each in row.files if each.state in ("edited", "created")][-10:]
-    if files:
+    for error in row.errors[-3:]:
+        failed = "" if error.resolution or error.through not in own else what_failed(error.message)
+        if failed:
+            where = f" at {quoted(error.command, 120)}" if harmless(error.command) else ""
+            lines.append((error.at, f"still failing: {quoted(failed, 300)}{where} ({_TOOLS})"))
+    changed = (each.path for each in row.files if each.state in ("edited", "created") and each.through in own)
+    if files := [path for path in changed if only_names(path)][-10:]:
         lines.append((row.updated_at, f"files changed: {quoted(', '.join(files), TEXT)}"))
     return lines
 

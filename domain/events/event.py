@@ -182,7 +182,8 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
     """An event on its way into the log.
 
     `dedupe_key` names the delivery and holds no content: a second append under the same key is a duplicate.
-    `location` is the normalised working directory; `actor` is who spoke: user, agent, tool, system or memctl. Of the
+    `location` is the normalised working directory; `actor` is who spoke: user, agent, tool, system or memctl, or
+    who and through whose key (`member:dana`, `agent:dana`). Of the
     variants among its `sources`, `deliveries` are the ones that another log calls them by, and are not kept: what was
     forgotten of these keeps it out, too, for a variant that was forgotten has its id no more.
     """

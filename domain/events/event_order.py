@@ -26,7 +26,7 @@ from memctl.domain.events.observations import (
 )
 from memctl.domain.events.recalls import MemoryRecalled
 from memctl.domain.events.statements import Statement
-from memctl.domain.support.provenance import member_of
+from memctl.domain.support.provenance import through
 
 Observed = Observation | Statement
 
@@ -192,7 +192,7 @@ class EventOrder:
                 key = (line.raised, line.depth, seen.block, delivery)
             else:
                 key = (event.occurred_at, 0, seen.block, delivery)
-            entry = OrderedEvent(event, seen, event.delivery_id, Micros(key[0]), key, self._shared_key(seen))
+            entry = OrderedEvent(event, seen, event.delivery_id, Micros(key[0]), key, self._shared_key(event, seen))
             if isinstance(seen, ToolCalled) and seen.call:
                 if seen.call in self._calls or seen.call in self._outcomes:
                     return None
@@ -212,8 +212,13 @@ class EventOrder:
         entries.sort(key=_BY_KEY)
         return entries
 
-    def _shared_key(self, seen: Observed) -> str:
-        """The key that a hook and a transcript share for the same thing; empty for what only one of them can report."""
+    def _shared_key(self, event: Event, seen: Observed) -> str:
+        """The key that a hook and a transcript share for the same thing; empty for what only one of them can report.
+        What came through a member's key is never the same thing as what another brought."""
+        shared = self._reported_by_both(seen)
+        return shared and f"{shared}\0{through(event.actor)}"
+
+    def _reported_by_both(self, seen: Observed) -> str:
         if isinstance(seen, ToolCalled):
             return f"call:{seen.call}" if seen.call else ""
         if isinstance(seen, ToolOutcome):
@@ -360,7 +365,7 @@ def preferred(variants: Iterable[Event]) -> Event:
 
 def keyed_at(event: Event) -> int:
     """When an event was delivered that came with a key (microseconds); 0 of what this machine saw."""
-    return int(event.recorded_at) if member_of(event.actor) else 0
+    return int(event.recorded_at) if through(event.actor) else 0
 
 
 def _version(event: Event) -> tuple[bool, bool, int, bytes, str, str, str, tuple[UUID, ...]]:

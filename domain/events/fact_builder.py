@@ -7,6 +7,7 @@ import msgspec
 from memctl.domain.events.event_order import OrderedEvent
 from memctl.domain.events.facts import TAGS, Fact, Identified, Span, fact_id, quote, quote_hash
 from memctl.domain.support.location import home_of, inside
+from memctl.domain.support.provenance import through
 
 F = TypeVar("F", bound=Fact)
 N = TypeVar("N", bound=Identified)
@@ -75,6 +76,7 @@ class FactBuilder:
             occurred_at=placed.when,
             location=fields.pop("location", self.location),
             subagent=placed.payload.subagent,
+            through=through(placed.event.actor),
             evidence=spans or (Span(placed.cite),),
             **fields,
         )

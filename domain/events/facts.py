@@ -40,7 +40,8 @@ def quote_hash(text: str) -> str:
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="type"):
-    """Base of facts. `occurred_at` in microseconds; `location` is the normalised working directory then.
+    """Base of facts. `occurred_at` in microseconds; `location` is the normalised working directory then. `through` is
+    the member through whose key it came, empty of what this machine heard.
 
     A plain fact is folded once, into the rows of its stream, and forgotten: nine facts in ten are such.
     """
@@ -49,6 +50,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
     occurred_at: Micros
     location: str = ""
     subagent: str = ""
+    through: str = ""
     evidence: tuple[Span, ...] = ()
 
     @property

@@ -169,6 +169,14 @@ def unobeyed(text: str) -> str:
     return text
 
 
+def only_names(path: str) -> bool:
+    """Whether a path only names a file: no sentence stands in its names, and no order."""
+    return _PATH.search(path) is not None and not might_be_obeyed(" ".join(_BETWEEN_WORDS.split(path)))
+
+
+_PATH = patterns.compile(r"^(?:[A-Za-z]:)?[\w.@+~()\[\]/\\-]+$")
+_BETWEEN_WORDS = patterns.compile(r"[^\w]+|_+")
+
 _NEXT = patterns.compile(r"""[.!?;:…。！？)\]}"'`»”][ \t]+[A-Z]|[.!?;。！？]\s|[。！？]|\n""")
 """Where an error message has said what failed: what follows may be anything, and ask for anything."""
 

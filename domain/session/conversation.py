@@ -46,7 +46,7 @@ from memctl.domain.session.scheduled_prompts import ScheduledPrompts
 from memctl.domain.session.turns import AnswerGiven, OpenTurn
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line, with_place
-from memctl.domain.support.provenance import CLIENT, MAY, Provenance, by_actor, heard, member_of
+from memctl.domain.support.provenance import MAY, Provenance, by_actor, heard, member_of, of_client
 
 RESTED = 4 * 3_600_000_000
 """After this many microseconds without a word, a request is more likely a new task."""
@@ -130,7 +130,7 @@ class Conversation:
     def prompted(self, placed: OrderedEvent, seen: PromptSubmitted) -> None:
         if seen.subagent or seen.meta or seen.injected:
             return
-        if self.speaker == "user" and placed.event.actor != CLIENT:
+        if self.speaker == "user" and not of_client(placed.event.actor):
             self.speaker = placed.event.actor
         said = said_in(seen.text)
         if said.by == "command":

@@ -21,7 +21,7 @@ from memctl.domain.language.prompts import said_in
 from memctl.domain.language.statements import sentences
 from memctl.domain.support import patterns
 from memctl.domain.support.markup import without_markup
-from memctl.domain.support.provenance import CLIENT
+from memctl.domain.support.provenance import of_client
 from memctl.domain.support.remembered import remembered
 
 MOST = 4_000
@@ -126,8 +126,8 @@ class ScheduledPrompts:
         self._given.extend(map(_plain, self._new))
         self._new.clear()
         asked = _plain(words)
-        of_client = placed.event.actor == CLIENT
-        if not asked or not (of_client or asked in "\n".join(self._given) or self._was_shown(words)):
+        by_client = of_client(placed.event.actor)
+        if not asked or not (by_client or asked in "\n".join(self._given) or self._was_shown(words)):
             return False
         self.deliveries.update(filter(None, (placed.cite, placed.hook)))
         return True

@@ -72,7 +72,7 @@ from memctl.domain.shell.test_runners import runner_in
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line
 from memctl.domain.support.location import belongs, joined
-from memctl.domain.support.provenance import Provenance, heard
+from memctl.domain.support.provenance import Provenance, heard, through
 
 REFUTED_STEPS, REFUTED_WITHIN = 60, 2 * 3_600_000_000
 """An error that comes back within so many uses of tools and microseconds was not resolved after all."""
@@ -107,8 +107,8 @@ class Work:
         self._assert = assertions
         self._talk = conversation
         self._outcomes = episode_outcomes
-        self._calls: dict[str, tuple[OrderedEvent, str]] = {}
-        """Calls without an outcome yet, each with where the session was."""
+        self._calls: dict[tuple[str, str], tuple[OrderedEvent, str]] = {}
+        """Calls without an outcome yet, by the key that they came through: no key makes another's call return."""
         self._uses = 0
         self._running: dict[str, tuple[str, str]] = {}
         """Commands that go on in the background and where they began, by the client's id of the process."""
@@ -124,7 +124,7 @@ class Work:
 
     def called(self, placed: OrderedEvent, seen: ToolCalled) -> None:
         if seen.call:
-            self._calls[seen.call] = placed, self._assert.location
+            self._calls[through(placed.event.actor), seen.call] = placed, self._assert.location
             if len(self._calls) > MOST_CALLS:
                 del self._calls[next(iter(self._calls))]
 
@@ -139,7 +139,7 @@ class Work:
         self._uses += 1
         if seen.subagent:
             self._subagents.add(seen.subagent)
-        called, tool, given, location = self._call_of(seen)
+        called, tool, given, location = self._call_of(placed, seen)
         family = family_of(tool)
         failed = isinstance(seen, ToolFailed)
         command, began = self._command(given, location) if family == "run" else ("", "")
@@ -183,9 +183,9 @@ class Work:
         else:
             self._wrong_calls.failed(self._uses, placed, about, command, began, errors)
 
-    def _call_of(self, seen: ToolOutcome) -> tuple[OrderedEvent | None, str, dict[str, Any], str]:
+    def _call_of(self, placed: OrderedEvent, seen: ToolOutcome) -> tuple[OrderedEvent | None, str, dict[str, Any], str]:
         """The call that came back, its tool and its input, and where the session was when it was made."""
-        called, location = self._calls.pop(seen.call, (None, ""))
+        called, location = self._calls.pop((through(placed.event.actor), seen.call), (None, ""))
         call = called.payload if called is not None else None
         if not isinstance(call, ToolCalled):
             return None, seen.tool, {}, location

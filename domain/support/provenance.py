@@ -80,7 +80,9 @@ CLIENT = "system"
 """The actor of what a client does by itself, and of a prompt whose text it had from a file."""
 
 
-_MEMBER = "member:"
+_MEMBER, _AGENT = "member", "agent"
+_THROUGH = ":"
+"""Stands between who spoke and the member through whose key it came."""
 _USERS = ("user", "tool")
 """Actors of what the user says: prompts, and answers and refusals, which stand in a tool's result."""
 LONGEST_NAME = 60
@@ -89,15 +91,33 @@ LONGEST_NAME = 60
 
 def spoken_through(actor: str, key: str) -> str:
     """The actor of what came through a key: who says there that they are the user, or a member, and what the user
-    answered and refused there, is the key's member."""
-    name = "".join(char for char in key if char.isprintable())
-    own = f"{_MEMBER}{' '.join(name.split())[:LONGEST_NAME]}"
-    return own if actor in _USERS or actor.startswith(_MEMBER) else actor
+    answered and refused there, is the key's member; an agent or a client is that member's."""
+    name = " ".join("".join(char for char in key if char.isprintable()).split())[:LONGEST_NAME] or "?"
+    role = _role(actor)
+    if actor in _USERS or role == _MEMBER:
+        role = _MEMBER
+    elif role not in (CLIENT, IMPORTED):
+        role = _AGENT
+    return f"{role}{_THROUGH}{name}"
+
+
+def through(actor: str) -> str:
+    """The member through whose key an actor's words came; empty where this machine heard them."""
+    return actor.partition(_THROUGH)[2]
+
+
+def of_client(actor: str) -> bool:
+    """Whether a client by itself is the actor, whoever delivered it."""
+    return _role(actor) == CLIENT
+
+
+def _role(actor: str) -> str:
+    return actor.partition(_THROUGH)[0]
 
 
 def member_of(actor: str) -> str:
     """The name of the member who is the actor; empty for anybody else."""
-    return actor.removeprefix(_MEMBER) if actor.startswith(_MEMBER) else ""
+    return through(actor) if _role(actor) == _MEMBER else ""
 
 
 def given_unasked(said_by: Provenance, *, confirmed: bool, member: str = "", asking: str = "") -> bool:
@@ -115,11 +135,11 @@ def by_actor(actor: str) -> Provenance:
 
 def heard(said_by: Provenance, actor: str) -> Provenance:
     """Whose words an event's are here: the user of another memory is not this one's, nor is a member of a team."""
-    if actor == IMPORTED:
+    if _role(actor) == IMPORTED:
         return Provenance.IMPORT
     if said_by is not Provenance.USER_TYPED or actor in _USERS:
         return said_by
-    if actor == CLIENT:
+    if of_client(actor):
         return Provenance.CLIENT
     return Provenance.MEMBER if member_of(actor) else Provenance.AGENT
 

@@ -36,6 +36,7 @@ from memctl.domain.support.provenance import (
     member_of,
     spoken_through,
     table,
+    through,
     words_of,
 )
 from memctl.projections.core_memory import CoreSection, core_memory
@@ -60,7 +61,14 @@ def test_only_what_is_typed_is_worded_as_the_users_and_given_everywhere() -> Non
 def test_a_members_word_is_that_members_by_name_and_given_unasked_to_nobody_else() -> None:
     actor = spoken_through("user", "dana\u202e  of\nmaps")
     assert (actor, member_of(actor)) == ("member:dana ofmaps", "dana ofmaps")
-    assert (spoken_through("agent", "dana"), member_of("user"), member_of("agent")) == ("agent", "", "")
+    through_keys = [spoken_through(each, "dana") for each in ("agent", "system", "import", "memctl", "a free text: x")]
+    assert through_keys == ["agent:dana", "system:dana", "import:dana", "agent:dana", "agent:dana"]
+    assert [through(each) for each in (*through_keys, actor, "user", "agent")] == ["dana"] * 5 + ["dana ofmaps", "", ""]
+    assert {member_of(each) for each in (*through_keys, "user", "agent")} == {""}
+    assert [heard(Provenance.USER_TYPED, each) for each in through_keys[:4]] == [
+        Provenance.AGENT, Provenance.CLIENT, Provenance.IMPORT, Provenance.AGENT,
+    ]  # fmt: skip
+    assert through(spoken_through("agent", "\u200b")), "a name that shows nothing is a name"
     assert by_actor("member:dana") == heard(Provenance.USER_TYPED, "member:dana") == Provenance.MEMBER
     assert heard(Provenance.AGENT, "member:dana") == Provenance.AGENT
     assert spoken_through("member:dana", "erin") == spoken_through("member:", "erin") == "member:erin"

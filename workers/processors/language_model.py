@@ -31,7 +31,7 @@ from memctl.domain.language.typed import user_typed
 from memctl.domain.session.scheduled_prompts import ScheduledPrompts
 from memctl.domain.support.alignment import align
 from memctl.domain.support.bounded import one_line
-from memctl.domain.support.provenance import CLIENT
+from memctl.domain.support.provenance import of_client
 from memctl.infra.llm.client import ModelAnswer, ModelClient, Unanswered
 from memctl.infra.llm.prompts import prompt
 from memctl.infra.log.read import read_stream
@@ -348,7 +348,7 @@ def _line(event: Event) -> str:
         return ""
     match payload:
         case PromptSubmitted(text=text, meta=False) if text.strip():
-            return f"{'COMMAND' if event.actor == CLIENT else 'USER'}: {text.strip()[:2_000]}"
+            return f"{'COMMAND' if of_client(event.actor) else 'USER'}: {text.strip()[:2_000]}"
         case ResponseReceived(text=text, kind="text") if text.strip():
             return f"AGENT: {text.strip()[:1_500]}"
         case ToolCalled():
@@ -363,7 +363,7 @@ def _line(event: Event) -> str:
 
 def _speaker(event: Event) -> str:
     said_by = {PromptSubmitted: "user", ResponseReceived: "agent"}.get(type(event.payload), "tool")
-    return "tool" if event.actor == CLIENT else said_by
+    return "tool" if of_client(event.actor) else said_by
 
 
 def _subject(row: Any, of: str) -> Subject:
