@@ -38,11 +38,14 @@ _ANY = (
     *("phpunit", "clang-format", "shellcheck", "markdownlint", "stylelint", "ctest"),
     *("cd", "ls", "cat", "head", "tail", "grep", "rg", "wc", "sort", "uniq", "diff", "pwd", "true", "echo", "which"),
 )
-_RUNNERS = ("make", "just", "npm", "pnpm", "yarn", "bun", "mvn", "mvnw", "gradle", "gradlew", "rake", "ninja")
+_OF_TARGETS = frozenset(("make", "just", "mvn", "mvnw", "gradle", "gradlew", "rake", "ninja"))
+"""Programs that do each word they are given."""
+_OF_SCRIPTS = frozenset(("npm", "pnpm", "yarn", "bun"))
+"""Programs that give a script the words behind its name."""
 
 _ALLOWED: dict[str, frozenset[str] | None] = {
     **dict.fromkeys(_ANY),
-    **dict.fromkeys(_RUNNERS, _STANDARD),
+    **dict.fromkeys(_OF_TARGETS | _OF_SCRIPTS, _STANDARD),
     "go": frozenset(("test", "build", "vet", "fmt", "generate", "clean", "version")),
     "cargo": frozenset(("test", "build", "check", "clippy", "fmt", "clean")),
     "dotnet": frozenset(("test", "build", "format", "clean")),
@@ -104,8 +107,17 @@ def _allowed(words: tuple[str, ...]) -> bool:
     subcommands = _ALLOWED[program]
     if subcommands is None:
         return True
-    named = [word for word in rest if word[0] != "-" and word != "run"]
-    return bool(named) and subcommands.issuperset(named[0].split(":"))
+    named = [word for word in rest if word[0] != "-"]
+    if program in _OF_SCRIPTS:
+        named = named[named[:1] == ["run"] :]
+        named = [*named[:1], *(word for word in named[1:] if not _FILE.search(word))]
+    elif program not in _OF_TARGETS:
+        named = named[:1]
+    return bool(named) and all(subcommands.issuperset(word.split(":")) for word in named)
+
+
+_FILE = patterns.compile(r"^[\w./-]*\w\.[A-Za-z]{1,5}$")
+"""A file that a script is to work on; its name is no other script's."""
 
 
 _OPTION = patterns.compile(

@@ -154,6 +154,31 @@ def test_what_prints_secrets_is_not_named_unasked(command: str) -> None:
     assert not says_it_otherwise("run x", command)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "make test deploy", "make build push", "make check distclean", "make test run", "mvn verify deploy",
+        "just test deploy", "npm test deploy", "make -j4",
+        "rake test db:drop", "ninja all install", "gradle build publishPlugins", "npm run build deploy",
+        "./gradlew test uploadArchives", "pnpm test:unit release", "npm run", "yarn run run test",
+    ],
+)  # fmt: skip
+def test_each_target_of_a_command_counts(command: str) -> None:
+    assert not harmless(command)
+    assert commands_somebody(f"what ended it: ran `{command}`")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "make clean test", "mvn clean verify -q", "./gradlew clean build", "npm run test:unit src/a.test.ts",
+        "bun test x.spec.ts", "just lint test", "yarn test", "cargo test total", "go test ./...", "make -j4 check",
+    ],
+)  # fmt: skip
+def test_what_only_checks_and_builds_may_have_several_targets_and_files(command: str) -> None:
+    assert harmless(command)
+
+
 @pytest.mark.parametrize("command", ["cat .env.example", "pytest test_token.py", "git add src/app.py", "cat a.py"])
 def test_what_only_looks_at_code_is_harmless(command: str) -> None:
     assert harmless(command)
