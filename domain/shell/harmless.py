@@ -129,30 +129,57 @@ _OPTION = patterns.compile(
 """Options that only say how much is checked, and how it is shown; none that names a file or a program."""
 
 
-_STARTERS = frozenset(
-    (
-        *("python", "python3", "py", "node", "uv", "run", "npx", "poetry", "bundle", "exec", "pipenv", "hatch", "rye"),
-        *("pdm", "bunx", "tsx", "cd", "-m"),
-    )
+_STARTERS = (
+    *(("uv", "run"), ("poetry", "run"), ("bundle", "exec"), ("pipenv", "run"), ("hatch", "run"), ("rye", "run")),
+    *(("pdm", "run"), ("python", "-m"), ("python3", "-m"), ("python",), ("python3",), ("py",), ("node",), ("tsx",)),
 )
-"""Words that start a program which is there."""
+"""Words before a program that is there; none fetches one."""
 
 _IN_ENVIRONMENT = patterns.compile(r"^(?:\./)?\.?v?env/(?:bin|Scripts)/([\w.-]+)$")
+_HOW_SHOWN = patterns.compile(r"^(?:-[qv]+|--(?:quiet|verbose|silent|color|no-color))$")
+
+_GUARDS = patterns.compile(
+    r"^(?:-[nNihVC]|-?-(?:dry|no|check|diff|plan|what-?if|sim|just|preview|pretend|test|list|show|print|confirm|interactive|prompt"
+    r"|ask|safe|read|only|until|limit|max|exclude|skip|staged|cached|soft|keep|local|validate|verify|help|version|offline"
+    r"|frozen|locked|sandbox|restrict)[\w-]*(?:=.*)?)$",
+    patterns.I,
+)
+"""Options that keep a command from doing something. Whoever wrote them meant it."""
+
+_ENDS_SOMETHING = patterns.compile(
+    r"(?:^|[^A-Za-z])(?:rm|rmdir|del(?:ete|etes)?|remove|destroy|drop|down|downgrade|purge|prune|wipe|clean(?:up)?|reset|revert"
+    r"|rollback|restore|truncate|erase|evict|drain|kill|terminate|stop|shutdown|flush|expire|revoke|publish|deploy|release|push"
+    r"|upload|send|submit|ship|promote|apply|migrate|upgrade|install|uninstall|merge|sync|force|hard|yes)(?:[^A-Za-z]|$)|^-[fy]+$",
+    patterns.I,
+)
+"""What takes something away or gives something away, once and for all."""
 
 
 def says_it_otherwise(failed: str, works: str) -> bool:
-    """Whether a command only says in another way what the one that failed says: what is new in it starts or checks
-    things, says how much, or names a file of it from nearer."""
-    known = {word.strip("\"'") for part in parts_of(failed) for word in part.words}
+    """Whether a command only says in another way what the one that failed says. Each part of it checks or builds, or is
+    made of the failed one's words: what is new in it starts what is there, says what is shown, or names a file of it
+    from nearer. Nothing is left out that kept the failed one from doing something, and nothing is ended by it."""
+    before = [word.strip("\"'") for part in parts_of(failed) for word in part.words]
+    after = [[word.strip("\"'") for word in part.words] for part in parts_of(_QUIET.sub(" ", works))]
+    words = {word for part in after for word in part}
+    if harmless(failed) or _redirected(works) or any(_GUARDS.search(word) for word in set(before) - words):
+        return harmless(works)
+    known = set(before)
     files = {word.rpartition("/")[2] for word in known}
-    words = [word.strip("\"'") for part in parts_of(_QUIET.sub(" ", works)) for word in part.words]
-    return bool(words) and not _redirected(works) and all(_is_known(word, known, files) for word in words)
+    return bool(after) and all(_allowed(tuple(part)) or _as_before(part, known, files) for part in after)
+
+
+def _as_before(words: list[str], known: set[str], files: set[str]) -> bool:
+    if any(_ENDS_SOMETHING.search(word) for word in words):
+        return False
+    at = 0 if words[0] in known else next((len(each) for each in _STARTERS if tuple(words[: len(each)]) == each), 0)
+    return bool(words[at:]) and all(_is_known(word, known, files) for word in words[at:])
 
 
 def _is_known(word: str, known: set[str], files: set[str]) -> bool:
-    if word in known or word in _STARTERS or word in _ALLOWED or word in _STANDARD or _OPTION.match(word):
+    if word in known or _HOW_SHOWN.match(word):
         return True
     if found := _IN_ENVIRONMENT.match(word):
-        return found[1] in _ALLOWED or found[1] in _STARTERS or found[1] in files
+        return found[1] in ("python", "python3") or found[1] in files
     # A file seen from nearer: not one of that name that lies elsewhere.
     return not _REACHES.search(word) and "." in word.strip(".") and any(each.endswith(f"/{word}") for each in known)

@@ -142,6 +142,47 @@ def test_what_works_may_differ_in_what_starts_it_and_in_options_and_in_nothing_t
 
 
 @pytest.mark.parametrize(
+    ("failed", "works"),
+    [
+        ("kubectl delete ns staging --dry-run", "kubectl delete ns staging"),
+        ("kubectl scale app --replicas 0 --dry-run=client", "kubectl scale app --replicas 0"),
+        ("alembic downgrade base --dry-run", "alembic downgrade base"), ("make -n tables", "make tables"),
+        ("python load.py --dry-run --all", "python load.py --all"), ("npm publish --dry-run", "npm publish"),
+        ("python wipe.py --fast --all", "python3 wipe.py --all"),
+        ("docker compose down -v --fast", "docker compose down -v"),
+        ("docker compose down -v --dry-run", "docker compose down -v"),
+        ("ansible-playbook site.yml --check", "ansible-playbook site.yml"),
+        ("acme load --no-write x", "acme load x"), ("terraform x --plan", "terraform x"),
+        ("acme load --what-if", "acme load"),
+        ("git status -fdx .", "git clean -fdx ."), ("acme load x", "acme clean x"),
+        ("acme load x", "make load x"),
+        ("acme-lint src", "npx acme-lint src"), ("acme-lint src", "uvx acme-lint src"),
+        ("acme-lint src", "bunx acme-lint src"),
+        ("npm acme-lint src", "npm exec acme-lint src"), ("pipx acme-lint", "pipx run acme-lint"),
+        ("yarn acme", "yarn dlx acme"),
+        ("cat load.py", "python load.py"), ("echo acme load", "acme load"), ("acme load x", "acme load x --all"),
+        ("acme load .env", "cat .env"), ("acme load x", "acme load x -f"), ("ssh a rm x", "rm x"),
+    ],
+)  # fmt: skip
+def test_what_works_leaves_no_guard_out_ends_nothing_and_fetches_nothing(failed: str, works: str) -> None:
+    assert not says_it_otherwise(failed, works)
+
+
+@pytest.mark.parametrize(
+    ("failed", "works"),
+    [
+        ("acme src --fast", "acme src"), ("acme-lint src", "uv run acme-lint src"),
+        ("rake db:load --fast", "bundle exec rake db:load"),
+        ("npx acme --fast src", "npx acme src"), ("python tools/load.py", "cd tools && python load.py"),
+        ("python load.py --dry-run --fast", "python3 load.py --dry-run"), ("acme.load x", "python -m acme.load x"),
+        ("acme src", ".venv/bin/acme src -q"), ("acme x", "cd app && acme x && make test"),
+    ],
+)  # fmt: skip
+def test_what_works_may_start_it_otherwise_and_leave_out_what_guards_nothing(failed: str, works: str) -> None:
+    assert says_it_otherwise(failed, works)
+
+
+@pytest.mark.parametrize(
     "command",
     [
         "cat .env", "cd app && head -5 .env.local", "grep -n x config/master.key", "cat id_rsa", "rg -n DB_PASSWORD",
