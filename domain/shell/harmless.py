@@ -69,7 +69,9 @@ _LOOKERS = frozenset(("cat", "head", "tail", "grep", "rg", "sort", "uniq", "diff
 _OF_SECRETS = patterns.compile(
     r"(?:^|/|:)\.env(?:rc)?(?:$|\.)|\.(?:pem|key|p12|pfx|jks|keystore|kdbx|tfvars|tfstate|ppk)$|"
     r"(?:^|/)(?:id_(?:rsa|dsa|ecdsa|ed25519)|\.(?:netrc|pgpass|npmrc|pypirc|htpasswd|git-credentials|my\.cnf|aws|ssh|kube|"
-    r"gnupg|docker|vault-token)|shadow|environ|kubeconfig|wp-config)|secret|credential|passw|token",
+    r"gnupg|docker|vault-token)|shadow|environ|kubeconfig|wp-config)|secret|credential|passw|token|"
+    r"service[-_. ]?account|private[-_]?key|\.(?:asc|gpg|age|pkcs8|der|p8)$|"
+    r"(?:^|[/_.:-])(?:o?auth2?|keys?|cookies?|session|login|vault|adc)\.(?:json|ya?ml|toml|ini|txt|db|sqlite3?)$",
     patterns.I,
 )
 """Files whose contents a program that looks at them would print."""
@@ -104,6 +106,8 @@ def _allowed(words: tuple[str, ...]) -> bool:
         return False
     if not all(word[0] != "-" or _OPTION.match(word) for word in rest):
         return False
+    if program == "uniq" and sum(word[0] != "-" for word in rest) > 1:
+        return False  # it writes the second
     subcommands = _ALLOWED[program]
     if subcommands is None:
         return True

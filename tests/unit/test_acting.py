@@ -188,6 +188,8 @@ def test_what_works_may_start_it_otherwise_and_leave_out_what_guards_nothing(fai
         "cat .env", "cd app && head -5 .env.local", "grep -n x config/master.key", "cat id_rsa", "rg -n DB_PASSWORD",
         "git show HEAD:.env", "git add .env", "printenv", "env", "kubectl get secret db -o yaml", "vault read secret/x",
         "aws secretsmanager get-secret-value --secret-id x", "git credential fill", "diff .env .env.example",
+        "cat service-account.json", "cat keys/serviceaccount.yaml", "head config/auth.json", "cat app_private_key.txt",
+        "git show HEAD:key.json",
     ],
 )  # fmt: skip
 def test_what_prints_secrets_is_not_named_unasked(command: str) -> None:
@@ -220,6 +222,15 @@ def test_what_only_checks_and_builds_may_have_several_targets_and_files(command:
     assert harmless(command)
 
 
-@pytest.mark.parametrize("command", ["cat .env.example", "pytest test_token.py", "git add src/app.py", "cat a.py"])
+def test_what_writes_a_file_does_not_only_look() -> None:
+    assert harmless("uniq -u names.txt")
+    assert not harmless("uniq names.txt src/app.py")
+    assert not harmless("cat x | uniq a b")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["cat .env.example", "pytest test_token.py", "git add src/app.py", "cat a.py", "cat auth.py", "cat monkey.json"],
+)
 def test_what_only_looks_at_code_is_harmless(command: str) -> None:
     assert harmless(command)
