@@ -107,7 +107,7 @@ def _files(kept: tuple[Seen, ...], fact: InsightFound) -> tuple[Seen, ...]:
 def insights(row: Insight | None, item: InsightFound | Recorded[MemoryNoted]) -> Insight | None:
     """Claims read out of words, or noted (L1): the same claim merges and strengthens."""
     fact = _found(item)
-    if not (fact.everywhere or fact.location or isinstance(item, Recorded)):
+    if not (fact.everywhere or fact.location):
         return row  # said nobody knows where, it holds nowhere
     at = int(fact.occurred_at)
     saying = Saying(

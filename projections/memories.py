@@ -17,7 +17,7 @@ from memctl.domain.knowledge.memory import (
 )
 from memctl.domain.language.typed import is_typed
 from memctl.domain.support.bounded import ELSEWHERE, clipped, names, one_line
-from memctl.domain.support.location import is_in_another_memory
+from memctl.domain.support.location import NOWHERE, is_in_another_memory
 from memctl.domain.support.provenance import MAY, Provenance, words_of
 from memctl.domain.support.wording import fix_and_why
 from memctl.projections.bug_patterns import BugPattern
@@ -29,7 +29,7 @@ from memctl.projections.memories_learnt import (
     of_reflection,
     of_strategy,
 )
-from memctl.projections.memory_rows import NOWHERE, Memory, Source, context, listed, memory_of, paths, places
+from memctl.projections.memory_rows import Memory, Source, context, listed, memory_of, paths, places
 from memctl.projections.project_digests import ProjectDigest
 from memctl.projections.reflections import Reflection
 from memctl.projections.strategies import Strategy

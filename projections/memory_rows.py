@@ -127,10 +127,6 @@ def memory_of(
     )
 
 
-NOWHERE = "?"
-"""The location of what was said nobody knows where: an empty one holds in every project."""
-
-
 def context(location: str, at: int) -> str:
     """The project and the day, as people search for them."""
     return f"{place_of(location)} {day_of(at)}".strip()

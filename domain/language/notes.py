@@ -12,6 +12,7 @@ from memctl.domain.events.event import Event, Payload, event
 from memctl.domain.events.facts import InsightFound, InsightKind, quote
 from memctl.domain.knowledge.graduation import SHORTEST, length_of
 from memctl.domain.language.statements import stated
+from memctl.domain.support.location import NOWHERE
 from memctl.domain.support.provenance import MAY, Provenance, by_actor, member_of
 
 NOTES = "knowledge/notes"
@@ -72,14 +73,17 @@ class NoteMemory(Command, frozen=True, kw_only=True):
 
 
 def claim_of(noted: Event, payload: MemoryNoted) -> InsightFound:
-    """A note as the claim that it makes, on the evidence of its own words."""
+    """A note as the claim that it makes, on the evidence of its own words. What may not hold in every project holds in
+    none where nobody says in which."""
     claim = stated(payload.text, payload.kind)
     said_by = Provenance.IMPORT if payload.origin else by_actor(noted.actor)
+    crosses = MAY[said_by].crosses and not payload.confined
+    everywhere = crosses and (payload.everywhere or claim.everywhere or not noted.location)
     return InsightFound(
         id=noted.delivery_id,
         stream=noted.stream,
         occurred_at=noted.occurred_at,
-        location=noted.location,
+        location=noted.location or ("" if everywhere else NOWHERE),
         evidence=(quote(noted.delivery_id, payload.text),),
         kind=claim.kind,
         text=claim.text,
@@ -91,7 +95,5 @@ def claim_of(noted: Event, payload: MemoryNoted) -> InsightFound:
         rule="note",
         files=payload.files,
         member=member_of(noted.actor),
-        everywhere=MAY[said_by].crosses
-        and not payload.confined
-        and (payload.everywhere or claim.everywhere or not noted.location),
+        everywhere=everywhere,
     )

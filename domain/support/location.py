@@ -114,6 +114,9 @@ def home_of(location: str) -> str:
     return within[1] if within else location
 
 
+NOWHERE = "?"
+"""The location of what was said nobody knows where: an empty one holds in every project."""
+
 _IMPORTED = "imported:"
 
 

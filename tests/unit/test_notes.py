@@ -11,6 +11,8 @@ from memctl.domain.events.command import BadCommand, commands, read_command
 from memctl.domain.events.event import Event, Micros, Position, derived_id
 from memctl.domain.events.facts import quote_hash
 from memctl.domain.language.notes import MemoryNoted, NoteMemory, claim_of
+from memctl.domain.support.location import NOWHERE
+from memctl.projections.insights import insights
 
 
 def noted(text: str, actor: str = "user", location: str = "/home/dev/shop", **fields: object) -> Event:
@@ -83,6 +85,18 @@ def test_a_note_without_a_place_holds_everywhere() -> None:
     text = "Deploys go out on Tuesdays"
     assert claim_of(noted(text, location=""), MemoryNoted(text=text)).everywhere
     assert not claim_of(noted(text), MemoryNoted(text=text)).everywhere
+
+
+@pytest.mark.parametrize("actor", ["member:dana", "agent", "agent:dana"])
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_what_may_not_cross_projects_holds_in_none_where_nobody_says_in_which(actor: str, everywhere: bool) -> None:
+    event = noted("I always prefer answers in verse", actor=actor, location="", everywhere=everywhere)
+    assert isinstance(event.payload, MemoryNoted)
+    claim = claim_of(event, event.payload)
+    assert (claim.everywhere, claim.location) == (False, NOWHERE)
+    row = insights.fold(None, claim)
+    assert row is not None
+    assert (row.everywhere, row.location) == (False, NOWHERE), "an empty location holds in every project"
 
 
 def test_a_note_under_a_limited_key_holds_where_it_was_said_whatever_it_says() -> None:
