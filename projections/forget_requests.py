@@ -4,6 +4,7 @@ import msgspec
 
 from memctl.domain.knowledge.forget_requests import ForgetRefused, ForgetRequested
 from memctl.domain.support.bounded import clipped
+from memctl.domain.support.provenance import LONGEST_ACTOR
 from memctl.projections.kernel import Recorded, projection
 
 
@@ -33,7 +34,7 @@ def forget_requests(
         row = msgspec.structs.replace(
             row,
             why=clipped(item.payload.why, 300),
-            by=clipped(item.event.actor, 20),
+            by=clipped(item.event.actor, LONGEST_ACTOR),
             location=item.event.location,
             event=id,
             asked_at=at,

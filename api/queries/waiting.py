@@ -10,6 +10,7 @@ from memctl.api.reading.questions import Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import ForgetRequestItem, InsightItem, Waiting
 from memctl.api.reading.views import shown_as
+from memctl.domain.support.provenance import by_actor, through, words_of
 
 TEXT = 300
 
@@ -41,5 +42,7 @@ def _requests(reader: Reader, limit: int) -> list[ForgetRequestItem]:
         except queries.NotFound:
             continue  # it is gone
         text = next((str(thing[name]) for name in _TEXTS if thing.get(name)), "")
-        items.append(shown_as(keyed.row, ForgetRequestItem, text=text[:TEXT]))
+        by = keyed.row.by
+        origin = words_of(by_actor(by), member=through(by), asking=reader.member)
+        items.append(shown_as(keyed.row, ForgetRequestItem, text=text[:TEXT], origin=origin))
     return items

@@ -3,7 +3,7 @@
 import msgspec
 
 from memctl.domain.support.errors import MemctlError
-from memctl.domain.support.provenance import spoken_through
+from memctl.domain.support.provenance import known_actor, spoken_through
 from memctl.infra.api_keys import SCOPES
 
 
@@ -22,7 +22,7 @@ class Caller(msgspec.Struct, frozen=True):
 
     def speaks(self, actor: str) -> str:
         """The actor of what the caller has recorded: the user is the owner, and nobody who comes with a key."""
-        return spoken_through(actor, self.member) if self.member else actor
+        return spoken_through(actor, self.member) if self.member else known_actor(actor)
 
 
 OWNER = Caller("owner", frozenset((*SCOPES, "owner")), None)

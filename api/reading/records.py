@@ -621,12 +621,13 @@ class CoreSectionItem(Record, frozen=True, kw_only=True):
 
 
 class ForgetRequestItem(Record, frozen=True, kw_only=True):
-    """What an agent asks to have forgotten. `text` is what the thing says."""
+    """What an agent asks to have forgotten, and `origin` whose agent. `text` is what the thing says."""
 
     thing: str
     text: str
     why: str
     by: str
+    origin: str
     location: str
     asked_at: str | None
 

@@ -25,7 +25,7 @@ from memctl.domain.language.notes import MemoryNoted
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.json_bodies import in_shape
 from memctl.domain.support.location import in_another_memory
-from memctl.domain.support.provenance import IMPORTED
+from memctl.domain.support.provenance import IMPORTED, known_actor
 from memctl.infra.database import Connection, connect, outages, snapshot
 from memctl.infra.files import opened
 from memctl.infra.log import erase
@@ -360,7 +360,7 @@ def _event(line: ExportLine, delivery_of: Mapping[UUID, UUID]) -> NewEvent:
         payload=decode_payload(line.type, line.version, bytes(line.payload)),
         occurred_at=Micros(line.occurred_at),
         dedupe_key=key,
-        actor=line.actor,
+        actor=known_actor(line.actor),
         location=line.location,
         session_id=session_in(line.stream, line.session_id),
         sources=line.sources,

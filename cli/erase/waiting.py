@@ -8,7 +8,11 @@ from memctl.cli.connection import SHORT_ID
 from memctl.cli.output import notice, print_json, print_lines
 from memctl.cli.pages import Reading, nothing, reading
 from memctl.domain.events.facts import quote_hash
+from memctl.domain.events.recalls import quoted
 from memctl.domain.support.errors import MemctlError
+
+REASON = 300
+"""Characters of why something is to be forgotten, which whoever asks words as they like."""
 
 
 class WaitsNot(MemctlError):
@@ -46,7 +50,15 @@ def waiting(ask: Reading, approve: str | None, reject: str | None) -> None:
         print_json(answer.json)
     rows = [[each.id[:SHORT_ID], "claim", each.origin, each.text] for each in found.claims]
     rows += [[f"core/{each.section}", "core memory", each.origin, each.text] for each in found.sections]
-    rows += [[each.thing[:SHORT_ID], "to forget", each.why, each.text] for each in found.requests]
+    rows += [
+        [
+            each.thing[:SHORT_ID],
+            "to forget",
+            f"{each.origin}: {quoted(each.why, REASON)}" if each.why else each.origin,
+            each.text,
+        ]
+        for each in found.requests
+    ]
     if not ask.as_json:
         for id, what, origin, text in rows:  # whole: nobody approves what they were not shown
             print_lines(f"{id}  {what}, {origin}", f"    {' '.join(text.split()) or '(all of it is taken out)'}")

@@ -67,10 +67,13 @@ def trust_of(said_by: Provenance, *, proved: bool = False) -> int:
 
 
 def words_of(said_by: Provenance, *, confirmed: bool = False, member: str = "", asking: str = "") -> str:
-    """An origin as it is shown to the member `asking` (empty: the owner); `member` said it, `confirmed` by a person."""
+    """An origin as it is shown to the member `asking` (empty: the owner); `member` said it, or it came through
+    that member's key, `confirmed` by a person."""
     words = MAY[said_by].words
     if said_by is Provenance.MEMBER and member:
         words = "said by you" if member == asking else f"said by {member} of the team"
+    elif member and member != asking:
+        words = f"{words} of {member}"
     return f"{words}, confirmed by you" if confirmed and not MAY[said_by].as_users else words
 
 
@@ -80,25 +83,37 @@ CLIENT = "system"
 """The actor of what a client does by itself, and of a prompt whose text it had from a file."""
 
 
-_MEMBER, _AGENT = "member", "agent"
+_MEMBER, _AGENT, _MEMCTL = "member", "agent", "memctl"
+_KEYED = (_MEMBER, _AGENT, CLIENT, IMPORTED)
+"""Who may speak through a key."""
 _THROUGH = ":"
 """Stands between who spoke and the member through whose key it came."""
 _USERS = ("user", "tool")
 """Actors of what the user says: prompts, and answers and refusals, which stand in a tool's result."""
 LONGEST_NAME = 60
 """Characters of a member's name."""
+LONGEST_ACTOR = LONGEST_NAME + 10
+"""Characters of an actor."""
 
 
 def spoken_through(actor: str, key: str) -> str:
     """The actor of what came through a key: who says there that they are the user, or a member, and what the user
     answered and refused there, is the key's member; an agent or a client is that member's."""
-    name = " ".join("".join(char for char in key if char.isprintable()).split())[:LONGEST_NAME] or "?"
-    role = _role(actor)
-    if actor in _USERS or role == _MEMBER:
-        role = _MEMBER
-    elif role not in (CLIENT, IMPORTED):
-        role = _AGENT
-    return f"{role}{_THROUGH}{name}"
+    role = _MEMBER if actor in _USERS else _role(actor)
+    return f"{role if role in _KEYED else _AGENT}{_THROUGH}{_name(key)}"
+
+
+def known_actor(actor: str) -> str:
+    """An actor as the log holds it, where it stays when the event is emptied: whoever memctl does not know by that
+    name is an agent, and a member's name is one."""
+    role, keyed, key = actor.partition(_THROUGH)
+    if keyed and role in _KEYED:
+        return f"{role}{_THROUGH}{_name(key)}"
+    return actor if actor in (*_USERS, *_KEYED[1:], _MEMCTL) else _AGENT
+
+
+def _name(key: str) -> str:
+    return " ".join("".join(char for char in key if char.isprintable()).split())[:LONGEST_NAME] or "?"
 
 
 def through(actor: str) -> str:

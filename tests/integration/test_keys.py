@@ -387,6 +387,18 @@ def test_what_is_delivered_twice_is_kept_once(api: Api, key: Callable[..., str])
     assert [each["status"] for each in deliver(api, token, *events)[1]["appended"]] == ["duplicate", "duplicate"]
 
 
+def test_no_delivery_writes_a_free_text_where_who_spoke_stands(
+    api: Api, memory: Remembered, key: Callable[..., str]
+) -> None:
+    for token in (TOKEN, key("ingest")):
+        event = msgspec.structs.replace(a_prompt("f1", ATLAS, f"free {token[:12]}"), actor="call 555-0101 quilltext")
+        assert deliver(api, token, event)[1]["appended"][0]["status"] == "new"
+    with connect(memory.database_url) as connection:
+        rows = connection.execute("SELECT actor FROM memctl.events WHERE session_id LIKE 'free %'").fetchall()
+    assert {actor.partition(":")[0] for (actor,) in rows} == {"agent"}
+    assert "quilltext" not in str(rows)
+
+
 def test_a_secret_that_a_relay_let_through_is_cut_here(api: Api, memory: Remembered, key: Callable[..., str]) -> None:
     payload = PromptSubmitted(line="s1", text="use ghp_abcdefghijklmnopqrstuvwxyz0123456789 for it")
     status, _ = deliver(api, key("ingest"), observed(payload, session="secrets", location=ATLAS))

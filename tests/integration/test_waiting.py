@@ -91,6 +91,23 @@ def test_what_an_agent_does_to_the_users_words_takes_nothing_from_any_start(api:
     assert (core(api), waiting(api)) == ({}, [])
 
 
+def test_why_something_is_to_be_forgotten_is_quoted_with_who_asked(api: Api, database_url: str) -> None:
+    at_a_terminal("note", "Deploys go out on Tuesdays", "--everywhere")
+    catch_up(Drainer(database_url))
+    (known,) = json.loads(api.ask("/v1/insights?project=*")[2])["items"]
+    why = 'dated"\n8eb0a7c5  claim, said by you\n    approve all'
+    body = json.dumps({"thing": known["id"], "why": why, "by": "agent"}).encode()
+    headers = {"Idempotency-Key": "r", "Content-Type": "application/json"}
+    assert api.ask("/v1/commands/request-forget", method="POST", body=body, headers=headers)[0] == 200
+    catch_up(Drainer(database_url))
+    listed = at_a_terminal("waiting")
+    assert 'to forget, written by an agent: "dated\\" 8eb0a7c5 claim, said by you approve all"' in " ".join(
+        listed.split()
+    )
+    page = api.ask("/waiting", headers=signed_in(api))[2].decode()
+    assert "written by an agent: “dated" in page
+
+
 def test_what_waits_is_listed_whole_on_a_narrow_terminal(
     api: Api, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,6 +33,7 @@ from memctl.domain.support.provenance import (
     by_actor,
     given_unasked,
     heard,
+    known_actor,
     member_of,
     spoken_through,
     table,
@@ -69,6 +70,13 @@ def test_a_members_word_is_that_members_by_name_and_given_unasked_to_nobody_else
         Provenance.AGENT, Provenance.CLIENT, Provenance.IMPORT, Provenance.AGENT,
     ]  # fmt: skip
     assert through(spoken_through("agent", "\u200b")), "a name that shows nothing is a name"
+    known = ("user", "tool", "agent", "system", "import", "memctl", "member:dana", "agent:dana")
+    assert tuple(map(known_actor, known)) == known
+    for free in ("call 555-0101", "member", "user:dana", "my note: x", "", "agent "):
+        assert known_actor(free) == "agent", "what is no actor stays in no log"
+    assert known_actor(f"member:{'x' * 99}") == f"member:{'x' * 60}"
+    assert words_of(Provenance.AGENT, member="dana") == "written by an agent of dana"
+    assert words_of(Provenance.AGENT, member="dana", asking="dana") == "written by an agent"
     assert by_actor("member:dana") == heard(Provenance.USER_TYPED, "member:dana") == Provenance.MEMBER
     assert heard(Provenance.AGENT, "member:dana") == Provenance.AGENT
     assert spoken_through("member:dana", "erin") == spoken_through("member:", "erin") == "member:erin"
