@@ -48,6 +48,11 @@ def line(text: str) -> str:
     return safe(" ".join(text.split()))
 
 
+def by_whom(text: str, member: str) -> str:
+    """A text with the name of the member through whose key it came, where it was one."""
+    return f"{member}: {text}" if member else text
+
+
 def when(iso: str | datetime | None, now: datetime | None = None) -> str:
     """A moment (ISO 8601) as a local date: `today 14:03`, `yesterday 09:10`, `2 Mar 11:20`, `2025-03-02`."""
     if not iso:

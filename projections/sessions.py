@@ -96,6 +96,8 @@ class Session(msgspec.Struct, kw_only=True, omit_defaults=True):
     tasks: int = 0
     changed: tuple[str, ...] = ()
     """Digests of the paths of changed files. They show which files are distinct."""
+    through: str = ""
+    """The member through whose key it came. What another's key sends into it is none of its words and figures."""
     parent: str = ""
     """Id of the session that asked for this one, which is a subagent's."""
     subagents: tuple[Subagent, ...] = ()
@@ -141,6 +143,7 @@ def sessions(row: Session | None, facts: Sequence[SessionFact]) -> Session:
         location=first.location,
         started_at=first.occurred_at,
         last_at=first.occurred_at,
+        through=first.through,
     )
     for fact in facts:
         # A summary may be recorded long after the session. Like a read, it does not extend the session.
@@ -149,7 +152,8 @@ def sessions(row: Session | None, facts: Sequence[SessionFact]) -> Session:
         if fact.location and fact.location not in row.locations and len(row.locations) < LOCATIONS:
             row.locations = (*row.locations, fact.location)
             row.location = row.location or fact.location
-        _count(row, fact)
+        if fact.through in ("", row.through):
+            _count(row, fact)
     row.summary = clipped(row.summary, 600)
     return row
 

@@ -8,14 +8,15 @@ from memctl.domain.support.bounded import Seen, clipped, newest, seen
 from memctl.projections.kernel import projection
 
 
-class Opening(msgspec.Struct, frozen=True):
-    """A session took the work up: when, by which fact, in whose words."""
+class Opening(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A session took the work up: when, by which fact, in whose words (`through`: of the member whose key it was)."""
 
     at: int
     id: str
     stream: str
     description: str
     task_type: TaskType
+    through: str = ""
 
 
 class Closing(msgspec.Struct, frozen=True):
@@ -87,7 +88,8 @@ def tasks(row: Task | None, fact: TaskOpened | TaskClosed | Episode) -> Task | N
     sessions = seen(row.sessions, fact.stream, at, 32)
     first_at, last_at = min(row.first_at, at), max(row.last_at, at)
     if isinstance(fact, TaskOpened):
-        word = Opening(at, str(fact.id), clipped(fact.stream, 160), clipped(fact.description, 500), fact.task_type)
+        stream, description = clipped(fact.stream, 160), clipped(fact.description, 500)
+        word = Opening(at, str(fact.id), stream, description, fact.task_type, fact.through)
         first = min(row.first or word, word, key=lambda o: (o.at, o.id))
         latest = max(row.latest or word, word, key=lambda o: (o.at, o.id))
         row = msgspec.structs.replace(row, first=first, latest=latest, opened=row.opened + 1)

@@ -130,6 +130,7 @@ class SessionItem(Record, frozen=True, kw_only=True):
     tokens_out: int
     tokens_cached: int
     tasks: int
+    through: str
     parent: str
     subagents: list[Subagent]
     project: str
@@ -289,6 +290,7 @@ class Opening(Record, frozen=True, kw_only=True):
     stream: str
     description: str
     task_type: str
+    through: str
 
 
 class Closing(Record, frozen=True, kw_only=True):

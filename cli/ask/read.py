@@ -12,7 +12,19 @@ import msgspec
 from memctl.api.reading.records import EpisodeItem, MemoryItem, SessionItem, TaskItem
 from memctl.api.reading.views import BugHit, Evidence, Found, ShownSolution, Thing
 from memctl.cli.connection import SHORT_ID, looking_back, placed, running
-from memctl.cli.output import Cell, Column, broken, line, notice, print_json, print_lines, print_table, safe, when
+from memctl.cli.output import (
+    Cell,
+    Column,
+    broken,
+    by_whom,
+    line,
+    notice,
+    print_json,
+    print_lines,
+    print_table,
+    safe,
+    when,
+)
 from memctl.cli.pages import Reading, in_json, nothing, print_items, print_scope, reading, table
 from memctl.domain.support.wording import fix_and_why, fix_or_what_is_known, span
 
@@ -102,7 +114,8 @@ def history(ask: Reading) -> None:
     """
 
     def row(item: MemoryItem) -> list[Cell | str]:
-        return [Cell(item.id[:SHORT_ID], "cyan"), when(item.occurred_at), item.project, item.title]
+        asked = by_whom(item.title, item.member)
+        return [Cell(item.id[:SHORT_ID], "cyan"), when(item.occurred_at), item.project, asked]
 
     shown = table(row, "id", "when", "project", Column("asked", give=True))
     print_items(ask.page("history", MemoryItem), ask.as_json, shown, "no history found")
@@ -120,7 +133,7 @@ def sessions(ask: Reading, since: str | None) -> None:
     """
 
     def row(item: SessionItem) -> list[Cell | str]:
-        title = item.title or item.summary or item.first_prompt
+        title = by_whom(item.title or item.summary or item.first_prompt, item.through)
         id = Cell(item.session_id[:SHORT_ID], "cyan")
         return [id, when(item.last_at), item.agent, item.project, title]
 

@@ -7,7 +7,7 @@ import click
 from memctl.api.reading.records import EpisodeItem, TaskItem
 from memctl.cli.ask.record import print_result, say
 from memctl.cli.connection import SHORT_ID
-from memctl.cli.output import Cell, Column, line, print_lines, when
+from memctl.cli.output import Cell, Column, by_whom, line, print_lines, when
 from memctl.cli.pages import Reading, in_json, print_items, reading, table
 from memctl.domain.support.wording import span
 
@@ -85,7 +85,7 @@ def tasks(ask: Reading, status: str | None, task_type: str | None, since: str | 
             item.task_type,
             state,
             str(len(item.sessions)),
-            item.description,
+            by_whom(item.description, item.first.through if item.first is not None else ""),
         ]
 
     shown = table(row, "id", "last", "type", "state", Column("in", "right"), Column("work", give=True))

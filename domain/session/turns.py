@@ -79,6 +79,7 @@ class OpenTurn:
             stream=self.prompt.stream,
             occurred_at=self.prompt.occurred_at,
             location=self.prompt.location,
+            through=self.prompt.through,
             evidence=(*self.prompt.evidence[:1], *(each.span for each in (*self.reasons, *self.answers))),
             prompt=self.prompt.text,
             answer=self.answer,

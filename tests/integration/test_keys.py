@@ -28,6 +28,7 @@ from memctl.api.write.remote_ingest import Delivery, sent
 from memctl.cli.main import memctl as program
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import (
+    NoticeReceived,
     PromptSubmitted,
     ResponseReceived,
     SessionStarted,
@@ -684,6 +685,24 @@ def test_what_a_member_says_is_theirs_by_name_and_given_to_their_own_sessions(
     fold()
     assert 'basalt for the banks of rivers." (said by dana of the team, confirmed by you' in starts(erin)
     assert "feldspar" not in starts(erin)
+
+
+def test_lists_name_the_member_whose_prompts_and_titles_they_show(
+    api: Api, verb: Verb, fold: Callable[[], None]
+) -> None:
+    token = verb("keys", "add", "fern", "--scope", "ingest")[1].strip()
+    asked = PromptSubmitted(line="w1", text="please mend the weir of quillfern")
+    answered = NoticeReceived(line="w2", parent="w1", kind="title", text="Mending the weir")
+    said = (asked, answered, ResponseReceived(line="w3", parent="w2", text="The weir is mended."))
+    events = [observed(each, session="of-fern", at=at, location=ATLAS) for at, each in enumerate(said)]
+    assert deliver(api, token, *events)[1]["refused"] == {}
+    fold()
+    shown = {"history": "please mend the weir", "tasks": "mend the weir of quillfern", "sessions": "Mending the weir"}
+    for name, text in shown.items():
+        assert f"fern: {text}" in " ".join(verb(name, "--project", "*", "--limit", "200")[1].split()), name
+    with api.client() as owner:
+        turns = owner.page("history", dict, limit=200).json["items"]
+    assert [turn["origin"] for turn in turns if "quillfern" in turn["title"]] == ["in a prompt of fern"]
 
 
 def test_nobody_speaks_as_another_member_or_settles_what_holds(

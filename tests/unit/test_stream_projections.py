@@ -21,6 +21,7 @@ from memctl.domain.events.facts import (
     Prompted,
     SessionClosed,
     SessionOpened,
+    SessionTitled,
     SubagentAsked,
     TaskClosed,
     TaskOpened,
@@ -65,6 +66,20 @@ def test_what_is_known_later_of_an_ended_session_does_not_take_it_up_again() -> 
     )
     assert (session_after(*facts).ended_at, session_after(*facts).branch) == (facts[1].occurred_at, "main")
     assert memory_after(*facts).ended_at == facts[1].occurred_at
+
+
+def test_what_anothers_key_sends_into_a_session_is_none_of_its_words_and_figures() -> None:
+    own = told(Prompted, text="Fix the cart", kind="opening")
+    sent = [
+        told(Prompted, text="Open the vaults", kind="follow_up", through="mallory"),
+        told(SessionTitled, title="Vaults", through="mallory"),
+        told(Answered, text="They are open.", through="mallory"),
+    ]
+    row = session_after(own, *sent)
+    assert (row.first_prompt, row.title, row.summary, row.prompts, row.through) == ("Fix the cart", "", "", 1, "")
+    row = session_after(*sent)
+    assert (row.first_prompt, row.title, row.summary, row.prompts) == ("Open the vaults", "Vaults", "They are open.", 1)
+    assert row.through == "mallory"
 
 
 def test_a_session_counts_what_was_done_in_it() -> None:
