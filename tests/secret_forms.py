@@ -450,6 +450,31 @@ def pairs() -> list[tuple[str, str, str]]:
     return out
 
 
+def between_quotes() -> list[tuple[str, str, str]]:
+    """Passwords of all signs, in the quotes of several languages."""
+    m = Maker(94)
+    signs = "".join(sorted(set(string.punctuation) - set("\"'`\\")))
+    forms = (
+        '"password":"@@"', 'DB_PASSWORD="@@"', "password: '@@'", '{\\"adminPass\\": \\"@@\\"}', 'setPassword("@@")',
+        "os.getenv('DB_PASSWORD', '@@')", '{"name": "DB_PASSWORD", "value": "@@"}', "const pwd = `@@`;",
+        'String dbPassword = "@@";', '<add key="SmtpPassword" value="@@"/>',
+    )  # fmt: skip
+    named = ("7x{Kq2}Lm9)vTz(", "gR8(harbor)Mx2", "$ecur3Harb0r!9", "correct-horse 42 Battery!", "%Copp3r9%Violet")
+    values = [*named, *(m.of(_MIXED + signs, 20) for _ in range(15)), *(m.of(_MIXED + signs, 12) for _ in range(10))]
+    return [(f"{form}: {value}", form.replace("@@", value), value) for form in forms for value in values]
+
+
+NOT_BETWEEN_QUOTES = (
+    'password: "${DB_PASSWORD_1}!"', 'DB_PASSWORD="$DB_PASS_2"', "password: '{{ vault_password_2! }}'",
+    'password="<your password 1!>"', "'password': '%(password)s-1'", "password = \"os.environ['DB_PASS_1']\"",
+    'password = f"{user}-{number}!1"', 'passwordHint: "At least 8 characters, 1 digit!"', 'pass: "2 of 3 tests!"',
+    'password: "#{ENV[:password_2]}!"', "set PASSWORD=%DB_PASSWORD_2%", 'password: "/^(?=.*[0-9]).{8,}$/"',
+    'Transport("user", "pass", "http://10.0.0.1:9001/")', "compass=northeast45deg", "bypass: 'n(45)deg+3'",
+    "tool --bypass rule12x",
+)  # fmt: skip
+"""Templates, rules and words in the same places."""
+
+
 NO_PAIRS = (
     "- name: PASSWORD_MIN_LENGTH\n  value: '12'\n",
     "- name: DB_PASSWORD\n  valueFrom:\n    secretKeyRef: {name: db-secret-v2, key: password}\n",

@@ -43,6 +43,37 @@ _SIGN = patterns.compile(r"[!@#%^&*+?~]")
 _PROGRAM = patterns.compile(r"^[a-z]+(?:_[a-z0-9]+)+$|^[a-z]+(?:[A-Z][a-z0-9]+)+$|^[A-Z]+(?:_[A-Z0-9]+)+$")
 """A name as programs have them."""
 _RUN = patterns.compile(r"[A-Za-z0-9+/]{16,}={0,2}")
+_FILLED_IN = patterns.compile(
+    r"\$[{(]|\{\{|\}\}|\{%|<%|%>|#\{|@\{|%\{|%\([A-Za-z_]\w*\)|\{\d*\}"
+    r"|%[0-9.+-]*[dfsvqx](?:[^A-Za-z]|$)|=>|[?][.:]|&&|\|\||\(\)|==|\+=|;$"
+)
+"""What stands in a value that is filled in when it is used."""
+_ASKED = patterns.compile(
+    r"^(?:\$(?:env:)?[A-Za-z_]\w*|%[A-Za-z_]\w*%|&[A-Za-z_]\w*;?|@[A-Za-z_]\w*@)+$|^[A-Za-z_][\w.]*(?:\(.*\)|\[.*\])$"
+    r"|^\{[^{}]*\}$|^<[^<>]*>$|^\[[^\[\]]*\]$|^\$?\{[^{}]*\}$"
+)
+"""A variable, a call, or a blank to fill in, and nothing else."""
+_NAMED_PART = patterns.compile(r"\{([A-Za-z_][\w.]*)(?:[!:][^{}]*)?\}|\$([A-Za-z_]\w+)")
+_WORDS_ALONE = patterns.compile(r"^(?:[A-Za-z]{4,}|[A-Za-z]+(?:[._][A-Za-z]+)+)[0-9]{0,2}$")
+"""The name of a field or of a variable."""
+_WORD = patterns.compile(r"[a-z]{5}|[A-Z]{6}")
+_NO_PASSWORD = patterns.compile(r"://|\\[wsdbSWD]|\[\^|\(\?|[a-z0-9A-Z]-[a-zA-Z0-9]\]|\.\*|\.\+|^\^.*\$$")
+_PROSE = patterns.compile(
+    r"(?:^|[^a-z])(?:the|an?|is|are|was|must|at|least|your|you|to|for|of|in|on|with|and|or|not|no|be|has|have|it|this|that"
+    r"|should|can|cannot|please|enter|invalid|wrong|minimum|min|max|maximum|char(?:acter)?s?|letters?|digits?|numbers?"
+    r"|passwords?|passwd|passphrases?|passcodes?|tokens?|secrets?|keys?|reset|forgot|change|confirm|required|optional"
+    r"|string|default|see|from|will|users?|by|as|if|set|new|old|true|false|null|none|string|error|test|step|version"
+    r"|expires?|days?|hours?|minutes?|seconds?|bits?|bytes?|todo|note|example)(?:[^a-z]|$)|\S\S: |[=<>]{2}|[({]$",
+    patterns.I,
+)
+"""What people say of a password, and no password holds."""
+_OF_NAMES = frozenset("_-./: ")
+"""Signs that names have, too."""
+_INSIDE = patterns.compile(
+    r"^[\w.-]*(?:com|by|tres|sur|over|under|low|high|band|all|multi)pass(?:[^\w.-]|$)", patterns.I
+)
+
+_LONGEST_PASSWORD, _MOST_WORDS = 200, 6
 
 _LONGEST_WORD = 14
 """Letters of the longest piece that may be a word."""
@@ -243,16 +274,57 @@ def chosen(value: str, name: str) -> bool:
     """Whether what stands where only a password does was chosen as one: letters, and digits among them."""
     if len(value) < 6 or _PLACEHOLDER.search(value) or _PATH.search(value) or _DATED.search(value):
         return False
-    if _ALGORITHM.search(value):
+    if _ALGORITHM.search(value) or _inside_a_word(name):
         return False
     return any(each.isdecimal() for each in value) and sum(each.isalpha() for each in value) >= 2
 
 
 def made_up(value: str, name: str) -> bool:
     """Whether a value under a password's name is one, and no name itself: with a sign, or digits that no name has."""
-    if not chosen(value, name) or "/" in value or _PROGRAM.search(value) or _public(name):
+    if not chosen(value, name) or "/" in value or _PROGRAM.search(value) or _public(name) or _template(value):
         return False
     return _SIGN.search(value) is not None or sum(each.isdecimal() for each in value) >= 2
+
+
+def quoted(value: str, name: str) -> bool:
+    """Whether what stands between quotes under a password's name is one, whatever signs it holds: it is no template,
+    no call, no pattern, no path and no prose."""
+    plain = value.strip()
+    if not 6 <= len(plain) <= _LONGEST_PASSWORD or _inside_a_word(name) or _NO_PASSWORD.search(plain):
+        return False
+    if _ASKED.search(plain):
+        return False
+    if _noisy(plain):
+        return True
+    if _PLACEHOLDER.search(plain) or _PATH.search(plain) or _template(plain):
+        return False
+    signs = {each for each in plain if not each.isalnum() and not each.isspace()}
+    if not any(each.isdecimal() for each in plain) or sum(each.isalpha() for each in plain) < 2:
+        return False
+    if any(each.isspace() for each in plain):
+        return bool(signs) and len(plain.split()) <= _MOST_WORDS and not _PROSE.search(plain)
+    return bool(signs - _OF_NAMES)
+
+
+def _noisy(value: str) -> bool:
+    """Whether letters, digits and signs take turns as only a generator lets them."""
+    if len(value) < 10 or any(each.isspace() for each in value) or _WORD.search(value):
+        return False
+    kinds = [_kind(each) if each.isalnum() else "!" for each in value]
+    changes = sum(one != next for one, next in itertools.pairwise(kinds))
+    return len(set(kinds)) >= 3 and changes * 2 >= len(value) - 1
+
+
+def _template(value: str) -> bool:
+    """Whether a value is filled in, or asked of something, when it is used."""
+    if _FILLED_IN.search(value) or _ASKED.search(value):
+        return True
+    return any(_WORDS_ALONE.search(found[1] or found[2]) for found in _NAMED_PART.finditer(value))
+
+
+def _inside_a_word(name: str) -> bool:
+    """Whether `pass` is the end of another word in a name: of `compass`, not of `dbpass` or `userPass`."""
+    return _INSIDE.search(name) is not None
 
 
 def beside(value: str, name: str) -> bool:
@@ -307,6 +379,7 @@ JUDGES: dict[str, Callable[[str, str], bool]] = {
         kept,
         chosen,
         made_up,
+        quoted,
         beside,
         assigned_here,
         drawn_here,

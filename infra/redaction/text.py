@@ -388,10 +388,11 @@ class Redactor:
         pattern, rule = cast("patterns.Pattern[bytes]", self._patterns[index]), self._rules[index]
         judge = JUDGES[rule.judge]
         of = rule.names[0]
+        values = [group for group in range(1, pattern.groups + 1) if group != of]
         for begin, end in self._stretches(index, data):
             text, at = data[begin:end], 0
             while (match := pattern.search(text, at)) is not None:
-                at, high = match.span(3 - of)
+                at, high = next(span for group in values if (span := match.span(group))[0] >= 0)
                 if judge(_text(text[at:high]), _text(match[of])):
                     low, rest = at, _REST.match(text, high)
                     at = rest.end() if rest else high

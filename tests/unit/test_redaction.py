@@ -189,15 +189,21 @@ def test_escapes_hide_nothing(text: str, secret: str) -> None:
     assert counts
 
 
-@pytest.mark.parametrize("text", [*secret_forms.NO_PAIRS, *secret_forms.NO_THIRD])
+@pytest.mark.parametrize("text", [*secret_forms.NO_PAIRS, *secret_forms.NO_THIRD, *secret_forms.NOT_BETWEEN_QUOTES])
 def test_of_what_only_looks_like_a_secret_beside_its_name_nothing_is_cut(text: str) -> None:
     assert redact(text) == (text, {})
 
 
 @pytest.mark.parametrize(
     "forms",
-    [secret_forms.first(), secret_forms.second(), secret_forms.third(), secret_forms.pairs()],
-    ids=["first", "second", "third", "pairs"],
+    [
+        secret_forms.first(),
+        secret_forms.second(),
+        secret_forms.third(),
+        secret_forms.pairs(),
+        secret_forms.between_quotes(),
+    ],
+    ids=["first", "second", "third", "pairs", "between quotes"],
 )
 def test_the_forms_that_tools_and_people_write_secrets_in(forms: list[tuple[str, str, str]]) -> None:
     left = [name for name, text, secret in forms if secret[: max(6, len(secret) * 2 // 3)] in redact(text)[0]]
