@@ -383,67 +383,77 @@ def _troubles(found: Health) -> Iterator[Trouble]:
         )  # fmt: skip
     if (behind := found.behind) is not None:
         yield _late(behind, found)
-    for name in found.servers.stopped:
+    yield from _of_servers(found.servers)
+    yield from _of_vectors(found)
+    yield from _of_work(found)
+
+
+def _of_servers(servers: Servers) -> Iterator[Trouble]:
+    for name in servers.stopped:
         yield Trouble(kind="program", what=f"{name} does not run", do=f"see log/{name}.log, and start it: memctl up")
-    for name in found.servers.silent:
+    for name in servers.silent:
         yield Trouble(
             kind="program", what=f"{name} runs and does not answer",
             do=f"see log/{name}.log; {_AGAIN}",
         )  # fmt: skip
-    for step, seconds in found.servers.steps.items():
+    for step, seconds in servers.steps.items():
         if seconds > STEP_S:
             yield Trouble(
                 kind="program", what=f"door is at {step} for {span(seconds)}, and others wait for it",
                 do=f"see log/door.log; {_AGAIN}",
             )  # fmt: skip
-    if found.servers.unread_count:
-        names = ", ".join(found.servers.unread)
+    if servers.unread_count:
+        names = ", ".join(servers.unread)
         yield Trouble(
-            kind="transcript", what=f"{number(found.servers.unread_count, 'transcript')} could not be read: {names}",
+            kind="transcript", what=f"{number(servers.unread_count, 'transcript')} could not be read: {names}",
             do="log/door.log says more; once mended: memctl ingest FILE, or the next hook of the session",
         )  # fmt: skip
-    if found.servers.empty_count:
-        lost = number(found.servers.empty_count, "delivery", "deliveries")
+    if servers.empty_count:
+        lost = number(servers.empty_count, "delivery", "deliveries")
         yield Trouble(
             kind="delivery", what=f"{lost} of hooks held nothing to keep since the door started, the last:"
-            f" {', '.join(found.servers.empty)}",
+            f" {', '.join(servers.empty)}",
             do="`memctl ingest` reads the session's transcript; a client that goes on so needs a newer memctl",
             needs=False,
         )  # fmt: skip
-    if found.servers.mute:
+    if servers.mute:
         yield Trouble(
-            kind="program", what=f"{' and '.join(found.servers.mute)} did not end the answer within {ASKED_S:.0f} s",
+            kind="program", what=f"{' and '.join(servers.mute)} did not end the answer within {ASKED_S:.0f} s",
             do=_AGAIN,
         )  # fmt: skip
-    if found.servers.spooled_s > LATE_S:
-        yield _spooled(found.servers)
-    yield from room(found.servers.free, found.servers.refused)
-    yield from of_files(found.servers.aside, found.servers.overdue)
-    if found.servers.unreadable:
-        yield Trouble(
-            kind="off", what=f"nothing is kept or recalled: {found.servers.unreadable}", do=OffUnreadable.hint
-        )
-    for name in found.servers.restarted:
+    if servers.spooled_s > LATE_S:
+        yield _spooled(servers)
+    yield from room(servers.free, servers.refused)
+    yield from of_files(servers.aside, servers.overdue)
+    if servers.unreadable:
+        yield Trouble(kind="off", what=f"nothing is kept or recalled: {servers.unreadable}", do=OffUnreadable.hint)
+    for name in servers.restarted:
         yield Trouble(
             kind="program", what=f"{name} ended by itself and was started again", do=f"log/{name}.log says why",
             needs=False,
         )  # fmt: skip
-    if found.servers.queue:
+    if servers.queue:
         yield Trouble(
-            kind="queue", what=f"Redis does not answer ({found.servers.queue}): workers see what is new a second later",
+            kind="queue", what=f"Redis does not answer ({servers.queue}): workers see what is new a second later",
             do="start it with `memctl up`, or check MEMCTL_REDIS_URL",
         )  # fmt: skip
-    if found.servers.vectors:
+    if servers.vectors:
         yield Trouble(
-            kind="vectors", what=f"the vector store does not answer ({found.servers.vectors}): searches go by words",
+            kind="vectors", what=f"the vector store does not answer ({servers.vectors}): searches go by words",
             do="start it with `memctl up`, or check MEMCTL_QDRANT_URL",
         )  # fmt: skip
+
+
+def _of_vectors(found: Health) -> Iterator[Trouble]:
     if found.to_embed and found.unembedded_s > UNEMBEDDED_S:
         yield Trouble(
             kind="vectors", what=f"{number(found.to_embed, 'text')} without vectors, and none was embedded for"
             f" {span(found.unembedded_s)}: searches find them by their words",
             do="`memctl doctor` tries the model; the worker's log says why",
         )  # fmt: skip
+
+
+def _of_work(found: Health) -> Iterator[Trouble]:
     if found.ended is not None and (found.differed or found.failed):
         how = "found that " if found.differed else "failed: "
         yield Trouble(

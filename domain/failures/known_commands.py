@@ -217,32 +217,50 @@ def _subject(reason: Reason, message: str, calls: Sequence[_Call]) -> tuple[_Cal
     if reason == "wrong directory":
         call = next((each for each in calls if each.directory and each.program in _BY_DIRECTORY), None)
         return (call, _key(f"{call.base}@{call.directory}")) if call else None
-    if reason == "unknown option" and (letter := _LETTER.search(message)):
-        for call in calls:
-            if message.startswith(f"{call.program}:"):
-                option = next((w for w in call.words if w[:1] == "-" and w[1:2] != "-" and letter[1] in w), "")
-                if option:
-                    return call, _key(f"{call.base} {option}")
-    found: tuple[int, _Call, str] | None = None
+    if reason == "unknown option" and (found := _by_letter(message, calls)):
+        return found
     said = frozenset(piece.strip(".:-") for piece in _PIECE.findall(message))
-    for call in calls:
-        named = call.base.split(" ")
-        for word in call.words:
-            for piece in dict.fromkeys((word.partition("=")[0], *_PIECE.findall(word)[:12])):
-                plain = piece.strip(".:-")
-                if plain in said and piece not in _TOO_COMMON and plain != call.program and plain not in named[1:]:
-                    # What is named first in the message is what it complains of.
-                    at = message.find(plain)
-                    if found is None or at < found[0]:
-                        relative = reason == "missing path" and "/" in piece and piece[0] not in "/~"
-                        where = f"@{call.directory}" if relative and call.directory else ""
-                        found = at, call, _key(f"{call.base} {piece}{where}")
-    if found is not None:
-        return found[1], found[2]
+    if found := _named_first(message, said, calls, paths=reason == "missing path"):
+        return found
     if reason in ("missing script", "unknown option"):
         call = next((c for c in calls if " " in c.base and c.base.split(" ")[-1].strip(".:-") in said), None)
         return (call, call.base) if call else None
     return None
+
+
+def _by_letter(message: str, calls: Sequence[_Call]) -> tuple[_Call, str] | None:
+    """The call whose option of one letter a message names, among others of the same word."""
+    letter = _LETTER.search(message)
+    for call in calls:
+        if letter and message.startswith(f"{call.program}:"):
+            option = next((w for w in call.words if w[:1] == "-" and w[1:2] != "-" and letter[1] in w), "")
+            if option:
+                return call, _key(f"{call.base} {option}")
+    return None
+
+
+def _named_first(
+    message: str, said: frozenset[str], calls: Sequence[_Call], *, paths: bool
+) -> tuple[_Call, str] | None:
+    """The call of whose words a message names one first: that is what it complains of. `paths`: a relative one is
+    known by its directory as well."""
+    first: tuple[int, _Call, str] | None = None
+    for call in calls:
+        named = (call.program, *call.base.split(" ")[1:])
+        for piece in dict.fromkeys(piece for word in call.words for piece in _pieces(word)):
+            plain = piece.strip(".:-")
+            if plain not in said or piece in _TOO_COMMON or plain in named:
+                continue
+            at = message.find(plain)
+            if first is None or at < first[0]:
+                relative = paths and "/" in piece and piece[0] not in "/~"
+                where = f"@{call.directory}" if relative and call.directory else ""
+                first = at, call, _key(f"{call.base} {piece}{where}")
+    return first and first[1:]
+
+
+def _pieces(word: str) -> tuple[str, ...]:
+    return word.partition("=")[0], *_PIECE.findall(word)[:12]
 
 
 _BY_DIRECTORY = frozenset(

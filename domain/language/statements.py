@@ -191,6 +191,27 @@ def features(sentence: str) -> dict[str, float]:
     lowered = composed(sentence[:_SEEN]).lower().replace("’", "'")
     found = list(_WORD.finditer(lowered))
     words = [match[0].replace("'", "") for match in found]
+    cues, at = _cues_in(lowered, words)
+    seen = dict.fromkeys(cues, 1.0)
+    if "the" in seen:
+        seen["the"] = float(min(sum("the" in each for each in at), 3))
+    for clause, head in enumerate(_heads(lowered, found, words, at)):
+        seen.update((f"{'first' if not clause else 'then'} {cue}", 1.0) for cue in at[head] & _AT_HEAD)
+        if "ban" in at[head] and any("request" in each for each in at[head + 1 : head + 3]):
+            seen["ban request"] = 1.0
+    if words:
+        seen |= _ends_of(words, at)
+    signs = {
+        "short": len(words) <= _FEW and lowered.isascii(),
+        "code": _CODE.search(sentence) is not None,
+        "choice": _split(sentence)[2].startswith(ONE_ANSWER),
+        "all": True,
+    }
+    return seen | {name: 1.0 for name, there in signs.items() if there}
+
+
+def _cues_in(lowered: str, words: list[str]) -> tuple[set[str], list[set[str]]]:
+    """The cues that count wherever they stand, and those of each word of a sentence."""
     phrases, slips, hangul, longest = _words_of_cues()
     at: list[set[str]] = [set() for _ in words]
     for index, word in enumerate(words):
@@ -204,28 +225,18 @@ def features(sentence: str) -> dict[str, float]:
         cues |= {cue for _, cue in there}
         for index, word in enumerate(words):
             at[index].update(cue for begins, cue in there if word.startswith(begins))
-    seen = dict.fromkeys(cues, 1.0)
-    if "the" in seen:
-        seen["the"] = float(min(sum("the" in each for each in at), 3))
-    for clause, head in enumerate(_heads(lowered, found, words, at)):
-        seen.update((f"{'first' if not clause else 'then'} {cue}", 1.0) for cue in at[head] & _AT_HEAD)
-        if "ban" in at[head] and any("request" in each for each in at[head + 1 : head + 3]):
-            seen["ban request"] = 1.0
-    if words:
-        seen.update((f"starts {cue}", 1.0) for cue in at[0] & _ONLY_FIRST)
-        if "pronoun" in at[0]:
-            seen["starts pronoun"] = 1.0
-        if "pronoun" in at[-1] or (len(at) > 1 and "pronoun" in at[-2]):
-            seen["ends pronoun"] = 1.0
-        if words[0] in _SUBJECTS:
-            seen["starts subject"] = 1.0
-    if len(words) <= _FEW and lowered.isascii():
-        seen["short"] = 1.0
-    if _CODE.search(sentence):
-        seen["code"] = 1.0
-    if _split(sentence)[2].startswith(ONE_ANSWER):
-        seen["choice"] = 1.0
-    seen["all"] = 1.0
+    return cues, at
+
+
+def _ends_of(words: list[str], at: list[set[str]]) -> dict[str, float]:
+    """What the first and the last words of a sentence say."""
+    seen = {f"starts {cue}": 1.0 for cue in at[0] & _ONLY_FIRST}
+    if "pronoun" in at[0]:
+        seen["starts pronoun"] = 1.0
+    if any("pronoun" in each for each in at[-2:]):
+        seen["ends pronoun"] = 1.0
+    if words[0] in _SUBJECTS:
+        seen["starts subject"] = 1.0
     return seen
 
 

@@ -7,7 +7,7 @@ later command has the last word, what it printed has to say how it ended.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import NamedTuple
@@ -258,17 +258,23 @@ def looks_at(
         return True
     tests = any(proves(head) == "test" for head in heads)
     files = [file.strip("./") for file in error.files if "/" in file.strip("./")]
-    if files:  # runners of tests look for files whose path holds what they are given
-        if tests and any(posixpath.basename(target) in file for target in narrowed for file in files):
-            return True
-        folders = [f"/{target.strip('/')}/" for target in narrowed]
-        return any(_within(f"/{file}/", folder) for file in files for folder in folders)
+    if files:
+        return _looks_at_files(narrowed, files, tests=tests)
     names = {name for file in error.files if "." in (name := file.rpartition("/")[2])}
     names |= {name for frame in error.frames if "." in (name := frame.partition(":")[0])}
     given = [posixpath.basename(target) for target in narrowed]
     if names and all("." in name for name in given):
         return any(g == name or (tests and g in name) for g in given for name in names)
     return not before and (tests or bool(error.frames or names))
+
+
+def _looks_at_files(narrowed: AbstractSet[str], files: Sequence[str], *, tests: bool) -> bool:
+    """Whether a run of some targets looks at one of these files. Runners of tests look for files whose path holds what
+    they are given."""
+    if tests and any(posixpath.basename(target) in file for target in narrowed for file in files):
+        return True
+    folders = [f"/{target.strip('/')}/" for target in narrowed]
+    return any(_within(f"/{file}/", folder) for file in files for folder in folders)
 
 
 def _upwards(path: str) -> Iterable[str]:
