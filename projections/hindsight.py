@@ -24,7 +24,7 @@ from memctl.domain.support.bounded import LOCATIONS, NARROW, Seen, clipped, one_
 from memctl.domain.support.location import project_name
 from memctl.domain.support.mentions import distinctive_values_in, path_within
 from memctl.projections import known_commands
-from memctl.projections.kernel import FoldAgain, projection
+from memctl.projections.kernel import projection
 
 OLDEST, NEWEST = 4, 8
 """Needs, and memories, of one thing that are kept: so many of the oldest and of the newest."""
@@ -85,7 +85,7 @@ def _keys(fact: Shown) -> tuple[str, ...]:
             return (*places, *(row_id("found out again", fact.location, value) for value in values))
 
 
-@projection(row=Hindsight, key=_keys, indexes=(("several", "last_at"), ("kind", "last_at")), in_place=(Turn,))
+@projection(row=Hindsight, key=_keys, indexes=(("several", "last_at"), ("kind", "last_at")))
 def hindsight(row: Hindsight | None, fact: Shown) -> Hindsight:
     """What sessions needed, beside what earlier ones had left in memory: known errors and commands, known places,
     and what was found out again."""
@@ -103,17 +103,15 @@ def hindsight(row: Hindsight | None, fact: Shown) -> Hindsight:
         case KnowledgeNeeded():
             row = _needing(row, KINDS[fact.kind], fact.subject, _need(fact))
         case Turn():
-            row = _answered(row, fact)
-    held: tuple[Need | HeldMemory, ...] = (*row.needs, *row.memories)
-    newest = {each.location: each.at for each in sorted(held, key=lambda each: each.at)}
-    locations: tuple[Seen, ...] = ()
-    for location, at in newest.items():
-        locations = seen(locations, location, at, LOCATIONS)
+            if not _lies_between(row.memories, int(fact.occurred_at), str(fact.id)):
+                words = memory_words(fact.prompt, fact.lead, fact.answer, fact.files)
+                row = _holding(row, _held(fact, memory_id("turn", str(fact.id)), words, fact.prompt))
+    streams = {each.stream for each in row.needs} | {each.stream for each in row.memories}
     return msgspec.structs.replace(
         row,
-        last_at=max(newest.values()),
-        locations=locations,
-        several=bool(row.needs) and bool(row.memories) and len({each.stream for each in held}) > 1,
+        last_at=max(row.last_at, int(fact.occurred_at)),
+        locations=seen(row.locations, fact.location, int(fact.occurred_at), LOCATIONS),
+        several=bool(row.needs) and bool(row.memories) and len(streams) > 1,
     )
 
 
@@ -229,21 +227,12 @@ def _holding(row: Hindsight, memory: HeldMemory) -> Hindsight:
     return msgspec.structs.replace(row, memories=_kept(row.memories, found, NEWEST, drawn=row.kind in OF_TWO_FACTS))
 
 
-def _answered(row: Hindsight, fact: Turn) -> Hindsight:
-    """A turn is revised with each answer: its later version takes the place of the earlier one, wherever that stood.
-
-    Raises: FoldAgain where the earlier one stood at another time, and may have kept others out.
-    """
-    id, at = str(fact.id), int(fact.occurred_at)
-    if any(each.id == id and each.at != at for each in row.memories):
-        raise FoldAgain
-    if len(row.memories) == OLDEST + NEWEST:
-        newest, oldest = row.memories[NEWEST - 1], row.memories[NEWEST]
-        if (oldest.at, oldest.id) < (at, id) < (newest.at, newest.id):
-            return row
-    words = memory_words(fact.prompt, fact.lead, fact.answer, fact.files)
-    memory = _held(fact, memory_id("turn", id), words, fact.prompt)
-    return msgspec.structs.replace(row, memories=_kept(row.memories, memory, NEWEST, drawn=False))
+def _lies_between(kept: tuple[HeldMemory, ...], at: int, id: str) -> bool:
+    """Whether a memory of a time is left out: it is none of the oldest, nor of the newest."""
+    if len(kept) < OLDEST + NEWEST:
+        return False
+    newer, older = kept[NEWEST - 1], kept[NEWEST]
+    return (older.at, older.id) < (at, id) < (newer.at, newer.id)
 
 
 def _settled(each: Need | HeldMemory) -> bytes:

@@ -41,10 +41,6 @@ can be compressed. Who folds goes by this: a rebuild has its indexes only once a
 Keys = str | Iterable[str] | None
 
 
-class FoldAgain(Exception):
-    """A row cannot take a later version of what it holds: it is folded again from all that was routed to it."""
-
-
 class TooLongForAnIndex(MemctlError):
     """What a row of {read_model} is found by has {size} bytes."""
 
@@ -89,8 +85,6 @@ class Projection(msgspec.Struct, Generic[R], frozen=True):
     """The fold takes a sequence of facts (stage 1 only)."""
     one_to_one: bool = False
     """No two inputs go to one row (stage 2 only): a rebuild deals out what it reads, and keeps no row waiting."""
-    in_place: tuple[type[Fact], ...] = ()
-    """Facts of which a later version takes the place of the earlier one where it is folded in (stage 2 only)."""
     indexed_texts: tuple[tuple[str, ...], ...] = ()
     """Of each index the fields that hold a text of any length, where it has such."""
 
@@ -141,13 +135,10 @@ def projection(
     stage: Stage = 2,
     indexes: tuple[tuple[str, ...], ...] = (),
     one_to_one: bool = False,
-    in_place: tuple[type[Fact], ...] = (),
 ) -> Callable[[Callable[[Any, Any], R | None]], Projection[R]]:
     """Make a fold a projection, registered under its own name.
 
     `one_to_one`: each input has a row of its own, which makes a large read model of stage 2 quicker to rebuild.
-    `in_place`: a fact of these that was revised is folded into the row as it stands, which must come to what all facts
-    come to; the fold raises `FoldAgain` where it would not. Without it, the row is folded again from all its facts.
     """
 
     def register(fold: Callable[[Any, Any], R | None]) -> Projection[R]:
@@ -171,7 +162,7 @@ def projection(
         texts = (tuple(field for field in fields if kinds[field] is str) for fields in indexes)
         _register[name] = made = Projection(
             name, stage, row, key, fold, facts, recorded, upstream, indexes, doc, fold.__module__, at_once, one_to_one,
-            in_place, tuple(dict.fromkeys(fields for fields in texts if fields)),
+            tuple(dict.fromkeys(fields for fields in texts if fields)),
         )  # fmt: skip
         stored_facts.cache_clear()
         folded_as_recorded.cache_clear()

@@ -1,4 +1,4 @@
-"""What one session does to the same rows keeps nobody waiting: stage 2 does not fold all of it again."""
+"""What one session does to the same rows keeps nobody waiting: stage 2 folds what is revised, and not all again."""
 
 from __future__ import annotations
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
-from random import Random
+from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from session_events import Session, facts_of
 
 from memctl.domain.events.event import Event, Micros
-from memctl.domain.events.facts import Edit, ErrorResolved, Fact, Identified, KnowledgeNeeded, Turn
+from memctl.domain.events.facts import Edit, ErrorResolved, Fact, Identified, KnowledgeNeeded
 from memctl.domain.retrieval.hindsight import (
     APART,
     HeldMemory,
@@ -29,7 +25,6 @@ from memctl.domain.retrieval.hindsight import (
 )
 from memctl.domain.support.mentions import is_distinctive, path_within, values_in
 from memctl.projections.hindsight import Hindsight, hindsight
-from memctl.projections.kernel import FoldAgain
 
 HOUR = 3_600_000_000
 
@@ -267,47 +262,3 @@ def test_an_error_that_two_sessions_met_is_in_one_row_whatever_the_order() -> No
 
 def test_what_one_session_alone_shows_is_not_several() -> None:
     assert not any(row.several for row in rows_of(errors_in("one", 0)).values())
-
-
-# --- turns that are revised ---
-
-
-def turns_at(times: Sequence[int], text: str = "done") -> list[Turn]:
-    return [
-        Turn(
-            id=UUID(int=number + 1),
-            stream=f"s{number % 3}",
-            occurred_at=Micros(at),
-            location=f"/work/shop{number % 2}",
-            evidence=(),
-            prompt=f"do it {number}",
-            answer=f"{text} {number}",
-        )
-        for number, at in enumerate(times)
-    ]
-
-
-def folded(turns: Iterable[Turn], row: Hindsight | None = None) -> Hindsight | None:
-    for turn in turns:
-        row = hindsight(row, turn)
-    return row
-
-
-@given(
-    times=st.lists(st.integers(0, 30), min_size=10, max_size=30),
-    revised=st.integers(0, 29), at=st.none() | st.integers(0, 30), order=st.randoms(use_true_random=False),
-)  # fmt: skip
-def test_a_revised_turn_leaves_the_row_that_all_turns_make(
-    times: list[int], revised: int, at: int | None, order: Random
-) -> None:
-    """Whether its earlier version is held or was left out, and also where the later one has another time; or the fold
-    says that it has to begin again."""
-    earlier, number = turns_at(times), revised % len(times)
-    later = turns_at([*times[:number], times[number] if at is None else at, *times[number + 1 :]], "all done")[number]
-    shuffled = order.sample(earlier, len(earlier))
-    try:
-        in_place = folded([later], folded(shuffled))
-    except FoldAgain:
-        assert at not in (None, times[number])
-        return
-    assert in_place == folded([*earlier[:number], later, *earlier[number + 1 :]])

@@ -1,7 +1,8 @@
 """Stage 2 at work: facts, recorded events and changed rows are routed, folded and written with one new offset.
 
 Folds do not depend on the order of what they are given, so a fact seen for the first time is simply folded in. A
-fact that was revised or retracted makes the rows it went to be folded again from everything that was routed to them.
+fact that was revised or retracted makes the rows it went to be folded again: from what they were before it came, where
+that is at hand (`newest_sources`), else from everything that was routed to them.
 
 A row that cannot be folded is parked: it stands as before the first that is at fault, and what comes for it is routed
 but not folded until it is tried again, the one at fault changes, or is left out.
@@ -27,7 +28,8 @@ from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, LeftOut, NoP
 from memctl.infra.readmodels.facts import Route, SourceKey
 from memctl.infra.readmodels.generations import Lease
 from memctl.infra.readmodels.rows import RowKey
-from memctl.projections.kernel import Changed, FoldAgain, Projection, Recorded
+from memctl.projections.kernel import Changed, Projection, Recorded
+from memctl.workers.folding.newest_sources import NewestSources, Parted
 from memctl.workers.folding.poison import Letters, Parking, fault_of, first_fault, keys_of, of_content
 from memctl.workers.folding.row_inputs import RowInputs, Rows
 from memctl.workers.folding.sources import (
@@ -63,6 +65,7 @@ class Stage2:
         self._endless = endless
         self._register = Register()
         self._rows = Rows()
+        self._newest = NewestSources()
         self._letters: Letters | None = None
         """What is parked, for as long as nobody else can have changed it."""
         self._seen: tuple[int, Reach, int] | None = None
@@ -130,6 +133,7 @@ class Stage2:
 
     def _forget(self) -> None:
         self._rows.clear()
+        self._newest.clear()
         self._letters = None
 
     def _commit(
@@ -152,7 +156,7 @@ class Stage2:
                         connection, lease.generation, self._letters, parks=self._parks, before=section.after
                     )
                     parking.endless = self._endless
-                    made = (self._register, self._rows, parking, skips, careful)
+                    made = (self._register, self._rows, self._newest, parking, skips, careful)
                     work(_Batch(connection, lease.generation, section, facts_of, *made))
                     parking.save()
                 if not parking.untouched:
@@ -177,6 +181,7 @@ class _Batch:
         facts_of: int,
         register: Register,
         rows: Rows,
+        newest: NewestSources,
         parking: Parking,
         skips: Sequence[Skip],
         careful: bool,
@@ -186,6 +191,7 @@ class _Batch:
         self._end = section.upto
         self._register = register
         self._rows = rows
+        self._newest = newest
         self._parking = parking
         self._left_out = LeftOut(skips)
         self._skips = [skip for skip in skips if section.after < skip.position and section.holds(skip.source[0])]
@@ -195,8 +201,12 @@ class _Batch:
         """Rows that are parked are folded again, too: some of what they hold may be forgotten now."""
         self._inputs = RowInputs(connection, generation, facts_of, section.upto, register, rows)
         self._routes = self._inputs.routes
-        self._feeds: dict[str, dict[RowKey, list[Item]]] = defaultdict(lambda: defaultdict(list))
+        self._feeds: dict[str, dict[RowKey, dict[SourceKey, Item]]] = defaultdict(lambda: defaultdict(dict))
+        """What is new to rows."""
+        self._revised: dict[str, dict[RowKey, dict[SourceKey, Item | None]]] = defaultdict(lambda: defaultdict(dict))
+        """What went to rows before and is different now, or goes there no more (None)."""
         self._refolds: dict[str, set[RowKey]] = defaultdict(set)
+        """Rows to fold again from all that was routed to them."""
         self._changed: dict[str, dict[RowKey, Any]] = defaultdict(dict)
         self._slot, self._step = progress.slot(), ThreadWork("stage 2", "0", generation=generation)
         self._places = {p.name: place for place, p in enumerate(register.projections)}
@@ -272,13 +282,13 @@ class _Batch:
             was = before[source.key].keys if source.key in before else ()
             now = () if source.item is None else self._targets(source.key, source.item)
             space_id = source.key[0]
-            for target in dict.fromkeys((*was, *now)):
+            for target in was:
                 name, key = parts(target)
-                p = self._register.by_name.get(name)
-                if target not in was or (target in now and p is not None and isinstance(source.item, p.in_place)):
-                    self._feeds[name][space_id, key].append(cast(Item, source.item))
-                else:
-                    self._refolds[name].add((space_id, key))
+                self._revised[name][space_id, key][source.key] = source.item if target in now else None
+            for target in now:
+                if target not in was:
+                    name, key = parts(target)
+                    self._feeds[name][space_id, key][source.key] = cast(Item, source.item)
             if was != now:
                 self._routes[source.key] = Route(now)
         self._slot.over(self._step)
@@ -340,37 +350,40 @@ class _Batch:
             now = [prefix + k for k in keys]
             # A row that went there before is revised or retracted, as a fact is: what it went to is folded again.
             for target in was:
-                self._refolds[p.name].add((key[0], target[len(prefix) :]))
+                self._revised[p.name][key[0], target[len(prefix) :]][source] = change if target in now else None
             for target in now:
                 if target not in was:
-                    self._feeds[p.name][key[0], target[len(prefix) :]].append(change)
+                    self._feeds[p.name][key[0], target[len(prefix) :]][source] = change
             if was != now:
                 others = [target for target in known.keys if not target.startswith(prefix)]
                 self._routes[source] = Route((*others, *now), upstream.name, key[1])
         self._slot.over(self._step)
 
     def _fold_projection(self, p: Projection[Any]) -> None:
-        feeds, refolds = self._feeds.pop(p.name, {}), self._refolds.pop(p.name, set())
-        self._wait(p, feeds, refolds)
-        touched = [*refolds, *(key for key in feeds if key not in refolds)]
+        feeds, revised = self._feeds.pop(p.name, {}), self._revised.pop(p.name, {})
+        refolds = self._refolds.pop(p.name, set())
+        self._wait(p, feeds, revised, refolds)
+        touched = list(dict.fromkeys((*refolds, *revised, *feeds)))
         if not touched:
             return
         self._inputs.load(p, touched)
-        inputs = self._inputs.of(p, refolds)
+        whole = {key for key in touched if key in refolds or not self._has_apart(p, key, revised.get(key, {}))}
+        inputs = self._inputs.of(p, whole)
         out: dict[RowKey, bytes | None] = {}
         self._begin("row", p.name, touched)
         for number, key in enumerate(touched):
             row, before = self._rows.get((p.name, key))
-            items = feeds.get(key, [])
-            if key in refolds:
-                row, items = None, _from_both_ends([item for _, item in inputs.get(key, [])])
-            self._slot.piece(number, len(items))
+            new, changes = feeds.get(key, {}), revised.get(key, {})
+            members = inputs.get(key, []) if key in whole else None
+            self._slot.piece(number, len(new if members is None else members))
             endless = self._parking.endless.get(Target(p.name, *key))
             try:
-                if endless is not None and any(source[1] == endless.source for source, _ in inputs.get(key, ())):
-                    row, after = self._park_at(p, key, inputs[key], endless)
+                if endless is not None and any(source[1] == endless.source for source, _ in members or ()):
+                    row, after = self._park_at(p, key, members or (), endless)
+                elif members is not None:
+                    row, after = self._folded_again(p, key, members, {**changes, **new})
                 else:
-                    row, after = self._folded(p, key, row, items)
+                    row, after = self._folded_in(p, key, row, new, changes)
             except Exception as problem:
                 if not of_content(problem):
                     raise
@@ -385,31 +398,79 @@ class _Batch:
         self._slot.over(self._step)
         readmodels.save(self._connection, p, self._generation, out)
 
+    def _has_apart(self, p: Projection[Any], key: RowKey, changes: Mapping[SourceKey, Item | None]) -> bool:
+        """Whether what was revised of a row can be folded again without the rest of it."""
+        if not changes:
+            return True
+        held = self._newest.get(p.name, key)
+        return held is not None and changes.keys() <= held.newest.keys() and not self._parking.endless
+
+    def _folded_in(
+        self,
+        p: Projection[Any],
+        key: RowKey,
+        row: Any,
+        new: Mapping[SourceKey, Item],
+        changes: Mapping[SourceKey, Item | None],
+    ) -> tuple[Any, bytes | None]:
+        """The row with what is new to it, and what changed of its newest sources."""
+        held = self._newest.get(p.name, key)
+        if not changes or held is None:
+            self._newest.grow(p.name, key, row, new)
+            return self._folded(p, key, row, new.values())
+        parted = Parted(held.rest, {**held.after(changes), **new})
+        self._newest.put(p.name, key, parted)
+        return self._folded(p, key, parted.rest, parted.newest.values())
+
+    def _folded_again(
+        self,
+        p: Projection[Any],
+        key: RowKey,
+        members: Sequence[tuple[SourceKey, Item]],
+        changes: Mapping[SourceKey, Item | None],
+    ) -> tuple[Any, bytes | None]:
+        """The row from all that was routed to it; what changed comes last, and is held apart from then on."""
+        held = self._newest.get(p.name, key)
+        apart = {*changes, *(held.newest if held is not None else ())}
+        newest = {source: item for source, item in members if source in apart}
+        rest = None
+        for item in _from_both_ends([item for source, item in members if source not in apart]):
+            rest = p.fold(rest, item)
+        self._newest.put(p.name, key, Parted(rest, newest))
+        return self._folded(p, key, rest, newest.values())
+
     def _park_at(
         self, p: Projection[Any], key: RowKey, inputs: Sequence[tuple[SourceKey, Item]], fault: Fault
     ) -> tuple[Any, bytes | None]:
         """Park a row at the source that it is known not to end with; it stands as before that one."""
         self._parking.fail(fault, NoProgress(0, fault.place))
+        self._newest.drop(p.name, key)
         index = next(n for n, (source, _) in enumerate(inputs) if source[1] == fault.source)
         return self._folded(p, key, None, (item for _, item in inputs[:index]))
 
-    def _wait(self, p: Projection[Any], feeds: dict[RowKey, list[Item]], refolds: set[RowKey]) -> None:
+    def _wait(
+        self,
+        p: Projection[Any],
+        feeds: dict[RowKey, dict[SourceKey, Item]],
+        revised: dict[RowKey, dict[SourceKey, Item | None]],
+        refolds: set[RowKey],
+    ) -> None:
         """Set aside what came for rows that are parked: their routes are kept, and show it when they are refolded."""
-        for target in self._parking.rows(p.name, feeds.keys() | refolds):
+        for target in self._parking.rows(p.name, feeds.keys() | revised.keys() | refolds):
             key = (target.space_id, cast(str, target.key))
-            if self._refolding and key in refolds:
+            again = key in refolds or key in revised
+            if self._refolding and again:
                 self._parking.try_again(target)
+                refolds.add(key)
                 continue
-            self._parking.wait(target, len(feeds.pop(key, ())) + (key in refolds))
+            self._parking.wait(target, len(feeds.pop(key, ())) + again)
+            revised.pop(key, None)
             refolds.discard(key)
 
     def _folded(self, p: Projection[Any], key: RowKey, row: Any, items: Iterable[Item]) -> tuple[Any, bytes | None]:
         """The row once these are folded in, and its JSON. Raises: TooLongForAnIndex, or whatever the fold raises."""
-        try:
-            for item in items:
-                row = p.fold(row, item)
-        except FoldAgain:
-            return self._folded(p, key, None, (item for _, item in self._inputs.of(p, {key}).get(key, ())))
+        for item in items:
+            row = p.fold(row, item)
         if row is not None:
             p.check(row)
         after = None if row is None else msgspec.json.encode(row)
@@ -420,6 +481,7 @@ class _Batch:
 
     def _park(self, p: Projection[Any], key: RowKey, problem: Exception) -> tuple[Any, bytes | None]:
         """Park a row that cannot be folded: it stands as before the first that is at fault, in order of time."""
+        self._newest.drop(p.name, key)
         inputs = self._inputs.of(p, {key}).get(key, [])
 
         def folded(count: int) -> tuple[Any, bytes | None]:
