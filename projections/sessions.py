@@ -154,6 +154,7 @@ def sessions(row: Session | None, facts: Sequence[SessionFact]) -> Session:
             row.location = row.location or fact.location
         if fact.through in ("", row.through):
             _count(row, fact)
+    _note_files(row, [fact for fact in facts if isinstance(fact, FileChanged) and fact.through in ("", row.through)])
     row.summary = clipped(row.summary, 600)
     return row
 
@@ -185,10 +186,6 @@ def _count(row: Session, fact: SessionFact) -> None:
         case CommandRan():
             row.commands += 1
         case FileChanged():
-            digest = hashlib.sha256(fact.path.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-            if digest not in row.changed and len(row.changed) < PATHS:
-                row.changed = (*row.changed, digest)
-                row.files_changed += 1
             row.patches_applied += 1
             row.lines_added += fact.added
             row.lines_removed += fact.removed
@@ -228,6 +225,17 @@ def _count(row: Session, fact: SessionFact) -> None:
             row.ended_at, row.end_reason = fact.occurred_at, _name(fact.reason)
         case _:
             assert_never(fact)
+
+
+def _note_files(row: Session, changes: Sequence[FileChanged]) -> None:
+    """Count the files that are changed for the first time."""
+    if not changes:
+        return
+    known = dict.fromkeys(row.changed)
+    for fact in changes:
+        if len(known) < PATHS:
+            known[hashlib.sha256(fact.path.encode("utf-8", "surrogatepass")).hexdigest()[:12]] = None
+    row.changed, row.files_changed = tuple(known), row.files_changed + len(known) - len(row.changed)
 
 
 def _name(text: str) -> str:

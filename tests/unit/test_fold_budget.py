@@ -14,7 +14,9 @@ import pytest
 from events import as_read
 from transcript_files import format_of, parse_file
 
-from memctl.domain.events.event import Event
+from memctl.domain.events.event import Event, Micros
+from memctl.domain.events.facts import FileChanged
+from memctl.projections.sessions import PATHS, sessions
 from memctl.projections.stage1 import fold_stream
 from memctl.workers.watchdog.progress_board import BYTE_CPU_S, EVENT_CPU_S, FOLD_CPU_S
 
@@ -267,3 +269,25 @@ def test_a_session_is_folded_within_what_the_guard_gives_it(shape: str, tmp_path
     size = sum(len(msgspec.json.encode(event.payload)) for event in events)
     limit = FOLD_CPU_S + EVENT_CPU_S * len(events) + BYTE_CPU_S * size
     assert took_by(events) < limit or took_by(events) < limit  # noise only adds time
+
+
+def test_a_changed_file_costs_a_session_that_changed_thousands_no_more() -> None:
+    def took(files: int) -> float:
+        facts = [
+            FileChanged(
+                stream="session/claude-code/s",
+                occurred_at=Micros(number),
+                location="/work/shop",
+                evidence=(),
+                path=f"src/{number % files}",
+            )
+            for number in range(20_000)
+        ]
+        began = time.process_time()
+        row = sessions(None, facts)
+        assert row is not None
+        assert row.files_changed == files
+        return time.process_time() - began
+
+    few, many = (min(took(files) for _ in range(3)) for files in (20, PATHS))
+    assert many < few * 4
