@@ -4,9 +4,9 @@ HOW is `python` (a loop), `c` (a match that backtracks for ever, which holds the
 ends the process), `killed` (as the kernel does for want of memory), `both` (its guard, too), `exit` (code in C that
 leaves), `memory` (there is none for it), `growing` (it takes ever more), `texts` (code in C that ends the process of
 the embedder), `thread` (the same, in a thread that Python does not know), `points` (the same as points are written),
-`sleeps` (it waits for what never comes), `rows` or `routes` (the same as `c`, in stage 2), or `not` (all of it ends).
-Folds of sessions do so over prompts, those of stage 2 over notes, that end in `ENDLESS`; the embedder and the points
-over texts that hold it.
+`sleeps` (it waits for what never comes), `rows` or `routes` (the same as `c`, in stage 2), `late` (all of it ends, and
+no whole stream is folded twice at once), or `not` (all of it ends). Folds of sessions do so over prompts, those of
+stage 2 over notes, that end in `ENDLESS`; the embedder and the points over texts that hold it.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def asleep() -> None:
 def main(how: str, arguments: list[str]) -> None:
     from memctl.domain.session import fold as derive
     from memctl.projections import kernel
-    from memctl.workers.folding import trial
+    from memctl.workers.folding import stage1, trial
     from memctl.workers.watchdog import guard
 
     if how == "not":
@@ -115,6 +115,8 @@ def main(how: str, arguments: list[str]) -> None:
         _as_points_are_written()
     elif how in ("rows", "routes"):
         _in_stage_2(kernel, how)
+    elif how == "late":
+        stage1.AGAIN_S, stage1.AGAIN_APART = 0.0, 1_000_000
     from memctl.cli.main import run
 
     sys.argv = ["memctl", *arguments]

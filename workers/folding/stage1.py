@@ -1,9 +1,11 @@
 """Stage 1 at work: a batch of events becomes facts, rows and one new offset, in one transaction.
 
 A stream that cannot be folded is parked: it stands as before the first event, by position, with which it cannot, and
-the events that follow in it wait until it is tried again or that event is left out.
+the events that follow in it wait until it is tried again or that event is left out. So is a long one that would have to
+be folded from its beginning again and again, as late events ask for: it is folded apart, and keeps no other waiting.
 """
 
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -37,6 +39,12 @@ OF_A_STREAM = 40
 
 DEAR = 10_000
 """How many events of one stream a batch may fold again before the next batch takes as many, up to `KEPT_EVENTS`."""
+
+AGAIN_S, AGAIN_APART = 1.0, 20
+"""Processor seconds of a fold of a whole stream that does not come again at once: only after so many times as long."""
+
+LATE = "late events of a long session"
+"""Where such a stream stands, as its letter says."""
 
 
 class Ready(NamedTuple):
@@ -75,6 +83,8 @@ class Stage1:
         """By the same: the events of the longest stream that our last batch folded again, since some came late."""
         self._refolded = 0
         """The same of the batch at hand."""
+        self._dear: OrderedDict[StreamKey, tuple[float, float]] = OrderedDict()
+        """The streams whose whole fold took long: what it took, and when it ended, by the monotonic clock."""
         self._step, self._end = ThreadWork("stage 1"), Position(0)
         """For who watches: whatever is no fold, and up to where the batch at hand goes."""
 
@@ -236,6 +246,8 @@ class Stage1:
             self._states.move_to_end(key)
             self._states[key].remember(end)
         refolds = streams.keys() - deltas.keys()
+        if not whole:
+            refolds -= self._set_aside({key: streams[key] for key in sorted(refolds)}, parking)
         earlier = read_streams(connection, sorted(refolds), before)
         self._refolded = max((len(known) + len(streams[key]) for key, known in earlier.items() if known), default=0)
         slot = progress.slot()
@@ -247,8 +259,10 @@ class Stage1:
             if self._parked_still(key, events, parking):
                 _, deltas[key] = fold_stream(key[1], _before(self._endless[Target("", *key)], remaining(events)))
                 continue
+            began = time.thread_time()
             try:
                 state, deltas[key] = self._folded_before(key, events) or fold_stream(key[1], events)
+                self._note_cost(key, time.thread_time() - began)
             except Exception as problem:
                 if not of_content(problem):
                     raise
@@ -264,6 +278,29 @@ class Stage1:
                 self._kept += _size(state)
         slot.over(self._step)
         return deltas, refolds
+
+    def _note_cost(self, key: StreamKey, seconds: float) -> None:
+        self._dear.pop(key, None)
+        if seconds >= AGAIN_S:
+            self._dear[key] = seconds, time.monotonic()
+            if len(self._dear) > _MOST_DEAR:
+                self._dear.popitem(last=False)
+
+    def _set_aside(self, fresh: Mapping[StreamKey, Sequence[Event]], parking: Parking) -> set[StreamKey]:
+        """Park those of the streams whose whole fold took long and was made just now: it is made apart, where somebody
+        sees to that."""
+        found = set()
+        for key, events in fresh.items() if self._parks and progress.slot().watched else ():
+            took, ended = self._dear.get(key, (0.0, 0.0))
+            if key in self._dear and time.monotonic() - ended < took * AGAIN_APART:
+                first = min(events, key=lambda event: event.position)
+                fault = Fault(
+                    Target("", *key), first.event_id, first.position, NoProgress.__name__, LATE, len(events) - 1
+                )
+                parking.fail(fault, NoProgress(took, LATE))
+                self._drop(key)
+                found.add(key)
+        return found
 
     def _folded_before(self, key: StreamKey, events: Sequence[Event]) -> tuple[StreamState, Delta] | None:
         """What is ready of a stream, with what came since; None where its events are others now."""
@@ -395,6 +432,9 @@ class Stage1:
         low, high = lease.hashes
         for key in [key for key in self._states if low <= stream_hash(key[1]) <= high]:
             self._drop(key)
+
+
+_MOST_DEAR = 256
 
 
 def _size(state: StreamState) -> int:

@@ -149,6 +149,11 @@ class Slot:
         self._words[_PIECE] = number
 
     @property
+    def watched(self) -> bool:
+        """Whether somebody watches."""
+        return bool(self._text)
+
+    @property
     def folds(self) -> bool:
         """Whether somebody watches, and a fold is under way: nothing else has a limit by the clock."""
         return bool(self._text) and self._words[_TURN] > 0 and self._words[_WALL_MS] > 0
