@@ -21,12 +21,16 @@ from memctl.domain.events.observations import (
     ToolFailed,
     ToolReturned,
 )
+from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
 from memctl.domain.support.provenance import CLIENT
 from memctl.infra.transcripts.command_files import is_expanded
 from memctl.infra.transcripts.fields import count, identifier, integer, items, kind, mapping, string
 from memctl.infra.transcripts.formats import LineFields, Session, Unreadable, decoded, token_counts
 from memctl.infra.transcripts.patches import hunks_of
+
+_ARGUMENT = patterns.compile(r'^"(?:[^"\\]|\\.)*\s(?:[^"\\]|\\.)*"(?:\s|$)', patterns.S)
+"""How `opencode run` writes an argument of several words; what it reads from a pipe stands behind."""
 
 
 class OpenCode:
@@ -36,6 +40,7 @@ class OpenCode:
 
     def __init__(self, path: Path | None = None) -> None:
         self._session = Session("opencode")
+        self._unattended = False
 
     def split(self, data: bytes) -> list[Any]:
         exported = decoded(data)
@@ -61,6 +66,9 @@ class OpenCode:
         session.id, session.subagent = parent or own, own if parent else ""
         session.agent_version = string(info.get("version"))
         session.location = normalise(string(info.get("directory")))
+        # `opencode run` lets its session ask nobody anything.
+        rules = [mapping(rule) for rule in items(info.get("permission"))]
+        self._unattended = any((rule.get("permission"), rule.get("action")) == ("question", "deny") for rule in rules)
         common = session.fields(own)
         payload: Observation = SessionStarted(source="startup", title=string(info.get("title")), **common)
         if parent:
@@ -86,6 +94,8 @@ class OpenCode:
                 asked = _asked(part, 2 * index, images, common)
                 found += [(seen, times.get("created")) for seen in asked]
                 text, at = string(part.get("text")), location or session.location
+                if asked and (self._unattended or (_ARGUMENT.search(text) and not part.get("synthetic"))):
+                    asks = asks or "agent"
                 if not session.subagent and is_expanded(text, at, _micros(times.get("created"))):
                     asks = CLIENT
                 images = 0 if asked else images

@@ -226,18 +226,46 @@ def test_other_prompts_are_no_commands(prompt: str, checkout: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="the plugin runs in Node")
 def test_opencodes_plugin_says_which_prompt_is_a_commands(tmp_path: Path) -> None:
+    sent = told_by_the_plugin(
+        tmp_path,
+        """await hooks["command.execute.before"]({ command: "x", sessionID: "s", arguments: "" }, { parts: [] });
+await say("s", "of a file");
+await say("s", "typed");
+""",
+    )
+    assert [(each["prompt"], each["from_command"]) for each in sent] == [("of a file", True), ("typed", False)]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="the plugin runs in Node")
+def test_opencodes_plugin_says_which_prompt_a_program_asked(tmp_path: Path) -> None:
+    sent = told_by_the_plugin(
+        tmp_path,
+        """const begin = (id, permission) =>
+  hooks.event({ event: { type: "session.created", properties: { info: { id, permission } } } });
+await begin("of a program", [{ permission: "question", action: "deny", pattern: "*" }]);
+await begin("of a person", [{ permission: "bash", action: "deny", pattern: "*" }]);
+await say("of a program", "push");
+await say("of a person", "push");
+""",
+    )
+    asked = [each for each in sent if each["hook_event_name"] == "UserPromptSubmit"]
+    found = [
+        parse_hook(json.dumps(each).encode(), agent="opencode", delivery_id="d", received_at=Micros(1))
+        for each in asked
+    ]
+    assert [[event.actor for event in each.events] for each in found] == [["agent"], ["user"]]
+
+
+def told_by_the_plugin(tmp_path: Path, script: str) -> list[dict[str, Any]]:
+    """What the plugin hands to the hook while a script runs."""
     record = [sys.executable, "-c", f"import sys; open({str(tmp_path / 'sent')!r}, 'a').write(sys.stdin.read())"]
     plugin = OPENCODE_PLUGIN.read_text().replace("/* command */ []", json.dumps(record))
     (tmp_path / "memctl.mjs").write_text(plugin)
     (tmp_path / "run.mjs").write_text(
-        """import { Memctl } from "./memctl.mjs";
-const hooks = await Memctl({ client: {}, directory: "/w" });
-const say = (text) => hooks["chat.message"]({ sessionID: "s" }, { parts: [{ type: "text", text }] });
-await hooks["command.execute.before"]({ command: "x", sessionID: "s", arguments: "" }, { parts: [] });
-await say("of a file");
-await say("typed");
-"""
+        f"""import {{ Memctl }} from "./memctl.mjs";
+const hooks = await Memctl({{ client: {{}}, directory: "/w" }});
+const say = (sessionID, text) => hooks["chat.message"]({{ sessionID }}, {{ parts: [{{ type: "text", text }}] }});
+{script}"""
     )
     subprocess.run(["node", str(tmp_path / "run.mjs")], check=True, timeout=60)
-    sent = [json.loads(line) for line in (tmp_path / "sent").read_text().replace("}{", "}\n{").splitlines()]
-    assert [(each["prompt"], each["from_command"]) for each in sent] == [("of a file", True), ("typed", False)]
+    return [json.loads(line) for line in (tmp_path / "sent").read_text().replace("}{", "}\n{").splitlines()]

@@ -152,6 +152,31 @@ def test_a_session_that_opencode_began_for_a_task_is_a_subagent_of_its_parent(tm
     assert notices(found, "subagent-started")[0].text == "Fixing the total"
 
 
+ASKS_NOBODY = [{"permission": "question", "action": "deny", "pattern": "*"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "rules", "actor"),
+    [
+        ("fix the total", [], "user"),
+        ("fix the total", [{"permission": "bash", "action": "deny", "pattern": "*"}], "user"),
+        ("fix the total", [{"permission": "question", "action": "allow", "pattern": "*"}], "user"),
+        ('"total" is wrong', [], "user"),
+        ('say "it is done" at the end', [], "user"),
+        ("fix the total", ASKS_NOBODY, "agent"),
+        ('"fix the total"', [], "agent"),
+        ('"say \\"done\\" at the end"\nfrom a pipe', [], "agent"),
+    ],
+)
+def test_what_opencode_run_was_asked_is_no_word_of_the_users(
+    text: str, rules: list[Any], actor: str, tmp_path: Path
+) -> None:
+    message = {**client_sessions.OPENCODE_MESSAGES[0], "parts": [{"id": "prt_1", "type": "text", "text": text}]}
+    info = client_sessions.OPENCODE_INFO | {"permission": rules}
+    found = events(OpenCode, tmp_path / "a.json", client_sessions.opencode([message], info))
+    assert [event.actor for event in found if event.type == "prompt.submitted"] == [actor]
+
+
 # --- SWE-agent ---
 
 

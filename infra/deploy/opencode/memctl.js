@@ -48,6 +48,7 @@ export const Memctl = async ({ client, directory }) => {
   const asked = new Map();
   const subagents = new Set();
   const commanded = new Set();
+  const programs = new Set();
   const about = (sessionID) => ({ session_id: sessionID, cwd: directory });
 
   async function lastWords(sessionID) {
@@ -68,6 +69,10 @@ export const Memctl = async ({ client, directory }) => {
           subagents.add(session.id);
           return;
         }
+        // `opencode run` lets its session ask nobody anything.
+        if ((session.permission ?? []).some((rule) => rule.permission === "question" && rule.action === "deny")) {
+          programs.add(session.id);
+        }
         context.set(session.id, await hook("SessionStart", true, { ...about(session.id), source: "startup" }));
       } else if (event.type === "session.compacted") {
         const id = properties.sessionID;
@@ -85,7 +90,8 @@ export const Memctl = async ({ client, directory }) => {
       const prompt = textOf(parts);
       const from_command = commanded.delete(sessionID);
       if (prompt && !subagents.has(sessionID)) {
-        asked.set(sessionID, await hook("UserPromptSubmit", true, { ...about(sessionID), prompt, from_command }));
+        const by = programs.has(sessionID) ? { memctl_entrypoint: "opencode-run" } : {};
+        asked.set(sessionID, await hook("UserPromptSubmit", true, { ...about(sessionID), prompt, from_command, ...by }));
       }
     },
     "tool.execute.after": async ({ tool, sessionID, callID, args }, { output, metadata }) => {
