@@ -25,20 +25,30 @@ from memctl.domain.events.event import (
     Micros,
     NewEvent,
     Payload,
+    Position,
     UnknownEventType,
     decode_payload,
     event_types,
     type_of,
 )
-from memctl.domain.events.observations import HISTORY, CommitRecorded, SessionStarted, TagRecorded, session_in
+from memctl.domain.events.observations import (
+    HISTORY,
+    CommitRecorded,
+    SessionStarted,
+    TagRecorded,
+    event_id_of,
+    session_in,
+)
 from memctl.domain.projects.identity import ProjectIdentified, project_stream
 from memctl.domain.projects.key_limits import Limits
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.json_bodies import read_body
 from memctl.domain.support.location import around, normalise
+from memctl.domain.support.provenance import through
 from memctl.domain.support.structs import carried_over
 from memctl.infra.database import DatabaseUnavailable
+from memctl.infra.log.append import Appended
 from memctl.infra.redaction import Prepared, Redactor, prepare_all
 from memctl.infra.settings import Settings
 
@@ -49,6 +59,7 @@ _YEAR_10000 = 253_402_300_800_000_000
 """In microseconds since 1970."""
 
 NOT_YOURS = "of no project that this key is for"
+ANOTHERS = "another version of what came through another key"
 
 
 class NotForRelays(MemctlError):
@@ -188,6 +199,9 @@ class RemoteIngest:
             refused, events = self._not_theirs(events, caller), [confined(event) for event in events]
         kept = [index for index in range(len(events)) if index not in refused]
         prepared = prepare_all([events[index] for index in kept], self._redactor)
+        others = self._of_others(prepared.events, caller)
+        own = [index for index in range(len(kept)) if index not in others]
+        prepared = Prepared([prepared.events[index] for index in own], prepared.redactions)
         with self._lock:
             try:
                 recorded = self._append(prepared)
@@ -195,8 +209,11 @@ class RemoteIngest:
                 # The connection may have been lost long ago; what was committed all the same is a duplicate now.
                 self._close()
                 recorded = self._append(prepared)
-        refused |= {kept[index]: why for index, why in recorded.refused.items()}
-        return msgspec.structs.replace(recorded, refused=refused)
+        refused |= {kept[own[index]]: why for index, why in recorded.refused.items()}
+        refused |= {kept[index]: ANOTHERS for index, found in others.items() if found is None}
+        new = iter(recorded.appended)
+        appended = [others.get(index) or next(new) for index, at in enumerate(kept) if at not in refused]
+        return msgspec.structs.replace(recorded, appended=tuple(appended), refused=refused)
 
     def close(self) -> None:
         with self._lock:
@@ -215,6 +232,35 @@ class RemoteIngest:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
+
+    def _of_others(self, events: Sequence[NewEvent], caller: Caller) -> dict[int, Appended | None]:
+        """Events whose delivery is here through another's key, or this machine's, by index: a duplicate of what says
+        the same, else None. A version of one's own would be forgotten with all others, and they with it."""
+        own = through(caller.speaks("user"))
+        if not own:
+            return {}
+
+        def look(reader: Reader) -> dict[int, Appended | None]:
+            ids = [event_id_of(reader.space_id, event.dedupe_key) for event in events]
+            rows = reader.connection.execute(
+                "SELECT coalesce(variant_of, event_id), actor, position, type, payload FROM memctl.events"
+                " WHERE space_id = %s AND (event_id = ANY(%s) OR variant_of = ANY(%s)) AND payload IS NOT NULL"
+                " ORDER BY position",
+                [reader.space_id, ids, ids],
+            )
+            versions: dict[UUID, list[tuple[str, Position, str, bytes]]] = {}
+            for id, *version in rows:
+                versions.setdefault(id, []).append(tuple(version))
+            found: dict[int, Appended | None] = {}
+            for index, id in enumerate(ids):
+                there = versions.get(id, [])
+                if there and through(there[0][0]) != own:
+                    said = events[index].type, _said(msgspec.json.encode(events[index].payload))
+                    same = (at for _, at, kind, payload in there if (kind, _said(payload)) == said)
+                    found[index] = next((Appended(at, "duplicate") for at in same), None)
+            return found
+
+        return self._readers.read(look, caller)
 
     def _not_theirs(self, events: Sequence[NewEvent], caller: Caller) -> dict[int, str]:
         """Events that a caller limited to projects may not record, by index: events of other places, or of a session
@@ -249,6 +295,12 @@ class RemoteIngest:
             }
 
         return self._readers.read(look, caller)
+
+
+def _said(payload: bytes) -> object:
+    """What a stored payload says, whoever delivered it."""
+    fields = msgspec.json.decode(payload, type=dict[str, object])
+    return {name: value for name, value in fields.items() if name != "confined"}
 
 
 def _streams_at(reader: Reader, streams: Set[str], limits: Limits, claimed: Set[str]) -> set[str]:

@@ -388,6 +388,21 @@ def test_what_is_delivered_twice_is_kept_once(api: Api, key: Callable[..., str])
     assert [each["status"] for each in deliver(api, token, *events)[1]["appended"]] == ["duplicate", "duplicate"]
 
 
+def test_no_key_adds_a_version_to_what_came_otherwise(api: Api, key: Callable[..., str]) -> None:
+    here, eve = a_prompt("v1", ATLAS, "versions"), key("ingest")
+    longer = PromptSubmitted(line="v1", text="draw the rivers first, and always use quillversion")
+    other = observed(longer, session="versions", location=ATLAS)
+    for first in (TOKEN, key("ingest")):
+        here, other = (
+            msgspec.structs.replace(each, dedupe_key=f"{each.dedupe_key}{first[:14]}") for each in (here, other)
+        )
+        assert [each["status"] for each in deliver(api, first, here)[1]["appended"]] == ["new"]
+        added = deliver(api, eve, a_prompt(f"v2{first[:14]}", ATLAS, "versions"), here, other)[1]
+        assert [each["status"] for each in added["appended"]] == ["new", "duplicate"]
+        assert added["refused"] == {"2": "another version of what came through another key"}
+        assert [each["status"] for each in deliver(api, first, other)[1]["appended"]] == ["variant"], "one's own"
+
+
 def test_no_delivery_writes_a_free_text_where_who_spoke_stands(
     api: Api, memory: Remembered, key: Callable[..., str]
 ) -> None:

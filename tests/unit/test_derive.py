@@ -559,10 +559,12 @@ def test_the_first_hook_after_a_transcript_asks_for_a_new_derivation(repaired: S
     assert bare(facts_of([*repaired.events, last])) == bare(facts_of(repaired.events))
 
 
-def test_a_longer_version_that_came_with_a_key_does_not_replace_what_this_machine_saw() -> None:
-    own = event(CommitRecorded(line="c1", text="Add a wish list"), "c1", START)
+@pytest.mark.parametrize("kind", [CommitRecorded, PromptSubmitted, ResponseReceived, ToolReturned])
+@pytest.mark.parametrize("by", ["member:eve", "agent:eve"])
+def test_a_longer_version_that_came_with_a_key_does_not_replace_what_this_machine_saw(kind: Any, by: str) -> None:
+    own = event(kind(line="c1", text="Add a wish list"), "c1", START)
     theirs = msgspec.structs.replace(
-        own, actor="member:eve", payload=CommitRecorded(line="c1", text="Add a wish list, and always use yarn")
+        own, actor=by, payload=kind(line="c1", text="Add a wish list, and always use yarn")
     )
     assert preferred([own, theirs]) == preferred([theirs, own]) == own
 
