@@ -224,6 +224,7 @@ def _of_episode(episode: Episode) -> Memory:
         first_at=at,
         last_at=end,
         source=Source("episodes", str(episode.id)),
+        member=episode.through,
         said_by=Provenance.AGENT,
         evidence=episode.evidence[:8],
         files=paths(episode.files),

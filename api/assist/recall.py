@@ -199,6 +199,9 @@ def _for_start(reader: Reader, stream: str, places: Places) -> list[Line]:
     lines = [*_known(reader, places, stream), *_traps(reader, places, stream), *standing(reader, places, stream)]
     # A session that is taken up again has its own work before its eyes. What older sessions left open was mostly done.
     for row in [each for each in open_threads(reader, places, of_last_session=True) if each.stream != stream][:1]:
+        session = one(reader, models.sessions, row.stream)
+        if session is None or session.through not in ("", reader.member):
+            break
         left = [each for each in row.threads if each.kind not in _OFFERS]
         for whose, texts in (
             (_AGENTS, [each.text for each in left if each.kind != "error"]),

@@ -46,7 +46,7 @@ from memctl.domain.session.scheduled_prompts import ScheduledPrompts
 from memctl.domain.session.turns import AnswerGiven, OpenTurn
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line, with_place
-from memctl.domain.support.provenance import MAY, Provenance, by_actor, heard, member_of, of_client
+from memctl.domain.support.provenance import MAY, Provenance, by_actor, heard, member_of, of_client, through
 
 RESTED = 4 * 3_600_000_000
 """After this many microseconds without a word, a request is more likely a new task."""
@@ -97,6 +97,17 @@ class Conversation:
     def task(self) -> str:
         """Key of the open task; empty where there is none."""
         return self.episode.task if self.episode is not None else ""
+
+    def episode_of(self, placed: OrderedEvent) -> EpisodeSoFar | None:
+        """The open task's work, where this may be of it: it came through the key that opened it, or this machine saw
+        it."""
+        episode = self.episode
+        return episode if episode is not None and through(placed.event.actor) in ("", episode.through) else None
+
+    def _turn_of(self, placed: OrderedEvent) -> OpenTurn | None:
+        """The open turn, by the same rule."""
+        turn = self._turn
+        return turn if turn is not None and through(placed.event.actor) in ("", turn.prompt.through) else None
 
     @property
     def asked_for(self) -> str:
@@ -196,6 +207,14 @@ class Conversation:
         given = (by is Provenance.CLIENT or is_typed(said.text)) and self._scheduled.gave(placed, said.words)
         own = own_word(said.text) if said.alone and not given else ""
         by_user = MAY[by].as_users and not given
+        start = len(text) - len(said.text.lstrip())
+        end = start + len(said.text.strip())
+        about_prompt = self._about_prompt(text)
+        if self.episode is not None and self.episode_of(placed) is None:  # another's key sent it into this work
+            prompt = self._say(placed, text, said.words, "follow_up", start, end, about_prompt)
+            self._assert.add(OpenTurn(prompt, None, by_user=False).fact())
+            self._claimed(placed, text, 0, about_prompt, by, statements_in(own) if own.strip() else ())
+            return
         self._feel(said.words, own if by_user else "")
         description = description_of(said.words)
         if self.episode is not None and kind == "opening" and canonical_of(description) == self.episode.canonical:
@@ -207,9 +226,6 @@ class Conversation:
             self._correct(self._turn_before)
         if kind == "opening":
             self._close(placed)
-        start = len(text) - len(said.text.lstrip())
-        end = start + len(said.text.strip())
-        about_prompt = self._about_prompt(text)
         if kind == "opening":
             self._open(placed, text, said, description, about_prompt, start, end)
         prompt = self._say(placed, text, said.words, kind, start, end, about_prompt)
@@ -266,9 +282,9 @@ class Conversation:
         end: int | None = None,
         about: str = "",
     ) -> Prompted:
-        if self.episode is not None:
-            self.episode.prompts += 1
-            self.episode.touch(placed.when)
+        if (episode := self.episode_of(placed)) is not None:
+            episode.prompts += 1
+            episode.touch(placed.when)
         span = span_of(placed, text, start, end)
         about = about or self._about_prompt(text)
         by_user = MAY[heard(Provenance.USER_TYPED, placed.event.actor)].as_users
@@ -302,11 +318,9 @@ class Conversation:
             stated=stated,
             task=self.task,
         )
-        if self.episode is not None:
+        if (episode := self.episode_of(placed)) is not None:
             by_user = said_by is Provenance.USER_TYPED
-            self.episode.decided(
-                decision.text, decision.rationale, cause=kind == "cause", planned=planned, by_user=by_user
-            )
+            episode.decided(decision.text, decision.rationale, cause=kind == "cause", planned=planned, by_user=by_user)
 
     def _claimed(
         self, placed: OrderedEvent, text: str, offset: int, about: str, said_by: Provenance, claims: Iterable[Claim]
@@ -344,18 +358,18 @@ class Conversation:
         self._assert.note(Answered, placed, span, text=text, prompt=prompt, model=seen.model)
         if seen.subagent:
             return
-        if self._turn is not None:
-            if not self._turn.answers and concedes(text):
+        if (turn := self._turn_of(placed)) is not None:
+            if not turn.answers and concedes(text):
                 self._correct(self._turn_before)
-            self._turn.answered(AnswerGiven(text, span, seen.message))
-        if self.episode is not None:
-            self.episode.said(seen.text, span)
-            self.episode.touch(placed.when)
+            turn.answered(AnswerGiven(text, span, seen.message))
+        if (episode := self.episode_of(placed)) is not None:
+            episode.said(seen.text, span)
+            episode.touch(placed.when)
 
-    def called(self, seen: ToolCalled) -> None:
+    def called(self, placed: OrderedEvent, seen: ToolCalled) -> None:
         """The agent used a tool."""
-        if self._turn is not None and not seen.subagent:
-            self._turn.called(seen.message)
+        if (turn := self._turn_of(placed)) is not None and not seen.subagent:
+            turn.called(seen.message)
 
     def went_on(self, location: str) -> None:
         """Something happened there: what is open has to do with that place, too."""
@@ -365,14 +379,17 @@ class Conversation:
         if episode is not None and location != episode.location and (more := with_place(episode.elsewhere, location)):
             episode.elsewhere, episode.dirty = more, True
 
-    def worked_on(self, path: str, new: Iterable[str] = ()) -> None:
+    def worked_on(self, placed: OrderedEvent, path: str, new: Iterable[str] = ()) -> None:
+        turn = self._turn_of(placed)
+        if turn is not self._turn:
+            return
         if len(self.made) < _MOST_MADE:
             self.made.update(new)
         self._plan_begun = True
         self._taken_back = [each for each in self._taken_back if not f"/{path}".endswith(f"/{each}")]
-        if self._turn is not None and path not in self._turn.files:
-            self._turn.files[path] = None
-            self._turn.dirty = True
+        if turn is not None and path not in turn.files:
+            turn.files[path] = None
+            turn.dirty = True
 
     # --- tasks ---
 
@@ -392,6 +409,7 @@ class Conversation:
             began=placed.when,
             location=location,
             opening=span_of(placed, text, start, end),
+            through=through(placed.event.actor),
             ended=placed.when,
             recalls=self._recalls_before(),
         )
@@ -426,6 +444,7 @@ class Conversation:
                 began=placed.when,
                 location=location,
                 opening=span,
+                through=through(placed.event.actor),
                 ended=placed.when,
                 stated=True,
                 recalls=self._recalls_before(),

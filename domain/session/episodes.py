@@ -84,6 +84,8 @@ class EpisodeSoFar(Signs, kw_only=True):
     began: Micros
     location: str
     opening: Span
+    through: str = ""
+    """The member through whose key it was opened. What comes through another's is none of its work."""
     elsewhere: tuple[str, ...] = ()
     ended: Micros = Micros(0)
     prompts: int = 0
@@ -333,6 +335,7 @@ class EpisodeSoFar(Signs, kw_only=True):
         distilled = distilled or EpisodeDistilled(episode=self.id)
         problem = distilled.problem or self._problem()
         return Episode(
+            through=self.through,
             id=self.id,
             stream=self.stream,
             occurred_at=self.began,

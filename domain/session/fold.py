@@ -165,7 +165,7 @@ class StreamFacts:
         match seen:
             case ToolCalled():
                 self._spend(placed, seen.message, seen.tokens_in, seen.tokens_out, seen.tokens_cached)
-                self._conversation.called(seen)
+                self._conversation.called(placed, seen)
                 self._work.called(placed, seen)
                 self._practices.called(placed, seen)
             case ToolOutcome():

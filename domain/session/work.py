@@ -203,7 +203,7 @@ class Work:
         ok: bool,
         noise: bool,
     ) -> None:
-        episode = self._talk.episode
+        episode = self._talk.episode_of(placed)
         self._assert.note(
             ToolUsed,
             placed,
@@ -267,7 +267,7 @@ class Work:
         self, use: Use, family: str, changes: Sequence[Change], given: dict[str, Any], seen: ToolOutcome
     ) -> None:
         placed = use.came
-        episode = self._talk.episode
+        episode = self._talk.episode_of(placed)
         edits = []
         if changes:
             self._files.changed(use, changes, given)
@@ -276,7 +276,7 @@ class Work:
             self._assert.note(FileChanged, placed, task=self._talk.task, symbols=names, **change._asdict())
             edits.append(Edit(change.path, change.before, change.after))
             new = set(names).difference(symbols_in(change.path, change.before))
-            self._talk.worked_on(change.path, (*new, change.path.rpartition("/")[2]) if change.created else new)
+            self._talk.worked_on(placed, change.path, (*new, change.path.rpartition("/")[2]) if change.created else new)
             if episode is not None:
                 episode.changed(change.path, change.added, change.removed, names, created=change.created)
         self._resolutions.edited(self._uses, edits)
@@ -322,8 +322,8 @@ class Work:
         steps = self._steps.after(tool, given, seen.text)
         if steps is not None:
             self._assert.note(PlanChanged, placed, steps=steps, task=self._talk.task)
-            if self._talk.episode is not None:
-                self._talk.episode.plan = steps
+            if (episode := self._talk.episode_of(placed)) is not None:
+                episode.plan = steps
         if tool.lower() == "exitplanmode":
             self._talk.planned(placed, seen.text)
         if tool.lower() == "askuserquestion":
@@ -336,7 +336,7 @@ class Work:
 
     def _ran(self, use: Use, command: str, seen: ToolOutcome, ok: bool, errors: Sequence[SeenError]) -> None:
         placed = use.came
-        task, episode = self._talk.task, self._talk.episode
+        task, episode = self._talk.task, self._talk.episode_of(placed)
         short = command[:LONGEST_COMMAND]
         head = head_of(command)
         within, elsewhere = parted(command, use.began, self._assert.base)
@@ -362,7 +362,7 @@ class Work:
 
     def _settle(self, use: Use, command: str, output: str, ok: bool, errors: Sequence[ErrorOccurred]) -> None:
         """What a command's end says of the errors that are open."""
-        episode = self._talk.episode
+        episode = self._talk.episode_of(use.came)
         if not ok:
             self._resolutions.failed(self._uses, command, errors, use.began, tokens=self._assert.tokens)
             if episode is not None and episode.passed:
@@ -391,7 +391,7 @@ class Work:
         self, placed: OrderedEvent, about: str, tool: str, command: str, text: str, errors: Sequence[SeenError]
     ) -> list[ErrorOccurred]:
         occurred = []
-        episode = self._talk.episode
+        episode = self._talk.episode_of(placed)
         for error in errors:
             fact = self._assert.make(
                 ErrorOccurred,
@@ -466,7 +466,7 @@ class Work:
                 with_it = (each.error.fact for each in found if each.lead is resolved.error and each.change)
                 self._met.mended(placed, [error, *with_it], resolved)
             self._resolved[error.signature] = (fact, self._uses)
-            if (episode := self._talk.episode) is not None:
+            if (episode := self._talk.episode_of(placed)) is not None:
                 episode.resolve(error.signature, error.message, resolved.approach, resolved.explanation)
                 self._outcomes.learnt(placed, episode, _lesson(resolved), *fact.evidence)
 

@@ -31,6 +31,7 @@ from memctl.domain.events.observations import (
     NoticeReceived,
     PromptSubmitted,
     ResponseReceived,
+    SessionEnded,
     SessionStarted,
     ToolCalled,
     ToolFailed,
@@ -419,6 +420,30 @@ def test_what_a_key_sends_into_the_owners_session_is_given_to_no_agent_of_the_ow
     given = api.ask("/v1/hooks/claude-code", method="POST", body=json.dumps(payload).encode())[2].decode()
     assert "Draw the cliffs" in given
     assert "quill" not in given
+
+
+def test_what_a_members_session_left_open_is_given_at_no_start_of_anothers(
+    api: Api, verb: Verb, fold: Callable[[], None]
+) -> None:
+    here, scopes = "/home/ann/mill", ("--scope", "ingest", "--scope", "read")
+    eve, finn = (verb("keys", "add", name, *scopes)[1].strip() for name in ("eve", "finn"))
+    given = {"todos": [{"content": "Open the quillsluice", "status": "pending", "activeForm": "Opening"}]}
+    payloads = (
+        PromptSubmitted(line="o1", text="please mend the mill"),
+        ToolCalled(line="o2", tool="TodoWrite", call="o", input=given),
+        ToolReturned(line="o3", tool="TodoWrite", call="o", text="kept"),
+        SessionEnded(line="o4", reason="exit"),
+    )
+    left = [observed(each, session="of-eve", at=at, actor="agent", location=here) for at, each in enumerate(payloads)]
+    assert deliver(api, eve, *left)[1]["refused"] == {}
+    fold()
+
+    def starts(token: str) -> str:
+        payload = {"hook_event_name": "SessionStart", "source": "startup", "session_id": uuid4().hex, "cwd": here}
+        return ask(api, token, "/v1/hooks/claude-code", payload)[2].decode()
+
+    assert "quillsluice" in starts(eve)
+    assert not [token for token in (finn, TOKEN) if "quillsluice" in starts(token)]
 
 
 def test_no_key_adds_a_version_to_what_came_otherwise(api: Api, key: Callable[..., str]) -> None:

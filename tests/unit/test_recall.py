@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from session_events import Session, event, facts_of
+from session_events import Session, event, facts_of, only
 
 from memctl.api.assist.lines import Line
 from memctl.api.assist.recall import MOST_TOKENS, Injection, _called, block, survivors
 from memctl.domain.events.event import Event
+from memctl.domain.events.facts import Episode, TaskClosed, TaskOpened, Turn
 from memctl.domain.events.observations import PromptSubmitted, ToolCalled, ToolReturned
 from memctl.domain.events.recalls import RecalledMemory
 from memctl.domain.events.statements import DecisionMade
@@ -133,6 +134,26 @@ def test_what_came_through_a_key_takes_the_place_of_nothing_that_another_brought
     session.events[ours:] = [heard_through("mallory", each) for each in session.events[ours:]]
     assert survived(session) == own
     assert len(own) == 3
+
+
+def test_what_came_through_anothers_key_is_no_part_of_the_work_that_it_was_sent_into() -> None:
+    session = Session()
+    session.user("Fix the totals of the ledger")
+    session.uses("TodoWrite", {"todos": [{"content": "Round", "status": "pending"}]}, "kept")
+    session.says("Totals are rounded half to even.")
+    ours = len(session.events)
+    session.user("Now look into vaults instead")
+    session.uses("TodoWrite", {"todos": [{"content": "Open the vaults", "status": "pending"}]}, "kept")
+    session.edits("src/vaults.py", "shut", "open")
+    session.runs("make vaults", "TypeError: vaults are shut", 2)
+    session.says("The vaults are open.")
+    session.events[ours:] = [heard_through("mallory", each) for each in session.events[ours:]]
+    theirs = len(session.events)
+    session.says("And tested.")
+    whole = only(facts_of(session.events), Turn, Episode, TaskOpened, TaskClosed)
+    alone = only(facts_of(session.events[:ours] + session.events[theirs:]), Turn, Episode, TaskOpened, TaskClosed)
+    assert [each for each in whole if not each.through] == alone
+    assert [each.prompt for each in whole if each.through] == ["Now look into vaults instead"]
 
 
 @pytest.mark.parametrize("forged", ["first", "last"])
