@@ -464,6 +464,198 @@ def between_quotes() -> list[tuple[str, str, str]]:
     return [(f"{form}: {value}", form.replace("@@", value), value) for form in forms for value in values]
 
 
+_BODIES = {
+    "X": _MIXED, "H": "0123456789abcdef", "L": _LOWER, "U": _MIXED + "-_", "D": string.digits, "B": _MIXED + "+/",
+    "C": string.ascii_uppercase + string.digits, "S": "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567",
+    "G": "HHHHHHHH-HHHH-HHHH-HHHH-HHHHHHHHHHHH",
+}  # fmt: skip
+"""What `{X40}` stands for in a service's token: forty of those characters. `{G}` is a UUID."""
+
+SERVICES = """
+github ghp_{X36} gho_{X36} ghu_{X36} ghs_{X36} ghr_{X36} github_pat_{X22}_{X59}
+gitlab glpat-{U20} glrt-{U20} gldt-{U20} glcbt-{U20} glptt-{H40} glsoat-{U20}
+slack xoxb-{D12}-{D12}-{X24} xoxp-{D12}-{D12}-{D12}-{H32} xapp-1-A{C10}-{D13}-{H64} xoxe.xoxp-1-{B160} xoxe-1-{B140}
+stripe sk_live_{X24} rk_live_{X24} whsec_{X32}
+openai sk-proj-{U74}T3BlbkFJ{U74} sk-svcacct-{U58}T3BlbkFJ{U58} sk-admin-{U58}T3BlbkFJ{U58}
+anthropic sk-ant-api03-{U93}AA sk-ant-oat01-{U93}AA
+groq gsk_{X52}
+huggingface hf_{X34} api_org_{X34}
+replicate r8_{X37}
+perplexity pplx-{X48}
+xai xai-{X80}
+openrouter sk-or-v1-{H64}
+fireworks fw_{X24}
+together tgp_v1_{U43}
+cerebras csk-{L48}
+nvidia nvapi-{U64}
+elevenlabs sk_{H48}
+deepseek sk-{H32}
+tavily tvly-{X32} tvly-dev-{X32}
+firecrawl fc-{H32}
+brave BSA{U28}
+jina jina_{X60}
+voyage pa-{U43}
+pinecone pcsk_{X6}_{X64}
+langsmith lsv2_pt_{H32}_{H10} lsv2_sk_{H32}_{H10}
+langfuse sk-lf-{G}
+helicone sk-helicone-{L7}-{L7}-{L7}-{L7}
+e2b e2b_{H40}
+modal ak-{X22} as-{X22}
+runpod rpa_{C40}{X6}
+cursor key_{H64} crsr_{H64}
+linear lin_api_{X40} lin_oauth_{H64}
+notion ntn_{D11}{X35} secret_{X43}
+airtable pat{X14}.{H64}
+clickup pk_{D8}_{C32}
+trello ATTA{H64}{C8}
+atlassian ATATT3xFfGF0{U160}={C8} ATCTT3xFfGN0{U160}={C8} ATBB{X32}{C8} ATSTT3xFfGN0{U160}={C8}
+figma figd_{U40} figo_{U40}
+dropbox sl.{U130} sl.u.{U130}
+discord MT{X22}.G{U5}.{U38}
+telegram {D10}:AA{U33}
+twilio SK{H32}
+sendgrid SG.{U22}.{U43}
+mailgun key-{H32} {H32}-{H8}-{H8}
+mailchimp {H32}-us14
+resend re_{X8}_{X24}
+brevo xkeysib-{H64}-{X16} xsmtpsib-{H64}-{X16}
+mailersend mlsn.{H64}
+klaviyo pk_{H34}
+hubspot pat-na1-{G} pat-eu1-{G}
+shopify shpat_{H32} shpss_{H32} shpca_{H32} shppa_{H32} shptka_{H32}
+square EAAA{U60} sq0atp-{U22} sq0csp-{U43} sq0idp-{U22}
+paypal access_token$production${L16}${H32}
+razorpay rzp_live_{X14}
+plaid access-sandbox-{G} access-production-{G} public-production-{G}
+flutterwave FLWSECK-{H32}-{L12}-X FLWSECK_TEST-{H32}-X
+mollie live_{X30}
+paddle pdl_live_apikey_{L26}_{X22}_{X3}
+midtrans Mid-server-{U24}
+xendit xnd_production_{X60}
+duffel duffel_live_{U43}
+easypost EZAK{X54} EZTK{X54}
+shippo shippo_live_{H40}
+lob live_{H35}
+doppler dp.pt.{X43} dp.st.prd.{X43} dp.ct.{X43}
+infisical st.{H24}.{H32}.{H32}
+1password ops_eyJ{U300}
+bitwarden 0.{G}.{X30}:{B22}==
+vault hvs.{U90} hvb.{U130} hvr.{U90} s.{X24}
+terraform {X14}.atlasv1.{U67}
+pulumi pul-{H40}
+digitalocean dop_v1_{H64} doo_v1_{H64} dor_v1_{H64}
+cloudflare v1.0-{H24}-{H146} cfut_{X40}{H8} cfat_{X40}{H8}
+fly fo1_{U43} fm2_{B160} fm1r_{B160}
+heroku HRKU-AA{U58} HRKU-{G}
+render rnd_{X28}
+netlify nfp_{X40} nfc_{X40} nfo_{X40}
+vercel vcp_{X56} vck_{X56} vci_{X56}
+supabase sbp_{H40} sb_secret_{U22}_{U8} sbp_oauth_{H40}
+neon napi_{L64}
+planetscale pscale_tkn_{U43} pscale_pw_{U43} pscale_oauth_{U43}
+mongodb mdb_sa_sk_{U40}
+convex prod:{L5}-{L6}-{D3}|{H60} dev:{L5}-{L6}-{D3}|{B88}
+xata xau_{X40}
+fauna fnA{U40}
+databricks dapi{H32} dapi{H32}-2 dose{H32}
+dbt dbtc_{U40} dbtu_{U40}
+aiven AVNS_{U19} aivenv1_{U90}
+grafana glc_{B120} glsa_{X32}_{H8}
+newrelic NRAK-{C27} NRII-{U32} NRJS-{H19} {H36}NRAL
+honeycomb hcaik_{L58} hcxik_{L58}
+sentry sntrys_{B120}_{B43} sntryu_{H64}
+dynatrace dt0c01.{C24}.{C64} dt0s01.{C24}.{C64} dt0s16.{C8}.{C64}
+axiom xaat-{G} xapt-{G}
+checkly cu_{H32}
+sonarqube sqp_{H40} sqa_{H40} squ_{H40}
+circleci CCIPAT_{X22}_{H40} CCIPRJ_{X22}_{H40}
+buildkite bkua_{H40} bkaj_{X60}
+harness pat.{U22}.{H24}.{X20} sat.{U22}.{H24}.{X20}
+octopus API-{C27}
+npm npm_{X36}
+pypi pypi-AgEIcHlwaS5vcmc{U90}
+rubygems rubygems_{H48}
+crates cio{X32}
+nuget oy2{L43}
+docker dckr_pat_{U27} dckr_oat_{U32}
+artifactory AKCp{X69} cmVmdGtuOj{X54}
+clojars CLOJARS_{H60}
+packagist packagist_ack_{H64} packagist_org_{H64}
+google AIza{U35} ya29.{U150} GOCSPX-{U28} 1//0{U98}
+aws AKIA{S16} ASIA{S16} IQoJb3JpZ2luX2Vj{B400}= ABSK{B109}= FwoGZXIvYXdzE{B300}= bedrock-api-key-{B120}
+azure {X3}8Q~{U34} {X3}7Q~{U31} {X52}JQQJ99{X26} {X52}AzSe{X8} {X76}AZDO{X4} {B76}+ASt{B6}== {B76}ACDb{B6}==
+alibaba LTAI5t{X18}
+tencent AKID{X32}
+yandex t1.{U60}.{U86} AQVN{U36} y0_{U55}
+facebook EAAG{X150} EAAB{X150}ZD IGQV{X140} IGAA{X140}
+twitter AAAAAAAAAAAAAAAAAAAAA{X30}%3D{X50}
+linkedin WPL_AP1.{X16} AQ{U300}
+twitch oauth:{L30}
+mapbox sk.eyJ{X70}.{U22}
+launchdarkly sdk-{G} api-{G} mob-{G}
+posthog phx_{X43} phs_{X43}
+contentful CFPAT-{U43}
+ghost {H24}:{H64}
+typeform tfp_{U44}_{U14}
+prefect pnu_{X36} pnb_{X36}
+wandb wandb_v1_{U76}
+readme rdme_{L70}
+postman PMAK-{H24}-{H34} PMAT-{C26}
+sourcegraph sgp_{H40} sgp_{H16}_{H40} sgd_{H64} slk_{H64}
+stytch secret-live-{U35}=
+okta 00{U40}
+frameio fio-u-{U64}
+tailscale tskey-auth-{X17}-{X32} tskey-api-{X17}-{X32} tskey-client-{X17}-{X32}
+ngrok 2{X26}_{X20}
+age AGE-SECRET-KEY-1{C58}
+nats SU{S56} SA{S56} SO{S56}
+nostr nsec1{L58}
+lightning 0201036c6e64{H200}
+matrix syt_{X12}_{X20}_{X6} mct_{X30}_{X6}
+dingtalk SEC{H64}
+dnsimple dnsimple_u_{X32} dnsimple_a_{X32}
+deepl {G}:fx
+adafruit aio_{X28}
+stackhawk hawk.{U20}.{U20}
+socket sktsec_{U43}_api
+rootly rootly_{H64}
+ably {X6}.{X6}:{U43}
+pubnub sec-c-{X48}
+telnyx KEY{U32}_{U22}
+nylas nyk_v0_{X64}
+ramp ramp_sec_{X48}
+mercury secret-token:mercury_production_wma_{X40}_yrucrem
+onfido api_live.{U11}.{U32}
+trigger tr_prod_{X40} tr_pat_{L40}
+inngest signkey-prod-{H64}
+svix sk_{X32}.eu testsk_{X32}
+unkey unkey_{X24}
+zuplo zpka_{H32}_{H8}
+mintlify mint_{X24}
+"""
+
+
+def alone() -> list[tuple[str, str, str]]:
+    """Tokens of some services, each alone in a line of output."""
+    m = Maker(311)
+    out: list[tuple[str, str, str]] = []
+    for service, *tokens in (line.split() for line in SERVICES.split("\n") if line):
+        for token in tokens:
+            drawn = "".join(
+                m.of(_BODIES[each[0]], int(each[1:])) if turn and each[1:] else each if not turn
+                else "-".join(m.hex(len(part)) for part in _BODIES[each].split("-"))
+                for turn, each in _turns(token)
+            )  # fmt: skip
+            out += ((f"{service} {token}", f"Created.\n{drawn}\nDone in 2 s.", drawn),)
+    return out
+
+
+def _turns(token: str) -> list[tuple[bool, str]]:
+    """What stands outside of braces in a token, and by turns within."""
+    parts = token.replace("}", "{").split("{")
+    return [(n % 2 == 1, part) for n, part in enumerate(parts)]
+
+
 NOT_BETWEEN_QUOTES = (
     'password: "${DB_PASSWORD_1}!"', 'DB_PASSWORD="$DB_PASS_2"', "password: '{{ vault_password_2! }}'",
     'password="<your password 1!>"', "'password': '%(password)s-1'", "password = \"os.environ['DB_PASS_1']\"",

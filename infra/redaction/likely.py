@@ -180,6 +180,16 @@ def shaped(value: str, name: str = "") -> bool:
     return not _PATH.search(value) and not spelt(value)
 
 
+def of_service(value: str, name: str = "") -> bool:
+    """Whether what stands behind a service's first letters is neither words nor a path, and has a digit."""
+    start = _TAILS.search(value)
+    return (
+        any(each.isdecimal() for each in value[4:])
+        and shaped(value)
+        and not spelt(value[start.end() :] if start else value)
+    )
+
+
 def assigned(value: str, name: str) -> bool:
     """Whether a value that a name stands before, with a sign of assignment between, is a secret."""
     strong = _STRONG.search(name) is not None
@@ -372,6 +382,7 @@ JUDGES: dict[str, Callable[[str, str], bool]] = {
         named,
         signs_in,
         shaped,
+        of_service,
         dotted,
         prefixed,
         block,

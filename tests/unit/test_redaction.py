@@ -202,8 +202,9 @@ def test_of_what_only_looks_like_a_secret_beside_its_name_nothing_is_cut(text: s
         secret_forms.third(),
         secret_forms.pairs(),
         secret_forms.between_quotes(),
+        secret_forms.alone(),
     ],
-    ids=["first", "second", "third", "pairs", "between quotes"],
+    ids=["first", "second", "third", "pairs", "between quotes", "alone"],
 )
 def test_the_forms_that_tools_and_people_write_secrets_in(forms: list[tuple[str, str, str]]) -> None:
     left = [name for name, text, secret in forms if secret[: max(6, len(secret) * 2 // 3)] in redact(text)[0]]
