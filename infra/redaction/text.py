@@ -56,10 +56,16 @@ MOST_BROKEN = 50
 
 _PRINTED = r"(?:[CDI-Za-f][AC-HQS-Xgi-nwy-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]){6}"
 """Base64 of 18 bytes of ASCII that are printed: the top bits of each byte are known."""
-_READS = patterns.compile(f"{_PRINTED}".encode())
-_GZIP = "H4sI[A-Za-z0-9+/_-]{44}"
+_WIDE = r"(?:[I-Za-f][AQgw][AB][A-Za-z0-9+/_-]A[C-H][AEIMQUYcgkosw048]A){3}"
+"""The same of UTF-16: each other byte is zero."""
+_READS = patterns.compile(f"{_PRINTED}|{_WIDE}".encode())
+_PACKED = "(?:H4sI|e(?:J[w-z]|N[o-r]|A[E-H]|F[4-7]))"
+"""What Base64 of gzip and of zlib begins with."""
+_UNPACKS = patterns.compile(f"^{_PACKED}".encode())
 _MOST_UNPACKED = 1 << 16
 """Bytes of what was packed that are looked at."""
+_DEEPEST = 2
+"""How often what is encoded may be encoded again."""
 _HEX = "(?i)70617373|50415353|7365637265|5345435245|746f6b656e|544f4b454e|6b6579(?:22)?3[ad]|4b4559(?:22)?3[ad]"
 """`pass`, `secre`, `token` and `key:` in hexadecimal digits."""
 _HEX_RUN = patterns.compile(rb"(?:[2-7][0-9A-Fa-f]|0[9AaDd]){16,}")
@@ -154,8 +160,8 @@ class Redactor:
             *(rule.of or rule.source for rule in self._rules),
             "(?i)<private>",
             self._broken,
-            _PRINTED,
-            _GZIP,
+            f"{_PRINTED}|{_WIDE}",
+            rf"\b{_PACKED}[A-Za-z0-9+/_-]{{44}}",
             _HEX,
             COLUMN,
             DUMP,
@@ -342,16 +348,21 @@ class Redactor:
         """What the first of these rules calls what it finds, if any does."""
         return next((marker for n in self._scan(data) & rules for _, _, marker in self._matches(n, data)), "")
 
-    def _encoded(self, data: bytes) -> Iterator[tuple[int, int, str]]:
-        """Runs of Base64 that hold a secret, each whole. What is encoded in it again is not looked at."""
-        return self._hidden_in((run.span(), plain) for run in _ENCODED.finditer(data) if (plain := _decoded(run[0])))
+    def _encoded(self, data: bytes, deep: int = 0) -> Iterator[tuple[int, int, str]]:
+        """Runs of Base64 that hold a secret, each whole."""
+        runs = ((run.span(), plain) for run in _ENCODED.finditer(data) if (plain := _decoded(run[0])))
+        return self._hidden_in(runs, deep)
 
-    def _hidden_in(self, runs: Iterable[tuple[tuple[int, int], bytes]]) -> Iterator[tuple[int, int, str]]:
+    def _hidden_in(
+        self, runs: Iterable[tuple[tuple[int, int], bytes]], deep: int = 0
+    ) -> Iterator[tuple[int, int, str]]:
+        encoded = {len(self._rules) + 2, len(self._rules) + 3}
         for span, plain in runs:
-            for index in self._scan(plain):
-                if index < len(self._rules) and (inside := self._matches(index, plain)):
-                    yield (*span, inside[0][2])
-                    break
+            indices = self._scan(plain)
+            inside = (each for index in indices if index < len(self._rules) for each in self._matches(index, plain))
+            again = self._encoded(plain, deep + 1) if deep < _DEEPEST and not encoded.isdisjoint(indices) else ()
+            if (found := next(itertools.chain(inside, again), None)) is not None:
+                yield (*span, found[2])
 
     def _dumped(self, data: bytes) -> Iterator[tuple[int, int, str]]:
         """The lines of dumps that show a secret."""
@@ -421,16 +432,16 @@ def _decoded(run: bytes) -> bytes:
     lines = _NEXT.split(run)
     signed = {line[:1] for line in lines[1:]} in ({b"+"}, {b"-"})  # each line of a patch is
     letters = b"".join(line[signed:] for line in lines).translate(_STANDARD, b"=")
-    packed = letters.startswith(b"H4sI")
+    packed = _UNPACKS.search(letters)
     if not packed:
         if (reads := _READS.search(letters)) is None:
             return b""
         letters = letters[reads.start() % 4 :]
     plain = binascii.a2b_base64(letters[: len(letters) - (len(letters) % 4 == 1)] + b"==")
     if not packed:
-        return plain
+        return plain.replace(b"\0", b"")
     try:
-        return zlib.decompressobj(31).decompress(plain, _MOST_UNPACKED)
+        return zlib.decompressobj(47).decompress(plain, _MOST_UNPACKED)
     except zlib.error:
         return b""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import fcntl
+import gzip
 import ipaddress
 import json
 import math
@@ -13,6 +14,7 @@ import string
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -1075,6 +1077,35 @@ def test_what_base64_hides_is_cut_with_all_of_its_run(run: str, around: str) -> 
         assert run[-20:] not in redact(nested)[0]
 
 
+@pytest.mark.parametrize(
+    "run",
+    [
+        base64.b64encode(ENVIRONMENT.encode("utf-16-le")).decode(), base64.b64encode(ENVIRONMENT.encode("utf-16")).decode(),
+        base64.b64encode(ENVIRONMENT.encode("utf-16-be")).decode(), base64.b64encode(ENCODED.encode()).decode(),
+        base64.b64encode(WRAPPED.encode()).decode(), base64.b64encode(zlib.compress(ENVIRONMENT.encode())).decode(),
+        base64.urlsafe_b64encode(zlib.compress(ENVIRONMENT.encode(), 9)).decode(),
+        base64.b64encode(zlib.compress(ENVIRONMENT.encode() * 3, 1)).decode(),
+        base64.b64encode(gzip.compress(ENVIRONMENT.encode())).decode(),
+        base64.b64encode(base64.b64encode(zlib.compress(ENVIRONMENT.encode()))).decode(),
+    ],
+    ids=["UTF-16", "UTF-16 with a mark", "UTF-16 of the other order", "twice", "twice, in lines", "zlib", "zlib, best",
+         "zlib, fastest", "gzip", "zlib, twice"],
+)  # fmt: skip
+@pytest.mark.parametrize("around", ["{}", "powershell -enc {}", "data:;base64,{}"])
+def test_what_is_written_wide_packed_or_encoded_twice_hides_nothing_in_base64(run: str, around: str) -> None:
+    left, counts = redact(around.format(run))
+    assert counts
+    assert left.startswith(around.format("[redacted:"))
+    assert len(left) < len(around) + 40
+
+
+def test_what_unpacks_to_gigabytes_is_looked_at_as_far_as_its_beginning() -> None:
+    bomb = base64.b64encode(zlib.compress(bytes(50_000_000))).decode()
+    began = time.process_time()
+    assert redact(f"{bomb} ")[1] == {}
+    assert time.process_time() - began < 1
+
+
 @pytest.mark.parametrize("front", ["+", "-", " ", "> ", "{}\t", "  {}→", "{}: "])
 def test_what_base64_hides_is_cut_over_lines_of_a_patch_or_of_a_numbered_file(front: str) -> None:
     lines = base64.encodebytes((ENVIRONMENT * 2 + "EDITOR=emacs\n").encode()).decode().split()
@@ -1085,6 +1116,9 @@ def test_what_base64_hides_is_cut_over_lines_of_a_patch_or_of_a_numbered_file(fr
 def test_base64_of_an_ordinary_text_and_what_only_looks_like_it_is_left() -> None:
     ordinary = "HOME=/root\nLANG=C.UTF-8\nnext_page_token: abc\nThe password must have eight characters.\n" * 4
     for text in (
+        base64.b64encode(ordinary.encode("utf-16-le")).decode(),
+        base64.b64encode(base64.b64encode(ordinary.encode())).decode(),
+        base64.b64encode(zlib.compress(ordinary.encode())).decode(),
         base64.b64encode(ordinary.encode()).decode(),
         base64.b64encode(base64.b64encode(ENVIRONMENT.encode())).decode()[:40],
         "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
