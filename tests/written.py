@@ -26,6 +26,17 @@ def _broken(phrase: str, *before: str) -> str:
     return parts[0] + "".join(f"\n{mark}{part}" for mark, part in zip(marks, parts[1:], strict=True))
 
 
+def _dumped(data: bytes, together: int) -> str:
+    """As `xxd` shows bytes two by two, and `hexdump -C` one by one."""
+    lines = []
+    for at in range(0, len(data), 16):
+        piece = data[at : at + 16]
+        pairs = " ".join(piece[n : n + together].hex() for n in range(0, len(piece), together))
+        shown = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in piece)
+        lines.append(f"{at:08x}: {pairs:<39}  {shown}" if together == 2 else f"{at:08x}  {pairs:<47}  |{shown}|")
+    return "\n".join(lines) + "\n"
+
+
 ALIKE, LATIN_ALIKE = "\u0430\u0435\u043e\u0440\u0441\u0445\u03bf\u03bd\u03b9\u0397\u03a4", "aeopcxoviHT"
 """Letters of Cyrillic and Greek, and the Latin ones that they look like."""
 
@@ -74,6 +85,19 @@ FORMS: dict[str, Callable[[str], str]] = {
     "hex of UTF-16": lambda phrase: phrase.encode("utf-16-le").hex(),
     "in reverse": lambda phrase: phrase[::-1],
     "ROT13": lambda phrase: codecs.encode(phrase, "rot13"),
+    "base32": lambda phrase: base64.b32encode(f"so {phrase} it is".encode()).decode(),
+    "base32 in small letters": lambda phrase: base64.b32encode(f"a {phrase}".encode()).decode().rstrip("=").lower(),
+    "a list of bytes": lambda phrase: str(list(phrase.encode())),
+    "a list of bytes in hex": lambda phrase: ", ".join(f"0x{byte:02X}" for byte in phrase.encode()),
+    "bytes over lines": lambda phrase: "{\n  " + ",\n  ".join(map(str, phrase.encode())) + "\n}",
+    "characters of SQL": lambda phrase: " || ".join(f"CHAR({byte})" for byte in phrase.encode()),
+    "binary digits": lambda phrase: " ".join(f"{byte:08b}" for byte in phrase.encode()),
+    "escapes of style sheets": lambda phrase: "".join(f"\\{ord(c):06x}" for c in phrase),
+    "lines of a search": lambda phrase: "src/a.md:12:" + _broken(phrase, "src/a.md:13:", "src/a.md:14:"),
+    "lines around what a search found": lambda phrase: "src/a.md-12-" + _broken(phrase, "src/a.md:13:", "src/a.md-14-"),
+    "struck through": lambda phrase: _between(phrase, "\u0336"),
+    "a dump": lambda phrase: _dumped(f"so {phrase} it is".encode(), 2),
+    "a canonical dump": lambda phrase: _dumped(f"so {phrase} it is".encode(), 1),
     "hex in pairs": lambda phrase: phrase.encode().hex(":").upper(),
     "emphasis": lambda phrase: phrase.replace(" ", "** **"),
     "emphasis on one word": lambda phrase: "**" + phrase.replace(" ", "** ", 1),
@@ -122,11 +146,28 @@ def _meant(escape: re.Match[str]) -> str:
     return {"n": "\n", "0": "\x1b"}.get(found[1], found[1])
 
 
+def _of_numbers(text: str) -> Iterator[str]:
+    """What a text shows in digits: bytes in a list, in dumps, in base32, the code points of a style sheet."""
+    text = text.replace("\\\\", "\\").replace("\\n", "\n")
+    lines = [re.sub(r" {2}.*", "", line) for line in re.findall(r"[0-9a-f]{8}(?::| ) ([^\n]*)", text)]
+    pairs = re.sub(r"[^0-9a-f]", "", "".join(lines))
+    yield binascii.unhexlify(pairs[: len(pairs) // 2 * 2]).decode("utf-8", "replace")
+    for digits, base in (
+        (r"\b\d{2,3}\b", 10), (r"(?<=0x)[0-9A-F]{2}", 16), (r"\b[01]{8}\b", 2), (r"(?<=\\)[0-9a-f]{6}", 16),
+    ):  # fmt: skip
+        yield "".join(chr(int(each, base)) for each in re.findall(digits, text))
+    for run in re.findall(r"\b[A-Za-z2-7]{16,}\b", text):
+        whole = run[: len(run) // 8 * 8] if len(run) % 8 in (1, 3, 6) else run
+        yield base64.b32decode(whole.upper() + "=" * (-len(whole) % 8)).decode("utf-8", "replace")
+    yield re.sub(r"\n[^\s:]+[:-]\d+[:-]", "", text)
+
+
 def undone(text: str) -> Iterator[str]:
     """What a text may stand for, by trying: slow, and without a bound."""
+    yield from _of_numbers(text)
     for _ in range(6):
         text = unicodedata.normalize("NFKC", re.sub(r"\x1b\[[\d;]*m", "", text))
-        text = "".join(each for each in text if unicodedata.category(each) != "Cf")
+        text = "".join(each for each in text if unicodedata.category(each) not in ("Cf", "Mn"))
         yield text
         yield re.sub(r"-?\s*\n\s*(?:[+>│%-]|//!?|\d+(?:[:→\t]| \|))?\s*", "", text)
         yield re.sub(r"\s*\n\s*(?:[+>│%-]|//!?|\d+(?:[:→\t]| \|))?\s*", " ", text)

@@ -6,7 +6,8 @@ quoted-printable undone, as often as they are nested. A line break may stand any
 a hyphen before it, and marks of a diff, a quotation, a comment or a line's number behind it. Its words may be joined as
 in names of code, and have emphasis, commas or cells of a table between them: what is canonically the same is the same.
 Tags, marks of Markdown and joints of a string in parts may stand within its words.
-Its base64 and hex (of UTF-8 and UTF-16), its letters in reverse and by ROT13 are looked for, too. Case does not matter.
+Its base64, base32 and hex (of UTF-8 and UTF-16), its bytes as lists of numbers, its letters in reverse and by ROT13 are
+looked for, too, and what a dump of bytes shows is read. Case does not matter.
 
 Each step is linear in the text, and works on bytes, since most text is of ASCII. Sources: UAX 15 (normalization forms),
 ECMA-48 (codes of terminals), RFC 4648 (base64), RFC 2045
@@ -16,11 +17,12 @@ ECMA-48 (codes of terminals), RFC 4648 (base64), RFC 2045
 import codecs
 import html
 import unicodedata
-from base64 import b64encode
+from base64 import b32encode, b64encode
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from memctl.domain.support import patterns
+from memctl.domain.support.dumps import DUMP, dumps
 from memctl.domain.support.literals import Literals, mentions
 from memctl.domain.support.markup import without_markup
 from memctl.domain.support.text import canonical
@@ -61,6 +63,7 @@ _CONTROLS = bytes({*range(0x20), 0x7F} - set(b"\t\n\r"))
 _CONTROL = patterns.compile(rb"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f]")
 _TERMINAL = patterns.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])?")
 _CODES = patterns.compile(
+    rb"\\00[0-9A-Fa-f]{4} ?|"
     rb"(?:\\u[0-9A-Fa-f]{4})+|(?:\\x[0-9A-Fa-f]{2})+|\\u\{[0-9A-Fa-f]{1,6}\}|\\U[0-9A-Fa-f]{8}|\\[0-3][0-7]{2}|\\e"
 )
 _PERCENT = patterns.compile(rb"(?:%[0-9A-Fa-f]{2})+")
@@ -70,6 +73,11 @@ _SIGNS = bytes(code for code in range(0x80) if not chr(code).isalnum())
 _OTHER_SIGNS = patterns.compile(rf"[^\x00-\x7f{patterns.LETTERS}]+")
 _SMALL = bytes(range(0x100)).lower()
 _NUMBERED = patterns.compile(rb"\n[ \t]*[0-9]+ *(?:\xe2\x86\x92|\xe2\x94\x82|[:|\t])")
+_LISTED = patterns.compile(rb"(?:^|\n)[^\s:]{1,300}[:-][0-9]{1,9}[:-]")
+"""What stands before each line that a search shows: a file and the line's number."""
+_DUMP = patterns.compile(DUMP.encode())
+_MARKS_LEFT = patterns.compile(r"[\x{300}-\x{36f}]+")
+"""Marks that no letter has of its own: what strikes it through, or stands above it."""
 _BEHIND_A_NUMBER = (b"\xe2\x86\x92", b"\xe2\x94\x82", b":", b"|", b"\t")
 _NO_LETTERS = bytes(code for code in range(0x100) if not (code < 0x80 and chr(code).isalpha()))
 _FEW_LETTERS = 4
@@ -133,7 +141,16 @@ class WrittenForms:
             if _NUMBERED.search(folded) and (self._may_be_numbered or self._letters.within(_letters(folded))):
                 unnumbered = b"\n".join(map(_without_number, folded.split(b"\n")))
                 self._look(unnumbered, skeleton(unnumbered), held, near)
+            for other in self._apart(reading, folded):
+                self._look(other, skeleton(other), held, near)
         return Found(frozenset(held), frozenset(near - held))
+
+    def _apart(self, reading: bytes, folded: bytes) -> Iterator[bytes]:
+        """What a text says whose lines begin with where they were found, and what dumps in it show."""
+        if _LISTED.search(folded):
+            yield _LISTED.sub(b"\n", folded)
+        if _DUMP.search(reading):
+            yield from (self._fold(_visible(shown)) for _, _, shown in dumps(reading))
 
     def _look(self, reading: bytes, bare: str, held: set[str], near: set[str], least: int = 0) -> None:
         literals = self._literals.within(bare)
@@ -170,15 +187,21 @@ def _letters(data: bytes) -> str:
 
 
 def encodings(text: str) -> list[str]:
-    """The skeletons of a text's base64 and hex, whatever stands before and behind it there, and of it in reverse."""
+    """The skeletons of a text's base64, base32 and hex, whatever stands before and behind it there, of its bytes as
+    numbers, and of it in reverse."""
     found: list[str] = []
-    for form in dict.fromkeys((text, text.lower(), text.upper(), text.title(), text.capitalize())):
+    cases = (text, text.lower(), text.upper(), text.title(), text.capitalize())
+    for form in dict.fromkeys(unicodedata.normalize(way, case) for case in cases for way in ("NFC", "NFD")):
         data = form.encode("utf-8", "replace")
-        found.append(data.hex())
+        found += (data.hex(), "".join(f"{byte:08b}" for byte in data), "0x".join(f"{byte:02x}" for byte in data))
+        found += (between.join(map(str, data)) for between in ("", "char", "chr"))
+        for before in range(5):
+            encoded = b32encode(bytes(before) + data).decode().lower()
+            found.append(encoded[-(-before * 8 // 5) : (before + len(data)) * 8 // 5])
         for wide in (data, form.encode("utf-16-le", "replace")):
             for before, cut in ((0, 0), (1, 2), (2, 3)):
-                encoded = b64encode(bytes(before) + wide)
-                found.append(skeleton(encoded[cut : (before + len(wide)) * 8 // 6]))
+                encoded = b64encode(bytes(before) + wide).decode()
+                found.append(skeleton(encoded[cut : (before + len(wide)) * 8 // 6].encode()))
     found.append(text.encode("utf-16-le", "replace").hex())
     found += (skeleton(each.encode("utf-8", "replace")) for each in (text[::-1], codecs.encode(text, "rot13")))
     return [each for each in dict.fromkeys(found) if len(each) >= SHORTEST_SKELETON]
@@ -213,6 +236,8 @@ def _composed(data: bytes) -> bytes:
         composed = "".join(unicodedata.normalize("NFC", piece) for piece in apart).encode()
     else:
         composed = "".join(unicodedata.normalize("NFKC", piece) for piece in _pieces(text)).encode()
+    if b"\xcc" in composed or b"\xcd" in composed:
+        composed = _MARKS_LEFT.sub("", composed.decode()).encode()
     for mark, typed in _TYPESET if b"\xe2\x80" in composed else ():
         composed = composed.replace(mark, typed)
     return composed
@@ -277,5 +302,7 @@ def _of_code(found: patterns.Match[bytes]) -> bytes:
         return bytes.fromhex(escape.replace("\\u", "")).decode("utf-16-be", "replace").encode()
     if escape[1] == "e":
         return b"\x1b"
+    if escape[1:3] == "00" and len(escape) > 4:  # of a style sheet
+        return chr(int(escape[1:7], 16)).encode("utf-8", "replace")
     code = int(escape[1:], 8) if escape[1].isdigit() else int(escape[2:].strip("{}"), 16)
     return chr(code).encode("utf-8", "replace") if code < 0x110000 else b"?"

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TypeGuard, cast
 
 from memctl.domain.support import patterns
-from memctl.infra.redaction.layouts import COLUMN, DUMP, columns, dumps
+from memctl.domain.support.dumps import DUMP, dumps
+from memctl.infra.redaction.layouts import COLUMN, columns
 from memctl.infra.redaction.likely import JUDGES, entropy, goes_on
 from memctl.infra.redaction.personal import CHECKS
 from memctl.infra.redaction.rules import Rule, load_rules, personal_rules, user_rule

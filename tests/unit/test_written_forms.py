@@ -49,6 +49,10 @@ def test_the_same_letters_with_other_signs_between_them_are_near(form: str) -> N
         "the zq7vkx19mw harbours a protocol",
         base64.b64encode(b"the zq7vkx19m harbour protocol").decode(),
         "the harbour protocol zq7vkx19mw",
+        FORMS["a dump"]("the zq7vkx19m harbour protocol"),
+        FORMS["a list of bytes"]("the zq7vkx19m harbour protocol"),
+        FORMS["base32"]("the zq7vkx19m harbour protocol"),
+        FORMS["lines of a search"]("the zq7vkx19m harbour protocol"),
     ],
 )
 def test_other_words_are_neither(other: str) -> None:
