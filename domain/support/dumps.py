@@ -18,9 +18,16 @@ _MOST_DUMPED = 4_096
 
 _HEX = "(?:[0-9a-fA-F]{2}){1,4}"
 _DUMPED = patterns.compile(
-    rf"^[^\n]{{0,12}}?\b[0-9a-fA-F]{{6,8}}:? {{1,3}}({_HEX}(?: {{1,2}}{_HEX})*)".encode(), patterns.M
+    (
+        rf"(?:^[^\n]{{0,12}}?\b[0-9a-fA-F]{{6,8}}|[ \t\"'`]0000[0-9a-fA-F]{{2,4}}):? {{1,3}}"
+        rf"({_HEX}(?: {{1,2}}{_HEX})*)"
+    ).encode(),
+    patterns.M,
 )
-_LETTERED = patterns.compile(rb"^[^\n]{0,12}?\b[0-7]{7}((?: {3}[!-~]| {2}\\[a-z0]| [0-7]{3}| {4}){1,16})", patterns.M)
+"""A line of one; of a dump that begins within a line, what stands before it is none of it."""
+_LETTERED = patterns.compile(
+    rb"(?:^[^\n]{0,12}?\b[0-7]{7}|[ \t\"'`]0000[0-7]{3})((?: {3}[!-~]| {2}\\[a-z0]| [0-7]{3}| {4}){1,16})", patterns.M
+)
 _LETTER = patterns.compile(rb" {3}([!-~])| {2}(\\[a-z0])| ([0-7]{3})| {4}")
 _WIDTH = 16
 """Bytes of a line."""

@@ -959,6 +959,27 @@ def test_personal_data_is_cut_where_it_is_asked_for_and_left_otherwise() -> None
     assert counts.total() == 3
 
 
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("an jörg.müller@bücher.de.", "an [redacted:email-address]."),
+        ("a иван@почта.рф", "a [redacted:email-address]"),
+        ("请写信给：用户@例子.广告。", "请写信给：[redacted:email-address]。"),
+        ("δοκιμή@παράδειγμα.ελ", "[redacted:email-address]"),
+        ("06 12 34 56 78", "[redacted:phone-number]"), ("Tel. 030/901820", "Tel. [redacted:phone-number]"),
+        ("06-12345678", "[redacted:phone-number]"), ("079 123 45 67", "[redacted:phone-number]"),
+        ("at 415.555.2671.", "at [redacted:phone-number]."), ("8 (495) 123-45-67", "[redacted:phone-number]"),
+        ("(11) 91234-5678", "[redacted:phone-number]"), ("手机：13800138000", "手机：[redacted:phone-number]"),
+        ("Телефон 98765 43210", "Телефон [redacted:phone-number]"), ("138-0013-8000", "[redacted:phone-number]"),
+        ("00000000  06 12 34 56 78 9a bc de", ""),
+        ("port 98765 43210", ""), ("v10.415.555.2671", ""), ("кофе@v2", ""),
+        ("at 01.02.2026 06:12:34", ""), ("0700/0600", ""), ("№ 8-495-123", ""), ("id 13800138000", ""), ("ratio 030/90", ""),
+    ],
+)  # fmt: skip
+def test_addresses_and_numbers_are_cut_as_other_countries_write_them(of_people: Redactor, text: str, left: str) -> None:
+    assert of_people.redact(text)[0] == (left or text)
+
+
 @settings(deadline=None)
 @given(st.integers(10**12, 10**13 - 1))
 def test_thirteen_digits_in_a_row_are_a_resident_number_only_with_a_date_and_a_check_digit(number: int) -> None:

@@ -14,7 +14,7 @@ PHRASE = "the zq7vkx19mw Harbour protocol"
 
 
 def around(text: str) -> bytes:
-    return f"before it, {text} after it".encode()
+    return f"before it stands something, {text} after it".encode()
 
 
 @pytest.mark.parametrize("form", FORMS)
