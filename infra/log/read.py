@@ -85,15 +85,16 @@ def read_range(
     limit: int,
     hashes: tuple[int, int] = (0, 255),
     of: Section | None = None,
+    most_bytes: int = 1 << 62,
 ) -> Stretch:
     """The first `limit` events with `after < position <= upto` whose stream hash lies in `hashes` (inclusive), of the
-    spaces of a section.
+    spaces of a section; fewer where their payloads come to `most_bytes`.
 
     Never pass an `upto` beyond the mark. Erased payloads are left out. The stretch ends before an event that this
     memctl does not know. Raises: UnknownEventType or FutureSchemaVersion when that is the very first.
     """
     events: list[Event] = []
-    count = 0
+    count = size = 0
     where, spaces = (of.where, of.params) if of else ("", [])
     for row in connection.execute(_RANGE.format(of=where), [after, upto, *hashes, *spaces, limit], binary=True):
         count += 1
@@ -103,6 +104,9 @@ def read_range(
             if events:
                 return Stretch(events, events[-1].position)
             raise type(problem)(f"position {row[0]}: {problem}", hint=problem.hint) from None
+        size += len(row[12] or b"")
+        if size >= most_bytes:
+            return Stretch(events, events[-1].position)
     return Stretch(events, events[-1].position if count == limit else upto)
 
 

@@ -26,7 +26,7 @@ from memctl.infra.process import Process
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, Target
-from memctl.workers.folding.stage1 import LATE
+from memctl.workers.folding.stage1 import APART
 from memctl.workers.rebuild.stuck import set_aside
 from memctl.workers.watchdog import frames, guard
 from memctl.workers.watchdog import progress_board as progress
@@ -125,7 +125,7 @@ def test_a_long_session_with_late_events_keeps_no_other_waiting_and_is_folded_ap
             append(log, 1, [prompt(number, session="s2", at=0), prompt(number, session="s1")])
             until(lambda: all_read(log))
         (letter,) = letters(log)
-        assert (letter.target.key, letter.fault.place, letter.to_be_tried) == (BAD, LATE, True)
+        assert (letter.target.key, letter.fault.place, letter.to_be_tried) == (BAD, APART, True)
         assert letter.fault.waiting == 2
         assert [prompts(log, each) for each in ("s1", "s2", "s3")] == [9, 6, 6]
     with memctl("worker", environment=environment, log=tmp_path / "after.log"):  # which tries first what is set aside

@@ -10,7 +10,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 
 import psycopg
@@ -20,6 +20,7 @@ from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.log.mark import move_marks
 from memctl.infra.log.migrate import refuse_newer
 from memctl.infra.log.reach import Reach, least, next_section
+from memctl.infra.log.read import StreamKey
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels.dead_letters import fault_message
 from memctl.infra.readmodels.generations import Lease, LeaseLost
@@ -76,7 +77,9 @@ def owner_of(pid: int) -> str:
 class Drainer:
     """Drains shards over one connection of its own, which is opened again after a fault. Not for several threads."""
 
-    def __init__(self, database_url: str, batch: int = 2000) -> None:
+    def __init__(self, database_url: str, batch: int = 2000, too_dear: Collection[StreamKey] = ()) -> None:
+        """`too_dear`: streams that take too long to be folded whole among others."""
+        self._too_dear = too_dear
         self._url = database_url
         self._owner = f"{owner_of(os.getpid())}{id(self):x}"
         self._batch = batch
@@ -96,7 +99,7 @@ class Drainer:
         """Keep nothing: what is reached over another connection may be a standby, or restored, and lack what was
         folded last; others may then fold other events to the very offset that is remembered."""
         self._checked: generations.Live | None = None
-        self._stage1 = Stage1(self._batch, parks=True)
+        self._stage1 = Stage1(self._batch, parks=True, too_dear=self._too_dear)
         self._stage2 = Stage2(self._batch * 2, parks=True)
 
     def attempt(self, stage: int, shard: int) -> bool:

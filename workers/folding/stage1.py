@@ -5,9 +5,10 @@ the events that follow in it wait until it is tried again or that event is left 
 be folded from its beginning again and again, as late events ask for: it is folded apart, and keeps no other waiting.
 """
 
+import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
@@ -41,10 +42,14 @@ DEAR = 10_000
 """How many events of one stream a batch may fold again before the next batch takes as many, up to `KEPT_EVENTS`."""
 
 AGAIN_S, AGAIN_APART = 1.0, 20
-"""Processor seconds of a fold of a whole stream that does not come again at once: only after so many times as long."""
+"""Processor seconds of a fold of a whole stream that does not come again at once: only after so many times their
+square, so that what takes long takes a small share of the time, and what takes longer a smaller one."""
 
-LATE = "late events of a long session"
+APART = "a session too long to be folded whole among others"
 """Where such a stream stands, as its letter says."""
+
+BATCH_BYTES, FEWEST = 4 << 20, 64
+"""Bytes of payloads after which a batch ends, so that none takes long; and how many events are read at least."""
 
 
 class Ready(NamedTuple):
@@ -64,13 +69,20 @@ class Stage1:
     """
 
     def __init__(
-        self, batch: int = 2000, *, parks: bool = False, endless: Mapping[Target, Fault] = MappingProxyType({})
+        self,
+        batch: int = 2000,
+        *,
+        parks: bool = False,
+        endless: Mapping[Target, Fault] = MappingProxyType({}),
+        too_dear: Collection[StreamKey] = (),
     ) -> None:
         """`parks`: a stream that cannot be folded is parked, and the others go on; else the batch fails. `endless`:
-        what is known not to come to an end, and at which event."""
+        what is known not to come to an end, and at which event. `too_dear`: streams that take too long to be folded
+        whole among others."""
         self._batch = batch
         self._parks = parks
         self._endless = endless
+        self._too_dear = frozenset(too_dear)
         self._ready: Mapping[StreamKey, Ready] = {}
         self._states: OrderedDict[StreamKey, StreamState] = OrderedDict()
         self._kept = 0
@@ -83,6 +95,8 @@ class Stage1:
         """By the same: the events of the longest stream that our last batch folded again, since some came late."""
         self._refolded = 0
         """The same of the batch at hand."""
+        self._fits = KEPT_EVENTS
+        """About how many events a batch may hold by their bytes."""
         self._dear: OrderedDict[StreamKey, tuple[float, float]] = OrderedDict()
         """The streams whose whole fold took long: what it took, and when it ended, by the monotonic clock."""
         self._step, self._end = ThreadWork("stage 1"), Position(0)
@@ -100,8 +114,17 @@ class Stage1:
         self._take(lease)
         self._step = ThreadWork("stage 1", str(lease.shard), generation=lease.generation)
         progress.slot().over(self._step)
-        limit = self._limit(self._last_refolded.get(shard, 0))
-        events, end = read_range(connection, section.after, section.upto, limit=limit, hashes=lease.hashes, of=section)
+        limit = min(self._limit(self._last_refolded.get(shard, 0)), self._fits)
+        events, end = read_range(
+            connection, section.after, section.upto, limit=limit, hashes=lease.hashes, of=section,
+            most_bytes=BATCH_BYTES,
+        )  # fmt: skip
+        # What is read beyond what fits is read for nothing.
+        self._fits = (
+            max(2 * len(events), FEWEST)
+            if len(events) < limit and end < section.upto
+            else 2 * min(self._fits, KEPT_EVENTS)
+        )
         streams: dict[StreamKey, list[Event]] = {}
         for event in events:
             if event.stream.startswith("session/") and event.stream.count("/") >= 2:
@@ -291,15 +314,17 @@ class Stage1:
         sees to that."""
         found = set()
         for key, events in fresh.items() if self._parks and progress.slot().watched else ():
-            took, ended = self._dear.get(key, (0.0, 0.0))
-            if key in self._dear and time.monotonic() - ended < took * AGAIN_APART:
+            took, ended = self._dear.get(key, (0.0, -math.inf))
+            if key in self._too_dear or time.monotonic() - ended < took**2 * AGAIN_APART:
                 first = min(events, key=lambda event: event.position)
                 fault = Fault(
-                    Target("", *key), first.event_id, first.position, NoProgress.__name__, LATE, len(events) - 1
+                    Target("", *key), first.event_id, first.position, NoProgress.__name__, APART, len(events) - 1
                 )
-                parking.fail(fault, NoProgress(took, LATE))
+                parking.fail(fault, NoProgress(took, APART))
                 self._drop(key)
                 found.add(key)
+        if found:
+            progress.ask_for_trial()
         return found
 
     def _folded_before(self, key: StreamKey, events: Sequence[Event]) -> tuple[StreamState, Delta] | None:

@@ -18,7 +18,7 @@ from memctl.domain.events.event import Position
 from memctl.domain.events.skipping import remaining
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.embedders import EmbedderFailed, Embedders
-from memctl.infra.log.read import read_streams, stream_length
+from memctl.infra.log.read import StreamKey, read_streams, stream_length
 from memctl.infra.readmodels import dead_letters, generations, rebuilds
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels import rows as readmodels
@@ -89,6 +89,12 @@ def set_aside(connection: Connection, before: EarlierProcesses) -> None:
             why = f"no progress at {each.place}, and no stream or row is known to be at fault"
             dead_letters.halt(connection, each.work.generation, int(each.work.name), NoProgress.__name__, why)
     progress.dealt_with()
+
+
+def streams(before: EarlierProcesses) -> set[StreamKey]:
+    """The streams at whose folds processes before this one were ended: they take long, and may end."""
+    pieces: list[Any] = [each.work.piece(each.piece) for each in before.stuck if each.work.kind == "stream"]
+    return {(int(piece[0]), str(piece[1])) for piece in pieces if piece is not None}
 
 
 def leave_to_words(connection: Connection, before: EarlierProcesses, embedders: Embedders) -> None:

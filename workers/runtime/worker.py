@@ -82,7 +82,7 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     guard_id = os.getpid()
     board = ready_file.with_suffix(".board") if ready_file is not None else None
     before = guard.begin(lambda: stuck.try_apart(database_url), board)
-    drainer = Drainer(database_url, settings.read_batch)
+    drainer = Drainer(database_url, settings.read_batch, too_dear := stuck.streams(before))
     refuse_newer(drainer.connection)
     generations.ensure_live(drainer.connection, settings.stage1_shards)
     stuck.set_aside(drainer.connection, before)
@@ -105,7 +105,9 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     jobs.set_up(jobs.Wakes(drainer, queue.connect(redis_url), here, outbox.moved))
 
     stop = threading.Event()
-    sweeper = Sweeper(Drainer(database_url, settings.read_batch), queue.connect(redis_url), here, outbox.moved)
+    sweeper = Sweeper(
+        Drainer(database_url, settings.read_batch, too_dear), queue.connect(redis_url), here, outbox.moved
+    )
     sweeping = threading.Thread(target=sweeper.run, args=[stop], name="sweeper", daemon=True)
     sweeping.start()
     outbox.start(after_s=stuck.pause_of_points(before))

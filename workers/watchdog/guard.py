@@ -45,6 +45,9 @@ END_WITHIN_S = 20.0
 TRIAL_EVERY_S = 60.0
 """Seconds after which it is looked again for what is to be tried apart: a rebuild parks what it cannot fold as well."""
 
+ASKED_EVERY_S = 10.0
+"""The same where the process says that there is something."""
+
 LONGEST_PAUSE_S = 30.0
 """Before another process is forked, where none of them could say what it was at; the pause doubles."""
 
@@ -292,9 +295,10 @@ class _Guard:
         """Have what was set aside tried apart, once the process goes on without it."""
         if self._trial_pid and os.waitpid(self._trial_pid, os.WNOHANG)[0]:
             self._trial_pid = 0
-        due = time.monotonic() >= self._trial_at
+        earlier = TRIAL_EVERY_S - ASKED_EVERY_S if self._board.asks else 0.0
+        due = time.monotonic() >= self._trial_at - earlier
         if due and not self._trial_pid and self._trial is not None and self._board.dealt_with:
-            self._trial_at = time.monotonic() + TRIAL_EVERY_S
+            self._trial_at, self._board.asks = time.monotonic() + TRIAL_EVERY_S, False
             self._trial_pid = self._fork()
             if not self._trial_pid:
                 self._be_trial()

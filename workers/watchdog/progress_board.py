@@ -217,6 +217,15 @@ class Board:
     def leave(self) -> None:
         self._words_of(2)[_PULSE] = 1
 
+    @property
+    def asks(self) -> bool:
+        """Whether the process has set something aside by itself, to be tried apart."""
+        return bool(self._words_of(3)[_PULSE])
+
+    @asks.setter
+    def asks(self, asks: bool) -> None:
+        self._words_of(3)[_PULSE] = asks
+
     def at(self) -> Iterator[At]:
         """Where each thread stands that is at something."""
         for number in range(_SLOTS):
@@ -299,3 +308,9 @@ def step(kind: str, name: str = "", cpu_s: float = STEP_CPU_S, pieces: Sequence[
         yield
     finally:
         own.idle()
+
+
+def ask_for_trial() -> None:
+    """Something was set aside that ends, only not among others."""
+    if _board is not None:
+        _board.asks = True
