@@ -2,11 +2,12 @@
 
 HOW is `python` (a loop), `c` (a match that backtracks for ever, which holds the interpreter), `crash` (code in C that
 ends the process), `killed` (as the kernel does for want of memory), `both` (its guard, too), `exit` (code in C that
-leaves), `memory` (there is none for it), `growing` (it takes ever more), `texts` (code in C that ends the process of
-the embedder), `thread` (the same, in a thread that Python does not know), `points` (the same as points are written),
-`sleeps` (it waits for what never comes), `rows` or `routes` (the same as `c`, in stage 2), `late` (all of it ends, and
-no whole stream is folded twice at once), or `not` (all of it ends). Folds of sessions do so over prompts, those of
-stage 2 over notes, that end in `ENDLESS`; the embedder and the points over texts that hold it.
+leaves), `memory` (there is none for it), `growing` (it takes ever more), `main` (a loop, but not where it is tried
+apart), `texts` (code in C that ends the process of the embedder), `thread` (the same, in a thread that Python does not
+know), `points` (the same as points are written), `sleeps` (it waits for what never comes), `rows` or `routes` (the
+same as `c`, in stage 2), `late` (all of it ends, and no whole stream is folded twice at once), or `not` (all of it
+ends). Folds of sessions do so over prompts, those of stage 2 over notes, that end in `ENDLESS`; the embedder and the
+points over texts that hold it.
 """
 
 from __future__ import annotations
@@ -38,12 +39,18 @@ def in_crash() -> None:
     ctypes.string_at(0)
 
 
+def in_main() -> None:
+    """Only among others: what is set aside is folded by the process that tries it."""
+    while not (apart or tries):
+        pass
+
+
 def in_killed() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-apart = False
-"""Whether this is a trial's own process, whose parent is no guard."""
+apart = tries = False
+"""Whether this is a trial's own process, whose parent is no guard; and whether it is the one that has such."""
 
 
 def in_both() -> None:
@@ -90,7 +97,7 @@ def main(how: str, arguments: list[str]) -> None:
     os.nice = lambda _: 0  # who tries apart gives way to all others: beside other tests it would take minutes
     loops = {
         "python": in_python, "c": in_c, "crash": in_crash, "sleeps": asleep,
-        "killed": in_killed, "both": in_both, "exit": in_exit, "memory": in_memory, "growing": in_growing,
+        "killed": in_killed, "both": in_both, "exit": in_exit, "memory": in_memory, "growing": in_growing, "main": in_main,
     }  # fmt: skip
     alone = trial._alone
 
@@ -99,7 +106,12 @@ def main(how: str, arguments: list[str]) -> None:
         apart = True
         alone(*arguments)
 
-    trial._alone = set_apart
+    def set_trying(*arguments: Any) -> None:
+        global tries
+        tries = True
+        be_trial(*arguments)
+
+    trial._alone, be_trial, guard._Guard._be_trial = set_apart, guard._Guard._be_trial, set_trying
     fold = derive.StreamFacts._fold
 
     def endless(self: Any, placed: Any) -> None:

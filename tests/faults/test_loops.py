@@ -40,6 +40,8 @@ HISTORY = [
 BAD = session_stream(AGENT, "s2")
 LOOPING = Path(looping.__file__)
 KILLS = 10 if FACTOR else 4
+ENDING = "no progress: the process was ended"
+"""What a guard says of it."""
 
 
 @pytest.fixture
@@ -111,6 +113,21 @@ def test_a_session_whose_fold_never_ends_or_ends_its_process_is_set_aside_and_fo
     with memctl("worker", environment=environment, log=tmp_path / "mended.log"):
         until(lambda: all_read(log))
         assert prompts(log, "s2") == 8
+        prove(log, environment)
+
+
+def test_a_session_that_only_its_trial_can_fold_ends_no_process_a_second_time(
+    environment: dict[str, str], log: Connection, tmp_path: Path
+) -> None:
+    """What comes for it later is folded apart at once."""
+    append(log, 1, HISTORY)
+    with worker("main", environment, tmp_path):
+        until(lambda: all_read(log) and prompts(log, "s2") == 6 and not letters(log))
+        assert (tmp_path / "worker.log").read_text().count(ENDING) == 1
+        append(log, 1, [prompt(7, session="s2"), prompt(7, session="s1")])
+        until(lambda: prompts(log, "s1") == 7)
+        until(lambda: prompts(log, "s2") == 7 and not letters(log))
+        assert (tmp_path / "worker.log").read_text().count(ENDING) == 1
         prove(log, environment)
 
 
