@@ -450,6 +450,129 @@ def pairs() -> list[tuple[str, str, str]]:
     return out
 
 
+def of_tools() -> list[tuple[str, str, str]]:
+    """What servers, routers and programs are configured with, what calls are given, and what some commands print."""
+    m, url_safe = Maker(207), _MIXED + "-_"
+    uuid = lambda: "-".join(m.hex(len(part)) for part in _BODIES["G"].split("-"))  # noqa: E731
+    b64 = lambda: m.base64(32)  # noqa: E731
+    pkcs8 = lambda: "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC" + m.base64(90)  # noqa: E731
+    forms = {
+        # files and lines of configuration
+        "account default\nhost smtp.acme.dev\nuser dana\npassword @@\n": m.password,
+        "[smtp.acme.dev]:587 dana@acme.dev:@@": m.password,
+        "smtp.acme.dev:587    dana:@@": m.password,
+        "username admin privilege 15 password 0 @@": m.password,
+        "username admin secret 9 @@": lambda: "$9$" + m.mixed(14) + "$" + m.mixed(43),
+        "crypto isakmp key @@ address 10.0.0.1": m.password,
+        "tacacs-server key 7 @@": m.password,
+        "radius-server host 10.0.0.1 key @@": m.password,
+        "neighbor 10.0.0.1 password @@": m.password,
+        "set system root-authentication plain-text-password-value @@": m.password,
+        'set system login user dana encrypted-password "@@"': lambda: "$6$" + m.mixed(8) + "$" + m.mixed(86),
+        "/user add name=dana group=full password=@@": m.password,
+        "/ppp secret add name=vpn1 password=@@ service=l2tp": m.password,
+        "/interface wireless security-profiles set default wpa2-pre-shared-key=@@": m.password,
+        "user dana insecure-password @@": m.password,
+        "user dana password @@": lambda: "$5$" + m.mixed(8) + "$" + m.mixed(43),
+        "stats auth admin:@@": m.password,
+        "cache_peer proxy.acme.dev parent 3128 0 login=dana:@@": m.password,
+        'proxy_set_header Authorization "Basic @@";': m.base64,
+        '"dana" "@@"': lambda: "md5" + m.hex(),
+        "rolpassword: @@": lambda: f"SCRAM-SHA-256$4096:{m.base64(16)}${m.base64(32)}:{m.base64(32)}",
+        "IDENTIFIED WITH mysql_native_password AS '@@'": lambda: "*" + m.hex(40).upper(),
+        "AUTH @@\r\n+OK": m.password,
+        "127.0.0.1:6379> AUTH @@": m.password,
+        "d-i passwd/root-password password @@": m.password,
+        "d-i passwd/user-password-again password @@": m.password,
+        "rootpw --plaintext @@": m.password,
+        "user --name=dana --password=@@ --plaintext": m.password,
+        "chpasswd:\n  list: |\n    root:@@\n    dana:x\n": m.password,
+        "chpasswd <<EOF\ndana:@@\nEOF": m.password,
+        "$pw = Sensitive('@@')": m.password,
+        "spark.hadoop.fs.azure.account.key.acme.blob.core.windows.net @@": lambda: m.base64(64),
+        'encrypt = "@@"': b64,
+        '"encrypt": "@@"': b64,
+        "K10@@": lambda: m.hex(64) + "::server:" + m.hex(32),
+        "mc alias set prod https://s3.acme.dev ACMEUSER @@": lambda: m.mixed(32),
+        "poetry config http-basic.acme dana @@": m.password,
+        "poetry config pypi-token.acme @@": m.mixed,
+        "composer config http-basic.repo.acme.dev dana @@": m.password,
+        "bundle config set --global gems.acme.dev dana:@@": m.password,
+        'dotnet user-secrets set "Db:Conn" "@@"': m.password,
+        "openssl enc -aes-256-cbc -k @@ -in a": m.password,
+        "openssl enc -aes-256-cbc -K @@ -iv 00": lambda: m.hex(64),
+        "openssl rsa -in k.pem -passin 'pass:@@'": m.password,
+        "plink -ssh dana@host -pw @@ uptime": m.password,
+        "pscp -pw @@ a.txt dana@host:": m.password,
+        "docker login -u dana --password-stdin <<< '@@'": m.password,
+        "sudo -S true <<< @@": m.password,
+        'send "@@\\r"': m.password,
+        'expect "assword:" { send -- "@@\\r" }': m.password,
+        # calls
+        'Fernet(b"@@")': lambda: m.of(url_safe, 43) + "=",
+        "hmac.new(b'@@', body, 'sha256')": m.mixed,
+        "crypto.createHmac('sha256', '@@')": m.mixed,
+        "AES.new(b'@@', AES.MODE_CBC, iv)": lambda: m.mixed(32),
+        'jwt.encode(payload, "@@", algorithm="HS256")': m.mixed,
+        "jwt.sign({ sub: id }, '@@')": m.mixed,
+        "jwt.verify(token, '@@')": m.mixed,
+        'ssh.connect("10.0.0.4", 22, "root", "@@")': m.password,
+        "pymysql.connect('db', 'app', '@@', 'shop')": m.password,
+        'sql.Open("mysql", "app:@@@tcp(db:3306)/shop")': lambda: m.mixed(14) + "7",
+        # keys without a header, keys in lists
+        "key: @@": pkcs8,
+        "pasted\n@@\nhere": pkcs8,
+        "b3BlbnNzaC1rZXktdjE@@": lambda: "AAAAABG5vbmUAAAAEbm9uZQAAAAAAAAAB" + m.mixed(120),
+        "$ cat id.json\n[@@]": lambda: ",".join(str(m.random.randrange(256)) for _ in range(64)),
+        "const seed = Buffer.from([@@])": lambda: ", ".join(str(m.random.randrange(256)) for _ in range(32)),
+        "private_key = [@@]": lambda: ", ".join(f"0x{m.hex(2)}" for _ in range(32)),
+        "secretKey: <Buffer @@>": lambda: " ".join(m.hex(2) for _ in range(32)),
+        "WALLET_KEY=0x@@": lambda: m.hex(64),
+        "accounts: ['0x@@']": lambda: m.hex(64),
+        "SUA@@": lambda: m.base32(55),
+        '{"username":"dana","key":"@@"}': m.hex,
+        # what commands print
+        "$ vault kv get -field=password secret/app\n@@": m.password,
+        "$ op read op://prod/db/password\n@@\n": m.password,
+        "$ pass show work/db\n@@\nuser: dana": m.password,
+        "$ az keyvault secret show --name db --query value -o tsv\n@@": m.password,
+        "$ terraform output -raw db_password\n@@": m.password,
+        "$ openssl rand -hex 32\n@@": lambda: m.hex(64),
+        "$ openssl rand -base64 32\n@@": b64,
+        "$ wg genkey\n@@": b64,
+        "$ gcloud secrets versions access latest --secret=db\n@@": m.password,
+        "$ aws secretsmanager get-secret-value --secret-id db --query SecretString --output text\n@@": m.password,
+        "$ gh auth token\n@@": lambda: m.mixed(40),
+        "$ kubectl get secret db -o jsonpath='{.data.pin}' | base64 -d\n@@": m.password,
+        "$ security find-generic-password -w -s db\n@@": m.password,
+        "$ pwgen 20 1\n@@": lambda: m.mixed(20),
+        "$ heroku config:get DB_PASS\n@@": m.password,
+        # UUIDs, groups of four
+        "API_TOKEN=@@": uuid, 'client_secret: "@@"': uuid, "x-api-key: @@": uuid, "HEROKU_API_KEY=@@": uuid,
+        "app password: @@": lambda: " ".join(m.of(string.ascii_lowercase, 4) for _ in range(4)),
+        'GMAIL_APP_PASSWORD="@@"': lambda: " ".join(m.of(string.ascii_lowercase, 4) for _ in range(4)),
+    }  # fmt: skip
+    return [(text, text.replace("@@", secret := make()), secret) for text, make in forms.items()]
+
+
+NOT_OF_TOOLS = (
+    "username admin privilege 15 secret", "neighbor 10.0.0.1 remote-as 65001", "stats auth admin:${STATS_PASSWORD}",
+    "AUTH LOGIN", "AUTH required for 2 users", '"encrypt": "aes-256-gcm-v2"', "mc alias set prod https://s3.acme.dev",
+    "openssl enc -aes-256-cbc -k $KEY -in a", "plink -pw %PW% host", 'send "hello 2 you\\r"', "Fernet(key)",
+    "hmac.new(secret_key, body, 'sha256')", "crypto.createHmac('sha256', secret2)", "AES.new(key, AES.MODE_CBC)",
+    'jwt.encode(payload, settings.SECRET, algorithm="HS256")', "cursor.connect('db', 'app', '')",
+    "sizes = [16, 32, 64, 128, 256]", "Buffer.from([1, 2, 3, 4])", "<Buffer 68 65 6c 6c 6f>",
+    "0x" + "0" * 64, "tx 0x" + "9f8e7d6c5b4a3928" * 4, "$ vault kv list secret\nKeys\n----\napp2\n",
+    "$ terraform output -raw db_host\ndb1.acme.internal", "$ openssl version\nOpenSSL 3.0.2 15 Mar 2022",
+    "$ gh auth status\nLogged in to github.com as dana42", "$ op read --help\nRead the value of fields in 1Password.",
+    "$ vault kv get -field=password secret/app\nError: no value found at secret/data/app 404",
+    "request_id: 018427c2-6807-4b10-b33b-3bfc78dd5c73", "token_id=018427c2-6807-4b10-b33b-3bfc78dd5c73",
+    "app password: four words they want", "PUBLIC_KEY=MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A",
+    "chpasswd:\n  list: |\n    root:$PASSWORD\n", "K10 is a mountain", "[smtp.acme.dev]:587 relay",
+)  # fmt: skip
+"""The same lines without a secret."""
+
+
 def between_quotes() -> list[tuple[str, str, str]]:
     """Passwords of all signs, in the quotes of several languages."""
     m = Maker(94)

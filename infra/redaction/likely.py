@@ -42,6 +42,8 @@ _ALGORITHM = patterns.compile(
 _SIGN = patterns.compile(r"[!@#%^&*+?~]")
 _PROGRAM = patterns.compile(r"^[a-z]+(?:_[a-z0-9]+)+$|^[a-z]+(?:[A-Z][a-z0-9]+)+$|^[A-Z]+(?:_[A-Z0-9]+)+$")
 """A name as programs have them."""
+_BYTE = patterns.compile(r"([0-9]+)")
+_BYTE_IN_HEX = patterns.compile(r"(?:0x| )([0-9a-f]{2})\b", patterns.I)
 _RUN = patterns.compile(r"[A-Za-z0-9+/]{16,}={0,2}")
 _FILLED_IN = patterns.compile(
     r"\$[{(]|\{\{|\}\}|\{%|<%|%>|#\{|@\{|%\{|%\([A-Za-z_]\w*\)|\{\d*\}"
@@ -347,6 +349,36 @@ def assigned_here(value: str, name: str) -> bool:
     return drawn(value) or unspoken(value) or (chosen(value, name) and _SIGN.search(value) is not None)
 
 
+def given(value: str, name: str) -> bool:
+    """Whether what a call is given or a command prints was drawn, or made up as a password is."""
+    return drawn(value) or unspoken(value) or made_up(value, "")
+
+
+def placed(value: str, name: str) -> bool:
+    """Whether what stands where only a secret does is of that secret's kind: behind no name, what says so itself."""
+    if not name:
+        return value.startswith("K10")
+    if name.startswith('"') and "key" not in name:
+        return value.startswith("md5")
+    return len(value) >= 20 and not _PLACEHOLDER.search(value) and not spelt(value)
+
+
+def of_bytes(value: str, name: str) -> bool:
+    """Whether bytes in a list were drawn: most of them differ, up to large ones, in no order."""
+    number = _BYTE_IN_HEX if "0x" in value or value.startswith("<") else _BYTE
+    base = 16 if number is _BYTE_IN_HEX else 10
+    found = [int(each[1], base) for each in number.finditer(value)]
+    if max(found, default=256) > 255 or (not name and len(found) != 64):
+        return False
+    rising = sum(one < next for one, next in itertools.pairwise(found))
+    return len(set(found)) * 3 >= 2 * min(len(found), 64) and max(found) >= 160 and 4 * rising <= 3 * len(found)
+
+
+def grouped(value: str, name: str) -> bool:
+    """Whether letters in groups of four are no words."""
+    return not all(spelt(each) for each in value.lower().split())
+
+
 def drawn_here(value: str, name: str) -> bool:
     """Whether a value was drawn, under no name."""
     return drawn(value)
@@ -394,5 +426,9 @@ JUDGES: dict[str, Callable[[str, str], bool]] = {
         beside,
         assigned_here,
         drawn_here,
+        given,
+        placed,
+        of_bytes,
+        grouped,
     )
 }

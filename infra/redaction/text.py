@@ -409,6 +409,8 @@ class Redactor:
                     low, rest = at, _REST.match(text, high)
                     at = rest.end() if rest else high
                     yield begin + low, begin + at, rule.marker
+                elif not match[of]:  # nothing stands before it that could be the value's name
+                    at = high
 
     def _stretches(self, index: int, data: bytes) -> Iterator[tuple[int, int]]:
         """Where a rule is looked for: everywhere, or within something."""

@@ -191,7 +191,10 @@ def test_escapes_hide_nothing(text: str, secret: str) -> None:
     assert counts
 
 
-@pytest.mark.parametrize("text", [*secret_forms.NO_PAIRS, *secret_forms.NO_THIRD, *secret_forms.NOT_BETWEEN_QUOTES])
+@pytest.mark.parametrize(
+    "text",
+    [*secret_forms.NO_PAIRS, *secret_forms.NO_THIRD, *secret_forms.NOT_BETWEEN_QUOTES, *secret_forms.NOT_OF_TOOLS],
+)
 def test_of_what_only_looks_like_a_secret_beside_its_name_nothing_is_cut(text: str) -> None:
     assert redact(text) == (text, {})
 
@@ -205,8 +208,9 @@ def test_of_what_only_looks_like_a_secret_beside_its_name_nothing_is_cut(text: s
         secret_forms.pairs(),
         secret_forms.between_quotes(),
         secret_forms.alone(),
+        secret_forms.of_tools(),
     ],
-    ids=["first", "second", "third", "pairs", "between quotes", "alone"],
+    ids=["first", "second", "third", "pairs", "between quotes", "alone", "of tools"],
 )
 def test_the_forms_that_tools_and_people_write_secrets_in(forms: list[tuple[str, str, str]]) -> None:
     left = [name for name, text, secret in forms if secret[: max(6, len(secret) * 2 // 3)] in redact(text)[0]]
@@ -973,8 +977,8 @@ def test_personal_data_is_cut_where_it_is_asked_for_and_left_otherwise() -> None
         ("Телефон 98765 43210", "Телефон [redacted:phone-number]"), ("138-0013-8000", "[redacted:phone-number]"),
         ("00000000  06 12 34 56 78 9a bc de", ""),
         ("port 98765 43210", ""), ("v10.415.555.2671", ""), ("кофе@v2", ""),
-        ("at 01.02.2026 06:12:34", ""), ("0700/0600", ""), ("№ 8-495-123", ""), ("id 13800138000", ""),
-        ("ratio 030/90", ""),
+        ("at 01.02.2026 06:12:34", ""), ("0700/0600", ""), ("№ 8-495-123", ""),
+        ("id 13800138000", ""), ("ratio 030/90", ""),
     ],
 )  # fmt: skip
 def test_addresses_and_numbers_are_cut_as_other_countries_write_them(of_people: Redactor, text: str, left: str) -> None:
