@@ -97,7 +97,8 @@ def main(how: str, arguments: list[str]) -> None:
     os.nice = lambda _: 0  # who tries apart gives way to all others: beside other tests it would take minutes
     loops = {
         "python": in_python, "c": in_c, "crash": in_crash, "sleeps": asleep,
-        "killed": in_killed, "both": in_both, "exit": in_exit, "memory": in_memory, "growing": in_growing, "main": in_main,
+        "killed": in_killed, "both": in_both, "exit": in_exit, "memory": in_memory,
+        "growing": in_growing, "main": in_main,
     }  # fmt: skip
     alone = trial._alone
 

@@ -891,6 +891,13 @@ def test_known_leaks_are_found() -> None:
         "sk-a1b2\n  " * 20_000,
         "token [ key=q7Wm2Zr9Lk4T " * 24_000,
         'password b="password=string2 ' * 20_000,
+        "pass='pass=\"pass=`" * 12_000,
+        'pass="\\"' * 25_000,
+        "key=[1" + ",12" * 60_000 + "]",
+        '"name": "password", "value": "a b(1", ' * 5_000,
+        'encrypt = "' + "A1b/" * 50_000,
+        "chpasswd a:b1c2d3\n" * 12_000,
+        "é@é." * 40_000,
     ],
 )
 def test_no_text_takes_long(filler: str) -> None:
