@@ -25,6 +25,7 @@ _NUMBERED = patterns.compile(rb"^[ \t>+-]*(?:[0-9]{1,6}(?:\xe2\x86\x92|[:\t]))?[
 _AROUND = b" \t\r\n\"'`*"
 
 _MOST_ROWS, _LONGEST_NAME = 1_000, 40
+"""Lines below a heading that are looked at, and bytes of a cell that may name a secret."""
 
 Span = tuple[int, int]
 

@@ -76,6 +76,7 @@ _INSIDE = patterns.compile(
 )
 
 _LONGEST_PASSWORD, _MOST_WORDS = 200, 6
+"""Characters between quotes, and words, of which a password may consist: longer ones are texts."""
 
 _LONGEST_WORD = 14
 """Letters of the longest piece that may be a word."""

@@ -460,6 +460,7 @@ class Stage1:
 
 
 _MOST_DEAR = 256
+"""Streams whose whole fold took long that are remembered, the newest."""
 
 
 def _size(state: StreamState) -> int:
