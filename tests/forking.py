@@ -22,7 +22,7 @@ import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 
 class Forked:
@@ -32,7 +32,8 @@ class Forked:
         """Of an installation at whose `source` it is forked; without one, of the installation that tests run in."""
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.connect(str(source or _of_tests()))
-        self._answers: BinaryIO = self._socket.makefile("rb")
+        # Unbuffered: how a short process ended may be there as well when its number is read.
+        self._answers = self._socket.makefile("rb", buffering=0)
         self.pid = 0
         self._code: int | None = None
 
