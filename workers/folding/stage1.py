@@ -48,8 +48,9 @@ square, so that what takes long takes a small share of the time, and what takes 
 APART = "a session too long to be folded whole among others"
 """Where such a stream stands, as its letter says."""
 
-BATCH_BYTES, FEWEST = 4 << 20, 64
-"""Bytes of payloads after which a batch ends, so that none takes long; and how many events are read at least."""
+BATCH_BYTES, FEWEST, MOST = 4 << 20, 64, 100_000
+"""Bytes of payloads after which a batch ends, so that none takes long; and how many events are read at least, and at
+most, to find so many."""
 
 
 class Ready(NamedTuple):
@@ -95,7 +96,7 @@ class Stage1:
         """By the same: the events of the longest stream that our last batch folded again, since some came late."""
         self._refolded = 0
         """The same of the batch at hand."""
-        self._fits = KEPT_EVENTS
+        self._fits = MOST
         """About how many events a batch may hold by their bytes."""
         self._dear: OrderedDict[StreamKey, tuple[float, float]] = OrderedDict()
         """The streams whose whole fold took long: what it took, and when it ended, by the monotonic clock."""
@@ -123,7 +124,7 @@ class Stage1:
         self._fits = (
             max(2 * len(events), FEWEST)
             if len(events) < limit and end < section.upto
-            else 2 * min(self._fits, KEPT_EVENTS)
+            else min(2 * self._fits, MOST)
         )
         streams: dict[StreamKey, list[Event]] = {}
         for event in events:
