@@ -122,9 +122,7 @@ class Stage1:
         )  # fmt: skip
         # What is read beyond what fits is read for nothing.
         self._fits = (
-            max(2 * len(events), FEWEST)
-            if len(events) < limit and end < section.upto
-            else min(2 * self._fits, MOST)
+            max(2 * len(events), FEWEST) if len(events) < limit and end < section.upto else min(2 * self._fits, MOST)
         )
         streams: dict[StreamKey, list[Event]] = {}
         for event in events:
