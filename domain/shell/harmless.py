@@ -10,27 +10,13 @@ from memctl.domain.support import patterns
 _STANDARD = frozenset(
     (
         *("test", "tests", "build", "lint", "format", "fmt", "check", "checks", "typecheck", "type-check", "generate"),
-        *(
-            "docs",
-            "clean",
-            "all",
-            "coverage",
-            "unit",
-            "integration",
-            "e2e",
-            "compile",
-            "validate",
-            "verify",
-            "vet",
-            "fix",
-        ),
+        *("docs", "clean", "all", "coverage", "unit", "integration", "e2e", "compile", "validate", "verify", "vet"),
+        "fix",
     )
 )
 """What the scripts of a project are called that check and build it."""
 
-_GIT = frozenset(
-    (*("add", "commit", "status", "diff", "log", "show", "mv", "blame", "ls-files", "rev-parse", "describe"),)
-)
+_GIT = frozenset(("add", "commit", "status", "diff", "log", "show", "mv", "blame", "ls-files", "rev-parse", "describe"))
 
 _ANY = (
     *("pytest", "ruff", "black", "isort", "mypy", "flake8", "pylint", "pyright", "gofmt", "goimports", "golangci-lint"),
@@ -67,7 +53,7 @@ _REACHES = patterns.compile(
 
 _LOOKERS = frozenset(("cat", "head", "tail", "grep", "rg", "sort", "uniq", "diff", "git"))
 _OF_SECRETS = patterns.compile(
-    r"(?:^|/|:)\.env(?:rc)?(?:$|\.)|\.(?:pem|key|p12|pfx|jks|keystore|kdbx|tfvars|tfstate|ppk)$|"
+    r"\.env(?:rc)?(?:$|[^A-Za-z])|\.(?:pem|key|p12|pfx|jks|keystore|kdbx|tfvars|tfstate|ppk)$|"
     r"(?:^|/)(?:id_(?:rsa|dsa|ecdsa|ed25519)|\.(?:netrc|pgpass|npmrc|pypirc|htpasswd|git-credentials|my\.cnf|aws|ssh|kube|"
     r"gnupg|docker|vault-token)|shadow|environ|kubeconfig|wp-config)|secret|credential|passw|token|"
     r"service[-_. ]?account|private[-_]?key|\.(?:asc|gpg|age|pkcs8|der|p8)$|"
@@ -81,6 +67,10 @@ _SETTINGS = patterns.compile(r"^(?:CI|TZ|LANG|LC_ALL|NO_COLOR|FORCE_COLOR|DEBUG|
 _QUIET = patterns.compile(r"(?:2>&1|&?>/dev/null|2>/dev/null)")
 
 
+_COMMENT = patterns.compile(r"(?:^|\s)#")
+_GLOB = patterns.compile(r"^[^'\"]*[*?\[]")
+
+
 def harmless(command: str) -> bool:
     """Whether every part of a command line is one that only checks, builds, formats or looks."""
     parts = parts_of(_QUIET.sub(" ", command))
@@ -88,7 +78,9 @@ def harmless(command: str) -> bool:
 
 
 def _redirected(command: str) -> bool:
-    return any(sign in _QUIET.sub(" ", command) for sign in (">", "<", "`", "$("))
+    """Whether it reads or writes elsewhere, or says something beside what it does."""
+    plain = _QUIET.sub(" ", command)
+    return any(sign in plain for sign in (">", "<", "`", "$(")) or _COMMENT.search(plain) is not None
 
 
 def _allowed(words: tuple[str, ...]) -> bool:
@@ -98,8 +90,10 @@ def _allowed(words: tuple[str, ...]) -> bool:
     if at == len(words) or any(_REACHES.search(word) for word in words[at:]):
         return False
     program, rest = words[at].removeprefix("./"), words[at + 1 :]
-    if program in _LOOKERS and any(_OF_SECRETS.search(word) and not _EXAMPLE.search(word) for word in rest):
+    if program in _LOOKERS and any(map(_may_show_secrets, rest)):
         return False
+    if program == "git" and rest[:1] == ("commit",) and "-n" in rest:
+        return False  # without the hooks
     if program in ("python", "python3") and rest[:1] == ("-m",) and len(rest) > 1 and rest[1] in _MODULES:
         return all(word[0] != "-" or _OPTION.match(word) for word in rest[2:])
     if program not in _ALLOWED or (words[at] != program and program not in ("gradlew", "mvnw")):
@@ -118,6 +112,10 @@ def _allowed(words: tuple[str, ...]) -> bool:
     elif program not in _OF_TARGETS:
         named = named[:1]
     return bool(named) and all(subcommands.issuperset(word.split(":")) for word in named)
+
+
+def _may_show_secrets(word: str) -> bool:
+    return _GLOB.search(word) is not None or (_OF_SECRETS.search(word) is not None and not _EXAMPLE.search(word))
 
 
 _FILE = patterns.compile(r"^[\w./-]*\w\.[A-Za-z]{1,5}$")
@@ -143,12 +141,14 @@ _IN_ENVIRONMENT = patterns.compile(r"^(?:\./)?\.?v?env/(?:bin|Scripts)/([\w.-]+)
 _HOW_SHOWN = patterns.compile(r"^(?:-[qv]+|--(?:quiet|verbose|silent|color|no-color))$")
 
 _GUARDS = patterns.compile(
-    r"^(?:-[nNihVC]|-?-(?:dry|no|check|diff|plan|what-?if|sim|just|preview|pretend|test|list|show|print|confirm|interactive|prompt"
+    r"^(?:-[a-zA-Z]|firejail|bwrap|nsjail|unshare|chroot|sandbox-exec|systemd-run|setpriv|runuser|docker|podman|-?-(?:dry|no|check|diff|plan|what-?if|sim|just|preview|pretend|test|list|show|print|confirm|interactive|prompt"
     r"|ask|safe|read|only|until|limit|max|exclude|skip|staged|cached|soft|keep|local|validate|verify|help|version|offline"
     r"|frozen|locked|sandbox|restrict)[\w-]*(?:=.*)?)$",
     patterns.I,
 )
-"""Options that keep a command from doing something. Whoever wrote them meant it."""
+"""Options and programs that keep a command from doing something, or may: whoever wrote them meant it."""
+
+_SET = patterns.compile(r"^\w+=")
 
 _ENDS_SOMETHING = patterns.compile(
     r"(?:^|[^A-Za-z])(?:rm|rmdir|del(?:ete|etes)?|remove|destroy|drop|down|downgrade|purge|prune|wipe|clean(?:up)?|reset|revert"
@@ -161,23 +161,35 @@ _ENDS_SOMETHING = patterns.compile(
 
 def says_it_otherwise(failed: str, works: str) -> bool:
     """Whether a command only says in another way what the one that failed says. Each part of it checks or builds, or is
-    made of the failed one's words: what is new in it starts what is there, says what is shown, or names a file of it
-    from nearer. Nothing is left out that kept the failed one from doing something, and nothing is ended by it."""
+    made of the failed one's words in their order: what is new in it starts what is there, says what is shown, or names
+    a file of it from nearer. Nothing is left out that kept the failed one from doing something, nothing is ended by
+    it, and nothing runs what another part prints."""
     before = [word.strip("\"'") for part in parts_of(failed) for word in part.words]
-    after = [[word.strip("\"'") for word in part.words] for part in parts_of(_QUIET.sub(" ", works))]
+    parts = parts_of(_QUIET.sub(" ", works))
+    after = [[word.strip("\"'") for word in part.words] for part in parts]
     words = {word for part in after for word in part}
-    if harmless(failed) or _redirected(works) or any(_GUARDS.search(word) for word in set(before) - words):
+    if harmless(failed) or _redirected(works) or any(map(_guards, set(before) - words)):
         return harmless(works)
-    known = set(before)
-    files = {word.rpartition("/")[2] for word in known}
-    return bool(after) and all(_allowed(tuple(part)) or _as_before(part, known, files) for part in after)
+    return bool(after) and all(
+        _allowed(tuple(words)) or ("|" not in part.after and _as_before(words, before))
+        for words, part in zip(after, parts, strict=True)
+    )
 
 
-def _as_before(words: list[str], known: set[str], files: set[str]) -> bool:
+def _guards(word: str) -> bool:
+    if _SET.match(word):
+        return not _SETTINGS.match(word)
+    return _GUARDS.search(word) is not None and not _HOW_SHOWN.match(word)
+
+
+def _as_before(words: list[str], before: list[str]) -> bool:
     if any(_ENDS_SOMETHING.search(word) for word in words):
         return False
+    known = set(before)
     at = 0 if words[0] in known else next((len(each) for each in _STARTERS if tuple(words[: len(each)]) == each), 0)
-    return bool(words[at:]) and all(_is_known(word, known, files) for word in words[at:])
+    files = {word.rpartition("/")[2] for word in known}
+    places = [before.index(word) for word in words[at:] if word in known]
+    return bool(words[at:]) and places == sorted(places) and all(_is_known(word, known, files) for word in words[at:])
 
 
 def _is_known(word: str, known: set[str], files: set[str]) -> bool:

