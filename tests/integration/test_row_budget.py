@@ -11,12 +11,14 @@ import orjson
 import pytest
 import servers
 from draining import catch_up
+from events import prompt
 from transcript_files import format_of, parse_file
 
 from memctl.domain.events.event import NewEvent, Position
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
 from memctl.infra.log.read import read_range
+from memctl.workers.folding import newest_sources
 from memctl.workers.folding.drain import Drainer
 from memctl.workers.rebuild.replay import replay
 
@@ -141,6 +143,22 @@ def test_the_same_task_in_many_sessions_is_folded_as_fast_as_in_the_first(
     print(f"{shared:.3f} s an event after {SESSIONS} sessions, {alone:.3f} s by itself")
     assert replay(url, None, verify=True).equal
     assert shared < MOST_TIMES * alone
+
+
+@pytest.mark.parametrize("most", [10, 40, 80, 120, 200])
+def test_rows_are_right_however_few_are_held_in_two_parts(
+    most: int, log: tuple[str, Connection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One batch revises many rows; what it holds of one pushes out another that it has yet to fold."""
+    monkeypatch.setattr(newest_sources, "MOST_HELD", most)
+    url, connection = log
+    drainer = Drainer(url, 5_000)
+    for turn in range(1, 5):
+        texts = [f"Please mend the parser number {number} of ledgers, round {turn}" for number in range(12)]
+        append(connection, 1, [prompt(turn, text, session=f"s{n}", at=turn) for n, text in enumerate(texts)])
+        catch_up(drainer)
+    drainer.close()
+    assert replay(url, None, verify=True).equal
 
 
 def test_a_batch_ends_where_its_events_hold_much(log: tuple[str, Connection], tmp_path: Path) -> None:

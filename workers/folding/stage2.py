@@ -367,7 +367,9 @@ class _Batch:
         if not touched:
             return
         self._inputs.load(p, touched)
-        whole = {key for key in touched if key in refolds or not self._has_apart(p, key, revised.get(key, {}))}
+        # As they are now: what this batch holds apart may push others out.
+        parted = {key: found for key, changes in revised.items() if (found := self._parted(p, key, changes))}
+        whole = {key for key in touched if key in refolds or (key in revised and key not in parted)}
         inputs = self._inputs.of(p, whole)
         out: dict[RowKey, bytes | None] = {}
         self._begin("row", p.name, touched)
@@ -382,8 +384,11 @@ class _Batch:
                     row, after = self._park_at(p, key, members or (), endless)
                 elif members is not None:
                     row, after = self._folded_again(p, key, members, {**changes, **new})
+                elif key in parted:
+                    row, after = self._folded_apart(p, key, parted[key], {**changes, **new})
                 else:
-                    row, after = self._folded_in(p, key, row, new, changes)
+                    self._newest.grow(p.name, key, row, new)
+                    row, after = self._folded(p, key, row, new.values())
             except Exception as problem:
                 if not of_content(problem):
                     raise
@@ -398,27 +403,17 @@ class _Batch:
         self._slot.over(self._step)
         readmodels.save(self._connection, p, self._generation, out)
 
-    def _has_apart(self, p: Projection[Any], key: RowKey, changes: Mapping[SourceKey, Item | None]) -> bool:
-        """Whether what was revised of a row can be folded again without the rest of it."""
-        if not changes:
-            return True
+    def _parted(self, p: Projection[Any], key: RowKey, changes: Mapping[SourceKey, Item | None]) -> Parted | None:
+        """A row in two parts, where all that was revised of it is among its newest sources."""
         held = self._newest.get(p.name, key)
-        return held is not None and changes.keys() <= held.newest.keys() and not self._parking.endless
+        apart = held is not None and changes.keys() <= held.newest.keys() and not self._parking.endless
+        return held if apart else None
 
-    def _folded_in(
-        self,
-        p: Projection[Any],
-        key: RowKey,
-        row: Any,
-        new: Mapping[SourceKey, Item],
-        changes: Mapping[SourceKey, Item | None],
+    def _folded_apart(
+        self, p: Projection[Any], key: RowKey, held: Parted, changes: Mapping[SourceKey, Item | None]
     ) -> tuple[Any, bytes | None]:
-        """The row with what is new to it, and what changed of its newest sources."""
-        held = self._newest.get(p.name, key)
-        if not changes or held is None:
-            self._newest.grow(p.name, key, row, new)
-            return self._folded(p, key, row, new.values())
-        parted = Parted(held.rest, {**held.after(changes), **new})
+        """The row with what changed of its newest sources and what is new to it."""
+        parted = Parted(held.rest, held.after(changes))
         self._newest.put(p.name, key, parted)
         return self._folded(p, key, parted.rest, parted.newest.values())
 
