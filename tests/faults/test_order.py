@@ -40,6 +40,7 @@ from memctl.projections import stage1
 from memctl.projections.kernel import projections
 from memctl.workers.erasure.erase import erase_round, nothing_rebuilt, with_counterparts, with_what_cites
 from memctl.workers.erasure.forgetting import rounds
+from memctl.workers.folding import newest_sources
 from memctl.workers.folding import stage1 as folding1
 from memctl.workers.folding import stage2 as folding2
 from memctl.workers.folding.drain import Drainer
@@ -101,6 +102,31 @@ def test_real_sessions_in_any_order_end_in_the_same_rows(
     server: Server, real: list[NewEvent], seed: int, hooks: bool, backwards: bool
 ) -> None:
     check_orders(server, real, seed, hooks, backwards)
+
+
+@orders
+@given(seed=st.integers(0, 2**32), most=st.sampled_from([5, 30, 100, newest_sources.MOST_HELD]))
+def test_what_one_process_folds_piece_by_piece_ends_in_the_same_rows(
+    server: Server, real: list[NewEvent], seed: int, most: int
+) -> None:
+    """It folds what is revised onto the rows as they were before, of as many as it holds."""
+    luck = random.Random(seed)
+    events = [*real, *example(0), *example(1), *example(0)]
+    luck.shuffle(events)
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        servers.fresh_database(server[0], server[1].live(1)) as url,
+        connect(url) as connection,
+    ):
+        patch.setattr(newest_sources, "MOST_HELD", most)
+        drainer = Drainer(url, luck.choice([3, 50, 5_000]))
+        while events:
+            count = luck.randint(1, 20)
+            append(connection, 1, events[:count])
+            del events[:count]
+            catch_up(drainer)
+        drainer.close()
+        assert replay(url, None, verify=True, processes=1).equal
 
 
 @orders
