@@ -10,6 +10,7 @@ _SCRIPTS = patterns.compile("[\u0370-\u10ff\u1200-\u1dff\u1f00-\u1fff\u2c00-\u2d
 _WORDS = patterns.compile(
     r"(?:^|[\s(\"'“«])(?:"
     r"não|você|vocês|devem|sempre|depois|pelo|pela|são|nunca|qualquer|cada|sem|"
+    r"antes|uma|seu|sua|isso|essa|também|então|até|já|fazer|aos|nosso|nossa|precisa|pode|"
     r"che|prima|deve|devono|della|delle|degli|nella|ogni|questo|senza|tutti|dopo|bisogna|"
     r"het|een|wordt|worden|moet|moeten|altijd|voor|niet|zonder|elke|iedere|"
     r"się|zawsze|przed|należy|każdy|każdą|każdym|trzeba|musi|oraz|przez|"

@@ -136,19 +136,18 @@ _STARTERS = (
     *(("pdm", "run"), ("python", "-m"), ("python3", "-m"), ("python",), ("python3",), ("py",), ("node",), ("tsx",)),
 )
 """Words before a program that is there; none fetches one."""
+_STARTING = frozenset(("npx", *(word for each in _STARTERS for word in each)))
 
 _IN_ENVIRONMENT = patterns.compile(r"^(?:\./)?\.?v?env/(?:bin|Scripts)/([\w.-]+)$")
 _HOW_SHOWN = patterns.compile(r"^(?:-[qv]+|--(?:quiet|verbose|silent|color|no-color))$")
 
 _GUARDS = patterns.compile(
-    r"^(?:-[a-zA-Z]|firejail|bwrap|nsjail|unshare|chroot|sandbox-exec|systemd-run|setpriv|runuser|docker|podman|-?-(?:dry|no|check|diff|plan|what-?if|sim|just|preview|pretend|test|list|show|print|confirm|interactive|prompt"
+    r"^(?:-[a-zA-Z]|-?-(?:dry|no|check|diff|plan|what-?if|sim|just|preview|pretend|test|list|show|print|confirm|interactive|prompt"
     r"|ask|safe|read|only|until|limit|max|exclude|skip|staged|cached|soft|keep|local|validate|verify|help|version|offline"
     r"|frozen|locked|sandbox|restrict)[\w-]*(?:=.*)?)$",
     patterns.I,
 )
-"""Options and programs that keep a command from doing something, or may: whoever wrote them meant it."""
-
-_SET = patterns.compile(r"^\w+=")
+"""Options that keep a command from doing something, or may: whoever wrote them meant it."""
 
 _ENDS_SOMETHING = patterns.compile(
     r"(?:^|[^A-Za-z])(?:rm|rmdir|del(?:ete|etes)?|remove|destroy|drop|down|downgrade|purge|prune|wipe|clean(?:up)?|reset|revert"
@@ -162,13 +161,14 @@ _ENDS_SOMETHING = patterns.compile(
 def says_it_otherwise(failed: str, works: str) -> bool:
     """Whether a command only says in another way what the one that failed says. Each part of it checks or builds, or is
     made of the failed one's words in their order: what is new in it starts what is there, says what is shown, or names
-    a file of it from nearer. Nothing is left out that kept the failed one from doing something, nothing is ended by
-    it, and nothing runs what another part prints."""
+    a file of it from nearer. Nothing is left out but an option that keeps it from nothing, nothing is ended by it, and
+    nothing runs what another part prints."""
     before = [word.strip("\"'") for part in parts_of(failed) for word in part.words]
+    needed = {word.strip("\"'") for part in parts_of(failed) if not _allowed(part.words) for word in part.words}
     parts = parts_of(_QUIET.sub(" ", works))
     after = [[word.strip("\"'") for word in part.words] for part in parts]
     words = {word for part in after for word in part}
-    if harmless(failed) or _redirected(works) or any(map(_guards, set(before) - words)):
+    if harmless(failed) or _redirected(works) or not all(_may_go(word, words) for word in needed - words):
         return harmless(works)
     return bool(after) and all(
         _allowed(tuple(words)) or ("|" not in part.after and _as_before(words, before))
@@ -176,10 +176,14 @@ def says_it_otherwise(failed: str, works: str) -> bool:
     )
 
 
-def _guards(word: str) -> bool:
-    if _SET.match(word):
-        return not _SETTINGS.match(word)
-    return _GUARDS.search(word) is not None and not _HOW_SHOWN.match(word)
+def _may_go(word: str, words: set[str]) -> bool:
+    """Whether a command may be said without a word: an option that keeps it from nothing, what only started it, or a
+    file that is named from nearer or farther."""
+    if _HOW_SHOWN.match(word) or word in _STARTING:
+        return True
+    if word[:1] == "-":
+        return not _GUARDS.search(word)
+    return bool(word) and any(each.endswith(f"/{word}") or word.endswith(f"/{each}") for each in words)
 
 
 def _as_before(words: list[str], before: list[str]) -> bool:

