@@ -141,6 +141,7 @@ def _working_form(fact: CommandTried) -> HeldMemory:
     instead = f" in {fact.directory}" if fact.directory else ""
     return HeldMemory(
         **_shown_by(fact, -1),
+        member=clipped(fact.through, 60),
         id=str(fact.failed),
         memory=known_commands.row_id(fact.location, fact.keys[0]),
         text=one_line(f"`{fact.works}`{instead} instead of `{fact.command}`", 200),
@@ -174,6 +175,7 @@ def _met(fact: ErrorResolved) -> Need:
 def _resolution(fact: ErrorResolved) -> HeldMemory:
     return HeldMemory(
         **_shown_by(fact, -1),
+        member=clipped(fact.through, 60),
         id=str(fact.error),
         memory=memory_id("bug_pattern", fact.signature),
         text=one_line(fact.approach, 200),
@@ -198,6 +200,7 @@ def _need(fact: KnowledgeNeeded) -> Need:
 def _held(fact: Turn, memory: str, words: tuple[str, ...], text: str) -> HeldMemory:
     return HeldMemory(
         **_shown_by(fact, -1),
+        member=clipped(fact.through, 60),
         id=str(fact.id),
         memory=memory,
         text=one_line(text, 200),

@@ -26,6 +26,8 @@ class FailedCall(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str = ""
     directory: str = ""
     event: str = ""
+    member: str = ""
+    """Through whose key it came; empty of what this machine saw."""
     lineage: str = ""
     """What its session shares with copies and forks of it: they count once."""
 
@@ -40,6 +42,7 @@ class WorkingForm(msgspec.Struct, frozen=True, omit_defaults=True):
     directory: str = ""
     event: str = ""
     failed: str = ""
+    member: str = ""
 
 
 class KnownCommand(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -93,6 +96,11 @@ class Warning(NamedTuple):
     failed: FailedCall
     works: WorkingForm
     odds: float
+
+    @property
+    def member(self) -> str:
+        """Through whose key it came, or a part of it; empty of what this machine saw."""
+        return self.works.member or self.failed.member
 
 
 def together(rows: Sequence[tuple[str, KnownCommand]]) -> tuple[str, KnownCommand]:
@@ -189,6 +197,7 @@ def _failed(fact: CommandTried) -> FailedCall:
         reason=clipped(fact.reason, 40),
         directory=clipped(fact.directory, 100),
         event=_event(fact, 0),
+        member=clipped(fact.through, 60),
         lineage=clipped(fact.lineage, 16),
     )
 
@@ -202,6 +211,7 @@ def _working(fact: CommandTried) -> WorkingForm:
         directory=clipped(fact.directory, 100),
         event=_event(fact, -1),
         failed=str(fact.failed or ""),
+        member=clipped(fact.through, 60),
     )
 
 

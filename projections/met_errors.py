@@ -35,6 +35,8 @@ class MetFailure(msgspec.Struct, frozen=True, omit_defaults=True):
     passed: str = ""
     why: str = ""
     why_at: int = 0
+    member: str = ""
+    """Through whose key any of it came; empty of what this machine saw."""
 
     @property
     def met(self) -> tuple[int, str, str]:
@@ -125,6 +127,7 @@ def met_errors(row: MetError | None, fact: ErrorMet) -> MetError:
 
 def _with(known: MetFailure, fact: ErrorMet, at: int) -> MetFailure:
     """The failure with what one more fact says of it. Where two say one thing the greater stands, in any order."""
+    known = msgspec.structs.replace(known, member=max(known.member, clipped(fact.through, 60)))
     if fact.outcome == "passed":
         return msgspec.structs.replace(known, passed=max(known.passed, clipped(fact.command, 160, NARROW)))
     said = msgspec.structs.replace(known, command=max(known.command, clipped(fact.command, 160, NARROW)))

@@ -69,7 +69,7 @@ def before_tool(reader: Reader, payload: dict[str, Json], places: Places, stream
 
 def _of_command(reader: Reader, command: str, began: str, places: Places, stream: str) -> list[Line]:
     found = warning(known_calls(reader, keys_of(command[:4_000], began), places), stream, command=command[:4_000])
-    return [call_line(found)] if found is not None else []
+    return [call_line(reader, found)] if found is not None else []
 
 
 def known_calls(reader: Reader, keys: Collection[str], places: Places) -> list[tuple[str, KnownCommand]]:
@@ -80,7 +80,7 @@ def known_calls(reader: Reader, keys: Collection[str], places: Places) -> list[t
     return [together(of_key) for of_key in known.values() if of_key]
 
 
-def call_line(found: Warning) -> Line:
+def call_line(reader: Reader, found: Warning) -> Line:
     """That a call fails here, with the form that works."""
     where = f" in the directory {quoted(found.works.directory, 100)}" if found.works.directory else ""
     said = what_failed(found.failed.message)
@@ -89,7 +89,8 @@ def call_line(found: Warning) -> Line:
         f"{day_of(found.failed.at)[:10]} {quoted(found.failed.command, 160)} fails here{ended};"
         f" what works: {quoted(found.works.command, 160)}{where}"
     )
-    return line(text, found.id, found.odds, origin=words_of(Provenance.TOOL))
+    shown = words_of(Provenance.TOOL, member=found.member, asking=reader.member)
+    return line(text, found.id, found.odds, origin=shown)
 
 
 def _of_file(reader: Reader, path: str, places: Places) -> Iterator[Line]:

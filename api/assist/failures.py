@@ -72,7 +72,7 @@ def of_failure(reader: Reader, payload: dict[str, Json], places: Places, stream:
     calls = known_calls(reader, [wrong.subject], places) if wrong is not None else []
     known = warning(calls, stream, command=command[:4_000], failed=True)
     if known is not None:
-        return [] if known.id in already_said(reader, stream) else [call_line(known)]
+        return [] if known.id in already_said(reader, stream) else [call_line(reader, known)]
     return _met_here(reader, error_lines(error, location), places, stream) or _ended_alike(
         reader, error, errors, places, stream
     )
@@ -118,7 +118,10 @@ def _ended_alike(
     found = [each for each in found if each[2] not in said and not (each[2] in regard and regard[each[2]].rejected)]
     # A command is done in one step; else the way that most sessions took.
     found.sort(key=lambda each: (not each[0].commands, -each[0].sessions))
-    return [line(_said_of(each, way), id, origin=words_of(Provenance.TOOL)) for way, each, id in found[:1]]
+    return [
+        line(_said_of(each, way), id, origin=words_of(Provenance.TOOL, member=way.newest.member, asking=reader.member))
+        for way, each, id in found[:1]
+    ]
 
 
 def _said_of(error: SeenError, way: CommonWay) -> str:
@@ -147,7 +150,8 @@ def _met_here(reader: Reader, lines: Sequence[ErrorLine], places: Places, stream
     found = met(lines, {key: together(each) for key, each in of_key.items()}, changed, stream)
     if found is None or ids[found.key] in already_said(reader, stream):
         return []
-    return [line(said(found), ids[found.key], origin=words_of(Provenance.AGENT))]
+    origin = words_of(Provenance.AGENT, member=found.failure.member, asking=reader.member)
+    return [line(said(found), ids[found.key], origin=origin)]
 
 
 def errors_of(
@@ -253,6 +257,7 @@ def standing(reader: Reader, places: Places, stream: str) -> Iterator[Line]:
             continue
         given.add(failure.id)
         text = f"{day_of(failure.at)[:10]} fails here, in {len(sessions)} sessions: {_conclusion(failure)}"
-        yield line(text, keyed.key, origin=words_of(Provenance.AGENT))
+        origin = words_of(Provenance.AGENT, member=failure.member, asking=reader.member)
+        yield line(text, keyed.key, origin=origin)
         if len(given) == MOST_STANDING:
             return

@@ -227,7 +227,7 @@ def _traps(reader: Reader, places: Places, stream: str) -> Iterator[Line]:
         if len({each.lineage or each.stream for each in found.row.before(stream)}) < TRAPPED:
             continue
         said.add(found.works.command)
-        yield call_line(found)
+        yield call_line(reader, found)
         if len(said) == MOST_TRAPS:
             return
 
@@ -281,7 +281,7 @@ def survivors(row: WorkingMemory, asking: str = "") -> list[tuple[int, str]]:
     for at, what, text, said_by, most, by_key in noted:
         said = _unobeyed(text, by_user=MAY[said_by].as_users) if by_key in own else ""
         if said:
-            lines.append((at, f"{what}: {quoted(said, most)} ({words_of(said_by)})"))
+            lines.append((at, f"{what}: {quoted(said, most)} ({words_of(said_by, member=by_key, asking=asking)})"))
     for error in row.errors[-3:]:
         failed = "" if error.resolution or error.through not in own else what_failed(error.message)
         if failed:

@@ -15,6 +15,10 @@ def given(project: Project) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*project.parts, *project.remotes)))
 
 
+_SHALLOWEST = 2
+"""Slashes of a path that a client may claim: what lies above everybody's directories is no checkout."""
+
+
 class Limits:
     """The limits of a key that was `given` remotes and paths, in a memory of these projects."""
 
@@ -70,7 +74,7 @@ class Limits:
     def may_claim(self, path: str, remote: str) -> bool:
         """Whether a client may say that a path has that remote: one of the key's, at a path that is the key's or that
         memory does not know, outside of other checkouts."""
-        if remote and remote not in self.given:
+        if (remote and remote not in self.given) or path.count("/") < _SHALLOWEST:
             return False
         if not path or self.holds(path):
             return bool(path)

@@ -53,6 +53,8 @@ class HeldMemory(msgspec.Struct, frozen=True, omit_defaults=True):
     words: tuple[str, ...] = ()
     lineage: str = ""
     """What copies and forks of a session share with it; empty where nothing is known of that."""
+    member: str = ""
+    """Through whose key it came; empty of what this machine saw."""
 
 
 class Need(msgspec.Struct, frozen=True, omit_defaults=True):

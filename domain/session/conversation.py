@@ -417,7 +417,10 @@ class Conversation:
             self.episode.spoken_of = _error_in(said.words)
 
     def task_started(self, placed: OrderedEvent, stated: TaskStarted) -> None:
-        """Somebody said which task it is: the one that this turn's prompt has opened, else one that begins here."""
+        """Somebody said which task it is: the one that this turn's prompt has opened, else one that begins here. What
+        comes through another's key changes nothing while a task is open."""
+        if self.episode is not None and self.episode_of(placed) is None:
+            return
         description = description_of(stated.description)
         canonical = canonical_of(description)
         task_type = stated.task_type or task_type_of(stated.description, description)
@@ -460,7 +463,7 @@ class Conversation:
 
     def task_completed(self, placed: OrderedEvent, stated: TaskCompleted) -> None:
         """Somebody said that the open task is over."""
-        if self.episode is None:
+        if self.episode_of(placed) is None or self.episode is None:
             return
         if stated.outcome != "unknown":
             user = placed.event.actor == "user"

@@ -74,7 +74,13 @@ def words_of(said_by: Provenance, *, confirmed: bool = False, member: str = "", 
         words = "said by you" if member == asking else f"said by {member} of the team"
     elif member and member != asking:
         words = f"{words} of {member}"
-    return f"{words}, confirmed by you" if confirmed and not MAY[said_by].as_users else words
+    if confirmed and not MAY[said_by].as_users:
+        words = f"{words}, confirmed by you"
+    if asking and member != asking:
+        words = words.replace("by you", "by the owner")
+    elif asking:
+        words = words.replace(", confirmed by you", ", confirmed by the owner")
+    return words
 
 
 IMPORTED = "import"

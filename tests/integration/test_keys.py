@@ -756,7 +756,7 @@ def test_what_a_member_says_is_theirs_by_name_and_given_to_their_own_sessions(
     with api.client() as owner:
         owner.command("verify-knowledge", uuid4().hex, claim=claim, location=here)
     fold()
-    assert 'basalt for the banks of rivers." (said by dana of the team, confirmed by you' in starts(erin)
+    assert 'basalt for the banks of rivers." (said by dana of the team, confirmed by the owner' in starts(erin)
     assert "feldspar" not in starts(erin)
 
 

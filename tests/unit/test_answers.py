@@ -33,7 +33,10 @@ SHOWN: list[tuple[type[msgspec.Struct], type[Record]]] = [
 LEFT_OUT = {
     records.SessionItem: {"changed"},
     records.CoreSectionItem: {"settled"},
-    records.WorkingMemoryItem: {"alone", "task_stated_by"},
+    records.WorkingMemoryItem: {"alone", "task_stated_by", "task_through", "prompt_through", "plan_through"},
+    **dict.fromkeys(
+        (records.ActiveFile, records.Decision, records.Discovery, records.Hypothesis, records.RecentError), {"through"}
+    ),
     records.MemoryItem: {"elsewhere"},
     records.EpisodeItem: {"elsewhere"},
 }

@@ -85,7 +85,8 @@ def test_a_members_word_is_that_members_by_name_and_given_unasked_to_nobody_else
     member = Provenance.MEMBER
     assert words_of(member, member="dana", asking="dana") == "said by you"
     assert (
-        words_of(member, member="dana", asking="erin", confirmed=True) == "said by dana of the team, confirmed by you"
+        words_of(member, member="dana", asking="erin", confirmed=True)
+        == "said by dana of the team, confirmed by the owner"
     )
     assert words_of(member) == words_of(member, asking="") == "said by a member of the team"
     given = [given_unasked(member, confirmed=False, member="dana", asking=each) for each in ("dana", "erin", "")]

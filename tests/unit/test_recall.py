@@ -12,7 +12,7 @@ from memctl.domain.events.event import Event
 from memctl.domain.events.facts import Episode, TaskClosed, TaskOpened, Turn
 from memctl.domain.events.observations import PromptSubmitted, ToolCalled, ToolReturned
 from memctl.domain.events.recalls import RecalledMemory
-from memctl.domain.events.statements import DecisionMade
+from memctl.domain.events.statements import DecisionMade, TaskCompleted, TaskStarted
 from memctl.domain.support.provenance import MAY, Provenance, spoken_through
 from memctl.projections.working_memory import (
     ActiveFile,
@@ -92,8 +92,15 @@ def test_what_a_member_said_in_the_owners_session_is_given_to_members_alone() ->
     )  # fmt: skip
     assert survivors(row) == survivors(row, "mallory") == []
     assert [text for _, text in survivors(row, "eve")] == [
-        f'{what}: "{said}" (said by a member of the team)'
-        for what in ("task", "decided", "proposed hypothesis", "found out")
+        f'{what}: "{said}" (said by {whose})'
+        for what, whose in (
+            *(
+                ("task", "a member of the team"),
+                ("decided", "you"),
+                ("proposed hypothesis", "you"),
+                ("found out", "you"),
+            ),
+        )
     ]
 
 
@@ -147,6 +154,9 @@ def test_what_came_through_anothers_key_is_no_part_of_the_work_that_it_was_sent_
     session.edits("src/vaults.py", "shut", "open")
     session.runs("make vaults", "TypeError: vaults are shut", 2)
     session.says("The vaults are open.")
+    when = int(session.events[-1].occurred_at)
+    stated = (TaskStarted(description="Open the vaults"), TaskCompleted(outcome="failure", note="mallory says so"))
+    session.events += [event(each, f"stated {n}", when + n, 90 + n) for n, each in enumerate(stated)]
     session.events[ours:] = [heard_through("mallory", each) for each in session.events[ours:]]
     theirs = len(session.events)
     session.says("And tested.")
