@@ -129,7 +129,7 @@ def main(how: str, arguments: list[str]) -> None:
     elif how in ("rows", "routes"):
         _in_stage_2(kernel, how)
     elif how == "late":
-        stage1.AGAIN_S, stage1.AGAIN_APART, guard.ASKED_EVERY_S = 0.0, 1_000_000, guard.TRIAL_EVERY_S
+        stage1.AGAIN_S, stage1.AGAIN_APART, guard.ASKED_EVERY_S = 0.0, 10**12, guard.TRIAL_EVERY_S
     from memctl.cli.main import run
 
     sys.argv = ["memctl", *arguments]

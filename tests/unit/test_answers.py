@@ -34,9 +34,11 @@ LEFT_OUT = {
     records.SessionItem: {"changed"},
     records.CoreSectionItem: {"settled"},
     records.WorkingMemoryItem: {"alone", "task_stated_by", "task_through", "prompt_through", "plan_through"},
-    **dict.fromkeys(
-        (records.ActiveFile, records.Decision, records.Discovery, records.Hypothesis, records.RecentError), {"through"}
-    ),
+    records.ActiveFile: {"through"},
+    records.Decision: {"through"},
+    records.Discovery: {"through"},
+    records.Hypothesis: {"through"},
+    records.RecentError: {"through"},
     records.MemoryItem: {"elsewhere"},
     records.EpisodeItem: {"elsewhere"},
 }

@@ -5,7 +5,6 @@ the events that follow in it wait until it is tried again or that event is left 
 be folded from its beginning again and again, as late events ask for: it is folded apart, and keeps no other waiting.
 """
 
-import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -41,7 +40,11 @@ OF_A_STREAM = 40
 DEAR = 10_000
 """How many events of one stream a batch may fold again before the next batch takes as many, up to `KEPT_EVENTS`."""
 
-AGAIN_S, AGAIN_APART = 1.0, 20
+AGAIN_S, AGAIN_APART = 1.0, 60
+"""Seconds of reading and folding a whole stream after which none that takes as long is folded among others: for so many
+times their square, so that what takes long takes a small share of the time, and what takes longer a smaller one."""
+
+APART = 1.0, 20
 """Processor seconds of a fold of a whole stream that does not come again at once: only after so many times their
 square, so that what takes long takes a small share of the time, and what takes longer a smaller one."""
 
@@ -98,8 +101,10 @@ class Stage1:
         """The same of the batch at hand."""
         self._fits = MOST
         """About how many events a batch may hold by their bytes."""
-        self._dear: OrderedDict[StreamKey, tuple[float, float]] = OrderedDict()
-        """The streams whose whole fold took long: what it took, and when it ended, by the monotonic clock."""
+        self._dear: OrderedDict[StreamKey, None] = OrderedDict()
+        """The streams whose whole fold took long, the one that was folded last at the end."""
+        self._until = 0.0
+        """When one of them may be folded among others again, by the monotonic clock."""
         self._step, self._end = ThreadWork("stage 1"), Position(0)
         """For who watches: whatever is no fold, and up to where the batch at hand goes."""
 
@@ -269,8 +274,14 @@ class Stage1:
             self._states[key].remember(end)
         refolds = streams.keys() - deltas.keys()
         if not whole:
-            refolds -= self._set_aside({key: streams[key] for key in sorted(refolds)}, parking)
+            refolds -= self._set_aside({key: streams[key] for key in sorted(refolds)}, parking, {})
+        began = time.monotonic()
         earlier = read_streams(connection, sorted(refolds), before)
+        read_s = (time.monotonic() - began) / max(sum(map(len, earlier.values())), 1)
+        if not whole:
+            aside = self._set_aside({key: streams[key] for key in sorted(refolds)}, parking, earlier)
+            refolds -= aside
+            earlier = {key: known for key, known in earlier.items() if key not in aside}
         self._refolded = max((len(known) + len(streams[key]) for key, known in earlier.items() if known), default=0)
         slot = progress.slot()
         slot.fold(self._work(earlier, streams))
@@ -284,7 +295,7 @@ class Stage1:
             began = time.thread_time()
             try:
                 state, deltas[key] = self._folded_before(key, events) or fold_stream(key[1], events)
-                self._note_cost(key, time.thread_time() - began)
+                self._note_cost(key, time.thread_time() - began + read_s * len(known))
             except Exception as problem:
                 if not of_content(problem):
                     raise
@@ -304,22 +315,25 @@ class Stage1:
     def _note_cost(self, key: StreamKey, seconds: float) -> None:
         self._dear.pop(key, None)
         if seconds >= AGAIN_S:
-            self._dear[key] = seconds, time.monotonic()
+            self._dear[key] = None
+            self._until = max(self._until, time.monotonic() + AGAIN_APART * seconds**2)
             if len(self._dear) > _MOST_DEAR:
                 self._dear.popitem(last=False)
 
-    def _set_aside(self, fresh: Mapping[StreamKey, Sequence[Event]], parking: Parking) -> set[StreamKey]:
-        """Park those of the streams whose whole fold took long and was made just now: it is made apart, where somebody
-        sees to that."""
-        found = set()
-        for key, events in fresh.items() if self._parks and progress.slot().watched else ():
-            took, ended = self._dear.get(key, (0.0, -math.inf))
-            if key in self._too_dear or time.monotonic() - ended < took**2 * AGAIN_APART:
+    def _set_aside(
+        self, fresh: Mapping[StreamKey, Sequence[Event]], parking: Parking, known: Mapping[StreamKey, Sequence[Event]]
+    ) -> set[StreamKey]:
+        """Park those of the streams whose whole fold takes long, while one that does was made just now: it is made
+        apart, where somebody sees to that. `known` are their earlier events, of those that were read."""
+        if not self._parks or not progress.slot().watched:
+            return set()
+        found, waits = set(), time.monotonic() < self._until
+        for key, events in fresh.items():
+            if key in self._too_dear or (waits and (key in self._dear or len(known.get(key, ())) >= DEAR)):
                 first = min(events, key=lambda event: event.position)
-                fault = Fault(
-                    Target("", *key), first.event_id, first.position, NoProgress.__name__, APART, len(events) - 1
-                )
-                parking.fail(fault, NoProgress(took, APART))
+                target, more = Target("", *key), len(events) - 1
+                fault = Fault(target, first.event_id, first.position, NoProgress.__name__, APART, more)
+                parking.fail(fault, NoProgress(AGAIN_S, APART))
                 self._drop(key)
                 found.add(key)
         if found:
