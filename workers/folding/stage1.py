@@ -5,6 +5,7 @@ the events that follow in it wait until it is tried again or that event is left 
 be folded from its beginning again and again, as late events ask for: it is folded apart, and keeps no other waiting.
 """
 
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -44,9 +45,8 @@ AGAIN_S, AGAIN_APART = 1.0, 60
 """Seconds of reading and folding a whole stream after which none that takes as long is folded among others: for so many
 times their square, so that what takes long takes a small share of the time, and what takes longer a smaller one."""
 
-APART = 1.0, 20
-"""Processor seconds of a fold of a whole stream that does not come again at once: only after so many times their
-square, so that what takes long takes a small share of the time, and what takes longer a smaller one."""
+WHOLE_CPU_S = 10.0
+"""Seconds of processor time that a stream which goes on may take to be folded whole among others."""
 
 APART = "a session too long to be folded whole among others"
 """Where such a stream stands, as its letter says."""
@@ -288,7 +288,7 @@ class Stage1:
         for number, (key, known) in enumerate(earlier.items()):
             self._drop(key)
             events = [*known, *streams[key]]
-            slot.stream(number, events)
+            slot.stream(number, events, WHOLE_CPU_S if known else math.inf)
             if self._parked_still(key, events, parking):
                 _, deltas[key] = fold_stream(key[1], _before(self._endless[Target("", *key)], remaining(events)))
                 continue

@@ -5,6 +5,7 @@ system. Where nobody watches, nothing is written.
 """
 
 import contextlib
+import math
 import mmap
 import os
 import threading
@@ -124,13 +125,14 @@ class Slot:
         self._words[_PIECE] = number
         self._may_take(FACT_CPU_S * inputs)
 
-    def stream(self, number: int, events: Sequence[Event]) -> None:
-        """Begin the fold of a stream: it may take longer the more events there are, and the more they hold."""
+    def stream(self, number: int, events: Sequence[Event], most_s: float = math.inf) -> None:
+        """Begin the fold of a stream: it may take longer the more events there are, and the more they hold, but no
+        longer than `most_s`."""
         if not self._text:
             return
         size = sum(len(msgspec.json.encode(event.payload)) for event in events)
         self._words[_PIECE] = number
-        self._may_take(EVENT_CPU_S * len(events) + min(BYTE_CPU_S * size, BYTES_CPU_S))
+        self._may_take(min(EVENT_CPU_S * len(events) + min(BYTE_CPU_S * size, BYTES_CPU_S), most_s))
 
     def _may_take(self, more_s: float) -> None:
         words = self._words
