@@ -32,6 +32,7 @@ from memctl.domain.events.observations import (
     session_stream,
 )
 from memctl.domain.events.recalls import MemoryRecalled, held_back, quoted
+from memctl.domain.knowledge.orders import only_names
 from memctl.domain.session.tools import family_of
 from memctl.infra.hooks.capture_policy import CapturePolicy
 from memctl.infra.settings_model import RecallHook
@@ -104,10 +105,13 @@ def _question(reader: Reader, here: str) -> str:
     """What the user has to be asked where a session begins; empty for nothing."""
     waiting = {each.project for each in waiting_at(reader, here)} if here else set()
     for known in (project for project in projects_of(reader).all if project.anchor in waiting):
+        # Whoever made a checkout or its configuration chose these words.
+        name = quoted(known.name, 100) if only_names(known.name) else "a project"
+        place = quoted(known.root, 300) if only_names(known.root) else "another directory"
         return (
-            f"This checkout says that it is of {quoted(known.name, 100)}, which memory knows from"
-            f" {quoted(known.root, 300)}. Nothing of the one is used in the other before the user says so, in a"
-            " terminal: `memctl project join`, or `memctl project join --no`. Say so to the user, and do not run it."
+            f"This checkout says that it is of {name}, which memory knows from {place}. Nothing of the one is used in"
+            " the other before the user says so, in a terminal: `memctl project join`, or `memctl project join --no`."
+            " Say so to the user, and do not run it."
         )
     return ""
 
