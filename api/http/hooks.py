@@ -104,16 +104,20 @@ def routes(readers: Readers, engine: Engine, commands: CommandHandler, policy: C
 def _question(reader: Reader, here: str) -> str:
     """What the user has to be asked where a session begins; empty for nothing."""
     waiting = {each.project for each in waiting_at(reader, here)} if here else set()
-    for known in (project for project in projects_of(reader).all if project.anchor in waiting):
-        # Whoever made a checkout or its configuration chose these words.
-        name = quoted(known.name, 100) if only_names(known.name) else "a project"
-        place = quoted(known.root, 300) if only_names(known.root) else "another directory"
-        return (
-            f"This checkout says that it is of {name}, which memory knows from {place}. Nothing of the one is used in"
-            " the other before the user says so, in a terminal: `memctl project join`, or `memctl project join --no`."
-            " Say so to the user, and do not run it."
-        )
-    return ""
+    known = next((project for project in projects_of(reader).all if project.anchor in waiting), None)
+    return asked_of(known.name, known.root) if known is not None else ""
+
+
+def asked_of(name: str, root: str) -> str:
+    """The question about a checkout that claims a project. Whoever made a folder or its configuration chose the words
+    of these names, so none is shown that says something."""
+    named = quoted(name, 100) if only_names(name) else "a project"
+    place = quoted(root, 300) if only_names(root) else "another directory"
+    return (
+        f"This checkout says that it is of {named}, which memory knows from {place}. Nothing of the one is used in"
+        " the other before the user says so, in a terminal: `memctl project join`, or `memctl project join --no`."
+        " Say so to the user, and do not run it."
+    )
 
 
 def _asking(injection: Injection, question: str) -> Injection:
