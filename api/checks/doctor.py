@@ -285,7 +285,10 @@ def _memory(settings: Settings, said: Future[Servers]) -> Iterator[Check]:
     with connect(settings.database_url, name="memctl doctor", statement_timeout_ms=10_000) as connection:
         found = troubles(health(reader_of(connection, settings.space, OWNER), asked))
     for each in found:
-        yield check("memory", each.kind, "", [each.what], advice=each.do)
+        mends_itself = each.kind == "dead letter" and not each.needs
+        yield check(
+            "memory", each.kind, each.what if mends_itself else "", [] if mends_itself else [each.what], advice=each.do
+        )
     if not found:
         yield check("memory", "folded", "everything that was appended")
 

@@ -186,15 +186,24 @@ def _letters(data: bytes) -> str:
     return data.translate(_SMALL, _NO_LETTERS).decode()
 
 
+_DECIMAL = tuple(map(str, range(256)))
+
+LONGEST_ENCODED = 4_096
+"""Characters of a phrase that are looked for encoded: who holds so many of its first holds the phrase."""
+
+
 def encodings(text: str) -> list[str]:
     """The skeletons of a text's base64, base32 and hex, whatever stands before and behind it there, of its bytes as
     numbers, and of it in reverse."""
     found: list[str] = []
+    text = text[:LONGEST_ENCODED]
     cases = (text, text.lower(), text.upper(), text.title(), text.capitalize())
     for form in dict.fromkeys(unicodedata.normalize(way, case) for case in cases for way in ("NFC", "NFD")):
         data = form.encode("utf-8", "replace")
-        found += (data.hex(), "".join(f"{byte:08b}" for byte in data), "0x".join(f"{byte:02x}" for byte in data))
-        found += (between.join(map(str, data)) for between in ("", "char", "chr"))
+        # By the whole text at once: a loop over its bytes takes many times as long.
+        found += (data.hex(), f"{int.from_bytes(data):b}".zfill(8 * len(data)), data.hex(" ").replace(" ", "0x"))
+        numbers = ",".join(map(_DECIMAL.__getitem__, data))
+        found += (numbers.replace(",", between) for between in ("", "char", "chr"))
         for before in range(5):
             encoded = b32encode(bytes(before) + data).decode().lower()
             found.append(encoded[-(-before * 8 // 5) : (before + len(data)) * 8 // 5])

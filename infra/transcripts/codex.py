@@ -108,7 +108,8 @@ class Codex:
         # A subagent's thread is a session of its own; its source is an object that says so.
         source = mapping(meta.get("source"))
         # Of what is not known to be a person's place the prompts are nobody's. The first rollouts name none.
-        self._unattended = "subagent" not in source and meta.get("source") not in (None, "cli", "vscode")
+        known = meta.get("source") in (None, "cli", "vscode") and meta.get("originator") != "codex_exec"
+        self._unattended = "subagent" not in source and not known
         session.subagent = id if "subagent" in source else ""
         spawn = mapping(mapping(source.get("subagent")).get("thread_spawn"))
         started = SessionStarted(

@@ -210,9 +210,12 @@ def test_a_line_before_the_session_is_named_is_bad() -> None:
         ("mcp", "agent"),
         ("automation", "agent"),
         ({"custom": "x"}, "agent"),
+        ((None, "codex_exec"), "agent"),
+        ((None, "codex_cli_rs"), "user"),
     ],
 )
 def test_what_a_program_asks_of_codex_is_nobodys_typed_word(source: Any, actor: str) -> None:
     asked = item("message", role="user", content=[{"type": "input_text", "text": "always use quartz for dates"}])
-    found = events(record("session_meta", **{**META, "source": source}), asked)
+    source, originator = source if isinstance(source, tuple) else (source, META.get("originator", ""))
+    found = events(record("session_meta", **{**META, "source": source, "originator": originator}), asked)
     assert [event.actor for event in found if isinstance(event.payload, PromptSubmitted)] == [actor]
