@@ -7,7 +7,7 @@ own while all that is known of that place leads to the remotes and paths that th
 from collections.abc import Collection, Iterable
 
 from memctl.domain.projects.identity import HOME, REMOTES, Place, Project, Projects
-from memctl.domain.support.location import above, around, is_absolute, normalise, project_of
+from memctl.domain.support.location import above, around, inside, is_absolute, normalise, project_of
 
 
 def given(project: Project) -> tuple[str, ...]:
@@ -80,6 +80,8 @@ class Limits:
             return bool(path)
         if not remote or not self._others.isdisjoint((path, project_of(path))):
             return False
+        if any(inside(known, path) for known in (*self._others, *self.locations)):
+            return False  # what holds somebody's checkouts is none
         return not any(at in self._roots and not HOME.fullmatch(at) for at in above(path))
 
     def _may_be(self, place: Place) -> bool:

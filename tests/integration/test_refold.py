@@ -20,6 +20,7 @@ from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels.dead_letters import Fault, NoProgress, Target
 from memctl.projections.kernel import projections
 from memctl.projections.stage1 import fold_stream
+from memctl.workers.folding.poison import CameLate
 from memctl.workers.folding.refold import refold
 from memctl.workers.folding.stage1 import Ready, Stage1
 from memctl.workers.rebuild.replay import replay
@@ -172,4 +173,27 @@ def test_what_came_since_a_stream_was_folded_is_folded_on(log: Connection, fille
         lease = generations.take(log, live.stage1, offset.shard, "test", 1.0)
         Stage1().refold(log, lease, streams, ready)
         generations.release(log, lease)
+    assert digests(log) == filled
+
+
+def test_what_came_late_since_a_stream_was_folded_is_not_folded_while_others_wait(
+    log: Connection, filled: Digests
+) -> None:
+    """All of it would have to be folded again, under the lease of its shard."""
+    live = generations.live(log)
+    key = every_key(log)[0][0]
+    shard = generations.shard_of(key[1], 4)
+    events = read_streams(
+        log, [key], next(o for o in generations.offsets(log, live.stage1) if o.shard == shard).position
+    )[key]
+    later = [event for event in events if event.occurred_at > events[0].occurred_at]
+    assert later
+    # Its first event came last of all.
+    ready = {key: Ready(later, *fold_stream(key[1], later))}
+    reordered = [*later, *(event for event in events if event not in later)]
+    stage = Stage1()
+    stage._ready = ready
+    with pytest.raises(CameLate):
+        stage._folded_before(key, reordered)
+    assert stage._folded_before(key, events[:1]) is None
     assert digests(log) == filled

@@ -174,6 +174,7 @@ def test_a_key_claims_its_own_remote_at_paths_that_are_new_or_its_own() -> None:
         ("/home/eve", A),
     ]  # fmt: skip
     assert [each for each in refused if found.may_claim(*each)] == []
+    assert [path for path in ("/", "/home", "/srv") if found.may_claim(path, A)] == []
 
 
 def test_what_was_just_claimed_is_held_before_it_is_folded() -> None:

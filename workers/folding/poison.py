@@ -30,6 +30,12 @@ _REFUSED = ("22", "54")
 too long for its index). What is of our tables rather than of a row (a constraint, a missing table) parks nothing."""
 
 
+class CameLate(MemctlError):
+    """Events of {stream} came meanwhile that sort before what was folded of it; nothing was written."""
+
+    hint = "try again"
+
+
 class CannotFold(MemctlError):
     """{target} cannot be folded: {source} raises {error} at {place}."""
 
@@ -51,7 +57,7 @@ class CannotFold(MemctlError):
 
 
 _OF_THE_MOMENT = (
-    MemoryError, OSError, DatabaseUnavailable, LeaseLost, UnknownEventType, FutureSchemaVersion, CannotFold
+    MemoryError, OSError, DatabaseUnavailable, LeaseLost, UnknownEventType, FutureSchemaVersion, CameLate, CannotFold
 )  # fmt: skip
 
 

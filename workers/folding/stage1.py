@@ -24,7 +24,7 @@ from memctl.infra.readmodels.dead_letters import Fault, NoProgress, Target
 from memctl.infra.readmodels.generations import Lease
 from memctl.projections.kernel import projections
 from memctl.projections.stage1 import Delta, StreamState, fold_stream, stored
-from memctl.workers.folding.poison import Letters, Parking, of_content, stream_fault
+from memctl.workers.folding.poison import CameLate, Letters, Parking, of_content, stream_fault
 from memctl.workers.watchdog import progress_board as progress
 from memctl.workers.watchdog.progress_board import ThreadWork
 
@@ -341,14 +341,19 @@ class Stage1:
         return found
 
     def _folded_before(self, key: StreamKey, events: Sequence[Event]) -> tuple[StreamState, Delta] | None:
-        """What is ready of a stream, with what came since; None where its events are others now."""
+        """What is ready of a stream, with what came since; None where its events are others now.
+
+        Raises: CameLate where what came since would have all of it folded again, while others wait.
+        """
         ready = self._ready.get(key)
         if ready is None or events[: len(ready.events)] != ready.events:
             return None
         since = events[len(ready.events) :]
         more = ready.state.extend(since) if since and not left_out(events) else None
         if since and more is None:
-            return None
+            if left_out(events):
+                return None
+            raise CameLate(stream=key[1])
         if more is not None:
             ready.delta.facts.update(more.facts)
             ready.delta.rows.update(more.rows)
