@@ -200,7 +200,7 @@ def wait_until_folded(writer: Any) -> None:
         for waiting in caught_up(writer.connection, writer.space_id):
             shown.update(f"folding: {waiting.events} positions and {waiting.points} points to go")
     if parked := parked_in(writer.connection, writer.space_id):
-        click.echo(f"something cannot be folded (dead letters: {parked}): see `memctl dlq list`", err=True)
+        click.echo(f"not all of it can be searched: {parked} set aside; `memctl status` says why", err=True)
 
 
 def _with_progress(
