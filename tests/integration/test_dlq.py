@@ -106,10 +106,10 @@ def test_who_waited_until_all_is_folded_is_told_what_is_not(
             wait_until_folded(intake)
         return capsys.readouterr().err
 
-    assert "cannot be folded (dead letters: 1): see `memctl dlq list`" in told()
+    assert "1 set aside; `memctl status` says why" in told()
     mend(log, SPOILT)
     assert run("retry", "--all").exit_code == 0
-    assert "cannot" not in told()
+    assert "set aside" not in told()
 
 
 def test_status_fails_where_something_waits_for_a_person(log: Connection) -> None:
