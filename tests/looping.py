@@ -90,8 +90,8 @@ def main(how: str, arguments: list[str]) -> None:
     from memctl.workers.folding import stage1, trial
     from memctl.workers.watchdog import guard
 
-    if how == "not":
-        guard.TRIAL_EVERY_S = 0.5
+    if how in ("not", "main"):  # in the latter nothing is tried again unless the worker asks for it
+        guard.TRIAL_EVERY_S = 0.5 if how == "not" else 600.0
     trial.TRIAL_CPU_S, trial.SEARCH_CPU_S, trial.DEAREST_EVENT_S = 1, 1, 0.0  # of a session of six prompts
     trial.BLOCKED_S = 1.0
     os.nice = lambda _: 0  # who tries apart gives way to all others: beside other tests it would take minutes

@@ -121,8 +121,9 @@ def test_a_session_that_only_its_trial_can_fold_ends_no_process_a_second_time(
 ) -> None:
     """What comes for it later is folded apart at once."""
     append(log, 1, HISTORY)
-    with worker("main", environment, tmp_path):
+    with worker("main", environment, tmp_path) as process:
         until(lambda: all_read(log) and prompts(log, "s2") == 6 and not letters(log))
+        until(lambda: len(children(process.pid)) == 1, "the end of the trial")
         assert (tmp_path / "worker.log").read_text().count(ENDING) == 1
         append(log, 1, [prompt(7, session="s2"), prompt(7, session="s1")])
         until(lambda: prompts(log, "s1") == 7)
@@ -390,6 +391,9 @@ def test_a_stream_may_take_longer_by_its_events_and_by_their_bytes_up_to_a_bound
         own.stream(0, [as_read(prompt(number, "x" * length), number) for number in range(1, count + 1)])
         (at,) = board.at()
         assert at.cpu_s - progress.FOLD_CPU_S - count * progress.EVENT_CPU_S == pytest.approx(bytes_s, abs=0.002)
+        own.stream(0, [as_read(prompt(1, "x" * 2_000_000), 1)], most_s=1.0)
+        (at,) = board.at()
+        assert at.cpu_s == pytest.approx(progress.FOLD_CPU_S + 1.0)
     finally:
         progress.watched_on(None)
 

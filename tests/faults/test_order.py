@@ -185,6 +185,21 @@ def test_batches_stay_as_they_are_while_many_sessions_go_on_that_are_no_longer_k
         generations.release(connection, lease)
 
 
+def test_a_batch_ends_with_the_event_that_fills_it(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folding1, "BATCH_BYTES", 10_000)
+    with servers.fresh_database(server[0], server[1].live(1)) as url, connect(url) as connection:
+        append(connection, 1, [prompt(number, "so " * 1_000) for number in range(30)])
+        live, upto, stage = generations.live(connection), move_mark(connection), folding1.Stage1(5_000)
+        lease = generations.take(connection, live.stage1, 0, "test", 5)
+        batches = 0
+        while (before := lease.position) < upto:
+            lease = stage.drain_batch(connection, lease, upto)
+            assert 1 <= lease.position - before <= 4
+            batches += 1
+        generations.release(connection, lease)
+        assert batches >= 8
+
+
 def test_what_a_worker_keeps_of_many_small_sessions_and_of_long_rows_is_bounded(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

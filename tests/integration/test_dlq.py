@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -23,7 +24,8 @@ from memctl.domain.events.event import NewEvent, Position
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import mark
 from memctl.infra.log.append import append
-from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import dead_letters, generations
+from memctl.infra.readmodels.dead_letters import Fault, Target
 from memctl.infra.settings import load_settings
 from memctl.workers.folding.drain import Drainer
 from memctl.workers.rebuild.as_of import as_of
@@ -97,19 +99,33 @@ def test_status_says_how_many_are_parked_and_where_to_look(log: Connection) -> N
     assert json.loads(CliRunner().invoke(memctl, ["status", "--json"]).output)["dead_letters"] == 1
 
 
+def test_what_only_took_long_is_no_gap(log: Connection) -> None:
+    """The workers fold it apart by themselves."""
+    log.execute("DELETE FROM memctl.dead_letters")
+    took_long = Fault(Target("", 1, "session/claude-code/s2"), UUID(id_of(SPOILT)), Position(1), "NoProgress", "x")
+    dead_letters.park(log, generations.live(log).stage1, [took_long])
+
+    def said(verb: str, name: str) -> str:
+        checks = json.loads(CliRunner().invoke(memctl, [verb, "--json"]).output)["checks"]
+        return next(each["result"] for each in checks if each["name"] == name)
+
+    assert said("verify", "dead letters") == "ok"
+    assert said("doctor", "dead letter") == "ok"
+
+
 def test_who_waited_until_all_is_folded_is_told_what_is_not(
     log: Connection, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def told() -> str:
+    def said() -> str:
         log.execute(f"DELETE FROM memctl.outbox_g{generations.live(log).stage2}")  # no vector store is there
         with IngestWriter(load_settings()) as intake:
             wait_until_folded(intake)
         return capsys.readouterr().err
 
-    assert "1 set aside; `memctl status` says why" in told()
+    assert "1 set aside; `memctl status` says why" in said()
     mend(log, SPOILT)
     assert run("retry", "--all").exit_code == 0
-    assert "set aside" not in told()
+    assert "set aside" not in said()
 
 
 def test_status_fails_where_something_waits_for_a_person(log: Connection) -> None:

@@ -175,6 +175,9 @@ def test_a_key_claims_its_own_remote_at_paths_that_are_new_or_its_own() -> None:
     ]  # fmt: skip
     assert [each for each in refused if found.may_claim(*each)] == []
     assert [path for path in ("/", "/home", "/srv") if found.may_claim(path, A)] == []
+    below = limits(of("/srv/shops/a", A), of("/srv/shops/b", B))
+    assert not below.may_claim("/srv/shops", A)
+    assert below.may_claim("/srv/others", A)
 
 
 def test_what_was_just_claimed_is_held_before_it_is_folded() -> None:
