@@ -23,6 +23,7 @@ from memctl.domain.retrieval.hindsight import (
 from memctl.domain.support.bounded import LOCATIONS, NARROW, Seen, clipped, one_line, seen
 from memctl.domain.support.location import project_name
 from memctl.domain.support.mentions import distinctive_values_in, path_within
+from memctl.domain.support.provenance import LONGEST_NAME
 from memctl.projections import known_commands
 from memctl.projections.kernel import projection
 
@@ -141,7 +142,7 @@ def _working_form(fact: CommandTried) -> HeldMemory:
     instead = f" in {fact.directory}" if fact.directory else ""
     return HeldMemory(
         **_shown_by(fact, -1),
-        member=clipped(fact.through, 60),
+        member=clipped(fact.through, LONGEST_NAME),
         id=str(fact.failed),
         memory=known_commands.row_id(fact.location, fact.keys[0]),
         text=one_line(f"`{fact.works}`{instead} instead of `{fact.command}`", 200),
@@ -175,7 +176,7 @@ def _met(fact: ErrorResolved) -> Need:
 def _resolution(fact: ErrorResolved) -> HeldMemory:
     return HeldMemory(
         **_shown_by(fact, -1),
-        member=clipped(fact.through, 60),
+        member=clipped(fact.through, LONGEST_NAME),
         id=str(fact.error),
         memory=memory_id("bug_pattern", fact.signature),
         text=one_line(fact.approach, 200),
@@ -200,7 +201,7 @@ def _need(fact: KnowledgeNeeded) -> Need:
 def _held(fact: Turn, memory: str, words: tuple[str, ...], text: str) -> HeldMemory:
     return HeldMemory(
         **_shown_by(fact, -1),
-        member=clipped(fact.through, 60),
+        member=clipped(fact.through, LONGEST_NAME),
         id=str(fact.id),
         memory=memory,
         text=one_line(text, 200),

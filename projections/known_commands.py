@@ -10,6 +10,7 @@ from memctl.domain.events.facts import CommandTried
 from memctl.domain.failures.known_commands import ENOUGH, LONGEST_FORM, LONGEST_KEY, odds
 from memctl.domain.shell.harmless import harmless, says_it_otherwise
 from memctl.domain.support.bounded import NARROW, Seen, clipped, newest, seen
+from memctl.domain.support.provenance import LONGEST_NAME
 from memctl.projections.kernel import projection
 
 FAILURES, WORKING, SESSIONS = 8, 4, 16
@@ -197,7 +198,7 @@ def _failed(fact: CommandTried) -> FailedCall:
         reason=clipped(fact.reason, 40),
         directory=clipped(fact.directory, 100),
         event=_event(fact, 0),
-        member=clipped(fact.through, 60),
+        member=clipped(fact.through, LONGEST_NAME),
         lineage=clipped(fact.lineage, 16),
     )
 
@@ -211,7 +212,7 @@ def _working(fact: CommandTried) -> WorkingForm:
         directory=clipped(fact.directory, 100),
         event=_event(fact, -1),
         failed=str(fact.failed or ""),
-        member=clipped(fact.through, 60),
+        member=clipped(fact.through, LONGEST_NAME),
     )
 
 

@@ -8,6 +8,7 @@ from memctl.domain.events.event import derived_of
 from memctl.domain.events.facts import ErrorMet
 from memctl.domain.failures.met_errors import LONGEST_SAID
 from memctl.domain.support.bounded import NARROW, clipped, newest, newest_of
+from memctl.domain.support.provenance import LONGEST_NAME
 from memctl.projections.kernel import projection
 
 FAILURES = 8
@@ -127,7 +128,7 @@ def met_errors(row: MetError | None, fact: ErrorMet) -> MetError:
 
 def _with(known: MetFailure, fact: ErrorMet, at: int) -> MetFailure:
     """The failure with what one more fact says of it. Where two say one thing the greater stands, in any order."""
-    known = msgspec.structs.replace(known, member=max(known.member, clipped(fact.through, 60)))
+    known = msgspec.structs.replace(known, member=max(known.member, clipped(fact.through, LONGEST_NAME)))
     if fact.outcome == "passed":
         return msgspec.structs.replace(known, passed=max(known.passed, clipped(fact.command, 160, NARROW)))
     said = msgspec.structs.replace(known, command=max(known.command, clipped(fact.command, 160, NARROW)))
