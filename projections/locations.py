@@ -7,7 +7,7 @@ import msgspec
 
 from memctl.domain.events.event_order import keyed_at
 from memctl.domain.events.facts import PlaceSeen
-from memctl.domain.projects.identity import REMOTES, ProjectIdentified
+from memctl.domain.projects.identity import REMOTES, ProjectIdentified, brought_at
 from memctl.domain.support.bounded import Seen, seen
 from memctl.domain.support.location import LONGEST
 from memctl.projections.kernel import Recorded, projection
@@ -40,7 +40,9 @@ class Location(msgspec.Struct, frozen=True, kw_only=True):
     remotes: tuple[Seen, ...] = ()
     """By git's files, or by the client's word in what it recorded of the session itself."""
     first: Seen | None = None
-    """The remote that was named first, and when; by a key, when it was delivered."""
+    """The remote that was named first, and when; by a key or a file that was brought, when that was recorded."""
+    brought: bool = False
+    """`first` is by such files alone: one that a hook or a client's own record named counts before any of theirs."""
     by_key: bool | None = None
     """Known by the word of who came with a key alone, which counts no more once this machine saw the place. None where
     only keys that are limited to projects spoke of it."""
@@ -76,11 +78,13 @@ def locations(row: Location | None, item: PlaceSeen | Recorded[ProjectIdentified
     if keyed and row.by_key is False:
         return msgspec.structs.replace(row, free=True)
     if row.by_key and not keyed:
-        row = msgspec.structs.replace(row, root=None, remotes=(), first=None, around=())
+        row = msgspec.structs.replace(row, root=None, remotes=(), first=None, brought=False, around=())
     row = msgspec.structs.replace(row, by_key=bool(keyed))
-    first, around, root = row.first, row.around, row.root
-    if remote and (first is None or (keyed or at, remote) < (first.at, first.name)):
-        first = Seen(remote, keyed or at)
+    first, brought, around, root = row.first, row.brought, row.around, row.root
+    recorded = item.brought_at if isinstance(item, PlaceSeen) else brought_at(item.event)
+    claim = bool(recorded), keyed or recorded or at, remote
+    if remote and (first is None or claim < (brought, first.at, first.name)):
+        first, brought = Seen(remote, claim[1]), claim[0]
     if isinstance(observed, PlaceSeen):
         around = seen(around, observed.around, at, AROUND, LONGEST)
     elif not isinstance(item, PlaceSeen) and (observed.root or observed.checked):
@@ -88,4 +92,5 @@ def locations(row: Location | None, item: PlaceSeen | Recorded[ProjectIdentified
         found = Root(at, id, observed.root, observed.repository, observed.borrows, observed.checked)
         root = found if root is None else max(found, root, key=_rank)
     remotes = seen(row.remotes, remote, at, REMOTES, 300)
-    return msgspec.structs.replace(row, root=root, remotes=remotes, first=first, around=around, free=True)
+    row = msgspec.structs.replace(row, first=first, brought=brought)
+    return msgspec.structs.replace(row, root=root, remotes=remotes, around=around, free=True)

@@ -19,14 +19,15 @@ class Identifier:
     """Looks at each location of each session once."""
 
     def __init__(self) -> None:
-        self._known: set[tuple[str, str]] = set()
+        self._known: set[tuple[str, str, bool]] = set()
 
     def about(self, events: Sequence[NewEvent]) -> list[NewEvent]:
         """What is to be recorded beside these events: one `project.identified` for each session and location that is
         new here and lies in a checkout on this machine. Its key makes it one event, however often it is sent."""
         found = []
         for event in events:
-            seen = (event.stream, event.location)
+            brought = event.brought or event.stream.startswith(HISTORY)
+            seen = (event.stream, event.location, brought)
             if seen in self._known or not event.location or not event.stream.startswith(_OBSERVED):
                 continue
             if len(self._known) >= MOST_KNOWN:
@@ -35,7 +36,7 @@ class Identifier:
             checkout = checkout_at(event.location)
             if checkout is None:
                 continue
-            payload = ProjectIdentified(location=event.location, **checkout._asdict())
+            payload = ProjectIdentified(location=event.location, brought=brought, **checkout._asdict())
             found.append(
                 NewEvent(
                     stream=project_stream(payload.remote or payload.repository or payload.root or payload.location),

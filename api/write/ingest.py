@@ -20,12 +20,13 @@ import msgspec
 from memctl.api.write.held import WHY
 from memctl.api.write.ingest_writer import EventSink, WriteResult
 from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import SessionStarted
 from memctl.infra.git import tracks
 from memctl.infra.hooks.capture_policy import CapturePolicy, Spans
 from memctl.infra.log import checkpoints
 from memctl.infra.log.append import Appended
 from memctl.infra.redaction import Prepared
-from memctl.infra.transcripts.files import EXAMPLE, discover
+from memctl.infra.transcripts.files import EXAMPLE, discover, kept_by_a_client
 from memctl.infra.transcripts.history import History
 from memctl.infra.transcripts.reading import START, Checkpoint, Parsed, Transcript
 from memctl.infra.transcripts.sniff import damaged_head, sniff_head
@@ -384,6 +385,7 @@ def _read(reading: _Reading, path: Path, batches: Batches, progress: Progress) -
     """Read a file on from where it was left, into batches; however it ends, what was read whole is noted."""
     last: tuple[Transcript, Parsed] | None = None
     off = _Off()
+    brought = not kept_by_a_client(path)
 
     def note() -> None:
         if reading.policy is not None:
@@ -400,6 +402,8 @@ def _read(reading: _Reading, path: Path, batches: Batches, progress: Progress) -
                     saved = _without_unsaved(parsed, reading.policy)
                     off.add(parsed, passed_over=saved is not parsed)
                     parsed = saved
+                if brought:
+                    parsed = msgspec.structs.replace(parsed, events=tuple(map(_brought, parsed.events)))
                 count(reading.account, path, parsed)
                 full = batches.add(path, parsed)
                 if not parsed.whole:  # its newline will come: until then it is read again each time
@@ -445,6 +449,14 @@ def _lines(reading: _Reading, path: Path) -> Generator[tuple[Transcript, Parsed]
                 yield transcript, parsed
     except OSError as problem:
         reading.account.refuse(path, 0, _reason(problem))
+
+
+def _brought(event: NewEvent) -> NewEvent:
+    """An event of a file that lies elsewhere than clients keep theirs."""
+    payload = event.payload
+    if isinstance(payload, SessionStarted) and payload.repository:
+        payload = msgspec.structs.replace(payload, brought=True)
+    return msgspec.structs.replace(event, payload=payload, brought=True)
 
 
 def _begin(watch: Watch, path: Path, number: int) -> str:

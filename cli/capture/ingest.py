@@ -118,11 +118,10 @@ def _check_whose(paths: Sequence[Path]) -> None:
     """Raises: NotByAgents where an agent names sessions that lie elsewhere than its user's clients keep theirs. Anybody
     may have written those, and what they say as typed would be the user's word, in whichever project they name."""
     from memctl.infra.hooks.speaker import only_a_person
-    from memctl.infra.transcripts.files import default_sources
+    from memctl.infra.transcripts.files import kept_by_a_client
 
-    kept = [folder.resolve() for folder in default_sources()]
     for path in paths:
-        if not any(path.expanduser().resolve().is_relative_to(folder) for folder in kept):
+        if not kept_by_a_client(path):
             only_a_person("says whose sessions these are")
 
 

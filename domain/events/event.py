@@ -185,7 +185,8 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
     `location` is the normalised working directory; `actor` is who spoke: user, agent, tool, system or memctl, or
     who and through whose key (`member:dana`, `agent:dana`). Of the
     variants among its `sources`, `deliveries` are the ones that another log calls them by, and are not kept: what was
-    forgotten of these keeps it out, too, for a variant that was forgotten has its id no more.
+    forgotten of these keeps it out, too, for a variant that was forgotten has its id no more. `brought` is not kept
+    either: it was read from a file that lay elsewhere than clients keep theirs.
     """
 
     stream: str
@@ -199,6 +200,7 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
     correlation_id: UUID | None = None
     sources: tuple[UUID, ...] = ()
     deliveries: tuple[UUID, ...] = ()
+    brought: bool = False
 
     @property
     def type(self) -> str:

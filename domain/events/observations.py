@@ -68,6 +68,8 @@ class SessionStarted(Observation, frozen=True, kw_only=True, omit_defaults=True)
     title: str = ""
     repository: str = ""
     """Git remote, where the client says so."""
+    brought: bool = False
+    """That stood in a file elsewhere than clients keep theirs: whoever wrote that may have given it any date."""
     commit: str = ""
     parent_session: str = ""
     """The session that asked for this one, which is a subagent's."""

@@ -2,8 +2,9 @@
 
 Rows are kept per location and never rewritten. A project is worked out when something is asked. Locations are joined by
 the checkout that they lie in and by the repository whose worktree that is. A remote joins nothing by itself, for anyone
-can write one into a file: it is of the root that named it first, and every other root that names it waits for its
-user's word. A merge or its undoing needs no replay.
+can write one into a file: it is of the root that was first seen to name it, and every other root that names it waits
+for its user's word. Dates count from hooks and clients' own records; what other files brought comes behind these, by
+when it was recorded. A merge or its undoing needs no replay.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import msgspec
 
 from memctl.domain.events.command import BadCommand, Command, Kind, command
 from memctl.domain.events.event import Event, Payload, derived_id, event
+from memctl.domain.events.observations import HISTORY
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import Seen
 from memctl.domain.support.errors import MemctlError
@@ -50,6 +52,9 @@ class ProjectIdentified(Payload, frozen=True, kw_only=True, omit_defaults=True):
     """The files were read from both sides: `repository` names the worktree too. Of older events nobody knows."""
     confined: bool = False
     """Delivered under a key that is limited to projects: a claim that the location is of that remote, and no more."""
+    brought: bool = False
+    """Looked at for what was read from a file that lay elsewhere than clients keep theirs, or from a repository's
+    history: whoever wrote that may have given it any date."""
 
 
 @event("project.merged")
@@ -119,6 +124,16 @@ def identified_key(stream: str, location: str) -> str:
     return f"project.identified:{stream}:{place}"
 
 
+_BY_NATURE = tuple(f"project.identified:{stream}" for stream in (HISTORY, "session/aider/", "session/specstory/"))
+"""How keys begin of what was looked at for records that lie in the checkout itself: older events show it by that."""
+
+
+def brought_at(event: Event) -> int:
+    """When it was recorded, in microseconds, what a file brought; 0 of what a hook or a client's own record showed."""
+    found = isinstance(event.payload, ProjectIdentified) and event.payload.brought
+    return int(event.recorded_at) if found or event.dedupe_key.startswith(_BY_NATURE) else 0
+
+
 def project_stream(anchor: str) -> str:
     """Stream of what is said about a project."""
     return f"project/{project_id(anchor)}"
@@ -159,11 +174,11 @@ def remote_of(url: str) -> str:
 
 class Place(msgspec.Struct, frozen=True):
     """What is known of one location: as `ProjectIdentified` has it, if anything recorded that. `remotes` also holds
-    what the client said of it; `first` is the one that was named first, and when. `inside` are locations around it that
-    were on the same branch in one session; `last_seen` in microseconds. `claims` are remotes that it has by the word of
-    keys limited to projects; it is `free` once anything else showed it, and then those count for nothing. What git has
-    there is known `by_key` where nothing else showed the place. `granted` are
-    the remotes that are its project's; None before that is worked out."""
+    what the client said of it; `first` is the one that was named first, and when, `brought` where only files named one
+    that anyone may have written. `inside` are locations around it that were on the same branch in one session;
+    `last_seen` in microseconds. `claims` are remotes that it has by the word of keys limited to projects; it is `free`
+    once anything else showed it, and then those count for nothing. What git has there is known `by_key` where nothing
+    else showed the place. `granted` are the remotes that are its project's; None before that is worked out."""
 
     location: str
     root: str = ""
@@ -176,6 +191,7 @@ class Place(msgspec.Struct, frozen=True):
     borrows: str = ""
     checked: bool = False
     first: Seen | None = None
+    brought: bool = False
     by_key: bool = False
     granted: tuple[str, ...] | None = None
 
@@ -468,13 +484,13 @@ class Projects:
         self._by_anchor = {anchor: base for base, anchor in self._anchors.items()}
 
     def _grant(self, free: Sequence[Place]) -> None:
-        """Let each remote be of the root that named it first, of those that nobody set apart."""
+        """Let each remote be of the root that was first seen to name it, of those that nobody set apart."""
         groups: dict[str, list[Place]] = defaultdict(list)
         for place in free:
             groups[self._find(place.location)].append(place)
-        self._claimants: dict[str, dict[str, tuple[bool, bool, int, str]]] = defaultdict(dict)
+        self._claimants: dict[str, dict[str, tuple[bool, bool, bool, int, str]]] = defaultdict(dict)
         """By remote, the paths of the roots that name it, by how good their claim is: what this machine saw comes
-        before what keys say, and then what was first."""
+        before what keys say, where somebody worked before what files brought, and then what was first."""
         own: dict[str, str] = {}
         for base, places in groups.items():
             own[base] = path = min((self._own_path(place) for place in places), key=_shallow)
@@ -483,7 +499,8 @@ class Projects:
             for place in places:
                 for remote in place.known_remotes:
                     later = place.first is None or place.first.name != remote
-                    claim = place.by_key, later, 0 if later or place.first is None else place.first.at, path
+                    at = 0 if later or place.first is None else place.first.at
+                    claim = place.by_key, place.brought, later, at, path
                     self._claimants[remote][path] = min(claim, self._claimants[remote].get(path, claim))
         holders = {remote: min(claims.values())[-1] for remote, claims in self._claimants.items()}
         for base, places in groups.items():

@@ -211,7 +211,7 @@ class StreamFacts:
             title=started.title,
             parent=started.parent_session,
         )
-        self._directory.opened(placed, started.repository)
+        self._directory.opened(placed, started.repository, brought=started.brought)
 
     def _notice(self, placed: OrderedEvent, seen: NoticeReceived) -> None:
         if seen.kind == "title":

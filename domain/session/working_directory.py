@@ -43,21 +43,25 @@ class WorkingDirectory:
         if len(self._branches) < PLACES:
             self._branches[location] = branch
 
-    def opened(self, placed: OrderedEvent, repository: str) -> None:
-        """The client named the repository of where the session began."""
+    def opened(self, placed: OrderedEvent, repository: str, *, brought: bool) -> None:
+        """The client named the repository of where the session began, or a file that was `brought` did."""
         if self._assert.confined:
             return
         if (remote := remote_of(repository)) and self._assert.location:
-            self._assert_place(placed, self._assert.location, remote=remote)
+            self._assert_place(placed, self._assert.location, remote=remote, brought=brought)
 
-    def _assert_place(self, placed: OrderedEvent, place: str, *, remote: str = "", around: str = "") -> None:
+    def _assert_place(
+        self, placed: OrderedEvent, place: str, *, remote: str = "", around: str = "", brought: bool = False
+    ) -> None:
         confined, keyed = self._assert.confined, keyed_at(placed.event)
-        about = "\n".join((place, remote, around)) + "\nconfined" * confined + "\nkeyed" * bool(keyed)
+        how = "\nconfined" * confined + "\nkeyed" * bool(keyed) + "\nbrought" * brought
+        about = "\n".join((place, remote, around)) + how
         if about not in self._asserted and len(self._asserted) < 2 * PLACES:
             self._asserted.add(about)
             self._assert.make(
-                PlaceSeen, placed, about, place=place, remote=remote, around=around, confined=confined, keyed_at=keyed
-            )
+                PlaceSeen, placed, about, place=place, remote=remote, around=around, confined=confined, keyed_at=keyed,
+                brought_at=int(placed.event.recorded_at) if brought else 0,
+            )  # fmt: skip
 
 
 def git_stays_in(command: str, began: str, base: str) -> bool:

@@ -202,6 +202,7 @@ def _seen(table: str, row: dict[str, Any], number: int) -> Made:
         actor=_SAID[said],
         location=normalise(string(_first(about, "cwd", "project_path", "projectPath"))),
         session_id=session,
+        brought=True,
     )
     return [event], "", ""
 

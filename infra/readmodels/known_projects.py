@@ -100,6 +100,7 @@ def place_of(row: Location) -> Place:
         checked=of_git.checked,
         remotes=names(row.remotes),
         first=row.first,
+        brought=row.brought,
         by_key=bool(row.by_key),
         inside=names(row.around),
         last_seen=row.last_seen,

@@ -38,6 +38,12 @@ def default_sources(home: Path | None = None, agent: str = "") -> list[Path]:
     return [folder for folder in wanted if folder.is_dir()]
 
 
+def kept_by_a_client(path: Path) -> bool:
+    """Whether a path lies where a client keeps its user's transcripts: anyone may have put a file elsewhere."""
+    at = path.expanduser().resolve()
+    return any(at.is_relative_to(folder.resolve()) for folder in default_sources())
+
+
 def discover(paths: Iterable[Path], agent: str = "", refused: Refused = lambda path, why: None) -> Iterator[Path]:
     """Transcripts among files and, recursively, folders: each real file once, in order of path within a folder.
 

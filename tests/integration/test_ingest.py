@@ -379,12 +379,22 @@ def test_all_real_sessions_are_read_and_every_line_is_accounted_for(intake: Inge
 
 
 def test_real_sessions_in_another_order_and_in_growing_prefixes_end_in_the_same_rows(
-    intake: IngestWriter, database_url: str, postgres_server: str, migrated_template: str, real: Path, tmp_path: Path
+    intake: IngestWriter,
+    database_url: str,
+    postgres_server: str,
+    migrated_template: str,
+    real: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     import servers
 
+    # Of a client's own folder: what others name first counts from when it was read.
+    (kept := tmp_path / "sessions").mkdir()
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path))
     luck = random.Random(5)
-    files = luck.sample(sorted(path for path in real.rglob("*.jsonl") if path.stat().st_size < 400_000), 16)
+    small = sorted(path for path in real.rglob("*.jsonl") if path.stat().st_size < 400_000)
+    files = [Path(shutil.copy(each, kept / f"whole-{n}.jsonl")) for n, each in enumerate(luck.sample(small, 16))]
     ingest(intake, files)
     expected = folded(intake, database_url)
     assert expected["memories"][0] > 10
@@ -396,12 +406,31 @@ def test_real_sessions_in_another_order_and_in_growing_prefixes_end_in_the_same_
             for share in (0.3, 0.6, 1.0):
                 for number, file in enumerate(files):
                     data = file.read_bytes()
-                    copy = tmp_path / f"{number}.jsonl"
+                    copy = kept / f"{number}.jsonl"
                     copy.write_bytes(data[: int(len(data) * share)])
                     ingest(growing, [copy])
                 folded(growing, other)
             assert digests(growing.connection) == expected
         assert replay(other, None, verify=True).equal
+
+
+def test_dates_count_of_what_a_client_keeps_where_it_keeps_it(
+    intake: IngestWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "home"))
+    kept, found = tmp_path / "home" / "projects" / "x", tmp_path / "checkout"
+    for folder in (kept, found):
+        folder.mkdir(parents=True)
+    git(found, "init", "-q")
+    (tmp_path / "aside").symlink_to(kept)
+    for name, folder in (("kept", kept), ("linked", tmp_path / "aside"), ("found", found)):
+        said = {"type": "user", "uuid": name, "sessionId": name, "cwd": str(found), "message": {"content": "go"}}
+        (folder / f"{name}.jsonl").write_text(json.dumps(said) + "\n")
+        ingest(intake, [folder / f"{name}.jsonl"])
+    looked_at = intake.connection.execute(
+        "SELECT session_id, payload->>'brought' FROM memctl.events WHERE type = 'project.identified' ORDER BY 1"
+    ).fetchall()
+    assert looked_at == [("found", "true"), ("kept", None), ("linked", None)]
 
 
 def test_ingest_from_two_processes_at_once_keeps_each_event_once(

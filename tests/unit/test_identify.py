@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from events import observed
+from msgspec import structs
 
 from memctl.api.write.identify import Identifier
 from memctl.domain.events.observations import PromptSubmitted
@@ -146,3 +147,15 @@ def test_what_was_found_is_told_once_for_each_session_and_location(repository: P
     (other,) = identifier.about([observed(PromptSubmitted(text="go", line="l1"), session="s2", location=here)])
     assert other.dedupe_key != told.dedupe_key
     assert Identifier().about([event])[0].dedupe_key == told.dedupe_key
+
+
+def test_what_was_looked_at_for_a_file_is_looked_at_again_for_a_hook(repository: Path) -> None:
+    identifier = Identifier()
+    hook = observed(PromptSubmitted(text="go", line="l1"), location=f"{repository}/cli")
+    looked_at = [
+        each.payload.brought
+        for event in (structs.replace(hook, brought=True), hook, hook, structs.replace(hook, stream="history/x"))
+        for each in identifier.about([event])
+        if isinstance(each.payload, ProjectIdentified)
+    ]
+    assert looked_at == [True, False, True]

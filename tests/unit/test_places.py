@@ -88,23 +88,25 @@ def identified(
     checked: bool = False,
     actor: str = "memctl",
     root: str = "",
+    brought: bool = False,
+    key: str = "",
 ) -> Recorded[ProjectIdentified]:
     payload = ProjectIdentified(
-        location=location, root=root or location, remote=remote, confined=confined, checked=checked
+        location=location, root=root or location, remote=remote, confined=confined, checked=checked, brought=brought
     )
     id = cast(Any, f"{at:032x}")
     event = Event(
         position=Position(at), event_id=id, space_id=1, stream="project/x", type="project.identified",
         occurred_at=Micros(at), recorded_at=Micros(at + 1_000), actor=actor, location=location, session_id="",
-        dedupe_key=str(at), payload=payload,
+        dedupe_key=key or str(at), payload=payload,
     )  # fmt: skip
     return Recorded(event, payload)
 
 
-def been(at: int, *, confined: bool, remote: str = "") -> PlaceSeen:
+def been(at: int, *, confined: bool, remote: str = "", brought_at: int = 0) -> PlaceSeen:
     return PlaceSeen(
         id=cast(Any, f"{at:032x}"), stream="session/codex/s", occurred_at=Micros(at), place=A, remote=remote,
-        confined=confined,
+        confined=confined, brought_at=brought_at,
     )  # fmt: skip
 
 
@@ -169,6 +171,37 @@ def test_a_place_that_this_machine_worked_at_has_nothing_by_the_word_of_keys() -
 
 def test_what_comes_with_a_key_is_first_from_when_it_was_delivered() -> None:
     assert folded(identified(1, A, "x.org/a", actor="member:eve")).first == Seen("x.org/a", 1_001)
+
+
+OF_OLD = [f"project.identified:{stream}/1:2" for stream in ("history", "session/aider", "session/specstory")]
+
+
+@pytest.mark.parametrize("brought", [
+    identified(1, A, "x.org/a", brought=True),
+    been(1, confined=False, remote="x.org/a", brought_at=1_001),
+    *(identified(1, A, "x.org/a", key=key) for key in OF_OLD),
+])  # fmt: skip
+def test_what_a_file_brought_is_first_from_when_it_was_recorded_and_behind_all_else(brought: Any) -> None:
+    assert (folded(brought).first, folded(brought).brought) == (Seen("x.org/a", 1_001), True)
+    later = identified(5_000, A, "x.org/b")
+    for items in itertools.permutations([brought, later, identified(6_000, A, "x.org/b")]):
+        assert (folded(*items).first, folded(*items).brought) == (Seen("x.org/b", 5_000), False)
+
+
+def test_a_remote_is_of_who_worked_there_then_of_what_was_brought_first_and_then_of_keys() -> None:
+    def holder(*places: Place) -> str | None:
+        project = Projects(places).named("x.org/a")
+        return project[0].root if len(project) == 1 else None
+
+    def named(at: str, when: int, **how: bool) -> Place:
+        return Place(at, root=at, remotes=("x.org/a",), first=Seen("x.org/a", when), checked=True, **how)
+
+    worked, brought, again = named("/w", 9), named("/b", 1, brought=True), named("/a", 2, brought=True)
+    keyed = named("/k", 1, by_key=True)
+    for places in itertools.permutations([worked, brought, again, keyed]):
+        assert holder(*places) == "/w"
+    for places in itertools.permutations([brought, again, keyed]):
+        assert holder(*places) == "/b"
 
 
 @pytest.mark.parametrize("confined", [True, False])
