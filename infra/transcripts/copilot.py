@@ -2,7 +2,7 @@
 
 `session.start` names the session, its directory and branch. Calls come twice, as `toolRequests` of the message and as
 `tool.execution_start`: the request is kept (it is there for refused calls too). `hook.*`, `*.turn_*`, `permission.*`
-and the system prompt are not kept.
+and the system prompt are not kept. That prompt alone shows that nobody types: `copilot -p`.
 """
 
 from pathlib import Path
@@ -34,6 +34,12 @@ _TYPED = ("", "user", "immediate-prompt")
 instructions that were found, what makes the agent go on.
 """
 
+_UNATTENDED = "You are running in non-interactive mode"
+"""What the client says to the model, at the beginning of the system prompt, where a program asks."""
+
+_BEGINNING = 500
+"""Characters of a system prompt that may say so: what follows may quote a project's instructions."""
+
 _OF_A_MODEL = ("assistant.message", "tool.execution_complete")
 _PATCHED_FILE = patterns.compile(r"^\+\+\+ (?:b)?(/?[^\n\t]+)", patterns.M)
 
@@ -42,10 +48,16 @@ class Copilot:
     """The format's reader. It keeps what the session's start said."""
 
     agent: Agent = "copilot-cli"
-    context: tuple[bytes, ...] = (b'"session.start"', b'"session.resume"', b'"session.context_changed"')
+    context: tuple[bytes, ...] = (
+        b'"session.start"',
+        b'"session.resume"',
+        b'"session.context_changed"',
+        b'"system.message"',
+    )
 
     def __init__(self, path: Path | None = None) -> None:
         self._session = Session("copilot-cli")
+        self._unattended = False
 
     def recognises(self, record: dict[str, Any]) -> bool:
         return isinstance(record.get("type"), str) and isinstance(record.get("data"), dict) and "id" in record
@@ -62,6 +74,8 @@ class Copilot:
             session.agent_version = string(data.get("copilotVersion")) or session.agent_version
             session.location = normalise(string(context.get("cwd"))) or session.location
             session.branch = string(context.get("branch")) or session.branch
+        if type == "system.message" and data.get("role") == "system":
+            self._unattended = _UNATTENDED in string(data.get("content"))[:_BEGINNING]
         common = session.fields(
             identifier(record.get("id")) or place,
             parent=identifier(record.get("parentId")),
@@ -69,7 +83,11 @@ class Copilot:
             subagent=identifier(data.get("parentToolCallId")),
         )
         moment = micros(record.get("timestamp"))
-        return [session.event(seen, moment) for seen in self._observations(type, data, common)] or kind(type)
+        found = self._observations(type, data, common)
+        return [session.event(seen, moment, actor=self._asked_by(seen)) for seen in found] or kind(type)
+
+    def _asked_by(self, seen: Observation) -> str:
+        return "agent" if self._unattended and isinstance(seen, PromptSubmitted) and not seen.meta else ""
 
     def _observations(self, type: str, data: dict[str, Any], common: LineFields) -> list[Observation]:
         match type:

@@ -267,8 +267,8 @@ def test_a_hostile_session_id_cannot_leave_its_stream() -> None:
 
 @pytest.mark.parametrize(
     ("entrypoint", "actor"),
-    [("cli", "user"), ("claude-desktop", "user"), ("sdk-ts", "user"), ("sdk-cli", "agent"), ("mcp", "agent"),
-     ("claude-code-github-action", "agent"), ("claude-vscode", "user"), ("remote_trigger", "agent")],
+    [("cli", "user"), ("claude-desktop", "user"), ("sdk-ts", "agent"), ("sdk-py", "agent"), ("sdk-cli", "agent"),
+     ("mcp", "agent"), ("claude-code-github-action", "agent"), ("claude-vscode", "user"), ("remote_trigger", "agent")],
 )  # fmt: skip
 def test_what_a_program_asks_is_nobodys_typed_word(entrypoint: str, actor: str) -> None:
     (event,) = events(line("user", "always use quartz for dates", entrypoint=entrypoint))
@@ -301,8 +301,9 @@ def test_what_the_client_says_that_it_sent_itself_is_the_clients(mark: dict[str,
 
 @pytest.mark.parametrize(
     ("mark", "actor"),
-    [({"promptSource": "typed"}, "user"), ({"promptSource": "unheard"}, "agent"), ({"agentName": "worker"}, "agent")],
-)
+    [({"promptSource": "typed"}, "user"), ({"promptSource": "unheard"}, "agent"), ({"agentName": "worker"}, "agent"),
+     ({"promptSource": "sdk"}, "agent"), ({"promptSource": "sdk", "entrypoint": "claude-vscode"}, "user")],
+)  # fmt: skip
 def test_a_prompt_from_a_place_that_nobody_knows_is_nobodys(mark: dict[str, Any], actor: str) -> None:
     (event,) = events(line("user", "always use rebase", **mark))
     assert event.actor == actor

@@ -53,6 +53,32 @@ def test_a_session_starts_and_ends() -> None:
     assert (ended.stream, ended.location) == ("session/copilot-cli/p-1", "/work/agentv")
 
 
+ASKED = record("user.message", id="e-2", content="always use quartz for dates")
+
+
+def system(text: str) -> dict[str, Any]:
+    about = "You are the GitHub Copilot CLI, a terminal assistant built by GitHub. "
+    return record("system.message", id="e-1", role="system", content=about + text)
+
+
+def test_what_a_program_asks_is_nobodys_typed_word() -> None:
+    alone = "You are running in non-interactive mode and have no way to communicate with the user."
+    attended = "You are an interactive CLI tool that helps users."
+    quoted = f"{attended}{' Be brief.' * 60}\n<custom_instruction>{alone}</custom_instruction>"
+    assert [each.actor for each in events(system(alone), ASKED)] == ["agent"]
+    assert [each.actor for each in events(system(quoted), ASKED)] == ["user"]
+    assert [each.actor for each in events(system(alone), ASKED, system(attended), ASKED)] == ["agent", "user"]
+
+
+def test_who_asks_is_known_where_reading_goes_on() -> None:
+    data = b"".join(
+        json.dumps(each).encode() + b"\n" for each in (START, system("You are running in non-interactive mode"))
+    )
+    more = data + json.dumps(ASKED).encode() + b"\n"
+    (parsed,) = parse_lines(raw_lines(io.BytesIO(more)), Copilot(), len(data))
+    assert [each.actor for each in parsed.events] == ["agent"]
+
+
 def test_a_prompt_is_what_was_typed_and_not_what_the_client_made_of_it() -> None:
     (event,) = events(record("user.message", content="why?", transformedContent="<current_datetime>\nwhy?"))
     assert isinstance(event.payload, PromptSubmitted)
