@@ -7,6 +7,7 @@ from memctl.domain.events.facts import Span, quote
 from memctl.domain.events.observations import CommitRecorded, TagRecorded
 from memctl.domain.language.commits import message_of
 from memctl.domain.support.bounded import NARROW, Seen, clipped, newest, seen
+from memctl.domain.support.provenance import LONGEST_NAME, through
 from memctl.projections.kernel import Changed, Recorded, projection
 
 TAGS, REVERTS, FILES = 8, 4, 16
@@ -20,6 +21,7 @@ class Revert(msgspec.Struct, frozen=True, array_like=True):
     id: str
     subject: str
     why: str = ""
+    member: str = ""
 
 
 class Reverts(msgspec.Struct, frozen=True):
@@ -30,7 +32,7 @@ class Reverts(msgspec.Struct, frozen=True):
 
 class Commit(msgspec.Struct, frozen=True, kw_only=True):
     """A commit. `at` is in microseconds. `subject` is empty where only others name it, `why` where its message gives no
-    reason."""
+    reason. `member` is whose key it came through."""
 
     location: str = ""
     id: str = ""
@@ -40,6 +42,7 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
     tags: tuple[Seen, ...] = ()
     reverts: tuple[Revert, ...] = ()
+    member: str = ""
     evidence: tuple[Span, ...] = ()
 
 
@@ -56,14 +59,21 @@ def _reverted(item: Recorded[CommitRecorded]) -> tuple[str, ...]:
 def reverts(row: Reverts | None, item: Recorded[CommitRecorded]) -> Reverts:
     """What took commits back, by the commit that was taken back.
 
-    Of two reports of one commit that differ, as an import may hold them, the later one counts in any order.
+    Of two reports of one commit that differ, as an import may hold them, the later one counts in any order, and of
+    equal ones that of this machine.
     """
     said = message_of(item.payload.text)
-    made = Revert(int(item.event.occurred_at), clipped(item.payload.line, 64), said.subject, clipped(said.why, 600))
+    member = clipped(through(item.event.actor), LONGEST_NAME)
+    at, why = int(item.event.occurred_at), clipped(said.why, 600)
+    made = Revert(at, clipped(item.payload.line, 64), said.subject, why, member)
     kept = row.by if row is not None else ()
-    if any(each.id == made.id and msgspec.structs.astuple(each) > msgspec.structs.astuple(made) for each in kept):
+    if any(each.id == made.id and _rank(each) > _rank(made) for each in kept):
         return Reverts(kept)
     return Reverts(newest(kept, made, REVERTS))
+
+
+def _rank(made: Revert) -> tuple[object, ...]:
+    return made.at, made.subject, made.why, not made.member, made.member
 
 
 Input = Recorded[CommitRecorded] | Recorded[TagRecorded] | Changed[Reverts]
@@ -85,13 +95,16 @@ def commits(row: Commit | None, item: Input) -> Commit:
     at, payload = int(item.event.occurred_at), item.payload
     if isinstance(payload, TagRecorded):
         return msgspec.structs.replace(row, tags=seen(row.tags, payload.name, at, TAGS, 80))
-    id = item.event.delivery_id
-    if row.evidence and (row.at, str(row.evidence[0].event)) >= (at, str(id)):
-        return row
-    said = message_of(payload.text)
+    id, said = item.event.delivery_id, message_of(payload.text)
+    member = clipped(through(item.event.actor), LONGEST_NAME)
+    if row.evidence:
+        known = row.at, str(row.evidence[0].event), not row.member, row.subject, row.why, row.member
+        if known >= (at, str(id), not member, said.subject, said.why, member):
+            return row
     start = payload.text.find(said.why[:80]) if said.why else -1
     span = quote(id, payload.text, max(start, 0))
     return msgspec.structs.replace(
         row, location=item.event.location, id=clipped(payload.line, 64), at=at, subject=said.subject,
         why=said.why, files=tuple(clipped(each, 160, NARROW) for each in payload.files[:FILES]), evidence=(span,),
+        member=member,
     )  # fmt: skip

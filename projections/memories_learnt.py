@@ -3,6 +3,8 @@
 Only what is sure is a memory; a verb of its own returns the rest on request. None is returned for what is not sure.
 """
 
+import msgspec
+
 from memctl.domain.events.facts import Span
 from memctl.domain.knowledge import memory as rules
 from memctl.domain.knowledge.memory import day_of, key_sentences, place_of
@@ -89,7 +91,7 @@ def of_commit(key: str, commit: Commit) -> Memory | None:
         return None
     taken_back = [f"Taken back {day_of(each.at)[:10]}: {each.why or each.subject}" for each in commit.reverts]
     head = f"{commit.subject} ({commit.id[:10]})"
-    return memory_of(
+    made = memory_of(
         "commit",
         key,
         "commits",
@@ -107,6 +109,8 @@ def of_commit(key: str, commit: Commit) -> Memory | None:
         said_by=Provenance.HISTORY,
         outcome="taken back" if commit.reverts else "",
     )
+    members = (commit.member, *(each.member for each in commit.reverts))
+    return msgspec.structs.replace(made, member=next(filter(None, members), ""))
 
 
 def of_reflection(key: str, reflection: Reflection) -> Memory:

@@ -42,7 +42,8 @@ def commits_for(reader: Reader, prompt: str, found: Sequence[Found], said: Colle
         each = every[row.id]
         if words := " ".join(unobeyed(row.text).split()):
             text = f"{day_of(row.first_at)[:10]} a commit said: {quoted(words, CHARACTERS)}"
-            yield line(text, row.id, each.score, each.class_, origin=words_of(Provenance.HISTORY))
+            origin = words_of(Provenance.HISTORY, member=row.member, asking=reader.member)
+            yield line(text, row.id, each.score, each.class_, origin=origin)
 
 
 def _is_meant(each: Found, prompt: str, found: Sequence[Found]) -> bool:

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from doors import Door, door_to
 from forgetting import forgotten
+from msgspec import structs
 
 from memctl.api.assist.recall import recall
 from memctl.api.checks.accounting import account as account_of_log
@@ -31,7 +32,7 @@ from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
 from memctl.infra.transcripts import history
 from memctl.infra.transcripts.history import History, repository_at
-from memctl.infra.transcripts.reading import Checkpoint
+from memctl.infra.transcripts.reading import START, Checkpoint
 from memctl.projections.memory_rows import Memory
 
 NOW = datetime(2027, 6, 1, tzinfo=UTC)
@@ -154,6 +155,25 @@ def test_a_prompt_is_given_the_decision_and_the_newer_one_first(
     read(intake, repository)
     said = at_prompt(door, repository)
     assert said.index(LATER) < said.index(WHY)
+
+
+def test_a_commit_that_came_through_a_key_has_its_members_name(
+    door: Door, intake: IngestWriter, repository: Repository
+) -> None:
+    capped = repository.commit(f"Cap the Retrier at MAX_ATTEMPTS for the rate limit window\n\n{WHY}")
+    read(intake, repository)
+    assert "from the project's history;" in at_prompt(door, repository)
+    repository.commit(f'Revert "Cap the Retrier"\n\nThis reverts commit {capped}.')
+    raised = repository.commit(f"Raise MAX_ATTEMPTS of the Retrier for the rate limit window\n\n{LATER}")
+    commits = History(repository.root)
+    for parsed in commits.parse(commits.resume(START)):
+        intake.record([structs.replace(event, actor="member:bob") for event in parsed.events])
+    of_whom = {memory.title[:5]: (memory.member, memory.outcome) for memory in memories(door)}
+    assert of_whom == {"Cap t": ("bob", "taken back"), "Raise": ("bob", "")}
+    assert at_prompt(door, repository).count("from the project's history of bob") == 2
+    read(intake, repository, again=True)
+    assert {memory.member for memory in memories(door)} == {""}
+    assert raised[:10] in "".join(memory.text for memory in memories(door))
 
 
 def test_nothing_of_a_commit_that_might_be_obeyed_is_given(
