@@ -5,9 +5,9 @@ ends the process), `killed` (as the kernel does for want of memory), `both` (its
 leaves), `memory` (there is none for it), `growing` (it takes ever more), `main` (a loop, but not where it is tried
 apart), `texts` (code in C that ends the process of the embedder), `thread` (the same, in a thread that Python does not
 know), `points` (the same as points are written), `sleeps` (it waits for what never comes), `rows` or `routes` (the
-same as `c`, in stage 2), `late` (all of it ends, and no whole stream is folded twice at once), or `not` (all of it
-ends). Folds of sessions do so over prompts, those of stage 2 over notes, that end in `ENDLESS`; the embedder and the
-points over texts that hold it.
+same as `c`, in stage 2), `long` (all of it ends, and a session of more than five events
+is long), `late` (the same, and none remembers a point of its past), or `not` (all of it ends). Folds of sessions do so
+over prompts, those of stage 2 over notes, that end in `ENDLESS`; the embedder and the points over texts that hold it.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ def asleep() -> None:
 def main(how: str, arguments: list[str]) -> None:
     from memctl.domain.session import fold as derive
     from memctl.projections import kernel
-    from memctl.workers.folding import stage1, trial
+    from memctl.projections import stage1 as states
+    from memctl.workers.folding import long_sessions, stage1, trial
     from memctl.workers.watchdog import guard
 
     if how in ("not", "main"):  # in the latter nothing is tried again unless the worker asks for it
@@ -128,8 +129,10 @@ def main(how: str, arguments: list[str]) -> None:
         _as_points_are_written()
     elif how in ("rows", "routes"):
         _in_stage_2(kernel, how)
-    elif how == "late":
-        stage1.AGAIN_S, stage1.AGAIN_APART, guard.ASKED_EVERY_S = 0.0, 10**12, guard.TRIAL_EVERY_S
+    elif how in ("late", "long"):
+        stage1.LONG, long_sessions.REST = 5, 0
+        if how == "late":
+            states.StreamState.remember = lambda self, position: setattr(self, "read", position)  # type: ignore
     from memctl.cli.main import run
 
     sys.argv = ["memctl", *arguments]

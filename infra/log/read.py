@@ -44,6 +44,10 @@ _STREAM = f"""SELECT {_COLUMNS} FROM memctl.events
     WHERE space_id = %s AND stream = %s AND position > %s AND payload IS NOT NULL
     ORDER BY position LIMIT %s"""
 
+_LONGER = """SELECT space_id, stream FROM unnest(%s::int4[], %s::text[]) AS wanted(space_id, stream)
+    WHERE EXISTS (SELECT FROM memctl.events e
+        WHERE e.space_id = wanted.space_id AND e.stream = wanted.stream AND e.position <= %s OFFSET %s)"""
+
 _ALL_STREAMS = f"""SELECT {_COLUMNS} FROM memctl.events
     WHERE (space_id, stream) > (%s, %s) AND (space_id, stream) <= (%s, %s) AND position <= %s
       AND stream LIKE 'session/%%/%%' AND payload IS NOT NULL
@@ -178,6 +182,14 @@ def stream_sizes(connection: Connection, upto: Position) -> Iterator[tuple[Strea
         cursor.itersize = 10_000
         for space_id, stream, events in cursor.execute(_SIZES, [upto]):
             yield (space_id, stream), events
+
+
+def longer_streams(connection: Connection, streams: Sequence[StreamKey], upto: Position, count: int) -> set[StreamKey]:
+    """Those of the streams that have more than so many events up to a position."""
+    if not streams:
+        return set()
+    spaces, names = zip(*streams, strict=True)
+    return set(connection.execute(_LONGER, [list(spaces), list(names), upto, count]).fetchall())
 
 
 def stream_length(connection: Connection, key: StreamKey) -> int:

@@ -26,7 +26,6 @@ from memctl.infra.process import Process
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, Target
-from memctl.workers.folding.stage1 import APART
 from memctl.workers.rebuild.stuck import set_aside
 from memctl.workers.watchdog import frames, guard
 from memctl.workers.watchdog import progress_board as progress
@@ -132,23 +131,22 @@ def test_a_session_that_only_its_trial_can_fold_ends_no_process_a_second_time(
         prove(log, environment)
 
 
-def test_a_long_session_with_late_events_keeps_no_other_waiting_and_is_folded_apart(
-    environment: dict[str, str], log: Connection, tmp_path: Path
+@pytest.mark.parametrize("how", ["late", "long"])
+def test_a_long_session_keeps_no_other_waiting_and_is_folded_beside_them(
+    how: str, environment: dict[str, str], log: Connection, tmp_path: Path
 ) -> None:
-    """Each of its late events would have the whole session folded again, by who folds the others as well."""
+    """Late events, or a new worker, would have the whole session folded again, by who folds the others as well."""
     append(log, 1, HISTORY)
-    with worker("late", environment, tmp_path):
+    with worker("not", environment, tmp_path):
         until(lambda: all_read(log) and not letters(log))
+    with worker(how, environment, tmp_path):
         for number in (7, 8, 9):
-            append(log, 1, [prompt(number, session="s2", at=0), prompt(number, session="s1")])
-            until(lambda: all_read(log))
-        (letter,) = letters(log)
-        assert (letter.target.key, letter.fault.place, letter.to_be_tried) == (BAD, APART, True)
-        assert letter.fault.waiting == 2
-        assert [prompts(log, each) for each in ("s1", "s2", "s3")] == [9, 6, 6]
-    with memctl("worker", environment=environment, log=tmp_path / "after.log"):  # which tries first what is set aside
-        until(lambda: not letters(log))
-        assert prompts(log, "s2") == 9
+            at = 0 if how == "late" else number
+            append(log, 1, [prompt(number, session="s2", at=at), prompt(number, session="s1")])
+            until(lambda: prompts(log, "s1") == number)  # noqa: B023
+            until(lambda: prompts(log, "s2") == number and not letters(log))  # noqa: B023
+        said = (tmp_path / "worker.log").read_text()
+        assert said.count("s2 was folded beside others") == (3 if how == "late" else 1)
         prove(log, environment)
 
 

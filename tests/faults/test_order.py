@@ -40,13 +40,15 @@ from memctl.projections import stage1
 from memctl.projections.kernel import projections
 from memctl.workers.erasure.erase import erase_round, nothing_rebuilt, with_counterparts, with_what_cites
 from memctl.workers.erasure.forgetting import rounds
-from memctl.workers.folding import newest_sources
+from memctl.workers.folding import long_sessions, newest_sources
 from memctl.workers.folding import stage1 as folding1
 from memctl.workers.folding import stage2 as folding2
 from memctl.workers.folding.drain import Drainer
+from memctl.workers.folding.long_sessions import LongSessions
 from memctl.workers.folding.refold import refold
 from memctl.workers.rebuild.as_of import as_of
 from memctl.workers.rebuild.replay import NothingToRollBackTo, replay, rollback
+from memctl.workers.runtime.long_folder import LongFolder
 
 EVENTS = 80
 """About how many of the real sessions' events are taken: whole sessions, the shortest first."""
@@ -105,11 +107,18 @@ def test_real_sessions_in_any_order_end_in_the_same_rows(
 
 
 @orders
-@given(seed=st.integers(0, 2**32), most=st.sampled_from([5, 30, 100, newest_sources.MOST_HELD]))
-def test_what_one_process_folds_piece_by_piece_ends_in_the_same_rows(
-    server: Server, real: list[NewEvent], seed: int, most: int
+@given(
+    seed=st.integers(0, 2**32),
+    most=st.sampled_from([5, 30, 100, newest_sources.MOST_HELD]),
+    long=st.sampled_from([3, 12, folding1.LONG]),
+    kept=st.sampled_from([50, folding1.KEPT_EVENTS]),
+    processes=st.sampled_from([1, 2]),
+)
+def test_what_processes_fold_piece_by_piece_ends_in_the_same_rows(
+    server: Server, real: list[NewEvent], seed: int, most: int, long: int, kept: int, processes: int
 ) -> None:
-    """It folds what is revised onto the rows as they were before, of as many as it holds."""
+    """Each folds what is revised onto the rows as they were before, of as many as it holds; long sessions are folded
+    beside all others, now and then."""
     luck = random.Random(seed)
     events = [*real, *example(0), *example(1), *example(0)]
     luck.shuffle(events)
@@ -119,13 +128,25 @@ def test_what_one_process_folds_piece_by_piece_ends_in_the_same_rows(
         connect(url) as connection,
     ):
         patch.setattr(newest_sources, "MOST_HELD", most)
-        drainer = Drainer(url, luck.choice([3, 50, 5_000]))
+        patch.setattr(long_sessions, "REST", 0)
+        patch.setattr(folding1, "LONG", long)
+        patch.setattr(folding1, "KEPT_EVENTS", kept)
+        batch, beside = luck.choice([3, 50, 5_000]), [LongSessions() for _ in range(processes)]
+        workers = [(Drainer(url, batch, long=each), each, LongFolder(url, each)) for each in beside]
         while events:
             count = luck.randint(1, 20)
             append(connection, 1, events[:count])
             del events[:count]
+            drainer, sessions, folder = luck.choice(workers)
             catch_up(drainer)
-        drainer.close()
+            while luck.random() < 0.7 and (waiting := sessions.next(0)):
+                folder.fold(connection, *waiting)
+        for drainer, sessions, folder in workers:
+            while waiting := sessions.next(0):
+                folder.fold(connection, *waiting)
+            catch_up(drainer)
+            drainer.close()
+        assert dead_letters.parked(connection, generations.live(connection).stage1) == []
         assert replay(url, None, verify=True, processes=1).equal
 
 

@@ -6,7 +6,6 @@ A shard that cannot go on is left for a while, longer each time, with its lease 
 import contextlib
 import logging
 import os
-import signal
 import socket
 import threading
 import time
@@ -24,6 +23,7 @@ from memctl.infra.log.read import StreamKey
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels.dead_letters import fault_message
 from memctl.infra.readmodels.generations import Lease, LeaseLost
+from memctl.workers.folding.long_sessions import LongSessions
 from memctl.workers.folding.stage1 import Stage1
 from memctl.workers.folding.stage2 import Stage2
 from memctl.workers.watchdog import progress_board as progress
@@ -77,9 +77,16 @@ def owner_of(pid: int) -> str:
 class Drainer:
     """Drains shards over one connection of its own, which is opened again after a fault. Not for several threads."""
 
-    def __init__(self, database_url: str, batch: int = 2000, too_dear: Collection[StreamKey] = ()) -> None:
-        """`too_dear`: streams that take too long to be folded whole among others."""
+    def __init__(
+        self,
+        database_url: str,
+        batch: int = 2000,
+        too_dear: Collection[StreamKey] = (),
+        long: LongSessions | None = None,
+    ) -> None:
+        """`too_dear`: streams that only a trial may fold whole. `long`: where those are left that are long."""
         self._too_dear = too_dear
+        self._long = long
         self._url = database_url
         self._owner = f"{owner_of(os.getpid())}{id(self):x}"
         self._batch = batch
@@ -99,7 +106,9 @@ class Drainer:
         """Keep nothing: what is reached over another connection may be a standby, or restored, and lack what was
         folded last; others may then fold other events to the very offset that is remembered."""
         self._checked: generations.Live | None = None
-        self._stage1 = Stage1(self._batch, parks=True, too_dear=self._too_dear)
+        if self._long is not None:
+            self._long.forget()
+        self._stage1 = Stage1(self._batch, parks=True, too_dear=self._too_dear, long=self._long)
         self._stage2 = Stage2(self._batch * 2, parks=True)
 
     def attempt(self, stage: int, shard: int) -> bool:
@@ -163,10 +172,8 @@ class Drainer:
         except LeaseLost:
             return True
         except BaseException as problem:
-            if isinstance(problem, MemoryError) and progress.slot().folds:
-                # The process that follows begins with no memory taken, and its guard knows what this one was at.
-                log.error("no memory is left for a fold, and another process takes over: %s", fault_message(problem))
-                os.kill(os.getpid(), signal.SIGKILL)
+            if isinstance(problem, MemoryError):
+                progress.end_for_memory(problem)
             self.close()  # whatever was open is rolled back, also where it is not known what became of it
             with contextlib.suppress(psycopg.Error, DatabaseUnavailable):
                 generations.release(self.connection, lease)

@@ -8,7 +8,7 @@ import contextlib
 import os
 import socket
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from uuid import UUID
 
 from memctl.domain.events.event import Position
@@ -51,12 +51,13 @@ def refold(
     parks: bool = True,
     first: Callable[[], None] = lambda: None,
     last: Callable[[], None] = lambda: None,
+    ready: Mapping[StreamKey, Ready] | None = None,
 ) -> None:
     """Fold streams, rows of stage 2 (projection, and key) and what was parked again, and all that follows from it.
 
     The rows are then those of a full rebuild at the same position. `letters` are of the live generations; what cannot
     be folded still is parked again, or with `parks` False raised; what made no progress before is tried apart first,
-    while others go on. `recorded` are events (space, delivery) that stage 2
+    while others go on, unless it is `ready`. `recorded` are events (space, delivery) that stage 2
     folds as they are and that have changed or are gone. `first` and `last` are called in the transaction, before and
     after it folds: what they raise undoes everything. `connection` is in autocommit mode.
     Raises: NewerSchema, OtherRules where the live rows were folded by other code, LeaseHeld, LiveChanged, LeaseLost,
@@ -74,19 +75,20 @@ def refold(
     }
     known = dead_letters.parked_at(connection, live.stage1, (Target("", *key) for key in wanted))
     known += dead_letters.parked_at(connection, live.stage2, (Target(name, *key) for name, key in rows))
-    endless = never_ending(connection, [*known, *(letter for letter in letters if letter.target.projection)])
+    of_rows = [letter for letter in letters if letter.target.projection]
+    endless = {} if ready else never_ending(connection, [*known, *of_rows])
     shards = generations.shards(connection, live.stage1)
     by_shard: dict[int, list[StreamKey]] = {}
     for key in sorted(wanted):
         by_shard.setdefault(generations.shard_of(key[1], shards), []).append(key)
-    ready = _ready(connection, live.stage1, [letter for letter in known if letter.target not in endless])
+    ready = ready or _ready(connection, live.stage1, [letter for letter in known if letter.target not in endless])
     needed = [*((live.stage1, shard) for shard in sorted(by_shard)), (live.stage2, 0)]
     changes_in = {(live.stage1, generations.shard_of(stream, shards)) for _, stream in changed}
     with _held(connection, needed, changes_in) as leases, connection.transaction():
         if generations.live(connection) != live:
             raise LiveChanged
         # However long this takes, nobody else takes these shards: their rows stay locked.
-        *stage1, of_rows = (generations.renew(connection, lease) for lease in leases)
+        *stage1, stage2 = (generations.renew(connection, lease) for lease in leases)
         connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         first()
         changes = []
@@ -96,12 +98,11 @@ def refold(
             # Stage 2 is given them also where it has yet to read them, and what was changed in these streams
             # before: else its rows hold what is gone until it does, and who forgets does not learn what follows. That
             # it reads them again changes nothing.
-            since = Position(min(of_rows.reach.lowest + 1, lease.reach.lowest))
+            since = Position(min(stage2.reach.lowest + 1, lease.reach.lowest))
             changes += facts.read_changes_of(connection, live.stage1, here, since)
-        sources = [*map(of_fact, changes), *_as_they_stand(connection, recorded, of_rows.reach)]
-        parked = [letter for letter in letters if letter.target.projection]
-        stage2 = Stage2(parks=parks, endless=endless)
-        stage2.refold(connection, of_rows, live.stage1, rows, changes=sources, letters=parked)
+        sources = [*map(of_fact, changes), *_as_they_stand(connection, recorded, stage2.reach)]
+        folds = Stage2(parks=parks, endless=endless)
+        folds.refold(connection, stage2, live.stage1, rows, changes=sources, letters=of_rows)
         if stage1:
             generations.read_again(connection, live.stage1, min(lease.reach.lowest for lease in stage1))
         last()

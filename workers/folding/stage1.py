@@ -1,8 +1,8 @@
 """Stage 1 at work: a batch of events becomes facts, rows and one new offset, in one transaction.
 
 A stream that cannot be folded is parked: it stands as before the first event, by position, with which it cannot, and
-the events that follow in it wait until it is tried again or that event is left out. So is a long one that would have to
-be folded from its beginning again and again, as late events ask for: it is folded apart, and keeps no other waiting.
+the events that follow in it wait until it is tried again or that event is left out. So is a long one that has to be
+folded from its beginning, as a new worker does, or as late events ask for: another thread does, and no other waits.
 """
 
 import math
@@ -17,13 +17,14 @@ from memctl.domain.events.event import Event, Position
 from memctl.domain.events.skipping import EventSkipped, Undecodable, left_out, remaining
 from memctl.infra.database import Connection
 from memctl.infra.log.reach import Reach, at_end, next_section
-from memctl.infra.log.read import StreamKey, read_range, read_streams
+from memctl.infra.log.read import StreamKey, longer_streams, read_range, read_streams
 from memctl.infra.readmodels import dead_letters, facts, generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.dead_letters import Fault, NoProgress, Target
 from memctl.infra.readmodels.generations import Lease
 from memctl.projections.kernel import projections
 from memctl.projections.stage1 import Delta, StreamState, fold_stream, stored
+from memctl.workers.folding.long_sessions import LONG, LongSessions
 from memctl.workers.folding.poison import CameLate, Letters, Parking, of_content, stream_fault
 from memctl.workers.watchdog import progress_board as progress
 from memctl.workers.watchdog.progress_board import ThreadWork
@@ -42,14 +43,17 @@ DEAR = 10_000
 """How many events of one stream a batch may fold again before the next batch takes as many, up to `KEPT_EVENTS`."""
 
 AGAIN_S, AGAIN_APART = 1.0, 60
-"""Seconds of reading and folding a whole stream after which none that takes as long is folded among others: for so many
-times their square, so that what takes long takes a small share of the time, and what takes longer a smaller one."""
+"""Seconds of processor time of folding a stream again after which none that took as long is folded again among others:
+for so many times their square, so that what takes long takes a small share of the time."""
 
 WHOLE_CPU_S = 10.0
 """Seconds of processor time that a stream which goes on may take to be folded whole among others."""
 
 APART = "a session too long to be folded whole among others"
-"""Where such a stream stands, as its letter says."""
+"""What the letter of a stream says that waits for its fold beside others."""
+
+TO_BE_TRIED = "a session at whose fold a process was ended"
+"""What that of one says which only a trial may fold."""
 
 BATCH_BYTES, FEWEST, MOST = 4 << 20, 64, 100_000
 """Bytes of payloads after which a batch ends, so that none takes long; and how many events are read at least, and at
@@ -79,14 +83,16 @@ class Stage1:
         parks: bool = False,
         endless: Mapping[Target, Fault] = MappingProxyType({}),
         too_dear: Collection[StreamKey] = (),
+        long: LongSessions | None = None,
     ) -> None:
         """`parks`: a stream that cannot be folded is parked, and the others go on; else the batch fails. `endless`:
-        what is known not to come to an end, and at which event. `too_dear`: streams that take too long to be folded
-        whole among others."""
+        what is known not to come to an end, and at which event. `too_dear`: streams that only a trial may fold whole.
+        `long`: where those are left that are long; without it they are folded among others."""
         self._batch = batch
         self._parks = parks
         self._endless = endless
         self._too_dear = frozenset(too_dear)
+        self._long = long
         self._ready: Mapping[StreamKey, Ready] = {}
         self._states: OrderedDict[StreamKey, StreamState] = OrderedDict()
         self._kept = 0
@@ -102,7 +108,7 @@ class Stage1:
         self._fits = MOST
         """About how many events a batch may hold by their bytes."""
         self._dear: OrderedDict[StreamKey, None] = OrderedDict()
-        """The streams whose whole fold took long, the one that was folded last at the end."""
+        """The streams that took long to be folded again, the one that was folded last at the end."""
         self._until = 0.0
         """When one of them may be folded among others again, by the monotonic clock."""
         self._step, self._end = ThreadWork("stage 1"), Position(0)
@@ -144,6 +150,8 @@ class Stage1:
     def _take(self, lease: Lease) -> None:
         """Have only states of a shard that still hold, and remember whether somebody else has had it meanwhile."""
         shard = (lease.generation, lease.shard)
+        for key, state in self._long.take(lease.generation, lease.hashes).items() if self._long is not None else ():
+            self._keep(key, state)
         if any(generation != lease.generation for generation, _ in self._seen):
             self._seen.clear()
         position, epoch = self._seen.pop(shard, (None, 0))
@@ -265,23 +273,20 @@ class Stage1:
         whole: bool,
     ) -> tuple[dict[StreamKey, Delta], set[StreamKey]]:
         deltas: dict[StreamKey, Delta] = {}
+        aside: set[StreamKey] = set()
         if not whole:
             deltas = self._extended(streams)
-            late = streams.keys() - deltas.keys()
-            deltas.update(self._rewound(connection, {key: streams[key] for key in sorted(late)}, before))
+            late = sorted(streams.keys() - deltas.keys())
+            aside |= self._set_aside({key: streams[key] for key in late if self._is_dear(key)}, parking)
+            deltas.update(self._rewound(connection, {key: streams[key] for key in late if key not in aside}, before))
         for key in deltas:
             self._states.move_to_end(key)
             self._states[key].remember(end)
-        refolds = streams.keys() - deltas.keys()
-        if not whole:
-            refolds -= self._set_aside({key: streams[key] for key in sorted(refolds)}, parking, {})
-        began = time.monotonic()
+        refolds = streams.keys() - deltas.keys() - aside
+        if not whole and self._long is not None:
+            long = longer_streams(connection, sorted(refolds), before, LONG)
+            refolds -= self._set_aside({key: streams[key] for key in sorted(long)}, parking)
         earlier = read_streams(connection, sorted(refolds), before)
-        read_s = (time.monotonic() - began) / max(sum(map(len, earlier.values())), 1)
-        if not whole:
-            aside = self._set_aside({key: streams[key] for key in sorted(refolds)}, parking, earlier)
-            refolds -= aside
-            earlier = {key: known for key, known in earlier.items() if key not in aside}
         self._refolded = max((len(known) + len(streams[key]) for key, known in earlier.items() if known), default=0)
         slot = progress.slot()
         slot.fold(self._work(earlier, streams))
@@ -295,7 +300,7 @@ class Stage1:
             began = time.thread_time()
             try:
                 state, deltas[key] = self._folded_before(key, events) or fold_stream(key[1], events)
-                self._note_cost(key, time.thread_time() - began + read_s * len(known))
+                self._note_cost(key, time.thread_time() - began)
             except Exception as problem:
                 if not of_content(problem):
                     raise
@@ -307,8 +312,7 @@ class Stage1:
             # Where something was left out, an event that comes may be one of those: such a stream is read again.
             if not left_out(events):
                 state.remember(end)
-                self._states[key] = state
-                self._kept += _size(state)
+                self._keep(key, state)
         slot.over(self._step)
         return deltas, refolds
 
@@ -320,25 +324,26 @@ class Stage1:
             if len(self._dear) > _MOST_DEAR:
                 self._dear.popitem(last=False)
 
-    def _set_aside(
-        self, fresh: Mapping[StreamKey, Sequence[Event]], parking: Parking, known: Mapping[StreamKey, Sequence[Event]]
-    ) -> set[StreamKey]:
-        """Park those of the streams whose whole fold takes long, while one that does was made just now: it is made
-        apart, where somebody sees to that. `known` are their earlier events, of those that were read."""
-        if not self._parks or not progress.slot().watched:
+    def _is_dear(self, key: StreamKey) -> bool:
+        """Whether a stream is not to be folded again among others now."""
+        return key in self._too_dear or (key in self._dear and time.monotonic() < self._until)
+
+    def _set_aside(self, fresh: Mapping[StreamKey, Sequence[Event]], parking: Parking) -> set[StreamKey]:
+        """Park streams, where somebody sees to it that they are folded apart."""
+        if not self._parks or not (progress.slot().watched or self._long is not None):
             return set()
-        found, waits = set(), time.monotonic() < self._until
         for key, events in fresh.items():
-            if key in self._too_dear or (waits and (key in self._dear or len(known.get(key, ())) >= DEAR)):
-                first = min(events, key=lambda event: event.position)
-                target, more = Target("", *key), len(events) - 1
-                fault = Fault(target, first.event_id, first.position, NoProgress.__name__, APART, more)
-                parking.fail(fault, NoProgress(AGAIN_S, APART))
-                self._drop(key)
-                found.add(key)
-        if found:
-            progress.ask_for_trial()
-        return found
+            first = min(events, key=lambda event: event.position)
+            beside = self._long is not None and key not in self._too_dear
+            place, more = APART if beside else TO_BE_TRIED, len(events) - 1
+            fault = Fault(Target("", *key), first.event_id, first.position, NoProgress.__name__, place, more)
+            parking.fail(fault, NoProgress(AGAIN_S, place))
+            self._drop(key)
+            if beside and self._long is not None:
+                self._long.ask(self._step.generation, key)
+            else:
+                progress.ask_for_trial()
+        return set(fresh)
 
     def _folded_before(self, key: StreamKey, events: Sequence[Event]) -> tuple[StreamState, Delta] | None:
         """What is ready of a stream, with what came since; None where its events are others now.
@@ -387,13 +392,16 @@ class Stage1:
                 back[key] = position
         since = read_streams(connection, list(back), before, back)
         return self._tried(
-            {key: [*known, *streams[key]] for key, known in since.items()}, lambda state, events: state.rewind(events)
+            {key: [*known, *streams[key]] for key, known in since.items()},
+            lambda state, events: state.rewind(events),
+            self._note_cost,
         )
 
     def _tried(
         self,
         streams: Mapping[StreamKey, Sequence[Event]],
         fold: Callable[[StreamState, Sequence[Event]], Delta | None],
+        note_cost: Callable[[StreamKey, float], None] = lambda key, seconds: None,
     ) -> dict[StreamKey, Delta]:
         """What `fold` does to the kept states; those of streams that have to be folded again are left out."""
         deltas: dict[StreamKey, Delta] = {}
@@ -403,10 +411,11 @@ class Stage1:
             state = self._states.get(key)
             if state is None or any(isinstance(e.payload, EventSkipped | Undecodable) for e in events):
                 continue
-            had = _size(state)
+            had, began = _size(state), time.thread_time()
             slot.stream(number, events)
             try:
                 delta = fold(state, events)
+                note_cost(key, time.thread_time() - began)
             except Exception as problem:
                 if not of_content(problem):
                     raise
@@ -451,6 +460,11 @@ class Stage1:
                 fault = stream_fault(key, events, partial(store, key, keep=False))
                 parking.fail(fault, problem)
                 store(key, _before(fault, events), keep=True)
+
+    def _keep(self, key: StreamKey, state: StreamState) -> None:
+        self._drop(key)
+        self._states[key] = state
+        self._kept += _size(state)
 
     def _drop(self, key: StreamKey) -> None:
         state = self._states.pop(key, None)

@@ -9,6 +9,7 @@ import logging
 import os
 import time
 from contextlib import suppress
+from datetime import datetime
 from functools import partial
 from itertools import islice
 from typing import Any, get_args
@@ -16,7 +17,7 @@ from uuid import UUID
 
 from memctl.domain.events.event import Position
 from memctl.domain.events.skipping import remaining
-from memctl.infra.database import Connection, DatabaseUnavailable, connect
+from memctl.infra.database import Connection, DatabaseUnavailable, connect, single_row
 from memctl.infra.embedders import EmbedderFailed, Embedders
 from memctl.infra.log.read import StreamKey, read_streams, stream_length
 from memctl.infra.readmodels import dead_letters, generations, rebuilds
@@ -31,6 +32,7 @@ from memctl.projections.kernel import projections
 from memctl.workers.folding.drain import OtherRules, owner_of
 from memctl.workers.folding.poison import CameLate, CannotFold, fault_of
 from memctl.workers.folding.refold import refold
+from memctl.workers.folding.stage1 import APART
 from memctl.workers.folding.trial import TRIAL_CPU_S, endless_event, tried
 from memctl.workers.rebuild.build import RebuildStopped, Worker
 from memctl.workers.watchdog import guard
@@ -202,10 +204,11 @@ def _end_rebuild(connection: Connection, generation: int, fault: Fault) -> None:
 
 def try_apart(database_url: str) -> None:
     """Try what was set aside and was never tried since, each once, when the workers have read past it."""
-    deadline = time.monotonic() + TRY_FOR_S
+    deadline, began = time.monotonic() + TRY_FOR_S, None
     while time.monotonic() < deadline:
         with suppress(DatabaseUnavailable, LeaseHeld), connect(database_url, name="memctl trial") as connection:
-            if not _try(connection):
+            began = began or single_row(connection, "SELECT clock_timestamp()")[0]
+            if not _try(connection, began):
                 return
         time.sleep(LOOK_EVERY_S)
 
@@ -216,10 +219,11 @@ def _length(connection: Connection, letter: DeadLetter) -> int:
     return stream_length(connection, key) if not letter.target.projection else letter.fault.waiting
 
 
-def _try(connection: Connection) -> bool:
-    """Whether there is one left to be tried, later."""
+def _try(connection: Connection, began: datetime) -> bool:
+    """Whether there is one left to be tried, later. What was set aside since as long is folded by who did that."""
     live = generations.live(connection)
-    letters = [letter for letter in dead_letters.parked(connection, live.stage1, live.stage2) if letter.to_be_tried]
+    found = [letter for letter in dead_letters.parked(connection, live.stage1, live.stage2) if letter.to_be_tried]
+    letters = [letter for letter in found if letter.fault.place != APART or letter.parked_at < began]
     read = {generation: generations.offset_of(connection, generation) for generation in (live.stage1, live.stage2)}
     for letter in sorted(letters, key=partial(_length, connection)):
         if letter.fault.position <= read[letter.generation].of(letter.target.space_id):

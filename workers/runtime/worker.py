@@ -28,6 +28,7 @@ from memctl.infra.vectors import models as vector_models
 from memctl.workers import jobs
 from memctl.workers.erasure import retention
 from memctl.workers.folding.drain import Drainer
+from memctl.workers.folding.long_sessions import LongSessions
 from memctl.workers.folding.poison import CannotFold
 from memctl.workers.processors.registry import by_model, by_rule
 from memctl.workers.processors.runner import ProcessorLoop
@@ -36,6 +37,7 @@ from memctl.workers.rebuild.build import RebuildStopped
 from memctl.workers.rebuild.replay import ReplayRunning, replay
 from memctl.workers.runtime import backups
 from memctl.workers.runtime.as_of_builder import AsOfBuilder
+from memctl.workers.runtime.long_folder import LongFolder
 from memctl.workers.runtime.sweeper import Sweeper
 from memctl.workers.vectors.outbox_publisher import OutboxLoop
 from memctl.workers.watchdog import guard
@@ -82,7 +84,8 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     guard_id = os.getpid()
     board = ready_file.with_suffix(".board") if ready_file is not None else None
     before = guard.begin(lambda: stuck.try_apart(database_url), board)
-    drainer = Drainer(database_url, settings.read_batch, too_dear := stuck.streams(before))
+    too_dear, long = stuck.streams(before), LongSessions()
+    drainer = Drainer(database_url, settings.read_batch, too_dear, long)
     refuse_newer(drainer.connection)
     generations.ensure_live(drainer.connection, settings.stage1_shards)
     stuck.set_aside(drainer.connection, before)
@@ -106,7 +109,7 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
 
     stop = threading.Event()
     sweeper = Sweeper(
-        Drainer(database_url, settings.read_batch, too_dear), queue.connect(redis_url), here, outbox.moved
+        Drainer(database_url, settings.read_batch, too_dear, long), queue.connect(redis_url), here, outbox.moved
     )
     sweeping = threading.Thread(target=sweeper.run, args=[stop], name="sweeper", daemon=True)
     sweeping.start()
@@ -120,6 +123,8 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     rebuilding.start()
     threading.Thread(target=backups.keep_making, args=[settings, stop], name="backups", daemon=True).start()
     threading.Thread(target=retention.keep_pruning, args=[settings, stop], name="retention", daemon=True).start()
+    folding = threading.Thread(target=LongFolder(database_url, long).run, args=[stop], name="long folds", daemon=True)
+    folding.start()
     building = threading.Thread(target=AsOfBuilder(database_url).run, args=[stop], name="as of", daemon=True)
     building.start()
     # A thread that computes keeps the interpreter for 5 ms from one whose answer has come, and a batch asks Postgres

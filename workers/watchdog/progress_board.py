@@ -5,9 +5,11 @@ system. Where nobody watches, nothing is written.
 """
 
 import contextlib
+import logging
 import math
 import mmap
 import os
+import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -17,6 +19,8 @@ from typing import Any
 import msgspec
 
 from memctl.domain.events.event import Event
+
+log = logging.getLogger("memctl.worker")
 
 FOLD_CPU_S = 0.5
 """Seconds of processor time that the fold of one stream or row may take, beside `EVENT_CPU_S` for each event,
@@ -310,6 +314,14 @@ def step(kind: str, name: str = "", cpu_s: float = STEP_CPU_S, pieces: Sequence[
         yield
     finally:
         own.idle()
+
+
+def end_for_memory(problem: BaseException) -> None:
+    """End this process where no memory is left for a fold: the one that follows begins with none taken, and its guard
+    knows what this one was at. Returns where nobody watches, or no fold is under way."""
+    if slot().folds:
+        log.error("no memory is left for a fold, and another process takes over: %s", problem or "MemoryError")
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def ask_for_trial() -> None:
