@@ -12,17 +12,18 @@ import pytest
 import servers
 from histories import digests, drained, example
 
-from memctl.domain.events.event import Position
+from memctl.domain.events.event import Micros, NewEvent, Position
+from memctl.domain.events.observations import PromptSubmitted
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
+from memctl.infra.log.mark import last_position
 from memctl.infra.log.read import read_streams
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels.dead_letters import Fault, NoProgress, Target
 from memctl.projections.kernel import projections
 from memctl.projections.stage1 import fold_stream
-from memctl.workers.folding.poison import CameLate
 from memctl.workers.folding.refold import refold
-from memctl.workers.folding.stage1 import Ready, Stage1
+from memctl.workers.folding.stage1 import APART, Ready, Stage1
 from memctl.workers.rebuild.replay import replay
 
 Digests = dict[str, tuple[int, str]]
@@ -176,24 +177,28 @@ def test_what_came_since_a_stream_was_folded_is_folded_on(log: Connection, fille
     assert digests(log) == filled
 
 
-def test_what_came_late_since_a_stream_was_folded_is_not_folded_while_others_wait(
-    log: Connection, filled: Digests
+def test_what_came_late_since_a_stream_was_folded_waits_and_all_before_it_is_written(
+    log: Connection, filled: Digests, database_url: str
 ) -> None:
     """All of it would have to be folded again, under the lease of its shard."""
     live = generations.live(log)
     key = every_key(log)[0][0]
-    shard = generations.shard_of(key[1], 4)
-    events = read_streams(
-        log, [key], next(o for o in generations.offsets(log, live.stage1) if o.shard == shard).position
-    )[key]
-    later = [event for event in events if event.occurred_at > events[0].occurred_at]
-    assert later
-    # Its first event came last of all.
-    ready = {key: Ready(later, *fold_stream(key[1], later))}
-    reordered = [*later, *(event for event in events if event not in later)]
-    stage = Stage1()
-    stage._ready = ready
-    with pytest.raises(CameLate):
-        stage._folded_before(key, reordered)
-    assert stage._folded_before(key, events[:1]) is None
-    assert digests(log) == filled
+    before = read_streams(log, [key], last_position(log))[key]
+    payload = PromptSubmitted(line="before all others", text="Look at the ledger first.")
+    early = Micros(before[0].occurred_at - 1_000_000)
+    new = NewEvent(stream=key[1], payload=payload, occurred_at=early, dedupe_key="early", actor="user")
+    fault = Fault(Target("", *key), before[-1].event_id, before[-1].position, NoProgress.__name__, APART, 1)
+    dead_letters.park(log, live.stage1, [fault])
+    append(log, 1, [new])
+    drained(database_url)
+    late = last_position(log)
+    for number in range(2):
+        letters = dead_letters.parked(log, live.stage1)
+        refold(log, letters=letters, ready={key: Ready(before, *fold_stream(key[1], before))})
+        [letter] = dead_letters.parked(log, live.stage1)
+        assert (letter.fault.position, letter.attempts) == (late, 1), number
+        assert digests(log) == filled
+    refold(log, letters=[letter])
+    assert dead_letters.parked(log, live.stage1) == []
+    assert digests(log) != filled
+    assert replay(database_url, None, verify=True, processes=1).equal

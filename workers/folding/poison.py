@@ -30,12 +30,6 @@ _REFUSED = ("22", "54")
 too long for its index). What is of our tables rather than of a row (a constraint, a missing table) parks nothing."""
 
 
-class CameLate(MemctlError):
-    """Events of {stream} came meanwhile that sort before what was folded of it; nothing was written."""
-
-    hint = "try again"
-
-
 class CannotFold(MemctlError):
     """{target} cannot be folded: {source} raises {error} at {place}."""
 
@@ -57,7 +51,7 @@ class CannotFold(MemctlError):
 
 
 _OF_THE_MOMENT = (
-    MemoryError, OSError, DatabaseUnavailable, LeaseLost, UnknownEventType, FutureSchemaVersion, CameLate, CannotFold
+    MemoryError, OSError, DatabaseUnavailable, LeaseLost, UnknownEventType, FutureSchemaVersion, CannotFold
 )  # fmt: skip
 
 
@@ -187,6 +181,7 @@ class Parking:
         self._letters = letters
         self._tried: dict[Target, DeadLetter] = {}
         self._faults: dict[Target, Fault] = {}
+        self._postponed: dict[Target, Fault] = {}
         self._waits: dict[int, int] = {}
         self.endless: Mapping[Target, Fault] = {}
         """What is known not to come to an end, and over which source."""
@@ -206,7 +201,7 @@ class Parking:
     @property
     def untouched(self) -> bool:
         """Whether no letter came, went or was tried again in this batch."""
-        return not self._tried and not self._faults
+        return not self._tried and not self._faults and not self._postponed
 
     def __contains__(self, target: Target) -> bool:
         return target in self._letters.of and target not in self._tried
@@ -228,12 +223,16 @@ class Parking:
             raise CannotFold(fault) from problem
         self._faults[fault.target] = fault
 
+    def postpone(self, fault: Fault) -> None:
+        """Park what is only to be folded later. Nothing was wrong with it, so however often that is, its letter is as
+        if it were the first."""
+        self._postponed[fault.target] = fault
+
     def save(self) -> None:
         dead_letters.wait(self._connection, self._waits)
-        dead_letters.park(self._connection, self._generation, self._faults.values())
-        dead_letters.settle(
-            self._connection, [letter.id for target, letter in self._tried.items() if target not in self._faults]
-        )
+        done = [letter.id for target, letter in self._tried.items() if target not in self._faults]
+        dead_letters.settle(self._connection, done)
+        dead_letters.park(self._connection, self._generation, [*self._faults.values(), *self._postponed.values()])
 
 
 def fault_of(

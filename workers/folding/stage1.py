@@ -25,7 +25,7 @@ from memctl.infra.readmodels.generations import Lease
 from memctl.projections.kernel import projections
 from memctl.projections.stage1 import Delta, StreamState, fold_stream, stored
 from memctl.workers.folding.long_sessions import LONG, LongSessions
-from memctl.workers.folding.poison import CameLate, Letters, Parking, of_content, stream_fault
+from memctl.workers.folding.poison import Letters, Parking, of_content, stream_fault
 from memctl.workers.watchdog import progress_board as progress
 from memctl.workers.watchdog.progress_board import ThreadWork
 
@@ -297,9 +297,10 @@ class Stage1:
             if self._parked_still(key, events, parking):
                 _, deltas[key] = fold_stream(key[1], _before(self._endless[Target("", *key)], remaining(events)))
                 continue
-            began = time.thread_time()
+            began, waits = time.thread_time(), 0
             try:
-                state, deltas[key] = self._folded_before(key, events) or fold_stream(key[1], events)
+                ready, waits = self._folded_before(key, events)
+                state, deltas[key] = ready or fold_stream(key[1], events)
                 self._note_cost(key, time.thread_time() - began)
             except Exception as problem:
                 if not of_content(problem):
@@ -309,8 +310,10 @@ class Stage1:
                 parking.fail(fault, problem)
                 _, deltas[key] = fold_stream(key[1], _before(fault, events))
                 continue
+            if waits:
+                parking.postpone(_too_long(key, events[-waits:]))
             # Where something was left out, an event that comes may be one of those: such a stream is read again.
-            if not left_out(events):
+            if not left_out(events) and not waits:
                 state.remember(end)
                 self._keep(key, state)
         slot.over(self._step)
@@ -333,11 +336,8 @@ class Stage1:
         if not self._parks or not (progress.slot().watched or self._long is not None):
             return set()
         for key, events in fresh.items():
-            first = min(events, key=lambda event: event.position)
             beside = self._long is not None and key not in self._too_dear
-            place, more = APART if beside else TO_BE_TRIED, len(events) - 1
-            fault = Fault(Target("", *key), first.event_id, first.position, NoProgress.__name__, place, more)
-            parking.fail(fault, NoProgress(AGAIN_S, place))
+            parking.postpone(_too_long(key, events, APART if beside else TO_BE_TRIED))
             self._drop(key)
             if beside and self._long is not None:
                 self._long.ask(self._step.generation, key)
@@ -345,24 +345,20 @@ class Stage1:
                 progress.ask_for_trial()
         return set(fresh)
 
-    def _folded_before(self, key: StreamKey, events: Sequence[Event]) -> tuple[StreamState, Delta] | None:
-        """What is ready of a stream, with what came since; None where its events are others now.
-
-        Raises: CameLate where what came since would have all of it folded again, while others wait.
-        """
+    def _folded_before(self, key: StreamKey, events: Sequence[Event]) -> tuple[tuple[StreamState, Delta] | None, int]:
+        """What is ready of a stream, with what came since; None where its events are others now. Also how many of those
+        that came since are not folded, since all of it would have to be folded again for them."""
         ready = self._ready.get(key)
         if ready is None or events[: len(ready.events)] != ready.events:
-            return None
+            return None, 0
         since = events[len(ready.events) :]
-        more = ready.state.extend(since) if since and not left_out(events) else None
-        if since and more is None:
-            if left_out(events):
-                return None
-            raise CameLate(stream=key[1])
+        if since and (left_out(events) or not self._parks):
+            return None, 0
+        more = ready.state.extend(since) if since else None
         if more is not None:
             ready.delta.facts.update(more.facts)
             ready.delta.rows.update(more.rows)
-        return ready.state, ready.delta
+        return (ready.state, ready.delta), 0 if more is not None else len(since)
 
     def _work(self, keys: Iterable[StreamKey], fresh: Mapping[StreamKey, Sequence[Event]]) -> ThreadWork:
         """The folds of these streams, for who watches: each with the first position that is new."""
@@ -498,6 +494,12 @@ _MOST_DEAR = 256
 def _size(state: StreamState) -> int:
     """In events."""
     return OF_A_STREAM + state.events
+
+
+def _too_long(key: StreamKey, fresh: Sequence[Event], place: str = APART) -> Fault:
+    """Where a stream is parked for which these events wait."""
+    first = min(fresh, key=lambda event: event.position)
+    return Fault(Target("", *key), first.event_id, first.position, NoProgress.__name__, place, len(fresh) - 1)
 
 
 def _before(fault: Fault, events: Sequence[Event]) -> list[Event]:

@@ -30,7 +30,7 @@ from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors import outbox
 from memctl.projections.kernel import projections
 from memctl.workers.folding.drain import OtherRules, owner_of
-from memctl.workers.folding.poison import CameLate, CannotFold, fault_of
+from memctl.workers.folding.poison import CannotFold, fault_of
 from memctl.workers.folding.refold import refold
 from memctl.workers.folding.stage1 import APART
 from memctl.workers.folding.trial import TRIAL_CPU_S, endless_event, tried
@@ -227,6 +227,6 @@ def _try(connection: Connection, began: datetime) -> bool:
     read = {generation: generations.offset_of(connection, generation) for generation in (live.stage1, live.stage2)}
     for letter in sorted(letters, key=partial(_length, connection)):
         if letter.fault.position <= read[letter.generation].of(letter.target.space_id):
-            with suppress(OtherRules, CameLate):
+            with suppress(OtherRules):
                 refold(connection, letters=[letter])
     return bool(letters)

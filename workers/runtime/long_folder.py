@@ -18,7 +18,6 @@ from memctl.infra.readmodels.generations import LeaseHeld
 from memctl.projections.stage1 import fold_stream
 from memctl.workers.folding.drain import OtherRules
 from memctl.workers.folding.long_sessions import LongSessions
-from memctl.workers.folding.poison import CameLate
 from memctl.workers.folding.refold import LiveChanged, refold
 from memctl.workers.folding.stage1 import APART, Ready
 from memctl.workers.watchdog import progress_board as progress
@@ -48,7 +47,7 @@ class LongFolder:
                     self.fold(connection, *of)
             except MemoryError as problem:
                 progress.end_for_memory(problem)
-            except (CameLate, LeaseHeld, LiveChanged, DatabaseUnavailable, psycopg.OperationalError) as problem:
+            except (LeaseHeld, LiveChanged, DatabaseUnavailable, psycopg.OperationalError) as problem:
                 log.info("%s is folded again later: %s", Target("", *of[1]), fault_message(problem))
                 self._sessions.rest(of[1], LOOK_EVERY_S)
                 self._sessions.ask(*of)
@@ -83,3 +82,5 @@ class LongFolder:
 
         refold(connection, letters=letters, ready={key: ready}, last=hand_over)
         log.info("%s was folded beside others: %d events", Target("", *key), len(events))
+        if dead_letters.parked_at(connection, generation, [Target("", *key)]):
+            self._sessions.ask(generation, key)  # what came meanwhile belongs before what was folded
