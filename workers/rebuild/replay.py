@@ -22,7 +22,7 @@ from memctl.infra.database import Connection, DatabaseUnavailable, advisory_lock
 from memctl.infra.log.mark import marks, move_mark
 from memctl.infra.log.migrate import refuse_newer
 from memctl.infra.log.reach import Reach, least, next_section
-from memctl.infra.readmodels import facts, generations, rebuilds
+from memctl.infra.readmodels import dead_letters, facts, generations, rebuilds
 from memctl.infra.readmodels import fingerprint as rules
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.generations import Lease, LeaseLost, Live
@@ -33,6 +33,7 @@ from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.outbox import awaiting_dense, backlog, collection_of
 from memctl.projections.kernel import projections
 from memctl.workers.folding.poison import CannotFold
+from memctl.workers.folding.refold import refold
 from memctl.workers.folding.stage1 import Stage1
 from memctl.workers.folding.stage2 import Stage2
 from memctl.workers.rebuild.build import Leader, RebuildStopped, known_read_models
@@ -312,6 +313,8 @@ class _Replay:
         """Catch up, and switch; once more where somebody took a lease in between, who may have changed what is live."""
         for left in reversed(range(MEETINGS)):
             self._catch_up(built, first_stage)
+            if verify and not result.outdated:
+                self._try_what_waits(live)
             try:
                 self._switch(live, built, result, first_stage, verify, switch)
                 return
@@ -319,6 +322,12 @@ class _Replay:
                 if not left:
                     raise
                 log.info("catching up once more: %s", lost)
+
+    def _try_what_waits(self, live: Live) -> None:
+        """Fold what is parked only to be folded later: what was built has it."""
+        for letter in dead_letters.parked(self._connection, live.stage1, live.stage2):
+            if letter.to_be_tried:
+                refold(self._connection, letters=[letter])
 
     def _switch(
         self, live: Live, built: Live, result: Replayed, first_stage: Literal[1, 2], verify: bool, switch: bool
