@@ -9,16 +9,19 @@ from pathlib import Path
 
 import looping
 import pytest
-from events import AGENT, as_read, prompt, stated
+from events import AGENT, as_read, prompt, stated, work
 from forking import Forked
+from histories import drained
 from processes import children, memctl
 from soak import FACTOR
 from waiting import until
 from working import prove
 
 from memctl.domain.events.event import Position
+from memctl.domain.events.event_order import OrderedEvent
 from memctl.domain.events.observations import event_id_of, session_stream
 from memctl.domain.language.notes import MemoryNoted
+from memctl.domain.session.fold import StreamFacts
 from memctl.infra.database import Connection
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position
@@ -26,6 +29,7 @@ from memctl.infra.process import Process
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, Target
+from memctl.workers.folding import stage1
 from memctl.workers.rebuild.stuck import set_aside
 from memctl.workers.watchdog import frames, guard
 from memctl.workers.watchdog import progress_board as progress
@@ -392,6 +396,28 @@ def test_a_stream_may_take_longer_by_its_events_and_by_their_bytes_up_to_a_bound
         own.stream(0, [as_read(prompt(1, "x" * 2_000_000), 1)], most_s=1.0)
         (at,) = board.at()
         assert at.cpu_s == pytest.approx(progress.FOLD_CPU_S + 1.0)
+    finally:
+        progress.watched_on(None)
+
+
+def test_a_session_that_goes_on_may_take_ten_seconds_to_be_folded_whole_among_others(
+    log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    progress.watched_on(board := Board())
+    try:
+        append(log, 1, [work(number) for number in range(stage1.LONG)])
+        drained(database_url)
+        append(log, 1, [work(stage1.LONG)])
+        fold, most = StreamFacts._fold, list[float]()
+
+        def looked(self: StreamFacts, placed: OrderedEvent) -> None:
+            most.append(next(board.at()).cpu_s)
+            fold(self, placed)
+
+        monkeypatch.setattr(StreamFacts, "_fold", looked)
+        drained(database_url)  # by a new worker
+        assert len(most) == stage1.LONG + 1
+        assert set(most) == {progress.FOLD_CPU_S + stage1.WHOLE_CPU_S}
     finally:
         progress.watched_on(None)
 

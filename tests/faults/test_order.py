@@ -128,6 +128,7 @@ def test_what_processes_fold_piece_by_piece_ends_in_the_same_rows(
         connect(url) as connection,
     ):
         patch.setattr(newest_sources, "MOST_HELD", most)
+        patch.setattr(newest_sources, "MOST_BYTES", luck.choice([5_000, newest_sources.MOST_BYTES]))
         patch.setattr(long_sessions, "REST", 0)
         patch.setattr(folding1, "LONG", long)
         patch.setattr(folding1, "KEPT_EVENTS", kept)
@@ -227,6 +228,7 @@ def test_what_a_worker_keeps_of_many_small_sessions_and_of_long_rows_is_bounded(
     """A session of one event takes as much as forty events do; a row may hold as much as a thousand others."""
     monkeypatch.setattr(folding1, "KEPT_EVENTS", 10 * folding1.OF_A_STREAM)
     monkeypatch.setattr(folding2, "KEPT_BYTES", 20_000)
+    monkeypatch.setattr(newest_sources, "MOST_BYTES", 20_000)
     with servers.fresh_database(server[0], server[1].live(1)) as url, connect(url) as connection:
         append(connection, 1, [prompt(1, "so " * 2_000, session=f"s{number}") for number in range(60)])
         live, upto, first = generations.live(connection), move_mark(connection), folding1.Stage1(20)
@@ -241,6 +243,7 @@ def test_what_a_worker_keeps_of_many_small_sessions_and_of_long_rows_is_bounded(
         generations.release(connection, lease)
         assert 0 < len(first._states) <= 10  # the largest beside what is kept
         assert 0 < second._rows.bytes <= 20_000
+        assert 0 < second._newest._bytes <= 20_000
 
 
 def test_a_stream_longer_than_all_that_is_kept_is_not_read_again_for_each_event_of_another(

@@ -16,6 +16,10 @@ MOST_HELD = 4_000
 """Rows that are held parted, and sources of all of them, together."""
 
 
+MOST_BYTES = 16 << 20
+"""Bytes of these rows' JSON: as objects they take some four times as much."""
+
+
 class Parted(NamedTuple):
     """A row in two parts, which folded one onto the other are the row: folds do not depend on the order."""
 
@@ -33,7 +37,8 @@ class NewestSources:
 
     def __init__(self) -> None:
         self._held: OrderedDict[tuple[str, RowKey], Parted] = OrderedDict()
-        self._size = 0
+        self._sizes: dict[tuple[str, RowKey], int] = {}
+        self._size = self._bytes = 0
 
     def get(self, projection: str, key: RowKey) -> Parted | None:
         return self._held.get((projection, key))
@@ -51,13 +56,25 @@ class NewestSources:
         if len(parted.newest) <= MOST_NEWEST:
             self._held[projection, key] = parted
             self._size += 1 + len(parted.newest)
-        while self._size > MOST_HELD:
+        self._make_room()
+
+    def weigh(self, projection: str, key: RowKey, size: int) -> None:
+        """A row that may be held has so many bytes."""
+        if (projection, key) in self._held:
+            self._bytes += size - self._sizes.get((projection, key), 0)
+            self._sizes[projection, key] = size
+            self._make_room()
+
+    def _make_room(self) -> None:
+        while self._size > MOST_HELD or self._bytes > MOST_BYTES:
             self.drop(*next(iter(self._held)))
 
     def drop(self, projection: str, key: RowKey) -> None:
         if (held := self._held.pop((projection, key), None)) is not None:
             self._size -= 1 + len(held.newest)
+            self._bytes -= self._sizes.pop((projection, key), 0)
 
     def clear(self) -> None:
         self._held.clear()
-        self._size = 0
+        self._sizes.clear()
+        self._size = self._bytes = 0

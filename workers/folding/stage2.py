@@ -397,6 +397,7 @@ class _Batch:
                 self._rows.drop((p.name, key))
             else:
                 self._rows.put((p.name, key), row, after)
+                self._newest.weigh(p.name, key, len(after))
             if after != before:
                 out[key] = after
                 self._changed[p.name][key] = row
