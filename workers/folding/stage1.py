@@ -109,6 +109,8 @@ class Stage1:
         """About how many events a batch may hold by their bytes."""
         self._dear: OrderedDict[StreamKey, None] = OrderedDict()
         """The streams that took long to be folded again, the one that was folded last at the end."""
+        self._aside: dict[StreamKey, bool] = {}
+        """What the batch at hand set aside, and whether it is folded beside others rather than tried."""
         self._until = 0.0
         """When one of them may be folded among others again, by the monotonic clock."""
         self._step, self._end = ThreadWork("stage 1"), Position(0)
@@ -203,6 +205,7 @@ class Stage1:
         result, and move the offset."""
         self._step, self._end = ThreadWork("stage 1", str(lease.shard), generation=lease.generation), end
         for careful in (False, True):
+            self._aside.clear()
             try:
                 letters = dead_letters.parked_at(connection, lease.generation, (Target("", *key) for key in streams))
                 parking = Parking(connection, lease.generation, Letters(letters), parks=self._parks, before=after)
@@ -218,6 +221,7 @@ class Stage1:
                     if careful:
                         self._fold_one_by_one(connection, moved, end, open_, parking)
                     parking.save()
+                self._have_folded_beside(lease.generation)
                 return moved
             except BaseException as problem:
                 self._forget(lease)
@@ -339,11 +343,17 @@ class Stage1:
             beside = self._long is not None and key not in self._too_dear
             parking.postpone(_too_long(key, events, APART if beside else TO_BE_TRIED))
             self._drop(key)
+            self._aside[key] = beside
+        return set(fresh)
+
+    def _have_folded_beside(self, generation: int) -> None:
+        """Ask for the folds of what was set aside, once its letters can be seen."""
+        for key, beside in self._aside.items():
             if beside and self._long is not None:
-                self._long.ask(self._step.generation, key)
+                self._long.ask(generation, key)
             else:
                 progress.ask_for_trial()
-        return set(fresh)
+        self._aside.clear()
 
     def _folded_before(self, key: StreamKey, events: Sequence[Event]) -> tuple[tuple[StreamState, Delta] | None, int]:
         """What is ready of a stream, with what came since; None where its events are others now. Also how many of those
