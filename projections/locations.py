@@ -7,10 +7,13 @@ import msgspec
 
 from memctl.domain.events.event_order import keyed_at
 from memctl.domain.events.facts import PlaceSeen
-from memctl.domain.projects.identity import REMOTES, ProjectIdentified, brought_at
+from memctl.domain.projects.identity import REMOTES, ProjectIdentified, brought_by
 from memctl.domain.support.bounded import Seen, seen
 from memctl.domain.support.location import LONGEST
 from memctl.projections.kernel import Recorded, projection
+
+BROUGHT = 8
+"""How many deliveries a row keeps by which files that were brought named a remote: enough to know since when."""
 
 AROUND = 8
 """How many directories around a location a row keeps, newest first."""
@@ -40,9 +43,10 @@ class Location(msgspec.Struct, frozen=True, kw_only=True):
     remotes: tuple[Seen, ...] = ()
     """By git's files, or by the client's word in what it recorded of the session itself."""
     first: Seen | None = None
-    """The remote that was named first, and when; by a key or a file that was brought, when that was recorded."""
-    brought: bool = False
-    """`first` is by such files alone: one that a hook or a client's own record named counts before any of theirs."""
+    """The remote that was named first, and when; by a key, when it was delivered."""
+    brought: tuple[str, ...] = ()
+    """Where `first` is by files alone that were brought, since one that a hook or a client's own record named counts
+    before any of theirs: some of the deliveries that named a remote, those of the lowest ids."""
     by_key: bool | None = None
     """Known by the word of who came with a key alone, which counts no more once this machine saw the place. None where
     only keys that are limited to projects spoke of it."""
@@ -78,13 +82,15 @@ def locations(row: Location | None, item: PlaceSeen | Recorded[ProjectIdentified
     if keyed and row.by_key is False:
         return msgspec.structs.replace(row, free=True)
     if row.by_key and not keyed:
-        row = msgspec.structs.replace(row, root=None, remotes=(), first=None, brought=False, around=())
+        row = msgspec.structs.replace(row, root=None, remotes=(), first=None, brought=(), around=())
     row = msgspec.structs.replace(row, by_key=bool(keyed))
     first, brought, around, root = row.first, row.brought, row.around, row.root
-    recorded = item.brought_at if isinstance(item, PlaceSeen) else brought_at(item.event)
-    claim = bool(recorded), keyed or recorded or at, remote
-    if remote and (first is None or claim < (brought, first.at, first.name)):
-        first, brought = Seen(remote, claim[1]), claim[0]
+    delivery = item.brought_by if isinstance(item, PlaceSeen) else brought_by(item.event)
+    if remote and (first is None or (bool(delivery), keyed or at, remote) < (bool(brought), first.at, first.name)):
+        first = Seen(remote, keyed or at)
+        brought = brought if delivery else ()
+    if remote and delivery and (brought or row.first is None):
+        brought = tuple(sorted({*brought, delivery}))[:BROUGHT]
     if isinstance(observed, PlaceSeen):
         around = seen(around, observed.around, at, AROUND, LONGEST)
     elif not isinstance(item, PlaceSeen) and (observed.root or observed.checked):

@@ -133,8 +133,8 @@ class PlaceSeen(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="
     """Delivered under a key that is limited to projects."""
     keyed_at: int = 0
     """When it was delivered, in microseconds, where it came with a key; 0 where this machine saw it."""
-    brought_at: int = 0
-    """When it was recorded, in microseconds, where a file elsewhere than clients keep theirs named the remote."""
+    brought_by: str = ""
+    """The id of the delivery by which a file elsewhere than clients keep theirs named the remote."""
 
 
 PromptKind = Literal["opening", "follow_up", "correction", "thanks", "command"]

@@ -128,10 +128,10 @@ _BY_NATURE = tuple(f"project.identified:{stream}" for stream in (HISTORY, "sessi
 """How keys begin of what was looked at for records that lie in the checkout itself: older events show it by that."""
 
 
-def brought_at(event: Event) -> int:
-    """When it was recorded, in microseconds, what a file brought; 0 of what a hook or a client's own record showed."""
+def brought_by(event: Event) -> str:
+    """The id of the delivery where a file brought it; empty of what a hook or a client's own record showed."""
     found = isinstance(event.payload, ProjectIdentified) and event.payload.brought
-    return int(event.recorded_at) if found or event.dedupe_key.startswith(_BY_NATURE) else 0
+    return str(event.delivery_id) if found or event.dedupe_key.startswith(_BY_NATURE) else ""
 
 
 def project_stream(anchor: str) -> str:
@@ -173,12 +173,13 @@ def remote_of(url: str) -> str:
 
 
 class Place(msgspec.Struct, frozen=True):
-    """What is known of one location: as `ProjectIdentified` has it, if anything recorded that. `remotes` also holds
-    what the client said of it; `first` is the one that was named first, and when, `brought` where only files named one
-    that anyone may have written. `inside` are locations around it that were on the same branch in one session;
-    `last_seen` in microseconds. `claims` are remotes that it has by the word of keys limited to projects; it is `free`
-    once anything else showed it, and then those count for nothing. What git has there is known `by_key` where nothing
-    else showed the place. `granted` are the remotes that are its project's; None before that is worked out."""
+    """What is known of one location: as `ProjectIdentified` has it, if anything recorded that. `remotes` also
+    holds what the client said of it; `first` is the one that was named first, and when, `brought` where only
+    files named one that anyone may have written, and the log has that since the position `since`. `inside` are
+    locations around it that were on the same branch in one session; `last_seen` in microseconds. `claims` are
+    remotes that it has by the word of keys limited to projects; it is `free` once anything else showed it, and
+    then those count for nothing. What git has there is known `by_key` where nothing else showed the place.
+    `granted` are the remotes that are its project's; None before that is worked out."""
 
     location: str
     root: str = ""
@@ -192,6 +193,7 @@ class Place(msgspec.Struct, frozen=True):
     checked: bool = False
     first: Seen | None = None
     brought: bool = False
+    since: int = 0
     by_key: bool = False
     granted: tuple[str, ...] | None = None
 
@@ -490,7 +492,8 @@ class Projects:
             groups[self._find(place.location)].append(place)
         self._claimants: dict[str, dict[str, tuple[bool, bool, bool, int, str]]] = defaultdict(dict)
         """By remote, the paths of the roots that name it, by how good their claim is: what this machine saw comes
-        before what keys say, where somebody worked before what files brought, and then what was first."""
+        before what keys say, where somebody worked before what files brought, and then what was first: by date, and of
+        what files brought, whose dates anyone may have written, by the log."""
         own: dict[str, str] = {}
         for base, places in groups.items():
             own[base] = path = min((self._own_path(place) for place in places), key=_shallow)
@@ -499,7 +502,8 @@ class Projects:
             for place in places:
                 for remote in place.known_remotes:
                     later = place.first is None or place.first.name != remote
-                    at = 0 if later or place.first is None else place.first.at
+                    dated = 0 if later or place.first is None else place.first.at
+                    at = place.since if place.brought else dated
                     claim = place.by_key, place.brought, later, at, path
                     self._claimants[remote][path] = min(claim, self._claimants[remote].get(path, claim))
         holders = {remote: min(claims.values())[-1] for remote, claims in self._claimants.items()}

@@ -60,7 +60,7 @@ class WorkingDirectory:
             self._asserted.add(about)
             self._assert.make(
                 PlaceSeen, placed, about, place=place, remote=remote, around=around, confined=confined, keyed_at=keyed,
-                brought_at=int(placed.event.recorded_at) if brought else 0,
+                brought_by=str(placed.event.delivery_id) if brought else "",
             )  # fmt: skip
 
 

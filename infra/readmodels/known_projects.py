@@ -1,8 +1,10 @@
 """The projects that memory knows, read from the rows that hold locations."""
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import Sequence
 from typing import NamedTuple
+from uuid import UUID
 
 from psycopg import sql
 
@@ -84,13 +86,27 @@ def _state(connection: Connection, live: Live, space_id: int) -> list[tuple[obje
 def _read(connection: Connection, live: Live, space_id: int) -> tuple[list[Place], list[Words]]:
     by_name = {p.name: p for p in projections()}
     rows = readmodels.rows_of(connection, by_name["locations"], live.stage2, space_id)
-    places = [place_of(row) for row in rows if row.worked]
+    worked = [row for row in rows if row.worked]
+    since = _brought_since(connection, space_id, worked)
+    places = [place_of(row, since.get(row.location, 0)) for row in worked]
     said = readmodels.rows_of(connection, by_name["project_words"], live.stage2, space_id)
     return places, [Words(row.anchor, row.into, row.split_at) for row in said]
 
 
-def place_of(row: Location) -> Place:
-    """What a row says of a location."""
+def _brought_since(connection: Connection, space_id: int, rows: Sequence[Location]) -> dict[str, int]:
+    """From which position on the log has what files brought of a location, of those that name the same remote."""
+    named = Counter(row.first.name for row in rows if row.first)
+    wanted = [row for row in rows if row.brought and row.first and named[row.first.name] > 1]
+    ids = [UUID(id) for row in wanted for id in row.brought]
+    found = connection.execute(
+        "SELECT event_id::text, position FROM memctl.events WHERE space_id = %s AND event_id = ANY(%s)", [space_id, ids]
+    )
+    positions: dict[str, int] = dict(found.fetchall()) if ids else {}
+    return {row.location: min((positions[id] for id in row.brought if id in positions), default=0) for row in wanted}
+
+
+def place_of(row: Location, since: int = 0) -> Place:
+    """What a row says of a location; of one that files brought, the log has that `since` a position."""
     of_git = row.root or Root(0, "", "")
     return Place(
         row.location,
@@ -100,7 +116,8 @@ def place_of(row: Location) -> Place:
         checked=of_git.checked,
         remotes=names(row.remotes),
         first=row.first,
-        brought=row.brought,
+        brought=bool(row.brought),
+        since=since,
         by_key=bool(row.by_key),
         inside=names(row.around),
         last_seen=row.last_seen,

@@ -35,11 +35,10 @@ def digests(archive: Path) -> dict[str, str]:
             return subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
 
         with tarfile.open(archive) as sessions:
-            # Where a client keeps them, so that their dates count. As the archive says; `filter` came with 3.11.4.
-            sessions.extractall(home / ".codex" / "sessions")
+            sessions.extractall(home / "sessions")  # as the archive says; `filter` came with 3.11.4
         memctl("up")
         try:
-            memctl("ingest", str(home / ".codex" / "sessions"), "--wait")
+            memctl("ingest", str(home / "sessions"), "--wait")
             found = json.loads(memctl("replay", "--all", "--verify", "--json"))
         finally:
             memctl("down")

@@ -379,22 +379,12 @@ def test_all_real_sessions_are_read_and_every_line_is_accounted_for(intake: Inge
 
 
 def test_real_sessions_in_another_order_and_in_growing_prefixes_end_in_the_same_rows(
-    intake: IngestWriter,
-    database_url: str,
-    postgres_server: str,
-    migrated_template: str,
-    real: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    intake: IngestWriter, database_url: str, postgres_server: str, migrated_template: str, real: Path, tmp_path: Path
 ) -> None:
     import servers
 
-    # Of a client's own folder: what others name first counts from when it was read.
-    (kept := tmp_path / "sessions").mkdir()
-    monkeypatch.setenv("CODEX_HOME", str(tmp_path))
     luck = random.Random(5)
-    small = sorted(path for path in real.rglob("*.jsonl") if path.stat().st_size < 400_000)
-    files = [Path(shutil.copy(each, kept / f"whole-{n}.jsonl")) for n, each in enumerate(luck.sample(small, 16))]
+    files = luck.sample(sorted(path for path in real.rglob("*.jsonl") if path.stat().st_size < 400_000), 16)
     ingest(intake, files)
     expected = folded(intake, database_url)
     assert expected["memories"][0] > 10
@@ -406,7 +396,7 @@ def test_real_sessions_in_another_order_and_in_growing_prefixes_end_in_the_same_
             for share in (0.3, 0.6, 1.0):
                 for number, file in enumerate(files):
                     data = file.read_bytes()
-                    copy = kept / f"{number}.jsonl"
+                    copy = tmp_path / f"{number}.jsonl"
                     copy.write_bytes(data[: int(len(data) * share)])
                     ingest(growing, [copy])
                 folded(growing, other)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from typing import Any, cast, get_type_hints
 
 import pytest
@@ -103,10 +104,10 @@ def identified(
     return Recorded(event, payload)
 
 
-def been(at: int, *, confined: bool, remote: str = "", brought_at: int = 0) -> PlaceSeen:
+def been(at: int, *, confined: bool, remote: str = "", brought_by: str = "") -> PlaceSeen:
     return PlaceSeen(
         id=cast(Any, f"{at:032x}"), stream="session/codex/s", occurred_at=Micros(at), place=A, remote=remote,
-        confined=confined, brought_at=brought_at,
+        confined=confined, brought_by=brought_by,
     )  # fmt: skip
 
 
@@ -178,26 +179,33 @@ OF_OLD = [f"project.identified:{stream}/1:2" for stream in ("history", "session/
 
 @pytest.mark.parametrize("brought", [
     identified(1, A, "x.org/a", brought=True),
-    been(1, confined=False, remote="x.org/a", brought_at=1_001),
+    been(1, confined=False, remote="x.org/a", brought_by=f"{1:032x}"),
     *(identified(1, A, "x.org/a", key=key) for key in OF_OLD),
 ])  # fmt: skip
-def test_what_a_file_brought_is_first_from_when_it_was_recorded_and_behind_all_else(brought: Any) -> None:
-    assert (folded(brought).first, folded(brought).brought) == (Seen("x.org/a", 1_001), True)
+def test_what_a_file_brought_comes_behind_all_else_whatever_its_date(brought: Any) -> None:
+    assert (folded(brought).first, folded(brought).brought) == (Seen("x.org/a", 1), (f"{1:032x}",))
     later = identified(5_000, A, "x.org/b")
     for items in itertools.permutations([brought, later, identified(6_000, A, "x.org/b")]):
-        assert (folded(*items).first, folded(*items).brought) == (Seen("x.org/b", 5_000), False)
+        assert (folded(*items).first, folded(*items).brought) == (Seen("x.org/b", 5_000), ())
 
 
-def test_a_remote_is_of_who_worked_there_then_of_what_was_brought_first_and_then_of_keys() -> None:
+def test_of_what_files_brought_a_row_keeps_the_same_deliveries_in_any_order() -> None:
+    items = [identified(at, A, "x.org/a", brought=True) for at in range(1, 12)]
+    rows = {folded(*random.Random(seed).sample(items, len(items))) for seed in range(20)}
+    assert {row.brought for row in rows} == {tuple(f"{at:032x}" for at in range(1, 9))}
+    assert len(rows) == 1
+
+
+def test_a_remote_is_of_who_worked_there_then_of_what_the_log_had_first_and_then_of_keys() -> None:
     def holder(*places: Place) -> str | None:
         project = Projects(places).named("x.org/a")
         return project[0].root if len(project) == 1 else None
 
-    def named(at: str, when: int, **how: bool) -> Place:
+    def named(at: str, when: int, **how: Any) -> Place:
         return Place(at, root=at, remotes=("x.org/a",), first=Seen("x.org/a", when), checked=True, **how)
 
-    worked, brought, again = named("/w", 9), named("/b", 1, brought=True), named("/a", 2, brought=True)
-    keyed = named("/k", 1, by_key=True)
+    worked, keyed = named("/w", 9), named("/k", 1, by_key=True)
+    brought, again = named("/b", 8, brought=True, since=3), named("/a", 2, brought=True, since=4)
     for places in itertools.permutations([worked, brought, again, keyed]):
         assert holder(*places) == "/w"
     for places in itertools.permutations([brought, again, keyed]):
