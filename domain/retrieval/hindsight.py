@@ -182,10 +182,8 @@ def common_way(held: Iterable[HeldMemory], shown: str) -> CommonWay | None:
     by_moment = {each.at: each for each in held if each.words}
     ways: dict[str, set[str]] = {}
     for each in by_moment.values():
-        ways.setdefault(each.lineage or each.stream, set()).update(filter(_is_distinctive, each.words))
-    counts = Counter(word for words in ways.values() for word in words if word.removeprefix(RAN) not in shown)
-    for word in [each for each in counts if each.startswith(_SAYS_NOTHING)]:
-        del counts[word]
+        ways.setdefault(each.lineage or each.stream, set()).update(each.words)
+    counts = Counter(word for words in ways.values() for word in words if _is_worth_saying(word, shown))
     commands = {word: count for word, count in counts.items() if word.startswith(RAN)}
     sessions = max((commands or counts).values(), default=0)
     if sessions < 2 or sessions * 2 < len(ways):
@@ -193,7 +191,11 @@ def common_way(held: Iterable[HeldMemory], shown: str) -> CommonWay | None:
     best = sorted(word for word, count in (commands or counts).items() if count == sessions)[:MOST_COMMON]
     newest = max((each for each in by_moment.values() if best[0] in each.words), key=lambda each: (each.at, each.id))
     said = tuple(word.removeprefix(RAN) for word in best)
-    return CommonWay(said if commands else (), () if commands else said, sessions, newest)
+    return CommonWay(said, (), sessions, newest) if commands else CommonWay((), said, sessions, newest)
+
+
+def _is_worth_saying(word: str, shown: str) -> bool:
+    return _is_distinctive(word) and not word.startswith(_SAYS_NOTHING) and word.removeprefix(RAN) not in shown
 
 
 def same_way(one: Iterable[str], other: Iterable[str], named: str = "") -> float:

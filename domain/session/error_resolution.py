@@ -278,16 +278,19 @@ class Resolutions:
             return self._called_right(error, at, command, began)
         if respelled := _respelled(error, at, run):
             return Resolved(error, (), (command,), self._explained(error, at), respelled)
-        if not covers(run, heads, error):
-            return None
+        return self._by_change(error, at, run) if covers(run, heads, error) else None
+
+    def _by_change(self, error: OpenError, at: int, run: Run) -> Resolved | None:
+        """What was changed since, or where it was run instead, so that what had failed went well."""
+        command, began = run.command, run.began
         until = at if error.gone is None else error.gone
         # Where many errors are open, each is held against fewer steps.
         within = self._steps.within(error.since, until, HELD // (1 + len(self._open)))
         within = [step for step in within if step.edit is None or not _is_beside(step.edit, error.fact)]
-        edits = [step.edit for step in within if step.edit is not None]
+        edits = [(step.at, step.edit) for step in within if step.edit is not None]
         ran = _further_changes(within, error)
         # What the same command edits on its way elsewhere is not why it was found there.
-        if all(s.at == at for s in within if s.edit) and (moved := _moved(error, command, began)):
+        if all(when == at for when, _ in edits) and (moved := _moved(error, command, began)):
             return Resolved(error, (), (command,), self._explained(error, until), moved)
         if _elsewhere(error, command, began):
             return None
@@ -295,12 +298,19 @@ class Resolutions:
             if error.gone is None and _as_much(command, error):
                 error.gone = at  # by itself: what is changed from here on is for something else
             return None
-        about = names_of(error.fact)
-        bearing = [step.at for step in within if step.edit and _bearing(step.edit, error.fact, about) >= BEARS]
         last = max(step.at for step in within if step.edit is not None or step.ran in ran)
-        said = [each.text for each in self._responses if error.at <= each.at <= last][-MOST_SAID:]
-        found = _mended(error, edits, ran, self._explained(error, min(bearing, default=last) - 1, edits), said)
+        found = self._mended(error, edits, ran, last)
         return found if found.change else found._replace(change=_called_otherwise(error, command))
+
+    def _mended(self, error: OpenError, edits: Sequence[tuple[int, Edit]], ran: Sequence[str], last: int) -> Resolved:
+        """How the changes up to the `last` mended an error, as the agent explained it before the first that bears on
+        it."""
+        about = names_of(error.fact)
+        bearing = (at for at, edit in edits if _bearing(edit, error.fact, about) >= BEARS)
+        changes = [edit for _, edit in edits]
+        explained = self._explained(error, min(bearing, default=last) - 1, changes)
+        said = [each.text for each in self._responses if error.at <= each.at <= last][-MOST_SAID:]
+        return _mended(error, changes, ran, explained, said)
 
     def _called_right(self, error: OpenError, at: int, command: str, began: str) -> Resolved | None:
         """What another call of the same program, soon after a wrong one, resolves: in another folder or other words."""
@@ -397,35 +407,49 @@ def _skips(command: str) -> bool:
 
 def covers(run: Run, heads: tuple[str, ...], error: OpenError) -> bool:
     """Whether a run that went well shows that what printed the error is in order."""
-    command, culprits = run.command, error.culprits
-    shared, test = culprits.intersection(heads), _is_test(error.fact)
+    shared, test = error.culprits.intersection(heads), _is_test(error.fact)
     proving = shared or frozenset(filter(runner_of if test else proves, heads))
-    compiles = not test and any(t.startswith(_COMPILING) for t in error.fact.error_types) and _compiles(heads, error)
-    if culprits and not proving and not compiles:
-        return False
-    if _skips(command) and not _skips(error.command):
-        return False
-    if _GIVES_UP.match(command) and any(head.startswith("git ") for head in culprits):
+    compiles = not test and _compiles(heads, error)
+    if (error.culprits and not proving and not compiles) or _avoids(run.command, error):
         return False
     shells_own = _SHELLS_OWN.match(error.fact.message) and not not_entered(error.fact.message)
     if all(map(is_reading, error.heads)) or shells_own:
-        return _bare(command) == _bare(error.command)
-    if test:
-        # Another program that is given the file of the test shows it as well.
-        named = " ".join((*error.fact.files, *error.fact.frames))
-        given = any(posixpath.basename(target) in named for target in targets_of(run, proving))
-        again = (bool(shared) or given or _runs_all_by_script(command, heads, culprits)) and _includes(command, error)
-    else:
-        alike = any(map(proves, shared)) or (shared and culprits.issubset(heads) and _alike(command, error))
-        again = bool(alike) or compiles
-    if not again or not (looks_at(run, proving, error.fact, error.run, culprits) or _moved(error, command, run.began)):
+        return _bare(run.command) == _bare(error.command)
+    again = _tests_again(run, heads, proving, error) if test else compiles or _calls_again(run.command, heads, error)
+    if not again:
         return False
-    return ended_well(run, proving, error.command)
+    looks = looks_at(run, proving, error.fact, error.run, error.culprits) or _moved(error, run.command, run.began)
+    return bool(looks) and ended_well(run, proving, error.command)
+
+
+def _avoids(command: str, error: OpenError) -> bool:
+    """Whether a command went well because it left out what had failed, or gave it up."""
+    if _skips(command) and not _skips(error.command):
+        return True
+    return _GIVES_UP.match(command) is not None and any(head.startswith("git ") for head in error.culprits)
+
+
+def _tests_again(run: Run, heads: tuple[str, ...], proving: AbstractSet[str], error: OpenError) -> bool:
+    """Whether a run includes a failed test: by the same program, or by another that is given its file or runs all."""
+    named = " ".join((*error.fact.files, *error.fact.frames))
+    return (
+        not error.culprits.isdisjoint(heads)
+        or any(posixpath.basename(target) in named for target in targets_of(run, proving))
+        or _runs_all_by_script(run.command, heads, error.culprits)
+    ) and _includes(run.command, error)
+
+
+def _calls_again(command: str, heads: tuple[str, ...], error: OpenError) -> bool:
+    """Whether what failed was called again, or a check or build of the same name was."""
+    shared = error.culprits.intersection(heads)
+    return any(map(proves, shared)) or (bool(shared) and error.culprits.issubset(heads) and _alike(command, error))
 
 
 def _compiles(heads: tuple[str, ...], error: OpenError) -> bool:
     """Whether another subcommand compiles what the failed one did: a build does not look at tests, nor at what a check
     does. What runs TypeScript does not look at its types."""
+    if not any(t.startswith(_COMPILING) for t in error.fact.error_types):
+        return False
     programs = _programs(error.culprits)
     again = [head for head in heads if head.split(" ")[0] in programs and not formats(head)]
     if any(t.startswith("TS") for t in error.fact.error_types):
@@ -617,13 +641,8 @@ def _mended(
 ) -> Resolved:
     """The edits that bear on the error first, then the latest; and in one line the change that bears on it, else the
     commands, else the only change. `said`: the agent's words meanwhile."""
-    unique = list({(e.path, e.before, e.after): e for e in reversed(edits)}.values())[:MOST_RANKED]
-    unique = [edit for at, edit in enumerate(unique) if not any(_replaces(later, edit) for later in unique[:at])]
-    names = names_of(error.fact)
+    unique, names = _standing(edits, error.fact), names_of(error.fact)
     about = names | names_within(explanation)
-    named = [edit for edit in unique if _is_named(edit, error.fact)]
-    if not all(edit.before or edit.after for edit in named):
-        unique = named  # what was changed where the error is was not seen: nothing else is shown in its place
     points = {edit: _bearing(edit, error.fact, about, explanation) for edit in unique}
     own = {edit: _bearing(edit, error.fact, names) for edit in unique}
     ranked = sorted(unique, key=lambda e: (points[e] < BEARS, own[e] < BEARS, -points[e]))
@@ -631,12 +650,25 @@ def _mended(
     mending = [f"`{_short(each)}`" for each in ran if not _only_writes(each, error)][:2] if bearing < BEARS else []
     change = f"ran {', '.join(mending)}" if mending else ""
     if bearing >= BEARS or (len(unique) == 1 and not mending and _is_of(unique[0], error, explanation, said)):
-        edit = ranked[0]
-        shown = [edit, *islice((each for each in ranked[1:] if _belongs_to(each, edit)), 1)]
-        sides = [CodeChange(each.path, each.before, each.after) for each in shown]
-        change = "; ".join(filter(None, (changed_lines(each, about, _naming(edit, error.fact)) for each in sides)))
-    chosen = tuple(ranked[:MOST_EDITS])
-    return Resolved(error, chosen, tuple(ran[:5]), explanation, change)
+        change = _as_lines(ranked, about, _naming(ranked[0], error.fact))
+    return Resolved(error, tuple(ranked[:MOST_EDITS]), tuple(ran[:5]), explanation, change)
+
+
+def _standing(edits: Sequence[Edit], error: ErrorOccurred) -> list[Edit]:
+    """The newest edits, latest first, each once and without those that a later one took out again. Where what was
+    changed at the error was not seen, nothing else is shown in its place."""
+    unique = list({(e.path, e.before, e.after): e for e in reversed(edits)}.values())[:MOST_RANKED]
+    unique = [edit for at, edit in enumerate(unique) if not any(_replaces(later, edit) for later in unique[:at])]
+    named = [edit for edit in unique if _is_named(edit, error)]
+    return unique if all(edit.before or edit.after for edit in named) else named
+
+
+def _as_lines(ranked: Sequence[Edit], about: AbstractSet[str], own: AbstractSet[str]) -> str:
+    """The lines that the first edit changed, and those of the next that belongs to it."""
+    first = ranked[0]
+    shown = [first, *islice((each for each in ranked[1:] if _belongs_to(each, first)), 1)]
+    sides = (CodeChange(each.path, each.before, each.after) for each in shown)
+    return "; ".join(filter(None, (changed_lines(each, about, own) for each in sides)))
 
 
 def _is_of(edit: Edit, error: OpenError, explanation: str, said: Sequence[str]) -> bool:
@@ -706,18 +738,21 @@ def _bearing(edit: Edit, error: ErrorOccurred, about: AbstractSet[str], said: st
         return 0  # what is only put into another form says the same
     touched, after = _touched(edit), names_within(edit.after)
     ruled = any(kind.rpartition("/")[2].lower() in touched & after for kind in error.error_types)
-    tests = (*error.files, *error.frames) if _is_test(error) else ()
-    stem = _STEM.sub("", posixpath.basename(edit.path))
-    of_test = any(
-        stem == _STEM.sub("", posixpath.basename(path))
-        or any(len(name) >= _LONG_NAME and name in edit.before for name in path.split("/"))
-        for path in tests
-    )
     shared = min(len(_naming(edit, error) & touched), 3)
-    points = 8 * pointed + 3 * (named or of_test) + 6 * ruled + 2 * shared
+    points = 8 * pointed + 3 * (named or _is_tested(edit, error)) + 6 * ruled + 2 * shared
     if said and not points and (posixpath.basename(edit.path) in said or len(names_within(said) & touched) >= BEARS):
         points = BEARS
     return points + min(len(names_within(f"{edit.before}\n{edit.after}") & about), 4) if points else 0
+
+
+def _is_tested(edit: Edit, error: ErrorOccurred) -> bool:
+    """Whether an edit is of the file that a failed test is of, by its name or by the name of the test in it."""
+    stem = _STEM.sub("", posixpath.basename(edit.path))
+    return _is_test(error) and any(
+        stem == _STEM.sub("", posixpath.basename(path))
+        or any(len(name) >= _LONG_NAME and name in edit.before for name in path.split("/"))
+        for path in (*error.files, *error.frames)
+    )
 
 
 _STEM = patterns.compile(r"\Atest_|(?:[_.-](?:test|spec)s?)?\.\w+(?:::.*)?\z")

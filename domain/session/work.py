@@ -148,11 +148,9 @@ class Work:
         ok = not failed and not (errors and family == "run")
         files = files_of(family, given, seen.file)
         self._note_use(placed, seen, tool, family, summary_of(given), files, ok=ok, noise=noise)
-        if asked := seen.asked or (seen.call if seen.call in self._subagents else ""):
-            self._asked(placed, asked, given, seen)
+        self._asked(placed, given, seen)
         if noise:
-            if called is not None:
-                self._refused(placed, tool, family, seen)
+            self._refused(placed, called, tool, family, seen)
             return
         changes = [] if failed else changes_of_use(family, tool, given, seen.patch, seen.file)
         if not failed:
@@ -160,13 +158,13 @@ class Work:
             if not seen.subagent:  # its list of steps is not the task's
                 self._planned(placed, tool, given, seen)
             self._built(placed, family, files, given, seen, command)
+        about = seen.call or str(placed.cite)
         ended = bool(command) and not self._goes_on(seen, given, command, began)
         if ended:
             self._ran(use, command, seen, ok, errors)
-            self._called(placed, seen.call or str(placed.cite), command, began, ok, errors)
-        occurred = self._erred(placed, seen.call or str(placed.cite), tool, command, seen.text, errors)
+            self._called(placed, about, command, began, ok, errors)
+        occurred = self._erred(placed, about, tool, command, seen.text, errors)
         if occurred:
-            about = seen.call or str(placed.cite)
             self._met.failed(self._uses, placed, about, command, began, seen.text, occurred)
         elif ended:
             self._met.passed(self._uses, placed, command, began)
@@ -219,20 +217,26 @@ class Work:
             episode.used(tool, ok=ok or noise)
             episode.touch(placed.when)
 
-    def _refused(self, placed: OrderedEvent, tool: str, family: str, seen: ToolOutcome) -> None:
+    def _refused(
+        self, placed: OrderedEvent, called: OrderedEvent | None, tool: str, family: str, seen: ToolOutcome
+    ) -> None:
         """What the user said, or showed, by refusing a use of a tool. Only of tools of the client's own, which alone
         lets its words through: what ran, or a server of others answered, is no word of the user's, whatever it says.
         `tool` is that of the call, which is asked, for most transcripts name none beside what came back."""
         text = seen.text
         begins = _REFUSED.get(placed.event.stream.split("/", 2)[1], "")
-        if seen.exit_code is not None or not begins or not is_clients_own(tool):
+        if called is None or seen.exit_code is not None or not begins or not is_clients_own(tool):
             return
         if family == "edit" and begins in text[:200]:
             self._talk.refused_change()
         if text.lstrip().startswith(begins) and (refusal := _USER_SAID.search(text)):
             self._talk.refused(placed, text, *refusal.span("words"))
 
-    def _asked(self, placed: OrderedEvent, asked: str, given: dict[str, Any], seen: ToolOutcome) -> None:
+    def _asked(self, placed: OrderedEvent, given: dict[str, Any], seen: ToolOutcome) -> None:
+        """The subagent that a call asked for, if it did."""
+        asked = seen.asked or (seen.call if seen.call in self._subagents else "")
+        if not asked:
+            return
         role, about = (
             next((text for name in names if isinstance(text := given.get(name), str) and text.strip()), "")
             for names in (("subagent_type", "agent_type", "agent"), ("description", "name", "prompt", "message"))

@@ -4,6 +4,9 @@ A list of what is allowed, not of what is not: who wants another's agent to fetc
 no list of bad ones holds.
 """
 
+from collections.abc import Iterable, Sequence
+from itertools import dropwhile
+
 from memctl.domain.shell.commands import parts_of
 from memctl.domain.support import patterns
 
@@ -84,34 +87,42 @@ def _redirected(command: str) -> bool:
 
 
 def _allowed(words: tuple[str, ...]) -> bool:
-    at = 0
-    while at < len(words) and _SETTINGS.match(words[at]):
-        at += 1
-    if at == len(words) or any(_REACHES.search(word) for word in words[at:]):
+    words = tuple(dropwhile(_SETTINGS.match, words))
+    if not words or any(map(_REACHES.search, words)):
         return False
-    program, rest = words[at].removeprefix("./"), words[at + 1 :]
-    if program in _LOOKERS and any(map(_may_show_secrets, rest)):
+    program, rest = words[0].removeprefix("./"), words[1:]
+    if program in ("python", "python3") and rest[:1] == ("-m",):
+        return not _MODULES.isdisjoint(rest[1:2]) and _has_safe_options(rest[2:])
+    if program not in _ALLOWED or (words[0] != program and program not in ("gradlew", "mvnw")):
         return False
-    if program == "git" and rest[:1] == ("commit",) and "-n" in rest:
-        return False  # without the hooks
-    if program in ("python", "python3") and rest[:1] == ("-m",) and len(rest) > 1 and rest[1] in _MODULES:
-        return all(word[0] != "-" or _OPTION.match(word) for word in rest[2:])
-    if program not in _ALLOWED or (words[at] != program and program not in ("gradlew", "mvnw")):
-        return False
-    if not all(word[0] != "-" or _OPTION.match(word) for word in rest):
-        return False
-    if program == "uniq" and sum(word[0] != "-" for word in rest) > 1:
-        return False  # it writes the second
-    subcommands = _ALLOWED[program]
-    if subcommands is None:
-        return True
     named = [word for word in rest if word[0] != "-"]
-    if program in _OF_SCRIPTS:
-        named = named[named[:1] == ["run"] :]
-        named = [*named[:1], *(word for word in named[1:] if not _FILE.search(word))]
-    elif program not in _OF_TARGETS:
-        named = named[:1]
-    return bool(named) and all(subcommands.issuperset(word.split(":")) for word in named)
+    if not _has_safe_options(rest) or _does_more(program, rest, named):
+        return False
+    subcommands, asked = _ALLOWED[program], _subcommands(program, named)
+    return subcommands is None or (bool(asked) and all(subcommands.issuperset(word.split(":")) for word in asked))
+
+
+def _has_safe_options(words: Iterable[str]) -> bool:
+    return all(word[0] != "-" or _OPTION.match(word) for word in words)
+
+
+def _does_more(program: str, words: Sequence[str], named: Sequence[str]) -> bool:
+    """Whether these words make an allowed program do what it is not allowed for."""
+    if program == "uniq" and len(named) > 1:
+        return True  # it writes the second
+    if program == "git" and words[:1] == ("commit",) and "-n" in words:
+        return True  # without the hooks
+    return program in _LOOKERS and any(map(_may_show_secrets, words))
+
+
+def _subcommands(program: str, named: Sequence[str]) -> Sequence[str]:
+    """Those of the words behind a program, options aside, that say what it is to do."""
+    if program in _OF_TARGETS:
+        return named
+    if program not in _OF_SCRIPTS:
+        return named[:1]
+    first, *rest = named[named[:1] == ["run"] :] or [""]
+    return [first, *(word for word in rest if not _FILE.search(word))]
 
 
 def _may_show_secrets(word: str) -> bool:
