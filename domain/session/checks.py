@@ -260,12 +260,18 @@ def looks_at(
     files = [file.strip("./") for file in error.files if "/" in file.strip("./")]
     if files:
         return _looks_at_files(narrowed, files, tests=tests)
+    return _looks_at_names(narrowed, error, tests=tests, narrower=not before)
+
+
+def _looks_at_names(narrowed: AbstractSet[str], error: ErrorOccurred, *, tests: bool, narrower: bool) -> bool:
+    """Whether a run of some targets looks at an error that names files without their folders, or none. `narrower`: the
+    failed run looked at all there is."""
     names = {name for file in error.files if "." in (name := file.rpartition("/")[2])}
     names |= {name for frame in error.frames if "." in (name := frame.partition(":")[0])}
     given = [posixpath.basename(target) for target in narrowed]
     if names and all("." in name for name in given):
         return any(g == name or (tests and g in name) for g in given for name in names)
-    return not before and (tests or bool(error.frames or names))
+    return narrower and (tests or bool(error.frames or names))
 
 
 def _looks_at_files(narrowed: AbstractSet[str], files: Sequence[str], *, tests: bool) -> bool:

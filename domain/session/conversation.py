@@ -206,6 +206,7 @@ class Conversation:
         by = heard(Provenance.USER_TYPED, placed.event.actor)
         given = (by is Provenance.CLIENT or is_typed(said.text)) and self._scheduled.gave(placed, said.words)
         own = own_word(said.text) if said.alone and not given else ""
+        claims = statements_in(own) if own.strip() else ()
         by_user = MAY[by].as_users and not given
         start = len(text) - len(said.text.lstrip())
         end = start + len(said.text.strip())
@@ -213,21 +214,15 @@ class Conversation:
         if self.episode is not None and self.episode_of(placed) is None:  # another's key sent it into this work
             prompt = self._say(placed, text, said.words, "follow_up", start, end, about_prompt)
             self._assert.add(OpenTurn(prompt, None, by_user=False).fact())
-            self._claimed(placed, text, 0, about_prompt, by, statements_in(own) if own.strip() else ())
+            self._claimed(placed, text, 0, about_prompt, by, claims)
             return
         self._feel(said.words, own if by_user else "")
-        description = description_of(said.words)
-        if self.episode is not None and kind == "opening" and canonical_of(description) == self.episode.canonical:
-            kind = "follow_up"  # the same prompt once more, after an interruption
-        if self.episode is not None and kind == "opening" and self.episode.stated and not self.episode.prompts:
-            kind = "follow_up"  # the task was stated before it was asked for
         self._end_turn()
         if by_user and self._turn_before is not None and self._finds_fault(said.words, self._turn_before.answer):
             self._correct(self._turn_before)
         if kind == "opening":
             self._close(placed)
-        if kind == "opening":
-            self._open(placed, text, said, description, about_prompt, start, end)
+            self._open(placed, text, said, about_prompt, start, end)
         prompt = self._say(placed, text, said.words, kind, start, end, about_prompt)
         if kind == "opening":
             self._about_task = about_prompt
@@ -236,10 +231,17 @@ class Conversation:
         self._about |= words_in(said.words)
         self._last_prompt = placed.when
         self._fresh = False
-        if own.strip():
-            self._claimed(placed, text, 0, about_prompt, by, statements_in(own))
+        self._claimed(placed, text, 0, about_prompt, by, claims)
 
     def _kind(self, said: Said, when: Micros) -> PromptKind:
+        kind, task = self._kind_by_words(said, when), self.episode
+        if kind != "opening" or task is None:
+            return kind
+        # Stated before it was asked for, or the same prompt once more, after an interruption.
+        stated = task.stated and not task.prompts
+        return "follow_up" if stated or canonical_of(description_of(said.words)) == task.canonical else kind
+
+    def _kind_by_words(self, said: Said, when: Micros) -> PromptKind:
         episode = self.episode
         if episode is None or self._fresh:
             return "opening" if said.command else kind_of(said.words, open_task=False, rested=True)
@@ -393,9 +395,8 @@ class Conversation:
 
     # --- tasks ---
 
-    def _open(
-        self, placed: OrderedEvent, text: str, said: Said, description: str, about: str, start: int, end: int
-    ) -> None:
+    def _open(self, placed: OrderedEvent, text: str, said: Said, about: str, start: int, end: int) -> None:
+        description = description_of(said.words)
         canonical = canonical_of(description)
         location = self._assert.location
         self._about = set()

@@ -110,9 +110,7 @@ class StreamFacts:
         """
         if self._waiting:
             self._undated = True
-            waiting, self._waiting = self._waiting, []
-            for each in waiting:
-                self._fold(msgspec.structs.replace(each, when=Micros(1)))
+            self._fold_waiting(Micros(1))
         self._conversation.flush()
         return self._assert.drain()
 
@@ -130,28 +128,36 @@ class StreamFacts:
             self._entitle(placed)
             return
         self._moved(placed.event.location, seen)
+        if not self._opened and placed.when <= 0:
+            # Lines without a time sort first: they wait for the first that shows when the session began.
+            self._waiting.append(placed)
+            return
+        self._began_with(placed, seen)
+        if self._assert.location != self._at or (self._branchless and seen.branch):
+            self._at, self._branchless = self._assert.location, not seen.branch
+            self._directory.came(placed, self._at)
+        self._pass_on(placed, seen)
+        self._conversation.went_on(self._at)
+
+    def _began_with(self, placed: OrderedEvent, seen: Observed) -> None:
+        """What an event shows of how the session was started: the first opens it."""
         if not self._opened:
-            if placed.when <= 0:
-                # Lines without a time sort first: they wait for the first that shows when the session began.
-                self._waiting.append(placed)
-                return
             self._opened = True
             self._began = (placed.when, self._assert.location)
             self._open(placed, seen)
-            waiting, self._waiting = self._waiting, []
-            for earlier in waiting:
-                self._fold(msgspec.structs.replace(earlier, when=placed.when))
+            self._fold_waiting(placed.when)
         elif isinstance(seen, SessionStarted):
             self._titled = self._titled or bool(seen.title)
             self._open(placed, seen)
         elif self._bare and (seen.branch or seen.agent_version):
             self._bare = False
             self._assert.note(SessionOpened, placed, branch=seen.branch, agent_version=seen.agent_version, still=True)
-        if self._assert.location != self._at or (self._branchless and seen.branch):
-            self._at, self._branchless = self._assert.location, not seen.branch
-            self._directory.came(placed, self._at)
-        self._pass_on(placed, seen)
-        self._conversation.went_on(self._at)
+
+    def _fold_waiting(self, when: Micros) -> None:
+        """Fold the lines without a time as if they were of that one."""
+        waiting, self._waiting = self._waiting, []
+        for each in waiting:
+            self._fold(msgspec.structs.replace(each, when=when))
 
     def _moved(self, at: str, seen: Observed) -> None:
         """Follow the session to where its client reports it. A statement may come from anywhere, so it only counts
