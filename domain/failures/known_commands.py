@@ -8,7 +8,7 @@ one of them, its subject; a success counts for all of them, and so takes back wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 from memctl.domain.shell.commands import Part, without_documents
@@ -181,7 +181,7 @@ def wrong_call(command: str, directory: str, errors: Sequence[Failed]) -> WrongC
     calls = _calls(without_documents(command), directory)
     for error in errors[:4]:
         reason = _reason(error)
-        found = _subject(reason, error.message, calls) if reason else None
+        found = _SUBJECTS[reason](error.message, calls) if reason else None
         # Who looks for a file that is not there has learnt that it is not there.
         if reason and found and not (reason == "missing path" and found[0].program in READERS):
             call, subject = found
@@ -207,25 +207,47 @@ def _reason(error: Failed) -> Reason | None:
     return None
 
 
-def _subject(reason: Reason, message: str, calls: Sequence[_Call]) -> tuple[_Call, str] | None:
-    """The call that failed, and the key that the message names."""
-    if reason == "missing program":
-        match = _NOT_FOUND.search(message)
-        name = _name(match[1] or match[2]) if match else ""
-        call = next((each for each in calls if each.program == name), None)
-        return (call, _key(name)) if call else None
-    if reason == "wrong directory":
-        call = next((each for each in calls if each.directory and each.program in _BY_DIRECTORY), None)
-        return (call, _key(f"{call.base}@{call.directory}")) if call else None
-    if reason == "unknown option" and (found := _by_letter(message, calls)):
+def _by_program(message: str, calls: Sequence[_Call]) -> tuple[_Call, str] | None:
+    match = _NOT_FOUND.search(message)
+    name = _name(match[1] or match[2]) if match else ""
+    call = next((each for each in calls if each.program == name), None)
+    return (call, _key(name)) if call else None
+
+
+def _by_directory(message: str, calls: Sequence[_Call]) -> tuple[_Call, str] | None:
+    call = next((each for each in calls if each.directory and each.program in _BY_DIRECTORY), None)
+    return (call, _key(f"{call.base}@{call.directory}")) if call else None
+
+
+def _by_option(message: str, calls: Sequence[_Call]) -> tuple[_Call, str] | None:
+    return _by_letter(message, calls) or _by_word(message, calls)
+
+
+def _by_word(message: str, calls: Sequence[_Call]) -> tuple[_Call, str] | None:
+    """The call by the word of it that a message names first, else the one whose subcommand it names."""
+    said = _words_of(message)
+    if found := _named_first(message, said, calls, paths=False):
         return found
-    said = frozenset(piece.strip(".:-") for piece in _PIECE.findall(message))
-    if found := _named_first(message, said, calls, paths=reason == "missing path"):
-        return found
-    if reason in ("missing script", "unknown option"):
-        call = next((c for c in calls if " " in c.base and c.base.split(" ")[-1].strip(".:-") in said), None)
-        return (call, call.base) if call else None
-    return None
+    call = next((c for c in calls if " " in c.base and c.base.split(" ")[-1].strip(".:-") in said), None)
+    return (call, call.base) if call else None
+
+
+def _by_path(message: str, calls: Sequence[_Call]) -> tuple[_Call, str] | None:
+    return _named_first(message, _words_of(message), calls, paths=True)
+
+
+_SUBJECTS: Mapping[Reason, Callable[[str, Sequence[_Call]], tuple[_Call, str] | None]] = {
+    "missing program": _by_program,
+    "missing script": _by_word,
+    "missing path": _by_path,
+    "wrong directory": _by_directory,
+    "unknown option": _by_option,
+}
+"""How the call that failed is found, and the key that the message names."""
+
+
+def _words_of(message: str) -> frozenset[str]:
+    return frozenset(piece.strip(".:-") for piece in _PIECE.findall(message))
 
 
 def _by_letter(message: str, calls: Sequence[_Call]) -> tuple[_Call, str] | None:

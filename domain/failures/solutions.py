@@ -192,14 +192,8 @@ def changed_lines(
     whole = max(len(change.before), len(change.after)) < EXCERPT
     if settled := _settled(before, after) if whole else "":
         return f"{settled} in {basename(change.path)}"
-    sides = [
-        [line for line in side if line not in other and line and not _marks(line)]
-        for side, other in ((before, after), (after, before))
-    ]
-    code = [[line for line in side if not _COMMENT.match(line)] for side in sides]
-    gone, new = ("".join("".join(side).split()) for side in code)
-    shown = code if gone != new and not change.path.endswith(PROSE) else sides
-    gone, new = (_from_the_point(side, about, own) for side in shown)
+    sides = _differing(before, after, prose=change.path.endswith(PROSE))
+    gone, new = (_from_the_point(side, about, own) for side in sides)
     conflict = any(map(_marks, before))
     if not _WORD.search(gone + new) or (conflict and not whole) or (not new and len(change.after) >= EXCERPT):
         return ""  # what seems to be gone may stand in what was cut
@@ -210,6 +204,17 @@ def changed_lines(
         return ""  # only the line breaks differ
     what = f"`{gone}` became `{new}`" if gone and new else f"added `{new}`" if new else f"removed `{gone}`"
     return f"{what} in {basename(change.path)}"
+
+
+def _differing(before: Sequence[str], after: Sequence[str], *, prose: bool) -> list[list[str]]:
+    """The lines of each side that the other lacks: of code without its comments, where more than these differ."""
+    sides = [
+        [line for line in side if line not in other and line and not _marks(line)]
+        for side, other in ((before, after), (after, before))
+    ]
+    code = [[line for line in side if not _COMMENT.match(line)] for side in sides]
+    gone, new = ("".join("".join(side).split()) for side in code)
+    return code if gone != new and not prose else sides
 
 
 _COMMENT = patterns.compile(

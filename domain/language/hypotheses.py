@@ -7,6 +7,8 @@ that is confirmed at 0.9 or more becomes a decision, one that is rejected leaves
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Literal, NamedTuple
 
 from memctl.domain.failures.explanations import TAKEN_BACK, guesses, says_what_was_wrong
@@ -163,26 +165,36 @@ def names_in(cause: str) -> set[str]:
 def causes_in(text: str) -> list[Cause]:
     """The causes that an agent says aloud it found."""
     text = text[:8_000]
-    found: list[Cause] = []
     fenced = [code.span() for code in _FENCED.finditer(text)] if "```" in text else []
+    found = list(islice(_announced(text, fenced), MOST))
+    found += _titled(text, [*fenced, *((each.start, each.end) for each in found)])
+    # A guess that the same text takes back is no cause, nor is a suspect that it clears.
+    return [each for each in found if not (_OTHERWISE.search(text, each.end) or _is_cleared(text, each))][:MOST]
+
+
+def _announced(text: str, fenced: Sequence[tuple[int, int]]) -> Iterator[Cause]:
+    """Causes in sentences that say so themselves, outside of what is `fenced`."""
+    behind = 0
     for cue in _CUE.finditer(text):
-        if (found and cue.start() < found[-1].end) or any(start <= cue.start() < end for start, end in fenced):
+        at = cue.start()
+        if at < behind or any(start <= at < end for start, end in fenced):
             continue
-        cause = _cause(text, _sentence_at(text, cue.start()))
-        if cause is not None:
-            found.append(cause)
-            if len(found) == MOST:
-                break
+        if (cause := _cause(text, _sentence_at(text, at))) is not None:
+            behind = cause.end
+            yield cause
+
+
+def _titled(text: str, taken: list[tuple[int, int]]) -> Iterator[Cause]:
+    """Causes behind titles that name a fault, outside of what is `taken`."""
     for title in _TITLE.finditer(text) if "#" in text or "**" in text else ():
         label = title["heading"] or title["bold"]
         if len(label) > _LONGEST_TITLE or not _FAULT.fullmatch(label):
             continue
         behind = _BEHIND.match(text, title.end())
-        taken = (*fenced, *((each.start, each.end) for each in found))
         if behind and not any(start < behind.end() and title.start() < end for start, end in taken):
-            found += _labelled(text, label, *behind.span("rest"))
-    # A guess that the same text takes back is no cause, nor is a suspect that it clears.
-    return [each for each in found if not (_OTHERWISE.search(text, each.end) or _is_cleared(text, each))][:MOST]
+            for cause in _labelled(text, label, *behind.span("rest")):
+                taken.append((cause.start, cause.end))
+                yield cause
 
 
 def _is_cleared(text: str, cause: Cause) -> bool:
