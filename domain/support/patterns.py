@@ -381,47 +381,60 @@ _LETTER_CLASSES = {r"[^\W\d_]": f"[{LETTERS}]", r"[^\W_]": f"[0-9{LETTERS}]"}
 _QUANTIFIERS = ("*", "+", "{", "?")
 
 
-# One function: a pass over the pattern's text, whose branches all read and move the same position.
 def translated(source: str, flags: int = 0) -> Translation:
     """A pattern in RE2's own syntax. Raises: BadPattern where it has none."""
-    made: list[str] = []
-    guards: list[Guard] = []
-    ends: list[str] = []
-    begins = "(?P<_begin>)" in source
-    open_groups: list[int] = []
-    """How many look-arounds there were when each group began."""
-    at = 0
+    under_way, at = _UnderWay(source, flags), 0
     while at < len(source):
-        edge = _edge(source, at, bool(made), bool(open_groups))
-        if edge or source.startswith(_AROUND, at):
-            end = at + 2 if edge else _closing(source, at, flags)
-            opening = edge or next(each for each in _AROUND if source.startswith(each, at))
-            inner = r"\w" if edge else source[at + len(opening) : end - 1]
-            wanted, behind = opening.endswith("="), "<" in opening
-            name = f"_{len(guards) + len(ends)}"
-            single = _is_character(inner)
-            if behind and not made and (wanted or single) and not _has_alternatives(source):
-                begins = True
-                made.append(_around(inner, wanted, r"\A", flags) + "(?P<_begin>)")
-            elif not behind and not open_groups and source[end : end + 1] in ("", "|") and (wanted or single):
-                ends.append(name)
-                made.append(f"(?P<{name}>)" + _around(inner, wanted, r"\z", flags))
-            else:
-                width = _width(inner) if behind else 0
-                guards.append(Guard(name, Pattern(inner, flags), wanted, width))
-                made.append(f"(?P<{name}>)")
-            at = end
-            continue
-        piece, after = _piece(source, at, flags)
+        if edge := _edge(source, at, bool(under_way.made), bool(under_way.open_groups)):
+            at = under_way.look_around(edge, r"\w", at + 2)
+        elif opening := next((each for each in _AROUND if source.startswith(each, at)), ""):
+            end = _closing(source, at, flags)
+            at = under_way.look_around(opening, source[at + len(opening) : end - 1], end)
+        else:
+            at = under_way.add(*_piece(source, at, flags))
+    return Translation("".join(under_way.made), tuple(under_way.guards), under_way.begins, tuple(under_way.ends))
+
+
+class _UnderWay:
+    """A pattern that is translated from its beginning to its end."""
+
+    def __init__(self, source: str, flags: int) -> None:
+        self._source, self._flags = source, flags
+        self.made: list[str] = []
+        self.guards: list[Guard] = []
+        self.ends: list[str] = []
+        self.begins = "(?P<_begin>)" in source
+        self.open_groups: list[int] = []
+        """How many look-arounds there were when each group began."""
+
+    def look_around(self, opening: str, inner: str, end: int) -> int:
+        """Add a look-around that ends there: as what is matched with the rest where it can be, else as a guard."""
+        wanted, behind = opening.endswith("="), "<" in opening
+        name = f"_{len(self.guards) + len(self.ends)}"
+        plain = wanted or _is_character(inner)
+        last = not self.open_groups and self._source[end : end + 1] in ("", "|")
+        if plain and behind and not self.made and not _has_alternatives(self._source):
+            self.begins = True
+            self.made.append(_around(inner, wanted, r"\A", self._flags) + "(?P<_begin>)")
+        elif plain and not behind and last:
+            self.ends.append(name)
+            self.made.append(f"(?P<{name}>)" + _around(inner, wanted, r"\z", self._flags))
+        else:
+            width = _width(inner) if behind else 0
+            self.guards.append(Guard(name, Pattern(inner, self._flags), wanted, width))
+            self.made.append(f"(?P<{name}>)")
+        return end
+
+    def add(self, piece: str, end: int) -> int:
+        """Add a piece that is no look-around and ends there."""
         if piece == "(":
-            open_groups.append(len(guards))
-        elif (
-            piece == ")" and open_groups and open_groups.pop() < len(guards) and source.startswith(_QUANTIFIERS, after)
-        ):
-            raise BadPattern(f"a look-around within a repetition cannot be checked in code: {source!r}")
-        made.append(piece)
-        at = after
-    return Translation("".join(made), tuple(guards), begins, tuple(ends))
+            self.open_groups.append(len(self.guards))
+        elif piece == ")" and self.open_groups:
+            repeated = self._source.startswith(_QUANTIFIERS, end)
+            if self.open_groups.pop() < len(self.guards) and repeated:
+                raise BadPattern(f"a look-around within a repetition cannot be checked in code: {self._source!r}")
+        self.made.append(piece)
+        return end
 
 
 class _LookAround:
