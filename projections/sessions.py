@@ -159,7 +159,7 @@ def sessions(row: Session | None, facts: Sequence[SessionFact]) -> Session:
     return row
 
 
-# One function: a case for each kind of fact, and the type checker sees that none is missing.
+# A case for each kind of fact: the type checker sees that none is missing.
 def _count(row: Session, fact: SessionFact) -> None:
     match fact:
         case TokensSpent():
@@ -167,22 +167,9 @@ def _count(row: Session, fact: SessionFact) -> None:
             row.tokens_out += fact.tokens_out
             row.tokens_cached += fact.tokens_cached
         case ToolUsed():
-            row.tool_calls += 1
-            failed = not fact.ok and not fact.noise
-            row.tool_failures += failed
-            if fact.subagent:
-                was = _subagent(row, fact.subagent)
-                _enter(row, replace(was, tool_calls=was.tool_calls + 1, tool_failures=was.tool_failures + failed))
-            row.patches_proposed += fact.family == "edit"
+            _used(row, fact)
         case Answered():
-            row.answers += 1
-            if fact.subagent:
-                was = _subagent(row, fact.subagent)
-                _enter(row, replace(was, answers=was.answers + 1))
-            else:
-                if not row.summarized:
-                    row.summary = fact.text  # cut when all is folded
-                row.model = _name(fact.model) or row.model
+            _answered(row, fact)
         case CommandRan():
             row.commands += 1
         case FileChanged():
@@ -201,16 +188,7 @@ def _count(row: Session, fact: SessionFact) -> None:
         case ErrorResolved():
             row.fixes += 1
         case SessionOpened():
-            # The first sign of life of a session that began unseen has no source: what follows may name it.
-            row.starts = max(row.starts + (fact.source not in ("", "compact")), 1)
-            if not fact.still:
-                row.ended_at, row.end_reason = None, ""
-            row.branch = _name(fact.branch) or row.branch
-            row.model = _name(fact.model) or row.model
-            row.agent_version = _name(fact.agent_version) or row.agent_version
-            row.repository = clipped(fact.repository, 400, NARROW) or row.repository
-            row.title = clipped(fact.title, 300) or row.title
-            row.parent = _name(fact.parent) or row.parent
+            _opened(row, fact)
         case TaskOpened():
             row.tasks += not fact.again
         case SubagentAsked():
@@ -225,6 +203,40 @@ def _count(row: Session, fact: SessionFact) -> None:
             row.ended_at, row.end_reason = fact.occurred_at, _name(fact.reason)
         case _:
             assert_never(fact)
+
+
+def _used(row: Session, fact: ToolUsed) -> None:
+    failed = not fact.ok and not fact.noise
+    row.tool_calls += 1
+    row.tool_failures += failed
+    row.patches_proposed += fact.family == "edit"
+    if fact.subagent:
+        was = _subagent(row, fact.subagent)
+        _enter(row, replace(was, tool_calls=was.tool_calls + 1, tool_failures=was.tool_failures + failed))
+
+
+def _answered(row: Session, fact: Answered) -> None:
+    row.answers += 1
+    if fact.subagent:
+        was = _subagent(row, fact.subagent)
+        _enter(row, replace(was, answers=was.answers + 1))
+        return
+    if not row.summarized:
+        row.summary = fact.text  # cut when all is folded
+    row.model = _name(fact.model) or row.model
+
+
+def _opened(row: Session, fact: SessionOpened) -> None:
+    # The first sign of life of a session that began unseen has no source: what follows may name it.
+    row.starts = max(row.starts + (fact.source not in ("", "compact")), 1)
+    if not fact.still:
+        row.ended_at, row.end_reason = None, ""
+    row.branch = _name(fact.branch) or row.branch
+    row.model = _name(fact.model) or row.model
+    row.agent_version = _name(fact.agent_version) or row.agent_version
+    row.repository = clipped(fact.repository, 400, NARROW) or row.repository
+    row.title = clipped(fact.title, 300) or row.title
+    row.parent = _name(fact.parent) or row.parent
 
 
 def _note_files(row: Session, changes: Sequence[FileChanged]) -> None:

@@ -306,7 +306,7 @@ def _look_up(row: WorkingMemory, use: ToolUsed) -> None:
         row.symbols = _used(row.symbols, (name[1],), "searched", "", use.occurred_at)
 
 
-# One function: a case for each kind of fact, and the type checker sees that none is missing.
+# A case for each kind of fact: the type checker sees that none is missing.
 def _take(row: WorkingMemory, fact: Other) -> None:
     at = fact.occurred_at
     match fact:
@@ -322,16 +322,9 @@ def _take(row: WorkingMemory, fact: Other) -> None:
             row.symbols = _used(row.symbols, fact.symbols, "written", fact.path, at)
             row.stats = _more(row.stats, patches_applied=1, lines_added=fact.added, lines_removed=fact.removed)
         case Prompted():
-            if fact.kind != "command" and _may_replace(fact, row.last_prompt, row.prompt_through):
-                row.last_prompt, row.by_user, row.alone = clipped(fact.text, 600), fact.by_user, fact.alone
-                row.prompt_through = fact.through
+            _prompted(row, fact)
         case PlanChanged() if _may_replace(fact, row.plan, row.plan_through):
-            row.plan_through = fact.through
-            row.plan = tuple(PlanStep(clipped(status, 40), one_line(text, 140)) for status, text in fact.steps[:STEPS])
-            row.current = next((n for n, step in enumerate(row.plan, 1) if step.status == "in_progress"), 0)
-            row.current_step = row.plan[row.current - 1].text if row.current else ""
-            row.steps_done = tuple(one_line(s.text, 100) for s in row.plan if s.status == "completed")[-DONE:]
-            row.pending = tuple(one_line(s.text, 100) for s in row.plan if s.status == "pending")[:DONE]
+            _plan(row, fact)
         case TaskOpened():
             _begin(row, fact)
         case TaskClosed():
@@ -341,27 +334,9 @@ def _take(row: WorkingMemory, fact: Other) -> None:
             row.outcome, row.why, row.pivots = fact.outcome, clipped(fact.why, 240), fact.pivots
             row.threads = fact.threads
         case ErrorOccurred():
-            error = RecentError(
-                at,
-                str(fact.id),
-                fact.signature,
-                one_line(fact.message, 240),
-                one_line(fact.command, 160),
-                step=row.steps,
-                files=_names(row.files),
-                through=fact.through,
-            )
-            row.errors = (*row.errors, error)[-ERRORS:]
-            row.stats = _more(row.stats, errors_encountered=1)
+            _failed(row, fact)
         case ErrorResolved():
-            row.errors = tuple(
-                msgspec.structs.replace(error, resolution=one_line(fact.approach, 240))
-                if error.id == str(fact.error)
-                else error
-                for error in row.errors
-            )
-            if fact.part_of is None:
-                row.discoveries = _found(row, fact, "resolution", fact.approach)
+            _mended(row, fact)
         case HypothesisMoved():
             row.hypotheses = _with_hypothesis(row.hypotheses, fact)
         case DecisionTaken():
@@ -379,6 +354,45 @@ def _take(row: WorkingMemory, fact: Other) -> None:
 def _may_replace(fact: Fact, held: object, through: str) -> bool:
     """Whether a fact may take the place of what is held and came through that key."""
     return not held or fact.through in ("", through)
+
+
+def _prompted(row: WorkingMemory, fact: Prompted) -> None:
+    if fact.kind != "command" and _may_replace(fact, row.last_prompt, row.prompt_through):
+        row.last_prompt, row.by_user, row.alone = clipped(fact.text, 600), fact.by_user, fact.alone
+        row.prompt_through = fact.through
+
+
+def _plan(row: WorkingMemory, fact: PlanChanged) -> None:
+    row.plan_through = fact.through
+    row.plan = tuple(PlanStep(clipped(status, 40), one_line(text, 140)) for status, text in fact.steps[:STEPS])
+    row.current = next((n for n, step in enumerate(row.plan, 1) if step.status == "in_progress"), 0)
+    row.current_step = row.plan[row.current - 1].text if row.current else ""
+    row.steps_done = tuple(one_line(s.text, 100) for s in row.plan if s.status == "completed")[-DONE:]
+    row.pending = tuple(one_line(s.text, 100) for s in row.plan if s.status == "pending")[:DONE]
+
+
+def _failed(row: WorkingMemory, fact: ErrorOccurred) -> None:
+    error = RecentError(
+        fact.occurred_at,
+        str(fact.id),
+        fact.signature,
+        one_line(fact.message, 240),
+        one_line(fact.command, 160),
+        step=row.steps,
+        files=_names(row.files),
+        through=fact.through,
+    )
+    row.errors = (*row.errors, error)[-ERRORS:]
+    row.stats = _more(row.stats, errors_encountered=1)
+
+
+def _mended(row: WorkingMemory, fact: ErrorResolved) -> None:
+    mended, how = str(fact.error), one_line(fact.approach, 240)
+    row.errors = tuple(
+        msgspec.structs.replace(error, resolution=how) if error.id == mended else error for error in row.errors
+    )
+    if fact.part_of is None:
+        row.discoveries = _found(row, fact, "resolution", fact.approach)
 
 
 def _begin(row: WorkingMemory, fact: TaskOpened) -> None:
