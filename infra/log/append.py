@@ -4,7 +4,7 @@ import contextlib
 import hashlib
 import os
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Literal
 from uuid import UUID
 
@@ -97,13 +97,18 @@ def _append_citing(
     connection: Connection, space_id: int, events: Sequence[NewEvent], again: Redact | None
 ) -> list[Appended]:
     """Append events that name what they rest on, without those that rest on what was forgotten."""
-    resting = _resting_on_what_is_gone(connection, space_id, events)
-    kept = [event for n, event in enumerate(events) if n not in resting]
+    return _append_but(_resting_on_what_is_gone(connection, space_id, events), connection, space_id, events, again)
+
+
+def _append_but(
+    refused: Collection[int], connection: Connection, space_id: int, events: Sequence[NewEvent], again: Redact | None
+) -> list[Appended]:
+    """Append events but those at these indices, which are not kept."""
+    kept = [event for n, event in enumerate(events) if n not in refused]
     rest = iter(_append(connection, space_id, kept, again, alone=False) if kept else ())
-    return [_NOT_KEPT if n in resting else next(rest) for n in range(len(events))]
+    return [_NOT_KEPT if n in refused else next(rest) for n in range(len(events))]
 
 
-# One function: each status that the database gives decides what is put next, within one transaction.
 def _append(
     connection: Connection, space_id: int, events: Sequence[NewEvent], again: Redact | None, alone: bool
 ) -> list[Appended]:
@@ -113,25 +118,41 @@ def _append(
     with connection.transaction() if alone else contextlib.nullcontext():
         positions, statuses = _put(connection, space_id, columns)
         if _REFUSED in statuses:
-            kept = [event for event, status in zip(events, statuses, strict=True) if status != _REFUSED]
-            rest = iter(_append(connection, space_id, kept, again, alone=False) if kept else ())
-            return [_NOT_KEPT if status == _REFUSED else next(rest) for status in statuses]
+            refused = {n for n, status in enumerate(statuses) if status == _REFUSED}
+            return _append_but(refused, connection, space_id, events, again)
         appended = [Appended(Position(at), _STATUS[s]) for at, s in zip(positions, statuses, strict=True)]
         others = [n for n, status in enumerate(statuses) if status == _OTHER]
         if others and again is not None:
             others = _really_different(connection, space_id, events, columns, others, again)
             appended = [Appended(a.position, "duplicate") if a.status == "variant" else a for a in appended]
-        for of_whom in (False, True):
-            if not others:
-                break
-            variants = _variants(space_id, events, columns, others, of_whom=of_whom)
-            positions, statuses = _put(connection, space_id, variants)
-            if _REFUSED in statuses:  # by somebody else, since the look above
-                once_more = _append(connection, space_id, events, again, alone=False)
-                return [a if a.status == "new" else b for a, b in zip(appended, once_more, strict=True)]
-            for n, at, status in zip(others, positions, statuses, strict=True):
-                appended[n] = Appended(Position(at), "variant" if status == _NEW else "duplicate")
-            others = [n for n, status in zip(others, statuses, strict=True) if status == _OTHER]
+        if not others:
+            return appended
+        variants = _append_variants(connection, space_id, events, columns, others)
+        if variants is None:  # by somebody else, since the look above
+            once_more = _append(connection, space_id, events, again, alone=False)
+            return [a if a.status == "new" else b for a, b in zip(appended, once_more, strict=True)]
+        return [variants.get(n, a) for n, a in enumerate(appended)]
+
+
+def _append_variants(
+    connection: Connection,
+    space_id: int,
+    events: Sequence[NewEvent],
+    columns: Sequence[_Column],
+    which: Sequence[int],
+) -> dict[int, Appended] | None:
+    """Append events whose key is taken by another version, each as a version of its own; None where one is refused."""
+    appended: dict[int, Appended] = {}
+    for of_whom in (False, True):
+        variants = _variants(space_id, events, columns, which, of_whom=of_whom)
+        positions, statuses = _put(connection, space_id, variants)
+        if _REFUSED in statuses:
+            return None
+        for n, at, status in zip(which, positions, statuses, strict=True):
+            appended[n] = Appended(Position(at), "variant" if status == _NEW else "duplicate")
+        which = [n for n, status in zip(which, statuses, strict=True) if status == _OTHER]
+        if not which:
+            break
     return appended
 
 

@@ -129,7 +129,7 @@ def _move(
         time.sleep(pause)
         pause = min(pause * 2, 0.02)
         marks, _, holders = _frontier(connection)
-        left = {space: still for space, then in held.items() if (still := then & holders.get(space, set()))}
+        left = _both(held, holders)
         if any(marks.of(space) < target for space in held.keys() - left.keys()) and 0 not in left:
             marks = _set_mark(connection, target, left)
         held = left
@@ -139,6 +139,11 @@ def _move(
         _log_slow_writers(slow_writers(connection))
         _looked_at[0] = time.monotonic()
     return marks
+
+
+def _both(held: dict[int, set[str]], holders: dict[int, set[str]]) -> dict[int, set[str]]:
+    """By space, who held a position then and still does."""
+    return {space: still for space, then in held.items() if (still := then & holders.get(space, set()))}
 
 
 _holders = msgspec.json.Decoder(dict[int, set[str]])

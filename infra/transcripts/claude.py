@@ -191,6 +191,24 @@ def _started(record: dict[str, Any], hook: dict[str, Any], place: str) -> list[N
     return line.events
 
 
+def _blocks(content: Any) -> list[dict[str, Any]]:
+    """The blocks of a message, whose content may be one text as well."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    return [*map(mapping, items(content))]
+
+
+def _said_at_once(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Blocks with the texts of one prompt in one of them: what a client put beside the words that were typed may stand
+    in a block of its own, without a mark."""
+    said = [string(block.get("text")) for block in blocks if block.get("type") == "text"]
+    if len(said) < 2 or sum(said_in(text).by == "user" for text in said) < 2:
+        return blocks
+    first = next(index for index, block in enumerate(blocks) if block.get("type") == "text")
+    others = [block for block in blocks if block.get("type") != "text"]
+    return [*others[:first], {"type": "text", "text": "\n".join(said)}, *others[first:]]
+
+
 class _Line:
     """One object on its way to events."""
 
@@ -232,33 +250,26 @@ class _Line:
             self.add(ContextCompacted(text=joined(content), **self.common))
             return self.events
         meta = _of_client(record)
-        if isinstance(content, str):
-            if content:
-                self.prompt(content, block=0, meta=meta)
-            return self.events or kind("user", "empty")
-        blocks = [mapping(block) for block in items(content)]
-        images = sum(block.get("type") == "image" for block in blocks)
+        blocks = _said_at_once(_blocks(content))
+        pictures = [index for index, block in enumerate(blocks) if block.get("type") == "image"]
+        images = len(pictures)
         results = sum(block.get("type") == "tool_result" for block in blocks)
         # The structured result belongs to the line; with several results in it, nothing shows whose it is.
         details = record.get("toolUseResult") if results == 1 else None
         others: list[Any] = []
-        # What a client put beside the words that were typed may stand in a block of its own, without a mark.
-        said = [string(block.get("text")) for block in blocks if block.get("type") == "text"]
-        if sum(said_in(text).by == "user" for text in said) > 1:
-            first = next(index for index, block in enumerate(blocks) if block.get("type") == "text")
-            blocks = [block for block in blocks if block.get("type") != "text"]
-            blocks.insert(first, {"type": "text", "text": "\n".join(said)})
         for index, block in enumerate(blocks):
-            if block.get("type") == "tool_result":
-                self.result(block, details, index)
-            elif block.get("type") == "text" and string(block.get("text")):
-                self.prompt(string(block.get("text")), block=index, meta=meta, images=images)
-                images = 0
-            elif block.get("type") != "image":
-                others.append(block.get("type"))
+            match block.get("type"):
+                case "tool_result":
+                    self.result(block, details, index)
+                case "text" if text := string(block.get("text")):
+                    self.prompt(text, block=index, meta=meta, images=images)
+                    images = 0
+                case "image":
+                    pass
+                case type:
+                    others.append(type)
         if images:
-            index = next(index for index, block in enumerate(blocks) if block.get("type") == "image")
-            self.prompt("", block=index, meta=meta, images=images)
+            self.prompt("", block=pictures[0], meta=meta, images=images)
         return self.events or kind("user", *others[:1] or ["empty"])
 
     def result(self, block: dict[str, Any], details: Any, index: int) -> None:
@@ -300,9 +311,8 @@ class _Line:
             tokens_out=count(usage.get("output_tokens")),
             tokens_cached=count(usage.get("cache_read_input_tokens")),
         )
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else items(content)
         others: list[Any] = []
-        for index, block in enumerate(map(mapping, blocks)):
+        for index, block in enumerate(_blocks(content)):
             match block.get("type"):
                 case "text" if text := string(block.get("text")).strip():
                     payload: Observation = ResponseReceived(text=text, block=index, **tokens, **self.common)

@@ -111,10 +111,7 @@ def parse_hook(
     if asks == "user" and name == "UserPromptSubmit" and _by_command(payload, location):
         asks = CLIENT
     found = _observations(name, payload, common, asks)
-    files: tuple[str, ...] = ()
-    if name in _WRITTEN and started != AGENTS_SHELL:  # an agent's command may name any file
-        named = (string(payload.get(field)) for field in ("transcript_path", "agent_transcript_path"))
-        files = tuple(file for file in named if file)
+    files = _written(payload) if name in _WRITTEN and started != AGENTS_SHELL else ()
     begins = name == "SessionStart"
     if not found:
         return ParsedHook(kind=kind("hook", name), transcripts=files, begins=begins)
@@ -135,6 +132,12 @@ def parse_hook(
         transcripts=files,
         begins=begins,
     )
+
+
+def _written(payload: dict[str, Any]) -> tuple[str, ...]:
+    """The transcripts that a client names. An agent's command may name any file."""
+    named = (string(payload.get(field)) for field in ("transcript_path", "agent_transcript_path"))
+    return tuple(file for file in named if file)
 
 
 def _by_command(payload: dict[str, Any], location: str) -> bool:

@@ -56,7 +56,7 @@ class OpenCode:
             raise Unreadable("names no session")
         if "info" not in record:
             return kind(*sorted(map(str, record))[:1])
-        return self._message(mapping(record.get("info")), items(record.get("parts")), place)
+        return self._message(mapping(record.get("info")), [*map(mapping, items(record.get("parts")))], place)
 
     def _start(self, info: dict[str, Any]) -> list[NewEvent]:
         own, parent = identifier(info.get("id")), identifier(info.get("parentID"))
@@ -75,9 +75,8 @@ class OpenCode:
             payload = NoticeReceived(kind="subagent-started", text=string(info.get("title")), **common)
         return [session.event(payload, _micros(mapping(info.get("time")).get("created")))]
 
-    def _message(self, info: dict[str, Any], parts: list[Any], place: str) -> list[NewEvent] | str:
-        role, times = info.get("role"), mapping(info.get("time"))
-        session = self._session
+    def _message(self, info: dict[str, Any], parts: list[dict[str, Any]], place: str) -> list[NewEvent] | str:
+        role, session = info.get("role"), self._session
         session.subagent_type = string(info.get("agent")) if session.subagent else ""
         common = session.fields(
             identifier(info.get("id")) or place,
@@ -88,32 +87,52 @@ class OpenCode:
         found: list[tuple[Observation, Any]] = []
         asks = ""
         # Part k has block 2k, and what came back of a call the block behind: a message that grows keeps its blocks.
-        images = sum(string(mapping(part).get("mime")).startswith("image/") for part in parts)
-        for index, part in enumerate(map(mapping, parts)):
-            if role == "user":
-                asked = _asked(part, 2 * index, images, common)
-                found += [(seen, times.get("created")) for seen in asked]
-                text, at = string(part.get("text")), location or session.location
-                if asked and (self._unattended or (_ARGUMENT.search(text) and not part.get("synthetic"))):
-                    asks = asks or "agent"
-                if not session.subagent and is_expanded(text, at, _micros(times.get("created"))):
-                    asks = CLIENT
-                images = 0 if asked else images
-            elif role == "assistant":
-                created = mapping(part.get("time")).get("start") or times.get("created")
-                found += _answered(part, 2 * index, created, common, summary=info.get("summary") is True)
-        last = 2 * len(parts)
-        if role == "assistant" and (error := mapping(info.get("error"))):
-            text = string(mapping(error.get("data")).get("message")) or string(error.get("name"))
-            what = "interrupted" if error.get("name") == "MessageAbortedError" else "api-error"
-            found.append((NoticeReceived(kind=what, text=text, block=last, **common), times.get("completed")))
-        if role == "assistant" and (spent := _tokens(mapping(info.get("tokens")))):
-            tokens = common.copy()
-            tokens["line"] += ":tokens"
-            notice = NoticeReceived(kind="tokens", data=spent, **tokens)
-            found.append((notice, times.get("completed") or times.get("created")))
+        if role == "user":
+            created = mapping(info.get("time")).get("created")
+            prompts, asks = self._prompted(parts, common, location or session.location, _micros(created))
+            found = [(seen, created) for seen in prompts]
+        elif role == "assistant":
+            found = _answers(info, parts, common)
         events = [session.event(seen, _micros(moment), location=location, actor=asks) for seen, moment in found]
-        return events or kind(role, *(string(mapping(part).get("type")) for part in parts[:1]))
+        return events or kind(role, *(string(part.get("type")) for part in parts[:1]))
+
+    def _prompted(
+        self, parts: list[dict[str, Any]], common: LineFields, location: str, created: Micros
+    ) -> tuple[list[Observation], str]:
+        """What a message of the user's role asks, and who does: a command's text is the client's, what a program hands
+        over is an agent's."""
+        images = sum(string(part.get("mime")).startswith("image/") for part in parts)
+        found: list[Observation] = []
+        by_program = False
+        for index, part in enumerate(parts):
+            if asked := _asked(part, 2 * index, images, common):
+                found += asked
+                images = 0
+                argument = _ARGUMENT.search(string(part.get("text"))) and not part.get("synthetic")
+                by_program = by_program or self._unattended or bool(argument)
+        if not self._session.subagent and any(is_expanded(string(p.get("text")), location, created) for p in parts):
+            return found, CLIENT
+        return found, "agent" if by_program else ""
+
+
+def _answers(info: dict[str, Any], parts: list[dict[str, Any]], common: LineFields) -> list[tuple[Observation, Any]]:
+    """What an agent's message says and does, how it failed, and what it cost, each with its time."""
+    found: list[tuple[Observation, Any]] = []
+    times, summary = mapping(info.get("time")), info.get("summary") is True
+    for index, part in enumerate(parts):
+        created = mapping(part.get("time")).get("start") or times.get("created")
+        found += _answered(part, 2 * index, created, common, summary=summary)
+    if error := mapping(info.get("error")):
+        text = string(mapping(error.get("data")).get("message")) or string(error.get("name"))
+        what = "interrupted" if error.get("name") == "MessageAbortedError" else "api-error"
+        notice = NoticeReceived(kind=what, text=text, block=2 * len(parts), **common)
+        found.append((notice, times.get("completed")))
+    if spent := _tokens(mapping(info.get("tokens"))):
+        tokens = common.copy()
+        tokens["line"] += ":tokens"
+        notice = NoticeReceived(kind="tokens", data=spent, **tokens)
+        found.append((notice, times.get("completed") or times.get("created")))
+    return found
 
 
 def _model(info: dict[str, Any]) -> str:
