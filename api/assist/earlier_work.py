@@ -46,11 +46,8 @@ def earlier_work(
     prompt names them. `said` are memories that the session was given, `in_play` its files."""
     every = weights(prompt[:4_000], [frozenset(tokens(each.text)) for each in found])
     weight = {word: every[word] for word in distinctive(prompt) & every.keys()}
-    rows = several(reader, models.memories, [each.id for each in found if each.kind in ("turn", "episode")])
-    rejected = {id for id, each in regards(reader, list(rows)).items() if each.rejected}
-    rejected |= {id for id, row in rows.items() if row.kind == "turn" and row.outcome}  # corrected
-    worked = [(each, rows[each.id]) for each in found if each.id in rows.keys() - rejected and rows[each.id].files]
-    if not worked or len(weight) < (OF_A_CHORE if is_chore(prompt) else 2):
+    worked = _worked(reader, found) if len(weight) >= (OF_A_CHORE if is_chore(prompt) else 2) else []
+    if not worked:
         return
     each, row = max(worked, key=lambda one: (round(bearing(one[1], weight), 2), one[1].kind == "episode"))
     files = by_name(row, weight)[:MOST_FILES]
@@ -64,6 +61,14 @@ def earlier_work(
     said = f"; the agent said: {quoted(came, PASSAGE)}" if came else ""
     text = f"{day_of(row.last_at)[:10]} earlier work changed {quoted(', '.join(within), 300)}{said}"
     yield line(text, row.id, each.score, each.class_, origin=words_of(Provenance.AGENT))
+
+
+def _worked(reader: Reader, found: Sequence[Found]) -> list[tuple[Found, Memory]]:
+    """Those that changed files, each with its row, and without those that were rejected or corrected."""
+    rows = several(reader, models.memories, [each.id for each in found if each.kind in ("turn", "episode")])
+    rejected = {id for id, each in regards(reader, list(rows)).items() if each.rejected}
+    rejected |= {id for id, row in rows.items() if row.kind == "turn" and row.outcome}
+    return [(each, rows[each.id]) for each in found if each.id in rows.keys() - rejected and rows[each.id].files]
 
 
 def is_meant(row: Memory, weight: dict[str, float]) -> bool:

@@ -1,6 +1,6 @@
 """What memory says of a tool that failed: that this was there before, and what it came of. Looked up by key."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -21,7 +21,7 @@ from memctl.domain.failures.templates import as_then
 from memctl.domain.knowledge.acting import acts
 from memctl.domain.knowledge.memory import day_of, memory_id
 from memctl.domain.knowledge.orders import might_be_obeyed
-from memctl.domain.retrieval.hindsight import CommonWay, common_way, is_nameless
+from memctl.domain.retrieval.hindsight import CommonWay, HeldMemory, common_way, is_nameless
 from memctl.domain.session.tools import command_of, directory_of
 from memctl.domain.shell.commands import only_reads
 from memctl.domain.support.location import normalise
@@ -98,18 +98,10 @@ def _ended_alike(
     reader: Reader, output: str, errors: Sequence[SeenError], places: Places, stream: str
 ) -> list[Line]:  # fmt: skip
     """The way out that earlier sessions share of an error of this kind, wherever it was."""
-    if not errors:
-        return []
-    here = frozenset(places.locations or ())
-    wanted = {each.signature: [hindsight.row_id("known error", at, each.signature) for at in here] for each in errors}
-    rows = several(reader, models.hindsight, [id for ids in wanted.values() for id in ids][:MOST_LOOKED_UP])
+    held = _held(reader, errors, frozenset(places.locations or ()), stream) if errors else {}
     found: list[tuple[CommonWay, SeenError, str]] = []
     for each in errors:
-        held = {
-            memory.id: memory for id in wanted[each.signature] if id in rows for memory in rows[id].memories
-            if memory.location in here and memory.stream != stream
-        }  # fmt: skip
-        way = common_way(held.values(), output)
+        way = common_way(held[each.signature], output)
         if way is not None and not acts("\n".join((*way.commands, *way.words))):
             found.append((way, each, memory_id("bug_pattern", each.signature)))
     if not found:
@@ -122,6 +114,21 @@ def _ended_alike(
         line(_said_of(each, way), id, origin=words_of(Provenance.TOOL, member=way.newest.member, asking=reader.member))
         for way, each, id in found[:1]
     ]
+
+
+def _held(
+    reader: Reader, errors: Sequence[SeenError], here: Collection[str], stream: str
+) -> dict[str, Iterable[HeldMemory]]:
+    """By signature, the memories that other sessions of these locations left of an error."""
+    wanted = {each.signature: [hindsight.row_id("known error", at, each.signature) for at in here] for each in errors}
+    rows = several(reader, models.hindsight, [id for ids in wanted.values() for id in ids][:MOST_LOOKED_UP])
+    return {
+        signature: {
+            memory.id: memory for id in ids if id in rows for memory in rows[id].memories
+            if memory.location in here and memory.stream != stream
+        }.values()
+        for signature, ids in wanted.items()
+    }  # fmt: skip
 
 
 def _said_of(error: SeenError, way: CommonWay) -> str:

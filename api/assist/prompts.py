@@ -4,8 +4,9 @@ What is asked is not the prompt alone. "Yes, fix that" asks by what the session 
 is at; so a short prompt is asked together with those. Nothing is said twice in one session.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from posixpath import basename
 
 from memctl.api.assist.before import already_said
@@ -77,31 +78,32 @@ def for_prompt(
     asked = Question(
         query=ends(query, LOOKED_FOR), places=places, now=now, limit=CONSIDERED, in_play=in_play, settled=True
     )
-    # What this session said itself its agent has before its eyes: this very prompt, for one.
-    found = [
-        each
-        for each in engine.search(reader, asked).results
-        if not each.evidence or any(evidence.source.session != payload.get("session_id") for evidence in each.evidence)
-    ]
+    own = payload.get("session_id")
+    found = [each for each in engine.search(reader, asked).results if not _is_before_its_eyes(each, own)]
     said = already_said(reader, stream)
     at_hand = (*in_play, *(each.path for each in row.files)) if row is not None else in_play
     sure = {each.id: each for each in found if each.id not in said and each.class_ != "none"}
     if sure and not asks_by_itself(prompt):
         sure = _about(reader, in_play, sure)
-    shown = {each.signature for each in errors_in(prompt, "", failed=False)}
-    lessons = [each for each in sure.values()
-               if each.kind not in ("turn", "episode", "commit") and volunteered(reader, each, shown)]  # fmt: skip
-    lines = [
-        line(
-            f"{each.occurred_at:%Y-%m-%d} {quoted(each.passage, PASSAGE)}", each.id, each.score, each.class_,
-            origin=each.origin,
-        )
-        for each in lessons[:MOST_MEMORIES]
-    ]  # fmt: skip
+    lines = list(islice(_lessons(reader, prompt, sure.values()), MOST_MEMORIES))
     if asks_by_itself(prompt):
         lines += commits_for(reader, prompt, found, said)
         lines += _conversations(reader, query, found, said) or earlier_work(reader, query, found, said, at_hand)
     return lines, found
+
+
+def _is_before_its_eyes(each: Found, session: Json) -> bool:
+    """Whether an agent sees a memory anyhow, as its own session said it: this very prompt, for one."""
+    return bool(each.evidence) and all(evidence.source.session == session for evidence in each.evidence)
+
+
+def _lessons(reader: Reader, prompt: str, sure: Iterable[Found]) -> Iterator[Line]:
+    """What is given beside conversations and commits, which are given by rules of their own."""
+    shown = {each.signature for each in errors_in(prompt, "", failed=False)}
+    for each in sure:
+        if each.kind not in ("turn", "episode", "commit") and volunteered(reader, each, shown):
+            text = f"{each.occurred_at:%Y-%m-%d} {quoted(each.passage, PASSAGE)}"
+            yield line(text, each.id, each.score, each.class_, origin=each.origin)
 
 
 def _about(reader: Reader, in_play: Sequence[str], found: Mapping[str, Found]) -> dict[str, Found]:

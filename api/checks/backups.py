@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import UUID
 
 import msgspec
 import psycopg
@@ -94,11 +95,7 @@ def restore(settings: Settings, connection: Connection, file: Path, receipts: It
         with connection.transaction():
             connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
             archive.restore(connection, file)
-            try:
-                known = {each.id for each in erase.receipts(connection) if each.finished_at is not None}
-                keys = [api_keys.listed(connection, space) for space in space_names(connection).values()]
-            except (msgspec.MsgspecError, RecursionError, psycopg.DataError) as problem:
-                raise BadBackup(file=str(file), why=f"it holds what no memctl wrote ({problem})") from problem
+            known, in_force = _held(connection, file)
             since = {each.id: each for each in found if each.id not in known}
             redactions = [each for each in since.values() if each.scope.kind == "rules"]
             begun = [each for each in since.values() if each.scope.kind != "rules" and not each.outcome]
@@ -110,14 +107,23 @@ def restore(settings: Settings, connection: Connection, file: Path, receipts: It
             left_out = sum(_forget_again(connection, each) for each in fresh)
         move_mark(connection)
         write_receipts(connection, settings.data_dir)
-        now = datetime.now(UTC)
-        in_force = sum(key.holds(now) for of_space in keys for key in of_space)
     return Restored(
         file=str(file), made_at=manifest.made_at, events=manifest.tables["events"].rows, receipts=len(fresh),
         left_out=left_out, keys=in_force, redacted=bool(redactions),
         at_home=here is not None and here >= known,
         begun=sum(each.scope.kind != "rules" for each in erase.receipts(connection, unfinished=True)),
     )  # fmt: skip
+
+
+def _held(connection: Connection, file: Path) -> tuple[set[UUID], int]:
+    """What a log that was just restored knows to be forgotten, by receipts, and how many keys are in force in it."""
+    try:
+        known = {each.id for each in erase.receipts(connection) if each.finished_at is not None}
+        keys = [key for space in space_names(connection).values() for key in api_keys.listed(connection, space)]
+    except (msgspec.MsgspecError, RecursionError, psycopg.DataError) as problem:
+        raise BadBackup(file=str(file), why=f"it holds what no memctl wrote ({problem})") from problem
+    now = datetime.now(UTC)
+    return known, sum(key.holds(now) for key in keys)
 
 
 def newest(settings: Settings) -> Path:

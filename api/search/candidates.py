@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -76,6 +77,16 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """Whether all that is settled there is a candidate."""
     most: int = CANDIDATES
     """Points asked of each source."""
+
+    @property
+    def latest(self) -> int | None:
+        """`before` in milliseconds, as the store keeps them; the rows that come of it are looked at once more."""
+        return None if self.before is None else -(-self.before // 1000)
+
+    @property
+    def settled_kinds(self) -> list[MemoryKind]:
+        """Kinds of which all there is is a candidate."""
+        return [kind for kind in SETTLED if not self.kinds or kind in self.kinds] if self.settled else []
 
 
 class Switches(msgspec.Struct, frozen=True):
@@ -248,57 +259,24 @@ class Sources:
         gathered: Gathered,
     ) -> None:
         vector = None if asked is None else asked[1]
+        sparse = sparse_query(wanted.text) if switches.words else ([], [])
         name = corpus.collection()
-        # The store keeps milliseconds; the rows that come of it are looked at once more.
-        earliest = None if wanted.since is None else wanted.since // 1000
-        latest = None if wanted.before is None else -(-wanted.before // 1000)
-        look = self._look(searches, name, latest)
-        # What leaves nothing out is not asked for: the store would look it up for each point that it comes by.
-        space = None if corpus.alone() else self._space
-        if latest is not None and look.ends is not None and look.ends <= latest:
-            latest = None
-        period = wanted.period if switches.time else None
-        places = wanted.places.locations
-        locations = None if places is None else [*places, EVERYWHERE]
-        kinds = list(wanted.kinds) or None
-        scopes = [PointScope(space, locations, kinds=kinds, since=earliest, before=latest)]
-        if period is not None:
-            # A time is a preference, not a filter; but what happened then must be among the candidates.
-            since, before = period.since // 1000, period.before // 1000
-            scopes.append(
-                PointScope(
-                    space,
-                    locations,
-                    kinds=kinds,
-                    since=max(since, earliest or since),
-                    before=min(before, latest or before),
-                )
-            )
-        indices, weights = sparse_query(wanted.text) if switches.words else ([], [])
+        look = self._look(searches, name, wanted.latest)
+        scope = _scope(wanted, None if corpus.alone() else self._space, look)
+        hybrid = partial(searches.hybrid, name, dense=vector, sparse=sparse)
         found = _Found()
-        for scope in scopes:
-            hits = searches.hybrid(name, scope, dense=vector, sparse=(indices, weights), limit=wanted.most)
-            found.add(*hits)
-            if scope is not scopes[0]:
-                gathered.timely = {hit.memory_id for of_source in hits for hit in of_source}
-        settled = [kind for kind in SETTLED if kinds is None or kind in kinds] if wanted.settled else []
-        if settled:
-            of_those = replace(scopes[0], kinds=settled)
-            hits = searches.hybrid(name, of_those, dense=vector, sparse=(indices, weights), limit=WHOLE)
-            found.add(*hits)
-            gathered.settled = {hit.memory_id for of_source in hits for hit in of_source}
+        found.add(*hybrid(scope, limit=wanted.most))
+        if wanted.period is not None and switches.time:
+            # A time is a preference, not a filter; but what happened then must be among the candidates.
+            gathered.timely = found.add(*hybrid(_within(scope, wanted.period), limit=wanted.most))
+        if kinds := wanted.settled_kinds:
+            gathered.settled = found.add(*hybrid(replace(scope, kinds=kinds), limit=WHOLE))
         if switches.fill:
             beside = found.best(LENDERS) if switches.neighbours else []
             by_meaning, by_words = found.missing(beside, corpus.point)
-            found.fill(
-                *searches.of(
-                    name,
-                    scopes[0],
-                    dense=None if vector is None else (vector, Named(by_meaning, beside)),
-                    sparse=((indices, weights), Named(by_words, beside)),
-                )
-            )
-        query = sum(weight * weight for weight in weights)
+            meant = None if vector is None else (vector, Named(by_meaning, beside))
+            found.fill(*searches.of(name, scope, dense=meant, sparse=(sparse, Named(by_words, beside))))
+        query = sum(weight * weight for weight in sparse[1])
         background = USUAL if asked is None else _background(*asked, look.sample)
         candidates = {
             id: found.candidate(id, query, max(look.documents, found.words), background) for id in found.points
@@ -325,6 +303,27 @@ class Sources:
                 sample = numpy.asarray(vectors, dtype=numpy.float32)
         self._looked = _Look(collection, documents, sample, ends, time.monotonic())
         return self._looked
+
+
+def _scope(wanted: Wanted, space: str | None, look: _Look) -> PointScope:
+    """The points that may answer. What leaves nothing out is not asked for: the store would look it up for each point
+    that it comes by."""
+    since, latest, places = wanted.since, wanted.latest, wanted.places.locations
+    if latest is not None and look.ends is not None and look.ends <= latest:
+        latest = None
+    return PointScope(
+        space,
+        None if places is None else [*places, EVERYWHERE],
+        kinds=list(wanted.kinds) or None,
+        since=None if since is None else since // 1000,
+        before=latest,
+    )
+
+
+def _within(scope: PointScope, period: Period) -> PointScope:
+    """What of a scope happened in a period."""
+    since, before = period.since // 1000, period.before // 1000
+    return replace(scope, since=max(since, scope.since or since), before=min(before, scope.before or before))
 
 
 class _Meaning(NamedTuple):
@@ -365,8 +364,9 @@ class _Found:
     def words(self) -> int:
         return len(self.scores["sparse"])
 
-    def add(self, dense: Sequence[Hit], sparse: Sequence[Hit]) -> None:
-        """Take in one scope's ranked lists; a memory that came in already keeps its better rank."""
+    def add(self, dense: Sequence[Hit], sparse: Sequence[Hit]) -> set[str]:
+        """Take in one scope's ranked lists, and return the memories in them; one that came in already keeps its better
+        rank."""
         for source, hits in self._by_source(dense, sparse):
             for rank, hit in enumerate(hits, 1):
                 id = hit.memory_id
@@ -374,6 +374,7 @@ class _Found:
                 self.before[id] = hit.before
                 self.scores[source][id] = max(hit.score, self.scores[source].get(id, hit.score))
                 self.ranks[source][id] = min(rank, self.ranks[source].get(id, rank))
+        return {hit.memory_id for hit in (*dense, *sparse)}
 
     def best(self, most: int) -> list[str]:
         """The first memories of each source's list."""

@@ -8,11 +8,11 @@ import contextlib
 import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from posixpath import basename
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 import msgspec
@@ -336,56 +336,63 @@ def _chosen(
     corpus: Corpus, asked: Question, meant: Understood, gathered: Gathered
 ) -> tuple[dict[str, Memory], list[tuple[Scored, Class]]]:
     """Results with their classes, best first, and the memories they are."""
-    worth = [c for c in gathered.candidates.values() if worth_showing(c, c.id in gathered.timely)]
-    worth.sort(key=lambda c: (c.id not in gathered.timely, -relevance(c), c.id))
-    # No profile lifts what is far down in relevance to the top; rows cost more than ranks.
-    most = asked.limit + CANDIDATES * (ASKED_DEEPER if asked.asked else 1)
-    worth = worth if asked.deep else [*worth[:most], *(c for c in worth[most:] if c.id in gathered.settled)]
+    worth = _looked_at(asked, gathered)
     rows = corpus.rows([c.id for c in worth])
     # A row that is missing was forgotten, or refolded, since the vector store heard of it.
     held = corpus.held(asked.query[:_LONGEST], rows.values())
     worth = [msgspec.structs.replace(c, matched=1.0) if c.id in held else c for c in worth]
     stale = corpus.stale(rows.values())
     said = corpus.regards(list(rows))
-    rows = {id: row for id, row in rows.items() if asked.takes(row) and (id not in said or not said[id].rejected)}
+    rows = {id: row for id, row in rows.items() if asked.takes(row) and not said.get(id, _UNSAID).rejected}
     apart = corpus.standings(rows.values())
     # Of memories that are shown as one, the one that the question meets best.
     kept = without_repeats((c.id for c in worth if c.id in rows), apart)
     rows = {id: rows[id] for id in kept}
-    doubtful = stale | {id for id in rows if id in apart and apart[id].doubtful}
-    by_named = said_by_named(asked.query[:_LONGEST], {id: row.text for id, row in rows.items() if row.kind == "turn"})
-    in_play = frozenset(map(named, asked.in_play))
-    known = [
-        _known(
-            c,
-            row,
-            asked,
-            meant,
-            said.get(row.id),
-            stale=row.id in doubtful,
-            by_named=by_named.get(row.id),
-            in_play=in_play,
-        )
-        for c, row in _distinct(worth, rows)
-    ]
-    words = (
-        {id: frozenset(tokens(f"{row.title} {row.gist}")) for id, row in rows.items()}
-        if profile_of(asked.profile).diverse
-        else {}
+    beside = _Beside(
+        said,
+        stale | {id for id in rows if id in apart and apart[id].doubtful},
+        said_by_named(asked.query[:_LONGEST], {id: row.text for id, row in rows.items() if row.kind == "turn"}),
+        frozenset(map(named, asked.in_play)),
     )
-    # More than is shown: among them is what the best one has to be better than.
+    classed = _classed(asked, [_known(c, row, asked, meant, beside) for c, row in _distinct(worth, rows)], rows)
+    if asked.asked:
+        return rows, classed
+    # What is settled is not crowded out by what was only said.
+    settled = (each for each in classed[asked.limit :] if each[0].id in gathered.settled and each[1] != "none")
+    return rows, [*classed[: asked.limit], *settled]
+
+
+def _looked_at(asked: Question, gathered: Gathered) -> list[Candidate]:
+    """The candidates whose memories are read, best first. No profile lifts what is far down in relevance to the top;
+    rows cost more than ranks."""
+    worth = [c for c in gathered.candidates.values() if worth_showing(c, c.id in gathered.timely)]
+    worth.sort(key=lambda c: (c.id not in gathered.timely, -relevance(c), c.id))
+    most = asked.limit + CANDIDATES * (ASKED_DEEPER if asked.asked else 1)
+    return worth if asked.deep else [*worth[:most], *(c for c in worth[most:] if c.id in gathered.settled)]
+
+
+def _classed(asked: Question, known: Sequence[Known], rows: Mapping[str, Memory]) -> list[tuple[Scored, Class]]:
+    """Candidates in the order of the profile, and of what class each is. More than is shown: among them is what the
+    best one has to be better than."""
     profile = profile_of(asked.profile)
+    words = {id: frozenset(tokens(f"{row.title} {row.gist}")) for id, row in rows.items()} if profile.diverse else {}
     most = len(known) if asked.settled or asked.asked else asked.limit + RIVALS
     ranked = score(known, profile, lambda a, b: _overlap(words[a], words[b]), most)
     sessions = {id: frozenset(row.sessions) for id, row in rows.items()}
     # Scores of other profiles are no chances.
     together = (lambda a, b: not sessions[a].isdisjoint(sessions[b])) if profile.name == "bounded" else None
-    classed = list(zip(ranked, decide(ranked, together), strict=True))
-    if asked.asked:
-        return rows, classed
-    # What is settled is not crowded out by what was only said.
-    beside = (each for each in classed[asked.limit :] if each[0].id in gathered.settled and each[1] != "none")
-    return rows, [*classed[: asked.limit], *beside]
+    return list(zip(ranked, decide(ranked, together), strict=True))
+
+
+class _Beside(NamedTuple):
+    """What is known of the memories that were found beside what they say."""
+
+    said: Mapping[str, MemoryFeedback]
+    doubtful: Set[str]
+    """Stale, or another one speaks against it."""
+    by_named: Mapping[str, bool]
+    """Of turns, whether whom the question names said it."""
+    in_play: frozenset[str]
 
 
 def _answering(
@@ -401,15 +408,13 @@ def _answering(
     at most so many are looked at, and where it is asked `deep` the best of each other session besides."""
     if not ordered or _is_talk([rows[each.id] for each, _ in chosen[:most]]):
         # In a talk a turn is as short as a passage, and its score says all.
-        chosen = chosen[:most]
-        once = {each.id for each in _once((each for each, _ in chosen), rows)}
-        parts = [_part(each, rows[each.id]) for each, _ in chosen if each.id in once]
-        return [each for each in chosen if each[0].id in once], answering.weights(query, map(answering.words_of, parts))
+        once = {each.id for each in _once((each for each, _ in chosen[:most]), rows)}
+        chosen = [each for each in chosen[:most] if each[0].id in once]
+        parts = [_part(each, rows[each.id]) for each, _ in chosen]
+        return chosen, answering.weights(query, map(answering.words_of, parts))
     ranked = _of_many(((each.id, class_) for each, class_ in chosen), rows)
-    if deep:
-        firsts = {_session_of(rows[each[0]]): each for each in reversed(ranked)}
-        ranked = list(dict.fromkeys([*ranked[:most], *firsts.values()]))
-    before = dict(ranked if deep else ranked[:most])
+    firsts = {_session_of(rows[each[0]]): each for each in reversed(ranked)} if deep else {}
+    before = dict([*ranked[:most], *firsts.values()])
     scored = {each.id: each for each in _once((each for each, _ in chosen if each.id in before), rows)}
     parts = [_part(each, rows[each.id]) for each in scored.values()]
     weight = answering.weights(query, map(answering.words_of, parts))
@@ -418,15 +423,21 @@ def _answering(
     fits.sort(key=lambda each: scored[each.id].known.candidate.matched < 1)
     fitted = [_fitted(scored[each.id], each) for each in fits]
     classed = answering.classes([each.score for each in fitted], [before[each.id] for each in fitted])
-    found = dict(zip((each.id for each in fitted), zip(fitted, classed, strict=True), strict=True))
-    if not deep:
-        return list(found.values()), weight
+    found = list(zip(fitted, classed, strict=True))
+    return _by_session(query, found, rows) if deep else found, weight
+
+
+def _by_session(
+    query: str, found: Iterable[tuple[Scored, Class]], rows: Mapping[str, Memory]
+) -> list[tuple[Scored, Class]]:
+    """The first answers as they are, behind them those of the sessions that say most of the question."""
     said: dict[str, list[str]] = {}
     for row in rows.values():
         if row.kind in ("turn", "episode"):
             said.setdefault(_session_of(row), []).extend(tokens(row.search_text))
-    sessions = {id: _session_of(rows[id]) for id in found}
-    return [found[id] for id in answering.beside_the_first(sessions, answering.by_words(query, said))], weight
+    by_id = {each[0].id: each for each in found}
+    sessions = {id: _session_of(rows[id]) for id in by_id}
+    return [by_id[id] for id in answering.beside_the_first(sessions, answering.by_words(query, said))]
 
 
 def _is_talk(rows: Sequence[Memory]) -> bool:
@@ -538,15 +549,11 @@ def _known(
     row: Memory,
     asked: Question,
     meant: Understood,
-    said: MemoryFeedback | None,
-    *,
-    stale: bool,
-    by_named: bool | None,
-    in_play: frozenset[str],
+    beside: _Beside,
 ) -> Known:
     """A candidate with what its memory says, and what was said of it. What is stale is demoted as if something spoke
     against it."""
-    said = said or _UNSAID
+    said, doubtful = beside.said.get(row.id, _UNSAID), row.id in beside.doubtful
     now = _micros(asked.now)
     period = meant.period if asked.switches.time else None
     in_period = None if period is None else period.since <= row.occurred_at < period.before
@@ -562,20 +569,19 @@ def _known(
         age_days=max(now - row.occurred_at, 0) / 86_400e6 if asked.switches.time else BOUNDED.usual_days,
         importance=row.importance,
         confidence=row.confidence,
-        confirmed=(row.status == "verified" and not stale)
-        or (row.kind == "bug_pattern" and row.outcome == "solved")
-        or (said.confirmed and not stale),
-        conflicted=row.status == "conflicted" or stale,
+        confirmed=(row.kind == "bug_pattern" and row.outcome == "solved")
+        or (not doubtful and (row.status == "verified" or said.confirmed)),
+        conflicted=row.status == "conflicted" or doubtful,
         preferred=row.bucket in PREFERRED[meant.intent],
         in_period=in_period,
-        by_named=by_named,
+        by_named=beside.by_named.get(row.id),
         uses=len(said.ratings),
         usefulness=said.usefulness,
         recalled=said.recalls,
         reliability=said.reliability,
         pinned=said.pinned,
         sort=sort_of(row.kind, answered=row.kind != "turn" or "\n→ " in row.text),
-        in_play=len(in_play & {named(each) for each in row.files}),
+        in_play=len(beside.in_play & {named(each) for each in row.files}),
     )
     return Known(candidate, standing)
 
