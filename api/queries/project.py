@@ -123,7 +123,8 @@ def _newest(reader: Reader, p: Projection[Any], places: Places) -> list[Any]:
 
 def sections_of(rows: Sequence[SessionKnowledge], project: Project, now: int) -> dict[str, list[Line]]:
     """The sections of a page that rows of sessions come to: tech_stack, commands, structure, conventions, hotspots."""
-    changed, fixed, read = (_files(rows, project, name, now) for name in ("changed", "fixed", "read"))
+    inside = Roots(project).path_in
+    changed, fixed, read = (_summed(rows, table, now, inside) for table in ("changed", "fixed", "read"))
     return {
         "tech_stack": _stack(rows, project, changed, read, now),
         "commands": _commands(rows, now),
@@ -133,24 +134,16 @@ def sections_of(rows: Sequence[SessionKnowledge], project: Project, now: int) ->
     }
 
 
-def _summed(rows: Iterable[SessionKnowledge], table: str, now: int, named: Callable[[str], str] = str) -> Sums:
+def _summed(
+    rows: Iterable[SessionKnowledge], table: str, now: int, called: Callable[[str, str], str] = lambda at, name: name
+) -> Sums:
+    """Each name in a table with what rows have of it, as it is `called` at a row's location."""
     found: Sums = defaultdict(Sum)
     for row in rows:
         tallies: Tallies = getattr(row, table)
-        for name, tally in tallies.items():
-            if name := named(name):
+        for each, tally in tallies.items():
+            if name := called(row.location, each):
                 found[name].add(row.stream, tally, now)
-    return found
-
-
-def _files(rows: Iterable[SessionKnowledge], project: Project, table: str, now: int) -> Sums:
-    found: Sums = defaultdict(Sum)
-    roots = Roots(project)
-    for row in rows:
-        tallies: Tallies = getattr(row, table)
-        for path, tally in tallies.items():
-            if inside := roots.path_in(row.location, path):
-                found[inside].add(row.stream, tally, now)
     return found
 
 

@@ -367,13 +367,10 @@ class _Found:
     def add(self, dense: Sequence[Hit], sparse: Sequence[Hit]) -> set[str]:
         """Take in one scope's ranked lists, and return the memories in them; one that came in already keeps its better
         rank."""
-        for source, hits in self._by_source(dense, sparse):
+        self.fill(dense, sparse)
+        for ranks, hits in zip(self.ranks.values(), (dense, sparse), strict=True):
             for rank, hit in enumerate(hits, 1):
-                id = hit.memory_id
-                self.points[id] = hit.id
-                self.before[id] = hit.before
-                self.scores[source][id] = max(hit.score, self.scores[source].get(id, hit.score))
-                self.ranks[source][id] = min(rank, self.ranks[source].get(id, rank))
+                ranks[hit.memory_id] = min(rank, ranks.get(hit.memory_id, rank))
         return {hit.memory_id for hit in (*dense, *sparse)}
 
     def best(self, most: int) -> list[str]:
@@ -391,17 +388,13 @@ class _Found:
         return one, other
 
     def fill(self, dense: Sequence[Hit], sparse: Sequence[Hit]) -> None:
-        """Take in what was asked for by name: scores, of memories that may be new, but no ranks."""
-        for source, hits in self._by_source(dense, sparse):
+        """Take in scores, of memories that may be new; those that were asked for by name have no rank."""
+        for scores, hits in zip(self.scores.values(), (dense, sparse), strict=True):
             for hit in hits:
                 id = hit.memory_id
                 self.points[id] = hit.id
                 self.before[id] = hit.before
-                self.scores[source][id] = hit.score
-
-    @staticmethod
-    def _by_source(dense: Sequence[Hit], sparse: Sequence[Hit]) -> tuple[tuple[Source, Sequence[Hit]], ...]:
-        return ("dense", dense), ("sparse", sparse)
+                scores[id] = max(hit.score, scores.get(id, hit.score))
 
     def candidate(self, id: str, query: float, documents: int, background: Background) -> Candidate:
         """What is known of one memory. `query` is the sum of the squared weights of the query's words."""

@@ -1,13 +1,11 @@
 """The door for commands: read, decide, append, wake. A command carried out twice under one key was carried out once."""
 
 import hashlib
-import threading
 import time
 from collections.abc import Sequence
 from uuid import UUID
 
 import msgspec
-import psycopg
 
 from memctl.api.queries import memories as queries
 from memctl.api.queries.context import session_here, session_of
@@ -15,7 +13,7 @@ from memctl.api.reading.caller import Caller, Forbidden, drawn
 from memctl.api.reading.places import limits_of
 from memctl.api.reading.reader import Reader, Readers, reader_of
 from memctl.api.reading.views import Done
-from memctl.api.write.ingest_writer import IngestWriter
+from memctl.api.write.ingest_writer import IngestWriter, KeptWriter
 from memctl.api.write.remote_ingest import confined
 from memctl.domain.events.command import BadCommand, Command, KeyReused, Kind, commands, read_command
 from memctl.domain.events.event import Event, Micros, NewEvent, Payload, Position
@@ -23,7 +21,7 @@ from memctl.domain.events.feedback import VerifyKnowledge
 from memctl.domain.events.observations import event_id_of
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import normalise
-from memctl.infra.database import Connection, DatabaseUnavailable, outages
+from memctl.infra.database import Connection, outages
 from memctl.infra.log.read import read_events, read_stream
 from memctl.infra.settings import Settings
 
@@ -50,8 +48,7 @@ class CommandHandler:
     def __init__(self, settings: Settings, readers: Readers) -> None:
         self.settings = settings
         self._readers = readers
-        self._writer: IngestWriter | None = None
-        self._lock = threading.Lock()
+        self._writer = KeptWriter(settings)
 
     def carry_out(self, name: str, body: bytes, key: str, caller: Caller) -> Done:
         """Carry the command of that name out; what is returned is committed.
@@ -72,8 +69,7 @@ class CommandHandler:
             raise BadCommand(why=cls.by_people)
         if caller.projects is not None:
             self._check_place(asked, caller)
-        with self._lock:
-            self._opened()  # what ids mean is asked of read models, which are there from now on
+        self._writer.open()  # what ids mean is asked of read models, which are there from now on
         dedupe_key = f"command:{name}:{_digest(drawn(key, caller))}"
         try:
             whole = self._with_whole_ids(asked, caller)
@@ -85,13 +81,7 @@ class CommandHandler:
         meant = [
             getattr(whole, field) for field in cls.__struct_fields__ if getattr(whole, field) != getattr(asked, field)
         ]
-        with self._lock:
-            try:
-                return self._decided(dedupe_key, whole, meant, caller, actor)
-            except (DatabaseUnavailable, psycopg.Error):
-                # The connection may have been lost long ago. Its key will show whether that append was committed.
-                self._close()
-                return self._decided(dedupe_key, whole, meant, caller, actor)
+        return self._writer.do(lambda writer: self._decided(writer, dedupe_key, whole, meant, caller, actor))
 
     def _before(self, key: str, caller: Caller) -> Done | None:
         """What the command of that key became, if it was carried out."""
@@ -116,26 +106,10 @@ class CommandHandler:
 
     def record(self, event: NewEvent) -> None:
         """Append an event that nobody asked for. Raises: DatabaseUnavailable, EventsRefused."""
-        with self._lock:
-            try:
-                self._opened().record([event])
-            except (DatabaseUnavailable, psycopg.Error):
-                self._close()
-                self._opened().record([event])
+        self._writer.do(lambda writer: writer.record([event]))
 
     def close(self) -> None:
-        with self._lock:
-            self._close()
-
-    def _close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
-
-    def _opened(self) -> IngestWriter:
-        if self._writer is None:
-            self._writer = IngestWriter(self.settings)
-        return self._writer
+        self._writer.close()
 
     def _with_whole_ids(self, asked: Command, caller: Caller) -> Command:
         """The command with whole ids for the beginnings that people type. Raises: NotFound, Ambiguous."""
@@ -172,9 +146,10 @@ class CommandHandler:
                     if id:
                         queries.id_of(reader, kind, id)
 
-    def _decided(self, key: str, asked: Command, meant: Sequence[object], caller: Caller, actor: str) -> Done:
+    def _decided(
+        self, writer: IngestWriter, key: str, asked: Command, meant: Sequence[object], caller: Caller, actor: str
+    ) -> Done:
         """`meant` are the ids that names in the command stand for now."""
-        writer = self._opened()
         connection, space_id = writer.connection, writer.space_id
         delivery = event_id_of(space_id, key)
         with outages(), connection.transaction():

@@ -1,9 +1,11 @@
 """The way in: events are cleaned and redacted, appended, and the workers woken. Every door uses this one."""
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar
 
 import msgspec
 import psycopg
@@ -22,6 +24,8 @@ from memctl.infra.readmodels import generations
 from memctl.infra.redaction import Prepared
 from memctl.infra.settings import Settings
 from memctl.infra.transcripts.reading import Checkpoint
+
+T = TypeVar("T")
 
 _REFUSALS = (
     psycopg.DataError, errors.CheckViolation, errors.NotNullViolation, errors.ProgramLimitExceeded,
@@ -187,6 +191,42 @@ class IngestWriter(EventWriter):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+
+class KeptWriter:
+    """A writer that is opened by whoever needs it first. For several threads, one after the other."""
+
+    def __init__(self, settings: Settings, *, identify: bool = True) -> None:
+        self._new = partial(IngestWriter, settings, identify=identify)
+        self._writer: IngestWriter | None = None
+        self._lock = threading.Lock()
+
+    def open(self) -> None:
+        with self._lock:
+            self._opened()
+
+    def do(self, work: Callable[[IngestWriter], T]) -> T:
+        """What `work` returns. It is done once more where the connection was lost, maybe long ago: the keys of events
+        show what was committed all the same."""
+        with self._lock:
+            try:
+                return work(self._opened())
+            except (DatabaseUnavailable, psycopg.Error):
+                self._close()
+                return work(self._opened())
+
+    def close(self) -> None:
+        with self._lock:
+            self._close()
+
+    def _opened(self) -> IngestWriter:
+        self._writer = self._writer or self._new()
+        return self._writer
+
+    def _close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
 
 
 def _reason(problem: BaseException) -> str:

@@ -4,21 +4,19 @@ A relay parses and redacts where the words were said; the API redacts once more 
 agree by dedupe keys, so whatever is sent twice is kept once.
 """
 
-import threading
 from collections.abc import Iterable, Sequence, Set
 from functools import cached_property
 from typing import Annotated
 from uuid import UUID
 
 import msgspec
-import psycopg
 
 from memctl.api.reading import models
 from memctl.api.reading.caller import Caller
 from memctl.api.reading.pages import rows_unseen
 from memctl.api.reading.places import limits_of, locations_of_row
 from memctl.api.reading.reader import Reader, Readers
-from memctl.api.write.ingest_writer import IngestWriter, WriteResult
+from memctl.api.write.ingest_writer import KeptWriter, WriteResult
 from memctl.domain.events import observations
 from memctl.domain.events.event import (
     FutureSchemaVersion,
@@ -47,7 +45,6 @@ from memctl.domain.support.json_bodies import read_body
 from memctl.domain.support.location import around, normalise
 from memctl.domain.support.provenance import through
 from memctl.domain.support.structs import carried_over
-from memctl.infra.database import DatabaseUnavailable
 from memctl.infra.log.append import Appended
 from memctl.infra.redaction import Prepared, Redactor, prepare_all
 from memctl.infra.settings import Settings
@@ -187,8 +184,7 @@ class RemoteIngest:
     def __init__(self, settings: Settings, readers: Readers) -> None:
         self._settings = settings
         self._readers = readers
-        self._writer: IngestWriter | None = None
-        self._lock = threading.Lock()
+        self._writer = KeptWriter(settings, identify=False)
 
     def take(self, body: bytes, caller: Caller) -> WriteResult:
         """Append what a relay sent; what is returned is committed. An event that is refused for good is reported by its
@@ -202,13 +198,9 @@ class RemoteIngest:
         others = self._of_others(prepared.events, caller)
         own = [index for index in range(len(kept)) if index not in others]
         prepared = Prepared([prepared.events[index] for index in own], prepared.redactions)
-        with self._lock:
-            try:
-                recorded = self._append(prepared)
-            except (DatabaseUnavailable, psycopg.Error):
-                # The connection may have been lost long ago; what was committed all the same is a duplicate now.
-                self._close()
-                recorded = self._append(prepared)
+        recorded = self._writer.do(
+            lambda writer: msgspec.structs.replace(writer.write_rest(prepared), log=writer.installation)
+        )
         refused |= {kept[own[index]]: why for index, why in recorded.refused.items()}
         refused |= {kept[index]: ANOTHERS for index, found in others.items() if found is None}
         new = iter(recorded.appended)
@@ -216,22 +208,11 @@ class RemoteIngest:
         return msgspec.structs.replace(recorded, appended=tuple(appended), refused=refused)
 
     def close(self) -> None:
-        with self._lock:
-            self._close()
+        self._writer.close()
 
     @cached_property
     def _redactor(self) -> Redactor:
         return self._settings.redactor()
-
-    def _append(self, prepared: Prepared) -> WriteResult:
-        if self._writer is None:
-            self._writer = IngestWriter(self._settings, identify=False)
-        return msgspec.structs.replace(self._writer.write_rest(prepared), log=self._writer.installation)
-
-    def _close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
 
     def _of_others(self, events: Sequence[NewEvent], caller: Caller) -> dict[int, Appended | None]:
         """Events whose delivery is here through another's key, or this machine's, by index: a duplicate of what says

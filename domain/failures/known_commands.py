@@ -76,21 +76,17 @@ _PIECE = patterns.compile(r"[\w@:./+-]+")
 
 def keys_of(command: str, directory: str = "") -> tuple[str, ...]:
     """The keys by which a command that begins in a directory is looked up, at most 64."""
-    return tuple(dict.fromkeys(key for call in _calls(command, directory) for key in _keys(call, values=True)))[
-        :MOST_KEYS
-    ]
+    return _all_keys(command, directory, values=True)[:MOST_KEYS]
 
 
 def forms_of(command: str, directory: str = "") -> tuple[str, ...]:
     """The keys that a success speaks for: those of programs, subcommands, options and the directory, without values."""
-    return tuple(dict.fromkeys(key for call in _calls(command, directory) for key in _keys(call, values=False)))[
-        :MOST_KEYS
-    ]
+    return _all_keys(command, directory, values=False)[:MOST_KEYS]
 
 
 @remembered(256)
-def _all_keys(command: str, directory: str) -> frozenset[str]:
-    return frozenset(key for call in _calls(command, directory) for key in _keys(call, values=True))
+def _all_keys(command: str, directory: str, *, values: bool) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(key for call in _calls(command, directory) for key in _keys(call, values=values)))
 
 
 @remembered(256)
@@ -225,15 +221,15 @@ def _by_option(message: str, calls: Sequence[_Call]) -> tuple[_Call, str] | None
 
 def _by_word(message: str, calls: Sequence[_Call]) -> tuple[_Call, str] | None:
     """The call by the word of it that a message names first, else the one whose subcommand it names."""
-    said = _words_of(message)
-    if found := _named_first(message, said, calls, paths=False):
+    if found := _named_first(message, calls, paths=False):
         return found
+    said = _words_of(message)
     call = next((c for c in calls if " " in c.base and c.base.split(" ")[-1].strip(".:-") in said), None)
     return (call, call.base) if call else None
 
 
 def _by_path(message: str, calls: Sequence[_Call]) -> tuple[_Call, str] | None:
-    return _named_first(message, _words_of(message), calls, paths=True)
+    return _named_first(message, calls, paths=True)
 
 
 _SUBJECTS: Mapping[Reason, Callable[[str, Sequence[_Call]], tuple[_Call, str] | None]] = {
@@ -261,12 +257,11 @@ def _by_letter(message: str, calls: Sequence[_Call]) -> tuple[_Call, str] | None
     return None
 
 
-def _named_first(
-    message: str, said: frozenset[str], calls: Sequence[_Call], *, paths: bool
-) -> tuple[_Call, str] | None:
+def _named_first(message: str, calls: Sequence[_Call], *, paths: bool) -> tuple[_Call, str] | None:
     """The call of whose words a message names one first: that is what it complains of. `paths`: a relative one is
     known by its directory as well."""
     first: tuple[int, _Call, str] | None = None
+    said = _words_of(message)
     for call in calls:
         named = (call.program, *call.base.split(" ")[1:])
         for piece in dict.fromkeys(piece for word in call.words for piece in _pieces(word)):
@@ -299,7 +294,7 @@ def works_instead(failed: WrongCall, command: str, directory: str) -> tuple[str,
     None where no part does: it has to have the same subcommand, or most of the words, and not what was wrong.
     """
     command = without_documents(command)
-    if failed.subject in _all_keys(command, directory):
+    if failed.subject in _all_keys(command, directory, values=True):
         return None
     for call in _calls(command, directory):
         shared = len(failed.words & _distinctive(call))

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from memctl.domain.retrieval.speaking import LIKELY, SURE, Sort, chance
+from memctl.domain.retrieval.speaking import LIKELY, SURE, Sort, chance, logistic
 from memctl.domain.support.certainty import SUGGESTED, Class
 
 Source = Literal["dense", "sparse", "words"]
@@ -216,10 +216,10 @@ def relevance(candidate: Candidate) -> float:
     """0 to 1: the chance that the candidate answers the query. Equal errors are certain."""
     if candidate.near is None:
         intercept, weight = WORDS_ONLY
-        chance = _logistic(intercept + weight * candidate.words)
+        chance = logistic(intercept + weight * candidate.words)
     else:
         intercept, by_words, by_meaning = BOTH
-        chance = _logistic(intercept + by_words * candidate.words + by_meaning * candidate.near)
+        chance = logistic(intercept + by_words * candidate.words + by_meaning * candidate.near)
     return max(chance, candidate.matched)
 
 
@@ -516,7 +516,3 @@ def _order(scored: Scored) -> tuple[float, float, str]:
 
 def _half_life(age_days: float, half_life_days: float) -> float:
     return float(0.5 ** (max(age_days, 0.0) / half_life_days))
-
-
-def _logistic(x: float) -> float:
-    return 1 / (1 + math.exp(-max(min(x, 40.0), -40.0)))

@@ -9,6 +9,7 @@ from memctl.domain.events.event_order import OrderedEvent
 from memctl.domain.events.fact_builder import FactBuilder
 from memctl.domain.events.facts import TAGS, ErrorMet, ErrorOccurred, Span, fact_id
 from memctl.domain.failures.met_errors import (
+    Conclusion,
     ErrorLine,
     concluded,
     error_lines,
@@ -96,11 +97,7 @@ class MetErrors:
                 continue
             self._open.remove(failed)
             self._judged = [*self._judged, _Judged(failed, found.keys)][-MOST_OPEN:]
-            line = next((line.text for line in failed.lines if line.key in found.keys), failed.lines[0].text)
-            self._note(
-                placed, f"{failed.id}:judged", "judged", found.keys, failed.id, failed.failed_at, failed.span,
-                Span(placed.cite), command=quoted_command(failed.command), line=one_line(line, 200), text=found.text,
-            )  # fmt: skip
+            self._said(placed, "judged", f"{failed.id}:judged", failed, found)
             return
         self._explained(placed, text)
 
@@ -108,13 +105,19 @@ class MetErrors:
         """An answer or a commit's message says, however much later, what the newest failure that it names came of."""
         for failed in reversed(self._failed):
             if found := explained(text, failed.lines, failed.command):
-                line = next(line.text for line in failed.lines if line.key in found.keys)
-                self._note(
-                    placed, f"{failed.id}:{placed.cite}", "explained", found.keys, failed.id, failed.failed_at,
-                    failed.span, Span(placed.cite), command=quoted_command(failed.command), line=one_line(line, 200),
-                    text=found.text,
-                )  # fmt: skip
+                self._said(placed, "explained", f"{failed.id}:{placed.cite}", failed, found)
                 return
+
+    def _said(
+        self, placed: OrderedEvent, outcome: Literal["judged", "explained"], about: str, failed: _Open,
+        found: Conclusion,
+    ) -> None:  # fmt: skip
+        """What was said of a failure, by the first of its lines that it is said of."""
+        line = next((line.text for line in failed.lines if line.key in found.keys), failed.lines[0].text)
+        self._note(
+            placed, about, outcome, found.keys, failed.id, failed.failed_at, failed.span, Span(placed.cite),
+            command=quoted_command(failed.command), line=one_line(line, 200), text=found.text,
+        )  # fmt: skip
 
     def passed(self, at: int, placed: OrderedEvent, command: str, began: str) -> None:
         """A command went well: what was run instead of one whose failure was nobody's, or that very one, which shows
