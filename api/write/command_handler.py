@@ -48,7 +48,7 @@ class CommandHandler:
     def __init__(self, settings: Settings, readers: Readers) -> None:
         self.settings = settings
         self._readers = readers
-        self._writer = KeptWriter(settings)
+        self._writer = KeptWriter(lambda: IngestWriter(settings))
 
     def carry_out(self, name: str, body: bytes, key: str, caller: Caller) -> Done:
         """Carry the command of that name out; what is returned is committed.
@@ -69,7 +69,7 @@ class CommandHandler:
             raise BadCommand(why=cls.by_people)
         if caller.projects is not None:
             self._check_place(asked, caller)
-        self._writer.open()  # what ids mean is asked of read models, which are there from now on
+        self._writer.opened()  # what ids mean is asked of read models, which are there from now on
         dedupe_key = f"command:{name}:{_digest(drawn(key, caller))}"
         try:
             whole = self._with_whole_ids(asked, caller)

@@ -16,7 +16,7 @@ from typing import Any, cast, get_args
 import msgspec
 
 from memctl.api.write.held import WHY, Held, Watched
-from memctl.api.write.ingest_writer import OUTAGES, EventSink, IngestWriter
+from memctl.api.write.ingest_writer import OUTAGES, EventSink, IngestWriter, KeptWriter
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import Agent
@@ -67,7 +67,6 @@ class Committer(Watched):
         """`reader` gets to read the transcripts that deliveries name, once these are durable. What `held` an earlier
         door alone is refused."""
         super().__init__(name="committer", daemon=True)
-        self._open_writer = open_writer
         self._reader = reader
         self.ended = asyncio.Event()
         self._settings = settings
@@ -76,7 +75,7 @@ class Committer(Watched):
         self._waiting: deque[PendingDelivery] = deque()
         self._changed = threading.Condition()
         self._stopping = False
-        self._writer: EventSink | None = None
+        self._writer = KeptWriter(lambda: open_writer(settings))
         self._away = False
         self.empty: dict[str, str] = {}
         """The latest deliveries of which nothing could be read, with why: they are kept nowhere."""
@@ -128,10 +127,10 @@ class Committer(Watched):
 
     def run(self) -> None:
         with contextlib.suppress(Exception):  # so that the first hook need not wait; what is wrong shows when one comes
-            self._writer = self._open_writer(self._settings)
+            self._writer.opened()
         while self._commit_next():
             pass
-        self._close_writer()
+        self._writer.close()
         self._schedule(self.ended.set)
 
     def _commit_next(self) -> bool:
@@ -161,7 +160,7 @@ class Committer(Watched):
         try:
             answers = self._record([waiting.delivery for waiting in group])
         except OUTAGES as problem:
-            self._close_writer()
+            self._writer.close()
             if not self._away:
                 self._away = True
                 log.warning("nothing can be kept for now: %s", problem)
@@ -178,7 +177,7 @@ class Committer(Watched):
             kind = type(problem.__cause__ or problem).__name__
             frames = "".join(traceback.format_tb(problem.__traceback__))
             log.error("delivery %s is refused for what it holds: %s\n%s", group[0].delivery.id, kind, frames)
-            self._close_writer()
+            self._writer.close()
             self._answer_all(group, {"ok": False, "retry": False, "why": f"refused for what it holds: {kind}"})
             return True
         if self._away:
@@ -189,8 +188,7 @@ class Committer(Watched):
         return True
 
     def _record(self, deliveries: Sequence[Delivery]) -> list[Acknowledgement]:
-        if self._writer is None or self._writer.lost:
-            self._writer = self._open_writer(self._settings)
+        writer = self._writer.opened()
         events: list[NewEvent] = []
         owners: list[Acknowledgement] = []
         answers: list[Acknowledgement] = []
@@ -211,7 +209,7 @@ class Committer(Watched):
             answers.append(answer)
             events.extend(parsed.events)
             owners.extend([answer] * len(parsed.events))
-        for owner, done in zip(owners, self._writer.record(events).appended, strict=True):
+        for owner, done in zip(owners, writer.record(events).appended, strict=True):
             owner["new" if done.status in ("new", "variant") else "duplicate"] += 1
         if self._reader is not None:
             for file, begins in named:
@@ -225,12 +223,6 @@ class Committer(Watched):
     def _schedule(self, call: Callable[..., None], *arguments: object) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits any more
             self._loop.call_soon_threadsafe(call, *arguments)
-
-    def _close_writer(self) -> None:
-        if self._writer is not None:
-            with contextlib.suppress(Exception):
-                self._writer.close()
-            self._writer = None
 
 
 def parse(delivery: Delivery) -> ParsedHook:

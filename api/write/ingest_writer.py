@@ -1,11 +1,11 @@
 """The way in: events are cleaned and redacted, appended, and the workers woken. Every door uses this one."""
 
+import contextlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 import msgspec
 import psycopg
@@ -26,6 +26,7 @@ from memctl.infra.settings import Settings
 from memctl.infra.transcripts.reading import Checkpoint
 
 T = TypeVar("T")
+W = TypeVar("W", bound="EventSink")
 
 _REFUSALS = (
     psycopg.DataError, errors.CheckViolation, errors.NotNullViolation, errors.ProgramLimitExceeded,
@@ -193,40 +194,35 @@ class IngestWriter(EventWriter):
         self.close()
 
 
-class KeptWriter:
-    """A writer that is opened by whoever needs it first. For several threads, one after the other."""
+class KeptWriter(Generic[W]):
+    """A writer that is made for whoever needs it first, and again once it is lost. For several threads."""
 
-    def __init__(self, settings: Settings, *, identify: bool = True) -> None:
-        self._new = partial(IngestWriter, settings, identify=identify)
-        self._writer: IngestWriter | None = None
-        self._lock = threading.Lock()
+    def __init__(self, new: Callable[[], W]) -> None:
+        self._new = new
+        self._writer: W | None = None
+        self._lock = threading.RLock()
 
-    def open(self) -> None:
+    def opened(self) -> W:
         with self._lock:
-            self._opened()
+            if self._writer is None or self._writer.lost:
+                self._writer = self._new()
+            return self._writer
 
-    def do(self, work: Callable[[IngestWriter], T]) -> T:
-        """What `work` returns. It is done once more where the connection was lost, maybe long ago: the keys of events
-        show what was committed all the same."""
+    def do(self, work: Callable[[W], T]) -> T:
+        """What `work` returns, one thread after the other. It is done once more where the connection was lost, maybe
+        long ago: the keys of events show what was committed all the same."""
         with self._lock:
             try:
-                return work(self._opened())
+                return work(self.opened())
             except (DatabaseUnavailable, psycopg.Error):
-                self._close()
-                return work(self._opened())
+                self.close()
+                return work(self.opened())
 
     def close(self) -> None:
-        with self._lock:
-            self._close()
-
-    def _opened(self) -> IngestWriter:
-        self._writer = self._writer or self._new()
-        return self._writer
-
-    def _close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
+        with self._lock, contextlib.suppress(Exception):
+            writer, self._writer = self._writer, None
+            if writer is not None:
+                writer.close()
 
 
 def _reason(problem: BaseException) -> str:

@@ -16,7 +16,7 @@ from memctl.api.reading.caller import Caller
 from memctl.api.reading.pages import rows_unseen
 from memctl.api.reading.places import limits_of, locations_of_row
 from memctl.api.reading.reader import Reader, Readers
-from memctl.api.write.ingest_writer import KeptWriter, WriteResult
+from memctl.api.write.ingest_writer import IngestWriter, KeptWriter, WriteResult
 from memctl.domain.events import observations
 from memctl.domain.events.event import (
     FutureSchemaVersion,
@@ -184,7 +184,7 @@ class RemoteIngest:
     def __init__(self, settings: Settings, readers: Readers) -> None:
         self._settings = settings
         self._readers = readers
-        self._writer = KeptWriter(settings, identify=False)
+        self._writer = KeptWriter(lambda: IngestWriter(settings, identify=False))
 
     def take(self, body: bytes, caller: Caller) -> WriteResult:
         """Append what a relay sent; what is returned is committed. An event that is refused for good is reported by its

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from memctl.api.write.held import WHY, Held, Watched, line_of
 from memctl.api.write.ingest import THREAD, ingest
-from memctl.api.write.ingest_writer import OUTAGES, EventSink, IngestWriter
+from memctl.api.write.ingest_writer import OUTAGES, EventSink, IngestWriter, KeptWriter
 from memctl.infra.hooks.capture_policy import CapturePolicy
 from memctl.infra.log import checkpoints
 from memctl.infra.settings import Settings
@@ -65,14 +65,13 @@ class TranscriptReader(Watched):
         self._held = held
         self._alone = False
         self._settings = settings
-        self._open_writer = open_writer
         self._changed = threading.Condition()
         self._due: list[tuple[float, str, bool]] = []
         """A heap: when, which file, and whether its neighbours are to be read, too."""
         self._stopping = False
         self.unread: dict[str, str] = {}
         """Paths of what could not be read, with the kind of error; the latest `MOST_UNREAD`."""
-        self._writer: EventSink | None = None
+        self._writer = KeptWriter(lambda: open_writer(settings))
         self._turn_ends: float | None = None
         """Of the file at hand, from its first new line on: each turn gets on, however long it takes to get there."""
         self._pause = 0.0
@@ -119,15 +118,15 @@ class TranscriptReader(Watched):
             except OUTAGES as problem:
                 if not self._pause:
                     log.warning("transcripts cannot be read for now: %s", problem)
-                self._close_writer()
+                self._writer.close()
                 self._put_off(path, neighbours)
             except Exception as problem:
                 self.unread[path] = kind = type(problem).__name__
                 log.warning("a transcript could not be read, and will be when it is named again: %s", kind)
                 if len(self.unread) > MOST_UNREAD:
                     del self.unread[next(iter(self.unread))]
-                self._close_writer()
-        self._close_writer()
+                self._writer.close()
+        self._writer.close()
 
     def _next(self) -> tuple[str, bool] | None:
         self.at_since = None
@@ -149,18 +148,17 @@ class TranscriptReader(Watched):
                 heapq.heappush(self._due, (self._not_before, path, neighbours))
 
     def _read(self, path: Path, neighbours: bool) -> None:
-        if self._writer is None or self._writer.lost:
-            self._writer = self._open_writer(self._settings)
+        writer = self._writer.opened()
         paths = [path, *_of_subagents(path)]
         if neighbours:
-            known = self._writer.known()
+            known = writer.known()
             paths += [other for other in _beside(path) if _grown(other, known)]
         # As it is now: what is passed over is not read again.
         policy = CapturePolicy(self._settings)
         # `Path.is_file` raises over a name that is too long, or a folder that is not ours to look into.
         files = [each for each in paths if os.path.isfile(each) and not self._aside(each, 0)]
         self._turn_ends = None
-        account = ingest(self._writer, files, progress=self._go_on, policy=policy, watch=self)
+        account = ingest(writer, files, progress=self._go_on, policy=policy, watch=self)
         if self._held is not None:
             for each in files:
                 self._held.passed(str(each))
@@ -189,12 +187,6 @@ class TranscriptReader(Watched):
         # A document is read whole or not at all.
         if now > self._turn_ends and path.suffix == SUFFIX and self._due and self._due[0][0] <= now:
             raise TurnOver
-
-    def _close_writer(self) -> None:
-        if self._writer is not None:
-            with contextlib.suppress(Exception):
-                self._writer.close()
-            self._writer = None
 
 
 class TurnOver(Exception):

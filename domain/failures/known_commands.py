@@ -9,6 +9,7 @@ one of them, its subject; a success counts for all of them, and so takes back wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Literal, NamedTuple, Protocol
 
 from memctl.domain.shell.commands import Part, without_documents
@@ -177,7 +178,8 @@ def wrong_call(command: str, directory: str, errors: Sequence[Failed]) -> WrongC
     calls = _calls(without_documents(command), directory)
     for error in errors[:4]:
         reason = _reason(error)
-        found = _SUBJECTS[reason](error.message, calls) if reason else None
+        ways = _WAYS[reason] if reason else ()
+        found = next(filter(None, (way(error.message, calls) for way in ways)), None)
         # Who looks for a file that is not there has learnt that it is not there.
         if reason and found and not (reason == "missing path" and found[0].program in READERS):
             call, subject = found
@@ -215,31 +217,10 @@ def _by_directory(message: str, calls: Sequence[_Call]) -> tuple[_Call, str] | N
     return (call, _key(f"{call.base}@{call.directory}")) if call else None
 
 
-def _by_option(message: str, calls: Sequence[_Call]) -> tuple[_Call, str] | None:
-    return _by_letter(message, calls) or _by_word(message, calls)
-
-
-def _by_word(message: str, calls: Sequence[_Call]) -> tuple[_Call, str] | None:
-    """The call by the word of it that a message names first, else the one whose subcommand it names."""
-    if found := _named_first(message, calls, paths=False):
-        return found
+def _by_subcommand(message: str, calls: Sequence[_Call]) -> tuple[_Call, str] | None:
     said = _words_of(message)
     call = next((c for c in calls if " " in c.base and c.base.split(" ")[-1].strip(".:-") in said), None)
     return (call, call.base) if call else None
-
-
-def _by_path(message: str, calls: Sequence[_Call]) -> tuple[_Call, str] | None:
-    return _named_first(message, calls, paths=True)
-
-
-_SUBJECTS: Mapping[Reason, Callable[[str, Sequence[_Call]], tuple[_Call, str] | None]] = {
-    "missing program": _by_program,
-    "missing script": _by_word,
-    "missing path": _by_path,
-    "wrong directory": _by_directory,
-    "unknown option": _by_option,
-}
-"""How the call that failed is found, and the key that the message names."""
 
 
 def _words_of(message: str) -> frozenset[str]:
@@ -257,7 +238,7 @@ def _by_letter(message: str, calls: Sequence[_Call]) -> tuple[_Call, str] | None
     return None
 
 
-def _named_first(message: str, calls: Sequence[_Call], *, paths: bool) -> tuple[_Call, str] | None:
+def _named_first(message: str, calls: Sequence[_Call], *, paths: bool = False) -> tuple[_Call, str] | None:
     """The call of whose words a message names one first: that is what it complains of. `paths`: a relative one is
     known by its directory as well."""
     first: tuple[int, _Call, str] | None = None
@@ -274,6 +255,16 @@ def _named_first(message: str, calls: Sequence[_Call], *, paths: bool) -> tuple[
                 where = f"@{call.directory}" if relative and call.directory else ""
                 first = at, call, _key(f"{call.base} {piece}{where}")
     return first and first[1:]
+
+
+_WAYS: Mapping[Reason, tuple[Callable[[str, Sequence[_Call]], tuple[_Call, str] | None], ...]] = {
+    "missing program": (_by_program,),
+    "missing script": (_named_first, _by_subcommand),
+    "missing path": (partial(_named_first, paths=True),),
+    "wrong directory": (_by_directory,),
+    "unknown option": (_by_letter, _named_first, _by_subcommand),
+}
+"""How the call that failed is found, with the key that the message names; the first way that finds one counts."""
 
 
 def _pieces(word: str) -> tuple[str, ...]:

@@ -650,7 +650,10 @@ def _mended(
     mending = [f"`{_short(each)}`" for each in ran if not _only_writes(each, error)][:2] if bearing < BEARS else []
     change = f"ran {', '.join(mending)}" if mending else ""
     if bearing >= BEARS or (len(unique) == 1 and not mending and _is_of(unique[0], error, explanation, said)):
-        change = _as_lines(ranked, about, _naming(ranked[0], error.fact))
+        first, own_names = ranked[0], _naming(ranked[0], error.fact)
+        shown = [first, *islice((each for each in ranked[1:] if _belongs_to(each, first)), 1)]
+        sides = (CodeChange(each.path, each.before, each.after) for each in shown)
+        change = "; ".join(filter(None, (changed_lines(each, about, own_names) for each in sides)))
     return Resolved(error, tuple(ranked[:MOST_EDITS]), tuple(ran[:5]), explanation, change)
 
 
@@ -661,14 +664,6 @@ def _standing(edits: Sequence[Edit], error: ErrorOccurred) -> list[Edit]:
     unique = [edit for at, edit in enumerate(unique) if not any(_replaces(later, edit) for later in unique[:at])]
     named = [edit for edit in unique if _is_named(edit, error)]
     return unique if all(edit.before or edit.after for edit in named) else named
-
-
-def _as_lines(ranked: Sequence[Edit], about: AbstractSet[str], own: AbstractSet[str]) -> str:
-    """The lines that the first edit changed, and those of the next that belongs to it."""
-    first = ranked[0]
-    shown = [first, *islice((each for each in ranked[1:] if _belongs_to(each, first)), 1)]
-    sides = (CodeChange(each.path, each.before, each.after) for each in shown)
-    return "; ".join(filter(None, (changed_lines(each, about, own) for each in sides)))
 
 
 def _is_of(edit: Edit, error: OpenError, explanation: str, said: Sequence[str]) -> bool:

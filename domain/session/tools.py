@@ -177,11 +177,7 @@ def _of_edit(tool: str, tool_input: Mapping[str, Any], patch: Sequence[Hunk], fi
     if not path or (tool_input.get("command") in ("view", "undo_edit")):
         return []
     if patch:
-        lines = [line for hunk in patch for line in hunk.lines]
-        plus = [line[1:] for line in lines if line[:1] == "+"]
-        minus = [line[1:] for line in lines if line[:1] == "-"]
-        before, after = "\n".join(minus), "\n".join(plus)
-        return [Change(path, len(plus), len(minus), False, *_excerpts(before, after))]
+        return [_of_lines(path, [line for hunk in patch for line in hunk.lines])]
     edits = tool_input.get("edits")
     pairs = [edit for edit in edits if isinstance(edit, dict)] if isinstance(edits, list) else [tool_input]
     before = "\n".join(_text(pair, "old_string", "old_str", "oldString") for pair in pairs)
@@ -192,6 +188,12 @@ def _of_edit(tool: str, tool_input: Mapping[str, Any], patch: Sequence[Hunk], fi
     added, removed = counted(before, after)
     created = not before and tool.lower() in ("write", "create", "write_file", "create_file")
     return [Change(path, added, removed, created, *_excerpts(before, after))]
+
+
+def _of_lines(path: str, lines: Sequence[str], *, created: bool = False) -> Change:
+    """The change that the lines of a patch say, of which some begin with `+` or `-`."""
+    minus, plus = ([line[1:] for line in lines if line[:1] == sign] for sign in "-+")
+    return Change(path, len(plus), len(minus), created, *_excerpts("\n".join(minus), "\n".join(plus)))
 
 
 def _excerpts(before: str, after: str) -> tuple[str, str]:
@@ -224,18 +226,7 @@ def _of_patch(text: str) -> list[Change]:
     starts = list(_FILES_OF_PATCH.finditer(text))
     for index, start in enumerate(starts[:50]):
         end = starts[index + 1].start() if index + 1 < len(starts) else len(text)
-        lines = text[start.end() : end].split("\n")
-        plus = [line[1:] for line in lines if line[:1] == "+"]
-        minus = [line[1:] for line in lines if line[:1] == "-"]
-        found.append(
-            Change(
-                slashed(start[2]),
-                len(plus),
-                len(minus),
-                start[1] == "Add",
-                *_excerpts("\n".join(minus), "\n".join(plus)),
-            )
-        )
+        found.append(_of_lines(slashed(start[2]), text[start.end() : end].split("\n"), created=start[1] == "Add"))
     return found
 
 
