@@ -167,7 +167,13 @@ def _count(row: Session, fact: SessionFact) -> None:
             row.tokens_out += fact.tokens_out
             row.tokens_cached += fact.tokens_cached
         case ToolUsed():
-            _used(row, fact)
+            failed = not fact.ok and not fact.noise
+            row.tool_calls += 1
+            row.tool_failures += failed
+            row.patches_proposed += fact.family == "edit"
+            if fact.subagent:
+                was = _subagent(row, fact.subagent)
+                _enter(row, replace(was, tool_calls=was.tool_calls + 1, tool_failures=was.tool_failures + failed))
         case Answered():
             _answered(row, fact)
         case CommandRan():
@@ -177,10 +183,7 @@ def _count(row: Session, fact: SessionFact) -> None:
             row.lines_added += fact.added
             row.lines_removed += fact.removed
         case Prompted():
-            if fact.kind != "command":
-                row.prompts += 1
-                row.corrections += fact.kind == "correction"
-                row.first_prompt = row.first_prompt or one_line(fact.text, 300)
+            _prompted(row, fact)
         case ErrorOccurred():
             row.errors += 1
         case TestsRan():
@@ -205,14 +208,11 @@ def _count(row: Session, fact: SessionFact) -> None:
             assert_never(fact)
 
 
-def _used(row: Session, fact: ToolUsed) -> None:
-    failed = not fact.ok and not fact.noise
-    row.tool_calls += 1
-    row.tool_failures += failed
-    row.patches_proposed += fact.family == "edit"
-    if fact.subagent:
-        was = _subagent(row, fact.subagent)
-        _enter(row, replace(was, tool_calls=was.tool_calls + 1, tool_failures=was.tool_failures + failed))
+def _prompted(row: Session, fact: Prompted) -> None:
+    if fact.kind != "command":
+        row.prompts += 1
+        row.corrections += fact.kind == "correction"
+        row.first_prompt = row.first_prompt or one_line(fact.text, 300)
 
 
 def _answered(row: Session, fact: Answered) -> None:
