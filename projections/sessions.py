@@ -1,6 +1,5 @@
 """Each session: who worked where and when, and how much of what."""
 
-import hashlib
 from collections.abc import Sequence
 from copy import copy
 from typing import assert_never
@@ -27,6 +26,7 @@ from memctl.domain.events.facts import (
     ToolUsed,
 )
 from memctl.domain.support.bounded import LOCATIONS, NARROW, clipped, one_line
+from memctl.domain.support.text import digest_of
 from memctl.projections.kernel import projection
 
 PATHS, SUBAGENTS = 2_000, 32
@@ -246,7 +246,7 @@ def _note_files(row: Session, changes: Sequence[FileChanged]) -> None:
     known = dict.fromkeys(row.changed)
     for fact in changes:
         if len(known) < PATHS:
-            known[hashlib.sha256(fact.path.encode("utf-8", "surrogatepass")).hexdigest()[:12]] = None
+            known[digest_of(fact.path, 12)] = None
     row.changed, row.files_changed = tuple(known), row.files_changed + len(known) - len(row.changed)
 
 

@@ -1,6 +1,5 @@
 """What a session is at: the working memory of one session, and which session is meant where none is named."""
 
-import hashlib
 import time
 from typing import Annotated
 
@@ -17,6 +16,7 @@ from memctl.api.reading.records import Context
 from memctl.api.reading.views import shown_as
 from memctl.domain.events.observations import session_stream
 from memctl.domain.support.location import project_name
+from memctl.domain.support.text import digest_of
 from memctl.projections.working_memory import WorkingMemory
 
 LATELY_US = 12 * 3_600_000_000
@@ -100,4 +100,4 @@ def session_here(reader: Reader, location: str) -> str:
         rows, _ = page(reader, p, "updated_at", [*within(p, here), *between(p, "updated_at", since, None)], limit=1)
         if rows:
             return rows[0].key
-    return session_stream(BY_HAND, hashlib.sha256(location.encode("utf-8", "surrogatepass")).hexdigest()[:16])
+    return session_stream(BY_HAND, digest_of(location))

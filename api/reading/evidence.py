@@ -88,14 +88,14 @@ def spans_of(row: Any) -> tuple[Span, ...]:
     return tuple(span for span in spans if span is not None)
 
 
-def broken_quotes(reader: Reader, most: int = MOST_CHECKED) -> tuple[int, list[str]]:
+def broken_quotes(reader: Reader) -> tuple[int, list[str]]:
     """Quotes of verified claims that are looked up in their events again: how many, and those that no longer hold.
 
-    The claims last seen come first; beyond `most` subjects none is looked at.
+    The claims last seen come first; beyond `MOST_CHECKED` subjects none is looked at.
     """
     p = models.verified_knowledge
     count, broken, cursor = 0, [], None
-    for _ in range(0, most, LONGEST_PAGE):
+    for _ in range(0, MOST_CHECKED, LONGEST_PAGE):
         rows, cursor = page(reader, p, "last_seen", [], limit=LONGEST_PAGE, cursor=cursor)
         claims = [claim for keyed in rows for claim in keyed.row.claims]
         quoted = [(claim.text, span) for claim in claims for span in claim.evidence if span.quote_hash]

@@ -27,6 +27,7 @@ from memctl.domain.events.observations import (
 from memctl.domain.events.recalls import MemoryRecalled
 from memctl.domain.events.statements import Statement
 from memctl.domain.support.provenance import through
+from memctl.domain.support.text import digest_of
 
 Observed = Observation | Statement
 
@@ -394,7 +395,7 @@ def prompt_about(text: str) -> str:
 
 def text_digest(text: str) -> str:
     """32 hex digits that are equal for texts equal but for white space."""
-    return hashlib.sha256(" ".join(text.split()).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return digest_of(" ".join(text.split()), 32)
 
 
 def _merged(first: OrderedEvent, others: Sequence[OrderedEvent]) -> OrderedEvent:

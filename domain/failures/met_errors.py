@@ -7,7 +7,6 @@ concludes of a failure is kept for the lines that it names: that they were there
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
@@ -21,6 +20,7 @@ from memctl.domain.support.bounded import NARROW, one_line
 from memctl.domain.support.location import normalise
 from memctl.domain.support.mentions import names_in, path_within
 from memctl.domain.support.remembered import remembered
+from memctl.domain.support.text import digest_of
 
 MOST_LINES, MOST_PLACES = 24, 16
 """Distinctive lines of one output, and directories that its lines lie in, that are keys."""
@@ -136,7 +136,7 @@ def _line(text: str, location: str) -> ErrorLine | None:
         return None
     paths = tuple(dict.fromkeys(_within(location, match[0]) for match in _PATH.finditer(text)))[:4]
     form = form_of_line(text.removeprefix("E "))
-    return ErrorLine(digest(f"line:{form}"), text, names, tuple(filter(None, paths)))
+    return ErrorLine(digest_of(f"line:{form}"), text, names, tuple(filter(None, paths)))
 
 
 def is_verdict(line: ErrorLine) -> bool:
@@ -157,13 +157,9 @@ def _within(location: str, path: str) -> str:
     return path.removeprefix("./") if "/" in path else ""
 
 
-def digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
 def place_key(place: str) -> str:
     """Key of a directory whose errors are no one's."""
-    return digest(f"place:{place}")
+    return digest_of(f"place:{place}")
 
 
 def places_of(lines: Iterable[ErrorLine]) -> dict[str, str]:
@@ -317,6 +313,6 @@ def _named_in(text: str, lines: Iterable[ErrorLine]) -> bool:
     return not wanted.isdisjoint(_WORD.findall(text))
 
 
-def quoted_command(command: str, most: int = 160) -> str:
+def quoted_command(command: str) -> str:
     """A command as it is kept: on one line."""
-    return one_line(command, most, NARROW)
+    return one_line(command, 160, NARROW)

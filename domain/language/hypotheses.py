@@ -6,7 +6,6 @@ that is confirmed at 0.9 or more becomes a decision, one that is rejected leaves
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Literal, NamedTuple
@@ -14,7 +13,7 @@ from typing import Literal, NamedTuple
 from memctl.domain.failures.explanations import TAKEN_BACK, guesses, says_what_was_wrong
 from memctl.domain.support import patterns
 from memctl.domain.support.provenance import Provenance
-from memctl.domain.support.text import canonical
+from memctl.domain.support.text import canonical, digest_of
 
 Status = Literal["proposed", "supported", "confirmed", "rejected"]
 
@@ -154,7 +153,7 @@ _BREAKS = (". ", "\n", "! ", ": ", "? ")
 def key_of(description: str) -> str:
     """16 hex digits that are equal for descriptions that differ in form only."""
     said = canonical(description) or description.strip().lower()
-    return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return digest_of(said)
 
 
 def names_in(cause: str) -> set[str]:

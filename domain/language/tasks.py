@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from itertools import islice
 
 from memctl.domain.events.facts import TaskType
 from memctl.domain.support import patterns
-from memctl.domain.support.text import canonical
+from memctl.domain.support.text import canonical, digest_of
 
 LONGEST = 200
 """Characters of a description, and of a canonical key."""
@@ -96,7 +95,7 @@ def canonical_of(description: str) -> str:
 
 def task_key(location: str, canonical_key: str) -> str:
     """16 hex digits that name a task by location and canonical key, in every session alike."""
-    return hashlib.sha256(f"{location}\0{canonical_key}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return digest_of(f"{location}\0{canonical_key}")
 
 
 _TYPES: tuple[tuple[TaskType, patterns.Pattern[str]], ...] = (

@@ -1,5 +1,6 @@
 """Text as rules see it: the canonical form that keys are made of, and the words that lexical search is made of."""
 
+import hashlib
 import math
 import unicodedata
 import zlib
@@ -78,6 +79,11 @@ class _Keeping(dict[int, str | int]):
 
 
 _CANONICAL = _Keeping("_" + _CODE_MARKS)
+
+
+def digest_of(text: str, digits: int = 16) -> str:
+    """The first hexadecimal digits of the SHA-256 of a text, be it no valid Unicode."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:digits]
 
 
 def canonical(text: str) -> str:

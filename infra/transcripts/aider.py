@@ -11,7 +11,6 @@ Not kept: chats without a prompt, questions that aider asks and the announcement
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
@@ -32,6 +31,7 @@ from memctl.domain.events.observations import (
 from memctl.domain.shell.programs import words_of
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
+from memctl.domain.support.text import digest_of
 from memctl.infra.transcripts.fields import micros
 from memctl.infra.transcripts.formats import LineFields, Session, lines_of, nobodys, token_counts
 
@@ -83,7 +83,7 @@ class _Chat:
         self.answer = ""
 
     def begin(self, heading: str) -> None:
-        digest = hashlib.sha256("\n".join(self.head).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+        digest = digest_of("\n".join(self.head), 12)
         self.session.id = f"{heading.replace(' ', 'T').replace(':', '-')}-{digest}"
 
 

@@ -1,6 +1,5 @@
 """Reading fields of unknown JSON: each function takes whatever stands there and gives the type that is wanted."""
 
-import hashlib
 from datetime import UTC, datetime, timedelta
 from string import ascii_letters, digits
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from memctl.domain.events.event import Micros
 from memctl.domain.support import patterns
 from memctl.domain.support.remembered import remembered
+from memctl.domain.support.text import digest_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -72,7 +72,7 @@ def identifier(value: Any) -> str:
     plain = value.isascii() and value[0].isalnum() and not value.encode().translate(None, _IN_IDS)
     if plain and len(value) <= _LONGEST_ID:
         return value
-    return "x" + hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return "x" + digest_of(value, 32)
 
 
 def kind(*parts: Any) -> str:
