@@ -42,6 +42,7 @@ from memctl.domain.events.facts import quote_hash
 from memctl.domain.knowledge.memory import MemoryKind, memory_id
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.structs import carried_over
 from memctl.infra.database import single_row
 from memctl.infra.log.read import read_events
 from memctl.projections.kernel import Projection
@@ -239,14 +240,11 @@ def event(reader: Reader, id: Id) -> EventItem:
         "SELECT count(*) FROM memctl.events WHERE space_id = %s AND (event_id = %s OR variant_of = %s)",
         [reader.space_id, row[0], row[0]],
     )
-    return EventItem(
+    return carried_over(
+        found,
+        EventItem,
         id=str(found.event_id),
         delivery_id=str(found.delivery_id),
-        position=found.position,
-        type=found.type,
-        stream=found.stream,
-        actor=found.actor,
-        location=found.location,
         occurred_at=iso(moment(found.occurred_at)),
         recorded_at=iso(moment(found.recorded_at)),
         source=origin_of(found),

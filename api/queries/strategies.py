@@ -18,6 +18,7 @@ from memctl.domain.knowledge.orders import might_be_obeyed
 from memctl.domain.projects.identity import Projects
 from memctl.domain.support.bounded import names
 from memctl.domain.support.provenance import Provenance, words_of
+from memctl.domain.support.structs import carried_over
 from memctl.projections.strategies import Strategy
 
 MOST_PAGES = 20
@@ -75,16 +76,11 @@ def acts(row: Strategy) -> bool:
 def strategy_item(keyed: Keyed[Strategy], known: Projects) -> StrategyItem:
     """A strategy as it is shown. `memory_id` is what is rated, pinned or rejected."""
     row: Strategy = keyed.row
-    return StrategyItem(
+    return carried_over(
+        row,
+        StrategyItem,
         id=keyed.key,
         memory_id=memory_id("strategy", keyed.key),
-        title=row.title,
-        description=row.description,
-        content=row.content,
-        domain=row.domain,
-        from_failure=row.from_failure,
-        confidence=row.confidence,
-        made_by=row.made_by,
         origin=words_of(Provenance.AGENT if row.made_by else Provenance.TOOL),
         acts=acts(row),
         project=known.name_of(row.location) if row.location else None,

@@ -65,6 +65,7 @@ from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import project_of
 from memctl.domain.support.mentions import names_in, path_within
 from memctl.domain.support.provenance import Provenance
+from memctl.domain.support.structs import carried_over
 from memctl.domain.support.text import tokens
 from memctl.infra.embedders import Embedders, Recipe
 from memctl.infra.vectors import models as vector_models
@@ -599,25 +600,16 @@ def _results(reader: Reader, asked: Question, ranking: Ranking) -> list[Found]:
         row = rows[each.id]
         room = ANSWER if found else FIRST_ANSWER
         found.append(
-            Found(
-                id=row.id,
-                text=row.text,
-                title=row.title,
+            carried_over(
+                row,
+                Found,
                 score=each.score,
                 class_=class_,
-                bucket=row.bucket,
-                kind=row.kind,
                 project=projects_of(reader).name_of(row.location),
                 occurred_at=moment(row.occurred_at),
                 evidence=evidence_of(row.evidence, events, QUOTE),
                 why=_why(each, row, ranking, reader.whose(row)),
                 source=SourceRow(row.source.projection, row.source.key),
-                status=row.status,
-                outcome=row.outcome,
-                confidence=row.confidence,
-                said_by=row.said_by,
-                member=row.member,
-                confirmed=row.confirmed,
                 origin=reader.whose(row),
                 passage=shown(row, events, ranking.weight, asked, room),
                 explain=_explained(each) if asked.explain else msgspec.UNSET,

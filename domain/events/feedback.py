@@ -7,6 +7,7 @@ import msgspec
 
 from memctl.domain.events.command import BadCommand, Command, Kind, command
 from memctl.domain.events.event import Event, Payload, event
+from memctl.domain.support.structs import carried_over
 
 Why = Annotated[str, msgspec.Meta(max_length=1_000)]
 Id = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
@@ -135,9 +136,4 @@ class ResolveCondition(Command, frozen=True, kw_only=True):
             raise BadCommand(why="only a confirmed condition leads to something, and it has to lead somewhere")
         if self.resolved_to == self.condition:
             raise BadCommand(why="a condition cannot resolve to itself")
-        return ConditionResolved(
-            condition=self.condition,
-            resolution=self.resolution,
-            resolved_to=self.resolved_to,
-            confidence=self.confidence,
-        )
+        return carried_over(self, ConditionResolved)

@@ -14,6 +14,7 @@ from memctl.domain.knowledge.graduation import SHORTEST, length_of
 from memctl.domain.language.statements import stated
 from memctl.domain.support.location import NOWHERE
 from memctl.domain.support.provenance import MAY, Provenance, by_actor, member_of
+from memctl.domain.support.structs import carried_over
 
 NOTES = "knowledge/notes"
 """Stream of what is noted: it spans sessions."""
@@ -62,14 +63,7 @@ class NoteMemory(Command, frozen=True, kw_only=True):
         text = self.text.strip()
         if length_of(text) < SHORTEST:
             raise BadCommand(why=f"{text!r} is too short to mean anything by itself")
-        return MemoryNoted(
-            text=text,
-            kind=self.kind,
-            everywhere=self.everywhere,
-            importance=self.importance,
-            files=self.files,
-            tags=self.tags,
-        )
+        return carried_over(self, MemoryNoted, text=text)
 
 
 def claim_of(noted: Event, payload: MemoryNoted) -> InsightFound:

@@ -8,7 +8,7 @@ import msgspec
 T = TypeVar("T", bound=msgspec.Struct)
 
 
-def carried_over(source: msgspec.Struct, kind: type[T], **others: object) -> T:
+def carried_over(source: msgspec.Struct, kind: type[T], /, **others: object) -> T:
     """A struct of that kind: the fields named in `others`, and all else that the source has, or works out, under the
     name of a field. Raises: TypeError where a field that has no default is in neither."""
     return kind(**{name: getattr(source, name) for name in _shared(type(source), kind) if name not in others}, **others)
