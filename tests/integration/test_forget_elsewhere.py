@@ -289,6 +289,12 @@ def test_digits_are_found_as_a_word_and_not_within_another_or_in_a_number(
     assert places == ["1 ids and words in the table tasks_g99"][:found]
 
 
+def test_what_a_server_says_of_itself_is_nothing_that_was_said(log: Connection, tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / "valkey.log").write_text("Valkey version=8.1.1, bits=64, commit=00000000, modified=0")
+    assert found_in(log, 1, Probe(words=("00000000",)), tmp_path, None) == []
+
+
 def test_generations_that_are_not_live_go_whole(settings: Settings, log: Connection, database_url: str) -> None:
     append(log, 1, [prompt(1, f"please remember {PHRASE}"), prompt(2, "to be kept")])
     drained(database_url)

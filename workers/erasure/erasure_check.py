@@ -122,7 +122,8 @@ def unsaid(connection: Connection, words: Iterable[str]) -> list[str]:
 
 
 def _is_distinctive(word: str) -> bool:
-    return len(word) >= 8 and any(map(str.isdecimal, word))
+    """Not what a server says of itself, as the `00000000` that a dump of bytes begins with."""
+    return len(word) >= 8 and len(set(word)) > 3 and any(map(str.isdecimal, word))
 
 
 def _undesired(connection: Connection, space_id: int, generation: int, points: Collection[str]) -> list[str]:
