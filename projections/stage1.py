@@ -11,7 +11,7 @@ import io
 import pickle
 import typing
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -35,6 +35,14 @@ class Delta(msgspec.Struct):
     retracted: tuple[UUID, ...] = ()
     """Facts that an earlier batch asserted and that no longer stand."""
 
+    def add(self, more: "Delta") -> None:
+        """What the next batch changed, which takes nothing back."""
+        self.facts.update(more.facts)
+        self.rows.update(more.rows)
+
+
+STEP = 64
+"""Events that a fold in steps takes at a time."""
 
 POINTS = 3
 """How many points of its past a state remembers."""
@@ -218,14 +226,28 @@ def _collections(kind: type[Any]) -> tuple[str, ...]:
     )
 
 
-def fold_stream(stream: str, events: Iterable[Event]) -> tuple[StreamState, Delta]:
+def fold_stream(
+    stream: str, events: Iterable[Event], step: Callable[[Sequence[Event]], None] | None = None
+) -> tuple[StreamState, Delta]:
     """All events of a stream, in any order: its state, with everything that stands in it as the delta.
 
+    With a `step` they are folded a few at a time, which it is given before.
     What was left out of the stream is left out here. Raises: UndecodablePayload, or whatever a fold raises.
     """
     known = foldable(events)
-    state = StreamState(derive(stream, known))
-    return state, state.drain(len(known))
+    if step is None:
+        state = StreamState(derive(stream, known))
+        return state, state.drain(len(known))
+    facts, delta, folded = StreamFacts(stream), Delta({}, {}), 0
+    state = StreamState(facts)
+    for some in facts.begin_in_steps(known, STEP):
+        if not facts.waits:
+            delta.add(state.drain(folded))
+        step([each.event for each in some])
+        folded = len(some)
+    delta.add(state.drain(folded))
+    state.events = len(known)
+    return state, delta
 
 
 @functools.cache

@@ -3,10 +3,10 @@
 HOW is `python` (a loop), `c` (a match that backtracks for ever, which holds the interpreter), `crash` (code in C that
 ends the process), `killed` (as the kernel does for want of memory), `both` (its guard, too), `exit` (code in C that
 leaves), `memory` (there is none for it), `growing` (it takes ever more), `main` (a loop, but not where it is tried
-apart), `texts` (code in C that ends the process of the embedder), `thread` (the same, in a thread that Python does not
-know), `points` (the same as points are written), `sleeps` (it waits for what never comes), `rows` or `routes` (the
-same as `c`, in stage 2), `long` (all of it ends, and a session of more than five events
-is long), `late` (the same, and none remembers a point of its past), or `not` (all of it ends). Folds of sessions do so
+apart), `texts` (code in C that ends the process of the embedder), `thread` (the same, in a thread that Python does
+not know), `points` (the same as points are written), `sleeps` (it waits for what never comes), `rows` or `routes`
+(the same as `c`, in stage 2), `raises`, `late` (all of it ends, and no session remembers a point of its past), or
+`not` (all of it ends). With `long-` before it, a session of more than four events is long. Folds of sessions do so
 over prompts, those of stage 2 over notes, that end in `ENDLESS`; the embedder and the points over texts that hold it.
 """
 
@@ -43,6 +43,10 @@ def in_main() -> None:
     """Only among others: what is set aside is folded by the process that tries it."""
     while not (apart or tries):
         pass
+
+
+def in_raises() -> None:
+    raise ValueError("it cannot be folded")
 
 
 def in_killed() -> None:
@@ -99,7 +103,7 @@ def main(how: str, arguments: list[str]) -> None:
     loops = {
         "python": in_python, "c": in_c, "crash": in_crash, "sleeps": asleep,
         "killed": in_killed, "both": in_both, "exit": in_exit, "memory": in_memory,
-        "growing": in_growing, "main": in_main,
+        "growing": in_growing, "main": in_main, "raises": in_raises,
     }  # fmt: skip
     alone = trial._alone
 
@@ -121,6 +125,9 @@ def main(how: str, arguments: list[str]) -> None:
             loops[how]()
         fold(self, placed)
 
+    how, dash, then = how.partition("-")
+    if dash:
+        stage1.LONG, long_sessions.REST, how = 4, 0, then
     if how in loops:
         derive.StreamFacts._fold = endless  # type: ignore[method-assign]
     elif how in ("texts", "thread"):
@@ -129,10 +136,8 @@ def main(how: str, arguments: list[str]) -> None:
         _as_points_are_written()
     elif how in ("rows", "routes"):
         _in_stage_2(kernel, how)
-    elif how in ("late", "long"):
-        stage1.LONG, long_sessions.REST = 5, 0
-        if how == "late":
-            states.StreamState.remember = lambda self, position: setattr(self, "read", position)  # type: ignore
+    elif how == "late":
+        states.StreamState.remember = lambda self, position: setattr(self, "read", position)  # type: ignore
     from memctl.cli.main import run
 
     sys.argv = ["memctl", *arguments]

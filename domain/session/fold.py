@@ -8,7 +8,7 @@ changes nothing (`memctl.domain.events.event_order`). `conversation` reads what 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -84,23 +84,45 @@ class StreamFacts:
         transcript block, another version of it), or judges an episode that was asserted already. Then this is of no
         more use, and the caller derives the whole stream again.
         """
+        placed = self._placed(events)
+        if placed is None:
+            return False
+        for each in placed:
+            self._fold(each)
+        return True
+
+    def begin_in_steps(self, events: Sequence[Event], size: int) -> Iterator[Sequence[OrderedEvent]]:
+        """Fold the events of the whole stream, where none was folded: so many at a time, each time after they are
+        given to who asks."""
+        placed = self._placed(events) or []
+        for begin in range(0, len(placed), size):
+            some = placed[begin : begin + size]
+            yield some
+            for each in some:
+                self._fold(each)
+
+    @property
+    def waits(self) -> bool:
+        """Whether events without a time wait for the first that has one."""
+        return bool(self._waiting)
+
+    def _placed(self, events: Sequence[Event]) -> list[OrderedEvent] | None:
+        """The events in order; None where `extend` cannot fold them."""
         placed = None if self._undated else self._ordering.place(events)
         if placed is None or (self._titled and any(is_aside(each) for each in placed)):
-            return False
+            return None
         latest = {
             (payload.episode, type(payload)): payload
             for each in placed
             if isinstance(payload := each.payload, OfEpisode)
         }
         if not all(self._outcomes.recorded(outcome, self._conversation.episode) for outcome in latest.values()):
-            return False
+            return None
         if not self._assert.lineage:
             self._assert.lineage = next(filter(None, (lineage_of(each.payload.line) for each in placed)), "")
             if self._assert.lineage and self._began[0]:
-                return False  # facts were asserted without it
-        for each in placed:
-            self._fold(each)
-        return True
+                return None  # facts were asserted without it
+        return placed
 
     def drain(self) -> list[Fact]:
         """Facts asserted since the last call, in order of happening.

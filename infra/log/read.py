@@ -44,9 +44,9 @@ _STREAM = f"""SELECT {_COLUMNS} FROM memctl.events
     WHERE space_id = %s AND stream = %s AND position > %s AND payload IS NOT NULL
     ORDER BY position LIMIT %s"""
 
-_LONGER = """SELECT space_id, stream FROM unnest(%s::int4[], %s::text[]) AS wanted(space_id, stream)
-    WHERE EXISTS (SELECT FROM memctl.events e
-        WHERE e.space_id = wanted.space_id AND e.stream = wanted.stream AND e.position <= %s OFFSET %s)"""
+_LENGTHS = """SELECT space_id, stream, (SELECT count(*) FROM (SELECT FROM memctl.events e
+        WHERE e.space_id = wanted.space_id AND e.stream = wanted.stream AND e.position <= %s LIMIT %s) AS few)
+    FROM unnest(%s::int4[], %s::text[]) AS wanted(space_id, stream)"""
 
 _ALL_STREAMS = f"""SELECT {_COLUMNS} FROM memctl.events
     WHERE (space_id, stream) > (%s, %s) AND (space_id, stream) <= (%s, %s) AND position <= %s
@@ -184,12 +184,15 @@ def stream_sizes(connection: Connection, upto: Position) -> Iterator[tuple[Strea
             yield (space_id, stream), events
 
 
-def longer_streams(connection: Connection, streams: Sequence[StreamKey], upto: Position, count: int) -> set[StreamKey]:
-    """Those of the streams that have more than so many events up to a position."""
+def stream_lengths(
+    connection: Connection, streams: Sequence[StreamKey], upto: Position, most: int
+) -> dict[StreamKey, int]:
+    """How many events each stream has up to a position; one more than `most` where it has more than those."""
     if not streams:
-        return set()
+        return {}
     spaces, names = zip(*streams, strict=True)
-    return set(connection.execute(_LONGER, [list(spaces), list(names), upto, count]).fetchall())
+    rows = connection.execute(_LENGTHS, [upto, most + 1, list(spaces), list(names)])
+    return {(space_id, stream): count for space_id, stream, count in rows}
 
 
 def stream_length(connection: Connection, key: StreamKey) -> int:

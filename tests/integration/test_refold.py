@@ -13,7 +13,9 @@ import servers
 from histories import digests, drained, example
 
 from memctl.domain.events.event import Micros, NewEvent, Position
+from memctl.domain.events.event_order import OrderedEvent
 from memctl.domain.events.observations import PromptSubmitted
+from memctl.domain.session.fold import StreamFacts
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position
@@ -120,7 +122,6 @@ def test_a_refold_waits_for_the_worker_that_has_the_lease_and_moves_no_offset(
 def test_what_took_long_is_folded_before_its_shard_is_taken_from_others(
     log: Connection, database_url: str, filled: Digests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memctl.workers.folding import refold as refolding
     from memctl.workers.folding import stage1
 
     live = generations.live(log)
@@ -136,10 +137,9 @@ def test_what_took_long_is_folded_before_its_shard_is_taken_from_others(
             held.extend(o.owner for o in generations.offsets(other, live.stage1, live.stage2))
         return fold_stream(*given)
 
-    monkeypatch.setattr(refolding, "fold_stream", noted)
-    monkeypatch.setattr(stage1, "fold_stream", lambda *_: pytest.fail("it is folded again while its shard is held"))
+    monkeypatch.setattr(stage1, "fold_stream", noted)
     refold(log, letters=dead_letters.parked(log, live.stage1))
-    assert held == [None] * 5
+    assert held == [None] * 5, "it is folded once, while nobody holds a shard"
     assert dead_letters.parked(log, live.stage1) == []
     assert digests(log) == filled
 
@@ -175,6 +175,35 @@ def test_what_came_since_a_stream_was_folded_is_folded_on(log: Connection, fille
         Stage1().refold(log, lease, streams, ready)
         generations.release(log, lease)
     assert digests(log) == filled
+
+
+def test_what_raises_in_a_stream_that_was_parked_is_looked_for_while_nobody_waits(
+    log: Connection, database_url: str, filled: Digests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = generations.live(log)
+    key = every_key(log)[0][0]
+    events = read_streams(log, [key], last_position(log))[key]
+    bad = events[len(events) // 2]
+    fold, held = StreamFacts._fold, set[str | None]()
+
+    def raising(self: StreamFacts, placed: OrderedEvent) -> None:
+        with connect(database_url) as other:
+            held.update(o.owner for o in generations.offsets(other, live.stage1, live.stage2))
+        if placed.event.event_id == bad.event_id:
+            raise ValueError("cannot be folded")
+        fold(self, placed)
+
+    fault = Fault(Target("", *key), events[0].event_id, events[0].position, NoProgress.__name__, APART, 1)
+    dead_letters.park(log, live.stage1, [fault])
+    with monkeypatch.context() as patch:
+        patch.setattr(StreamFacts, "_fold", raising)
+        refold(log, letters=dead_letters.parked(log, live.stage1))
+    assert held == {None}
+    [letter] = dead_letters.parked(log, live.stage1)
+    waits = sum(event.position > bad.position for event in events)
+    assert (letter.fault.source, letter.fault.error, letter.fault.waiting) == (bad.event_id, "ValueError", waits)
+    refold(log, letters=[letter])
+    assert (dead_letters.parked(log, live.stage1), digests(log)) == ([], filled)
 
 
 def test_what_came_late_since_a_stream_was_folded_waits_and_all_before_it_is_written(

@@ -20,6 +20,7 @@ from memctl.domain.events.event import Event
 from memctl.domain.events.facts import Episode, Fact, Identified, Span, Turn, quote_hash
 from memctl.domain.events.observations import capped
 from memctl.domain.session.fold import StreamFacts, derive
+from memctl.projections import stage1
 
 
 def final(facts: Sequence[Fact]) -> dict[Any, Fact]:
@@ -62,6 +63,23 @@ def test_facts_are_a_function_of_the_set_of_events(events: list[Event], random: 
     assert fed(events, range(len(events))) == whole
 
 
+def check_steps(stream: str, events: list[Event]) -> None:
+    """A fold in steps is the fold at once."""
+    passed: list[Event] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stage1, "STEP", 3)
+        state, delta = stage1.fold_stream(stream, events, passed.extend)
+    once, whole = stage1.fold_stream(stream, events)
+    assert (delta.rows, delta.facts, state.events) == (whole.rows, whole.facts, once.events)
+    assert {each.event_id for each in passed} <= {each.event_id for each in events}
+
+
+@settings(max_examples=60, deadline=None)
+@given(histories())
+def test_a_fold_in_steps_is_the_fold_at_once(events: list[Event]) -> None:
+    check_steps(STREAM, events)
+
+
 @pytest.fixture(scope="module")
 def real_sessions() -> dict[str, list[Event]]:
     if not published.SESSIONS.exists():
@@ -101,6 +119,7 @@ def test_real_sessions_keep_the_laws(real_sessions: dict[str, list[Event]]) -> N
         assert len(whole) == len(facts)
         assert final(derive(stream, events[::-1]).drain()) == whole
         assert fed(events, range(0, len(events), 7), stream) == whole
+        check_steps(stream, events)
         with_hooks = [*hooks_of(events), *events]
         assert set(final(derive(stream, with_hooks).drain())) == set(whole)
 

@@ -3,13 +3,14 @@
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Mapping
 
 from memctl.domain.events.event import stream_hash
 from memctl.infra.log.read import StreamKey
 from memctl.projections.stage1 import StreamState
 
 LONG = 4_000
-"""Events of a session that is longer than may be folded whole among others: those take up to half a second."""
+"""Events of sessions that one batch may fold whole again, together: up to half a second."""
 
 REST = 10
 """How many times as long as its fold took a session waits at least until it is folded whole once more."""
@@ -19,6 +20,16 @@ MOST_WAITING = 1_000
 
 Waiting = tuple[int, StreamKey]
 """A generation of stage 1, and a stream that is parked in it."""
+
+
+def beyond(lengths: Mapping[StreamKey, int], most: int) -> list[StreamKey]:
+    """Which streams are left out for the others to have so many events together: the longest."""
+    left, total = [], 0
+    for key, length in sorted(lengths.items(), key=lambda each: (each[1], each[0])):
+        total += length
+        if total > most:
+            left.append(key)
+    return left
 
 
 class LongSessions:
@@ -54,8 +65,8 @@ class LongSessions:
     def rest(self, key: StreamKey, seconds: float) -> None:
         """Fold a session no more for a while, for its fold took so many seconds of processor time."""
         with self._changed:
-            self._rests.pop(key, None)
-            self._rests[key] = time.monotonic() + REST * seconds
+            until = max(self._rests.pop(key, 0.0), time.monotonic() + REST * seconds)
+            self._rests[key] = until
             if len(self._rests) > MOST_WAITING:
                 self._rests.popitem(last=False)
 

@@ -18,16 +18,14 @@ from memctl.infra.log.migrate import refuse_newer
 from memctl.infra.log.reach import Reach
 from memctl.infra.log.read import StreamKey, read_events, read_streams
 from memctl.infra.readmodels import dead_letters, facts, generations
-from memctl.infra.readmodels.dead_letters import DeadLetter, NoProgress, Target
+from memctl.infra.readmodels.dead_letters import DeadLetter, Target
 from memctl.infra.readmodels.facts import SourceKey
 from memctl.infra.readmodels.generations import Lease
 from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Recorded, folded_as_recorded
-from memctl.projections.stage1 import fold_stream
 from memctl.workers.folding.drain import OtherRules
-from memctl.workers.folding.poison import of_content
 from memctl.workers.folding.sources import Source, of_fact
-from memctl.workers.folding.stage1 import Ready, Stage1
+from memctl.workers.folding.stage1 import Ready, Stage1, folded_before
 from memctl.workers.folding.stage2 import Stage2
 from memctl.workers.folding.trial import never_ending
 
@@ -110,19 +108,14 @@ def refold(
 
 
 def _ready(connection: Connection, generation: int, letters: Iterable[DeadLetter]) -> dict[StreamKey, Ready]:
-    """Those of the streams, folded up to where their shards are now, that were parked since they took long."""
+    """Those of the streams that were parked, folded up to where their shards are now."""
     shards, found = generations.shards(connection, generation), {}
     read = {offset.shard: offset.reach for offset in generations.offsets(connection, generation)}
     for letter in letters:
         key = (letter.target.space_id, letter.target.key or "")
-        if letter.target.projection or letter.fault.error != NoProgress.__name__:
-            continue
-        events = read_streams(connection, [key], read[generations.shard_of(key[1], shards)].of(key[0])).get(key, [])
-        try:
-            found[key] = Ready(events, *fold_stream(key[1], events))
-        except Exception as problem:
-            if not of_content(problem):
-                raise  # else it is parked again, by who folds it next
+        if not letter.target.projection:
+            upto = read[generations.shard_of(key[1], shards)].of(key[0])
+            found[key] = folded_before(key, read_streams(connection, [key], upto)[key])
     return found
 
 

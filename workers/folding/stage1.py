@@ -13,18 +13,20 @@ from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
+import msgspec
+
 from memctl.domain.events.event import Event, Position
 from memctl.domain.events.skipping import EventSkipped, Undecodable, left_out, remaining
 from memctl.infra.database import Connection
 from memctl.infra.log.reach import Reach, at_end, next_section
-from memctl.infra.log.read import StreamKey, longer_streams, read_range, read_streams
+from memctl.infra.log.read import StreamKey, read_range, read_streams, stream_lengths
 from memctl.infra.readmodels import dead_letters, facts, generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.dead_letters import Fault, NoProgress, Target
 from memctl.infra.readmodels.generations import Lease
 from memctl.projections.kernel import projections
 from memctl.projections.stage1 import Delta, StreamState, fold_stream, stored
-from memctl.workers.folding.long_sessions import LONG, LongSessions
+from memctl.workers.folding.long_sessions import LONG, LongSessions, beyond
 from memctl.workers.folding.poison import Letters, Parking, of_content, stream_fault
 from memctl.workers.watchdog import progress_board as progress
 from memctl.workers.watchdog.progress_board import ThreadWork
@@ -61,11 +63,26 @@ most, to find so many."""
 
 
 class Ready(NamedTuple):
-    """A stream that was folded whole before its shard was taken: from these events."""
+    """A stream that was folded whole before its shard was taken: from these events, or those before its fault."""
 
     events: Sequence[Event]
     state: StreamState
     delta: Delta
+    failed: tuple[Fault, Exception] | None = None
+
+
+def folded_before(
+    key: StreamKey, events: Sequence[Event], step: Callable[[Sequence[Event]], None] | None = None
+) -> Ready:
+    """Fold a stream whole while nobody waits, in steps where somebody looks at these. What raises is looked for."""
+    try:
+        return Ready(events, *fold_stream(key[1], events, step))
+    except Exception as problem:
+        if not of_content(problem):
+            raise
+        left = remaining(events)
+        fault = stream_fault(key, left, lambda some: fold_stream(key[1], some, step))
+        return Ready(events, *fold_stream(key[1], _before(fault, left), step), (fault, problem))
 
 
 class Stage1:
@@ -288,8 +305,8 @@ class Stage1:
             self._states[key].remember(end)
         refolds = streams.keys() - deltas.keys() - aside
         if not whole and self._long is not None:
-            long = longer_streams(connection, sorted(refolds), before, LONG)
-            refolds -= self._set_aside({key: streams[key] for key in sorted(long)}, parking)
+            lengths = stream_lengths(connection, sorted(refolds), before, LONG)
+            refolds -= self._set_aside({key: streams[key] for key in beyond(lengths, LONG)}, parking)
         earlier = read_streams(connection, sorted(refolds), before)
         self._refolded = max((len(known) + len(streams[key]) for key, known in earlier.items() if known), default=0)
         slot = progress.slot()
@@ -298,30 +315,28 @@ class Stage1:
             self._drop(key)
             events = [*known, *streams[key]]
             slot.stream(number, events, WHOLE_CPU_S if known else math.inf)
-            if self._parked_still(key, events, parking):
-                _, deltas[key] = fold_stream(key[1], _before(self._endless[Target("", *key)], remaining(events)))
-                continue
-            began, waits = time.thread_time(), 0
-            try:
-                ready, waits = self._folded_before(key, events)
-                state, deltas[key] = ready or fold_stream(key[1], events)
-                self._note_cost(key, time.thread_time() - began)
-            except Exception as problem:
-                if not of_content(problem):
-                    raise
-                events = remaining(events)
-                fault = stream_fault(key, events, partial(fold_stream, key[1]))
-                parking.fail(fault, problem)
-                _, deltas[key] = fold_stream(key[1], _before(fault, events))
-                continue
-            if waits:
-                parking.postpone(_too_long(key, events[-waits:]))
-            # Where something was left out, an event that comes may be one of those: such a stream is read again.
-            if not left_out(events) and not waits:
-                state.remember(end)
-                self._keep(key, state)
+            deltas[key] = self._fold_whole(key, events, end, parking)
         slot.over(self._step)
         return deltas, refolds
+
+    def _fold_whole(self, key: StreamKey, events: Sequence[Event], end: Position, parking: Parking) -> Delta:
+        """What stands in a stream; its state is kept where what comes next may be folded on to it."""
+        if self._parked_still(key, events, parking):
+            return fold_stream(key[1], _before(self._endless[Target("", *key)], remaining(events)))[1]
+        began = time.thread_time()
+        ready, waits = self._folded_before(key, events)
+        ready = ready or folded_before(key, events)
+        self._note_cost(key, time.thread_time() - began)
+        if ready.failed is not None:
+            fault, problem = ready.failed
+            parking.fail(msgspec.structs.replace(fault, waiting=fault.waiting + waits), problem)
+        elif waits:
+            parking.postpone(_too_long(key, events[-waits:]))
+        # Where something was left out, an event that comes may be one of those: such a stream is read again.
+        elif not left_out(events):
+            ready.state.remember(end)
+            self._keep(key, ready.state)
+        return ready.delta
 
     def _note_cost(self, key: StreamKey, seconds: float) -> None:
         self._dear.pop(key, None)
@@ -355,7 +370,7 @@ class Stage1:
                 progress.ask_for_trial()
         self._aside.clear()
 
-    def _folded_before(self, key: StreamKey, events: Sequence[Event]) -> tuple[tuple[StreamState, Delta] | None, int]:
+    def _folded_before(self, key: StreamKey, events: Sequence[Event]) -> tuple[Ready | None, int]:
         """What is ready of a stream, with what came since; None where its events are others now. Also how many of those
         that came since are not folded, since all of it would have to be folded again for them."""
         ready = self._ready.get(key)
@@ -364,11 +379,15 @@ class Stage1:
         since = events[len(ready.events) :]
         if since and (left_out(events) or not self._parks):
             return None, 0
-        more = ready.state.extend(since) if since else None
+        try:
+            more = ready.state.extend(since) if since and ready.failed is None else None
+        except Exception as problem:
+            if not of_content(problem):
+                raise
+            return None, 0
         if more is not None:
-            ready.delta.facts.update(more.facts)
-            ready.delta.rows.update(more.rows)
-        return (ready.state, ready.delta), 0 if more is not None else len(since)
+            ready.delta.add(more)
+        return ready, 0 if more is not None else len(since)
 
     def _work(self, keys: Iterable[StreamKey], fresh: Mapping[StreamKey, Sequence[Event]]) -> ThreadWork:
         """The folds of these streams, for who watches: each with the first position that is new."""

@@ -22,6 +22,7 @@ from memctl.infra.database import Connection, DatabaseUnavailable, advisory_lock
 from memctl.infra.log.mark import marks, move_mark
 from memctl.infra.log.migrate import refuse_newer
 from memctl.infra.log.reach import Reach, least, next_section
+from memctl.infra.log.read import stream_lengths
 from memctl.infra.readmodels import dead_letters, facts, generations, rebuilds
 from memctl.infra.readmodels import fingerprint as rules
 from memctl.infra.readmodels import rows as readmodels
@@ -34,6 +35,7 @@ from memctl.infra.vectors.outbox import awaiting_dense, backlog, collection_of
 from memctl.projections.kernel import projections
 from memctl.workers.folding.poison import CannotFold
 from memctl.workers.folding.refold import refold
+from memctl.workers.folding.sources import of_fact
 from memctl.workers.folding.stage1 import Stage1
 from memctl.workers.folding.stage2 import Stage2
 from memctl.workers.rebuild.build import Leader, RebuildStopped, known_read_models
@@ -44,6 +46,9 @@ PATIENCE_S = 60.0
 
 MEETINGS = 3
 """How often the live offsets are held to switch, where their leases are taken away."""
+
+WAITING_EVENTS = 20_000
+"""Events of long sessions that are folded while all leases are held, so that rows can be compared: some two seconds."""
 
 NAMED = 20
 """How many differing rows are named."""
@@ -185,6 +190,12 @@ def rollback(database_url: str, qdrant: QdrantClient | None) -> Replayed:
     return result
 
 
+class StillWaits(MemctlError):
+    """{count} long sessions wait for their folds, and more came late for them meanwhile; nothing was compared."""
+
+    hint = "try again, once `memctl status` says that all is read"
+
+
 class _Replay:
     def __init__(
         self,
@@ -318,16 +329,38 @@ class _Replay:
             try:
                 self._switch(live, built, result, first_stage, verify, switch)
                 return
-            except LeaseLost as lost:
+            except (LeaseLost, StillWaits) as problem:
                 if not left:
                     raise
-                log.info("catching up once more: %s", lost)
+                log.info("catching up once more: %s", problem)
 
     def _try_what_waits(self, live: Live) -> None:
         """Fold what is parked only to be folded later: what was built has it."""
         for letter in dead_letters.parked(self._connection, live.stage1, live.stage2):
             if letter.to_be_tried:
                 refold(self._connection, letters=[letter])
+
+    def _fold_what_waits(self, live: Live, held: list[Lease]) -> None:
+        """The same, of what was parked since: nobody folds meanwhile. Raises: StillWaits where that would take long."""
+        waiting = [
+            (letter.target.space_id, letter.target.key or "")
+            for letter in dead_letters.parked(self._connection, live.stage1)
+            if letter.to_be_tried
+        ]
+        lengths = stream_lengths(self._connection, waiting, self._marks().position, WAITING_EVENTS)
+        if sum(lengths.values()) > WAITING_EVENTS:
+            raise StillWaits(count=len(waiting))
+        shards = generations.shards(self._connection, live.stage1)
+        of_rows = next(lease for lease in held if lease.generation == live.stage2)
+        with self._connection.transaction():
+            for lease in held if waiting else ():
+                here = [key for key in waiting if generations.shard_of(key[1], shards) == lease.shard]
+                if lease.generation != live.stage1 or not here:
+                    continue
+                Stage1(parks=True).refold(self._connection, lease, here)
+                changes = facts.read_changes_of(self._connection, live.stage1, here, lease.reach.lowest)
+                sources = list(map(of_fact, changes))
+                Stage2(parks=True).refold(self._connection, of_rows, live.stage1, [], changes=sources, letters=[])
 
     def _switch(
         self, live: Live, built: Live, result: Replayed, first_stage: Literal[1, 2], verify: bool, switch: bool
@@ -444,6 +477,8 @@ class _Replay:
                     lease = stage2.drain_batch(self._connection, lease, live.stage1, upto)
                 held[index] = lease
         self._drain_stage2(built.stage2, built.stage1, upto)
+        if live is not None and built.stage1 != live.stage1:
+            self._fold_what_waits(live, held)
         if self._qdrant is not None:
             for generation in (built.stage2, *([live.stage2] if live is not None else [])):
                 self._write_points(self._qdrant, generation)

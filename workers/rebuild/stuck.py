@@ -135,6 +135,9 @@ def _park(connection: Connection, generation: int, fault: Fault) -> None:
     with suppress(LeaseHeld):
         lease = generations.take(connection, generation, shard, f"{owner_of(os.getpid())}aside", _LEASE_S)
     with connection.transaction():
+        # One that was folded beside others was never tried: its new letter is a first one, too.
+        waiting = [each for each in dead_letters.parked_at(connection, generation, [fault.target]) if each.to_be_tried]
+        dead_letters.settle(connection, [each.id for each in waiting])
         dead_letters.park(connection, generation, [fault])
     if lease is not None:
         generations.release(connection, lease)

@@ -7,19 +7,20 @@ folds the others, so that what comes next is folded on to it.
 import logging
 import threading
 import time
+from collections.abc import Sequence
 
 import psycopg
 
+from memctl.domain.events.event import Event
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.log.read import StreamKey, read_streams
 from memctl.infra.readmodels import dead_letters, generations
-from memctl.infra.readmodels.dead_letters import Target, fault_message
+from memctl.infra.readmodels.dead_letters import DeadLetter, Target, fault_message
 from memctl.infra.readmodels.generations import LeaseHeld
-from memctl.projections.stage1 import fold_stream
 from memctl.workers.folding.drain import OtherRules
 from memctl.workers.folding.long_sessions import LongSessions
 from memctl.workers.folding.refold import LiveChanged, refold
-from memctl.workers.folding.stage1 import APART, Ready
+from memctl.workers.folding.stage1 import APART, folded_before
 from memctl.workers.watchdog import progress_board as progress
 from memctl.workers.watchdog.progress_board import ThreadWork
 
@@ -61,8 +62,8 @@ class LongFolder:
 
     def fold(self, connection: Connection, generation: int, key: StreamKey) -> None:
         """Fold a session that is parked, unless it no longer is. Raises: whatever `refold` or the fold raises."""
-        letters = dead_letters.parked_at(connection, generation, [Target("", *key)])
-        if generations.live(connection).stage1 != generation or [each.fault.place for each in letters] != [APART]:
+        letters = _waits(connection, generation, key)
+        if generations.live(connection).stage1 != generation or not letters:
             return
         turn = self._sessions.turn
         shard = generations.shard_of(key[1], generations.shards(connection, generation))
@@ -71,16 +72,26 @@ class LongFolder:
         slot, began = progress.slot(), time.thread_time()
         pieces = [(*key, letters[0].fault.position)]
         slot.fold(ThreadWork("stream", pieces=pieces, generation=generation, end=reach.of(key[0])))
-        slot.stream(0, events)
-        ready = Ready(events, *fold_stream(key[1], events))
+
+        def step(some: Sequence[Event]) -> None:
+            slot.goes_on()
+            slot.stream(0, some)
+
+        ready = folded_before(key, events, step)
         slot.over(ThreadWork("stage 1", str(shard), generation=generation))
         self._sessions.rest(key, time.thread_time() - began)
 
         def hand_over() -> None:
-            if ready.state.read:  # else something was left out of it, and it is not kept
+            if ready.state.read:  # else it is not kept, as where something was left out of it
                 self._sessions.made((generation, key), ready.state, turn)
 
         refold(connection, letters=letters, ready={key: ready}, last=hand_over)
         log.info("%s was folded beside others: %d events", Target("", *key), len(events))
-        if dead_letters.parked_at(connection, generation, [Target("", *key)]):
+        if _waits(connection, generation, key):
             self._sessions.ask(generation, key)  # what came meanwhile belongs before what was folded
+
+
+def _waits(connection: Connection, generation: int, key: StreamKey) -> list[DeadLetter]:
+    """The letter of a session that waits for its fold, if it does."""
+    letters = dead_letters.parked_at(connection, generation, [Target("", *key)])
+    return [letter for letter in letters if letter.fault.place == APART]
