@@ -9,8 +9,8 @@ from memctl.domain.events.event import stream_hash
 from memctl.infra.log.read import StreamKey
 from memctl.projections.stage1 import StreamState
 
-LONG = 4_000
-"""Events of sessions that one batch may fold whole again, together: up to half a second."""
+LONG = 2_000
+"""Events of sessions that one batch may fold whole again, together: a quarter of a second."""
 
 REST = 10
 """How many times as long as its fold took a session waits at least until it is folded whole once more."""
