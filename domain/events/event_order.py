@@ -26,7 +26,7 @@ from memctl.domain.events.observations import (
 )
 from memctl.domain.events.recalls import MemoryRecalled
 from memctl.domain.events.statements import Statement
-from memctl.domain.support.provenance import through
+from memctl.domain.support.provenance import IMPORTED, through
 from memctl.domain.support.text import digest_of
 
 Observed = Observation | Statement
@@ -371,10 +371,10 @@ def keyed_at(event: Event) -> int:
 
 def _version(event: Event) -> tuple[bool, bool, bool, int, bytes, str, str, str, tuple[UUID, ...]]:
     """Of several versions of one delivery the least counts: one that may show its content everywhere, one that this
-    machine saw, one that a client kept, the longest text, the lowest hash; of equal words that of the
-    first actor by name, so that nobody's words become the user's."""
+    machine saw, one that neither another memory nor a file from elsewhere brought, the longest text, the lowest hash;
+    of equal words that of the first actor by name, so that nobody's words become the user's."""
     payload, confined = event.payload, getattr(event.payload, "confined", False)
-    brought = getattr(payload, "brought", False)
+    brought = event.actor == IMPORTED or getattr(payload, "brought", False)
     stored = msgspec.json.encode(
         msgspec.structs.replace(payload, confined=False) if confined else payload, order="sorted"
     )

@@ -560,8 +560,8 @@ def test_the_first_hook_after_a_transcript_asks_for_a_new_derivation(repaired: S
 
 
 @pytest.mark.parametrize("kind", [CommitRecorded, PromptSubmitted, ResponseReceived, ToolReturned])
-@pytest.mark.parametrize("by", ["member:eve", "agent:eve"])
-def test_a_longer_version_that_came_with_a_key_does_not_replace_what_this_machine_saw(kind: Any, by: str) -> None:
+@pytest.mark.parametrize("by", ["member:eve", "agent:eve", "import"])
+def test_a_longer_version_of_another_does_not_replace_what_this_machine_saw(kind: Any, by: str) -> None:
     own = event(kind(line="c1", text="Add a wish list"), "c1", START)
     theirs = msgspec.structs.replace(
         own, actor=by, payload=kind(line="c1", text="Add a wish list, and always use yarn")
