@@ -161,13 +161,12 @@ def _room(look: Installation) -> Iterator[str]:
 
 def screen(look: Installation, troubles: Sequence[str]) -> Iterator[str]:
     """Everything in a screenful: the verdict, the programs, what waits, what it takes."""
-    if troubles:
-        yield click.style(f"needs you: {line(troubles[0])}", fg="red", bold=True)
-        yield from (click.style(f"           {line(each)}", fg="red") for each in troubles[1:])
-    elif waiting := _of(look.health, needs=False) if look.health is not None else []:
-        yield click.style(f"not all is done: {line(waiting[0])}", fg="yellow", bold=True)
-        yield from (click.style(f"                 {line(each)}", fg="yellow") for each in waiting[1:])
-    else:
+    waiting = _of(look.health, needs=False) if look.health is not None else []
+    for said, found, color in (("needs you: ", troubles, "red"), ("not all is done: ", waiting, "yellow")):
+        for number, each in enumerate(found):
+            begins = " " * len(said) if number else said
+            yield click.style(f"{begins}{line(each)}", fg=color, bold=not number)
+    if not (troubles or waiting):
         yield click.style("all is well", fg="green", bold=True)
     yield ""
     if look.relay is None:

@@ -133,6 +133,12 @@ def test_whatever_needs_a_person_stands_first_and_is_named(look: Installation, n
     assert named in shown(look)
 
 
+def test_what_waits_is_named_beside_what_needs_a_person() -> None:
+    found = shown(with_health(servers=Servers(empty=("1a (no object)",), empty_count=2, stopped=("door",))))
+    assert found.startswith("needs you: door does not run")
+    assert "\nnot all is done: 2 deliveries of hooks held nothing to keep" in found
+
+
 def test_deliveries_that_held_nothing_are_named_and_need_nobody() -> None:
     found = shown(with_health(servers=Servers(empty=("1a (no object)",), empty_count=2)))
     assert found.startswith("not all is done: 2 deliveries of hooks held nothing to keep since the door started, the")
