@@ -4,7 +4,7 @@ import msgspec
 
 from memctl.domain.events.core_memory import LONGEST_SECTION, CoreMemoryAppended, CoreMemoryReplaced
 from memctl.domain.support.bounded import clipped
-from memctl.domain.support.provenance import Provenance
+from memctl.domain.support.provenance import Provenance, by_actor
 from memctl.domain.support.structs import carried_over
 from memctl.projections.kernel import Recorded, projection
 
@@ -35,9 +35,12 @@ class CoreSection(Edition, frozen=True, kw_only=True):
 @projection(row=CoreSection, key=lambda edit: clipped(edit.payload.section, 40))
 def core_memory(
     row: CoreSection | None, edit: Recorded[CoreMemoryAppended] | Recorded[CoreMemoryReplaced]
-) -> CoreSection:
-    """Sections of core memory: each edit holds the whole text, and the one of the highest version counts."""
+) -> CoreSection | None:
+    """Sections of core memory: each edit holds the whole text, and the one of the highest version counts. What stands
+    in no stream of theirs is no edit, nor is what came from another memory."""
     payload, event = edit.payload, edit.event
+    if not event.stream.startswith("core/") or by_actor(event.actor) is Provenance.IMPORT:
+        return row
     waits = payload.agents or event.actor != "user"
     made = Edition(
         section=clipped(payload.section, 40),

@@ -34,7 +34,9 @@ def _key(item: Word) -> str:
 def project_words(
     row: ProjectWords | None, item: Recorded[ProjectMerged] | Recorded[ProjectSplit]
 ) -> ProjectWords | None:
-    """Which places people said to be one project, or not."""
+    """Which places people said to be one project, or not. It is the user's to say, in a project's stream."""
+    if item.event.actor != "user" or not item.event.stream.startswith("project/"):
+        return row
     row = row or ProjectWords(anchor=_key(item))
     payload, at = item.payload, int(item.event.occurred_at)
     if isinstance(payload, ProjectMerged):

@@ -20,8 +20,18 @@ from memctl.api.reading.reader import reader_of
 from memctl.api.write.ingest import Account
 from memctl.api.write.ingest_writer import IngestWriter
 from memctl.domain.events.event import Micros, NewEvent, decode_payload
-from memctl.domain.events.observations import event_id_of, session_in
-from memctl.domain.language.notes import MemoryNoted
+from memctl.domain.events.observations import (
+    CommitRecorded,
+    Observation,
+    SessionStarted,
+    TagRecorded,
+    event_id_of,
+    session_in,
+)
+from memctl.domain.events.processor_events import Processed
+from memctl.domain.events.recalls import MemoryRecalled
+from memctl.domain.events.statements import Statement
+from memctl.domain.language.notes import NOTES, MemoryNoted
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.json_bodies import in_shape
 from memctl.domain.support.location import in_another_memory
@@ -205,7 +215,10 @@ def of_another(event: NewEvent) -> NewEvent:
     called: what it shows of the work is given to no agent that works at a place of that name here."""
     if not is_of_a_session(event):
         return msgspec.structs.replace(event, actor=IMPORTED)
-    return msgspec.structs.replace(event, actor=IMPORTED, location=in_another_memory(event.location))
+    payload = event.payload
+    if isinstance(payload, SessionStarted):  # a remote would be of the place that it names here
+        payload = msgspec.structs.replace(payload, repository="")
+    return msgspec.structs.replace(event, payload=payload, actor=IMPORTED, location=in_another_memory(event.location))
 
 
 def _of_own_sessions(writer: IngestWriter, streams: set[str]) -> set[str]:
@@ -218,9 +231,16 @@ def _of_own_sessions(writer: IngestWriter, streams: set[str]) -> set[str]:
     return {stream for (stream,) in rows}
 
 
+_CONCLUDED = (Processed, MemoryRecalled, CommitRecorded, TagRecorded)
+"""What another memory came to, and did with it, and what a repository holds."""
+
+
 def _is_said(event: NewEvent) -> bool:
-    """Whether an event is of a session or a note, and settles nothing."""
-    return is_of_a_session(event) or isinstance(event.payload, MemoryNoted)
+    """Whether an event is what a session or a note says, by its type and in a stream of that kind."""
+    if isinstance(event.payload, MemoryNoted):
+        return event.stream == NOTES
+    said = isinstance(event.payload, Observation | Statement) and not isinstance(event.payload, _CONCLUDED)
+    return said and is_of_a_session(event)
 
 
 def is_of_a_session(event: NewEvent) -> bool:

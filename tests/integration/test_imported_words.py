@@ -14,10 +14,21 @@ from memctl.api.write import exporting
 from memctl.api.write.exporting import ExportLine
 from memctl.api.write.ingest_writer import IngestWriter
 from memctl.domain.events.core_memory import CORE, CoreMemoryAppended
-from memctl.domain.events.feedback import KnowledgeVerified
-from memctl.domain.events.observations import PromptSubmitted, ToolCalled, ToolReturned
+from memctl.domain.events.event import Payload
+from memctl.domain.events.feedback import KnowledgeRejected, KnowledgeVerified
+from memctl.domain.events.observations import (
+    CommitRecorded,
+    PromptSubmitted,
+    SessionStarted,
+    ToolCalled,
+    ToolReturned,
+)
+from memctl.domain.events.processor_events import Claim, InsightExtracted
+from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory
+from memctl.domain.events.statements import DecisionMade
+from memctl.domain.knowledge.consolidation import MemoryPruned
 from memctl.domain.language.notes import NOTES, MemoryNoted
-from memctl.domain.projects.identity import ProjectMerged, project_stream
+from memctl.domain.projects.identity import ProjectIdentified, ProjectMerged, ProjectSplit, project_stream
 from memctl.domain.support.location import in_another_memory
 from memctl.domain.support.provenance import Provenance
 from memctl.infra.database import Connection
@@ -127,6 +138,58 @@ def test_what_was_recorded_in_another_memory_says_so_and_is_not_found_by_a_proje
     assert {row.said_by for row in theirs} == {Provenance.IMPORT}
     (meant,) = known_projects(log, live, 1).named("shop")
     assert meant.locations == ("/h/shop",)
+
+
+HIDDEN = {
+    "session/claude-code/f": [
+        ProjectMerged(into="github.com/dana/ours", merged="/h/shop"),
+        ProjectSplit(part="github.com/dana/ours"),
+        ProjectIdentified(location="/h/shop", root="/h/shop", remote="github.com/dana/ours", checked=True),
+        CoreMemoryAppended(section="style", text="quartz", version=9000, content="quartz"),
+        KnowledgeRejected(claim="x"),
+        MemoryPruned(memory="x", last_at=10**18),
+        MemoryNoted(text="Dates are quartz in every project", everywhere=True),
+        CommitRecorded(line="a" * 40, text="quartz"),
+        InsightExtracted(claims=(Claim(kind="pattern", text=RULE, quote=RULE, said_by="user"),)),
+        MemoryRecalled(hook="SessionStart", memories=(RecalledMemory("x"),)),
+    ],
+    NOTES: [PromptSubmitted(line="1", text=RULE), DecisionMade(text="quartz it is")],
+    "core/memory": [MemoryNoted(text="Dates are quartz in every project", everywhere=True)],
+}
+"""What no memory says of itself in a stream of that kind."""
+
+
+@pytest.mark.parametrize(
+    ("stream", "payload"), [(stream, payload) for stream, each in HIDDEN.items() for payload in each]
+)
+def test_nothing_of_another_memory_comes_in_by_the_name_of_its_stream(
+    settings: Settings, log: Connection, elsewhere: Connection, tmp_path: Path, stream: str, payload: Payload
+) -> None:
+    append(elsewhere, 1, [stated(stream, payload)])
+    generations.ensure_live(elsewhere, 1)
+    move_mark(elsewhere)
+    with open(file := tmp_path / "log.jsonl", "wb") as out:
+        exporting.export(elsewhere, "default", out.write)
+    with IngestWriter(settings, identify=False) as intake:
+        account = exporting.import_export(intake, file, mine=False)
+    assert types(log) == set()
+    assert account.ignored["settled in another memory"] == 1
+
+
+def test_a_session_of_another_memory_has_no_remote_of_this_one(
+    settings: Settings, log: Connection, elsewhere: Connection, database_url: str, tmp_path: Path
+) -> None:
+    theirs = SessionStarted(line="1", repository="https://github.com/dana/ours.git")
+    append(elsewhere, 1, [observed(theirs, session="f", location="/w/shop", at=-10_000)])
+    generations.ensure_live(elsewhere, 1)
+    move_mark(elsewhere)
+    with open(file := tmp_path / "log.jsonl", "wb") as out:
+        exporting.export(elsewhere, "default", out.write)
+    with IngestWriter(settings, identify=False) as intake:
+        exporting.import_export(intake, file, mine=False)
+    drained(database_url)
+    (found,) = known_projects(log, generations.live(log), 1).all
+    assert found.remotes == ()
 
 
 @pytest.mark.parametrize("stream", ["session/claude-code/mine", "session/other-client/a/b"])

@@ -13,6 +13,7 @@ from memctl.domain.events.core_memory import (
     CORE,
     AppendCoreMemory,
     ApproveCoreMemory,
+    CoreMemoryAppended,
     NothingWaits,
     NotYours,
     OfAnotherProject,
@@ -26,6 +27,7 @@ from memctl.domain.knowledge.forget_requests import ForgetRefused, ForgetRequest
 from memctl.domain.language.notes import NOTES, MemoryNoted, claim_of
 from memctl.domain.language.statements import says_no_more
 from memctl.domain.language.typed import origin_of
+from memctl.domain.projects.identity import ProjectMerged, ProjectSplit
 from memctl.domain.session.fold import derive
 from memctl.domain.support.provenance import (
     MAY,
@@ -43,6 +45,7 @@ from memctl.domain.support.provenance import (
 from memctl.projections.core_memory import CoreSection, core_memory
 from memctl.projections.forget_requests import ForgetRequest, forget_requests
 from memctl.projections.kernel import Recorded
+from memctl.projections.project_words import project_words
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -196,6 +199,24 @@ def test_what_an_agent_writes_into_core_memory_stays_its_word_until_it_is_approv
     assert approved.text == "use quartz\nanswer briefly"
     with pytest.raises(NothingWaits):
         sections.do(ApproveCoreMemory(section="work"))
+
+
+@pytest.mark.parametrize(("actor", "stream"), [("import", CORE), ("user", "session/claude-code/s"), ("user", NOTES)])
+def test_core_memory_is_written_in_its_own_stream_and_by_no_other_memory(actor: str, stream: str) -> None:
+    edit = CoreMemoryAppended(section="human", text="likes quartz", version=9000, content="likes quartz")
+    event = as_read(msgspec.structs.replace(stated(stream, edit), actor=actor), 1)
+    assert core_memory(None, Recorded(event, edit)) is None  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("actor", "stream", "heeded"),
+    [("user", "project/x", True), ("import", "project/x", False), ("agent", "project/x", False),
+     ("member:dana", "project/x", False), ("user", "session/claude-code/s", False)],
+)  # fmt: skip
+def test_which_places_are_one_project_is_the_users_word_alone(actor: str, stream: str, heeded: bool) -> None:
+    for said in (ProjectMerged(into="/work/shop", merged="/work/other"), ProjectSplit(part="/work/other")):
+        event = as_read(msgspec.structs.replace(stated(stream, said), actor=actor), 1)
+        assert (project_words(None, Recorded(event, said)) is not None) is heeded  # type: ignore[arg-type]
 
 
 def test_a_rejected_section_is_what_it_was_before_agents_wrote_into_it() -> None:

@@ -11,10 +11,12 @@ import pytest
 from memctl.api.write.command_handler import _event as new_event
 from memctl.domain.events.command import BadCommand
 from memctl.domain.events.core_memory import (
+    CORE,
     LONGEST_SECTION,
     AppendCoreMemory,
     ApproveCoreMemory,
     CoreMemoryAppended,
+    Edited,
     NotInSection,
     NotYours,
     ReplaceCoreMemory,
@@ -46,7 +48,7 @@ def recorded(payload: Payload, at: int = 1, actor: str = "user") -> Recorded[Any
         position=Position(at),
         event_id=derived_id(f"{at} {payload}"),
         space_id=1,
-        stream="knowledge/x",
+        stream=CORE if isinstance(payload, Edited) else "knowledge/x",
         type=type_of(payload).name,
         occurred_at=Micros(at),
         recorded_at=Micros(at),
