@@ -27,9 +27,20 @@ MOST_BYTES = 512 * 1024 * 1024
 PATIENCE_S = 1.0
 """How long the door may take in all. The shortest time that a client gives its hooks is 1.5 s, at a session's end."""
 
-SHELLS = ("CLAUDECODE", "AI_AGENT", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "GEMINI_CLI", "CURSOR_AGENT")
+SHELLS = {
+    "CLAUDECODE": "claude-code", "CLAUDE_CODE": "claude-code", "AI_AGENT": "claude-code", "GEMINI_CLI": "gemini-cli",
+    "CURSOR_AGENT": "cursor", "OPENCODE": "opencode", "AGENT": "opencode", "CODEX_SANDBOX": "",
+    "CODEX_SANDBOX_NETWORK_DISABLED": "", "CODEX_CI": "", "CODEX_THREAD_ID": "", "COPILOT_CLI": "", "QWEN_CODE": "",
+    "CLINE_ACTIVE": "", "AUGMENT_AGENT": "", "GOOSE_TERMINAL": "", "ANTIGRAVITY_AGENT": "", "PI_CODING_AGENT": "",
+    "TRAE_AI_SHELL_ID": "",
+}  # fmt: skip
+"""What clients set where an agent runs commands; with the client whose hooks have it as well, or may."""
+
+STARTED = "CLAUDE_CODE_ENTRYPOINT"
+"""What Claude Code sets of itself, so that all has it that it starts."""
+
 HOOKS = "CLAUDE_PROJECT_DIR"
-"""What clients set where an agent runs commands, and what Claude Code, Gemini CLI and Cursor set for hooks alone."""
+"""What Claude Code, Gemini CLI and Cursor set for hooks alone. OpenCode's plugin is known by what it hands over."""
 
 AGENTS_SHELL = "agents-shell"
 
@@ -132,7 +143,7 @@ def _deliver(asked: dict[str, str]) -> None:
     off = _off()
     if off == "both":
         return
-    payload = _attended(_payload(asked))
+    payload = _attended(_payload(asked), asked["--agent"])
     identifier, at = os.urandom(16).hex(), time.time_ns() // 1000
     delivery = header(identifier, at, asked["--agent"], asked["--event"], len(payload)) + payload
     user = user_settings()
@@ -209,21 +220,39 @@ def _content(path: str, most: int) -> bytes:
     return text
 
 
-def _attended(payload: bytes) -> bytes:
+def _attended(payload: bytes, client: str) -> bytes:
     """The payload, with how Claude Code was started where that may be by a program: no payload says it. What is asked
     there is no word of the user's (`memctl.infra.transcripts.claude.is_unattended`). Nor is it in a shell in which an
     agent runs commands."""
-    started = os.environ.get("CLAUDE_CODE_ENTRYPOINT", "")
-    agents = os.environ.get("AI_AGENT", "")
-    # Claude Code says of each process whose it is: its own (`…_harness`) or its agent's (`…_agent`).
-    claimed = os.environ.get(HOOKS) and not (agents[:11] == "claude-code" and agents[-5:] == "agent")
-    if any(os.environ.get(name) for name in SHELLS) and not claimed:
-        started = AGENTS_SHELL
+    started = AGENTS_SHELL if _in_agents_shell(client) else os.environ.get(STARTED, "")
     body = payload.strip()
     if started in ("", "cli") or not started.replace("-", "").isalnum() or body[:1] != b"{" or body[-1:] != b"}":
         return payload
     # Behind everything else: of a key that stands twice, the last one counts.
     return body[:-1] + (b", " if body[1:-1].strip() else b"") + f'"memctl_entrypoint": "{started}"}}'.encode()
+
+
+def _in_agents_shell(client: str) -> bool:
+    """Whether an agent's command runs this, or a client that an agent started, and not a client of the user's."""
+    agents = os.environ.get("AI_AGENT", "")
+    # Claude Code says of each process whose it is: its own (`…_harness`) or its agent's (`…_agent`).
+    if agents[:11] == "claude-code" and agents[-5:] == "agent":
+        return True
+    if any(os.environ.get(name) and SHELLS[name] != client for name in SHELLS):
+        return True
+    named = client == "opencode" or os.environ.get(HOOKS)
+    return (not named and any(os.environ.get(name) for name in SHELLS)) or _in_agents_process()
+
+
+def _in_agents_process() -> bool:
+    """Whether the process around this one was started as an agent's shell is, whatever stands before the command. Only
+    Linux shows that."""
+    try:
+        around = _content(f"/proc/{os.getppid()}/environ", MOST_ASKED).split(b"\0")
+    except OSError:
+        return False
+    names = {variable.partition(b"=")[0].decode("ascii", "replace") for variable in around}
+    return HOOKS not in names and any(name in names for name in SHELLS)
 
 
 def header(identifier: str, at: int, agent: str, event: str, size: int) -> bytes:

@@ -6,13 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import IO, Any, Literal
 
 from memctl.domain.support.errors import MemctlError
+from memctl.infra.hook import SHELLS, STARTED
 
-AGENTS_VARIABLES = (
-    "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "GEMINI_CLI",
-    "CURSOR_AGENT", "OPENCODE", "CLINE_ACTIVE", "AUGMENT_AGENT", "GOOSE_TERMINAL", "AI_AGENT", "AGENT", "CODEX_CI",
-    "CODEX_THREAD_ID", "QWEN_CODE", "COPILOT_CLI", "ANTIGRAVITY_AGENT", "CLAUDE_CODE", "PI_CODING_AGENT",
-    "TRAE_AI_SHELL_ID",
-)  # fmt: skip
+AGENTS_VARIABLES = (*SHELLS, STARTED)
 """What coding agents set in the shells in which they run commands."""
 
 

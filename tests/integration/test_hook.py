@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
@@ -22,6 +23,7 @@ from waiting import seconds, until
 from memctl.domain.events.observations import CONTEXT_BLOCK_OPEN
 from memctl.infra import hook as hooks
 from memctl.infra.hook import MAX_PAYLOAD
+from memctl.infra.hooks.speaker import AGENTS_VARIABLES
 from memctl.infra.hooks.spool import refusals
 
 
@@ -64,24 +66,78 @@ def test_a_hook_keeps_what_was_said_whatever_is_wrong_with_the_settings(tmp_path
 CLAUDES_HOOK = {"CLAUDE_CODE_ENTRYPOINT": "sdk-cli", "CLAUDECODE": "1", "CLAUDE_PROJECT_DIR": "/w"}
 
 
+def started_in(folder: Path, variables: Mapping[str, str], agent: str, shell: str = '"$@"; exit $?') -> str:
+    """How the hook says that its client was started, which runs it with these variables, as clients do, in a shell."""
+    unset = {name: value for name, value in os.environ.items() if name not in (*AGENTS_VARIABLES, hooks.HOOKS)}
+    command = [sys.executable, "-I", "-S", hooks.__file__, "ingest", "--stdin", "--agent", agent]
+    subprocess.run(
+        ["sh", "-c", shell, "sh", *command, "--data-dir", str(folder / "memory")],
+        env={**unset, "HOME": str(folder), **variables}, input=said(), check=True, timeout=60,
+    )  # fmt: skip
+    [path] = (folder / "memory" / "spool").iterdir()
+    head, _, payload = path.read_bytes().partition(b"\n")
+    assert json.loads(head)["size"] == len(payload)
+    given = json.loads(payload)
+    started: str = given.pop("memctl_entrypoint", "")
+    assert given == json.loads(said())
+    return started
+
+
 @pytest.mark.parametrize(
-    ("variables", "started"),
+    ("variables", "agent", "started"),
     [
-        ({"CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}, "sdk-cli"),
-        ({"CLAUDE_CODE_ENTRYPOINT": "cli", "CLAUDECODE": "1"}, "agents-shell"),
-        ({"CODEX_SANDBOX": "seatbelt"}, "agents-shell"),
-        ({"CLAUDE_CODE_ENTRYPOINT": "sdk-cli", "CLAUDECODE": "1", "CLAUDE_PROJECT_DIR": "/w"}, "sdk-cli"),
-        ({**CLAUDES_HOOK, "AI_AGENT": "claude-code_2-1-330_harness"}, "sdk-cli"),
-        ({**CLAUDES_HOOK, "AI_AGENT": "claude-code_2-1-330_agent"}, "agents-shell"),
-        ({**CLAUDES_HOOK, "AI_AGENT": "claude-code/2.1.330/agent", "CLAUDE_CODE_ENTRYPOINT": "cli"}, "agents-shell"),
+        ({"CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}, "claude-code", "sdk-cli"),
+        ({"CLAUDE_CODE_ENTRYPOINT": "cli", "CLAUDECODE": "1"}, "claude-code", "agents-shell"),
+        (CLAUDES_HOOK, "claude-code", "sdk-cli"),
+        ({**CLAUDES_HOOK, "CLAUDE_CODE_ENTRYPOINT": "cli"}, "claude-code", ""),
+        ({**CLAUDES_HOOK, "AI_AGENT": "claude-code_2-1-330_harness"}, "claude-code", "sdk-cli"),
+        ({**CLAUDES_HOOK, "AI_AGENT": "claude-code_2-1-330_agent"}, "claude-code", "agents-shell"),
+        (
+            {**CLAUDES_HOOK, "AI_AGENT": "claude-code/2.1.330/agent", "CLAUDE_CODE_ENTRYPOINT": "cli"}, "claude-code",
+            "agents-shell",
+        ),
+        ({"GEMINI_CLI": "1", "CLAUDE_PROJECT_DIR": "/w"}, "gemini-cli", ""),
+        ({"CURSOR_AGENT": "1", "CLAUDE_PROJECT_DIR": "/w"}, "cursor", ""),
+        ({}, "codex", ""),
+        # OpenCode has them of itself, and so has what its plugin starts.
+        ({"OPENCODE": "1", "AGENT": "1"}, "claude-code", "agents-shell"),
+        # A client that another's agent started.
+        ({**CLAUDES_HOOK, "OPENCODE": "1", "AGENT": "1"}, "claude-code", "agents-shell"),
+        ({**CLAUDES_HOOK, "CODEX_SANDBOX": "seatbelt"}, "claude-code", "agents-shell"),
+        ({**CLAUDES_HOOK, "CLAUDE_CODE_ENTRYPOINT": "cli"}, "gemini-cli", "agents-shell"),
+        ({"CLAUDECODE": "1"}, "codex", "agents-shell"),
+    ],
+)  # fmt: skip
+def test_a_hook_says_that_a_program_asks(
+    tmp_path: Path, variables: dict[str, str], agent: str, started: str
+) -> None:
+    assert started_in(tmp_path, variables, agent) == started
+
+
+@pytest.mark.parametrize("name", hooks.SHELLS)
+def test_what_an_agents_shell_hands_a_hook_is_an_agents_word(tmp_path: Path, name: str) -> None:
+    agent = "codex" if hooks.SHELLS[name] != "codex" else "claude-code"
+    assert started_in(tmp_path, {name: "1"}, agent) == "agents-shell"
+
+
+def test_opencodes_plugin_hands_over_what_is_typed_though_opencode_sets_what_its_shells_have(tmp_path: Path) -> None:
+    opencode = 'OPENCODE=1 AGENT=1 "$@"; exit $?'
+    assert started_in(tmp_path, {}, "opencode", opencode) == ""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows how the process around was started")
+@pytest.mark.parametrize(
+    ("variables", "agent", "command"),
+    [
+        ({"CLAUDECODE": "1"}, "claude-code", 'CLAUDE_PROJECT_DIR=/w "$@"; exit $?'),
+        ({"CLAUDECODE": "1"}, "claude-code", 'unset CLAUDECODE; "$@"; exit $?'),
+        ({"OPENCODE": "1", "AGENT": "1"}, "opencode", '"$@"; exit $?'),
     ],
 )
-def test_a_hook_says_that_a_program_asks(tmp_path: Path, variables: dict[str, str], started: str) -> None:
-    hook(tmp_path, MEMCTL_DATA_DIR=str(tmp_path / "memory"), **variables)
-    [path] = (tmp_path / "memory" / "spool").iterdir()
-    head, _, payload = path.read_bytes().partition(b"\n")
-    assert json.loads(payload) == {**json.loads(said()), "memctl_entrypoint": started}
-    assert json.loads(head)["size"] == len(payload)
+def test_what_an_agents_shell_puts_before_the_command_makes_no_hook_of_it(
+    tmp_path: Path, variables: dict[str, str], agent: str, command: str
+) -> None:
+    assert started_in(tmp_path, variables, agent, command) == "agents-shell"
 
 
 def test_no_payload_says_for_itself_who_asks() -> None:
@@ -89,8 +145,11 @@ def test_no_payload_says_for_itself_who_asks() -> None:
     with pytest.MonkeyPatch.context() as shell:
         shell.setenv("CLAUDECODE", "1")
         shell.delenv("CLAUDE_PROJECT_DIR", raising=False)
-        assert json.loads(hooks._attended(forged)) == {"prompt": "x", "memctl_entrypoint": "agents-shell"}
-        assert json.loads(hooks._attended(b"{}")) == {"memctl_entrypoint": "agents-shell"}
+        assert json.loads(hooks._attended(forged, "claude-code")) == {
+            "prompt": "x",
+            "memctl_entrypoint": "agents-shell",
+        }
+        assert json.loads(hooks._attended(b"{}", "claude-code")) == {"memctl_entrypoint": "agents-shell"}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the folders are those of Linux")
