@@ -108,9 +108,7 @@ def started_in(folder: Path, variables: Mapping[str, str], agent: str, shell: st
         ({"CLAUDECODE": "1"}, "codex", "agents-shell"),
     ],
 )  # fmt: skip
-def test_a_hook_says_that_a_program_asks(
-    tmp_path: Path, variables: dict[str, str], agent: str, started: str
-) -> None:
+def test_a_hook_says_that_a_program_asks(tmp_path: Path, variables: dict[str, str], agent: str, started: str) -> None:
     assert started_in(tmp_path, variables, agent) == started
 
 
