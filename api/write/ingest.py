@@ -277,7 +277,7 @@ def _read_all(writer: EventSink, paths: Iterable[Path], reading: _Reading, progr
 def _found(sources: Iterable[Path], account: Account) -> Generator[Path]:
     for source in sources:
         try:
-            yield from discover([source])
+            yield from discover([source], refused=lambda path, why: account.refuse(path, 0, _reason(why)))
         except OSError as problem:
             account.refuse(source, 0, _reason(problem))
 

@@ -46,9 +46,9 @@ def ingest(
     """Read transcripts (files or folders) into the log: Claude Code, Codex, Copilot CLI, Gemini CLI, OpenCode's
     exports, SpecStory, aider, SWE-agent.
 
-    Without PATHS, the folders where clients keep theirs (exit 3 if there are none). A folder may hold all kinds. What
-    was read before is not read again, and a line that was recorded before is a duplicate: running this twice adds
-    nothing. The account at the end counts every line.
+    Without PATHS, the folders where clients keep theirs (exit 3 if there are none). A folder may hold all kinds; among
+    projects' files only their histories are found. What was read before is not read again, and a line that was recorded
+    before is a duplicate: running this twice adds nothing. The account at the end counts every line.
 
     \b
     memctl ingest                  # where coding agents keep their sessions
@@ -133,7 +133,7 @@ def _files_to_read(sources: Sequence[Path], paths: Sequence[Path], agent: str, *
     unread: dict[Path, OSError] = {}
     files = list(discover(sources, agent, refused=unread.__setitem__))
     for path, why in unread.items():
-        click.echo(f"{path} could not be read ({why.strerror or why}): passed over", err=True)
+        click.echo(f"{path} is not read: {why.strerror or why}", err=True)
     strangers = [path for path in paths if path.is_file() and path not in unread and not any(discover([path], agent))]
     for path in strangers:
         click.echo(f"{path} is {_what_else(path, agent)}", err=True)

@@ -31,6 +31,7 @@ from memctl.infra.log.mark import move_mark
 from memctl.infra.log.read import read_range
 from memctl.infra.redaction import Prepared
 from memctl.infra.settings import Settings, load_settings
+from memctl.infra.transcripts.files import AMONG_SOURCES
 from memctl.infra.transcripts.sniff import NOTHING_BUT_ZEROS
 from memctl.workers.folding.drain import Drainer
 from memctl.workers.rebuild.replay import replay
@@ -543,11 +544,14 @@ def test_a_transcript_that_a_repository_brings_is_nobodys_word_here(intake: Inge
     (clone / "docs" / "own.jsonl").write_bytes(session("other", "We always use feldspar here."))
     git(clone, "init", "-q")
     git(clone, "add", "brought.jsonl", "docs")
-    account = ingest(intake, [clone])
-    refused = {Path(each.file).relative_to(clone): each.why for each in account.bad}
-    assert refused == {Path("brought.jsonl"): OF_A_REPOSITORY, Path("docs/own.jsonl"): OF_A_REPOSITORY}
+    account = ingest(intake, [clone, *clone.glob("*.jsonl")])
+    refused = {(str(Path(each.file).relative_to(clone)), each.why) for each in account.bad}
+    assert refused == {
+        *((each, AMONG_SOURCES) for each in ("brought.jsonl", "docs/own.jsonl", "own.jsonl")),
+        ("brought.jsonl", OF_A_REPOSITORY),
+    }
     kept = read_range(intake.connection, Position(0), move_mark(intake.connection), limit=100).events
-    assert {each.session_id for each in kept} == {"own"}
+    assert {each.session_id for each in kept} == {"own"}, "a file that is named, and no repository has"
     (tmp_path / "elsewhere.jsonl").write_bytes((clone / "brought.jsonl").read_bytes())
     assert ingest(intake, [tmp_path / "elsewhere.jsonl"]).new == 1
 
