@@ -233,6 +233,7 @@ def test_no_file_makes_a_reader_fail_otherwise_than_in_words(
     ]  # fmt: skip
     folder = tmp_path / "hostile"
     (folder / ".git").mkdir(parents=True)
+    (tmp_path / "sessions").mkdir()
     refused = 0
     with IngestWriter(settings) as intake:
         for _ in range(COUNT // 3):
@@ -249,8 +250,8 @@ def test_no_file_makes_a_reader_fail_otherwise_than_in_words(
             file.unlink()
         for number in range(COUNT // 6):  # whole transcripts, through the door that reads them
             reader = mangler.rng.choice(list(SAMPLES))
-            (folder / f"session-{number}.jsonl").write_bytes(mangler.lines(SAMPLES[reader]))
-        account = ingest(intake, [folder])
+            (tmp_path / "sessions" / f"{number}.jsonl").write_bytes(mangler.lines(SAMPLES[reader]))
+        account = ingest(intake, [tmp_path / "sessions"])
     assert refused > COUNT / 2
     assert account.new > 0
     sound(database_url)

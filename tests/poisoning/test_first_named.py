@@ -142,7 +142,7 @@ def stage(
                     if each.of_git:
                         account = ingest_history(writer, [root], account=Account(), progress=lambda path, size: None)
                     else:
-                        account = ingest(writer, [root])
+                        account = ingest(writer, [root, *root.glob("*.jsonl")])  # sessions are read by their name alone
                 assert account.new, each.name
 
         read("before")
