@@ -109,10 +109,10 @@ def discover(paths: Iterable[Path], agent: str = "", refused: Refused = lambda p
 
 
 def _walk(root: Path, agent: str, seen: set[tuple[int, int]], refused: Refused) -> Iterator[Path]:
-    """The transcripts of a folder. Of one that lies in a checkout, or holds some, which is a tree of sources, these are
-    the histories of its projects alone, and what clients keep."""
+    """The transcripts of a folder. Of a checkout, or one that holds some, which is a tree of sources, these are the
+    histories of its projects alone, and what clients keep. A folder within a checkout was named for what it holds."""
     base, files = root.resolve(), list[Path]()
-    sources = _in_a_checkout(base)
+    sources = _is_a_checkout(base)
     for entry in _files(root, seen, refused):
         if entry.name == ".git":
             sources = True
@@ -177,11 +177,10 @@ def _files(root: Path, seen: set[tuple[int, int]], refused: Refused) -> Iterator
         pending.extend(reversed(folders))
 
 
-def _in_a_checkout(at: Path) -> bool:
-    """Whether a resolved folder lies in a checkout: the user's home is none, though some keep its settings so."""
+def _is_a_checkout(at: Path) -> bool:
+    """Whether a resolved folder is one: the user's home is none, though some keep its settings so."""
     home = Path.home().resolve()
-    outside = {home, *home.parents}
-    return any((each / ".git").exists() for each in (at, *at.parents) if each not in outside)
+    return at not in (home, *home.parents) and (at / ".git").exists()
 
 
 def _agent_of(path: Path, agent: str, refused: Refused) -> str | None:
