@@ -8,12 +8,16 @@ import msgspec
 from memctl.domain.events.event_order import keyed_at
 from memctl.domain.events.facts import PlaceSeen
 from memctl.domain.projects.identity import REMOTES, ProjectIdentified, brought_by
-from memctl.domain.support.bounded import Seen, seen
+from memctl.domain.support.bounded import Seen, earliest, seen
 from memctl.domain.support.location import LONGEST
 from memctl.projections.kernel import Recorded, projection
 
+FIRST = 8
+"""How many remotes a row keeps with when each was named first: those that were first, for of these nothing can be lost.
+Twice what is known at once, for a remote is renamed seldom."""
+
 BROUGHT = 8
-"""How many deliveries a row keeps by which files that were brought named a remote: enough to know since when."""
+"""How many deliveries a row keeps by which files that were brought named remotes: enough to know since when."""
 
 AROUND = 8
 """How many directories around a location a row keeps, newest first."""
@@ -30,6 +34,13 @@ class Root(msgspec.Struct, frozen=True):
     checked: bool = False
 
 
+class Brought(msgspec.Struct, frozen=True, array_like=True, order=True):
+    """A delivery by which a file named a remote: the id of its event."""
+
+    delivery: str
+    remote: str
+
+
 class Location(msgspec.Struct, frozen=True, kw_only=True):
     """One working directory. Times in microseconds; `around` are directories of the same checkout that hold it."""
 
@@ -42,11 +53,11 @@ class Location(msgspec.Struct, frozen=True, kw_only=True):
     """The newest of those that were read from both sides, else of all."""
     remotes: tuple[Seen, ...] = ()
     """By git's files, or by the client's word in what it recorded of the session itself."""
-    first: Seen | None = None
-    """The remote that was named first, and when; by a key, when it was delivered."""
-    brought: tuple[str, ...] = ()
-    """Where `first` is by files alone that were brought, since one that a hook or a client's own record named counts
-    before any of theirs: some of the deliveries that named a remote, those of the lowest ids."""
+    first: tuple[Seen, ...] = ()
+    """When a hook or a client's own record first named each, oldest first; by a key, when it was delivered."""
+    brought: tuple[Brought, ...] = ()
+    """Some of the deliveries by which files that were brought named a remote, those of the lowest ids: they count where
+    `first` has none of it."""
     by_key: bool | None = None
     """Known by the word of who came with a key alone, which counts no more once this machine saw the place. None where
     only keys that are limited to projects spoke of it."""
@@ -82,15 +93,14 @@ def locations(row: Location | None, item: PlaceSeen | Recorded[ProjectIdentified
     if keyed and row.by_key is False:
         return msgspec.structs.replace(row, free=True)
     if row.by_key and not keyed:
-        row = msgspec.structs.replace(row, root=None, remotes=(), first=None, brought=(), around=())
+        row = msgspec.structs.replace(row, root=None, remotes=(), first=(), brought=(), around=())
     row = msgspec.structs.replace(row, by_key=bool(keyed))
     first, brought, around, root = row.first, row.brought, row.around, row.root
     delivery = item.brought_by if isinstance(item, PlaceSeen) else brought_by(item.event)
-    if remote and (first is None or (bool(delivery), keyed or at, remote) < (bool(brought), first.at, first.name)):
-        first = Seen(remote, keyed or at)
-        brought = brought if delivery else ()
-    if remote and delivery and (brought or row.first is None):
-        brought = tuple(sorted({*brought, delivery}))[:BROUGHT]
+    if remote and delivery:
+        brought = tuple(sorted({*brought, Brought(delivery, remote)}))[:BROUGHT]
+    elif remote:
+        first = earliest(first, remote, keyed or at, FIRST, 300)
     if isinstance(observed, PlaceSeen):
         around = seen(around, observed.around, at, AROUND, LONGEST)
     elif not isinstance(item, PlaceSeen) and (observed.root or observed.checked):

@@ -20,7 +20,6 @@ from memctl.domain.events.command import BadCommand, Command, Kind, command
 from memctl.domain.events.event import Event, Payload, derived_id, event
 from memctl.domain.events.observations import HISTORY
 from memctl.domain.support import patterns
-from memctl.domain.support.bounded import Seen
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import LONGEST, above, around, inside, is_in_another_memory, normalise, project_of
 
@@ -172,10 +171,17 @@ def remote_of(url: str) -> str:
 # --- which locations are one ---
 
 
+class Named(msgspec.Struct, frozen=True, order=True):
+    """Since when a location names a remote: a moment (microseconds); or a position of the log where only files name
+    it that were `brought`, whose dates anyone may have written. The least counts most."""
+
+    brought: bool
+    since: int
+
+
 class Place(msgspec.Struct, frozen=True):
     """What is known of one location: as `ProjectIdentified` has it, if anything recorded that. `remotes` also
-    holds what the client said of it; `first` is the one that was named first, and when, `brought` where only
-    files named one that anyone may have written, and the log has that since the position `since`. `inside` are
+    holds what the client said of it; `named` says since when, of those of which that is known. `inside` are
     locations around it that were on the same branch in one session; `last_seen` in microseconds. `claims` are
     remotes that it has by the word of keys limited to projects; it is `free` once anything else showed it, and
     then those count for nothing. What git has there is known `by_key` where nothing else showed the place.
@@ -191,9 +197,7 @@ class Place(msgspec.Struct, frozen=True):
     free: bool = True
     borrows: str = ""
     checked: bool = False
-    first: Seen | None = None
-    brought: bool = False
-    since: int = 0
+    named: dict[str, Named] = {}
     by_key: bool = False
     granted: tuple[str, ...] | None = None
 
@@ -289,6 +293,8 @@ class SeveralProjects(MemctlError):
 
 
 _REMOTE_NODE = "git:"
+_NEVER = Named(True, 1 << 63)
+"""Of a remote of which nobody knows since when: such a claim comes last."""
 HOME = patterns.compile(r"/(?:home|Users)/[^/]+|/root|[A-Z]:/Users/[^/]+")
 """Whoever keeps settings in a repository at home keeps other projects there too, not inside it."""
 
@@ -490,10 +496,9 @@ class Projects:
         groups: dict[str, list[Place]] = defaultdict(list)
         for place in free:
             groups[self._find(place.location)].append(place)
-        self._claimants: dict[str, dict[str, tuple[bool, bool, bool, int, str]]] = defaultdict(dict)
+        self._claimants: dict[str, dict[str, tuple[bool, Named, str]]] = defaultdict(dict)
         """By remote, the paths of the roots that name it, by how good their claim is: what this machine saw comes
-        before what keys say, where somebody worked before what files brought, and then what was first: by date, and of
-        what files brought, whose dates anyone may have written, by the log."""
+        before what keys say, where somebody worked before what files brought, and then what was first."""
         own: dict[str, str] = {}
         for base, places in groups.items():
             own[base] = path = min((self._own_path(place) for place in places), key=_shallow)
@@ -501,10 +506,7 @@ class Projects:
                 continue
             for place in places:
                 for remote in place.known_remotes:
-                    later = place.first is None or place.first.name != remote
-                    dated = 0 if later or place.first is None else place.first.at
-                    at = place.since if place.brought else dated
-                    claim = place.by_key, place.brought, later, at, path
+                    claim = place.by_key, place.named.get(remote, _NEVER), path
                     self._claimants[remote][path] = min(claim, self._claimants[remote].get(path, claim))
         holders = {remote: min(claims.values())[-1] for remote, claims in self._claimants.items()}
         for base, places in groups.items():

@@ -84,6 +84,14 @@ def seen(
     return tuple(others[:limit])
 
 
+def earliest(kept: tuple[Seen, ...], name: str, at: int, limit: int, chars: int = 160) -> tuple[Seen, ...]:
+    """`kept` with `name` seen at `at`: the `limit` names that were first, oldest first, each with when that was."""
+    name = clipped(name, chars, NARROW)
+    known = {k.name: k.at for k in kept}
+    known[name] = min(at, known.get(name, at))
+    return tuple(sorted((Seen(*each) for each in known.items()), key=lambda k: (k.at, k.name))[:limit])
+
+
 def newest_of(items: Iterable[D], limit: int) -> tuple[D, ...]:
     """The newest `limit` of items with ids of their own, newest first."""
     unique = {item.id: item for item in items}

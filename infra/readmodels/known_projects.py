@@ -2,13 +2,13 @@
 
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
 from psycopg import sql
 
-from memctl.domain.projects.identity import Place, Projects, Words
+from memctl.domain.projects.identity import Named, Place, Projects, Words
 from memctl.domain.support.bounded import names
 from memctl.infra.database import Connection
 from memctl.infra.readmodels import rows as readmodels
@@ -87,26 +87,28 @@ def _read(connection: Connection, live: Live, space_id: int) -> tuple[list[Place
     by_name = {p.name: p for p in projections()}
     rows = readmodels.rows_of(connection, by_name["locations"], live.stage2, space_id)
     worked = [row for row in rows if row.worked]
-    since = _brought_since(connection, space_id, worked)
-    places = [place_of(row, since.get(row.location, 0)) for row in worked]
+    positions = _brought_at(connection, space_id, worked)
+    places = [place_of(row, positions) for row in worked]
     said = readmodels.rows_of(connection, by_name["project_words"], live.stage2, space_id)
     return places, [Words(row.anchor, row.into, row.split_at) for row in said]
 
 
-def _brought_since(connection: Connection, space_id: int, rows: Sequence[Location]) -> dict[str, int]:
-    """From which position on the log has what files brought of a location, of those that name the same remote."""
-    named = Counter(row.first.name for row in rows if row.first)
-    wanted = [row for row in rows if row.brought and row.first and named[row.first.name] > 1]
-    ids = [UUID(id) for row in wanted for id in row.brought]
+def _brought_at(connection: Connection, space_id: int, rows: Sequence[Location]) -> dict[str, int]:
+    """By delivery, the position at which the log has what files brought, of those that name what others name, too."""
+    named = Counter(remote for row in rows for remote in names(row.remotes))
+    ids = [UUID(each.delivery) for row in rows for each in row.brought if named[each.remote] > 1]
     found = connection.execute(
         "SELECT event_id::text, position FROM memctl.events WHERE space_id = %s AND event_id = ANY(%s)", [space_id, ids]
     )
-    positions: dict[str, int] = dict(found.fetchall()) if ids else {}
-    return {row.location: min((positions[id] for id in row.brought if id in positions), default=0) for row in wanted}
+    return dict(found.fetchall()) if ids else {}
 
 
-def place_of(row: Location, since: int = 0) -> Place:
-    """What a row says of a location; of one that files brought, the log has that `since` a position."""
+def place_of(row: Location, positions: Mapping[str, int]) -> Place:
+    """What a row says of a location; what files brought, the log has at these positions."""
+    named = {each.name: Named(False, each.at) for each in row.first}
+    for remote in {each.remote for each in row.brought}.difference(named):
+        at = (positions.get(each.delivery) for each in row.brought if each.remote == remote)
+        named[remote] = Named(True, min((each for each in at if each is not None), default=0))
     of_git = row.root or Root(0, "", "")
     return Place(
         row.location,
@@ -115,9 +117,7 @@ def place_of(row: Location, since: int = 0) -> Place:
         borrows=of_git.borrows,
         checked=of_git.checked,
         remotes=names(row.remotes),
-        first=row.first,
-        brought=bool(row.brought),
-        since=since,
+        named=named,
         by_key=bool(row.by_key),
         inside=names(row.around),
         last_seen=row.last_seen,

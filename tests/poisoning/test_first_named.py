@@ -200,3 +200,18 @@ def test_doctor_lists_what_had_a_remote_by_the_dates_of_an_older_log(stage: Stag
     found = json.loads(ran("doctor", "--json", environment={**os.environ, **stage.api.environment}).out)["checks"]
     (waits,) = (each["found"] for each in found if (each["part"], each["name"]) == ("projects", "waiting"))
     assert f"{old} says that it is of {remote}" in waits
+
+
+def test_a_remote_that_a_checkout_got_later_is_not_taken_by_the_next_one_that_names_it(stage: Stage) -> None:
+    """As when the repository moved to an organisation."""
+    former, new = "git.example.org/dana/former", "git.example.org/acme/renamed"
+    mine = _checkout(stage.victim / "renamed", former)
+    keep(stage.database, session("former-name", mine, OURS, at=5_000))
+    git(mine, "remote", "set-url", "origin", f"https://{new}.git")
+    keep(stage.database, session("new-name", mine, OURS, at=5_100))
+    unpacked = _checkout(stage.folder / "unpacked", new)
+    keep(stage.database, session("unpacked", unpacked, f"{CANARY}renamed", at=5_200))
+    assert waiting(stage.api)[str(unpacked)] == new
+    named = stage.api.ask(f"/v1/knowledge?project={quote(new)}&limit=200")[2].decode()
+    assert OURS in named
+    assert CANARY not in named

@@ -5,10 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.projects.identity import REMOTES, Merging, Place, Projects, Words
+from memctl.domain.projects.identity import REMOTES, Merging, Named, Place, Projects, Words
 from memctl.domain.projects.key_limits import Limits
 from memctl.domain.projects.key_limits import given as given_of
-from memctl.domain.support.bounded import Seen
 
 A, B = "github.com/org/a", "github.com/org/b"
 HERE, THERE = "/home/me/a", "/home/me/b"
@@ -19,8 +18,8 @@ def limits(*places: Place, words: tuple[Words, ...] = (), given: tuple[str, ...]
 
 
 def of(location: str, *remotes: str, root: str = "", **more: object) -> Place:
-    first = Seen(remotes[0], 1) if remotes else None
-    return Place(location, root=root or (location if remotes else ""), remotes=remotes, first=first, **more)  # type: ignore[arg-type]
+    named = {remote: Named(False, 1) for remote in remotes}
+    return Place(location, root=root or (location if remotes else ""), remotes=remotes, named=named, **more)  # type: ignore[arg-type]
 
 
 def joined(*paths: str) -> tuple[Words, ...]:

@@ -14,12 +14,13 @@ from memctl.api.reading.reader import Reader
 from memctl.domain.events.command import commands
 from memctl.domain.events.event import Event, Micros, Position
 from memctl.domain.events.facts import PlaceSeen
-from memctl.domain.projects.identity import Place, ProjectIdentified, Projects, SeveralProjects, project_id
+from memctl.domain.projects.identity import Named, Place, ProjectIdentified, Projects, SeveralProjects, project_id
 from memctl.domain.projects.key_limits import Limits
 from memctl.domain.support.bounded import LOCATIONS, Seen
 from memctl.infra.readmodels.generations import Live
+from memctl.infra.readmodels.known_projects import place_of
 from memctl.projections.kernel import Recorded, projections
-from memctl.projections.locations import Location, locations
+from memctl.projections.locations import Brought, Location, locations
 from memctl.projections.sessions import Session
 from memctl.projections.working_memory import WorkingMemory
 
@@ -131,7 +132,7 @@ def test_what_limited_keys_say_of_a_place_is_kept_apart_whatever_the_order() -> 
     row = folded(*spoken)
     assert (row.claims, row.free) == ((Seen("x.org/a", 1),), True)
     assert {each.name for each in row.remotes} == {"x.org/b", "x.org/c"}
-    assert row.first == Seen("x.org/b", 3)
+    assert row.first == (Seen("x.org/b", 3), Seen("x.org/c", 4))
 
 
 def test_what_was_read_from_both_sides_counts_more_than_what_was_read_later() -> None:
@@ -153,11 +154,11 @@ def test_what_comes_with_a_key_counts_for_nothing_once_this_machine_saw_the_plac
     ]
     for items in itertools.permutations([*spoken, seen]):
         row = folded(*items)
-        assert (row.first, row.remotes, row.by_key) == (Seen("x.org/a", 9), (Seen("x.org/a", 9),), False)
+        assert (row.first, row.remotes, row.by_key) == ((Seen("x.org/a", 9),), (Seen("x.org/a", 9),), False)
         assert row.root is not None
         assert row.root.root == A
     for items in itertools.permutations(spoken):
-        assert (folded(*items).first, folded(*items).by_key) == (Seen("x.org/evil", 3), True)
+        assert (folded(*items).first, folded(*items).by_key) == ((Seen("x.org/evil", 3),), True)
 
 
 def test_a_place_that_this_machine_worked_at_has_nothing_by_the_word_of_keys() -> None:
@@ -171,7 +172,7 @@ def test_a_place_that_this_machine_worked_at_has_nothing_by_the_word_of_keys() -
 
 
 def test_what_comes_with_a_key_is_first_from_when_it_was_delivered() -> None:
-    assert folded(identified(1, A, "x.org/a", actor="member:eve")).first == Seen("x.org/a", 1_001)
+    assert folded(identified(1, A, "x.org/a", actor="member:eve")).first == (Seen("x.org/a", 1_001),)
 
 
 OF_OLD = [f"project.identified:{stream}/1:2" for stream in ("history", "session/aider", "session/specstory")]
@@ -182,18 +183,26 @@ OF_OLD = [f"project.identified:{stream}/1:2" for stream in ("history", "session/
     been(1, confined=False, remote="x.org/a", brought_by=f"{1:032x}"),
     *(identified(1, A, "x.org/a", key=key) for key in OF_OLD),
 ])  # fmt: skip
-def test_what_a_file_brought_comes_behind_all_else_whatever_its_date(brought: Any) -> None:
-    assert (folded(brought).first, folded(brought).brought) == (Seen("x.org/a", 1), (f"{1:032x}",))
-    later = identified(5_000, A, "x.org/b")
-    for items in itertools.permutations([brought, later, identified(6_000, A, "x.org/b")]):
-        assert (folded(*items).first, folded(*items).brought) == (Seen("x.org/b", 5_000), ())
+def test_what_a_file_brought_has_a_position_until_a_hook_named_the_same(brought: Any) -> None:
+    delivery = f"{1:032x}"
+    assert (folded(brought).first, folded(brought).brought) == ((), (Brought(delivery, "x.org/a"),))
+    named = place_of(folded(brought), {delivery: 7}).named
+    assert named == {"x.org/a": Named(True, 7)}
+    others = identified(5_000, A, "x.org/a"), identified(6_000, A, "x.org/b")
+    for items in itertools.permutations([brought, *others]):
+        assert place_of(folded(*items), {delivery: 7}).named == {
+            "x.org/a": Named(False, 5_000),
+            "x.org/b": Named(False, 6_000),
+        }
 
 
-def test_of_what_files_brought_a_row_keeps_the_same_deliveries_in_any_order() -> None:
-    items = [identified(at, A, "x.org/a", brought=True) for at in range(1, 12)]
+def test_a_row_keeps_when_each_remote_was_named_first_in_any_order() -> None:
+    items = [identified(at, A, f"x.org/{at % 11}", brought=at % 3 == 0) for at in range(1, 40)]
     rows = {folded(*random.Random(seed).sample(items, len(items))) for seed in range(20)}
-    assert {row.brought for row in rows} == {tuple(f"{at:032x}" for at in range(1, 9))}
     assert len(rows) == 1
+    (row,) = rows
+    assert row.first == tuple(Seen(f"x.org/{at % 11}", at) for at in (1, 2, 4, 5, 7, 8, 10, 11))
+    assert [each.delivery for each in row.brought] == [f"{at:032x}" for at in range(3, 27, 3)]
 
 
 def test_a_remote_is_of_who_worked_there_then_of_what_the_log_had_first_and_then_of_keys() -> None:
@@ -201,11 +210,12 @@ def test_a_remote_is_of_who_worked_there_then_of_what_the_log_had_first_and_then
         project = Projects(places).named("x.org/a")
         return project[0].root if len(project) == 1 else None
 
-    def named(at: str, when: int, **how: Any) -> Place:
-        return Place(at, root=at, remotes=("x.org/a",), first=Seen("x.org/a", when), checked=True, **how)
+    def named(at: str, since: int, *, brought: bool = False, by_key: bool = False) -> Place:
+        known = {"x.org/a": Named(brought, since)}
+        return Place(at, root=at, remotes=(*known,), named=known, checked=True, by_key=by_key)
 
     worked, keyed = named("/w", 9), named("/k", 1, by_key=True)
-    brought, again = named("/b", 8, brought=True, since=3), named("/a", 2, brought=True, since=4)
+    brought, again = named("/b", 3, brought=True), named("/a", 4, brought=True)
     for places in itertools.permutations([worked, brought, again, keyed]):
         assert holder(*places) == "/w"
     for places in itertools.permutations([brought, again, keyed]):

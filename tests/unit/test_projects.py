@@ -13,6 +13,7 @@ from memctl.domain.events.command import BadCommand
 from memctl.domain.projects.identity import (
     MergeProjects,
     Merging,
+    Named,
     Place,
     Projects,
     SeveralProjects,
@@ -22,7 +23,6 @@ from memctl.domain.projects.identity import (
     Words,
     remote_of,
 )
-from memctl.domain.support.bounded import Seen
 
 CLI = "github.com/acme/cli"
 
@@ -62,8 +62,8 @@ def grouped(projects: Projects) -> list[set[str]]:
 
 def of(path: str, *remotes: str, at: int = 1, **more: Any) -> Place:
     """A checkout as git's files on this machine show it."""
-    first = Seen(remotes[-1], at) if remotes else None
-    return Place(path, root=more.pop("root", path), remotes=remotes, first=first, checked=True, **more)
+    named = {remote: Named(False, at) for remote in remotes}
+    return Place(path, root=more.pop("root", path), remotes=remotes, checked=True, **{"named": named, **more})
 
 
 def yes(projects: Projects, *roots: str) -> list[Words]:
@@ -116,12 +116,22 @@ def test_a_no_lasts_until_a_yes() -> None:
 
 
 def test_a_remote_is_of_the_root_that_named_it_first_whatever_the_order_and_whatever_it_names_later() -> None:
-    turned = of("/home/eve/x", CLI, "github.com/eve/x", at=1)  # it named its own first, and this one later
+    own = {CLI: Named(False, 3), "github.com/eve/x": Named(False, 0)}
+    turned = of("/home/eve/x", CLI, *own, named=own)  # it named its own first, and this one later
     for order in ([turned, *CLONES], [*CLONES, turned]):
         projects = Projects(order)
         assert projects.one(CLI).locations == ("/home/dana/cli",)
         assert {(w.root, w.claims) for w in projects.waiting} == {("/mnt/other/copy", CLI), ("/home/eve/x", CLI)}
         assert projects.one("github.com/eve/x").waits_for == CLI
+
+
+def test_a_remote_that_a_root_got_later_is_of_it_from_then_on() -> None:
+    former = "github.com/dana/cli"
+    renamed = of("/home/dana/cli", CLI, former, named={former: Named(False, 1), CLI: Named(False, 5)})
+    for order in itertools.permutations([renamed, of("/tmp/evil", CLI, at=7), of("/tmp/old", former, at=8)]):
+        projects = Projects(order)
+        assert projects.one(CLI).locations == projects.one(former).locations == ("/home/dana/cli",)
+        assert {w.root for w in projects.waiting} == {"/tmp/evil", "/tmp/old"}
 
 
 def test_what_waits_is_not_meant_by_the_name_it_shares() -> None:
@@ -138,7 +148,7 @@ def test_what_waits_is_not_meant_by_the_name_it_shares() -> None:
         of("/tmp/evil", CLI, at=2),  # its .git/config
         of("/tmp/evil", at=2, borrows="/home/dana/cli"),  # its gitdir, or its alternates
         Place("/tmp/evil", root="/tmp/evil", repository="/home/dana/cli"),  # a pointer that nobody checked
-        Place("/tmp/evil", remotes=(CLI,), first=Seen(CLI, 2)),  # what its client read there
+        Place("/tmp/evil", remotes=(CLI,), named={CLI: Named(False, 2)}),  # what its client read there
         of("/home/dana/cli.worktrees/x", CLI, at=2),
         Place("/home/dana/cli.worktrees/x", checked=True),
         of("/home/dana/cli/vendor/evil", CLI, at=2, inside=("/home/dana/cli",)),
@@ -154,10 +164,9 @@ def test_what_anyone_can_write_into_files_joins_nothing(forged: Place) -> None:
         assert projects.asks("/home/dana/cli") == []
 
 
-@pytest.mark.parametrize("spoken", [Seen(CLI, 0), Seen("github.com/eve/x", 0)])
-def test_a_remote_is_of_the_root_that_this_machine_saw_whatever_keys_date(spoken: Seen) -> None:
-    remotes = tuple(dict.fromkeys((CLI, spoken.name)))
-    thief = Place("/tmp/evil", root="/tmp/evil", remotes=remotes, checked=True, first=spoken, by_key=True)
+@pytest.mark.parametrize("remotes", [(CLI,), (CLI, "github.com/eve/x")])
+def test_a_remote_is_of_the_root_that_this_machine_saw_whatever_keys_date(remotes: tuple[str, ...]) -> None:
+    thief = of("/tmp/evil", *remotes, at=0, by_key=True)
     projects = Projects([of("/home/dana/cli", CLI, at=9), thief])
     assert projects.one(CLI).locations == ("/home/dana/cli",)
     assert projects.asks("/home/dana/cli") == []
@@ -173,7 +182,7 @@ def test_a_folder_called_as_people_call_a_project_is_not_meant_in_its_place() ->
     "spoken",
     [
         Place("/work", root="/work", checked=True, by_key=True),
-        Place("/work", root="/work", remotes=(CLI,), first=Seen(CLI, 0), checked=True, by_key=True),
+        Place("/work", root="/work", remotes=(CLI,), named={CLI: Named(False, 0)}, checked=True, by_key=True),
         Place("/evil", root="/work/one", repository="/work/two", checked=True, by_key=True),
         Place("/evil", root="/evil", repository="/work/one", checked=True, by_key=True),
         Place("/work/one/deep", inside=("/work/one", "/work/two"), by_key=True),
@@ -331,7 +340,7 @@ MERGINGS = st.builds(Merging, st.integers(1, 4), st.text(max_size=2), LOCATIONS)
             inside=st.sampled_from([(), ("/a",)]),
             borrows=st.sampled_from(["", "/d"]),
             checked=st.booleans(),
-            first=st.sampled_from([None, Seen(CLI, 1), Seen(CLI, 2)]),
+            named=st.sampled_from([{}, {CLI: Named(False, 1)}, {CLI: Named(True, 2)}]),
             by_key=st.booleans(),
         ),
         unique_by=lambda place: place.location,
