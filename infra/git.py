@@ -47,6 +47,23 @@ def checkout_at(location: str) -> Checkout | None:
     return checkout_of(directory) or (Checkout("", "", "") if project_of(location) != location else None)
 
 
+def there_since(checkout: Checkout) -> int:
+    """When a checkout's repository came to lie there, in microseconds: the oldest change of what its git directory
+    lists. The kernel dates that, so no archive can; and git makes some of it once. 0 where it cannot be read, or names
+    no remote, which alone is dated."""
+    if not checkout.remote:
+        return 0
+    root = Path(checkout.repository or checkout.root)
+    mark = root / ".git"
+    try:
+        if not os.path.lexists(mark):
+            mark = root  # a bare one
+        listed = [mark] if mark.is_symlink() or not mark.is_dir() else [*mark.iterdir()]
+        return min((each.lstat().st_ctime_ns for each in listed), default=0) // 1000
+    except (OSError, ValueError):
+        return 0
+
+
 def checkout_of(directory: Path) -> Checkout | None:
     """The innermost checkout around a directory; None outside of any, and where it cannot be read."""
     try:

@@ -54,7 +54,8 @@ class Location(msgspec.Struct, frozen=True, kw_only=True):
     remotes: tuple[Seen, ...] = ()
     """By git's files, or by the client's word in what it recorded of the session itself."""
     first: tuple[Seen, ...] = ()
-    """When a hook or a client's own record first named each, oldest first; by a key, when it was delivered."""
+    """When a hook or a client's own record first named each, oldest first, but not before its repository was there; by
+    a key, when it was delivered."""
     brought: tuple[Brought, ...] = ()
     """Some of the deliveries by which files that were brought named a remote, those of the lowest ids: they count where
     `first` has none of it."""
@@ -100,7 +101,8 @@ def locations(row: Location | None, item: PlaceSeen | Recorded[ProjectIdentified
     if remote and delivery:
         brought = tuple(sorted({*brought, Brought(delivery, remote)}))[:BROUGHT]
     elif remote:
-        first = earliest(first, remote, keyed or at, FIRST, 300)
+        since = 0 if isinstance(observed, PlaceSeen) else observed.there_since
+        first = earliest(first, remote, keyed or max(at, since), FIRST, 300)
     if isinstance(observed, PlaceSeen):
         around = seen(around, observed.around, at, AROUND, LONGEST)
     elif not isinstance(item, PlaceSeen) and (observed.root or observed.checked):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import HISTORY
 from memctl.domain.projects.identity import ProjectIdentified, identified_key, project_stream
-from memctl.infra.git import checkout_at
+from memctl.infra.git import checkout_at, there_since
 
 MOST_KNOWN = 50_000
 """How many pairs of session and location are remembered. Beyond them some are looked at again, and recorded once."""
@@ -36,7 +36,11 @@ class Identifier:
             checkout = checkout_at(event.location)
             if checkout is None:
                 continue
-            payload = ProjectIdentified(location=event.location, brought=brought, **checkout._asdict())
+            since = there_since(checkout)
+            payload = ProjectIdentified(
+                location=event.location, brought=brought, there_since=since if since > event.occurred_at else 0,
+                **checkout._asdict(),
+            )  # fmt: skip
             found.append(
                 NewEvent(
                     stream=project_stream(payload.remote or payload.repository or payload.root or payload.location),

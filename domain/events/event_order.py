@@ -369,10 +369,11 @@ def keyed_at(event: Event) -> int:
     return int(event.recorded_at) if through(event.actor) else 0
 
 
-def _version(event: Event) -> tuple[bool, bool, bool, int, bytes, str, str, str, tuple[UUID, ...]]:
+def _version(event: Event) -> tuple[bool, bool, bool, int, int, bytes, str, str, str, tuple[UUID, ...]]:
     """Of several versions of one delivery the least counts: one that may show its content everywhere, one that this
-    machine saw, one that neither another memory nor a file from elsewhere brought, the longest text, the lowest hash;
-    of equal words that of the first actor by name, so that nobody's words become the user's."""
+    machine saw, one that neither another memory nor a file from elsewhere brought, one of a repository that was there,
+    the longest text, the lowest hash; of equal words that of the first actor by name, so that nobody's words become the
+    user's."""
     payload, confined = event.payload, getattr(event.payload, "confined", False)
     brought = event.actor == IMPORTED or getattr(payload, "brought", False)
     stored = msgspec.json.encode(
@@ -382,7 +383,8 @@ def _version(event: Event) -> tuple[bool, bool, bool, int, bytes, str, str, str,
     described = b"\0".join((stored, event.type.encode(), str(event.occurred_at).encode(), event.location.encode()))
     length = len(text if isinstance(text, str) else stored)
     who = (event.actor, event.stream, event.session_id, event.sources)
-    return (confined, bool(keyed_at(event)), brought, -length, hashlib.sha256(described).digest(), *who)
+    there_since = getattr(payload, "there_since", 0)
+    return (confined, bool(keyed_at(event)), brought, there_since, -length, hashlib.sha256(described).digest(), *who)
 
 
 _OF_ONE_USE = ("call:", "outcome:")

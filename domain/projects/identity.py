@@ -54,6 +54,8 @@ class ProjectIdentified(Payload, frozen=True, kw_only=True, omit_defaults=True):
     brought: bool = False
     """Looked at for what was read from a file that lay elsewhere than clients keep theirs, or from a repository's
     history: whoever wrote that may have given it any date."""
+    there_since: int = 0
+    """When the repository came to lie there (microseconds), where that was only after what happened."""
 
 
 @event("project.merged")

@@ -215,3 +215,16 @@ def test_a_remote_that_a_checkout_got_later_is_not_taken_by_the_next_one_that_na
     named = stage.api.ask(f"/v1/knowledge?project={quote(new)}&limit=200")[2].decode()
     assert OURS in named
     assert CANARY not in named
+
+
+def test_a_repository_that_came_to_an_old_session_s_directory_counts_from_then(stage: Stage) -> None:
+    """As when an archive is unpacked there, and the session is read for the first time afterwards."""
+    remote = "git.example.org/dana/reused"
+    mine = _checkout(stage.victim / "reused", remote)
+    keep(stage.database, session("reused-mine", mine, OURS, at=6_000))
+    unpacked = _checkout(stage.folder / "scratch", remote)
+    keep(stage.database, session("reused-scratch", unpacked, f"{CANARY}reused", at=5_900))
+    assert waiting(stage.api)[str(unpacked)] == remote
+    named = stage.api.ask(f"/v1/knowledge?project={quote(remote)}&limit=200")[2].decode()
+    assert OURS in named
+    assert CANARY not in named

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
-from events import observed
+from events import NOON, observed
 from msgspec import structs
 
 from memctl.api.write.identify import Identifier
+from memctl.domain.events.event import Micros
 from memctl.domain.events.observations import PromptSubmitted
 from memctl.domain.projects.identity import ProjectIdentified
 from memctl.infra.git import Checkout, checkout_of
@@ -137,7 +140,8 @@ def test_a_broken_mark_says_no_more_than_the_root(tmp_path: Path, mark: str) -> 
 def test_what_was_found_is_told_once_for_each_session_and_location(repository: Path) -> None:
     identifier = Identifier()
     here, gone = f"{repository}/cli/cmd", f"{repository}/nowhere"
-    event = observed(PromptSubmitted(text="go", line="l1"), location=here)
+    at = int(time.time() - NOON / 1e6) + 60
+    event = observed(PromptSubmitted(text="go", line="l1"), location=here, at=at)
     (told,) = identifier.about([event, event, observed(PromptSubmitted(text="go", line="l2"), location=gone)])
     assert told.payload == ProjectIdentified(
         location=here, root=f"{repository}/cli", remote="github.com/acme/cli", checked=True
@@ -147,6 +151,21 @@ def test_what_was_found_is_told_once_for_each_session_and_location(repository: P
     (other,) = identifier.about([observed(PromptSubmitted(text="go", line="l1"), session="s2", location=here)])
     assert other.dedupe_key != told.dedupe_key
     assert Identifier().about([event])[0].dedupe_key == told.dedupe_key
+
+
+def test_what_happened_before_the_repository_came_there_shows_it_from_then_on(repository: Path) -> None:
+    def told(at: int) -> ProjectIdentified:
+        event = observed(PromptSubmitted(text="go", line="l1"), location=f"{repository}/cli")
+        (each,) = Identifier().about([structs.replace(event, occurred_at=Micros(at))])
+        assert isinstance(each.payload, ProjectIdentified)
+        return each.payload
+
+    oldest = min(each.stat().st_ctime_ns for each in (repository / "cli" / ".git").iterdir()) // 1000
+    assert told(1).there_since == oldest
+    assert told(oldest + 1).there_since == 0
+    (repository / "cli" / ".git" / "config").touch()
+    os.utime(repository / "cli" / ".git" / "HEAD", (1, 1))
+    assert told(1).there_since > 1
 
 
 def test_what_was_looked_at_for_a_file_is_looked_at_again_for_a_hook(repository: Path) -> None:

@@ -92,9 +92,16 @@ def identified(
     root: str = "",
     brought: bool = False,
     key: str = "",
+    there_since: int = 0,
 ) -> Recorded[ProjectIdentified]:
     payload = ProjectIdentified(
-        location=location, root=root or location, remote=remote, confined=confined, checked=checked, brought=brought
+        location=location,
+        root=root or location,
+        remote=remote,
+        confined=confined,
+        checked=checked,
+        brought=brought,
+        there_since=there_since,
     )
     id = cast(Any, f"{at:032x}")
     event = Event(
@@ -169,6 +176,12 @@ def test_a_place_that_this_machine_worked_at_has_nothing_by_the_word_of_keys() -
     for items in itertools.permutations([*spoken, been(9, confined=False)]):
         row = folded(*items)
         assert (row.root, row.remotes, row.around, row.by_key, row.free) == (None, (), (), False, True)
+
+
+def test_a_remote_counts_from_when_its_repository_came_there() -> None:
+    came = identified(9, A, "x.org/a", there_since=2_000)
+    for items in itertools.permutations([came, identified(3_000, A, "x.org/a")]):
+        assert (folded(*items).first, folded(*items).last_seen) == ((Seen("x.org/a", 2_000),), 3_000)
 
 
 def test_what_comes_with_a_key_is_first_from_when_it_was_delivered() -> None:
