@@ -2,6 +2,7 @@
 
 import difflib
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -44,6 +45,10 @@ def projects_of(reader: Reader) -> Projects:
     return known
 
 
+_limits: WeakKeyDictionary[Projects, dict[tuple[str, ...], Limits]] = WeakKeyDictionary()
+"""What keys may read of the projects that are kept worked out, by what each key was given."""
+
+
 def limits_of(reader: Reader) -> Limits | None:
     """What a caller that is limited to projects may read and record; None for a caller that is not limited."""
     if reader.limited_to is None:
@@ -51,7 +56,11 @@ def limits_of(reader: Reader) -> Limits | None:
     limits = reader.memo.get("limits")
     if limits is None:
         known = known_projects(reader.connection, reader.live, reader.space_id)
-        limits = reader.memo["limits"] = Limits(known, reader.limited_to)
+        kept = _limits.setdefault(known, {})
+        limits = kept.get(reader.limited_to)
+        if limits is None:
+            limits = kept[reader.limited_to] = Limits(known, reader.limited_to)
+        reader.memo["limits"] = limits
     assert isinstance(limits, Limits)
     return limits
 

@@ -9,6 +9,7 @@ when it was recorded. A merge or its undoing needs no replay.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -216,8 +217,10 @@ class Place(msgspec.Struct, frozen=True):
         sides, a worktree is known by where it lies."""
         if self.checked:
             found = [self.repository or self.root or self.location, self.root]
+        elif not self.root:
+            return (project_of(self.location),)
         else:
-            found = [project_of(self.root or self.location), self.root, project_of(self.location)]
+            found = [project_of(self.root), self.root, project_of(self.location)]
         return tuple(dict.fromkeys(path for path in found if path))
 
     @property
@@ -328,6 +331,21 @@ class Projects:
     def places(self) -> list[Place]:
         """What is known of each location, with the remotes that are its project's."""
         return list(self._places.values())
+
+    def seen_again(self, places: Iterable[Place]) -> Projects:
+        """The projects of places that differ from these in `last_seen` alone, which decides nothing but their order."""
+        at = {place.location: place.last_seen for place in places}
+        each = {
+            p.anchor: msgspec.structs.replace(p, last_seen=max(at[place] for place in p.locations)) for p in self.all
+        }
+        other = copy.copy(self)
+        other._places = {
+            place.location: msgspec.structs.replace(place, last_seen=at[place.location]) for place in self.places
+        }
+        other._by_location = {location: each[p.anchor] for location, p in self._by_location.items()}
+        other._by_root = {root: each[p.anchor] for root, p in self._by_root.items()}
+        other.all = _newest_first(each.values())
+        return other
 
     # --- questions ---
 
@@ -566,7 +584,8 @@ class Projects:
         return known is not None and bool(place.remotes and known.remotes) and not {*place.remotes} & {*known.remotes}
 
     def _anchored(self) -> dict[str, str]:
-        """The remote that most places of a group have now, or else its shallowest path; of two, the one seen later."""
+        """The remote that most places of a group have now, or else its shallowest path; of two, the one that
+        it was given later."""
         remotes: dict[str, Counter[str]] = defaultdict(Counter)
         later: dict[str, int] = defaultdict(int)
         paths: dict[str, list[str]] = defaultdict(list)
@@ -575,7 +594,8 @@ class Projects:
             if not self._home(location):
                 for remote in place.known_remotes[:1]:
                     remotes[base][remote] += 1
-                    later[remote] = max(later[remote], place.last_seen)
+                    since = place.named.get(remote, _NEVER)
+                    later[remote] = max(later[remote], 0 if since.brought else since.since)
             paths[base].append(self._own_path(place))
         return {
             base: min(remotes[base], key=lambda r: (-remotes[base][r], -later[r], r))
@@ -608,7 +628,7 @@ class Projects:
         for place in sorted(self._places.values(), key=lambda place: (place.by_key, place.location)):
             for path in place.paths if place.free else (project_of(place.location),):
                 self._by_root.setdefault(path, self._by_location[place.location])
-        return sorted(found, key=lambda p: (-p.last_seen, p.anchor))
+        return _newest_first(found)
 
     def _project(self, locations: Sequence[str]) -> Project:
         places = [self._places[location] for location in locations]
@@ -616,7 +636,6 @@ class Projects:
         anchors = sorted(self._anchors[base] for base in bases)
         anchor = self._leading(anchors)
         own = [p for p in places if self._anchors[self._bases[p.location]] == anchor]
-        newest = max(own, key=lambda p: (p.last_seen, p.location))
         remotes = {remote for place in places if not self._home(place.location) for remote in place.known_remotes}
         # A folder of a repository is called by the repository's name.
         folders = (p.paths[0] for p in places if self._is_outermost(p))
@@ -626,7 +645,7 @@ class Projects:
             anchor=anchor,
             name=_name_of(anchor),
             names=tuple(sorted({_name_of(named).casefold() for named in (*anchors, *remotes, *folders)})),
-            root=newest.paths[0] if newest.root else min((p.paths[0] for p in own), key=_shallow),
+            root=min((p.paths[0] for p in [p for p in own if p.root] or own), key=_shallow),
             remotes=tuple(sorted(remotes)),
             locations=tuple(locations),
             parts=(anchor, *(a for a in anchors if a != anchor)),
@@ -689,6 +708,10 @@ def standing(words: Iterable[Words]) -> list[Link]:
         for merging in said[anchor].into
         if merging.at > max(split[anchor], split.get(merging.into, 0))
     ]
+
+
+def _newest_first(projects: Iterable[Project]) -> list[Project]:
+    return sorted(projects, key=lambda p: (-p.last_seen, p.anchor))
 
 
 def _is_named(anchor: str, wanted: str) -> bool:

@@ -28,6 +28,12 @@ _CODEX = patterns.compile(r"(.+/\.codex/worktrees)/[^/]+/([^/]+)(?:/.*)?")
 _CURSOR = patterns.compile(r"(.+/\.cursor/worktrees/[^/]+)/[^/]+(?:/.*)?")
 _CONDUCTOR = patterns.compile(r"(.+/conductor/workspaces/[^/]+)(?:/.*)?")
 
+
+def _may_be_worktree(location: str) -> bool:
+    """Whether a location has what each of these patterns asks for: few have, and all are asked."""
+    return "worktrees/" in location or "conductor/" in location
+
+
 _IN_TOOLS = patterns.compile(r"/(?:\.[A-Za-z0-9_-]+/worktrees|\.worktrees|\.conductor)/[^/]+(?=/)")
 
 
@@ -89,22 +95,30 @@ def bounded(path: str) -> str:
     return f"{plain[: LONGEST - 20].decode('utf-8', 'ignore')}~{digest}"
 
 
-@remembered(16_384)
 def project_of(location: str) -> str:
     """The root path of the project that a normalised location lies in, as far as its text shows it.
 
     A worktree's location leads to the path of the repository it belongs to; any other location is its own project,
     until the log says more (a git remote, a worktree's root).
     """
-    beside = _BESIDE.fullmatch(location)
-    # A worktree may hold worktrees of its own: the first root is the repository.
-    return min(home_of(location), beside[1] if beside else location, key=len)
+    return _project_of(location) if _may_be_worktree(location) else location
 
 
 @remembered(16_384)
+def _project_of(location: str) -> str:
+    beside = _BESIDE.fullmatch(location)
+    # A worktree may hold worktrees of its own: the first root is the repository.
+    return min(_home_of(location), beside[1] if beside else location, key=len)
+
+
 def home_of(location: str) -> str:
     """The same, by nothing that a folder of any name beside the project could claim: what is said of a project is kept
     there, before anyone looks at git's files."""
+    return _home_of(location) if _may_be_worktree(location) else location
+
+
+@remembered(16_384)
+def _home_of(location: str) -> str:
     for pattern in (_CURSOR, _CONDUCTOR):
         if outside := pattern.fullmatch(location):
             return outside[1]

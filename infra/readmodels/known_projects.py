@@ -2,14 +2,16 @@
 
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
+import msgspec
 from psycopg import sql
 
 from memctl.domain.projects.identity import Named, Place, Projects, Words
 from memctl.domain.support.bounded import names
+from memctl.domain.support.location import around
 from memctl.infra.database import Connection
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.generations import Live
@@ -20,8 +22,17 @@ KEPT = 4
 """Spaces and generations whose projects a process keeps worked out."""
 
 
+PLACES = 10_000
+"""Places of a space that make projects: of these they are worked out in half a second, within which a hook answers.
+What lies at another is of no project but the one around it."""
+
+PLACES_OF_ONE = 2_000
+"""Of these, places of one remote or repository at which git's files were not looked at here: a key or a file may name
+any number of them."""
+
+
 class Known(NamedTuple):
-    """Every location of a space that something happened in, the words about projects, and the projects they make."""
+    """The locations of a space that something happened in, the words about projects, and the projects they make."""
 
     places: tuple[Place, ...]
     words: tuple[Words, ...]
@@ -38,8 +49,9 @@ def known_projects(connection: Connection, live: Live, space_id: int) -> Project
 
 
 def known_places(connection: Connection, live: Live, space_id: int) -> Known:
-    """What the live read models say of locations. It is worked out again only where they say something else than
-    before: with thousands of locations that takes half a second, and whatever names a project asks for it."""
+    """What the live read models say of locations. They are read again only where a row was written, and worked out
+    again where that decides something: with thousands of locations that takes half a second, and sessions ask for it.
+    """
     which = (connection.info.host, connection.info.port, connection.info.dbname, live.stage2, space_id)
     with _lock:
         former = _kept.get(which)
@@ -51,7 +63,7 @@ def known_places(connection: Connection, live: Live, space_id: int) -> Known:
             if which in _kept:
                 _kept.move_to_end(which)
         return former[1]
-    known = _known(*_read(connection, live, space_id))
+    known = _known(*_read(connection, live, space_id), former[1] if former is not None else None)
     with _lock:
         _kept[which] = (state, known)
         _kept.move_to_end(which)
@@ -60,8 +72,15 @@ def known_places(connection: Connection, live: Live, space_id: int) -> Known:
     return known
 
 
-def _known(places: list[Place], words: list[Words]) -> Known:
+def _known(places: list[Place], words: list[Words], former: Known | None = None) -> Known:
+    if former is not None and (_deciding(places), tuple(words)) == (_deciding(former.places), former.words):
+        return Known(tuple(places), tuple(words), former.projects.seen_again(places))
     return Known(tuple(places), tuple(words), Projects(places, words))
+
+
+def _deciding(places: Iterable[Place]) -> list[Place]:
+    """What of places decides which project they are of."""
+    return [msgspec.structs.replace(place, last_seen=0) for place in places]
 
 
 def _tables(live: Live) -> list[str]:
@@ -86,11 +105,34 @@ def _state(connection: Connection, live: Live, space_id: int) -> list[tuple[obje
 def _read(connection: Connection, live: Live, space_id: int) -> tuple[list[Place], list[Words]]:
     by_name = {p.name: p for p in projections()}
     rows = readmodels.rows_of(connection, by_name["locations"], live.stage2, space_id)
-    worked = [row for row in rows if row.worked]
+    worked = _counted([row for row in rows if row.worked])
     positions = _brought_at(connection, space_id, worked)
     places = [place_of(row, positions) for row in worked]
     said = readmodels.rows_of(connection, by_name["project_words"], live.stage2, space_id)
     return places, [Words(row.anchor, row.into, row.split_at) for row in said]
+
+
+def _counted(rows: list[Location]) -> list[Location]:
+    """The rows of places that make projects, of too many: first where git's files were looked at on this machine, then
+    what it saw, each newest first."""
+    if len(rows) <= PLACES_OF_ONE:
+        return rows
+    roots = {row.root.root or row.location for row in rows if row.root is not None}
+    kept: list[Location] = []
+    of_one: Counter[str] = Counter()
+    for row in sorted(rows, key=lambda row: (not _looked_at(row), bool(row.by_key or not row.free), -row.last_seen)):
+        if not _looked_at(row):
+            named = names(row.claims) or names(row.remotes)
+            one = named[0] if named else next((at for at in around(row.location) if at in roots), "")
+            of_one[one] += bool(one)
+            if of_one[one] > PLACES_OF_ONE:
+                continue
+        kept.append(row)
+    return sorted(kept[:PLACES], key=lambda row: row.location)
+
+
+def _looked_at(row: Location) -> bool:
+    return row.root is not None and row.root.checked and not row.by_key
 
 
 def _brought_at(connection: Connection, space_id: int, rows: Sequence[Location]) -> dict[str, int]:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import psycopg
 import pytest
 
-from memctl.domain.projects.identity import Merging
+from memctl.domain.projects.identity import Merging, Projects
 from memctl.domain.support.bounded import Seen
 from memctl.infra.database import Connection, connect
 from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import known_projects as places_of_rows
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.generations import Live
-from memctl.infra.readmodels.known_projects import known_places
+from memctl.infra.readmodels.known_projects import known_places, known_projects
 from memctl.projections.kernel import projections
-from memctl.projections.locations import Location
+from memctl.projections.locations import Location, Root
 from memctl.projections.project_words import ProjectWords
 
 MODELS = {p.name: p for p in projections()}
@@ -26,10 +29,11 @@ def live(log: Connection) -> Live:
     return generations.live(log)
 
 
-def works_at(connection: Connection, live: Live, place: str, remote: str = "", *, space: int = 1) -> None:
+def works_at(connection: Connection, live: Live, place: str, remote: str = "", *, space: int = 1, at: int = 1) -> None:
     """Something happened at a place, which is of a remote."""
-    seen = (Seen(remote, 1),) if remote else ()
-    row = Location(location=place, first_seen=1, last_seen=1, worked=True, remotes=seen)
+    seen = (Seen(remote, at),) if remote else ()
+    root = Root(at, f"{at:032x}", place, checked=True) if remote else None
+    row = Location(location=place, first_seen=1, last_seen=at, worked=True, remotes=seen, root=root)
     readmodels.save(connection, MODELS["locations"], live.stage2, {(space, place): msgspec.json.encode(row)})
 
 
@@ -49,6 +53,45 @@ def test_nothing_is_worked_out_twice(log: Connection, live: Live) -> None:
     assert known_places(log, live, 1) is first
     works_at(log, live, "/w/b")
     assert known_places(log, live, 1) is not first
+
+
+def test_what_decides_nothing_is_not_worked_out_again(
+    log: Connection, live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    works_at(log, live, "/w/a", "github.com/o/a")
+    works_at(log, live, "/w/b")
+    worked_out: list[int] = []
+    first, begin = known_projects(log, live, 1), Projects.__init__
+
+    def counted(self: Projects, *given: Any) -> None:
+        worked_out.append(1)
+        begin(self, *given)
+
+    monkeypatch.setattr(Projects, "__init__", counted)
+    assert [each.last_seen for each in first.all] == [1, 1]
+    works_at(log, live, "/w/a", "github.com/o/a", at=7)
+    later = known_projects(log, live, 1)
+    assert not worked_out
+    assert [(each.anchor, each.last_seen) for each in later.all] == [("github.com/o/a", 7), ("/w/b", 1)]
+    assert [each.last_seen for each in first.all] == [1, 1]
+    assert later.of("/w/a") is later.all[0] is later.holding("/w/a/deep")
+    works_at(log, live, "/w/a", "github.com/o/other", at=8)
+    assert known_projects(log, live, 1).one("/w/a").anchor == "github.com/o/other"
+    assert worked_out
+
+
+def test_of_too_many_places_those_count_whose_files_were_looked_at_here(
+    log: Connection, live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places_of_rows, "PLACES", 4)
+    monkeypatch.setattr(places_of_rows, "PLACES_OF_ONE", 2)
+    works_at(log, live, "/w/a", "github.com/o/a", at=1)
+    for number in range(2, 7):
+        works_at(log, live, f"/w/a/{number}", at=number)
+    assert set(remotes(log, live)) == {"/w/a", "/w/a/5", "/w/a/6"}
+    works_at(log, live, "/w/b", "github.com/o/b", at=1)
+    works_at(log, live, "/x", at=9)
+    assert set(remotes(log, live)) == {"/w/a", "/w/b", "/x", "/w/a/6"}
 
 
 def test_a_transaction_that_began_first_and_commits_last_is_seen(

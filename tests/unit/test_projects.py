@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from memctl.domain.events.command import BadCommand
 from memctl.domain.projects.identity import (
@@ -365,6 +366,20 @@ def test_projects_part_the_locations_whatever_the_order(places, words, rng) -> N
     joined = [Words(w.root, (Merging(9, w.root, w.project),)) for w in projects.waiting]
     kept = {each.anchor: each for each in (*words, *joined)}
     assert len(Projects(places, kept.values()).all) <= len(projects.all)
+
+
+@given(
+    st.lists(
+        st.builds(Place, LOCATIONS, remotes=st.sampled_from([(), (CLI,), ("x.org/w", CLI)])),
+        unique_by=lambda place: place.location, max_size=5,
+    ),
+    st.randoms(),
+)  # fmt: skip
+def test_projects_seen_again_are_those_of_the_same_places(places, rng) -> None:  # type: ignore[no-untyped-def]
+    later = [structs.replace(place, last_seen=rng.randrange(9)) for place in places]
+    again, fresh = Projects(places).seen_again(later), Projects(later)
+    assert (again.all, again.places, again.waiting) == (fresh.all, fresh.places, fresh.waiting)
+    assert all(again.of(place.location) is again.holding(place.location) for place in places)
 
 
 def test_a_path_with_a_blank_at_its_end_names_no_other_project() -> None:
