@@ -23,6 +23,15 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         yield file
 
 
+def of_a_stranger(path: Path) -> bool:
+    """Whether something belongs neither to root, nor to this user, nor to whose folder it lies in: another user of the
+    machine put it into a folder that is open to all. So it counts where nobody can look."""
+    try:
+        return path.lstat().st_uid not in (0, os.geteuid(), path.parent.stat().st_uid)
+    except OSError:
+        return True
+
+
 def read_file(path: Path, most: int = 1 << 20) -> bytes:
     """The first bytes of a regular file, at most so many. Raises: NoRegularFile, OSError."""
     with opened(path) as file:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from memctl.domain.projects.identity import remote_of
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise, project_of
-from memctl.infra.files import NoRegularFile, read_file
+from memctl.infra.files import NoRegularFile, of_a_stranger, read_file
 
 _LARGEST_CONFIG = 1 << 20
 """Bytes of a repository's configuration: a larger one was not written by git."""
@@ -69,13 +69,15 @@ def checkout_of(directory: Path) -> Checkout | None:
     try:
         for root in (directory, *directory.parents):
             mark = root / ".git"
+            if os.path.lexists(mark) and of_a_stranger(mark):
+                continue
             if mark.is_symlink():
                 return _linked(root, mark.resolve(), by_file=False)
             if mark.is_dir():
                 return _own(root, mark)
             if mark.is_file():
                 return _linked(root, root / _pointed(mark))
-            if root.name != ".git" and _is_gitdir(root):
+            if root.name != ".git" and _is_gitdir(root) and not of_a_stranger(root / "HEAD"):
                 return _own(root, root)
     except (OSError, ValueError, RuntimeError):  # not ours to read, or a path that cannot be one
         pass

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.files import opened, read_file
+from memctl.infra.files import of_a_stranger, opened, read_file
 from memctl.infra.project_file import PROJECT_FILE, read_project_file
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def project_file() -> Path | None:
     except FileNotFoundError:  # the working directory was deleted under us
         return None
     for folder in (here, *here.parents):
-        if (file := folder / PROJECT_FILE).is_file():
+        if (file := folder / PROJECT_FILE).is_file() and not of_a_stranger(file):
             return file
     return None
 

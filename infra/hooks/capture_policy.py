@@ -22,7 +22,7 @@ import msgspec
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import above, normalise
 from memctl.infra.data_dir import write_private
-from memctl.infra.files import NoRegularFile, read_file
+from memctl.infra.files import NoRegularFile, of_a_stranger, read_file
 from memctl.infra.hook import OFF_FILE
 from memctl.infra.project_file import PROJECT_FILE, read_project_file
 
@@ -225,6 +225,8 @@ class CapturePolicy:
         file = Path(folder) / PROJECT_FILE
         try:
             found = file.stat()
+            if of_a_stranger(file):
+                return frozenset()
         except (OSError, ValueError):
             return frozenset()
         stamp = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
