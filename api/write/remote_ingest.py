@@ -4,6 +4,7 @@ A relay parses and redacts where the words were said; the API redacts once more 
 agree by dedupe keys, so whatever is sent twice is kept once.
 """
 
+import time
 from collections.abc import Iterable, Sequence, Set
 from functools import cached_property
 from typing import Annotated
@@ -14,7 +15,7 @@ import msgspec
 from memctl.api.reading import models
 from memctl.api.reading.caller import Caller
 from memctl.api.reading.pages import rows_unseen
-from memctl.api.reading.places import limits_of, locations_of_row
+from memctl.api.reading.places import limits_of, locations_of_row, projects_of
 from memctl.api.reading.reader import Reader, Readers
 from memctl.api.write.ingest_writer import IngestWriter, KeptWriter, WriteResult
 from memctl.domain.events import observations
@@ -55,6 +56,12 @@ _STREAM = patterns.compile(r"(?:session/[^/]+|project|history)/.", patterns.S)
 _YEAR_10000 = 253_402_300_800_000_000
 """In microseconds since 1970."""
 
+NEW_PLACES_A_DAY = 1_000
+"""Directories that are new to memory and that a key may name in 24 hours, in one process of the API: some work in a new
+one for each task, and what projects are made of grows with each."""
+
+_DAY_S = 24 * 3_600
+
 NOT_YOURS = "of no project that this key is for"
 ANOTHERS = "another version of what came through another key"
 
@@ -78,6 +85,12 @@ class BadDelivery(MemctlError):
 
     exit_code = 2
     why: str
+
+
+class TooManyPlaces(MemctlError):
+    """A key may name {most:,} new places a day: the relay keeps what it has until then"""
+
+    most: int
 
 
 class NoSuchEvent(MemctlError):
@@ -185,11 +198,15 @@ class RemoteIngest:
         self._settings = settings
         self._readers = readers
         self._writer = KeptWriter(lambda: IngestWriter(settings, identify=False))
+        self._new: dict[str, tuple[float, frozenset[str]]] = {}
+        """By key, the places that it named first, and when that day began."""
 
     def take(self, body: bytes, caller: Caller) -> WriteResult:
         """Append what a relay sent; what is returned is committed. An event that is refused for good is reported by its
-        index; the others are appended. Raises: what `received` raises, and DatabaseUnavailable."""
+        index; the others are appended. Raises: what `received` raises, TooManyPlaces, and DatabaseUnavailable."""
         events = [msgspec.structs.replace(each, actor=_speaker(each, caller)) for each in received(body)]
+        if caller.key:
+            self._admit(events, caller)
         refused: dict[int, str] = {}
         if caller.projects is not None:
             refused, events = self._not_theirs(events, caller), [confined(event) for event in events]
@@ -206,6 +223,22 @@ class RemoteIngest:
         new = iter(recorded.appended)
         appended = [others.get(index) or next(new) for index, at in enumerate(kept) if at not in refused]
         return msgspec.structs.replace(recorded, appended=tuple(appended), refused=refused)
+
+    def _admit(self, events: Sequence[NewEvent], caller: Caller) -> None:
+        """Count the places that these events name and memory does not know. Raises: TooManyPlaces, then none is."""
+        now = time.monotonic()
+        began, new = self._new.get(caller.key, (now, frozenset[str]()))
+        if now - began > _DAY_S:
+            began, new = now, frozenset()
+        named = {event.location for event in events}
+        named |= {each.payload.location for each in events if isinstance(each.payload, ProjectIdentified)}
+        if named <= new | {""}:
+            return
+        known = self._readers.read(projects_of, caller)
+        new = new | {at for at in named if at and known.of(at) is None}
+        if len(new) > NEW_PLACES_A_DAY:
+            raise TooManyPlaces(most=NEW_PLACES_A_DAY)
+        self._new[caller.key] = began, new
 
     def close(self) -> None:
         self._writer.close()

@@ -24,7 +24,7 @@ from waiting import seconds, until
 from memctl.api.http.live import MOST_TAILS, MOST_WAITING, PATIENCE_S
 from memctl.api.viewer.sign_in import MOST_TICKETS
 from memctl.api.write.keys import NameHoldsASecret
-from memctl.api.write.remote_ingest import Delivery, sent
+from memctl.api.write.remote_ingest import NEW_PLACES_A_DAY, Delivery, sent
 from memctl.cli.main import memctl as program
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import (
@@ -382,6 +382,16 @@ def deliver(api: Api, token: str, *events: NewEvent) -> tuple[int, Any]:
 def a_prompt(line: str, location: str, session: str = "relayed") -> NewEvent:
     payload = PromptSubmitted(line=line, text="draw the rivers first")
     return observed(payload, session=session, location=location)
+
+
+def test_a_key_brings_so_many_new_places_a_day(api: Api, key: Callable[..., str]) -> None:
+    token, other = key("ingest"), key("ingest")
+    many = [a_prompt(f"n{number}", f"/home/eve/{number}", f"of-{number % 30}") for number in range(NEW_PLACES_A_DAY)]
+    assert deliver(api, token, *many)[0] == 200
+    status, answer = deliver(api, token, a_prompt("more", "/home/eve/one/more"))
+    assert (status, "new places" in answer["detail"]) == (429, True)
+    assert deliver(api, token, a_prompt("again", "/home/eve/7", "of-7"))[0] == 200
+    assert deliver(api, other, a_prompt("others", "/home/ann/one"))[0] == 200
 
 
 def test_what_is_delivered_twice_is_kept_once(api: Api, key: Callable[..., str]) -> None:
