@@ -30,6 +30,7 @@ from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, Target
 from memctl.workers.folding import stage1
+from memctl.workers.folding.stage1 import APART
 from memctl.workers.rebuild.stuck import set_aside
 from memctl.workers.watchdog import frames, guard
 from memctl.workers.watchdog import progress_board as progress
@@ -175,6 +176,20 @@ def test_a_long_session_that_cannot_be_folded_beside_others_is_tried_and_its_eve
         (letter,) = letters(log)
         assert letter.fault.source == event_id_of(1, endless.dedupe_key)
         assert (letter.fault.waiting, prompts(log, "s2")) == (1, 5)
+
+
+def test_a_long_session_that_a_process_before_left_waiting_is_folded_beside_others(
+    environment: dict[str, str], log: Connection, tmp_path: Path
+) -> None:
+    append(log, 1, HISTORY)
+    with worker("long-main", environment, tmp_path) as process:
+        until(lambda: all_read(log) and not letters(log))
+        until(lambda: len(children(process.pid)) == 1, "the end of the trial that a worker begins with")
+        last = next(each for each in reversed(HISTORY) if each.stream == session_stream(AGENT, "s1"))
+        fault = Fault(Target("", 1, last.stream), event_id_of(1, last.dedupe_key), Position(1), "NoProgress", APART)
+        dead_letters.park(log, generations.live(log).stage1, [fault])
+        append(log, 1, [prompt(7, session="s1")])
+        until(lambda: prompts(log, "s1") == 7 and not letters(log))
 
 
 def test_a_session_whose_fold_ends_its_guard_too_is_set_aside_by_the_third_that_follows(

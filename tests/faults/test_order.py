@@ -132,19 +132,29 @@ def test_what_processes_fold_piece_by_piece_ends_in_the_same_rows(
         patch.setattr(long_sessions, "REST", 0)
         patch.setattr(folding1, "LONG", long)
         patch.setattr(folding1, "KEPT_EVENTS", kept)
-        batch, beside = luck.choice([3, 50, 5_000]), [LongSessions() for _ in range(processes)]
-        workers = [(Drainer(url, batch, long=each), each, LongFolder(url, each)) for each in beside]
+        batch = luck.choice([3, 50, 5_000])
+
+        def begun() -> tuple[Drainer, LongSessions, LongFolder]:
+            folder = LongFolder(url, sessions := LongSessions())
+            folder.take_over(connection)
+            return Drainer(url, batch, long=sessions), sessions, folder
+
+        workers = [begun() for _ in range(processes)]
         while events:
             count = luck.randint(1, 20)
             append(connection, 1, events[:count])
             del events[:count]
-            drainer, sessions, folder = luck.choice(workers)
+            number = luck.randrange(processes)
+            if luck.random() < 0.1:
+                workers[number][0].close()
+                workers[number] = begun()
+            drainer, sessions, folder = workers[number]
             catch_up(drainer)
             while luck.random() < 0.7 and (waiting := sessions.next(0)):
-                folder.fold(connection, *waiting)
-        for drainer, sessions, folder in workers:
+                folder.fold(connection, waiting)
+        for drainer, sessions, folder in [*workers, begun()]:
             while waiting := sessions.next(0):
-                folder.fold(connection, *waiting)
+                folder.fold(connection, waiting)
             catch_up(drainer)
             drainer.close()
         assert dead_letters.parked(connection, generations.live(connection).stage1) == []

@@ -9,11 +9,15 @@ from memctl.domain.events.event import stream_hash
 from memctl.infra.log.read import StreamKey
 from memctl.projections.stage1 import StreamState
 
-LONG = 2_000
-"""Events of sessions that one batch may fold whole again, together: a quarter of a second."""
+LONG = 4_000
+"""Events of sessions that one batch may fold whole again, together: half a second."""
 
 REST = 10
 """How many times as long as its fold took a session waits at least until it is folded whole once more."""
+
+TOGETHER = 16
+"""Sessions that are folded one after the other and then written together, as far as they have no more than `LONG`
+events: who writes waits for others to let go of what both need."""
 
 MOST_WAITING = 1_000
 """Sessions that wait, and that rest. Others are left to the trial of what is parked, which finds them itself."""
@@ -51,15 +55,16 @@ class LongSessions:
                 self._waiting[generation, key] = None
                 self._changed.notify()
 
-    def next(self, timeout_s: float) -> Waiting | None:
-        """What waits for longest and does not rest; None where there is nothing after a while."""
+    def next(self, timeout_s: float) -> list[Waiting]:
+        """What waits for longest and does not rest, some of one generation; none where nothing is due after a while."""
         with self._changed:
             now = time.monotonic()
-            found = next((of for of in self._waiting if self._rests.get(of[1], 0.0) <= now), None)
-            if found is None:
+            due = [of for of in self._waiting if self._rests.get(of[1], 0.0) <= now]
+            found = [of for of in due if of[0] == due[0][0]][:TOGETHER]
+            if not found:
                 self._changed.wait(timeout_s)
-            else:
-                del self._waiting[found]
+            for of in found:
+                del self._waiting[of]
             return found
 
     def rest(self, key: StreamKey, seconds: float) -> None:

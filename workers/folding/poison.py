@@ -198,6 +198,10 @@ class Parking:
         """Whether what a target was parked over was read before this batch."""
         return self._letters.position(target) <= self._before
 
+    def place(self, target: Target) -> str:
+        """Where a target stands that is parked, as its letter says."""
+        return self._letters.of[target].fault.place
+
     @property
     def untouched(self) -> bool:
         """Whether no letter came, went or was tried again in this batch."""

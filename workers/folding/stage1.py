@@ -259,6 +259,8 @@ class Stage1:
                 self._drop(key)
             if target in parking and not retry and not (left_out and parking.passed(target)):
                 parking.wait(target, len(fresh))
+                if parking.place(target) == APART and key not in self._too_dear:
+                    self._aside[key] = True  # who was to fold it may be gone
                 continue
             parking.try_again(target)
             found[key] = fresh

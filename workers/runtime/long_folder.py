@@ -7,7 +7,7 @@ folds the others, so that what comes next is folded on to it.
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import psycopg
 
@@ -18,9 +18,9 @@ from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels.dead_letters import DeadLetter, Target, fault_message
 from memctl.infra.readmodels.generations import LeaseHeld
 from memctl.workers.folding.drain import OtherRules
-from memctl.workers.folding.long_sessions import LongSessions
+from memctl.workers.folding.long_sessions import LONG, LongSessions, Waiting
 from memctl.workers.folding.refold import LiveChanged, refold
-from memctl.workers.folding.stage1 import APART, folded_before
+from memctl.workers.folding.stage1 import APART, Ready, folded_before
 from memctl.workers.watchdog import progress_board as progress
 from memctl.workers.watchdog.progress_board import ThreadWork
 
@@ -31,46 +31,87 @@ LOOK_EVERY_S = 0.5
 
 
 class LongFolder:
-    """Folds what a worker set aside since it is long, one session after the other."""
+    """Folds what a worker set aside since it is long."""
 
-    def __init__(self, database_url: str, sessions: LongSessions) -> None:
+    def __init__(self, database_url: str, sessions: LongSessions, too_dear: Collection[StreamKey] = ()) -> None:
+        """`too_dear`: streams that only a trial may fold whole."""
         self._url = database_url
         self._sessions = sessions
+        self._too_dear = frozenset(too_dear)
 
     def run(self, stop: threading.Event) -> None:
         """Work until asked to stop. What cannot be folded is left to the trial, which finds out why."""
+        begun = False
         while not stop.is_set():
-            of = self._sessions.next(LOOK_EVERY_S)
-            if of is None:
-                continue
+            few: list[Waiting] = []
             try:
-                with connect(self._url, name="memctl long folds") as connection:
-                    self.fold(connection, *of)
+                if not begun:
+                    with connect(self._url, name="memctl long folds") as connection:
+                        self.take_over(connection)
+                    begun = True
+                few = self._sessions.next(LOOK_EVERY_S)
+                if few:
+                    with connect(self._url, name="memctl long folds") as connection:
+                        self.fold(connection, few)
             except MemoryError as problem:
                 progress.end_for_memory(problem)
             except (LeaseHeld, LiveChanged, DatabaseUnavailable, psycopg.OperationalError) as problem:
-                log.info("%s is folded again later: %s", Target("", *of[1]), fault_message(problem))
-                self._sessions.rest(of[1], LOOK_EVERY_S)
-                self._sessions.ask(*of)
+                log.info("%d long sessions are folded again later: %s", len(few), fault_message(problem))
+                for generation, key in few:
+                    self._sessions.rest(key, LOOK_EVERY_S)
+                    self._sessions.ask(generation, key)
+                stop.wait(LOOK_EVERY_S)
             except OtherRules:
                 continue  # all is rebuilt
             except Exception as problem:
-                log.error("%s could not be folded beside others: %s", Target("", *of[1]), fault_message(problem))
+                log.error("%d long sessions could not be folded beside others: %s", len(few), fault_message(problem))
                 progress.ask_for_trial()
             finally:
                 progress.slot().idle()
 
-    def fold(self, connection: Connection, generation: int, key: StreamKey) -> None:
-        """Fold a session that is parked, unless it no longer is. Raises: whatever `refold` or the fold raises."""
-        letters = _waits(connection, generation, key)
-        if generations.live(connection).stage1 != generation or not letters:
+    def take_over(self, connection: Connection) -> None:
+        """Ask for what a process before this one set aside and did not come to fold."""
+        generation = generations.live(connection).stage1
+        for letter in dead_letters.parked(connection, generation):
+            key = (letter.target.space_id, letter.target.key or "")
+            if letter.fault.place == APART and key not in self._too_dear:
+                self._sessions.ask(generation, key)
+
+    def fold(self, connection: Connection, few: Sequence[Waiting]) -> None:
+        """Fold sessions of one generation that are parked, unless they no longer are, until these are long together;
+        the others wait on. Raises: whatever `refold` or a fold raises."""
+        generation, turn = few[0][0], self._sessions.turn
+        if generations.live(connection).stage1 != generation:
             return
-        turn = self._sessions.turn
+        letters, ready, left = list[DeadLetter](), dict[StreamKey, Ready](), [key for _, key in few]
+        while left and sum(len(each.events) for each in ready.values()) < LONG:
+            key = left.pop(0)
+            if found := _waits(connection, generation, key):
+                letters += found
+                ready[key] = self._folded(connection, found[0])
+        for key in left:
+            self._sessions.ask(generation, key)
+        if not ready:
+            return
+
+        def hand_over() -> None:
+            for key, each in ready.items():
+                if each.state.read:  # else it is not kept, as where something was left out of it
+                    self._sessions.made((generation, key), each.state, turn)
+
+        refold(connection, letters=letters, ready=ready, last=hand_over)
+        for key, each in ready.items():
+            log.info("%s was folded beside others: %d events", Target("", *key), len(each.events))
+            if _waits(connection, generation, key):
+                self._sessions.ask(generation, key)  # what came meanwhile belongs before what was folded
+
+    def _folded(self, connection: Connection, letter: DeadLetter) -> Ready:
+        key, generation = (letter.target.space_id, letter.target.key or ""), letter.generation
         shard = generations.shard_of(key[1], generations.shards(connection, generation))
         reach = next(offset.reach for offset in generations.offsets(connection, generation) if offset.shard == shard)
         events = read_streams(connection, [key], reach.of(key[0]))[key]
         slot, began = progress.slot(), time.thread_time()
-        pieces = [(*key, letters[0].fault.position)]
+        pieces = [(*key, letter.fault.position)]
         slot.fold(ThreadWork("stream", pieces=pieces, generation=generation, end=reach.of(key[0])))
 
         def step(some: Sequence[Event]) -> None:
@@ -80,15 +121,7 @@ class LongFolder:
         ready = folded_before(key, events, step)
         slot.over(ThreadWork("stage 1", str(shard), generation=generation))
         self._sessions.rest(key, time.thread_time() - began)
-
-        def hand_over() -> None:
-            if ready.state.read:  # else it is not kept, as where something was left out of it
-                self._sessions.made((generation, key), ready.state, turn)
-
-        refold(connection, letters=letters, ready={key: ready}, last=hand_over)
-        log.info("%s was folded beside others: %d events", Target("", *key), len(events))
-        if _waits(connection, generation, key):
-            self._sessions.ask(generation, key)  # what came meanwhile belongs before what was folded
+        return ready
 
 
 def _waits(connection: Connection, generation: int, key: StreamKey) -> list[DeadLetter]:

@@ -123,8 +123,8 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     rebuilding.start()
     threading.Thread(target=backups.keep_making, args=[settings, stop], name="backups", daemon=True).start()
     threading.Thread(target=retention.keep_pruning, args=[settings, stop], name="retention", daemon=True).start()
-    folding = threading.Thread(target=LongFolder(database_url, long).run, args=[stop], name="long folds", daemon=True)
-    folding.start()
+    folder = LongFolder(database_url, long, too_dear)
+    threading.Thread(target=folder.run, args=[stop], name="long folds", daemon=True).start()
     building = threading.Thread(target=AsOfBuilder(database_url).run, args=[stop], name="as of", daemon=True)
     building.start()
     # A thread that computes keeps the interpreter for 5 ms from one whose answer has come, and a batch asks Postgres
