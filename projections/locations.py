@@ -8,7 +8,7 @@ import msgspec
 from memctl.domain.events.event_order import keyed_at
 from memctl.domain.events.facts import PlaceSeen
 from memctl.domain.projects.identity import REMOTES, ProjectIdentified, brought_by
-from memctl.domain.support.bounded import Seen, earliest, seen
+from memctl.domain.support.bounded import NARROW, Seen, clipped, earliest, seen
 from memctl.domain.support.location import LONGEST
 from memctl.projections.kernel import Recorded, projection
 
@@ -99,7 +99,7 @@ def locations(row: Location | None, item: PlaceSeen | Recorded[ProjectIdentified
     first, brought, around, root = row.first, row.brought, row.around, row.root
     delivery = item.brought_by if isinstance(item, PlaceSeen) else brought_by(item.event)
     if remote and delivery:
-        brought = tuple(sorted({*brought, Brought(delivery, remote)}))[:BROUGHT]
+        brought = tuple(sorted({*brought, Brought(delivery, clipped(remote, 300, NARROW))}))[:BROUGHT]
     elif remote:
         since = 0 if isinstance(observed, PlaceSeen) else observed.there_since
         first = earliest(first, remote, keyed or max(at, since), FIRST, 300)

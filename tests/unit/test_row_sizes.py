@@ -42,6 +42,7 @@ class Inputs(Values):
     def __init__(self, p: Projection[Any], seed: int) -> None:
         super().__init__(random.Random(seed), DEAR[seed % len(DEAR)])
         self.longest, self.members = 2_100, 12
+        self._stream = {"core_memory": "core/user", "project_words": "project/1"}.get(p.name, "knowledge/notes")
         self._kinds = sorted(p.facts | p.recorded | p.upstream, key=lambda kind: kind.__name__)
 
     def __iter__(self) -> Iterator[Any]:
@@ -60,7 +61,7 @@ class Inputs(Values):
             return Changed(self.hex(36), row)
         payload = self.made(kind)
         event = Event(
-            position=Position(1), event_id=UUID(int=self._rng.getrandbits(128)), space_id=1, stream="knowledge/notes",
+            position=Position(1), event_id=UUID(int=self._rng.getrandbits(128)), space_id=1, stream=self._stream,
             type=type_of(payload).name, occurred_at=at, recorded_at=at, actor="user", location=self.place(),
             session_id="1", dedupe_key=self.hex(8), payload=payload,
         )  # fmt: skip

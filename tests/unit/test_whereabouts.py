@@ -55,7 +55,7 @@ def test_what_a_command_prints_shows_nothing_of_where_it_ran(command: str, text:
 def test_a_client_names_the_repository_that_its_session_began_in() -> None:
     assertions = FactBuilder("session/codex/s1")
     assertions.moved(HERE)
-    WorkingDirectory(assertions).opened(placed(), "git@github.com:Acme/cli.git")
+    WorkingDirectory(assertions).opened(placed(), "git@github.com:Acme/cli.git", brought=False)
     assert [(f.place, f.remote) for f in assertions.drain() if isinstance(f, PlaceSeen)] == [
         (HERE, "github.com/acme/cli")
     ]
@@ -75,7 +75,7 @@ def test_what_is_told_under_a_limited_key_says_that_the_session_was_there_and_no
     assertions.moved(HERE)
     assertions.confined = True
     where = WorkingDirectory(assertions)
-    where.opened(placed(), "git@github.com:acme/secret.git")
+    where.opened(placed(), "git@github.com:acme/secret.git", brought=False)
     for location in (HERE, f"{HERE}/cmd"):
         where.came(placed("main"), location)
     told = [f for f in assertions.drain() if isinstance(f, PlaceSeen)]
