@@ -172,7 +172,8 @@ def test_a_long_session_that_cannot_be_folded_beside_others_is_tried_and_its_eve
         if how == "main":
             until(lambda: prompts(log, "s2") == 7 and not letters(log))
             return
-        until(lambda: [(each.attempts, each.fault.error) for each in letters(log)] == [(2, error)])
+        # The trial that a worker begins with may find it as well.
+        until(lambda: [(each.attempts > 1, each.fault.error) for each in letters(log)] == [(True, error)])
         (letter,) = letters(log)
         assert letter.fault.source == event_id_of(1, endless.dedupe_key)
         assert (letter.fault.waiting, prompts(log, "s2")) == (1, 5)
