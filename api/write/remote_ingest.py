@@ -145,10 +145,10 @@ def received(body: bytes) -> list[NewEvent]:
         return [_event(each) for each in delivery.events]
     except (UnknownEventType, FutureSchemaVersion) as problem:
         raise OfAnotherVersion(why=str(problem)) from problem
-    except UnicodeDecodeError as problem:
-        raise BadDelivery(why=str(problem)) from problem
-    except msgspec.MsgspecError as problem:
+    except msgspec.ValidationError as problem:
         raise NoSuchEvent(why=str(problem)) from problem
+    except (msgspec.MsgspecError, UnicodeDecodeError) as problem:  # bytes that are no text: msgspec 0.23 raises its own
+        raise BadDelivery(why=str(problem)) from problem
 
 
 def _event(each: Sent) -> NewEvent:
