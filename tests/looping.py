@@ -137,7 +137,7 @@ def main(how: str, arguments: list[str]) -> None:
     elif how in ("rows", "routes"):
         _in_stage_2(kernel, how)
     elif how == "late":
-        states.StreamState.remember = lambda self, position: setattr(self, "read", position)  # type: ignore
+        states.StreamState.remember = lambda self, position: setattr(self, "read", position)  # type: ignore[method-assign]
     from memctl.cli.main import run
 
     sys.argv = ["memctl", *arguments]

@@ -477,9 +477,9 @@ def _parked(standing: LettersStatus) -> Iterator[Trouble]:
     for letter in standing.letters[:MOST_NAMED]:
         if letter.to_be_tried:
             yield Trouble(
-                kind="dead letter", what=f"{letter.target} is set aside: its fold took longer than it may among others,"
+                kind="dead letter", what=f"{letter.target} is set aside: its fold would keep all others waiting,"
                 f" {letter.waiting} waiting behind it", since=letter.parked_at, position=letter.position, needs=False,
-                do="it is tried apart by itself, one at a time: then it is folded, or the event at fault is named",
+                do="it is folded or tried apart by itself: then it goes on, or the event at fault is named",
             )  # fmt: skip
             continue
         about = f"event {letter.source}" if letter.stage == 1 else f"source {letter.row or letter.source}"

@@ -190,7 +190,7 @@ class Verification:
         )  # fmt: skip
         yield check("readers", "leases", _held(found), _odd_leases(found), advice=_WORKERS)
         every = dead_letters.parked(connection, live.stage1, live.stage2)
-        # What only took long is folded by the workers apart, within the minute.
+        # What only took long is folded apart, or tried, by the workers.
         letters = [letter for letter in every if not letter.to_be_tried]
         halts = dead_letters.halts(connection, live)
         yield check(

@@ -3,8 +3,8 @@
 Rows are kept per location and never rewritten. A project is worked out when something is asked. Locations are joined by
 the checkout that they lie in and by the repository whose worktree that is. A remote joins nothing by itself, for anyone
 can write one into a file: it is of the root that was first seen to name it, and every other root that names it waits
-for its user's word. Dates count from hooks and clients' own records; what other files brought comes behind these, by
-when it was recorded. A merge or its undoing needs no replay.
+for its user's word. Dates count from hooks and clients' own records; what other files brought comes behind these, in
+the log's order. A merge or its undoing needs no replay.
 """
 
 from __future__ import annotations

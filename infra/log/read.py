@@ -20,7 +20,7 @@ from memctl.domain.events.event import (
     event_types,
 )
 from memctl.domain.events.skipping import Undecodable
-from memctl.infra.database import Connection, single_row
+from memctl.infra.database import Connection
 from memctl.infra.log.reach import Section
 
 _COLUMNS = """position, event_id, space_id, stream, type, schema_version,
@@ -193,12 +193,6 @@ def stream_lengths(
     spaces, names = zip(*streams, strict=True)
     rows = connection.execute(_LENGTHS, [upto, most + 1, list(spaces), list(names)])
     return {(space_id, stream): count for space_id, stream, count in rows}
-
-
-def stream_length(connection: Connection, key: StreamKey) -> int:
-    """How many events a stream has."""
-    found = single_row(connection, "SELECT count(*) FROM memctl.events WHERE space_id = %s AND stream = %s", key)
-    return int(found[0])
 
 
 def scan_streams(

@@ -143,7 +143,7 @@ def test_what_took_too_long_once_needs_nobody_until_it_was_tried_apart(log: Conn
     log.execute("UPDATE memctl.dead_letters SET error = 'NoProgress'")
     (trouble,) = set_aside()
     assert not trouble["needs"]
-    assert "took longer than it may among others, 2 waiting behind it" in trouble["what"]
+    assert "its fold would keep all others waiting, 2 waiting behind it" in trouble["what"]
     log.execute("UPDATE memctl.dead_letters SET attempts = 2")
     (trouble,) = set_aside()
     assert trouble["needs"]

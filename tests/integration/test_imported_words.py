@@ -12,6 +12,7 @@ from histories import drained
 
 from memctl.api.write import exporting
 from memctl.api.write.exporting import ExportLine
+from memctl.api.write.ingest import Account
 from memctl.api.write.ingest_writer import IngestWriter
 from memctl.domain.events.core_memory import CORE, CoreMemoryAppended
 from memctl.domain.events.event import Payload
@@ -96,16 +97,21 @@ def test_what_an_export_says_is_the_users_where_the_user_says_so(
     assert account.ignored.get("settled in another memory", 0) == (0 if mine else 3)
 
 
+def moved_over(settings: Settings, log: Connection, folder: Path) -> Account:
+    """An export of a log, taken in as another memory's."""
+    with open(file := folder / "log.jsonl", "wb") as out:
+        exporting.export(log, "default", out.write)
+    with IngestWriter(settings, identify=False) as intake:
+        return exporting.import_export(intake, file, mine=False)
+
+
 def test_an_export_of_what_is_known_here_changes_no_word_of_it(
     settings: Settings, log: Connection, tmp_path: Path
 ) -> None:
     append(log, 1, [observed(PromptSubmitted(line="1", text=RULE), session="f", location="/w/shop")])
     generations.ensure_live(log, 1)
     move_mark(log)
-    with open(file := tmp_path / "log.jsonl", "wb") as out:
-        exporting.export(log, "default", out.write)
-    with IngestWriter(settings, identify=False) as intake:
-        account = exporting.import_export(intake, file, mine=False)
+    account = moved_over(settings, log, tmp_path)
     assert (account.new, account.variant, account.duplicate) == (0, 0, 1)
     assert log.execute("SELECT actor FROM memctl.events").fetchall() == [("user",)]
 
@@ -168,10 +174,7 @@ def test_nothing_of_another_memory_comes_in_by_the_name_of_its_stream(
     append(elsewhere, 1, [stated(stream, payload)])
     generations.ensure_live(elsewhere, 1)
     move_mark(elsewhere)
-    with open(file := tmp_path / "log.jsonl", "wb") as out:
-        exporting.export(elsewhere, "default", out.write)
-    with IngestWriter(settings, identify=False) as intake:
-        account = exporting.import_export(intake, file, mine=False)
+    account = moved_over(settings, elsewhere, tmp_path)
     assert types(log) == set()
     assert account.ignored["settled in another memory"] == 1
 

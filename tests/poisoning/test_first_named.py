@@ -202,6 +202,14 @@ def test_doctor_lists_what_had_a_remote_by_the_dates_of_an_older_log(stage: Stag
     assert f"{old} says that it is of {remote}" in waits
 
 
+def check_named(stage: Stage, remote: str, unpacked: Path) -> None:
+    """A remote is the victim's, and what an unpacked directory makes of it waits."""
+    assert waiting(stage.api)[str(unpacked)] == remote
+    named = stage.api.ask(f"/v1/knowledge?project={quote(remote)}&limit=200")[2].decode()
+    assert OURS in named
+    assert CANARY not in named
+
+
 def test_a_remote_that_a_checkout_got_later_is_not_taken_by_the_next_one_that_names_it(stage: Stage) -> None:
     """As when the repository moved to an organisation."""
     former, new = "git.example.org/dana/former", "git.example.org/acme/renamed"
@@ -211,10 +219,7 @@ def test_a_remote_that_a_checkout_got_later_is_not_taken_by_the_next_one_that_na
     keep(stage.database, session("new-name", mine, OURS, at=5_100))
     unpacked = _checkout(stage.folder / "unpacked", new)
     keep(stage.database, session("unpacked", unpacked, f"{CANARY}renamed", at=5_200))
-    assert waiting(stage.api)[str(unpacked)] == new
-    named = stage.api.ask(f"/v1/knowledge?project={quote(new)}&limit=200")[2].decode()
-    assert OURS in named
-    assert CANARY not in named
+    check_named(stage, new, unpacked)
 
 
 def test_a_repository_that_came_to_an_old_session_s_directory_counts_from_then(stage: Stage) -> None:
@@ -224,7 +229,4 @@ def test_a_repository_that_came_to_an_old_session_s_directory_counts_from_then(s
     keep(stage.database, session("reused-mine", mine, OURS, at=6_000))
     unpacked = _checkout(stage.folder / "scratch", remote)
     keep(stage.database, session("reused-scratch", unpacked, f"{CANARY}reused", at=5_900))
-    assert waiting(stage.api)[str(unpacked)] == remote
-    named = stage.api.ask(f"/v1/knowledge?project={quote(remote)}&limit=200")[2].decode()
-    assert OURS in named
-    assert CANARY not in named
+    check_named(stage, remote, unpacked)

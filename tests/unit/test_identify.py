@@ -1,4 +1,4 @@
-"""What git's own files say of a directory, and that it is told once for each session."""
+"""What git's own files say of a directory, and that it is recorded once for each session."""
 
 from __future__ import annotations
 
@@ -154,18 +154,18 @@ def test_what_was_found_is_told_once_for_each_session_and_location(repository: P
 
 
 def test_what_happened_before_the_repository_came_there_shows_it_from_then_on(repository: Path) -> None:
-    def told(at: int) -> ProjectIdentified:
+    def identified(at: int) -> ProjectIdentified:
         event = observed(PromptSubmitted(text="go", line="l1"), location=f"{repository}/cli")
         (each,) = Identifier().about([structs.replace(event, occurred_at=Micros(at))])
         assert isinstance(each.payload, ProjectIdentified)
         return each.payload
 
     oldest = min(each.stat().st_ctime_ns for each in (repository / "cli" / ".git").iterdir()) // 1000
-    assert told(1).there_since == oldest
-    assert told(oldest + 1).there_since == 0
+    assert identified(1).there_since == oldest
+    assert identified(oldest + 1).there_since == 0
     (repository / "cli" / ".git" / "config").touch()
     os.utime(repository / "cli" / ".git" / "HEAD", (1, 1))
-    assert told(1).there_since > 1
+    assert identified(1).there_since > 1
 
 
 def test_what_was_looked_at_for_a_file_is_looked_at_again_for_a_hook(repository: Path) -> None:

@@ -25,7 +25,7 @@ from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Recorded, folded_as_recorded
 from memctl.workers.folding.drain import OtherRules
 from memctl.workers.folding.sources import Source, of_fact
-from memctl.workers.folding.stage1 import Ready, Stage1, folded_before
+from memctl.workers.folding.stage1 import Ready, Stage1, fold_ahead
 from memctl.workers.folding.stage2 import Stage2
 from memctl.workers.folding.trial import never_ending
 
@@ -115,7 +115,7 @@ def _ready(connection: Connection, generation: int, letters: Iterable[DeadLetter
         key = (letter.target.space_id, letter.target.key or "")
         if not letter.target.projection:
             upto = read[generations.shard_of(key[1], shards)].of(key[0])
-            found[key] = folded_before(key, read_streams(connection, [key], upto)[key])
+            found[key] = fold_ahead(key, read_streams(connection, [key], upto)[key])
     return found
 
 

@@ -51,7 +51,7 @@ for so many times their square, so that what takes long takes a small share of t
 WHOLE_CPU_S = 10.0
 """Seconds of processor time that a stream which goes on may take to be folded whole among others."""
 
-APART = "a session too long to be folded whole among others"
+APART = "a session that is folded beside others"
 """What the letter of a stream says that waits for its fold beside others."""
 
 TO_BE_TRIED = "a session at whose fold a process was ended"
@@ -71,9 +71,7 @@ class Ready(NamedTuple):
     failed: tuple[Fault, Exception] | None = None
 
 
-def folded_before(
-    key: StreamKey, events: Sequence[Event], step: Callable[[Sequence[Event]], None] | None = None
-) -> Ready:
+def fold_ahead(key: StreamKey, events: Sequence[Event], step: Callable[[Sequence[Event]], None] | None = None) -> Ready:
     """Fold a stream whole while nobody waits, in steps where somebody looks at these. What raises is looked for."""
     try:
         return Ready(events, *fold_stream(key[1], events, step))
@@ -326,8 +324,8 @@ class Stage1:
         if self._parked_still(key, events, parking):
             return fold_stream(key[1], _before(self._endless[Target("", *key)], remaining(events)))[1]
         began = time.thread_time()
-        ready, waits = self._folded_before(key, events)
-        ready = ready or folded_before(key, events)
+        ready, waits = self._made_ready(key, events)
+        ready = ready or fold_ahead(key, events)
         self._note_cost(key, time.thread_time() - began)
         if ready.failed is not None:
             fault, problem = ready.failed
@@ -372,7 +370,7 @@ class Stage1:
                 progress.ask_for_trial()
         self._aside.clear()
 
-    def _folded_before(self, key: StreamKey, events: Sequence[Event]) -> tuple[Ready | None, int]:
+    def _made_ready(self, key: StreamKey, events: Sequence[Event]) -> tuple[Ready | None, int]:
         """What is ready of a stream, with what came since; None where its events are others now. Also how many of those
         that came since are not folded, since all of it would have to be folded again for them."""
         ready = self._ready.get(key)

@@ -19,7 +19,7 @@ from memctl.domain.events.event import Position
 from memctl.domain.events.skipping import remaining
 from memctl.infra.database import Connection, DatabaseUnavailable, connect, single_row
 from memctl.infra.embedders import EmbedderFailed, Embedders
-from memctl.infra.log.read import StreamKey, read_streams, stream_length
+from memctl.infra.log.read import StreamKey, read_streams, stream_lengths
 from memctl.infra.readmodels import dead_letters, generations, rebuilds
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels import rows as readmodels
@@ -49,6 +49,9 @@ _LEASE_S = 5.0
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 600.0
 """How long points wait after a crash at first (twice that), and at most."""
+
+MOST_COUNTED = 1_000_000
+"""Events of a stream that are counted to know which is short."""
 
 TRY_FOR_S, LOOK_EVERY_S = 60.0, 0.5
 """How long those that were set aside are waited for, until all that came with them has been read."""
@@ -219,7 +222,9 @@ def try_apart(database_url: str) -> None:
 def _length(connection: Connection, letter: DeadLetter) -> int:
     """How much its trial goes through: what is short comes first, for a long one may take minutes."""
     key = (letter.target.space_id, letter.target.key or "")
-    return stream_length(connection, key) if not letter.target.projection else letter.fault.waiting
+    if letter.target.projection:
+        return letter.fault.waiting
+    return stream_lengths(connection, [key], Position(2**63 - 1), MOST_COUNTED)[key]
 
 
 def _try(connection: Connection, began: datetime) -> bool:

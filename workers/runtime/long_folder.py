@@ -20,7 +20,7 @@ from memctl.infra.readmodels.generations import LeaseHeld
 from memctl.workers.folding.drain import OtherRules
 from memctl.workers.folding.long_sessions import LONG, LongSessions, Waiting
 from memctl.workers.folding.refold import LiveChanged, refold
-from memctl.workers.folding.stage1 import APART, Ready, folded_before
+from memctl.workers.folding.stage1 import APART, Ready, fold_ahead
 from memctl.workers.watchdog import progress_board as progress
 from memctl.workers.watchdog.progress_board import ThreadWork
 
@@ -118,7 +118,7 @@ class LongFolder:
             slot.goes_on()
             slot.stream(0, some)
 
-        ready = folded_before(key, events, step)
+        ready = fold_ahead(key, events, step)
         slot.over(ThreadWork("stage 1", str(shard), generation=generation))
         self._sessions.rest(key, time.thread_time() - began)
         return ready
