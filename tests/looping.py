@@ -95,6 +95,9 @@ def main(how: str, arguments: list[str]) -> None:
     from memctl.workers.folding import long_sessions, stage1, trial
     from memctl.workers.watchdog import guard
 
+    how, dash, then = how.partition("-")
+    if dash:
+        stage1.LONG, long_sessions.REST, how = 4, 0, then
     if how in ("not", "main"):  # in the latter nothing is tried again unless the worker asks for it
         guard.TRIAL_EVERY_S = 0.5 if how == "not" else 600.0
     trial.TRIAL_CPU_S, trial.SEARCH_CPU_S, trial.DEAREST_EVENT_S = 1, 1, 0.0  # of a session of six prompts
@@ -125,9 +128,6 @@ def main(how: str, arguments: list[str]) -> None:
             loops[how]()
         fold(self, placed)
 
-    how, dash, then = how.partition("-")
-    if dash:
-        stage1.LONG, long_sessions.REST, how = 4, 0, then
     if how in loops:
         derive.StreamFacts._fold = endless  # type: ignore[method-assign]
     elif how in ("texts", "thread"):
