@@ -5,30 +5,38 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
+import msgspec
 import pytest
 import servers
+from draining import catch_up
 from histories import digests, drained, example
 
 from memctl.domain.events.event import Micros, NewEvent, Position
 from memctl.domain.events.event_order import OrderedEvent
+from memctl.domain.events.facts import Fact
 from memctl.domain.events.observations import PromptSubmitted
 from memctl.domain.session.fold import StreamFacts
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position
 from memctl.infra.log.read import read_streams
-from memctl.infra.readmodels import dead_letters, generations
+from memctl.infra.readmodels import dead_letters, facts, generations
 from memctl.infra.readmodels.dead_letters import Fault, NoProgress, Target
 from memctl.projections.kernel import projections
 from memctl.projections.stage1 import fold_stream
+from memctl.workers.folding import long_sessions, stage1
+from memctl.workers.folding.drain import Drainer
+from memctl.workers.folding.long_sessions import LongSessions
 from memctl.workers.folding.refold import refold
 from memctl.workers.folding.stage1 import APART, Ready, Stage1
 from memctl.workers.rebuild import replay as replaying
 from memctl.workers.rebuild.replay import replay
+from memctl.workers.runtime.long_folder import LongFolder
 
 Digests = dict[str, tuple[int, str]]
 
@@ -124,8 +132,6 @@ def test_a_refold_waits_for_the_worker_that_has_the_lease_and_moves_no_offset(
 def test_what_took_long_is_folded_before_its_shard_is_taken_from_others(
     log: Connection, database_url: str, filled: Digests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memctl.workers.folding import stage1
-
     live = generations.live(log)
     stream = every_key(log)[0][2]
     log.execute(f"DELETE FROM memctl.episodes_g{live.stage1} WHERE stream = %s", [stream[1]])  # type: ignore[arg-type]
@@ -241,3 +247,57 @@ def test_what_came_late_since_a_stream_was_folded_waits_and_all_before_it_is_wri
         assert compare().equal, "what only waits is no difference"
     assert dead_letters.parked(log, live.stage1) == []
     assert digests(log) != filled
+
+
+def prompted(stream: str, key: str, text: str, at: int) -> NewEvent:
+    payload = PromptSubmitted(line=key, text=text)
+    return NewEvent(stream=stream, payload=payload, occurred_at=Micros(at), dedupe_key=key, actor="user")
+
+
+@pytest.mark.parametrize("long", [4, 4_000])
+@pytest.mark.parametrize("begun", [False, True], ids=["a new worker", "goes on"])
+def test_what_cannot_be_stored_is_looked_for_while_nobody_waits(
+    log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch, long: int, begun: bool
+) -> None:
+    live, key = generations.live(log), every_key(log)[0][0]
+    fold, held = StreamFacts._fold, list[str | None]()
+
+    def encoding(fact: Fact) -> bytes:
+        return msgspec.json.encode(fact).replace(b"REFUSED", rb"\u0000")
+
+    def folding(self: StreamFacts, placed: OrderedEvent) -> None:
+        with connect(database_url) as other:
+            held.extend(o.owner for o in generations.offsets(other, live.stage1) if o.owner)
+        fold(self, placed)
+
+    monkeypatch.setattr(facts, "msgspec", SimpleNamespace(json=SimpleNamespace(encode=encoding)))
+    monkeypatch.setattr(stage1, "LONG", long)
+    monkeypatch.setattr(long_sessions, "REST", 0)
+    monkeypatch.setattr(StreamFacts, "_fold", folding)
+    last = read_streams(log, [key], last_position(log))[key][-1].occurred_at
+    drainer, folder = Drainer(database_url, long=(sessions := LongSessions())), LongFolder(database_url, sessions)
+
+    def worked() -> None:
+        catch_up(drainer)
+        while waiting := sessions.next(0):
+            before = len(held)
+            folder.fold(log, waiting)
+            assert len(held) == before, "nobody waits for these folds"
+
+    if begun:
+        append(log, 1, [prompted(key[1], "first", "Look at the ledger.", last + 1)])
+        worked()
+    held.clear()
+    texts = ["What does the ledger say?", "It says REFUSED.", "Mend it."]
+    append(log, 1, [prompted(key[1], text, text, last + 2 + n) for n, text in enumerate(texts)])
+    worked()
+    drainer.close()
+    length = len(read_streams(log, [key], last_position(log))[key])
+    most = len(texts) if begun else 0  # what is folded on; where it may be folded whole, that and once by itself
+    assert len(held) <= (most if long == 4 else 2 * length), "all else is folded apart"
+    [letter] = dead_letters.parked(log, live.stage1)
+    assert (letter.fault.error, letter.fault.waiting) == ("UntranslatableCharacter", 1)
+    monkeypatch.undo()
+    refold(log, letters=[letter])
+    assert dead_letters.parked(log, live.stage1) == []
+    assert replay(database_url, None, verify=True, processes=1).equal

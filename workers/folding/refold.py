@@ -8,7 +8,7 @@ import contextlib
 import os
 import socket
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from uuid import UUID
 
 from memctl.domain.events.event import Position
@@ -25,7 +25,7 @@ from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Recorded, folded_as_recorded
 from memctl.workers.folding.drain import OtherRules
 from memctl.workers.folding.sources import Source, of_fact
-from memctl.workers.folding.stage1 import Ready, Stage1, fold_ahead
+from memctl.workers.folding.stage1 import CannotStore, Ready, Stage1, fold_ahead, storable
 from memctl.workers.folding.stage2 import Stage2
 from memctl.workers.folding.trial import never_ending
 
@@ -49,15 +49,16 @@ def refold(
     parks: bool = True,
     first: Callable[[], None] = lambda: None,
     last: Callable[[], None] = lambda: None,
-    ready: Mapping[StreamKey, Ready] | None = None,
+    ready: dict[StreamKey, Ready] | None = None,
 ) -> None:
     """Fold streams, rows of stage 2 (projection, and key) and what was parked again, and all that follows from it.
 
     The rows are then those of a full rebuild at the same position. `letters` are of the live generations; what cannot
     be folded still is parked again, or with `parks` False raised; what made no progress before is tried apart first,
-    while others go on, unless it is `ready`. `recorded` are events (space, delivery) that stage 2
-    folds as they are and that have changed or are gone. `first` and `last` are called in the transaction, before and
-    after it folds: what they raise undoes everything. `connection` is in autocommit mode.
+    while others go on, unless it is `ready`. So is looked for what cannot be stored, and `ready` is changed then.
+    `recorded` are events (space, delivery) that stage 2 folds as they are and that have changed or are gone. `first`
+    and `last` are called in the transaction, before and after it folds: what they raise undoes everything, and where
+    something cannot be stored they are called twice. `connection` is in autocommit mode.
     Raises: NewerSchema, OtherRules where the live rows were folded by other code, LeaseHeld, LiveChanged, LeaseLost,
     CannotFold; then nothing was written.
     """
@@ -82,41 +83,55 @@ def refold(
     ready = ready or _ready(connection, live.stage1, [letter for letter in known if letter.target not in endless])
     needed = [*((live.stage1, shard) for shard in sorted(by_shard)), (live.stage2, 0)]
     changes_in = {(live.stage1, generations.shard_of(stream, shards)) for _, stream in changed}
-    with _held(connection, needed, changes_in) as leases, connection.transaction():
-        if generations.live(connection) != live:
-            raise LiveChanged
-        # However long this takes, nobody else takes these shards: their rows stay locked.
-        *stage1, stage2 = (generations.renew(connection, lease) for lease in leases)
-        connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-        first()
-        changes = []
-        for lease in stage1:
-            here = by_shard[lease.shard]
-            Stage1(parks=parks, endless=endless).refold(connection, lease, here, ready)
-            # Stage 2 is given them also where it has yet to read them, and what was changed in these streams
-            # before: else its rows hold what is gone until it does, and who forgets does not learn what follows. That
-            # it reads them again changes nothing.
-            since = Position(min(stage2.reach.lowest + 1, lease.reach.lowest))
-            changes += facts.read_changes_of(connection, live.stage1, here, since)
-        sources = [*map(of_fact, changes), *_as_they_stand(connection, recorded, stage2.reach)]
-        folds = Stage2(parks=parks, endless=endless)
-        folds.refold(connection, stage2, live.stage1, rows, changes=sources, letters=of_rows)
-        if stage1:
-            generations.read_again(connection, live.stage1, min(lease.reach.lowest for lease in stage1))
-        last()
-        connection.execute("SET LOCAL synchronous_commit = on")  # leases, which may be lost, turn it off
+
+    def fold(looked: bool) -> None:
+        with _held(connection, needed, changes_in) as leases, connection.transaction():
+            if generations.live(connection) != live:
+                raise LiveChanged
+            # However long this takes, nobody else takes these shards: their rows stay locked.
+            *stage1, stage2 = (generations.renew(connection, lease) for lease in leases)
+            connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+            first()
+            changes = []
+            for lease in stage1:
+                here = by_shard[lease.shard]
+                Stage1(parks=parks, endless=endless).refold(connection, lease, here, ready, looked)
+                # Stage 2 is given them also where it has yet to read them, and what was changed in these streams
+                # before: else its rows hold what is gone until it does, and who forgets does not learn what follows.
+                # That it reads them again changes nothing.
+                since = Position(min(stage2.reach.lowest + 1, lease.reach.lowest))
+                changes += facts.read_changes_of(connection, live.stage1, here, since)
+            sources = [*map(of_fact, changes), *_as_they_stand(connection, recorded, stage2.reach)]
+            folds = Stage2(parks=parks, endless=endless)
+            folds.refold(connection, stage2, live.stage1, rows, changes=sources, letters=of_rows)
+            if stage1:
+                generations.read_again(connection, live.stage1, min(lease.reach.lowest for lease in stage1))
+            last()
+            connection.execute("SET LOCAL synchronous_commit = on")  # leases, which may be lost, turn it off
+
+    try:
+        fold(looked=bool(changed) or not ready)
+    except CannotStore:
+        read = _read(connection, live.stage1)
+        ready.update({key: storable(connection, live.stage1, read(key), key) for key in ready})
+        fold(looked=True)
 
 
 def _ready(connection: Connection, generation: int, letters: Iterable[DeadLetter]) -> dict[StreamKey, Ready]:
     """Those of the streams that were parked, folded up to where their shards are now."""
-    shards, found = generations.shards(connection, generation), {}
-    read = {offset.shard: offset.reach for offset in generations.offsets(connection, generation)}
+    read, found = _read(connection, generation), {}
     for letter in letters:
         key = (letter.target.space_id, letter.target.key or "")
         if not letter.target.projection:
-            upto = read[generations.shard_of(key[1], shards)].of(key[0])
-            found[key] = fold_ahead(key, read_streams(connection, [key], upto)[key])
+            found[key] = fold_ahead(key, read_streams(connection, [key], read(key))[key])
     return found
+
+
+def _read(connection: Connection, generation: int) -> Callable[[StreamKey], Position]:
+    """Up to where the shard of a stream has read."""
+    shards = generations.shards(connection, generation)
+    read = {offset.shard: offset.reach for offset in generations.offsets(connection, generation)}
+    return lambda key: read[generations.shard_of(key[1], shards)].of(key[0])
 
 
 def _as_they_stand(connection: Connection, recorded: Iterable[SourceKey], upto: Reach) -> Iterator[Source]:

@@ -83,6 +83,36 @@ def fold_ahead(key: StreamKey, events: Sequence[Event], step: Callable[[Sequence
         return Ready(events, *fold_stream(key[1], _before(fault, left), step), (fault, problem))
 
 
+class CannotStore(Exception):
+    """What some stream folds to was refused, and nobody has looked yet which event of it makes it so."""
+
+
+def storable(connection: Connection, generation: int, upto: Position, key: StreamKey) -> Ready:
+    """What of a stream can be folded and stored: all of it, or what stands before the first event with which it cannot.
+    Holds no lease, and leaves nothing behind."""
+    events = read_streams(connection, [key], upto)[key]
+    slot = progress.slot()
+
+    def step(some: Sequence[Event]) -> None:
+        slot.goes_on()
+
+    def store(delta: Delta) -> None:
+        slot.goes_on()
+        with connection.transaction(force_rollback=True):
+            _write(connection, generation, upto, {key: delta}, {key})
+
+    ready = fold_ahead(key, events, step)
+    try:
+        store(ready.delta)
+        return ready
+    except Exception as problem:
+        if not of_content(problem):
+            raise
+        left = remaining(events if ready.failed is None else _before(ready.failed[0], events))
+        fault = stream_fault(key, left, lambda some: store(fold_stream(key[1], some, step)[1]))
+        return Ready(events, *fold_stream(key[1], _before(fault, left), step), (fault, problem))
+
+
 class Stage1:
     """Drains shards of stage 1, keeping the states of recent streams.
 
@@ -109,6 +139,7 @@ class Stage1:
         self._too_dear = frozenset(too_dear)
         self._long = long
         self._ready: Mapping[StreamKey, Ready] = {}
+        self._looked = True
         self._states: OrderedDict[StreamKey, StreamState] = OrderedDict()
         self._kept = 0
         self._seen: dict[tuple[int, int], tuple[Position, int]] = {}
@@ -189,15 +220,17 @@ class Stage1:
         lease: Lease,
         streams: Iterable[StreamKey],
         ready: Mapping[StreamKey, Ready] = MappingProxyType({}),
+        looked: bool = True,
     ) -> Lease:
         """Fold streams of this shard again from all their events up to its offset, also those that were parked. What is
-        `ready` of them was folded already, as far as its events still are what they were.
+        `ready` of them was folded already, as far as its events still are what they were. `looked`: it was looked
+        whether that can be stored, or whoever asks cannot.
 
         Facts that changed get the offset as their `at`: whoever has read that far has to see them.
-        Raises: LeaseLost, CannotFold; then nothing was written.
+        Raises: LeaseLost, CannotFold, and CannotStore unless it was looked; then nothing was written.
         """
         self._forget(lease)
-        self._ready = ready
+        self._ready, self._looked = ready, looked
         of: dict[Position, dict[StreamKey, list[Event]]] = {}
         for key in streams:
             of.setdefault(lease.reach.of(key[0]), {})[key] = []
@@ -234,7 +267,7 @@ class Stage1:
                     # for ever, and nobody could take over the shard.
                     _write(connection, lease.generation, end, *folded)
                     if careful:
-                        self._fold_one_by_one(connection, moved, end, open_, parking)
+                        self._fold_one_by_one(connection, moved, after, end, open_, parking)
                     parking.save()
                 self._have_folded_beside(lease.generation)
                 return moved
@@ -243,6 +276,8 @@ class Stage1:
                 # What some stream folds to cannot be stored: then each is written by itself, to see whose.
                 if careful or not of_content(problem):
                     raise
+                if not self._looked:
+                    raise CannotStore from problem
         raise AssertionError("unreachable")
 
     def _open(
@@ -457,18 +492,24 @@ class Stage1:
         self,
         connection: Connection,
         lease: Lease,
+        before: Position,
         end: Position,
         streams: dict[StreamKey, list[Event]],
         parking: Parking,
     ) -> None:
-        """Fold and write each stream by itself, whole, in a savepoint; the one that cannot be stored is parked."""
+        """Fold and write each stream by itself, whole, in a savepoint; the one that cannot be stored is parked. Where
+        some are folded beside others, so are long ones, and it is looked there what is wrong with the one."""
 
         def store(key: StreamKey, events: Sequence[Event], *, keep: bool) -> None:
             with connection.transaction(force_rollback=not keep):
                 _, delta = fold_stream(key[1], events)
                 _write(connection, lease.generation, end, {key: delta}, {key})
 
-        read = read_streams(connection, sorted(streams), end)
+        aside: set[StreamKey] = set()
+        if self._long is not None:
+            lengths = stream_lengths(connection, sorted(streams), before, LONG)
+            aside = self._set_aside({key: streams[key] for key in beyond(lengths, LONG)}, parking)
+        read = read_streams(connection, sorted(streams.keys() - aside), end)
         slot = progress.slot()
         slot.fold(self._work(read, streams))
         for number, (key, known) in enumerate(read.items()):
@@ -482,6 +523,8 @@ class Stage1:
             except Exception as problem:
                 if not of_content(problem):
                     raise
+                if self._long is not None and self._set_aside({key: streams[key]}, parking):
+                    continue
                 fault = stream_fault(key, events, partial(store, key, keep=False))
                 parking.fail(fault, problem)
                 store(key, _before(fault, events), keep=True)
