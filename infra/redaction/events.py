@@ -11,6 +11,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import takewhile
 from typing import Any
 
@@ -58,6 +59,9 @@ MOST_HUNKS = 100
 
 _NOTE = 64
 """Characters, and some more, of the note that says what was left out."""
+
+_LONGEST_REMEMBERED = 1_000
+"""Characters of the names of a place and a session that are looked at once for all their events."""
 
 _MAX_DEPTH = 32
 _OTHER_CAP = 4096
@@ -115,16 +119,12 @@ def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewE
     if at != event.occurred_at:
         event = msgspec.structs.replace(event, occurred_at=at)
     payload, location = event.payload, event.location
-    strings = [location, event.stream, event.session_id, event.dedupe_key, event.actor]
+    strings, around = [event.dedupe_key], "\n".join((location, event.stream, event.session_id, event.actor))
     odd = _collect(payload, strings)
     joined = "\n".join(strings)
     injected, length = False, 0
-    try:
-        suspect = CONTEXT_BLOCK_OPEN in joined or odd or "\0" in joined or redactor.suspects(joined.encode())
-    except UnicodeEncodeError:  # a lone surrogate
-        suspect = True
-    if suspect:
-        rewrite = _Rewrite(redactor, counts, len(joined))
+    if odd or _suspect(redactor, joined) or _suspect_around(redactor, around):
+        rewrite = _Rewrite(redactor, counts, len(around) + 1 + len(joined))
         payload, location = rewrite.value(payload), rewrite.text(location)
         injected, length = rewrite.injected, rewrite.length
         event = _renamed(event, redactor, counts)
@@ -141,6 +141,24 @@ def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewE
     if payload is event.payload and location == event.location:
         return event
     return msgspec.structs.replace(event, payload=payload, location=location)
+
+
+def _suspect(redactor: Redactor, text: str) -> bool:
+    """Whether a text may hold something that is not kept as it stands."""
+    if CONTEXT_BLOCK_OPEN in text or "\0" in text:
+        return True
+    try:
+        return redactor.suspects(text.encode())
+    except UnicodeEncodeError:  # a lone surrogate
+        return True
+
+
+def _suspect_around(redactor: Redactor, names: str) -> bool:
+    """The same of what many events share: where they happened, in which session."""
+    return _remembered(redactor, names) if len(names) <= _LONGEST_REMEMBERED else _suspect(redactor, names)
+
+
+_remembered = lru_cache(maxsize=1_000)(_suspect)
 
 
 def _short_named(event: NewEvent) -> NewEvent:

@@ -55,6 +55,9 @@ _PIECE = patterns.compile(f"{_PART}+".encode())
 MOST_BROKEN = 50
 """Broken tokens of one text that are judged; of a text with more, the others are cut as they stand."""
 
+MOST_REFUSED = 16
+"""Values that one rule refuses in a text before all of it is looked at again."""
+
 _PRINTED = r"(?:[CDI-Za-f][AC-HQS-Xgi-nwy-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]){6}"
 """Base64 of 18 bytes of ASCII that are printed: the top bits of each byte are known."""
 _WIDE = r"(?:[I-Za-f][AQgw][AB][A-Za-z0-9+/_-]A[C-H][AEIMQUYcgkosw048]A){3}"
@@ -147,6 +150,7 @@ class Redactor:
             for n, rule in enumerate(self._rules)
             if rule.of and not rule.within
         }
+        self._behind_names = {n for n, rule in enumerate(self._rules) if rule.judge and rule.names and not rule.within}
         starts = sorted({found[1] for rule in self._rules if (found := _START.search(rule.pattern))})
         begun = rf"\b(?:{'|'.join([_STARTS, *starts])}){_PART}*"
         self._broken = f"{begun}{_BREAK}{_PART}"
@@ -193,15 +197,27 @@ class Redactor:
         indices = self._scan(data)
         if not indices and b"\\" not in data:  # it reads in one way
             return False
-        interrupted = len(self._rules) + _JOINED
-        table = len(self._rules) + 5
         return any(
-            (index < interrupted and ((whole := self._begun.get(index)) is None or whole.search(view)))
-            if index != table
-            else any(columns(view))
+            self._may_find(index, view)
             for view, _, there, _ in self._looks(data, indices)
             for index in there
+            if index < len(self._rules) + _JOINED
         )
+
+    def _may_find(self, index: int, view: bytes) -> bool:
+        """Whether what the scan found may be cut, in a text of which parts may be texts of their own."""
+        if index >= len(self._rules):
+            return index != len(self._rules) + 5 or any(columns(view))
+        if index not in self._behind_names:
+            whole = self._begun.get(index)
+            return whole is None or whole.search(view) is not None
+        refused = 0
+        for low, high, marker in self._judged(index, view):
+            refused += 1
+            # A value that is refused may reach over the end of such a part.
+            if marker or refused == MOST_REFUSED or b"\n" in view[low:high]:
+                return True
+        return False
 
     def _looks(self, data: bytes, indices: set[int]) -> Iterator[tuple[bytes, Origins | None, set[int], bool]]:
         """The bytes as they are, in which the scan finds `indices`, and as they read otherwise, each with the way of
@@ -396,7 +412,11 @@ class Redactor:
         return found
 
     def _named(self, index: int, data: bytes) -> Iterator[tuple[int, int, str]]:
-        """What a rule finds behind a name. A value that is refused may hold the next name."""
+        """What a rule finds behind a name."""
+        return (found for found in self._judged(index, data) if found[2])
+
+    def _judged(self, index: int, data: bytes) -> Iterator[tuple[int, int, str]]:
+        """Every value behind a name, with no marker where it is refused: such a one may hold the next name."""
         pattern, rule = cast("patterns.Pattern[bytes]", self._patterns[index]), self._rules[index]
         judge = JUDGES[rule.judge]
         of = rule.names[0]
@@ -409,7 +429,9 @@ class Redactor:
                     low, rest = at, _REST.match(text, high)
                     at = rest.end() if rest else high
                     yield begin + low, begin + at, rule.marker
-                elif not match[of]:  # nothing stands before it that could be the value's name
+                    continue
+                yield begin + at, begin + high, ""
+                if not match[of]:  # nothing stands before it that could be the value's name
                     at = high
 
     def _stretches(self, index: int, data: bytes) -> Iterator[tuple[int, int]]:

@@ -1204,3 +1204,21 @@ def test_the_line_below_a_whole_token_is_left(line: str) -> None:
 )
 def test_only_texts_that_may_hold_a_secret_as_they_read_are_looked_at_again(text: str, suspect: bool) -> None:
     assert default_redactor().suspects(text.encode()) is suspect
+
+
+def test_what_is_not_looked_at_again_is_kept_as_if_it_had_been(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of strings of one event, each of which may end where a rule expects more."""
+    luck = random.Random(5)
+    rules = load_rules()
+    whole = [text for rule in rules for text in (*rule.examples, *rule.negative_examples) if len(text) < 2_000]
+    begun = ["password:", "secret = ", 'api_key="', "-----BEGIN RSA PRIVATE KEY-----", "token", "user: ann\npassword:"]
+    events = []
+    for number in range(1_500):
+        drawn = [luck.choice((luck.choice(whole), luck.choice(begun), "a word or two")) for _ in range(3)]
+        if number % 3 == 0:
+            drawn = [text[: luck.randrange(1, len(text) + 1)] for text in drawn]
+        events.append(event(ToolCalled(tool="Write", input=dict(zip(("path", "old", "new"), drawn, strict=True)))))
+    found = [prepare(each) for each in events]
+    assert sum(kept != each for kept, each in zip(found, events, strict=True)) > 100
+    monkeypatch.setattr(Redactor, "suspects", lambda *_: True)
+    assert found == [prepare(each) for each in events]
