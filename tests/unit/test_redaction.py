@@ -51,6 +51,7 @@ from memctl.domain.events.skipping import EventSkipped
 from memctl.domain.events.statements import DiscoveryNoted
 from memctl.domain.knowledge.consolidation import MemoryPruned
 from memctl.domain.projects.identity import ProjectIdentified
+from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
 from memctl.infra.redaction import PRIVATE, Redactor, default_redactor, prepare, prepare_all, redact, redactor_of
 from memctl.infra.redaction import text as text_module
@@ -1222,3 +1223,18 @@ def test_what_is_not_looked_at_again_is_kept_as_if_it_had_been(monkeypatch: pyte
     assert sum(kept != each for kept, each in zip(found, events, strict=True)) > 100
     monkeypatch.setattr(Redactor, "suspects", lambda *_: True)
     assert found == [prepare(each) for each in events]
+
+
+BEGUN = [rule for rule in load_rules() if rule.of and rule.id.startswith(("memctl.shaped", "memctl.pre", "memctl.dot"))]
+
+
+@settings(deadline=None)
+@given(st.data(), st.sampled_from(BEGUN))
+def test_whatever_a_rule_matches_holds_what_it_is_looked_for_by(data: st.DataObject, rule: Rule) -> None:
+    letters = st.characters(min_codepoint=32, max_codepoint=126)
+    text = data.draw(st.from_regex(rule.pattern.replace(r"\z", r"\Z"), fullmatch=True, alphabet=letters))
+    assert patterns.compile(rule.of).search(text)
+
+
+def test_a_line_of_a_configuration_may_be_the_first() -> None:
+    assert redact("password xK9-vLq2Tz") == ("password [redacted:password]", {"password": 1})
