@@ -35,7 +35,7 @@ _OF_SCRIPTS = frozenset(("npm", "pnpm", "yarn", "bun"))
 _ALLOWED: dict[str, frozenset[str] | None] = {
     **dict.fromkeys(_ANY),
     **dict.fromkeys(_OF_TARGETS | _OF_SCRIPTS, _STANDARD),
-    "go": frozenset(("test", "build", "vet", "fmt", "generate", "clean", "version")),
+    "go": frozenset(("test", "build", "vet", "fmt", "clean", "version")),
     "cargo": frozenset(("test", "build", "check", "clippy", "fmt", "clean")),
     "dotnet": frozenset(("test", "build", "format", "clean")),
     "terraform": frozenset(("fmt", "validate")),
