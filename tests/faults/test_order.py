@@ -41,6 +41,7 @@ from memctl.projections.kernel import projections
 from memctl.workers.erasure.erase import erase_round, nothing_rebuilt, with_counterparts, with_what_cites
 from memctl.workers.erasure.forgetting import rounds
 from memctl.workers.folding import long_sessions, newest_sources
+from memctl.workers.folding import refold as refolding
 from memctl.workers.folding import stage1 as folding1
 from memctl.workers.folding import stage2 as folding2
 from memctl.workers.folding.drain import Drainer
@@ -130,6 +131,7 @@ def test_what_processes_fold_piece_by_piece_ends_in_the_same_rows(
         patch.setattr(newest_sources, "MOST_HELD", most)
         patch.setattr(newest_sources, "MOST_BYTES", luck.choice([5_000, newest_sources.MOST_BYTES]))
         patch.setattr(long_sessions, "REST", 0)
+        patch.setattr(refolding, "SOON_S", 0.0)
         patch.setattr(folding1, "LONG", long)
         patch.setattr(folding1, "KEPT_EVENTS", kept)
         batch = luck.choice([3, 50, 5_000])
@@ -151,6 +153,9 @@ def test_what_processes_fold_piece_by_piece_ends_in_the_same_rows(
             drainer, sessions, folder = workers[number]
             catch_up(drainer)
             while luck.random() < 0.7 and (waiting := sessions.next(0)):
+                if luck.random() < 0.5:  # stage 2 reads on, else it is held as well
+                    append(connection, 1, events[:1])
+                    del events[:1]
                 folder.fold(connection, waiting)
         for drainer, sessions, folder in [*workers, begun()]:
             while waiting := sessions.next(0):

@@ -30,6 +30,7 @@ from memctl.infra.readmodels.dead_letters import Fault, NoProgress, Target
 from memctl.projections.kernel import projections
 from memctl.projections.stage1 import fold_stream
 from memctl.workers.folding import long_sessions, stage1
+from memctl.workers.folding import refold as refolding
 from memctl.workers.folding.drain import Drainer
 from memctl.workers.folding.long_sessions import LongSessions
 from memctl.workers.folding.refold import refold
@@ -113,7 +114,6 @@ def every_key(connection: Connection) -> tuple[list[tuple[int, str]], list[tuple
 def test_a_refold_waits_for_the_worker_that_has_the_lease_and_moves_no_offset(
     log: Connection, database_url: str, filled: Digests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memctl.workers.folding import refold as refolding
 
     monkeypatch.setattr(refolding, "PATIENCE_S", 0.2)
     live = generations.live(log)
@@ -301,3 +301,45 @@ def test_what_cannot_be_stored_is_looked_for_while_nobody_waits(
     refold(log, letters=[letter])
     assert dead_letters.parked(log, live.stage1) == []
     assert replay(database_url, None, verify=True, processes=1).equal
+
+
+def waiting_session(log: Connection) -> tuple[tuple[int, str], list[dead_letters.DeadLetter]]:
+    """A session that waits for its fold, all of whose rows and facts are of an earlier time."""
+    live, key = generations.live(log), every_key(log)[0][0]
+    events = read_streams(log, [key], last_position(log))[key]
+    log.execute(f"DELETE FROM memctl.episodes_g{live.stage1} WHERE stream = %s", [key[1]])  # type: ignore[arg-type]
+    log.execute(f"DELETE FROM memctl.facts_g{live.stage1} WHERE stream = %s", [key[1]])  # type: ignore[arg-type]
+    fault = Fault(Target("", *key), events[0].event_id, events[0].position, NoProgress.__name__, APART, 5)
+    dead_letters.park(log, live.stage1, [fault])
+    return key, dead_letters.parked(log, live.stage1)
+
+
+def test_stage_2_follows_a_session_that_was_folded_beside_others_and_keeps_nobody_waiting(
+    log: Connection, database_url: str, filled: Digests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = generations.live(log)
+    _, letters = waiting_session(log)
+    busy = generations.take(log, live.stage2, 0, "stage 2 at work", 1.0)
+    monkeypatch.setattr(refolding, "SOON_S", 0.0)
+    monkeypatch.setattr(refolding, "IDLE_S", 0.1)
+    with pytest.raises(generations.LeaseHeld):  # nothing comes that it would be read with
+        refold(log, letters=letters, follows=True)
+    assert dead_letters.parked(log, live.stage1) == letters
+    append(log, 1, [prompted("session/claude-code/another", "next", "Look at the ledger.", 1_800_000_000_000_000)])
+    refold(log, letters=letters, follows=True)
+    assert dead_letters.parked(log, live.stage1) == []
+    assert digests(log)["facts"] == filled["facts"]
+    generations.release(log, busy)
+    drained(database_url)
+    assert replay(database_url, None, verify=True, processes=1).equal
+
+
+def test_what_is_parked_no_more_is_left_alone(log: Connection, filled: Digests) -> None:
+    live = generations.live(log)
+    _, letters = waiting_session(log)
+    refold(log, letters=letters)
+    assert digests(log) == filled
+    before = log.execute("SELECT generation, shard, epoch FROM memctl.offsets ORDER BY 1, 2").fetchall()
+    refold(log, letters=letters)
+    assert log.execute("SELECT generation, shard, epoch FROM memctl.offsets ORDER BY 1, 2").fetchall() == before
+    assert dead_letters.parked(log, live.stage1) == []

@@ -7,20 +7,21 @@ that was parked since it took long is folded before that: others would wait as l
 import contextlib
 import os
 import socket
+import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from uuid import UUID
 
 from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.database import Connection
+from memctl.infra.database import Connection, single_row
 from memctl.infra.log.migrate import refuse_newer
 from memctl.infra.log.reach import Reach
 from memctl.infra.log.read import StreamKey, read_events, read_streams
 from memctl.infra.readmodels import dead_letters, facts, generations
 from memctl.infra.readmodels.dead_letters import DeadLetter, Target
 from memctl.infra.readmodels.facts import SourceKey
-from memctl.infra.readmodels.generations import Lease
+from memctl.infra.readmodels.generations import Lease, LeaseHeld, Live
 from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Recorded, folded_as_recorded
 from memctl.workers.folding.drain import OtherRules
@@ -31,6 +32,9 @@ from memctl.workers.folding.trial import never_ending
 
 PATIENCE_S = 30.0
 """How long to wait for a lease that a worker holds."""
+
+SOON_S, IDLE_S = 0.5, 10.0
+"""How long is waited for the next event before stage 2 is held as well, and for stage 2 then."""
 
 
 class LiveChanged(MemctlError):
@@ -50,15 +54,17 @@ def refold(
     first: Callable[[], None] = lambda: None,
     last: Callable[[], None] = lambda: None,
     ready: dict[StreamKey, Ready] | None = None,
+    follows: bool = False,
 ) -> None:
     """Fold streams, rows of stage 2 (projection, and key) and what was parked again, and all that follows from it.
 
-    The rows are then those of a full rebuild at the same position. `letters` are of the live generations; what cannot
-    be folded still is parked again, or with `parks` False raised; what made no progress before is tried apart first,
-    while others go on, unless it is `ready`. So is looked for what cannot be stored, and `ready` is changed then.
-    `recorded` are events (space, delivery) that stage 2 folds as they are and that have changed or are gone. `first`
-    and `last` are called in the transaction, before and after it folds: what they raise undoes everything, and where
-    something cannot be stored they are called twice. `connection` is in autocommit mode.
+    The rows are then those of a full rebuild at the same position. `letters` are of the live generations; those that
+    are parked no more are left alone, and what cannot be folded still is parked again, or with `parks` False raised;
+    what made no progress before is tried apart first, while others go on, unless it is `ready`. So is looked for what
+    cannot be stored, and `ready` is changed then. `recorded` are events (space, delivery) that stage 2 folds as they
+    are and that have changed or are gone. `first` and `last` are called in the transaction, before and after it folds:
+    what they raise undoes everything, and where something cannot be stored they are called twice. `connection` is in
+    autocommit mode. With `follows`, what streams that were parked come to may be left to stage 2 as it goes on.
     Raises: NewerSchema, OtherRules where the live rows were folded by other code, LeaseHeld, LiveChanged, LeaseLost,
     CannotFold; then nothing was written.
     """
@@ -68,44 +74,57 @@ def refold(
     live = generations.live(connection)
     rows = list(rows)
     changed = set(streams)
+    letters = _parked_still(connection, live, letters)
     wanted = {
         *changed,
         *((each.target.space_id, each.target.key or "") for each in letters if not each.target.projection),
     }
+    recorded = list(recorded)
+    if not (wanted or rows or letters or recorded):
+        return
     known = dead_letters.parked_at(connection, live.stage1, (Target("", *key) for key in wanted))
     known += dead_letters.parked_at(connection, live.stage2, (Target(name, *key) for name, key in rows))
     of_rows = [letter for letter in letters if letter.target.projection]
+    follows = follows and not (changed or rows or recorded or of_rows)
     endless = {} if ready else never_ending(connection, [*known, *of_rows])
     shards = generations.shards(connection, live.stage1)
     by_shard: dict[int, list[StreamKey]] = {}
     for key in sorted(wanted):
         by_shard.setdefault(generations.shard_of(key[1], shards), []).append(key)
     ready = ready or _ready(connection, live.stage1, [letter for letter in known if letter.target not in endless])
-    needed = [*((live.stage1, shard) for shard in sorted(by_shard)), (live.stage2, 0)]
+    needed = [(live.stage1, shard) for shard in sorted(by_shard)]
     changes_in = {(live.stage1, generations.shard_of(stream, shards)) for _, stream in changed}
 
     def fold(looked: bool) -> None:
-        with _held(connection, needed, changes_in) as leases, connection.transaction():
+        with (
+            _held(connection, needed, changes_in) as of_stage1,
+            _stage2(connection, live, of_stage1 if follows else None, {key[0] for key in wanted}) as of_stage2,
+            connection.transaction(),
+        ):
             if generations.live(connection) != live:
                 raise LiveChanged
             # However long this takes, nobody else takes these shards: their rows stay locked.
-            *stage1, stage2 = (generations.renew(connection, lease) for lease in leases)
+            stage1 = [generations.renew(connection, lease) for lease in of_stage1]
+            stage2 = None if of_stage2 is None else generations.renew(connection, of_stage2)
             connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
             first()
             changes = []
             for lease in stage1:
-                here = by_shard[lease.shard]
-                Stage1(parks=parks, endless=endless).refold(connection, lease, here, ready, looked)
-                # Stage 2 is given them also where it has yet to read them, and what was changed in these streams
-                # before: else its rows hold what is gone until it does, and who forgets does not learn what follows.
-                # That it reads them again changes nothing.
-                since = Position(min(stage2.reach.lowest + 1, lease.reach.lowest))
-                changes += facts.read_changes_of(connection, live.stage1, here, since)
-            sources = [*map(of_fact, changes), *_as_they_stand(connection, recorded, stage2.reach)]
-            folds = Stage2(parks=parks, endless=endless)
-            folds.refold(connection, stage2, live.stage1, rows, changes=sources, letters=of_rows)
-            if stage1:
-                generations.read_again(connection, live.stage1, min(lease.reach.lowest for lease in stage1))
+                here = [key for key in by_shard[lease.shard] if key in changed or _is_parked(connection, live, key)]
+                folds = Stage1(parks=parks, endless=endless)
+                folds.refold(connection, lease, here, ready, looked, ahead=stage2 is None)
+                if stage2 is not None:
+                    # Stage 2 is given them also where it has yet to read them, and what was changed in these streams
+                    # before: else its rows hold what is gone until it does, and who forgets does not learn what
+                    # follows. That it reads them again changes nothing.
+                    since = Position(min(stage2.reach.lowest + 1, lease.reach.lowest))
+                    changes += facts.read_changes_of(connection, live.stage1, here, since)
+            if stage2 is not None:
+                sources = [*map(of_fact, changes), *_as_they_stand(connection, recorded, stage2.reach)]
+                of_all = Stage2(parks=parks, endless=endless)
+                of_all.refold(connection, stage2, live.stage1, rows, changes=sources, letters=of_rows)
+                if stage1:
+                    generations.read_again(connection, live.stage1, min(lease.reach.lowest for lease in stage1))
             last()
             connection.execute("SET LOCAL synchronous_commit = on")  # leases, which may be lost, turn it off
 
@@ -115,6 +134,53 @@ def refold(
         read = _read(connection, live.stage1)
         ready.update({key: storable(connection, live.stage1, read(key), key) for key in ready})
         fold(looked=True)
+
+
+def _parked_still(connection: Connection, live: Live, letters: Iterable[DeadLetter]) -> list[DeadLetter]:
+    """Those of the letters that nobody has settled since they were read, as they are now."""
+    found: list[DeadLetter] = []
+    by_stage: dict[int, list[Target]] = {}
+    for letter in letters:
+        by_stage.setdefault(live.stage2 if letter.target.projection else live.stage1, []).append(letter.target)
+    for generation, targets in by_stage.items():
+        found += dead_letters.parked_at(connection, generation, targets)
+    return found
+
+
+def _is_parked(connection: Connection, live: Live, key: StreamKey) -> bool:
+    return bool(dead_letters.parked_at(connection, live.stage1, [Target("", *key)]))
+
+
+@contextlib.contextmanager
+def _stage2(
+    connection: Connection, live: Live, ahead_of: Sequence[Lease] | None, spaces: Collection[int]
+) -> Iterator[Lease | None]:
+    """The lease of stage 2, or None where that may follow these shards: where more events wait for them, what is
+    written as of the next position is read with those. Where none do, nobody waits for either."""
+    held, began = None, time.monotonic()
+    patience_s = PATIENCE_S if ahead_of is None else IDLE_S
+    while ahead_of is None or not _goes_on(connection, ahead_of, spaces):
+        waited = time.monotonic() - began
+        if ahead_of is None or waited > SOON_S:
+            held = generations.acquire(connection, live.stage2, 0, _owner())
+        if held is not None:
+            break
+        if waited > patience_s:
+            raise LeaseHeld(generation=live.stage2, shard=0, seconds=patience_s)
+        time.sleep(0.02)
+    try:
+        yield held
+    finally:
+        if held is not None and not connection.closed:
+            generations.release(connection, held)
+
+
+def _goes_on(connection: Connection, shards: Sequence[Lease], spaces: Collection[int]) -> bool:
+    """Whether events stand in the log that none of these shards has read, and none of these spaces lags."""
+    if any(space in lease.held for lease in shards for space in spaces):
+        return False
+    read = max(lease.reach.position for lease in shards)
+    return bool(single_row(connection, "SELECT EXISTS (SELECT FROM memctl.events WHERE position > %s)", [read])[0])
 
 
 def _ready(connection: Connection, generation: int, letters: Iterable[DeadLetter]) -> dict[StreamKey, Ready]:
@@ -145,18 +211,21 @@ def _as_they_stand(connection: Connection, recorded: Iterable[SourceKey], upto: 
             yield Source((space_id, id), None if event is None else Recorded(event, event.payload))
 
 
+def _owner() -> str:
+    return f"refold:{socket.gethostname()}:{os.getpid()}"
+
+
 @contextlib.contextmanager
 def _held(
     connection: Connection, wanted: Sequence[tuple[int, int]], changes_in: Collection[tuple[int, int]]
 ) -> Iterator[list[Lease]]:
     """The leases of these (generation, shard), in that order. Everybody who takes several takes them so. Events of some
     are to be changed."""
-    owner = f"refold:{socket.gethostname()}:{os.getpid()}"
     held: list[Lease] = []
     try:
         for generation, shard in wanted:
             changes = (generation, shard) in changes_in
-            held.append(generations.take(connection, generation, shard, owner, PATIENCE_S, changes=changes))
+            held.append(generations.take(connection, generation, shard, _owner(), PATIENCE_S, changes=changes))
         yield held
     finally:
         if not connection.closed:

@@ -139,7 +139,7 @@ class Stage1:
         self._too_dear = frozenset(too_dear)
         self._long = long
         self._ready: Mapping[StreamKey, Ready] = {}
-        self._looked = True
+        self._looked, self._ahead = True, False
         self._states: OrderedDict[StreamKey, StreamState] = OrderedDict()
         self._kept = 0
         self._seen: dict[tuple[int, int], tuple[Position, int]] = {}
@@ -221,16 +221,18 @@ class Stage1:
         streams: Iterable[StreamKey],
         ready: Mapping[StreamKey, Ready] = MappingProxyType({}),
         looked: bool = True,
+        ahead: bool = False,
     ) -> Lease:
         """Fold streams of this shard again from all their events up to its offset, also those that were parked. What is
         `ready` of them was folded already, as far as its events still are what they were. `looked`: it was looked
         whether that can be stored, or whoever asks cannot.
 
-        Facts that changed get the offset as their `at`: whoever has read that far has to see them.
+        Facts that changed get the offset as their `at`: whoever has read that far has to see them. With `ahead` they
+        get the position behind it, and are read by who reads on.
         Raises: LeaseLost, CannotFold, and CannotStore unless it was looked; then nothing was written.
         """
         self._forget(lease)
-        self._ready, self._looked = ready, looked
+        self._ready, self._looked, self._ahead = ready, looked, ahead
         of: dict[Position, dict[StreamKey, list[Event]]] = {}
         for key in streams:
             of.setdefault(lease.reach.of(key[0]), {})[key] = []
@@ -265,7 +267,7 @@ class Stage1:
                     moved = generations.advance(connection, lease, to)
                     # Not in a pipeline: a worker that is stopped in one is busy to Postgres, which waits for the rest
                     # for ever, and nobody could take over the shard.
-                    _write(connection, lease.generation, end, *folded)
+                    _write(connection, lease.generation, Position(end + self._ahead), *folded)
                     if careful:
                         self._fold_one_by_one(connection, moved, after, end, open_, parking)
                     parking.save()
@@ -503,7 +505,7 @@ class Stage1:
         def store(key: StreamKey, events: Sequence[Event], *, keep: bool) -> None:
             with connection.transaction(force_rollback=not keep):
                 _, delta = fold_stream(key[1], events)
-                _write(connection, lease.generation, end, {key: delta}, {key})
+                _write(connection, lease.generation, Position(end + self._ahead), {key: delta}, {key})
 
         aside: set[StreamKey] = set()
         if self._long is not None:

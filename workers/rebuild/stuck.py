@@ -9,7 +9,6 @@ import logging
 import os
 import time
 from contextlib import suppress
-from datetime import datetime
 from functools import partial
 from itertools import islice
 from typing import Any, get_args
@@ -52,6 +51,9 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 600.0
 
 MOST_COUNTED = 1_000_000
 """Events of a stream that are counted to know which is short."""
+
+LEFT_FOR_S = 60.0
+"""How long what is folded beside others is left to who does that."""
 
 TRY_FOR_S, LOOK_EVERY_S = 60.0, 0.5
 """How long those that were set aside are waited for, until all that came with them has been read."""
@@ -210,11 +212,10 @@ def _end_rebuild(connection: Connection, generation: int, fault: Fault) -> None:
 
 def try_apart(database_url: str) -> None:
     """Try what was set aside and was never tried since, each once, when the workers have read past it."""
-    deadline, began = time.monotonic() + TRY_FOR_S, None
+    deadline = time.monotonic() + TRY_FOR_S
     while time.monotonic() < deadline:
         with suppress(DatabaseUnavailable, LeaseHeld), connect(database_url, name="memctl trial") as connection:
-            began = began or single_row(connection, "SELECT clock_timestamp()")[0]
-            if not _try(connection, began):
+            if not _try(connection):
                 return
         time.sleep(LOOK_EVERY_S)
 
@@ -227,14 +228,16 @@ def _length(connection: Connection, letter: DeadLetter) -> int:
     return stream_lengths(connection, [key], Position(2**63 - 1), MOST_COUNTED)[key]
 
 
-def _try(connection: Connection, began: datetime) -> bool:
-    """Whether there is one left to be tried, later. What was set aside since as long is folded by who did that."""
+def _try(connection: Connection) -> bool:
+    """Whether there is one left to be tried, later. What is folded beside others is left to who does that, for a
+    while."""
     live = generations.live(connection)
     found = [letter for letter in dead_letters.parked(connection, live.stage1, live.stage2) if letter.to_be_tried]
-    letters = [letter for letter in found if letter.fault.place != APART or letter.parked_at < began]
+    before = single_row(connection, "SELECT clock_timestamp() - make_interval(secs => %s)", [LEFT_FOR_S])[0]
+    letters = [letter for letter in found if letter.fault.place != APART or letter.parked_at < before]
     read = {generation: generations.offset_of(connection, generation) for generation in (live.stage1, live.stage2)}
     for letter in sorted(letters, key=partial(_length, connection)):
         if letter.fault.position <= read[letter.generation].of(letter.target.space_id):
             with suppress(OtherRules):
-                refold(connection, letters=[letter])
+                refold(connection, letters=[letter], follows=True)
     return bool(letters)

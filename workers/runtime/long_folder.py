@@ -99,7 +99,7 @@ class LongFolder:
                 if each.state.read:  # else it is not kept, as where something was left out of it
                     self._sessions.made((generation, key), each.state, turn)
 
-        refold(connection, letters=letters, ready=ready, last=hand_over)
+        refold(connection, letters=letters, ready=ready, last=hand_over, follows=True)
         for key, each in ready.items():
             log.info("%s was folded beside others: %d events", Target("", *key), len(each.events))
             if _waits(connection, generation, key):
