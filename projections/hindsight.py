@@ -90,30 +90,42 @@ def _keys(fact: Shown) -> tuple[str, ...]:
 def hindsight(row: Hindsight | None, fact: Shown) -> Hindsight:
     """What sessions needed, beside what earlier ones had left in memory: known errors and commands, known places,
     and what was found out again."""
-    row = row or Hindsight()
+    was = row = row or Hindsight()
     match fact:
         case CommandTried():
-            row = _needing(row, "known command", fact.keys[0], _wrong_call(fact))
-            if fact.outcome == "replaced":
+            if _may_stay(row, row.needs, _of_call(fact), MOST_NEEDS):
+                row = _needing(row, "known command", fact.keys[0], _wrong_call(fact))
+            if fact.outcome == "replaced" and _may_stay(row, row.memories, str(fact.failed), NEWEST):
                 row = _holding(row, _working_form(fact))
         case ErrorOccurred():
-            row = _needing(row, "known error", fact.signature, _error(fact))
+            if _may_stay(row, row.needs, str(fact.id), MOST_NEEDS):
+                row = _needing(row, "known error", fact.signature, _error(fact))
         case ErrorResolved():
-            row = _needing(row, "known error", fact.signature, _met(fact))
-            row = _holding(row, _resolution(fact))
+            if _may_stay(row, row.needs, str(fact.error), MOST_NEEDS):
+                row = _needing(row, "known error", fact.signature, _met(fact))
+            if _may_stay(row, row.memories, str(fact.error), NEWEST):
+                row = _holding(row, _resolution(fact))
         case KnowledgeNeeded():
             row = _needing(row, KINDS[fact.kind], fact.subject, _need(fact))
         case Turn():
             if not _lies_between(row.memories, int(fact.occurred_at), str(fact.id)):
                 words = memory_words(fact.prompt, fact.lead, fact.answer, fact.files)
                 row = _holding(row, _held(fact, memory_id("turn", str(fact.id)), words, fact.prompt))
-    streams = {each.stream for each in row.needs} | {each.stream for each in row.memories}
     return msgspec.structs.replace(
         row,
         last_at=max(row.last_at, int(fact.occurred_at)),
         locations=seen(row.locations, fact.location, int(fact.occurred_at), LOCATIONS),
-        several=bool(row.needs) and bool(row.memories) and len(streams) > 1,
+        several=row.several if row is was else _of_several(row),
     )
+
+
+def _of_several(row: Hindsight) -> bool:
+    streams = {each.stream for each in row.needs} | {each.stream for each in row.memories}
+    return bool(row.needs) and bool(row.memories) and len(streams) > 1
+
+
+def _of_call(fact: CommandTried) -> str:
+    return str(fact.failed if fact.outcome == "replaced" and fact.failed is not None else fact.id)
 
 
 def _shown_by(fact: Shown, event: Literal[0, -1] = 0) -> dict[str, Any]:
@@ -130,7 +142,7 @@ def _wrong_call(fact: CommandTried) -> Need:
     replaced = fact.outcome == "replaced"
     return Need(
         **_shown_by(fact),
-        id=str(fact.failed if replaced and fact.failed is not None else fact.id),
+        id=_of_call(fact),
         text=one_line(f"{fact.command}: {fact.message}", 200),
         end=str(fact.evidence[-1].event) if replaced and fact.evidence else "",
         words=form_of(fact.works),
@@ -229,6 +241,11 @@ def _holding(row: Hindsight, memory: HeldMemory) -> Hindsight:
     before = next((each for each in row.memories if each.id == memory.id), memory)
     found = max(before, memory, key=_settled)
     return msgspec.structs.replace(row, memories=_kept(row.memories, found, NEWEST, drawn=row.kind in OF_TWO_FACTS))
+
+
+def _may_stay(row: Hindsight, kept: tuple[Need, ...] | tuple[HeldMemory, ...], id: str, newest: int) -> bool:
+    """Whether one of that id is kept, where those of the greatest ids are: most of many are not, and need no making."""
+    return row.kind not in OF_TWO_FACTS or len(kept) < OLDEST + newest or id >= min(each.id for each in kept)
 
 
 def _lies_between(kept: tuple[HeldMemory, ...], at: int, id: str) -> bool:
