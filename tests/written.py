@@ -93,6 +93,14 @@ FORMS: dict[str, Callable[[str], str]] = {
     "characters of SQL": lambda phrase: " || ".join(f"CHAR({byte})" for byte in phrase.encode()),
     "binary digits": lambda phrase: " ".join(f"{byte:08b}" for byte in phrase.encode()),
     "escapes of style sheets": lambda phrase: "".join(f"\\{ord(c):06x}" for c in phrase),
+    "lines of a failed test": lambda phrase: "E   " + _broken(phrase, "E   ", "E   "),
+    "lines of a log": lambda phrase: _broken(phrase, "2026-11-20T09:00:01.123Z ", "[2026-11-20 09:00:02,5] info: "),
+    "lines of a journal": lambda phrase: _broken(
+        phrase, "Nov 20 09:00:01 host app[12]: ", "Nov 20 09:00:01 host app: "
+    ),
+    "lines and who wrote them": lambda phrase: _broken(
+        phrase, "^a1b2c3d4 (Ann Lee 2026-11-20 09:00:01 +0900 12) ", "a1b2c3d4 src/a.py (Ann 2026-11-20 13) "
+    ),
     "lines of a search": lambda phrase: "src/a.md:12:" + _broken(phrase, "src/a.md:13:", "src/a.md:14:"),
     "lines around what a search found": lambda phrase: "src/a.md-12-" + _broken(phrase, "src/a.md:13:", "src/a.md-14-"),
     "struck through": lambda phrase: _between(phrase, "\u0336"),
@@ -171,6 +179,9 @@ def undone(text: str) -> Iterator[str]:
         yield text
         yield re.sub(r"-?\s*\n\s*(?:[+>│%-]|//!?|\d+(?:[:→\t]| \|))?\s*", "", text)
         yield re.sub(r"\s*\n\s*(?:[+>│%-]|//!?|\d+(?:[:→\t]| \|))?\s*", " ", text)
+        behind = r"E +|\^?[0-9a-f]{8} [^(\n]*\([^)\n]*\) ?"
+        behind += r"|\[?\d{4}-\d\d-\d\d[T ]\S+ (?:info: )?|\w{3} \d\d \S+ \S+ [^:\n]+: "
+        yield re.sub(rf"\n(?:{behind})", "", text)
         yield re.sub(r"(?:[^\w'+-]|(?<!\w)'|'(?!\w))+", " ", text)
         bare = re.sub(r"""\*\*|["'] \+ ["']""", "", text)
         yield re.sub(r"<[^>]*>", "", bare)

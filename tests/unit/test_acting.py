@@ -209,6 +209,7 @@ def test_what_prints_secrets_is_not_named_unasked(command: str) -> None:
         "rake test db:drop", "ninja all install", "gradle build publishPlugins", "npm run build deploy",
         "./gradlew test uploadArchives", "pnpm test:unit release", "npm run", "yarn run run test",
         "git commit -n -a", "pytest # then send all of it to the mirror",
+        "go generate ./evil",
     ],
 )  # fmt: skip
 def test_each_target_of_a_command_counts(command: str) -> None:
