@@ -66,6 +66,34 @@ INTERRUPTED = tuple(
 JOINT = r"""["'][ \t]*(?:\+|\.\.?|&|<>|\|\|)\s*[a-z]?["']"""
 """What joins two strings into one."""
 _JOINT = patterns.compile(JOINT.encode())
+_CLOCK = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?"
+_MOMENT = rf"(?:[0-9]{{4}}[-/][0-9]{{2}}[-/][0-9]{{2}}[T ])?{_CLOCK}(?: ?Z| ?[+-][0-9]{{2}}:?[0-9]{{2}})?"
+_LOGGED = (
+    rf"(?:\[{_MOMENT}\]|{_MOMENT}|[A-Z][a-z]{{2}} [ 0-9][0-9] {_CLOCK} \S+ [^\s:]+:)[ \t]"
+    r"(?:\[?(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|stdout|stderr)\]?:?(?: [FP])?[ \t])?"
+)
+_BLAMED = r"\^?[0-9a-f]{7,40} (?:[^\s()]+ +)?\([^()\n]*[0-9]{4}-[0-9]{2}-[0-9]{2} [^()\n]*[0-9]\) ?"
+_NUMBERED = r" *[0-9]{1,6}(?:\xe2\x86\x92|\\u2192|[\t:-]|[ ]?(?:\||\xe2\x94\x82) ?)"
+_OF_FILE = r"[\w.@/-]*(?:/[\w-]+|\.\w+)(?::[0-9]{1,6}:|-[0-9]{1,6}-|[:-])"
+_OF_SERVICE = r"[\w.-]+ +\| "
+_MARGIN = r"(?:\+|[ \t]*(?:>|\||#|//))"
+PREFIX = (
+    rf"(?:{_LOGGED}{_MARGIN}?|(?:{_OF_FILE}|{_NUMBERED}|{_BLAMED}|{_OF_SERVICE})(?:{_LOGGED})?{_MARGIN}?|"
+    rf"-|E {{2,3}}|{_MARGIN}{{1,2}})"
+)
+"""What a tool puts before each line: a number, a file, a moment, who wrote it, the sign of a patch, a margin."""
+_PREFIXES = patterns.compile(rf"^{PREFIX}|[0-9]{{1,6}}(?:\xe2\x86\x92|\\u2192)".encode(), patterns.M)
+_NAME_ENDS = (
+    r"(?i)(?:key|token|secret|pass(?:w(?:or)?d|phrase|code)?|passwort|pwd|psk|credentials?|auth|authorization|access|"
+    r"private|salt|[_-]pat|[_-]pw)s?[^\w\n]*(?:\w+[^\w\n]*){0,3}\n"
+)
+LINED = (
+    f"{_NAME_ENDS}{PREFIX}",
+    rf"(?:^|\n){PREFIX}[ \t]*(?:passw(?:or)?d[ \t]|[\w.*-]+:(?:[0-9]{{4,5}}|\*):[\w.*-]+:)",
+    rf"[A-Za-z0-9+/_-]{{48,}}={{0,2}}\r?\n{PREFIX}[A-Za-z0-9+/_-]{{4}}",
+)
+"""What a text holds in which prefixes may keep a name from its value on the next line, a line from the beginning that
+it is known by, and Base64 from what it goes on with."""
 _NOT_OF_CHARACTERS = (b"\x1b", b"\xc2\x9b", b"\xc2\x9d", b"%", b"&", b"<", b"\\", b"^")
 
 
@@ -116,6 +144,11 @@ def unescaped(data: bytes) -> tuple[bytes, Origins]:
 def joined(data: bytes, before: Origins | None) -> tuple[bytes, Origins]:
     """The bytes with strings that are joined as one; `before` as below."""
     return _JOINT.sub(b"", data), partial(_both, before, partial(_Origin, data, _JOINT, lambda _: b""))
+
+
+def lined(data: bytes, before: Origins | None) -> tuple[bytes, Origins]:
+    """The bytes with each line as it was before a tool put something before it; `before` as below."""
+    return _PREFIXES.sub(b"", data), partial(_both, before, partial(_Origin, data, _PREFIXES, lambda _: b""))
 
 
 def seen(data: bytes, before: Origins | None) -> tuple[bytes, Origins]:
