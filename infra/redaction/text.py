@@ -149,7 +149,7 @@ class Redactor:
             for n, rule in enumerate(self._rules)
             if rule.of and not rule.within
         }
-        self._of_lines = {len(self._rules) + _LINED + n for n in range(len(LINED))}
+        self._of_lines = [len(self._rules) + n for n in (*range(_LINED, _INTERRUPTED), 2)]
         self._behind_names = {n for n, rule in enumerate(self._rules) if rule.judge and rule.names and not rule.within}
         starts = sorted({found[1] for rule in self._rules if (found := _START.search(rule.pattern))})
         begun = rf"\b(?:{'|'.join([_STARTS, *starts])}){_PART}*"
@@ -236,11 +236,12 @@ class Redactor:
             plain, before = seen(plain, before)
             indices = self._scan(plain)
             yield plain, before, indices, False
-        if not self._of_lines.isdisjoint(indices):
-            plain, before = lined(plain, before)
-            indices = self._scan(plain)
-            yield plain, before, indices, False
-        if len(self._rules) + _JOINED in indices:
+        joint = len(self._rules) + _JOINED in indices
+        if places := [place for place, index in enumerate(self._of_lines) if index in indices]:
+            view, origins = lined(plain, before, places)
+            if view:
+                yield view, origins, self._scan(view), False
+        if joint:
             view, origins = joined(plain, before)
             yield view, origins, self._scan(view), True
 
