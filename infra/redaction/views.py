@@ -86,7 +86,7 @@ _PREFIXES = patterns.compile(rf"^{PREFIX}|[0-9]{{1,6}}(?:\xe2\x86\x92|\\u2192)".
 _NAME_ENDS = (
     r"(?i)(?:key|token|secret|pass(?:w(?:or)?d|phrase|code)?|passwort|pwd|psk|credentials?|auth|authorization|access|"
     r"private|salt|[_-]pat|[_-]pw)s?(?:\b|_)(?:[^\w\n]*(?:(?:\w+[^\w\n]*){1,2}[=(\[|>:\\]|[\"'`=(:,>|\\+*-])[ \t]*|[ \t]*|"
-    r"[ \t]*<<-?[\"']?\w+[\"']?|[\"'`]?[ \t]*[|,;\t][\w \t\"'`|,;.-]*)\r?\n"
+    r"[^\w\n<]*(?:cat[ \t]*)?<<-?[ \t]*[\"'\\]?\w[^\n<]*|[\"'`]?[ \t]*[|,;\t][\w \t\"'`|,;.-]*)\r?\n"
 )
 _BEGINS = r"(?:[ \t]*(?:[0-9]|[>|#/])|[+\[^-]|E  |[0-9a-f]{7}|[A-Z][a-z]{2} [ 0-9][0-9] |[\w.@/-]*[/.][\w-]+[:-]|[\w.-]+ +\|)"
 _STANDS_FIRST = (r"passw(?:or)?d[ \t]+\S", r":(?:[0-9]{4,5}|\*):[\w.*-]+:[\w.*@-]+:[^\s:]")
@@ -98,7 +98,7 @@ _KEPT_APART = tuple(
     for source in (
         f"{_NAME_ENDS}{PREFIX}",
         *(rf"(?m:^){PREFIX}[^\n]*{each}" for each in _STANDS_FIRST),
-        rf"[A-Za-z0-9+/_-]{{48,}}={{0,2}}\r?\n{PREFIX}[A-Za-z0-9+/_-]{{4}}",
+        rf"[A-Za-z0-9+/_-]{{48,}}={{0,2}}\r?\n{PREFIX}[ \t]*[A-Za-z0-9+/_-]{{4}}",
     )
 )
 """The same with all of the prefix, and Base64 over lines. (One pattern for all of them is ten times as slow.)"""
