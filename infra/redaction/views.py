@@ -90,13 +90,14 @@ _NAME_ENDS = (
 )
 _BEGINS = r"(?:[ \t]*(?:[0-9]|[>|#/])|[+\[^-]|E  |[0-9a-f]{7}|[A-Z][a-z]{2} [ 0-9][0-9] |[\w.@/-]*[/.][\w-]+[:-]|[\w.-]+ +\|)"
 _STANDS_FIRST = (r"passw(?:or)?d[ \t]+\S", r":(?:[0-9]{4,5}|\*):[\w.*-]+:[\w.*@-]+:[^\s:]")
-LINED = (_NAME_ENDS + _BEGINS, *_STANDS_FIRST)
+LINED = (_NAME_ENDS + _BEGINS, rf"(?:^|\n)[+-][^\n]*{_NAME_ENDS}", *_STANDS_FIRST)
 """What a text holds in which prefixes may keep a name from its value on the next line, or what is known by standing
 first on its line from the line's beginning."""
 _KEPT_APART = tuple(
     patterns.compile(source.encode())
     for source in (
         f"{_NAME_ENDS}{PREFIX}",
+        rf"(?m:^)[+-][^\n]*{_NAME_ENDS}",
         *(rf"(?m:^){PREFIX}[^\n]*{each}" for each in _STANDS_FIRST),
         rf"[A-Za-z0-9+/_-]{{48,}}={{0,2}}\r?\n{PREFIX}[ \t]*[A-Za-z0-9+/_-]{{4}}",
     )

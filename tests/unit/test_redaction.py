@@ -252,6 +252,35 @@ def test_what_only_stands_near_a_name_stays(text: str) -> None:
     assert redact(text) == (text, {})
 
 
+@pytest.mark.parametrize("structure", secret_forms.ON_LINES)
+@pytest.mark.parametrize("front", secret_forms.FRONTS)
+def test_what_a_tool_puts_before_lines_keeps_no_name_from_its_value(front: str, structure: str) -> None:
+    value = "q7Zt4mXw9LkP2vRb8NcD3f"
+    text = secret_forms.ON_LINES[structure].replace("@@", value)
+    lines = secret_forms.fronted(secret_forms.FRONTS[front], f"x = 1\n{text}y = 2\n")
+    for given in (lines, "a line before\n" * 900 + lines):
+        left, _ = redact(given)
+        assert value[:8] not in left
+        assert "x = 1\n" in left
+        assert left.endswith("y = 2\n")
+    if structure != "flag":  # its backslash before the line's end is one with that, escaped
+        assert value[:8] not in redact(json.dumps({"out": lines}, ensure_ascii=False))[0]
+
+
+def test_an_addition_beside_a_line_that_stayed_is_one_with_it() -> None:
+    for text in ("+- name: DB_PASSWORD\n   value: hunter22!\n", " - name: DB_PASSWORD\n+  value: hunter22!\n"):
+        assert "hunter22" not in redact(text)[0]
+
+
+@pytest.mark.parametrize("front", ["", "     1→", "     1\t"])
+def test_a_key_s_file_is_known_by_its_name(front: str) -> None:
+    key = "89be5bd44d4fdaf485d0c08d449f8e51"
+    of_key, of_sums = (prepare(event(ToolReturned(text=f"{front}{key}", file=file))).payload
+                       for file in ("/w/config/master.key", "/w/sums.txt"))  # fmt: skip
+    assert of_key == ToolReturned(text=f"{front}[redacted:key-file]", file="/w/config/master.key")
+    assert of_sums == ToolReturned(text=f"{front}{key}", file="/w/sums.txt")
+
+
 @pytest.mark.parametrize("dump", secret_structures.DUMPS)
 def test_of_a_dump_only_the_lines_that_show_a_secret_are_cut(dump: str) -> None:
     text = b"# what the shop reads at its start\n" * 3 + b"DB_PASSWORD=Lantern739_sfW\n" + b"PORT=80\n" * 20
@@ -899,6 +928,11 @@ def test_known_leaks_are_found() -> None:
         'encrypt = "' + "A1b/" * 50_000,
         "chpasswd a:b1c2d3\n" * 12_000,
         "é@é." * 40_000,
+        "     1→password:\n" * 12_000,
+        "+password" * 20_000,
+        "a/b.c:1:password\n" * 12_000,
+        "12" * 90_000 + "→password\n12→a",
+        "password <<" * 18_000,
     ],
 )
 def test_no_text_takes_long(filler: str) -> None:
