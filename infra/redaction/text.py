@@ -149,7 +149,8 @@ class Redactor:
             for n, rule in enumerate(self._rules)
             if rule.of and not rule.within
         }
-        self._of_lines = [len(self._rules) + n for n in (*range(_LINED, _INTERRUPTED), 2)]
+        self._of_lines = {len(self._rules) + _LINED + n: n for n in range(len(LINED))}
+        self._of_lines[len(self._rules) + 2] = len(LINED) - 1  # any Base64
         self._behind_names = {n for n, rule in enumerate(self._rules) if rule.judge and rule.names and not rule.within}
         starts = sorted({found[1] for rule in self._rules if (found := _START.search(rule.pattern))})
         begun = rf"\b(?:{'|'.join([_STARTS, *starts])}){_PART}*"
@@ -237,7 +238,7 @@ class Redactor:
             indices = self._scan(plain)
             yield plain, before, indices, False
         joint = len(self._rules) + _JOINED in indices
-        if places := [place for place, index in enumerate(self._of_lines) if index in indices]:
+        if places := {place for index, place in self._of_lines.items() if index in indices}:
             view, origins = lined(plain, before, places)
             if view:
                 yield view, origins, self._scan(view), False

@@ -90,19 +90,20 @@ _NAME_ENDS = (
 )
 _BEGINS = r"(?:[ \t]*(?:[0-9]|[>|#/])|[+\[^-]|E  |[0-9a-f]{7}|[A-Z][a-z]{2} [ 0-9][0-9] |[\w.@/-]*[/.][\w-]+[:-]|[\w.-]+ +\|)"
 _STANDS_FIRST = (r"passw(?:or)?d[ \t]+\S", r":(?:[0-9]{4,5}|\*):[\w.*-]+:[\w.*@-]+:[^\s:]")
-LINED = (_NAME_ENDS + _BEGINS, rf"(?:^|\n)[+-][^\n]*{_NAME_ENDS}", *_STANDS_FIRST)
-"""What a text holds in which prefixes may keep a name from its value on the next line, or what is known by standing
-first on its line from the line's beginning."""
+_KEY_ENDS = "----[- ]END [A-Z0-9 ]*PRIVATE KEY"
+LINED = (_NAME_ENDS + _BEGINS, rf"(?:^|\n)[+-][^\n]*{_NAME_ENDS}", *_STANDS_FIRST, _KEY_ENDS)
+"""What a text holds in which prefixes may keep a name from its value on the next line, what is known by standing first
+on its line from the line's beginning, or the lines of a key from its end."""
 _KEPT_APART = tuple(
     patterns.compile(source.encode())
     for source in (
         f"{_NAME_ENDS}{PREFIX}",
         rf"(?m:^)[+-][^\n]*{_NAME_ENDS}",
         *(rf"(?m:^){PREFIX}[^\n]*{each}" for each in _STANDS_FIRST),
-        rf"[A-Za-z0-9+/_-]{{48,}}={{0,2}}\r?\n{PREFIX}[ \t]*[A-Za-z0-9+/_-]{{4}}",
+        rf"[A-Za-z0-9+/_-]{{48,}}={{0,2}}\r?\n{PREFIX}[ \t]*[A-Za-z0-9+/_-]{{4}}|{_KEY_ENDS}",
     )
 )
-"""The same with all of the prefix, and Base64 over lines. (One pattern for all of them is ten times as slow.)"""
+"""The same with all of the prefix, the last of any Base64 over lines. (One pattern for all of them is ten times as slow.)"""
 _ARROW = "→".encode()
 _BEFORE, _BEHIND = 500, 4_000
 """Bytes before such a place and behind it that are read without prefixes."""
@@ -160,7 +161,7 @@ def joined(data: bytes, before: Origins | None) -> tuple[bytes, Origins]:
 
 def lined(data: bytes, before: Origins | None, places: Iterable[int]) -> tuple[bytes, Origins]:
     """Of the bytes what stands around secrets that prefixes may hide, each line as it was before a tool put something
-    before it; `before` as below. `places`: which of `LINED`, and of Base64, it may hold."""
+    before it; `before` as below. `places`: which of `LINED` it may hold."""
     left_out: list[tuple[int, int, int]] = []
     end = 0
     for low, high in _stretches(data, places):
