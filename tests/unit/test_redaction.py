@@ -293,7 +293,7 @@ def test_the_last_lines_of_a_key_are_known_by_its_end(front: str) -> None:
             left, counts = redact(given)
             assert ("1t8fkh2SxG" not in left) is cut
             assert ("Wm2Zr9Lk4T" not in left) is cut
-            assert set(counts) == ({"private-key"} if cut else set())
+            assert ("private-key" in counts) is cut
             assert "y = 2" in left
 
 
