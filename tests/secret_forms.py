@@ -826,7 +826,7 @@ NO_PAIRS = (
 """Texts in the same forms, without a secret."""
 
 ON_LINES = {
-    "kubernetes": "        - name: DB_PASSWORD\n          value: \"@@\"\n",
+    "kubernetes": '        - name: DB_PASSWORD\n          value: "@@"\n',
     "kubernetes-between": "- name: DB_PASSWORD\n  type: x\n  value: @@\n",
     "ecs": '  {\n    "name": "DB_PASSWORD",\n    "value": "@@"\n  },\n',
     "ecs-first": '  {\n    "value": "@@",\n    "name": "DB_PASSWORD"\n  },\n',

@@ -10,7 +10,9 @@ from memctl.infra.redaction.likely import beside
 
 _NAME = "(?:passwords?|passwd|passphrase|pwd|secrets?|tokens?|(?:api|access|secret|auth|private)[ _-]?keys?)"
 _WORDS = r"[\w \t\"'`|,;│.-]*"
-COLUMN = rf"(?i){_NAME}[\"'`]?[ \t]*(?:(?:[|,;\t]|│){_WORDS})?(?:\r?\n[^\n]*(?:[|,;\t+]|│)|\)\s*values\s*\(|\r?\n[ \t]*--)"
+COLUMN = (
+    rf"(?i){_NAME}[\"'`]?[ \t]*(?:(?:[|,;\t]|│){_WORDS})?(?:\r?\n[^\n]*(?:[|,;\t+]|│)|\)\s*values\s*\(|\r?\n[ \t]*--)"
+)
 """The name of a secret at the end of a cell, on a line of names, with a line of cells, or a rule, below it."""
 
 _HEADER = patterns.compile(rf"^[^\n]{{0,12}}?({_WORDS}{_NAME}{_WORDS})\r?$".encode(), patterns.I | patterns.M)

@@ -85,10 +85,14 @@ PREFIX = (
 _PREFIXES = patterns.compile(rf"^{PREFIX}|[0-9]{{1,6}}(?:\xe2\x86\x92|\\u2192)".encode(), patterns.M)
 _NAME_ENDS = (
     r"(?i)(?:key|token|secret|pass(?:w(?:or)?d|phrase|code)?|passwort|pwd|psk|credentials?|auth|authorization|access|"
-    r"private|salt|[_-]pat|[_-]pw)s?(?:\b|_)(?:[^\w\n]*(?:(?:\w+[^\w\n]*){1,2}[=(\[|>:\\]|[\"'`=(:,>|\\+*-])[ \t]*|[ \t]*|"
+    r"private|salt|[_-]pat|[_-]pw)s?(?:\b|_)"
+    r"(?:[^\w\n]*(?:(?:\w+[^\w\n]*){1,2}[=(\[|>:\\]|[\"'`=(:,>|\\+*-])[ \t]*|[ \t]*|"
     r"[^\w\n<]*(?:cat[ \t]*)?<<-?[ \t]*[\"'\\]?\w[^\n<]*|[\"'`]?[ \t]*[|,;\t][\w \t\"'`|,;.-]*)\r?\n"
 )
-_BEGINS = r"(?:[ \t]*(?:[0-9]|[>|#/])|[+\[^-]|E  |[0-9a-f]{7}|[A-Z][a-z]{2} [ 0-9][0-9] |[\w.@/-]*[/.][\w-]+[:-]|[\w.-]+ +\|)"
+"""The name of a secret that ends its line, but for a sign, a type, a heredoc's mark or the names of other columns."""
+_BEGINS = (
+    r"(?:[ \t]*(?:[0-9]|[>|#/])|[+\[^-]|E  |[0-9a-f]{7}|[A-Z][a-z]{2} [ 0-9][0-9] |[\w.@/-]*[/.][\w-]+[:-]|[\w.-]+ +\|)"
+)
 _STANDS_FIRST = (r"passw(?:or)?d[ \t]+\S", r":(?:[0-9]{4,5}|\*):[\w.*-]+:[\w.*@-]+:[^\s:]")
 _KEY_ENDS = "----[- ]END [A-Z0-9 ]*PRIVATE KEY"
 LINED = (_NAME_ENDS + _BEGINS, rf"(?:^|\n)[+-][^\n]*{_NAME_ENDS}", *_STANDS_FIRST, _KEY_ENDS)
@@ -103,7 +107,7 @@ _KEPT_APART = tuple(
         rf"[A-Za-z0-9+/_-]{{48,}}={{0,2}}\r?\n{PREFIX}[ \t]*[A-Za-z0-9+/_-]{{4}}|{_KEY_ENDS}",
     )
 )
-"""The same with all of the prefix, the last of any Base64 over lines. (One pattern for all of them is ten times as slow.)"""
+"""The same with all of the prefix, the last of any Base64 over lines. (One pattern for all is ten times as slow.)"""
 _ARROW = "→".encode()
 _BEFORE, _BEHIND = 500, 4_000
 """Bytes before such a place and behind it that are read without prefixes."""
@@ -215,9 +219,7 @@ def _both(first: Origins | None, second: Origins) -> Callable[[int], int]:
     return moved if before is None else lambda offset: before(moved(offset))
 
 
-def _origin(
-    data: bytes, pattern: patterns.Pattern[bytes], became: Callable[[patterns.Match[bytes]], bytes]
-) -> _Origin:
+def _origin(data: bytes, pattern: patterns.Pattern[bytes], became: Callable[[patterns.Match[bytes]], bytes]) -> _Origin:
     """The origin of offsets in bytes of which `pattern` found some and `became` says what each became."""
     return _Origin((*found.span(), len(became(found))) for found in pattern.finditer(data))
 

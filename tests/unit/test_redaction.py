@@ -258,8 +258,8 @@ def test_what_a_tool_puts_before_lines_keeps_no_name_from_its_value(front: str, 
     value = "q7Zt4mXw9LkP2vRb8NcD3f"
     text = secret_forms.ON_LINES[structure].replace("@@", value)
     lines = secret_forms.fronted(secret_forms.FRONTS[front], f"x = 1\n{text}y = 2\n")
-    for given in (lines, "a line before\n" * 900 + lines):
-        left, _ = redact(given)
+    for shown in (lines, "a line before\n" * 900 + lines):
+        left, _ = redact(shown)
         assert value[:8] not in left
         assert "x = 1\n" in left
         assert left.endswith("y = 2\n")
@@ -289,8 +289,8 @@ def test_the_last_lines_of_a_key_are_known_by_its_end(front: str) -> None:
     tail = "\n".join((*(KEY_LINE[at:] + KEY_LINE[:at] for at in range(9)), "q7Wm2Zr9Lk4T==", ""))
     for kind, cut in (("RSA PRIVATE KEY", True), ("CERTIFICATE", False)):
         lines = secret_forms.fronted(secret_forms.FRONTS[front], f"{tail}-----END {kind}-----\ny = 2\n")
-        for given in (lines, json.dumps({"out": lines}, ensure_ascii=False)):
-            left, counts = redact(given)
+        for shown in (lines, json.dumps({"out": lines}, ensure_ascii=False)):
+            left, counts = redact(shown)
             assert ("1t8fkh2SxG" not in left) is cut
             assert ("Wm2Zr9Lk4T" not in left) is cut
             assert ("private-key" in counts) is cut
