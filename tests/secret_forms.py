@@ -824,3 +824,62 @@ NO_PAIRS = (
     "| API key | see 1Password |",
 )
 """Texts in the same forms, without a secret."""
+
+ON_LINES = {
+    "kubernetes": '        - name: DB_PASSWORD\n          value: "@@"\n',
+    "kubernetes-between": "- name: DB_PASSWORD\n  type: x\n  value: @@\n",
+    "ecs": '  {\n    "name": "DB_PASSWORD",\n    "value": "@@"\n  },\n',
+    "ecs-first": '  {\n    "value": "@@",\n    "name": "DB_PASSWORD"\n  },\n',
+    "literal": "db:\n  password: |\n    @@\n  port: 80\n",
+    "folded": "password: >-\n  @@\n",
+    "xml": "<password>\n    @@\n</password>\n",
+    "xml-property": "<property>\n <name>db.password</name>\n <value>@@</value>\n</property>\n",
+    "plist": "<key>apiToken</key>\n<string>@@</string>\n",
+    "python": 'PASSWORD = (\n    "@@"\n)\n',
+    "python-typed": 'PASSWORD: Final[str] = (\n    "@@"\n)\n',
+    "heredoc": "cat > db_password <<EOF\n@@\nEOF\n",
+    "heredoc-variable": "PASSWORD=$(cat <<'EOF'\n@@\nEOF\n)\n",
+    "vault": "Key         Value\n---         -----\npassword    @@\nusername    app\n",
+    "pgpass": "db.acme.dev:5432:shop:dana:@@\n",
+    "netrc": "machine api.acme.dev\n  login dana\n  password @@\n",
+    "table": " id | login | password\n----+-------+--------\n  1 | dana  | @@\n",
+    "csv": "login,password,city\ndana,@@,Bonn\n",
+    "flag": "deploy \\\n  --api-key \\\n  @@ \\\n  --yes\n",
+    "flag-list": "command:\n  - deploy\n  - --api-token\n  - @@\n",
+    "secret": "kind: Secret\nstringData:\n  conn: @@\n",
+    "chpasswd": "chpasswd <<EOF\nroot:@@\nEOF\n",
+    "printed": "$ vault kv get -field=password secret/app\n@@\n",
+    "toml": '[[env]]\nname = "DB_PASSWORD"\nvalue = "@@"\n',
+}
+"""Secrets that stand on another line than their names, or are known by standing first on theirs."""
+
+FRONTS = {
+    "bare": "",
+    "read": "{:6}→",
+    "read-by-tab": "{:6}\t",
+    "escaped": "{:6}\\u2192",
+    "grep": "{}:",
+    "grep-context": "{}-",
+    "file": "deploy/app-x.yaml:{}:",
+    "log": "2026-11-20T09:00:{:02}Z ",
+    "log-level": "[2026-11-20 09:00:{:02},123] INFO ",
+    "runner": "2026-11-20T09:00:{:02}.1234567Z ",
+    "syslog": "Nov 20 09:00:{:02} host app[12]: ",
+    "added": "+",
+    "removed": "-",
+    "quote": "> ",
+    "margin": "  | ",
+    "bat": "{:4} │ ",
+    "pytest": "E       ",
+    "blame": "^a1b2c3d4 (Dana Doe 2026-11-20 09:00:00 +0000 {}) ",
+    "blame-file": "a1b2c3d45 app/x.yml (Dana Doe 2026-11-20 09:00:00 +0000 {}) ",
+    "compose": "web_1  | ",
+    "comment": "# ",
+    "read-of-a-patch": "{:6}→+",
+}
+"""What tools put before each line of what they show."""
+
+
+def fronted(front: str, text: str) -> str:
+    """The text with that before each line."""
+    return "".join(f"{front.format(number)}{line}\n" for number, line in enumerate(text.splitlines(), 9))

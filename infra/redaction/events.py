@@ -73,6 +73,9 @@ _SHORT_NAME = LONGEST_NAME // 4
 _NAMES = frozenset(("line", "parent", "call", "asked", "subagent"))
 """Fields of observations that hold a name which a client drew. Two that differ have to stay two."""
 
+_KEY_FILES = (".key",)
+"""Ends of names of files in which a key may stand alone."""
+
 _SHORT_PATH = LONGEST // 6
 """Characters of a location that is never too long."""
 
@@ -120,7 +123,7 @@ def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewE
         event = msgspec.structs.replace(event, occurred_at=at)
     payload, location = event.payload, event.location
     strings, around = [event.dedupe_key], "\n".join((location, event.stream, event.session_id, event.actor))
-    odd = _collect(payload, strings)
+    odd = _collect(payload, strings) or _of_key(payload) != ""
     joined = "\n".join(strings)
     injected, length = False, 0
     if odd or _suspect(redactor, joined) or _suspect_around(redactor, around):
@@ -141,6 +144,12 @@ def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewE
     if payload is event.payload and location == event.location:
         return event
     return msgspec.structs.replace(event, payload=payload, location=location)
+
+
+def _of_key(payload: Any) -> str:
+    """The file whose name says that the text read from it is a key; "" where there is none."""
+    file: str = getattr(payload, "file", "")
+    return file if file.endswith(_KEY_FILES) else ""
 
 
 def _suspect(redactor: Redactor, text: str) -> bool:
@@ -275,6 +284,8 @@ class _Rewrite:
         self._whole = whole
         self._cut = False
         """Whether something of the field at hand was left out."""
+        self._before = ""
+        """What a text without a key of its own stands behind."""
         self._left: float = math.inf
         """Characters of the field at hand that are still looked at."""
 
@@ -313,16 +324,18 @@ class _Rewrite:
     def _struct(self, value: msgspec.Struct) -> msgspec.Struct:
         seen = isinstance(value, Observation)
         most = _MOST_COUNTED if seen else _MOST_STATED
+        file = _of_key(value)
         fields = {
-            name: (old, _counted(old, most) if old.__class__ is int else self._field(name, old, bounded=seen))
+            name: (old, _counted(old, most) if old.__class__ is int else self._field(name, old, file, bounded=seen))
             for name in value.__struct_fields__
             if (old := getattr(value, name))
         }
         changes = {name: new for name, (old, new) in fields.items() if new != old}
         return msgspec.structs.replace(value, **changes) if changes else value
 
-    def _field(self, name: str, value: Any, *, bounded: bool) -> Any:
+    def _field(self, name: str, value: Any, file: str, *, bounded: bool) -> Any:
         self._left, self._cut = MOST_SCANNED if bounded else math.inf, False
+        self._before = f"{file}\n" if file and name == "text" else ""
         if name in ("text", "input"):
             kept = self.value(value)
             if self._cut:
@@ -342,7 +355,7 @@ class _Rewrite:
             self.injected |= blocks > 0
         if private:
             self._counts["private"] += private
-        before, after = (f'"{key}": "', '"') if key else ("", "")
+        before, after = (f'"{key}": "', '"') if key else (self._before, "")
         if len(text) > LONGEST_SCANNED:
             self._cut = True
             head, tail, counts = self._redactor.redact_ends(text, HEAD, TEXT_CAP - HEAD, MARGIN, before, after)

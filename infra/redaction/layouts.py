@@ -10,8 +10,10 @@ from memctl.infra.redaction.likely import beside
 
 _NAME = "(?:passwords?|passwd|passphrase|pwd|secrets?|tokens?|(?:api|access|secret|auth|private)[ _-]?keys?)"
 _WORDS = r"[\w \t\"'`|,;│.-]*"
-COLUMN = rf"(?i){_NAME}[\"'`]?[ \t]*(?:(?:[|,;\t]|│){_WORDS})?(?:\r?\n[^\n]*(?:[|,;\t+]|│)|\)\s*values\s*\()"
-"""The name of a secret at the end of a cell, on a line of names, with a line of cells below it."""
+COLUMN = (
+    rf"(?i){_NAME}[\"'`]?[ \t]*(?:(?:[|,;\t]|│){_WORDS})?(?:\r?\n[^\n]*(?:[|,;\t+]|│)|\)\s*values\s*\(|\r?\n[ \t]*--)"
+)
+"""The name of a secret at the end of a cell, on a line of names, with a line of cells, or a rule, below it."""
 
 _HEADER = patterns.compile(rf"^[^\n]{{0,12}}?({_WORDS}{_NAME}{_WORDS})\r?$".encode(), patterns.I | patterns.M)
 _LISTED = patterns.compile(rb"\(([^()\n]*)\)\s*values\s*", patterns.I)
@@ -19,6 +21,8 @@ _ROW = patterns.compile(rb"\s*,?\s*\(([^()\n]*)\)")
 _ENDS_SO = patterns.compile(f"{_NAME}$", patterns.I)
 _LINE = patterns.compile(rb"[^\n]*\n?")
 _RULED = patterns.compile("^[\\s|+:=─━┄═│├┼┤╞╪╡┌┐└┘┬┴-]*[+=─━═-][\\s|+:=─━┄═│├┼┤╞╪╡┌┐└┘┬┴-]*$".encode())
+_RULE = patterns.compile(rb"\r?\n[ \t]*-{2,}[ \t]*(?:\r?\n|\z)")
+"""What stands below a heading of one column."""
 _QUOTED = patterns.compile(rb"\"[^\"\n]*\"|'[^'\n]*'")
 _SIGNS = ("│".encode(), b"|", b"\t", b";", b",")
 _NUMBERED = patterns.compile(rb"^[ \t>+-]*(?:[0-9]{1,6}(?:\xe2\x86\x92|[:\t]))?[\s\"'`*]*")
@@ -36,13 +40,16 @@ def columns(data: bytes) -> Iterator[Span]:
     while (header := _HEADER.search(data, at)) is not None:
         at = header.end()
         begin, end = header.span(1)
-        sign = next((each for each in _SIGNS if each in header[1]), b"")
-        if not sign or not (wanted := _promising(data, _cells(data, begin, end, sign))):
+        alone = _RULE.match(data, at) is not None
+        sign = next((each for each in _SIGNS if each in header[1]), b"\n" if alone else b"")
+        if not sign or not (wanted := _promising(data, _cells(data, begin, end, sign), least=1 if alone else 2)):
             continue
         at += 1
         for line in islice(_LINE.finditer(data, at), _MOST_ROWS):
             if sign in line[0] or not _RULED.search(line[0]):
-                cells = _cells(data, *line.span(), sign)
+                cells = _cells(data, line.start(), line.end() - line[0].endswith(b"\n"), sign)
+                if wanted[0] == 1 and b" " in data[slice(*cells[0])]:
+                    break  # a text below a heading
                 if len(cells) == wanted[0]:
                     yield from _below(data, cells, wanted)
                 elif not _RULED.search(line[0]):
@@ -69,10 +76,10 @@ def _cells(data: bytes, begin: int, end: int, sign: bytes) -> list[Span]:
     return found
 
 
-def _promising(data: bytes, cells: list[Span]) -> tuple[int, dict[int, str]] | None:
+def _promising(data: bytes, cells: list[Span], least: int = 2) -> tuple[int, dict[int, str]] | None:
     """How many columns a header has, and which of them hold secrets by their names."""
     names = [data[low:high].decode("utf-8", "replace") for low, high in cells]
-    if len(names) < 2 or max(map(len, names)) > _LONGEST_NAME:
+    if len(names) < least or max(map(len, names)) > _LONGEST_NAME:
         return None
     wanted = {n: name for n, name in enumerate(names) if _ENDS_SO.search(name)}
     return (len(names), wanted) if wanted else None

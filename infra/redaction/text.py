@@ -20,7 +20,7 @@ from memctl.infra.redaction.likely import JUDGES, entropy, goes_on
 from memctl.infra.redaction.personal import CHECKS
 from memctl.infra.redaction.rules import Rule, load_rules, personal_rules, user_rule
 from memctl.infra.redaction.scanner import Scan, filtered, scanner
-from memctl.infra.redaction.views import INTERRUPTED, JOINT, Origins, joined, seen, unescaped
+from memctl.infra.redaction.views import INTERRUPTED, JOINT, LINED, Origins, joined, lined, seen, unescaped
 
 PRIVATE = "[private]"
 """What stands where a private block stood."""
@@ -40,7 +40,8 @@ _GOES_ON = patterns.compile(
 _MOST_PIECES = 64
 """Pieces of one secret."""
 
-_JOINED, _INTERRUPTED = 7, 8
+_JOINED, _LINED = 7, 8
+_INTERRUPTED = _LINED + len(LINED)
 """Places of patterns behind the rules: those before find something, these say that a text reads otherwise."""
 _ROUNDS = 4
 
@@ -73,10 +74,8 @@ _DEEPEST = 2
 _HEX = "(?i)70617373|50415353|7365637265|5345435245|746f6b656e|544f4b454e|6b6579(?:22)?3[ad]|4b4559(?:22)?3[ad]"
 """`pass`, `secre`, `token` and `key:` in hexadecimal digits."""
 _HEX_RUN = patterns.compile(rb"(?:[2-7][0-9A-Fa-f]|0[9AaDd]){16,}")
-_NEXT_LINE = rb"\r?\n[ \t>|]*(?:[0-9]{1,6}(?:\xe2\x86\x92|[:|\t])[ \t]*)?"
-_NEXT = patterns.compile(_NEXT_LINE)
-_ENCODED = patterns.compile(rb"(?:[A-Za-z0-9+/_-]{48,}" + _NEXT_LINE + rb")*[A-Za-z0-9+/_-]{4,}={0,2}")
-"""A run of Base64, over lines too, numbered or of a patch."""
+_ENCODED = patterns.compile(rb"(?:[A-Za-z0-9+/_-]{48,}\r?\n[ \t]*)*[A-Za-z0-9+/_-]{4,}={0,2}")
+"""A run of Base64, over lines too."""
 _STANDARD = bytes.maketrans(b"-_", b"+/")
 
 _RUN = string.ascii_letters + string.digits + "+/=_.~%@-\\"
@@ -150,6 +149,8 @@ class Redactor:
             for n, rule in enumerate(self._rules)
             if rule.of and not rule.within
         }
+        self._of_lines = {len(self._rules) + _LINED + n: n for n in range(len(LINED))}
+        self._of_lines[len(self._rules) + 2] = len(LINED) - 1  # any Base64
         self._behind_names = {n for n, rule in enumerate(self._rules) if rule.judge and rule.names and not rule.within}
         starts = sorted({found[1] for rule in self._rules if (found := _START.search(rule.pattern))})
         begun = rf"\b(?:{'|'.join([_STARTS, *starts])}){_PART}*"
@@ -171,6 +172,7 @@ class Redactor:
             COLUMN,
             DUMP,
             rf"\w{JOINT}\w",
+            *LINED,
             *INTERRUPTED,
         ]
         of_characters = {n for n, rule in enumerate(self._rules) if rule.of_characters}
@@ -230,9 +232,15 @@ class Redactor:
             indices = self._scan(plain)
             yield plain, before, indices, False
         if indices and max(indices) >= len(self._rules) + _INTERRUPTED:
-            view, origins = seen(plain, before)
-            yield view, origins, self._scan(view), False
-        if len(self._rules) + _JOINED in indices:
+            plain, before = seen(plain, before)
+            indices = self._scan(plain)
+            yield plain, before, indices, False
+        joint = len(self._rules) + _JOINED in indices
+        if places := {place for index, place in self._of_lines.items() if index in indices}:
+            view, origins = lined(plain, before, places)
+            if view:
+                yield view, origins, self._scan(view), False
+        if joint:
             view, origins = joined(plain, before)
             yield view, origins, self._scan(view), True
 
@@ -452,9 +460,7 @@ def _apart(spans: Iterable[tuple[int, int, str]], others: Iterable[tuple[int, in
 
 def _decoded(run: bytes) -> bytes:
     """What a run of Base64 says, where that is text or was packed."""
-    lines = _NEXT.split(run)
-    signed = {line[:1] for line in lines[1:]} in ({b"+"}, {b"-"})  # each line of a patch is
-    letters = b"".join(line[signed:] for line in lines).translate(_STANDARD, b"=")
+    letters = run.translate(_STANDARD, b"= \t\r\n")
     packed = _UNPACKS.search(letters)
     if not packed:
         if (reads := _READS.search(letters)) is None:

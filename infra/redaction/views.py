@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from memctl.domain.support import patterns
@@ -66,6 +66,51 @@ INTERRUPTED = tuple(
 JOINT = r"""["'][ \t]*(?:\+|\.\.?|&|<>|\|\|)\s*[a-z]?["']"""
 """What joins two strings into one."""
 _JOINT = patterns.compile(JOINT.encode())
+_CLOCK = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?"
+_MOMENT = rf"(?:[0-9]{{4}}[-/][0-9]{{2}}[-/][0-9]{{2}}[T ])?{_CLOCK}(?: ?Z| ?[+-][0-9]{{2}}:?[0-9]{{2}})?"
+_LOGGED = (
+    rf"(?:\[{_MOMENT}\]|{_MOMENT}|[A-Z][a-z]{{2}} [ 0-9][0-9] {_CLOCK} \S+ [^\s:]+:)[ \t]"
+    r"(?:\[?(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|stdout|stderr)\]?:?(?: [FP])?[ \t])?"
+)
+_BLAMED = r"\^?[0-9a-f]{7,40} (?:[^\s()]+ +)?\([^()\n]*[0-9]{4}-[0-9]{2}-[0-9]{2} [^()\n]*[0-9]\) ?"
+_NUMBERED = r" *[0-9]{1,6}(?:\xe2\x86\x92|\\u2192|[\t:-]|[ ]?(?:\||\xe2\x94\x82) ?)"
+_OF_FILE = r"[\w.@/-]*(?:/[\w-]+|\.\w+)(?::[0-9]{1,6}:|-[0-9]{1,6}-|[:-])"
+_OF_SERVICE = r"[\w.-]+ +\| "
+_MARGIN = r"(?:\+|[ \t]*(?:>|\||#|//))"
+PREFIX = (
+    rf"(?:{_LOGGED}{_MARGIN}?|(?:{_OF_FILE}|{_NUMBERED}|{_BLAMED}|{_OF_SERVICE})(?:{_LOGGED})?{_MARGIN}?|"
+    rf"-|E {{2,3}}|{_MARGIN}{{1,2}})"
+)
+"""What a tool puts before each line: a number, a file, a moment, who wrote it, the sign of a patch, a margin."""
+_PREFIXES = patterns.compile(rf"^{PREFIX}|[0-9]{{1,6}}(?:\xe2\x86\x92|\\u2192)".encode(), patterns.M)
+_NAME_ENDS = (
+    r"(?i)(?:key|token|secret|pass(?:w(?:or)?d|phrase|code)?|passwort|pwd|psk|credentials?|auth|authorization|access|"
+    r"private|salt|[_-]pat|[_-]pw)s?(?:\b|_)"
+    r"(?:[^\w\n]*(?:(?:\w+[^\w\n]*){1,2}[=(\[|>:\\]|[\"'`=(:,>|\\+*-])[ \t]*|[ \t]*|"
+    r"[^\w\n<]*(?:cat[ \t]*)?<<-?[ \t]*[\"'\\]?\w[^\n<]*|[\"'`]?[ \t]*[|,;\t][\w \t\"'`|,;.-]*)\r?\n"
+)
+"""The name of a secret that ends its line, but for a sign, a type, a heredoc's mark or the names of other columns."""
+_BEGINS = (
+    r"(?:[ \t]*(?:[0-9]|[>|#/])|[+\[^-]|E  |[0-9a-f]{7}|[A-Z][a-z]{2} [ 0-9][0-9] |[\w.@/-]*[/.][\w-]+[:-]|[\w.-]+ +\|)"
+)
+_STANDS_FIRST = (r"passw(?:or)?d[ \t]+\S", r":(?:[0-9]{4,5}|\*):[\w.*-]+:[\w.*@-]+:[^\s:]")
+_KEY_ENDS = "----[- ]END [A-Z0-9 ]*PRIVATE KEY"
+LINED = (_NAME_ENDS + _BEGINS, rf"(?:^|\n)[+-][^\n]*{_NAME_ENDS}", *_STANDS_FIRST, _KEY_ENDS)
+"""What a text holds in which prefixes may keep a name from its value on the next line, what is known by standing first
+on its line from the line's beginning, or the lines of a key from its end."""
+_KEPT_APART = tuple(
+    patterns.compile(source.encode())
+    for source in (
+        f"{_NAME_ENDS}{PREFIX}",
+        rf"(?m:^)[+-][^\n]*{_NAME_ENDS}",
+        *(rf"(?m:^){PREFIX}[^\n]*{each}" for each in _STANDS_FIRST),
+        rf"[A-Za-z0-9+/_-]{{48,}}={{0,2}}\r?\n{PREFIX}[ \t]*[A-Za-z0-9+/_-]{{4}}|{_KEY_ENDS}",
+    )
+)
+"""The same with all of the prefix, the last of any Base64 over lines. (One pattern for all is ten times as slow.)"""
+_ARROW = "→".encode()
+_BEFORE, _BEHIND = 500, 4_000
+"""Bytes before such a place and behind it that are read without prefixes."""
 _NOT_OF_CHARACTERS = (b"\x1b", b"\xc2\x9b", b"\xc2\x9d", b"%", b"&", b"<", b"\\", b"^")
 
 
@@ -110,17 +155,62 @@ Origins = Callable[[], Callable[[int], int]]
 
 def unescaped(data: bytes) -> tuple[bytes, Origins]:
     """The bytes without escapes."""
-    return _unescaped(data), partial(_Origin, data, _ESCAPE, lambda _: b"?")
+    return _unescaped(data), partial(_origin, data, _ESCAPE, lambda _: b"?")
 
 
 def joined(data: bytes, before: Origins | None) -> tuple[bytes, Origins]:
     """The bytes with strings that are joined as one; `before` as below."""
-    return _JOINT.sub(b"", data), partial(_both, before, partial(_Origin, data, _JOINT, lambda _: b""))
+    return _JOINT.sub(b"", data), partial(_both, before, partial(_origin, data, _JOINT, lambda _: b""))
+
+
+def lined(data: bytes, before: Origins | None, places: Iterable[int]) -> tuple[bytes, Origins]:
+    """Of the bytes what stands around secrets that prefixes may hide, each line as it was before a tool put something
+    before it; `before` as below. `places`: which of `LINED` it may hold."""
+    left_out: list[tuple[int, int, int]] = []
+    end = 0
+    for low, high in _stretches(data, places):
+        left_out.append((end, low, 0))
+        left_out += _prefixes(data, low, high)
+        end = high
+    left_out.append((end, len(data), 0))
+    edges = [0, *(edge for start, end, _ in left_out for edge in (start, end))]
+    view = b"".join(data[low:high] for low, high in zip(edges[::2], edges[1::2], strict=False))
+    return view, partial(_both, before, partial(_Origin, left_out))
+
+
+def _prefixes(data: bytes, low: int, high: int) -> Iterator[tuple[int, int, int]]:
+    """The prefixes of some lines. Where most are numbered in one way, splitting is much faster than the pattern."""
+    stretch = data[low:high]
+    sign = next((each for each in (_ARROW, b"\t") if stretch.count(each) * 2 > stretch.count(b"\n")), b"")
+    if not sign:
+        yield from ((*found.span(), 0) for found in _PREFIXES.finditer(data, low, high))
+        return
+    for line in stretch.split(b"\n"):
+        number, found, rest = line.partition(sign)
+        front = number.rstrip(b"0123456789")
+        if found and front != number and (sign == _ARROW or not front.strip(b" ")):
+            yield low + len(front.rstrip(b" ")), low + len(number) + len(sign) + rest.startswith(b"+"), 0
+        low += len(line) + 1
 
 
 def seen(data: bytes, before: Origins | None) -> tuple[bytes, Origins]:
     """The bytes as people see them; `before` is of the bytes that they were made of."""
-    return _seen(data), partial(_both, before, partial(_Origin, data, _UNSEEN, _looks_like))
+    return _seen(data), partial(_both, before, partial(_origin, data, _UNSEEN, _looks_like))
+
+
+def _stretches(data: bytes, places: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Whole lines around what prefixes keep apart, none over another."""
+    low = high = 0
+    for start, stop in sorted(found.span() for place in places for found in _KEPT_APART[place].finditer(data)):
+        begin, end = start - _BEFORE, stop + _BEHIND
+        if begin > high:
+            if high:
+                yield low, high
+            low = data.rfind(b"\n", high, begin) + 1 or high
+        if end > high:
+            high = data.find(b"\n", end) + 1 or len(data)
+    if high:
+        yield low, high
 
 
 def _both(first: Origins | None, second: Origins) -> Callable[[int], int]:
@@ -129,21 +219,24 @@ def _both(first: Origins | None, second: Origins) -> Callable[[int], int]:
     return moved if before is None else lambda offset: before(moved(offset))
 
 
-class _Origin:
-    """Offsets in bytes of which `pattern` found some and `became` says what each became, brought back to where they
-    came from."""
+def _origin(data: bytes, pattern: patterns.Pattern[bytes], became: Callable[[patterns.Match[bytes]], bytes]) -> _Origin:
+    """The origin of offsets in bytes of which `pattern` found some and `became` says what each became."""
+    return _Origin((*found.span(), len(became(found))) for found in pattern.finditer(data))
 
-    def __init__(
-        self, data: bytes, pattern: patterns.Pattern[bytes], became: Callable[[patterns.Match[bytes]], bytes]
-    ) -> None:
+
+class _Origin:
+    """Offsets in bytes brought back to where they came from: of what became other bytes there is given where it stood
+    and how many these are."""
+
+    def __init__(self, changed: Iterable[tuple[int, int, int]]) -> None:
         self._views, self._sources = [0], [0]
         shrunk = 0
-        for found in pattern.finditer(data):
-            self._views.append(found.start() - shrunk)
-            self._sources.append(found.start())
-            shrunk += len(found[0]) - len(became(found))
-            self._views.append(found.end() - shrunk)
-            self._sources.append(found.end())
+        for start, end, length in changed:
+            self._views.append(start - shrunk)
+            self._sources.append(start)
+            shrunk += end - start - length
+            self._views.append(end - shrunk)
+            self._sources.append(end)
 
     def __call__(self, offset: int) -> int:
         at = bisect_right(self._views, offset) - 1

@@ -252,6 +252,99 @@ def test_what_only_stands_near_a_name_stays(text: str) -> None:
     assert redact(text) == (text, {})
 
 
+@pytest.mark.parametrize("structure", secret_forms.ON_LINES)
+@pytest.mark.parametrize("front", secret_forms.FRONTS)
+def test_what_a_tool_puts_before_lines_keeps_no_name_from_its_value(front: str, structure: str) -> None:
+    value = "q7Zt4mXw9LkP2vRb8NcD3f"
+    text = secret_forms.ON_LINES[structure].replace("@@", value)
+    lines = secret_forms.fronted(secret_forms.FRONTS[front], f"x = 1\n{text}y = 2\n")
+    for shown in (lines, "a line before\n" * 900 + lines):
+        left, _ = redact(shown)
+        assert value[:8] not in left
+        assert "x = 1\n" in left
+        assert left.endswith("y = 2\n")
+    if structure != "flag":  # its backslash before the line's end is one with that, escaped
+        assert value[:8] not in redact(json.dumps({"out": lines}, ensure_ascii=False))[0]
+
+
+def test_an_addition_beside_a_line_that_stayed_is_one_with_it() -> None:
+    for text in ("+- name: DB_PASSWORD\n   value: hunter22!\n", " - name: DB_PASSWORD\n+  value: hunter22!\n"):
+        assert "hunter22" not in redact(text)[0]
+
+
+@pytest.mark.parametrize("front", ["", "     1→", "     1\t"])
+def test_a_key_s_file_is_known_by_its_name(front: str) -> None:
+    key = "89be5bd44d4fdaf485d0c08d449f8e51"
+    of_key, of_sums = (prepare(event(ToolReturned(text=f"{front}{key}", file=file))).payload
+                       for file in ("/w/config/master.key", "/w/sums.txt"))  # fmt: skip
+    assert of_key == ToolReturned(text=f"{front}[redacted:key-file]", file="/w/config/master.key")
+    assert of_sums == ToolReturned(text=f"{front}{key}", file="/w/sums.txt")
+
+
+KEY_LINE = "sMtDUqbE1x8zxZac1t8fkh2SxGuMXHk9q7Wm2Zr9Lk4Tn8ogIBAAKCAQEAjosMtD"
+
+
+@pytest.mark.parametrize("front", secret_forms.FRONTS)
+def test_the_last_lines_of_a_key_are_known_by_its_end(front: str) -> None:
+    tail = "\n".join((*(KEY_LINE[at:] + KEY_LINE[:at] for at in range(9)), "q7Wm2Zr9Lk4T==", ""))
+    for kind, cut in (("RSA PRIVATE KEY", True), ("CERTIFICATE", False)):
+        lines = secret_forms.fronted(secret_forms.FRONTS[front], f"{tail}-----END {kind}-----\ny = 2\n")
+        for shown in (lines, json.dumps({"out": lines}, ensure_ascii=False)):
+            left, counts = redact(shown)
+            assert ("1t8fkh2SxG" not in left) is cut
+            assert ("Wm2Zr9Lk4T" not in left) is cut
+            assert ("private-key" in counts) is cut
+            assert "y = 2" in left
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("mysql -uroot -p'Kx9$Vq2!zT' shop", "Kx9$Vq2!zT"),
+        ("mysqldump -h db -p'$ecr3tX9!q' shop", "ecr3tX9!q"),
+        ("mysql -u root --password='pa$$w0rd9X' shop", "pa$$w0rd9X"),
+        ('network={\n  ssid="home"\n  psk="correct horse"\n}', "correct horse"),
+        ('nmcli device wifi connect "My Home" password "harborlantern"', "harborlantern"),
+        ("sqlplus system/oracle@db", "oracle"),
+        ('sqlplus -s "dana/Harbor921x@//db:1521/x"', "Harbor921x"),
+        ("Driver={PG};Server=db;Uid=app;PWD={Kx9;Vq2}z!T};", "Kx9;Vq2"),
+        (" id | login | password\n----+-------+----------\n  1 | dana  | Lantern77#q\n", "Lantern77#q"),
+        ("  password\n-------------\n Harbor921!x\n Lantern77#q\n(2 rows)\n", "Lantern77#q"),
+    ],
+)
+def test_what_stands_where_only_a_password_does_is_one(text: str, secret: str) -> None:
+    assert secret not in redact(text)[0]
+
+
+@pytest.mark.parametrize("often", [0, 1, 2, 3])
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("kind", ["Secret", "ConfigMap"])
+def test_the_data_of_a_secret_is_cut_however_often_it_is_encoded(kind: str, indent: int | None, often: int) -> None:
+    value = base64.b64encode(b"Copper-4-violet").decode()
+    for order in (("apiVersion", "data", "kind"), ("kind", "apiVersion", "data")):
+        parts: dict[str, Any] = {"apiVersion": "v1", "kind": kind, "data": {"pin": value}}
+        text = json.dumps({name: parts[name] for name in order}, indent=indent)
+        for _ in range(often):
+            text = json.dumps({"content": [{"type": "text", "text": text}]}, indent=indent)
+        assert (value not in redact(text)[0]) is (kind == "Secret")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'TOKEN_HEADER = "X-Auth-Token"',
+        "arn:aws:iam::123456789012:role/deploy",
+        "mysql -uroot -p'${DB_PASS_1}' shop",
+        'nmcli dev wifi connect Home password "$WIFI_PASSWORD"',
+        "Password\n--------\nIt has 8 letters, 2 digits and 1 sign!\nA7-b9-x2\n",
+        "    12→password:\n    13→  type: string2\n    14→  minLength: 12\n",
+        "+  token,\n+  request2_id,\n",
+    ],
+)
+def test_what_stands_where_a_password_might_is_left(text: str) -> None:
+    assert redact(text) == (text, {})
+
+
 @pytest.mark.parametrize("dump", secret_structures.DUMPS)
 def test_of_a_dump_only_the_lines_that_show_a_secret_are_cut(dump: str) -> None:
     text = b"# what the shop reads at its start\n" * 3 + b"DB_PASSWORD=Lantern739_sfW\n" + b"PORT=80\n" * 20
@@ -899,6 +992,11 @@ def test_known_leaks_are_found() -> None:
         'encrypt = "' + "A1b/" * 50_000,
         "chpasswd a:b1c2d3\n" * 12_000,
         "é@é." * 40_000,
+        "     1→password:\n" * 12_000,
+        "+password" * 20_000,
+        "a/b.c:1:password\n" * 12_000,
+        "12" * 90_000 + "→password\n12→a",
+        "password <<" * 18_000,
     ],
 )
 def test_no_text_takes_long(filler: str) -> None:
