@@ -487,13 +487,14 @@ class Projects:
         roots = self._roots()
         free = [place for place in self._shown.values() if place.free]
         seen = self._roots(by_key=False)
+        checkouts = {path for place in free if place.checked and not place.by_key for path in place.paths}
         for place in self._shown.values():
             self._find(place.location)
         for place in free:
             at = place.location
             for other in place.paths:
                 self._join(at, other)
-            if place.root or place.checked:
+            if place.root or place.checked or at in checkouts:
                 continue
             known = roots - seen if place.by_key else seen
             outer = next((root for root in above(at) if root in known and not HOME.fullmatch(root)), "")
