@@ -43,7 +43,7 @@ def normalise(cwd: str) -> str:
 
     Slashes instead of backslashes unless it begins with one slash, drive letter in upper case, no trailing slash, `.`
     and `..` folded; nothing else changes, not even case or a blank at its end, but what is longer than `LONGEST` bytes
-    is cut. The root stays `/` (or `C:/`), an empty path stays empty.
+    lies nowhere. The root stays `/` (or `C:/`), an empty path stays empty.
     """
     # What folding leaves may read otherwise: `x/../c:/a` is on a drive.
     while (once := _folded(cwd)) != cwd:
@@ -85,14 +85,17 @@ def _has_drive(path: str) -> bool:
 
 
 def bounded(path: str) -> str:
-    """The path as it is kept. Locations are indexed, so a longer one than any file system allows is cut, and a
-    digest keeps it distinct."""
+    """The path as it is kept. Locations are indexed, so a longer one than any file system allows lies nowhere."""
     data = path.encode("utf-8", "surrogatepass")
-    plain = data.translate(None, _DEAR)
-    if len(data) + 5 * (len(data) - len(plain)) <= LONGEST:
-        return path
-    digest = hashlib.sha256(data).hexdigest()[:16]
-    return f"{plain[: LONGEST - 20].decode('utf-8', 'ignore')}~{digest}"
+    dear = len(data) - len(data.translate(None, _DEAR))
+    return path if len(data) + 5 * dear <= LONGEST else nowhere(path)
+
+
+def nowhere(path: str) -> str:
+    """What stands for a path that is not kept as it is: a digest keeps it distinct. It lies in no directory, for with
+    a part of its text left out it might lie in one that the path does not lie in."""
+    digest = hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{_IMPORTED if is_in_another_memory(path) else ''}/~{digest}"
 
 
 def project_of(location: str) -> str:
