@@ -22,7 +22,7 @@ from memctl.domain.events.event import Event, Payload, derived_id, event
 from memctl.domain.events.observations import HISTORY
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
-from memctl.domain.support.location import LONGEST, above, around, inside, is_in_another_memory, normalise, project_of
+from memctl.domain.support.location import LONGEST, above, around, inside, is_in_another_memory, normalise, project_of, said_of
 
 REMOTES = 4
 """Remotes that are known of a location at most, newest first."""
@@ -566,7 +566,8 @@ class Projects:
         if place.known_remotes:
             home = self._places.get(project_of(at))
             return (_REMOTE_NODE + place.known_remotes[0], home.location if home and not home.free else "")
-        return [around for around in (project_of(at), *above(at)) if around in self._places and around != at][:1]
+        holding = (project_of(at), *above(at), *(around(said_of(at)) if said_of(at) != at else ()))
+        return [each for each in holding if each in self._places and each != at][:1]
 
     def _roots(self, *, by_key: bool = True) -> set[str]:
         """Paths that something shows to be a repository's root, by the word of keys or without that."""

@@ -7,7 +7,7 @@ own while all that is known of that place leads to the remotes and paths that th
 from collections.abc import Collection, Iterable
 
 from memctl.domain.projects.identity import HOME, REMOTES, Place, Project, Projects
-from memctl.domain.support.location import above, around, inside, is_absolute, normalise, project_of
+from memctl.domain.support.location import above, around, by_key, inside, is_absolute, normalise, project_of, said_of
 
 
 def given(project: Project) -> tuple[str, ...]:
@@ -58,12 +58,12 @@ class Limits:
 
     def may_show(self, location: str) -> bool:
         """Whether the key may see an event of this location, in a stream that it may see. Some lines name no place."""
-        return not location or location in self.locations
+        return not location or location in self.locations or by_key(location) in self.locations
 
     def holds(self, path: str, claimed: Collection[str] = ()) -> bool:
         """Whether a path is the key's: the innermost of its directories that memory knows is, or was just `claimed`."""
         for at in around(normalise(path)):
-            if at in self._mine:
+            if at in self._mine or by_key(at) in self._mine:
                 return True
             if at in self._others:
                 return False
@@ -78,7 +78,7 @@ class Limits:
             return False
         if not path or self.holds(path):
             return bool(path)
-        if not remote or not self._others.isdisjoint((path, project_of(path))):
+        if not remote or not self._others.isdisjoint((path, project_of(path), by_key(path))):
             return False
         if any(inside(known, path) for known in (*self._others, *self.locations)):
             return False  # what holds somebody's checkouts is none
@@ -99,7 +99,7 @@ class Limits:
             return place.location not in self._elsewhere
         if not self._elsewhere.isdisjoint((place.root, place.repository, *place.inside)):
             return False
-        for at in around(place.location):
+        for at in (*around(place.location), *(around(said) if (said := said_of(place.location)) else ())):
             if at in self._elsewhere:
                 return False
             if at in self._own:

@@ -95,7 +95,8 @@ def nowhere(path: str) -> str:
     """What stands for a path that is not kept as it is: a digest keeps it distinct. It lies in no directory, for with
     a part of its text left out it might lie in one that the path does not lie in."""
     digest = hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    return f"{_IMPORTED if is_in_another_memory(path) else ''}/~{digest}"
+    elsewhere = next((each for each in (_IMPORTED, _BY_KEY) if path.startswith(each)), "")
+    return f"{elsewhere}/~{digest}"
 
 
 def project_of(location: str) -> str:
@@ -146,6 +147,22 @@ def in_another_memory(location: str) -> str:
 def is_in_another_memory(location: str) -> bool:
     """Whether a location is one of another memory's."""
     return location.startswith(_IMPORTED)
+
+
+_BY_KEY = "key:"
+
+
+def by_key(location: str) -> str:
+    """Where what a key limited to projects says of a path lies: at no path of this machine, for it may not know that
+    path yet, and whoever works there later is of another project. Nothing lies there but what such keys say."""
+    if location in ("", NOWHERE) or location.startswith(_BY_KEY):
+        return location
+    return normalise(f"{_BY_KEY}{location}")
+
+
+def said_of(location: str) -> str:
+    """The path that a location is of, where that is one that a key speaks of; else itself."""
+    return location.removeprefix(_BY_KEY)
 
 
 def above(path: str) -> Iterator[str]:
