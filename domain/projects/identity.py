@@ -22,7 +22,17 @@ from memctl.domain.events.event import Event, Payload, derived_id, event
 from memctl.domain.events.observations import HISTORY
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
-from memctl.domain.support.location import LONGEST, above, around, inside, is_in_another_memory, normalise, project_of, said_of
+from memctl.domain.support.location import (
+    LONGEST,
+    above,
+    around,
+    inside,
+    is_in_another_memory,
+    normalise,
+    project_of,
+    said_of,
+    tree_of,
+)
 
 REMOTES = 4
 """Remotes that are known of a location at most, newest first."""
@@ -214,19 +224,22 @@ class Place(msgspec.Struct, frozen=True):
     @property
     def paths(self) -> tuple[str, ...]:
         """Paths that are of its project, that of its repository first. Where nobody looked at git's files from both
-        sides, a worktree is known by where it lies."""
+        sides, a worktree is known by where it lies, but for a folder beside the project: any may be called so."""
         if self.checked:
             found = [self.repository or self.root or self.location, self.root]
         elif not self.root:
-            return (project_of(self.location),)
+            return (tree_of(self.location),)
         else:
-            found = [project_of(self.root), self.root, project_of(self.location)]
+            found = [tree_of(self.root), self.root, tree_of(self.location)]
         return tuple(dict.fromkeys(path for path in found if path))
 
     @property
     def unproven(self) -> str:
         """A repository that it says it is of."""
-        return self.borrows or ("" if self.checked or self.repository in self.paths else self.repository)
+        if self.borrows or self.checked:
+            return self.borrows
+        claimed = self.repository or project_of(self.root or self.location)
+        return "" if claimed in (*self.paths, self.location) else claimed
 
 
 class WaitingCheckout(msgspec.Struct, frozen=True):

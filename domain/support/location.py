@@ -16,7 +16,7 @@ _MOUNTED = patterns.compile(r"(?:/cygdrive)?/([A-Za-z])(?=/|$)")
 """A drive as the shells of Git for Windows and Cygwin call it."""
 
 # Beside the project, by habit: `<project>.worktrees/<name>`, also with `__`, `_` or `-` for the dot.
-_BESIDE = patterns.compile(r"(.+/[^/]*[^/._-])(?:\.|-|__?)worktrees/[^/]+(?:/.*)?")
+_BESIDE = patterns.compile(r"((.+/[^/]*[^/._-])(?:\.|-|__?)worktrees/[^/]+)(?:/.*)?")
 
 # Where tools keep a project's worktrees inside the project: `.worktrees/<name>` (git, by habit),
 # `.claude/worktrees/<name>` (Claude Code; others alike), `.git/worktrees/<name>`, `.conductor/<name>` (Conductor).
@@ -112,7 +112,7 @@ def project_of(location: str) -> str:
 def _project_of(location: str) -> str:
     beside = _BESIDE.fullmatch(location)
     # A worktree may hold worktrees of its own: the first root is the repository.
-    return min(_home_of(location), beside[1] if beside else location, key=len)
+    return min(_home_of(location), beside[2] if beside else location, key=len)
 
 
 def home_of(location: str) -> str:
@@ -130,6 +130,14 @@ def _home_of(location: str) -> str:
         return f"{outside[1]}/{outside[2]}"
     within = _INSIDE.fullmatch(location)
     return within[1] if within else location
+
+
+def tree_of(location: str) -> str:
+    """The same, but of such a folder beside a project the folder itself."""
+    if not _may_be_worktree(location) or (home := home_of(location)) != location:
+        return home_of(location)
+    beside = _BESIDE.fullmatch(location)
+    return beside[1] if beside else home
 
 
 NOWHERE = "?"

@@ -211,9 +211,7 @@ class Redactor:
         if index not in self._behind_names:
             whole = self._begun.get(index)
             return whole is None or whole.search(view) is not None
-        refused = 0
-        for low, high, marker in self._judged(index, view):
-            refused += 1
+        for refused, (low, high, marker) in enumerate(self._judged(index, view), 1):
             # A value that is refused may reach over the end of such a part.
             if marker or refused == MOST_REFUSED or b"\n" in view[low:high]:
                 return True

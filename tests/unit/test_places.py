@@ -16,8 +16,8 @@ from memctl.domain.events.event import Event, Micros, Position
 from memctl.domain.events.facts import PlaceSeen
 from memctl.domain.projects.identity import Named, Place, ProjectIdentified, Projects, SeveralProjects, project_id
 from memctl.domain.projects.key_limits import Limits
-from memctl.domain.support.location import by_key
 from memctl.domain.support.bounded import LOCATIONS, Seen
+from memctl.domain.support.location import by_key
 from memctl.infra.readmodels.generations import Live
 from memctl.infra.readmodels.known_projects import place_of
 from memctl.projections.kernel import Recorded, projections
