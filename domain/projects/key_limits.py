@@ -58,15 +58,17 @@ class Limits:
 
     def may_show(self, location: str) -> bool:
         """Whether the key may see an event of this location, in a stream that it may see. Some lines name no place."""
-        return not location or location in self.locations or by_key(location) in self.locations
+        return not location or location in self.locations
 
     def holds(self, path: str, claimed: Collection[str] = ()) -> bool:
         """Whether a path is the key's: the innermost of its directories that memory knows is, or was just `claimed`."""
         for at in around(normalise(path)):
-            if at in self._mine or by_key(at) in self._mine:
+            if at in self._mine:
                 return True
             if at in self._others:
                 return False
+            if by_key(at) in self._mine:
+                return True
             if at in claimed:
                 return True
         return False

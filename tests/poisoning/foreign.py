@@ -226,7 +226,7 @@ FOREIGN = [
     Pretence("worktree-of-a-forged-repository", _forged_worktree),
     Pretence("submodule-with-the-remote", _superproject),
     Pretence("worktree-of-the-submodule", _worktree_of_the_submodule("")),
-    Pretence("worktree-in-the-submodule", _worktree_of_the_submodule("lib/.claude/worktrees/fix")),
+    Pretence("worktree-of-the-submodule-inside", _worktree_of_the_submodule("lib/.claude/worktrees/fix")),
     Pretence("git-is-a-link", _linked(".git")),
     Pretence("git-is-a-link-to-a-worktree", _linked(".git/worktrees/real")),
     Pretence("alternates", _borrowing),

@@ -34,7 +34,7 @@ from memctl.infra.redaction import prepare
 
 OURS = "honestly"
 IN_PLACE = (
-    "config-in-the-project", "config-beside-like-a-worktree", "named-like-a-worktree", "worktree-in-the-submodule"
+    "config-in-the-project", "config-beside-like-a-worktree", "named-like-a-worktree", "worktree-of-the-submodule-inside"
 )  # fmt: skip
 """They lie beside the victim's checkout, or in it, whatever their folder."""
 SHARED = "git.example.org/dana/ledger"

@@ -119,3 +119,11 @@ def test_what_the_key_said_stays_with_its_own_project(stage: Stage) -> None:
         assert OURS in stage.ask(f"/v1/knowledge?here={where}&limit=200")
     listed = json.loads(stage.ask("/v1/projects"))["items"]
     assert [each["anchor"] for each in listed] == [SHARED]
+
+
+def test_the_key_says_nothing_in_a_session_of_who_works_there_later(stage: Stage) -> None:
+    place = stage.folder / "other"
+    for location in (str(place), ""):
+        event = observed(PromptSubmitted(line="9", text="go on"), session="other", at=200, location=location)
+        told = stage.ask("/v1/events", msgspec.json.encode(Delivery([sent(event)])))
+        assert list(json.loads(told)["refused"]) == ["0"]
