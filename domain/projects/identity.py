@@ -579,8 +579,13 @@ class Projects:
         if place.known_remotes:
             home = self._places.get(project_of(at))
             return (_REMOTE_NODE + place.known_remotes[0], home.location if home and not home.free else "")
-        holding = (project_of(at), *above(at), *(around(said_of(at)) if said_of(at) != at else ()))
-        return [each for each in holding if each in self._places and each != at][:1]
+        near = [each for each in (project_of(at), *above(at)) if each in self._places and each != at]
+        if near or (said := said_of(at)) == at:
+            return near[:1]
+        # What lies in one checkout within another may have come to lie there after the key spoke of it.
+        known = [each for each in around(said) if each in self._places]
+        within = {self._find(each) for each in known if each in roots and not HOME.fullmatch(each)}
+        return known[:1] if len(within) < 2 else ()
 
     def _roots(self, *, by_key: bool = True) -> set[str]:
         """Paths that something shows to be a repository's root, by the word of keys or without that."""

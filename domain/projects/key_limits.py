@@ -80,11 +80,12 @@ class Limits:
             return False
         if not path or self.holds(path):
             return bool(path)
-        if not remote or not self._others.isdisjoint((path, project_of(path), by_key(path))):
+        as_kept = (path, by_key(path))
+        if not remote or not self._others.isdisjoint((*as_kept, *map(project_of, as_kept))):
             return False
-        if any(inside(known, path) for known in (*self._others, *self.locations)):
+        if any(inside(known, at) for known in (*self._others, *self.locations) for at in as_kept):
             return False  # what holds somebody's checkouts is none
-        return not any(at in self._roots and not HOME.fullmatch(at) for at in above(path))
+        return not any(at in self._roots and not HOME.fullmatch(said_of(at)) for each in as_kept for at in above(each))
 
     def _may_be(self, place: Place) -> bool:
         """Whether nothing leads elsewhere from a place. A list that is full may have pushed out what does."""

@@ -88,13 +88,16 @@ def stage(
             for name in ("other", "plain", "same", "never"):
                 sending = Delivery([sent(each) for each in told_of(folder / name)])
                 assert json.loads(stage.ask("/v1/events", msgspec.json.encode(sending)))["refused"] == {}
+            silent = [each for each in told_of(victim / "nested" / "src") if each.stream.startswith("session/")]
+            sending = Delivery([sent(each) for each in silent])
+            assert json.loads(stage.ask("/v1/events", msgspec.json.encode(sending)))["refused"] == {}
             drained(database)
             yield stage
 
 
 def made(stage: Stage, name: str) -> Path:
     """A new directory at a path that the key spoke of: a foreign checkout, a plain one, or a clone."""
-    place = stage.folder / name
+    place = stage.victim / name if name == "nested" else stage.folder / name
     place.mkdir(parents=True)
     if name != "plain":
         git(place, "init", "-q", "-b", "main")
@@ -102,7 +105,7 @@ def made(stage: Stage, name: str) -> Path:
     return place
 
 
-@pytest.mark.parametrize("name", ["other", "plain", "same"])
+@pytest.mark.parametrize("name", ["other", "plain", "same", "nested"])
 def test_a_new_directory_is_no_keys_to_give_away(stage: Stage, name: str) -> None:
     place = made(stage, name)
     assert OURS not in shown(stage.api, place), "before anything of it is folded"
