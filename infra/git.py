@@ -117,9 +117,18 @@ def _lender(git: Path) -> str:
 
 
 def _repository_of(git: Path) -> str:
-    """The root of the repository that a git directory, or one inside it, belongs to. A bare one is its own."""
-    inner = next((each for each in (git, *git.parents) if each.name in (".git", ".bare")), None)
-    return normalise(str(git if inner is None else inner.parent))
+    """The root of the repository that a git directory is of: of `.git` where it lies, of a submodule's where its
+    configuration says, if that points back. Any other is its own, in whichever repository it is kept."""
+    if git.name == ".git":
+        return normalise(str(git.parent))
+    worktree = _WORKTREE.search(_config(git))
+    named = git.parent if git.name == ".bare" else (git / worktree[1]).resolve() if worktree else git
+    mark = named / ".git"
+    if mark.is_file() and not mark.is_symlink() and (named / _pointed(mark)).resolve() == git:
+        return normalise(str(named))
+    # By habit, what lies beside `.bare` is of it, though no file says so.
+    alone = git.name == ".bare" and not any(os.path.lexists(at / ".git") for at in git.parents)
+    return normalise(str(git.parent if alone else git))
 
 
 def _is_gitdir(git: Path) -> bool:

@@ -3,6 +3,7 @@
 import msgspec
 
 from memctl.domain.events.event import derived_of
+from memctl.domain.events.event_order import place_of
 from memctl.domain.events.facts import Span, quote
 from memctl.domain.events.observations import CommitRecorded, TagRecorded
 from memctl.domain.language.commits import message_of
@@ -52,7 +53,7 @@ def commit_key(location: str, commit: str) -> str:
 
 
 def _reverted(item: Recorded[CommitRecorded]) -> tuple[str, ...]:
-    return tuple(commit_key(item.event.location, each) for each in message_of(item.payload.text).reverts)
+    return tuple(commit_key(place_of(item.event), each) for each in message_of(item.payload.text).reverts)
 
 
 @projection(row=Reverts, key=_reverted)
@@ -83,7 +84,7 @@ def _key(item: Input) -> str | None:
     if isinstance(item, Changed):
         return item.key
     payload = item.payload
-    return commit_key(item.event.location, payload.parent if isinstance(payload, TagRecorded) else payload.line)
+    return commit_key(place_of(item.event), payload.parent if isinstance(payload, TagRecorded) else payload.line)
 
 
 @projection(row=Commit, key=_key, indexes=(("location", "at"),))
@@ -104,7 +105,7 @@ def commits(row: Commit | None, item: Input) -> Commit:
     start = payload.text.find(said.why[:80]) if said.why else -1
     span = quote(id, payload.text, max(start, 0))
     return msgspec.structs.replace(
-        row, location=item.event.location, id=clipped(payload.line, 64), at=at, subject=said.subject,
+        row, location=place_of(item.event), id=clipped(payload.line, 64), at=at, subject=said.subject,
         why=said.why, files=tuple(clipped(each, 160, NARROW) for each in payload.files[:FILES]), evidence=(span,),
         member=member,
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from memctl.domain.events.event_order import place_of
 from memctl.domain.events.recalls import MemoryRecalled
 from memctl.domain.support.bounded import NARROW, clipped, newest
 from memctl.projections.kernel import Recorded, projection
@@ -52,7 +53,7 @@ def injections(row: Injections | None, recorded: Recorded[MemoryRecalled]) -> In
             for each in seen.passed_over[:PASSED_OVER]
         ),
     )
-    place = max((row.located_at, row.location), ((at, block.id), clipped(event.location, 400, NARROW)))
+    place = max((row.located_at, row.location), ((at, block.id), clipped(place_of(event), 400, NARROW)))
     return msgspec.structs.replace(
         row,
         count=row.count + 1,

@@ -9,7 +9,7 @@ from memctl.domain.events.event_order import keyed_at
 from memctl.domain.events.facts import PlaceSeen
 from memctl.domain.projects.identity import REMOTES, ProjectIdentified, brought_by
 from memctl.domain.support.bounded import NARROW, Seen, clipped, earliest, seen
-from memctl.domain.support.location import LONGEST
+from memctl.domain.support.location import LONGEST, by_key
 from memctl.projections.kernel import Recorded, projection
 
 FIRST = 8
@@ -74,7 +74,10 @@ def _rank(root: Root) -> tuple[bool, int, str]:
 
 
 def _key(item: PlaceSeen | Recorded[ProjectIdentified]) -> str | None:
-    return (item.place if isinstance(item, PlaceSeen) else item.payload.location) or None
+    at, confined = (
+        (item.place, item.confined) if isinstance(item, PlaceSeen) else (item.payload.location, item.payload.confined)
+    )
+    return (by_key(at) if confined else at) or None
 
 
 @projection(row=Location, key=_key)

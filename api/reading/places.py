@@ -11,7 +11,7 @@ from memctl.api.reading.views import Scope
 from memctl.domain.projects.identity import Place, Project, Projects, UnknownProject, WaitingCheckout
 from memctl.domain.projects.key_limits import Limits
 from memctl.domain.support.bounded import LOCATIONS
-from memctl.domain.support.location import normalise
+from memctl.domain.support.location import by_key, normalise
 from memctl.infra.git import checkout_at
 from memctl.infra.readmodels.known_projects import known_projects
 from memctl.projections.memory_feedback import MemoryFeedback
@@ -105,10 +105,10 @@ def places_of(reader: Reader, project: str | None, here: str | None = None, *, a
         found = known.named(project)
         if not found:
             raise _unknown(project, known)
-        at = known.holding(here, _checkout(reader, here)) if here and len(found) > 1 else None
+        at = _holding(reader, here) if here and len(found) > 1 else None
         meant = at if at is not None and at in found else known.one(project)
         return Places(meant.name, "asked", meant.locations)
-    if here and (holding := projects_of(reader).holding(here, _checkout(reader, here))) is not None:
+    if here and (holding := _holding(reader, here)) is not None:
         return Places(holding.name, "here", holding.locations)
     if here and waiting_at(reader, here):
         return Places(None, "here", ())
@@ -120,6 +120,22 @@ def places_of(reader: Reader, project: str | None, here: str | None = None, *, a
 def waiting_at(reader: Reader, here: str) -> list[WaitingCheckout]:
     """What a person has to say of the checkout at a path, before it may be of the project that it claims."""
     return projects_of(reader).asks(here, _checkout(reader, here))
+
+
+def _holding(reader: Reader, here: str) -> Project | None:
+    """The project that a path lies in. Who comes with a key limited to projects may be the only one who knows it."""
+    known = projects_of(reader)
+    found = known.holding(here, _checkout(reader, here))
+    if found is None and limits_of(reader) is not None:
+        found = known.holding(by_key(normalise(here)))
+    return found
+
+
+def kept_at(reader: Reader, path: str) -> str:
+    """Where something that the caller says at a path is kept: what a key limited to projects says of a path that is no
+    known place of theirs lies at no path of this machine."""
+    limits = limits_of(reader)
+    return path if limits is None or path in limits.locations else by_key(path)
 
 
 def _checkout(reader: Reader, here: str) -> Place | None:
@@ -148,7 +164,7 @@ def project_asked(reader: Reader, project: str | None, here: str | None) -> Proj
         if not known.named(project):
             raise _unknown(project, known)
         return known.one(project)
-    if here and (holding := known.holding(here, _checkout(reader, here))) is not None:
+    if here and (holding := _holding(reader, here)) is not None:
         return holding
     raise _unknown(here or "", known)
 

@@ -10,7 +10,7 @@ import msgspec
 from memctl.api.queries import memories as queries
 from memctl.api.queries.context import session_here, session_of
 from memctl.api.reading.caller import Caller, Forbidden, drawn
-from memctl.api.reading.places import limits_of
+from memctl.api.reading.places import kept_at, limits_of
 from memctl.api.reading.reader import Reader, Readers, reader_of
 from memctl.api.reading.views import Done
 from memctl.api.write.ingest_writer import IngestWriter, KeptWriter
@@ -132,6 +132,8 @@ class CommandHandler:
                 claim = asked.claim
                 words = self._readers.read(lambda reader: queries.words_of(reader, claim), caller)
                 asked = msgspec.structs.replace(asked, words=words)
+        if caller.projects is not None:
+            location = self._readers.read(lambda reader: kept_at(reader, location), caller)
         return msgspec.structs.replace(asked, location=location)
 
     def _still_there(self, connection: Connection, asked: Command, caller: Caller) -> None:

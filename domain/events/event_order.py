@@ -26,6 +26,7 @@ from memctl.domain.events.observations import (
 )
 from memctl.domain.events.recalls import MemoryRecalled
 from memctl.domain.events.statements import Statement
+from memctl.domain.support.location import by_key
 from memctl.domain.support.provenance import IMPORTED, through
 from memctl.domain.support.text import digest_of
 
@@ -367,6 +368,11 @@ def preferred(variants: Iterable[Event]) -> Event:
 def keyed_at(event: Event) -> int:
     """When an event was delivered that came with a key (microseconds); 0 of what this machine saw."""
     return int(event.recorded_at) if through(event.actor) else 0
+
+
+def place_of(event: Event) -> str:
+    """Where what an event says lies: at no path of this machine, where a key limited to projects says it."""
+    return by_key(event.location) if getattr(event.payload, "confined", False) else event.location
 
 
 def _version(event: Event) -> tuple[bool, bool, bool, int, int, bytes, str, str, str, tuple[UUID, ...]]:

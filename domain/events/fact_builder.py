@@ -6,7 +6,7 @@ import msgspec
 
 from memctl.domain.events.event_order import OrderedEvent
 from memctl.domain.events.facts import TAGS, Fact, Identified, Span, fact_id, quote, quote_hash
-from memctl.domain.support.location import home_of, inside
+from memctl.domain.support.location import by_key, home_of, inside
 from memctl.domain.support.provenance import through
 
 F = TypeVar("F", bound=Fact)
@@ -55,6 +55,11 @@ class FactBuilder:
             if location not in self._bases and len(self._bases) < MOST_BASES:
                 self._bases.append(location)
 
+    def placed(self, location: str) -> str:
+        """Where a fact lies whose session was there: no path of this machine, where a key limited to projects says
+        so."""
+        return by_key(location) if self.confined else location
+
     def drain(self) -> list[Fact]:
         drained, self._facts = self._facts, []
         return drained
@@ -62,6 +67,8 @@ class FactBuilder:
     def add(self, fact: Fact) -> None:
         if self.lineage and isinstance(fact, Identified) and not fact.lineage:
             fact = msgspec.structs.replace(fact, lineage=self.lineage)
+        if (at := self.placed(fact.location)) != fact.location:
+            fact = msgspec.structs.replace(fact, location=at)
         self._facts.append(fact)
 
     def make(self, cls: type[N], placed: OrderedEvent, about: str, *spans: Span, **fields: Any) -> N:
@@ -74,7 +81,7 @@ class FactBuilder:
         fact = cls(
             stream=self.stream,
             occurred_at=placed.when,
-            location=fields.pop("location", self.location),
+            location=self.placed(fields.pop("location", self.location)),
             subagent=placed.payload.subagent,
             through=through(placed.event.actor),
             evidence=spans or (Span(placed.cite),),

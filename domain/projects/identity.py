@@ -22,7 +22,17 @@ from memctl.domain.events.event import Event, Payload, derived_id, event
 from memctl.domain.events.observations import HISTORY
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
-from memctl.domain.support.location import LONGEST, above, around, inside, is_in_another_memory, normalise, project_of
+from memctl.domain.support.location import (
+    LONGEST,
+    above,
+    around,
+    inside,
+    is_in_another_memory,
+    normalise,
+    project_of,
+    said_of,
+    tree_of,
+)
 
 REMOTES = 4
 """Remotes that are known of a location at most, newest first."""
@@ -214,19 +224,22 @@ class Place(msgspec.Struct, frozen=True):
     @property
     def paths(self) -> tuple[str, ...]:
         """Paths that are of its project, that of its repository first. Where nobody looked at git's files from both
-        sides, a worktree is known by where it lies."""
+        sides, a worktree is known by where it lies, but for a folder beside the project: any may be called so."""
         if self.checked:
             found = [self.repository or self.root or self.location, self.root]
         elif not self.root:
-            return (project_of(self.location),)
+            return (tree_of(self.location),)
         else:
-            found = [project_of(self.root), self.root, project_of(self.location)]
+            found = [tree_of(self.root), self.root, tree_of(self.location)]
         return tuple(dict.fromkeys(path for path in found if path))
 
     @property
     def unproven(self) -> str:
         """A repository that it says it is of."""
-        return self.borrows or ("" if self.checked or self.repository in self.paths else self.repository)
+        if self.borrows or self.checked:
+            return self.borrows
+        claimed = self.repository or project_of(self.root or self.location)
+        return "" if claimed in (*self.paths, self.location) else claimed
 
 
 class WaitingCheckout(msgspec.Struct, frozen=True):
@@ -487,13 +500,14 @@ class Projects:
         roots = self._roots()
         free = [place for place in self._shown.values() if place.free]
         seen = self._roots(by_key=False)
+        checkouts = {path for place in free if place.checked and not place.by_key for path in place.paths}
         for place in self._shown.values():
             self._find(place.location)
         for place in free:
             at = place.location
             for other in place.paths:
                 self._join(at, other)
-            if place.root or place.checked:
+            if place.root or place.checked or at in checkouts:
                 continue
             known = roots - seen if place.by_key else seen
             outer = next((root for root in above(at) if root in known and not HOME.fullmatch(root)), "")
@@ -565,7 +579,13 @@ class Projects:
         if place.known_remotes:
             home = self._places.get(project_of(at))
             return (_REMOTE_NODE + place.known_remotes[0], home.location if home and not home.free else "")
-        return [around for around in (project_of(at), *above(at)) if around in self._places and around != at][:1]
+        near = [each for each in (project_of(at), *above(at)) if each in self._places and each != at]
+        if near or (said := said_of(at)) == at:
+            return near[:1]
+        # What lies in one checkout within another may have come to lie there after the key spoke of it.
+        known = [each for each in around(said) if each in self._places]
+        within = {self._find(each) for each in known if each in roots and not HOME.fullmatch(each)}
+        return known[:1] if len(within) < 2 else ()
 
     def _roots(self, *, by_key: bool = True) -> set[str]:
         """Paths that something shows to be a repository's root, by the word of keys or without that."""

@@ -7,7 +7,7 @@ own while all that is known of that place leads to the remotes and paths that th
 from collections.abc import Collection, Iterable
 
 from memctl.domain.projects.identity import HOME, REMOTES, Place, Project, Projects
-from memctl.domain.support.location import above, around, inside, is_absolute, normalise, project_of
+from memctl.domain.support.location import above, around, by_key, inside, is_absolute, normalise, project_of, said_of
 
 
 def given(project: Project) -> tuple[str, ...]:
@@ -67,6 +67,8 @@ class Limits:
                 return True
             if at in self._others:
                 return False
+            if by_key(at) in self._mine:
+                return True
             if at in claimed:
                 return True
         return False
@@ -78,11 +80,12 @@ class Limits:
             return False
         if not path or self.holds(path):
             return bool(path)
-        if not remote or not self._others.isdisjoint((path, project_of(path))):
+        as_kept = (path, by_key(path))
+        if not remote or not self._others.isdisjoint((*as_kept, *map(project_of, as_kept))):
             return False
-        if any(inside(known, path) for known in (*self._others, *self.locations)):
+        if any(inside(known, at) for known in (*self._others, *self.locations) for at in as_kept):
             return False  # what holds somebody's checkouts is none
-        return not any(at in self._roots and not HOME.fullmatch(at) for at in above(path))
+        return not any(at in self._roots and not HOME.fullmatch(said_of(at)) for each in as_kept for at in above(each))
 
     def _may_be(self, place: Place) -> bool:
         """Whether nothing leads elsewhere from a place. A list that is full may have pushed out what does."""
@@ -99,7 +102,7 @@ class Limits:
             return place.location not in self._elsewhere
         if not self._elsewhere.isdisjoint((place.root, place.repository, *place.inside)):
             return False
-        for at in around(place.location):
+        for at in (*around(place.location), *(around(said) if (said := said_of(place.location)) else ())):
             if at in self._elsewhere:
                 return False
             if at in self._own:

@@ -16,7 +16,7 @@ _MOUNTED = patterns.compile(r"(?:/cygdrive)?/([A-Za-z])(?=/|$)")
 """A drive as the shells of Git for Windows and Cygwin call it."""
 
 # Beside the project, by habit: `<project>.worktrees/<name>`, also with `__`, `_` or `-` for the dot.
-_BESIDE = patterns.compile(r"(.+/[^/]*[^/._-])(?:\.|-|__?)worktrees/[^/]+(?:/.*)?")
+_BESIDE = patterns.compile(r"((.+/[^/]*[^/._-])(?:\.|-|__?)worktrees/[^/]+)(?:/.*)?")
 
 # Where tools keep a project's worktrees inside the project: `.worktrees/<name>` (git, by habit),
 # `.claude/worktrees/<name>` (Claude Code; others alike), `.git/worktrees/<name>`, `.conductor/<name>` (Conductor).
@@ -43,7 +43,7 @@ def normalise(cwd: str) -> str:
 
     Slashes instead of backslashes unless it begins with one slash, drive letter in upper case, no trailing slash, `.`
     and `..` folded; nothing else changes, not even case or a blank at its end, but what is longer than `LONGEST` bytes
-    is cut. The root stays `/` (or `C:/`), an empty path stays empty.
+    lies nowhere. The root stays `/` (or `C:/`), an empty path stays empty.
     """
     # What folding leaves may read otherwise: `x/../c:/a` is on a drive.
     while (once := _folded(cwd)) != cwd:
@@ -85,14 +85,18 @@ def _has_drive(path: str) -> bool:
 
 
 def bounded(path: str) -> str:
-    """The path as it is kept. Locations are indexed, so a longer one than any file system allows is cut, and a
-    digest keeps it distinct."""
+    """The path as it is kept. Locations are indexed, so a longer one than any file system allows lies nowhere."""
     data = path.encode("utf-8", "surrogatepass")
-    plain = data.translate(None, _DEAR)
-    if len(data) + 5 * (len(data) - len(plain)) <= LONGEST:
-        return path
-    digest = hashlib.sha256(data).hexdigest()[:16]
-    return f"{plain[: LONGEST - 20].decode('utf-8', 'ignore')}~{digest}"
+    dear = len(data) - len(data.translate(None, _DEAR))
+    return path if len(data) + 5 * dear <= LONGEST else nowhere(path)
+
+
+def nowhere(path: str) -> str:
+    """What stands for a path that is not kept as it is: a digest keeps it distinct. It lies in no directory, for with
+    a part of its text left out it might lie in one that the path does not lie in."""
+    digest = hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    elsewhere = next((each for each in (_IMPORTED, _BY_KEY) if path.startswith(each)), "")
+    return f"{elsewhere}/~{digest}"
 
 
 def project_of(location: str) -> str:
@@ -108,7 +112,7 @@ def project_of(location: str) -> str:
 def _project_of(location: str) -> str:
     beside = _BESIDE.fullmatch(location)
     # A worktree may hold worktrees of its own: the first root is the repository.
-    return min(_home_of(location), beside[1] if beside else location, key=len)
+    return min(_home_of(location), beside[2] if beside else location, key=len)
 
 
 def home_of(location: str) -> str:
@@ -128,6 +132,14 @@ def _home_of(location: str) -> str:
     return within[1] if within else location
 
 
+def tree_of(location: str) -> str:
+    """The same, but of such a folder beside a project the folder itself."""
+    if not _may_be_worktree(location) or (home := home_of(location)) != location:
+        return home_of(location)
+    beside = _BESIDE.fullmatch(location)
+    return beside[1] if beside else home
+
+
 NOWHERE = "?"
 """The location of what was said nobody knows where: an empty one holds in every project."""
 
@@ -143,6 +155,22 @@ def in_another_memory(location: str) -> str:
 def is_in_another_memory(location: str) -> bool:
     """Whether a location is one of another memory's."""
     return location.startswith(_IMPORTED)
+
+
+_BY_KEY = "key:"
+
+
+def by_key(location: str) -> str:
+    """Where what a key limited to projects says of a path lies: at no path of this machine, for it may not know that
+    path yet, and whoever works there later is of another project. Nothing lies there but what such keys say."""
+    if location in ("", NOWHERE) or location.startswith(_BY_KEY):
+        return location
+    return normalise(f"{_BY_KEY}{location}")
+
+
+def said_of(location: str) -> str:
+    """The path that a location is of, where that is one that a key speaks of; else itself."""
+    return location.removeprefix(_BY_KEY)
 
 
 def above(path: str) -> Iterator[str]:

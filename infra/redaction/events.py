@@ -38,7 +38,7 @@ from memctl.domain.events.observations import (
 )
 from memctl.domain.projects.identity import ProjectIdentified
 from memctl.domain.support import patterns
-from memctl.domain.support.location import LONGEST, bounded
+from memctl.domain.support.location import LONGEST, bounded, nowhere
 from memctl.infra.redaction.text import Redactor, clean, default_redactor, drop_private
 
 OBJECT_CAP = 2 * TEXT_CAP
@@ -128,15 +128,16 @@ def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewE
     injected, length = False, 0
     if odd or _suspect(redactor, joined) or _suspect_around(redactor, around):
         rewrite = _Rewrite(redactor, counts, len(around) + 1 + len(joined))
-        payload, location = rewrite.value(payload), rewrite.text(location)
+        payload, location = rewrite.value(payload), _placed(location, rewrite.text(location))
         injected, length = rewrite.injected, rewrite.length
         event = _renamed(event, redactor, counts)
     if isinstance(payload, Observation):
         event = _short_named(event)
         long = odd or len(joined) > _OTHER_CAP or _has_many(payload)
         payload = _within_limits(payload, long, length, injected=injected)
-    elif isinstance(payload, ProjectIdentified) and len(joined) > _SHORT_PATH:
-        of_paths = {name: bounded(getattr(payload, name)) for name in ("location", "root", "repository", "borrows")}
+    elif isinstance(payload, ProjectIdentified) and (payload is not event.payload or len(joined) > _SHORT_PATH):
+        names = ("location", "root", "repository", "borrows")
+        of_paths = {name: bounded(_placed(getattr(event.payload, name), getattr(payload, name))) for name in names}
         placed = msgspec.structs.replace(payload, **of_paths)
         payload = payload if placed == payload else placed
     if len(location) > _SHORT_PATH:
@@ -150,6 +151,11 @@ def _of_key(payload: Any) -> str:
     """The file whose name says that the text read from it is a key; "" where there is none."""
     file: str = getattr(payload, "file", "")
     return file if file.endswith(_KEY_FILES) else ""
+
+
+def _placed(path: str, cleaned: str) -> str:
+    """Where something lies whose path is not kept as it is: two directories stay two."""
+    return path if cleaned == path else nowhere(path)
 
 
 def _suspect(redactor: Redactor, text: str) -> bool:

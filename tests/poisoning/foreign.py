@@ -167,6 +167,17 @@ def _forged_worktree(folder: Path, victim: Path) -> Path:
     return folder / "tree"
 
 
+def _worktree_of_the_submodule(beneath: str) -> Callable[[Path, Path], Path]:
+    """A worktree that git made, of the library that the victim holds as a submodule."""
+
+    def make(folder: Path, victim: Path) -> Path:
+        tree = victim / beneath if beneath else folder
+        git(victim / "lib", "worktree", "add", "-q", "-B", folder.name, "-f", str(tree))
+        return tree
+
+    return make
+
+
 def _bare(folder: Path, victim: Path) -> Path:
     git(victim, "init", "-q", "--bare", str(folder))
     (folder / "config").write_text(f"[core]\n\tbare = true\n{CONFIG}")
@@ -214,6 +225,8 @@ FOREIGN = [
     Pretence("own-worktree-directory", _own_worktree),
     Pretence("worktree-of-a-forged-repository", _forged_worktree),
     Pretence("submodule-with-the-remote", _superproject),
+    Pretence("worktree-of-the-submodule", _worktree_of_the_submodule("")),
+    Pretence("worktree-of-the-submodule-inside", _worktree_of_the_submodule("lib/.claude/worktrees/fix")),
     Pretence("git-is-a-link", _linked(".git")),
     Pretence("git-is-a-link-to-a-worktree", _linked(".git/worktrees/real")),
     Pretence("alternates", _borrowing),

@@ -33,7 +33,12 @@ from memctl.infra.readmodels import generations
 from memctl.infra.redaction import prepare
 
 OURS = "honestly"
-IN_PLACE = ("config-in-the-project", "config-beside-like-a-worktree", "named-like-a-worktree")
+IN_PLACE = (
+    "config-in-the-project",
+    "config-beside-like-a-worktree",
+    "named-like-a-worktree",
+    "worktree-of-the-submodule-inside",
+)
 """They lie beside the victim's checkout, or in it, whatever their folder."""
 SHARED = "git.example.org/dana/ledger"
 

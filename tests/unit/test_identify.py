@@ -84,16 +84,53 @@ def test_a_git_directory_of_somebody_else_is_not_ones_own(repository: Path) -> N
     modules = git / "modules" / "lib"
     modules.mkdir(parents=True)
     (modules / "config").write_text(CONFIG.replace("[core]", "[core]\n\tworktree = ../../../lib"))
-    for name, to in (("a", git), ("b", modules)):
+    for name, to, claimed in (("a", git, victim), ("b", modules, str(modules.resolve()))):
         (repository / name).mkdir()
         (repository / name / ".git").write_text(f"gitdir: {to}\n")
-        assert checkout_of(repository / name) == Checkout(f"{repository}/{name}", "", "", victim)
+        assert checkout_of(repository / name) == Checkout(f"{repository}/{name}", "", "", claimed)
     (repository / "c").mkdir()
     (repository / "c" / ".git").symlink_to(git)
     assert checkout_of(repository / "c") == Checkout(f"{repository}/c", "", "", victim)
     (repository / "d").mkdir()
     (repository / "d" / ".git").symlink_to(git / "worktrees" / "two")
     assert checkout_of(repository / "d") == Checkout(f"{repository}/d", "", "", victim)
+
+
+def worktree_of(shared: Path, tree: Path) -> Path:
+    """A worktree of the repository of a git directory, as git lays it out."""
+    inner = shared / "worktrees" / tree.name
+    for each in (shared / "objects", shared / "refs", inner, tree):
+        each.mkdir(parents=True, exist_ok=True)
+    (shared / "HEAD").write_text("ref: refs/heads/main\n")
+    (inner / "commondir").write_text("../..\n")
+    (inner / "gitdir").write_text(f"{tree}/.git\n")
+    (tree / ".git").write_text(f"gitdir: {inner}\n")
+    return tree
+
+
+@pytest.mark.parametrize("kept", ["modules/lib", "worktrees/two/modules/lib", "modules/worktrees"])
+def test_a_worktree_of_a_submodule_is_of_the_submodule(repository: Path, kept: str) -> None:
+    shared, lib = repository / "cli" / ".git" / kept, repository / "cli" / "lib"
+    lib.mkdir()
+    (lib / ".git").write_text(f"gitdir: {shared}\n")
+    tree = worktree_of(shared, repository / "fix")
+    (shared / "config").write_text(f"[core]\n\tworktree = {lib}\n" + CONFIG.replace("acme/cli", "eve/lib"))
+    remote = "github.com/eve/lib"
+    assert checkout_of(tree) == Checkout(str(tree), str(lib.resolve()), remote)
+    for lie in (repository / "cli", repository, repository / "nowhere"):
+        (shared / "config").write_text(f"[core]\n\tworktree = {lie}\n" + CONFIG.replace("acme/cli", "eve/lib"))
+        assert checkout_of(tree) == Checkout(str(tree), str(shared.resolve()), remote)
+
+
+def test_a_repository_called_bare_is_of_the_folder_that_points_to_it(repository: Path) -> None:
+    beside = repository / "own" / ".bare"
+    tree = worktree_of(beside, repository / "own" / "main")
+    assert checkout_of(tree) == Checkout(str(tree), str(beside.resolve().parent), "")
+    (repository / "own" / ".git").write_text("gitdir: ./.bare\n")
+    assert checkout_of(tree) == Checkout(str(tree), str(beside.resolve().parent), "")
+    for inner in (repository / "cli" / ".bare", repository / "cli" / "cmd" / ".bare"):
+        tree = worktree_of(inner, inner.parent / "main")
+        assert checkout_of(tree) == Checkout(str(tree), str(inner.resolve()), "")
 
 
 def test_whose_objects_a_checkout_uses_is_a_claim(repository: Path) -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from memctl.domain.projects.identity import REMOTES, Merging, Named, Place, Projects, Words
 from memctl.domain.projects.key_limits import Limits
 from memctl.domain.projects.key_limits import given as given_of
+from memctl.domain.support.location import by_key
 
 A, B = "github.com/org/a", "github.com/org/b"
 HERE, THERE = "/home/me/a", "/home/me/b"
@@ -214,3 +215,10 @@ def test_no_claim_shows_a_key_a_place_that_others_told_of(told: list[Place], cla
     places = (*merged, *(place for place in claimed if place.location not in there))
     assert limits(*places).locations & there <= limits(*told).locations
     assert not any(B in p.remotes for p in told if p.location in limits(*places).locations)
+
+
+def test_a_key_claims_nothing_around_or_beside_what_another_key_claimed() -> None:
+    found = limits(of(HERE, A), of(THERE, B), claim(by_key("/srv/x/b"), B))
+    paths = ("/srv/x/b", "/srv/x/b/deep", "/srv/x", "/srv/x/b.worktrees/y", "/srv/x/b/.worktrees/y", "/srv/x/c")
+    assert [path for path in paths if found.may_claim(path, A)] == ["/srv/x/b/deep", "/srv/x/c"]
+    assert not found.holds("/srv/x/b")

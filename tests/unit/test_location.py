@@ -1,10 +1,11 @@
+import posixpath
 import tracemalloc
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.support.location import file_of, inside, normalise, project_name, project_of
+from memctl.domain.support.location import above, file_of, inside, normalise, project_name, project_of
 
 
 @pytest.mark.parametrize(
@@ -43,6 +44,17 @@ def test_directories_longer_than_any_are_not_held_in_memory() -> None:
 def test_normalising_twice_changes_nothing(cwd: str) -> None:
     once = normalise(cwd)
     assert normalise(once) == once
+
+
+NAMES = ["shop", '"' * 180 + "shop", "\x01" * 170, "deep" * 60, "é" * 90, "x\\..", "..", ".", "", "~", "c:", "\udcff"]
+
+
+@given(st.lists(st.sampled_from(NAMES), max_size=12))
+def test_a_path_lies_in_no_directory_that_the_true_one_does_not_lie_in(names: list[str]) -> None:
+    true = posixpath.normpath("/work/" + "/".join(names))
+    kept = normalise("/work/" + "/".join(names))
+    assert all(inside(true, at) for at in above(kept))
+    assert kept == true or not [*above(kept)]
 
 
 @pytest.mark.parametrize(

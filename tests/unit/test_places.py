@@ -17,6 +17,7 @@ from memctl.domain.events.facts import PlaceSeen
 from memctl.domain.projects.identity import Named, Place, ProjectIdentified, Projects, SeveralProjects, project_id
 from memctl.domain.projects.key_limits import Limits
 from memctl.domain.support.bounded import LOCATIONS, Seen
+from memctl.domain.support.location import by_key
 from memctl.infra.readmodels.generations import Live
 from memctl.infra.readmodels.known_projects import place_of
 from memctl.projections.kernel import Recorded, projections
@@ -132,12 +133,12 @@ def test_what_limited_keys_say_of_a_place_is_kept_apart_whatever_the_order() -> 
     for items in itertools.permutations(spoken):
         row = folded(*items)
         assert (row.claims, row.remotes, row.root, row.free) == ((Seen("x.org/a", 1),), (), None, False)
-        assert row.worked
-    spoken += [identified(3, A, "x.org/b", confined=False), been(4, confined=False, remote="x.org/c")]
+        assert (row.worked, row.location) == (True, by_key(A))
+    spoken = [identified(3, A, "x.org/b", confined=False), been(4, confined=False, remote="x.org/c")]
     rows = {repr(folded(*items)) for items in itertools.permutations(spoken)}
     assert len(rows) == 1
     row = folded(*spoken)
-    assert (row.claims, row.free) == ((Seen("x.org/a", 1),), True)
+    assert (row.claims, row.free, row.location) == ((), True, A)
     assert {each.name for each in row.remotes} == {"x.org/b", "x.org/c"}
     assert row.first == (Seen("x.org/b", 3), Seen("x.org/c", 4))
 

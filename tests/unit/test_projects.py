@@ -78,15 +78,27 @@ def test_worktrees_and_folders_of_one_repository_are_one_project_without_a_quest
             of("/home/dana/cli", CLI),
             Place("/home/dana/cli/cmd/serve"),
             Place("/home/dana/cli/.worktrees/2"),
+            of("/home/dana/cli__worktrees/fix", CLI, repository="/home/dana/cli", at=2),
             Place("/home/dana/cli__worktrees/fix/docs"),
             of("/tmp/wt-7", CLI, repository="/home/dana/cli", at=2),
             Place("/home/dana/site"),
         ]
     )
-    assert [len(group) for group in grouped(projects)] == [5, 1]
+    assert [len(group) for group in grouped(projects)] == [6, 1]
     assert projects.waiting == []
     assert projects.holding("/home/dana/cli/never/seen") == projects.of("/tmp/wt-7")
     assert projects.one(CLI).name == "cli"
+
+
+def test_a_folder_beside_a_project_that_nobody_looked_at_waits_for_a_yes() -> None:
+    fix = "/home/dana/cli.worktrees/fix"
+    places = [of("/home/dana/cli", CLI), Place(fix), Place(f"{fix}/docs"), Place("/home/dana/cli-worktrees/x/docs")]
+    projects = Projects(places)
+    assert grouped(projects) == [{"/home/dana/cli"}, {"/home/dana/cli-worktrees/x/docs"}, {fix, f"{fix}/docs"}]
+    assert {(w.root, w.project) for w in projects.waiting} == {(fix, CLI), ("/home/dana/cli-worktrees/x", CLI)}
+    joined = Projects(places, yes(projects, fix))
+    assert len(joined.one(CLI).locations) == 3
+    assert [w.root for w in joined.waiting] == ["/home/dana/cli-worktrees/x"]
 
 
 CLONES = [of("/home/dana/cli", CLI), of("/mnt/other/copy", CLI, at=2), Place("/mnt/other/copy/docs")]

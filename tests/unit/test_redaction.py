@@ -52,7 +52,7 @@ from memctl.domain.events.statements import DiscoveryNoted
 from memctl.domain.knowledge.consolidation import MemoryPruned
 from memctl.domain.projects.identity import ProjectIdentified
 from memctl.domain.support import patterns
-from memctl.domain.support.location import normalise
+from memctl.domain.support.location import above, normalise
 from memctl.infra.redaction import PRIVATE, Redactor, default_redactor, prepare, prepare_all, redact, redactor_of
 from memctl.infra.redaction import text as text_module
 from memctl.infra.redaction.personal import resident_number
@@ -436,7 +436,8 @@ def test_every_string_of_an_event_is_looked_at() -> None:
     assert isinstance(prepared.payload, ToolReturned)
     stored = msgspec.json.encode(prepared.payload) + prepared.location.encode()
     assert KEY.encode() not in stored
-    assert stored.count(MARK.encode()) == 6
+    assert stored.count(MARK.encode()) == 5
+    assert prepared.location.startswith("/~"), "a place that is not kept as it is lies nowhere"
     assert prepared.payload.line == prepared.payload.call != ""  # two that differ have to stay two
     named = prepare(event(NoticeReceived(kind="x", data={KEY: {"deep": [[KEY]]}})))
     assert KEY.encode() not in msgspec.json.encode(named.payload)
@@ -632,6 +633,30 @@ def test_a_place_is_no_longer_than_an_index_takes(length: int) -> None:
     assert {place.location, place.payload.location, place.payload.root, place.payload.repository} == {normalise(far)}
     assert prepare(place) is place
     assert prepare(event(PromptSubmitted(text="hello"), far)).location == normalise(far)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (f"{KEY}/shop", f"{KEY[:-1]}Z/shop"),
+        ("caf\udce9/shop", "caf\udce8/shop"),
+        ("na\udce9f/shop", "na\ufffdf/shop"),
+        ("<private>a</private>shop", "<private>b</private>shop"),
+        ("<memctl-context>a</memctl-context>shop", "<memctl-context>b</memctl-context>shop"),
+        ("sh\0op", "shop"),
+    ],
+    ids=["secret", "bytes", "mark", "private", "injected", "nul"],
+)
+def test_two_places_stay_two_and_lie_nowhere_else(one: str, other: str) -> None:
+    kept = set()
+    for path in (f"/work/{one}", f"/work/{other}"):
+        place = prepare(event(ProjectIdentified(location=f"{path}/src", root=path), f"{path}/src"))
+        assert isinstance(place.payload, ProjectIdentified)
+        assert place.location == place.payload.location
+        assert place.payload.root == path or not [*above(place.payload.root), *above(place.location)]
+        assert prepare(place) is place
+        kept |= {place.location, place.payload.root}
+    assert len(kept) == 4
 
 
 def test_a_number_that_a_field_is_for_stays_one_of_which_rows_can_hold_sums() -> None:

@@ -1,0 +1,132 @@
+"""What a key limited to projects says of a path decides nothing of who works there later, and stays with the key's own
+project."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+import servers
+from apis import Api, serving
+from asked import Remembered
+from click.testing import CliRunner
+from events import observed
+from histories import drained
+from poisoning.foreign import REMOTE, git, victim_in
+from poisoning.test_foreign import OURS, SHARED, keep, session, shown
+
+from memctl.api.write.remote_ingest import Delivery, sent
+from memctl.cli.main import memctl as program
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import Observation, PromptSubmitted, ToolCalled, ToolReturned
+from memctl.domain.projects.identity import ProjectIdentified, project_stream
+from memctl.infra.database import connect
+from memctl.infra.readmodels import generations
+
+CANARY, SUITE = "quillkeyed", "quillsuite"
+
+
+def told_of(place: Path) -> list[NewEvent]:
+    """What a client with the key says of a place: that it is a checkout of the project, and what was done there."""
+    found = ProjectIdentified(location=str(place), root=str(place), remote=SHARED, checked=True)
+    said: list[tuple[Observation, str]] = [
+        (PromptSubmitted(line="1", text=f"We use {CANARY} for dates, not floats."), "user")
+    ]
+    for number in range(3):
+        command, call = {"command": f"pytest tests/{SUITE}"}, f"c{number}"
+        said += [
+            (ToolCalled(line=f"2{number}", tool="Bash", call=call, input=command), "agent"),
+            (ToolReturned(line=f"3{number}", tool="Bash", call=call, text="12 passed in 1s"), "tool"),
+        ]
+    name = f"keyed-{place.name}"
+    events = [
+        observed(payload, session=name, at=50 + number, actor=actor, location=str(place))
+        for number, (payload, actor) in enumerate(said)
+    ]
+    identified = NewEvent(
+        stream=project_stream(SHARED), payload=found, occurred_at=events[0].occurred_at, dedupe_key=name,
+        actor="memctl", location=str(place),
+    )  # fmt: skip
+    return [identified, *events]
+
+
+class Stage(msgspec.Struct):
+    api: Api
+    database: str
+    folder: Path
+    victim: Path
+    key: str
+
+    def ask(self, path: str, body: bytes = b"") -> str:
+        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
+        status, _, told = self.api.ask(path, method="POST" if body else "GET", body=body or None, headers=headers)
+        assert status == 200, told
+        return told.decode()
+
+
+@pytest.fixture(scope="module")
+def stage(
+    postgres_server: str, migrated_template: str, vectors: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stage]:
+    folder = tmp_path_factory.mktemp("keyed").resolve()
+    victim = victim_in(folder)
+    url, token = vectors
+    with servers.fresh_database(postgres_server, template=migrated_template) as database:
+        with connect(database) as connection:
+            generations.ensure_live(connection, 2)
+        keep(database, session("victim", victim, OURS))
+        with serving(tmp_path_factory.mktemp("api"), Remembered(database, url, token, "none"), embedder="none") as api:
+            scopes = ["--scope", "read", "--scope", "ingest", "--project", SHARED]
+            command = program.get_command(None, "keys")  # type: ignore[arg-type]
+            assert command is not None
+            made = CliRunner(env=api.environment).invoke(command, ["add", "eve", *scopes])
+            assert made.exit_code == 0, made.output
+            stage = Stage(api, database, folder, victim, made.stdout.strip())
+            for name in ("other", "plain", "same", "never"):
+                sending = Delivery([sent(each) for each in told_of(folder / name)])
+                assert json.loads(stage.ask("/v1/events", msgspec.json.encode(sending)))["refused"] == {}
+            silent = [each for each in told_of(victim / "nested" / "src") if each.stream.startswith("session/")]
+            sending = Delivery([sent(each) for each in silent])
+            assert json.loads(stage.ask("/v1/events", msgspec.json.encode(sending)))["refused"] == {}
+            drained(database)
+            yield stage
+
+
+def made(stage: Stage, name: str) -> Path:
+    """A new directory at a path that the key spoke of: a foreign checkout, a plain one, or a clone."""
+    place = stage.victim / name if name == "nested" else stage.folder / name
+    place.mkdir(parents=True)
+    if name != "plain":
+        git(place, "init", "-q", "-b", "main")
+        git(place, "remote", "add", "origin", REMOTE if name == "same" else "https://git.example.org/eve/other")
+    return place
+
+
+@pytest.mark.parametrize("name", ["other", "plain", "same", "nested"])
+def test_a_new_directory_is_no_keys_to_give_away(stage: Stage, name: str) -> None:
+    place = made(stage, name)
+    assert OURS not in shown(stage.api, place), "before anything of it is folded"
+    keep(stage.database, session(name, place, f"canary{name}", at=100))
+    there = shown(stage.api, place)
+    assert f"canary{name}" in there
+    assert not [word for word in (OURS, CANARY, SUITE) if word in there]
+    assert f"canary{name}" not in shown(stage.api, stage.victim)
+
+
+def test_what_the_key_said_stays_with_its_own_project(stage: Stage) -> None:
+    assert CANARY in shown(stage.api, stage.victim)
+    for where in (stage.victim, stage.folder / "never"):
+        assert OURS in stage.ask(f"/v1/knowledge?here={where}&limit=200")
+    listed = json.loads(stage.ask("/v1/projects"))["items"]
+    assert [each["anchor"] for each in listed] == [SHARED]
+
+
+def test_the_key_says_nothing_in_a_session_of_who_works_there_later(stage: Stage) -> None:
+    place = stage.folder / "other"
+    for location in (str(place), ""):
+        event = observed(PromptSubmitted(line="9", text="go on"), session="other", at=200, location=location)
+        told = stage.ask("/v1/events", msgspec.json.encode(Delivery([sent(event)])))
+        assert list(json.loads(told)["refused"]) == ["0"]
