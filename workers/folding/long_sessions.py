@@ -15,7 +15,7 @@ LONG = 4_000
 REST = 10
 """How many times as long as its fold took a session waits at least until it is folded whole once more."""
 
-TOGETHER = 16
+TOGETHER = 64
 """Sessions that are folded one after the other and then written together, as far as they have no more than `LONG`
 events: who writes waits for others to let go of what both need."""
 

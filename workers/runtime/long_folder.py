@@ -13,6 +13,7 @@ import psycopg
 
 from memctl.domain.events.event import Event
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
+from memctl.infra.log.mark import last_position
 from memctl.infra.log.read import StreamKey, read_streams
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels.dead_letters import DeadLetter, Target, fault_message
@@ -28,6 +29,9 @@ log = logging.getLogger("memctl.worker")
 
 LOOK_EVERY_S = 0.5
 """How often is looked whether one that rests is due, and whether to stop."""
+
+BRIEF_S, OTHERS, LONGEST_S = 1.0, 3, 30.0
+"""What takes longer until stage 2 has read it is followed by so many times as long for all others, at most so long."""
 
 
 class LongFolder:
@@ -52,7 +56,9 @@ class LongFolder:
                 few = self._sessions.next(LOOK_EVERY_S)
                 if few:
                     with connect(self._url, name="memctl long folds") as connection:
+                        began = time.monotonic()
                         self.fold(connection, few)
+                        _leave_time(connection, began, stop)
             except MemoryError as problem:
                 progress.end_for_memory(problem)
             except (LeaseHeld, LiveChanged, DatabaseUnavailable, psycopg.OperationalError) as problem:
@@ -122,6 +128,18 @@ class LongFolder:
         slot.over(ThreadWork("stage 1", str(shard), generation=generation))
         self._sessions.rest(key, time.thread_time() - began)
         return ready
+
+
+def _leave_time(connection: Connection, began: float, stop: threading.Event) -> None:
+    """Wait until stage 2 has read what was folded, and then give all others their time: rows that very many sessions
+    went to are folded whole for each late one, or for all that come together meanwhile."""
+    live = generations.live(connection)
+    upto = last_position(connection)
+    while time.monotonic() - began < LONGEST_S and not stop.wait(LOOK_EVERY_S / 5):
+        if generations.offset_of(connection, live.stage2).position >= upto:
+            break
+    if (took := time.monotonic() - began) > BRIEF_S:
+        stop.wait(min(OTHERS * took, LONGEST_S))
 
 
 def _waits(connection: Connection, generation: int, key: StreamKey) -> list[DeadLetter]:
