@@ -257,10 +257,17 @@ def _vectors(settings: Settings, said: Future[Servers]) -> Iterator[Check]:
         yield _down("vectors", "server")
         return
     asked = said.result()
-    if why := "it did not end its answer in time" if VECTOR_STORE in asked.mute else asked.vectors:
+    answers, why = list[tuple[int, bytes]](), ""
+    try:
+        if VECTOR_STORE in asked.mute:
+            why = "it did not end its answer in time"
+        else:
+            answers = [fetched(settings.qdrant_url, path, settings.qdrant_api_key) for path in ("/", "/collections")]
+    except OSError:
+        why = asked.vectors or "it does not answer"
+    if why:
         yield check("vectors", "vectors", "could not be looked at", [why], advice=_UP)  # its client waits for longer
         return
-    answers = [fetched(settings.qdrant_url, path, settings.qdrant_api_key) for path in ("/", "/collections")]
     where = f"[{settings.origin('qdrant_url')}]"
     if refused := next((status for status, _ in answers if status != HTTPStatus.OK), None):
         advice = "see MEMCTL_QDRANT_API_KEY" if refused in _NO_KEY else "see its own log"

@@ -271,7 +271,7 @@ _looks: dict[Path, _Look] = {}
 
 def _vectors(settings: Settings) -> dict[str, Any]:
     """What the vector store says."""
-    return {"vectors": "" if settings.qdrant_url is None else _refused(settings.qdrant_url)}
+    return {"vectors": "" if settings.qdrant_url is None else _refused(settings.qdrant_url, settings.qdrant_api_key)}
 
 
 def _queue(settings: Settings) -> dict[str, Any]:
@@ -331,13 +331,13 @@ _PARTS: dict[_Part, str] = {
 """What is looked at, each by what people call it."""
 
 
-def _refused(url: str) -> str:
-    """Why the server there does not answer; empty where it does."""
+def _refused(url: str, key: str | None) -> str:
+    """Why the server there does not answer; empty where it does. That it is well says nothing of whose key it takes."""
     try:
-        status, _ = fetched(url, "/healthz")
+        status, _ = fetched(url, "/collections", key)
     except OSError as problem:
         return problem.strerror or str(problem) or type(problem).__name__
-    return f"it answers {status}" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ""
+    return f"it answers {status}" if status >= HTTPStatus.BAD_REQUEST else ""
 
 
 def fetched(url: str, path: str, key: str | None = None) -> tuple[int, bytes]:
@@ -440,7 +440,7 @@ def _of_servers(servers: Servers) -> Iterator[Trouble]:
     if servers.vectors:
         yield Trouble(
             kind="vectors", what=f"the vector store does not answer ({servers.vectors}): searches go by words",
-            do="start it with `memctl up`, or check MEMCTL_QDRANT_URL",
+            do="start it with `memctl up`, or check MEMCTL_QDRANT_URL and MEMCTL_QDRANT_API_KEY",
         )  # fmt: skip
 
 

@@ -99,6 +99,19 @@ def late(connection: Connection, by: str = "1 hour") -> None:
     connection.execute("UPDATE memctl.offsets SET updated_at = updated_at - %s::interval", [by])
 
 
+def test_a_vector_store_that_refuses_the_key_is_said_alike_by_all(
+    log: Connection, asked: None, database_url: str, vectors: tuple[str, str], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("MEMCTL_QDRANT_API_KEY", "of-another-server")
+    with serving(tmp_path, Remembered(database_url, vectors[0], "of-another-server", ""), embedder="none") as api:
+        said = said_by_all(api)
+    for who in ("status", "status --json", "doctor", "viewer"):
+        assert "it answers 401" in said[who], who
+    assert json.loads(said["readyz"])["troubles"][0]["kind"] == "vectors"
+    assert "all is well" not in said["status"] + said["front page"]
+
+
 def test_what_was_appended_and_is_not_folded_is_said_alike_by_all(log: Connection, api: Api, database_url: str) -> None:
     append(log, 1, [FIRST, prompt(2)])
     late(log)
