@@ -74,13 +74,13 @@ def refold(
     live = generations.live(connection)
     rows = list(rows)
     changed = set(streams)
-    letters = _parked_still(connection, live, letters)
+    given, letters = letters, _parked_still(connection, live, letters)
     wanted = {
         *changed,
         *((each.target.space_id, each.target.key or "") for each in letters if not each.target.projection),
     }
     recorded = list(recorded)
-    if not (wanted or rows or letters or recorded):
+    if given and not (changed or rows or letters or recorded):
         return
     known = dead_letters.parked_at(connection, live.stage1, (Target("", *key) for key in wanted))
     known += dead_letters.parked_at(connection, live.stage2, (Target(name, *key) for name, key in rows))
