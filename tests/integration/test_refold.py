@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import threading
+import time
 from collections.abc import Iterator
 from functools import partial
 from types import SimpleNamespace
@@ -37,6 +39,7 @@ from memctl.workers.folding.refold import refold
 from memctl.workers.folding.stage1 import APART, Ready, Stage1
 from memctl.workers.rebuild import replay as replaying
 from memctl.workers.rebuild.replay import replay
+from memctl.workers.runtime import long_folder
 from memctl.workers.runtime.long_folder import LongFolder
 
 Digests = dict[str, tuple[int, str]]
@@ -343,3 +346,26 @@ def test_what_is_parked_no_more_is_left_alone(log: Connection, filled: Digests) 
     refold(log, letters=letters)
     assert log.execute("SELECT generation, shard, epoch FROM memctl.offsets ORDER BY 1, 2").fetchall() == before
     assert dead_letters.parked(log, live.stage1) == []
+
+
+@pytest.mark.parametrize("brief", [0.0, 60.0])
+def test_others_have_their_time_after_what_stage_2_took_long_to_read(
+    log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch, brief: float
+) -> None:
+    waits: list[float] = []
+
+    class Noted(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            waits.append(timeout or 0.0)
+            if len(waits) == 2:
+                drained(database_url)
+            return False
+
+    monkeypatch.setattr(long_folder, "BRIEF_S", brief)
+    append(log, 1, [prompted("session/claude-code/another", "next", "Look at the ledger.", 1_800_000_000_000_000)])
+    began = time.monotonic()
+    long_folder._leave_time(log, began, Noted())
+    took = time.monotonic() - began
+    assert waits[:2] == [long_folder.LOOK_EVERY_S / 5] * 2
+    assert len(waits) == (3 if brief == 0.0 else 2)
+    assert brief or 0 < waits[2] <= long_folder.OTHERS * took
