@@ -110,20 +110,26 @@ def together(rows: Iterable[MetError]) -> MetError:
 def met_errors(row: MetError | None, fact: ErrorMet) -> MetError:
     """Distinctive lines of failed outputs, what agents concluded of them, and what ended them."""
     row = row or MetError(location=fact.location)
-    id, at = str(fact.failure), int(fact.occurred_at)
-    met = MetFailure(
-        at=at - fact.duration_us, id=id, stream=clipped(fact.stream, 160), lineage=clipped(fact.lineage, 16)
-    )
-    known = next((each for each in row.failures if each.id == id), met)
-    if known.met != met.met:  # facts that contradict each other of one failure: the later one counts, in any order
-        known = max(known, met, key=lambda each: each.met)
-    met = _with(known, fact, at) if known.met == met.met else known
+    at = int(fact.occurred_at)
     return msgspec.structs.replace(
         row,
         judged_at=max(row.judged_at, at) if fact.outcome == "judged" else row.judged_at,
         mended_at=max(row.mended_at, at) if fact.outcome == "mended" else row.mended_at,
-        failures=newest(row.failures, met, FAILURES),
+        failures=_failures(row.failures, fact, at),
     )
+
+
+def _failures(kept: tuple[MetFailure, ...], fact: ErrorMet, at: int) -> tuple[MetFailure, ...]:
+    """The newest failures, with what this fact says of its own."""
+    id, met_at = str(fact.failure), at - fact.duration_us
+    known = next((each for each in kept if each.id == id), None)
+    if known is None and len(kept) >= FAILURES and (met_at, id) < (kept[-1].at, kept[-1].id):
+        return kept
+    met = MetFailure(at=met_at, id=id, stream=clipped(fact.stream, 160), lineage=clipped(fact.lineage, 16))
+    known = known or met
+    if known.met != met.met:  # facts that contradict each other of one failure: the later one counts, in any order
+        known = max(known, met, key=lambda each: each.met)
+    return newest(kept, _with(known, fact, at) if known.met == met.met else known, FAILURES)
 
 
 def _with(known: MetFailure, fact: ErrorMet, at: int) -> MetFailure:

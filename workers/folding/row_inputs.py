@@ -21,6 +21,10 @@ RowOf = tuple[str, RowKey]
 """Name of a projection, and key of a row."""
 
 
+MOST_FACTS = 50_000
+"""Facts that are kept from one row of a batch to the next: some 50 MB, until it is written."""
+
+
 class Rows:
     """Rows at hand with their JSON, those used last at the end."""
 
@@ -69,7 +73,11 @@ class RowInputs:
         upto: Position,
         register: Register,
         rows: Rows | None = None,
+        *,
+        keeps: bool = False,
     ) -> None:
+        """`keeps`: for one batch, in which no fact is read twice."""
+        self._keeps = keeps
         self._connection = connection
         self._generation = generation
         self._facts_of = facts_of
@@ -78,6 +86,8 @@ class RowInputs:
         self._rows = Rows() if rows is None else rows
         self.items: Mapping[SourceKey, Fact | Recorded[Any] | None] = {}
         self.routes: dict[SourceKey, Route] = {}
+        self._facts: dict[SourceKey, Fact] = {}
+        """Some that were read: of what very many rows of one thing rest on, each row wants the same."""
 
     def of(self, p: Projection[Any], keys: Collection[RowKey]) -> dict[RowKey, list[tuple[SourceKey, Item]]]:
         """Everything routed to these rows, in order of time and id."""
@@ -113,7 +123,7 @@ class RowInputs:
                     found[source] = item
             else:
                 absent.append(source)
-        found.update(facts.read_facts(self._connection, self._facts_of, absent))
+        found.update(self._read(absent))
         events = [source for source in absent if source not in found]
         for space_id in {source[0] for source in events}:
             ids = [source[1] for source in events if source[0] == space_id]
@@ -126,6 +136,19 @@ class RowInputs:
                 if (name, key) in self._rows:
                     found[source] = Changed(key[1], self._rows.get((name, key))[0])
         return found
+
+    def _read(self, sources: Iterable[SourceKey]) -> dict[SourceKey, Fact]:
+        """Facts by id, as they stood when they were read first."""
+        found, missing = dict[SourceKey, Fact](), list[SourceKey]()
+        for source in sources:
+            if (fact := self._facts.get(source)) is None:
+                missing.append(source)
+            else:
+                found[source] = fact
+        read = facts.read_facts(self._connection, self._facts_of, missing)
+        if self._keeps and len(self._facts) + len(read) <= MOST_FACTS:
+            self._facts.update(read)
+        return {**found, **read}
 
     def source(self, source: SourceKey, upstream: str | None = None, upstream_key: str | None = None) -> Item | None:
         """One source as it stands now, a row of another read model with its name and key; None where it is gone."""

@@ -199,7 +199,7 @@ class _Batch:
         self._careful = careful
         self._refolding = False
         """Rows that are parked are folded again, too: some of what they hold may be forgotten now."""
-        self._inputs = RowInputs(connection, generation, facts_of, section.upto, register, rows)
+        self._inputs = RowInputs(connection, generation, facts_of, section.upto, register, rows, keeps=True)
         self._routes = self._inputs.routes
         self._feeds: dict[str, dict[RowKey, dict[SourceKey, Item]]] = defaultdict(lambda: defaultdict(dict))
         """What is new to rows."""
