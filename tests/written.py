@@ -95,6 +95,7 @@ FORMS: dict[str, Callable[[str], str]] = {
     "escapes of style sheets": lambda phrase: "".join(f"\\{ord(c):06x}" for c in phrase),
     "lines of a failed test": lambda phrase: "E   " + _broken(phrase, "E   ", "E   "),
     "lines of a log": lambda phrase: _broken(phrase, "2026-11-20T09:00:01.123Z ", "[2026-11-20 09:00:02,5] info: "),
+    "words of a log": lambda phrase: "2026-11-28T10:00:01Z " + phrase.replace(" ", "\n2026-11-28T10:00:02Z "),
     "lines of a journal": lambda phrase: _broken(
         phrase, "Nov 20 09:00:01 host app[12]: ", "Nov 20 09:00:01 host app: "
     ),

@@ -63,6 +63,7 @@ one for each task, and what projects are made of grows with each."""
 _DAY_S = 24 * 3_600
 
 NOT_YOURS = "of no project that this key is for"
+NOT_BEGUN = "of a session that somebody else began"
 ANOTHERS = "another version of what came through another key"
 
 
@@ -278,7 +279,7 @@ class RemoteIngest:
 
     def _not_theirs(self, events: Sequence[NewEvent], caller: Caller) -> dict[int, str]:
         """Events that a caller limited to projects may not record, by index: events of other places, or of a session
-        that the caller may not read."""
+        that the caller may not read, or that somebody else began."""
 
         def look(reader: Reader) -> dict[int, str]:
             limits = limits_of(reader)
@@ -297,16 +298,19 @@ class RemoteIngest:
             theirs = {at for at in named if limits.holds(at, claimed)}
             # A session whose list of places is full is shown to no limited caller. It may go on where it began.
             foreign = {stream for stream, at in worked.items() if not at or not at <= theirs}
+            begun = _begun_by_others(reader, {event.stream for event in events}, through(caller.speaks("user")))
             # A session's lines do not all say where they are of, and what did say so may not be folded yet.
             streams = {event.stream for event in events if event.location in theirs} | set(worked)
             streams |= _streams_at(reader, {event.stream for event in events} - streams, limits, claimed)
-            return {
+            not_yours = {
                 index: NOT_YOURS
                 for index, event in enumerate(events)
                 if (isinstance(event.payload, ProjectIdentified) and index not in claims)
                 or event.stream in foreign
                 or (event.location not in theirs and (event.location or event.stream not in streams))
             }
+            not_begun = {index: NOT_BEGUN for index, event in enumerate(events) if event.stream in begun}
+            return dict(sorted((not_begun | not_yours).items()))
 
         return self._readers.read(look, caller)
 
@@ -315,6 +319,16 @@ def _said(payload: bytes) -> object:
     """What a stored payload says, whoever delivered it."""
     fields = msgspec.json.decode(payload, type=dict[str, object])
     return {name: value for name, value in fields.items() if name != "confined"}
+
+
+def _begun_by_others(reader: Reader, streams: Set[str], member: str) -> set[str]:
+    """Those of the streams whose sessions somebody else began: what a limited key says there would count as theirs."""
+    rows = reader.connection.execute(
+        "SELECT DISTINCT ON (stream) stream, actor FROM memctl.events WHERE space_id = %s AND stream = ANY(%s)"
+        " AND starts_with(stream, 'session/') AND actor <> 'memctl' ORDER BY stream, position",
+        [reader.space_id, list(streams)],
+    )
+    return {stream for stream, actor in rows if through(actor) != member}
 
 
 def _streams_at(reader: Reader, streams: Set[str], limits: Limits, claimed: Set[str]) -> set[str]:

@@ -111,6 +111,8 @@ class StreamFacts:
         placed = None if self._undated else self._ordering.place(events)
         if placed is None or (self._titled and any(is_aside(each) for each in placed)):
             return None
+        if self._opened and not self._assert.confined and any(map(self._confines, placed)):
+            return None  # facts that may come again were asserted as if it were not
         latest = {
             (payload.episode, type(payload)): payload
             for each in placed
@@ -123,6 +125,11 @@ class StreamFacts:
             if self._assert.lineage and self._began[0]:
                 return None  # facts were asserted without it
         return placed
+
+    def _confines(self, placed: OrderedEvent) -> bool:
+        """Whether from here on nothing that the session says holds at a path of this machine."""
+        stated = self._opened and isinstance(placed.payload, Statement)
+        return placed.payload.confined and not stated and not is_aside(placed)
 
     def drain(self) -> list[Fact]:
         """Facts asserted since the last call, in order of happening.
@@ -140,7 +147,7 @@ class StreamFacts:
         seen = placed.payload
         if isinstance(seen, ToolCalled):
             self._scheduled.called(seen)
-        if seen.confined and not (self._opened and isinstance(seen, Statement)) and not is_aside(placed):
+        if self._confines(placed):
             self._assert.confined = True
         if seen.injected:
             if isinstance(seen, MemoryRecalled):

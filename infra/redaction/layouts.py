@@ -42,13 +42,19 @@ def columns(data: bytes) -> Iterator[Span]:
         begin, end = header.span(1)
         alone = _RULE.match(data, at) is not None
         sign = next((each for each in _SIGNS if each in header[1]), b"\n" if alone else b"")
-        if not sign or not (wanted := _promising(data, _cells(data, begin, end, sign), least=1 if alone else 2)):
+        names = _cells(data, begin, end, sign) if sign else []
+        least = 1 if alone else 2
+        of_all, behind = _promising(data, names, least), None if alone else _promising(data, names[1:], least)
+        if of_all is None and behind is None:
             continue
         at += 1
         for line in islice(_LINE.finditer(data, at), _MOST_ROWS):
             if sign in line[0] or not _RULED.search(line[0]):
                 cells = _cells(data, line.start(), line.end() - line[0].endswith(b"\n"), sign)
-                if wanted[0] == 1 and b" " in data[slice(*cells[0])]:
+                wanted = of_all
+                if not alone and _is_prefix(data[slice(*names[0])], data[slice(*cells[0])]):
+                    cells, wanted = cells[1:], behind
+                if wanted is None or (wanted[0] == 1 and b" " in data[slice(*cells[0])]):
                     break  # a text below a heading
                 if len(cells) == wanted[0]:
                     yield from _below(data, cells, wanted)
@@ -61,6 +67,11 @@ def columns(data: bytes) -> Iterator[Span]:
             while (row := _ROW.match(data, at)) is not None:
                 at = row.end()
                 yield from _below(data, _cells(data, *row.span(1), b","), wanted)
+
+
+def _is_prefix(cell: bytes, below: bytes) -> bool:
+    """Whether what begins a line and the next is no cell of them: a line's number, or the name of who printed both."""
+    return cell == below or (cell.isdigit() and below.isdigit())
 
 
 def _cells(data: bytes, begin: int, end: int, sign: bytes) -> list[Span]:

@@ -20,7 +20,7 @@ from poisoning.test_foreign import OURS, SHARED, keep, session, shown
 
 from memctl.api.write.remote_ingest import Delivery, sent
 from memctl.cli.main import memctl as program
-from memctl.domain.events.event import NewEvent
+from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import Observation, PromptSubmitted, ToolCalled, ToolReturned
 from memctl.domain.projects.identity import ProjectIdentified, project_stream
 from memctl.infra.database import connect
@@ -130,3 +130,15 @@ def test_the_key_says_nothing_in_a_session_of_who_works_there_later(stage: Stage
         event = observed(PromptSubmitted(line="9", text="go on"), session="other", at=200, location=location)
         told = stage.ask("/v1/events", msgspec.json.encode(Delivery([sent(event)])))
         assert list(json.loads(told)["refused"]) == ["0"]
+
+
+def test_the_key_says_nothing_in_a_session_of_its_own_project_that_the_owner_began(stage: Stage) -> None:
+    """Else what the owner says later, wherever that is, would be the key's."""
+    place = stage.folder / "eta"
+    claim = NewEvent(
+        stream=project_stream(SHARED), dedupe_key="eta", actor="memctl", location=str(place), occurred_at=Micros(100),
+        payload=ProjectIdentified(location=str(place), root=str(place), remote=SHARED, checked=True),
+    )  # fmt: skip
+    event = observed(PromptSubmitted(line="9", text="go on"), session="victim", at=150, location=str(stage.victim))
+    told = stage.ask("/v1/events", msgspec.json.encode(Delivery([sent(claim), sent(event)])))
+    assert list(json.loads(told)["refused"]) == ["1"]

@@ -280,6 +280,22 @@ def test_of_titles_without_a_time_the_later_block_of_a_line_counts_though_it_com
     assert worker.rows["sessions", worker.stream].title == "Later"
 
 
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("payload", [PromptSubmitted(line="k", text="go on"), ResponseReceived(line="k", text="Done.")])
+def test_what_a_limited_key_adds_is_folded_alike_in_one_piece_and_in_many(payload: Observation, late: bool) -> None:
+    session = Session()
+    for text in ("Fix the flaky login test in auth.py", "Then write the changelog"):
+        session.user(text)
+        session.says("I did so.")
+    told = [msgspec.structs.replace(each, location="/work/shop") for each in session.events]
+    at = told[0].occurred_at + 1 if late else told[-1].occurred_at + 1
+    keyed = event(msgspec.structs.replace(payload, confined=True), "keyed", at, 1_000)
+    worker = Worker(told[0].stream)
+    for each in (*told, msgspec.structs.replace(keyed, location="/work/shop")):
+        worker.take([each])
+        worker.check()
+
+
 def test_a_title_that_is_told_under_a_limited_key_takes_nothing_back_of_what_was_told_before() -> None:
     session = Session()
     said = msgspec.structs.replace(session.user("Fix the flaky login test in auth.py"), location="/work/shop")

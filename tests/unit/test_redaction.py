@@ -1361,3 +1361,14 @@ def test_whatever_a_rule_matches_holds_what_it_is_looked_for_by(data: st.DataObj
 
 def test_a_line_of_a_configuration_may_be_the_first() -> None:
     assert redact("password xK9-vLq2Tz") == ("password [redacted:password]", {"password": 1})
+
+
+@pytest.mark.parametrize("before", ["{:6}\t", "web-1  | ", "{}|"])
+def test_the_front_of_each_line_makes_no_table_of_code(before: str) -> None:
+    code = ["def read(self, token", "  return self.of[Xq7Wm2Zr9Lk4Tn8Vb3Xc6]", "x = 1"]
+    listed = "\n".join(before.format(number) + line for number, line in enumerate(code, 25))
+    assert redact(listed) == (listed, {})
+    table = ["name, password", "ann, xK9vLq2Tz7Rw4", "bob, pW3nYc8Dm5Hs1"]
+    cut = redact("\n".join(before.format(number) + line for number, line in enumerate(table, 25)))[0]
+    assert "xK9v" not in cut
+    assert "pW3n" not in cut
