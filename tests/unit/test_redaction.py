@@ -1365,7 +1365,7 @@ def test_a_line_of_a_configuration_may_be_the_first() -> None:
 
 @pytest.mark.parametrize("before", ["{:6}\t", "web-1  | ", "{}|"])
 def test_the_front_of_each_line_makes_no_table_of_code(before: str) -> None:
-    code = ["def read(self, token", "  return self.of[Xq7Wm2Zr9Lk4Tn8Vb3Xc6]", "x = 1"]
+    code = ["import pwd", "_PR_SET_PDEATHSIG, _PR_SET_KEEPCAPS, _PR_CAP_AMBIENT, _PR_RAISE = 1, 8, 47, 2", "x = 1"]
     listed = "\n".join(before.format(number) + line for number, line in enumerate(code, 25))
     assert redact(listed) == (listed, {})
     table = ["name, password", "ann, xK9vLq2Tz7Rw4", "bob, pW3nYc8Dm5Hs1"]
