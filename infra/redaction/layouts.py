@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import accumulate, islice
 
 from memctl.domain.support import patterns
@@ -33,6 +33,9 @@ _MOST_ROWS, _LONGEST_NAME = 1_000, 40
 
 Span = tuple[int, int]
 
+_Header = tuple[int, dict[int, str]]
+"""How many columns a table has, and which of them hold secrets, by their names."""
+
 
 def columns(data: bytes) -> Iterator[Span]:
     """Values that stand in a table below the name of a secret, or behind it in a statement."""
@@ -47,26 +50,34 @@ def columns(data: bytes) -> Iterator[Span]:
         of_all, behind = _promising(data, names, least), None if alone else _promising(data, names[1:], least)
         if of_all is None and behind is None:
             continue
-        at += 1
-        for line in islice(_LINE.finditer(data, at), _MOST_ROWS):
-            if sign in line[0] or not _RULED.search(line[0]):
-                cells = _cells(data, line.start(), line.end() - line[0].endswith(b"\n"), sign)
-                wanted = of_all
-                if not alone and _is_prefix(data[slice(*names[0])], data[slice(*cells[0])]):
-                    cells, wanted = cells[1:], behind
-                if wanted is None or (wanted[0] == 1 and b" " in data[slice(*cells[0])]):
-                    break  # a text below a heading
-                if len(cells) == wanted[0]:
-                    yield from _below(data, cells, wanted)
-                elif not _RULED.search(line[0]):
-                    break
-            at = line.end()
+        at = yield from _rows(data, at + 1, sign, b"" if alone else data[slice(*names[0])], of_all, behind)
     for listed in _LISTED.finditer(data):
         if wanted := _promising(data, _cells(data, *listed.span(1), b",")):
             at = listed.end()
             while (row := _ROW.match(data, at)) is not None:
                 at = row.end()
                 yield from _below(data, _cells(data, *row.span(1), b","), wanted)
+
+
+def _rows(
+    data: bytes, at: int, sign: bytes, begins: bytes, of_all: _Header | None, behind: _Header | None
+) -> Generator[Span, None, int]:
+    """Values in the lines from there on, below a heading that `begins` so; returns where they end. `behind`: what the
+    heading is without its first cell, for lines that begin as it does."""
+    for line in islice(_LINE.finditer(data, at), _MOST_ROWS):
+        if sign in line[0] or not _RULED.search(line[0]):
+            cells = _cells(data, line.start(), line.end() - line[0].endswith(b"\n"), sign)
+            wanted = of_all
+            if begins and _is_prefix(begins, data[slice(*cells[0])]):
+                cells, wanted = cells[1:], behind
+            if wanted is None or (wanted[0] == 1 and b" " in data[slice(*cells[0])]):
+                break  # a text below a heading
+            if len(cells) == wanted[0]:
+                yield from _below(data, cells, wanted)
+            elif not _RULED.search(line[0]):
+                break
+        at = line.end()
+    return at
 
 
 def _is_prefix(cell: bytes, below: bytes) -> bool:
@@ -87,7 +98,7 @@ def _cells(data: bytes, begin: int, end: int, sign: bytes) -> list[Span]:
     return found
 
 
-def _promising(data: bytes, cells: list[Span], least: int = 2) -> tuple[int, dict[int, str]] | None:
+def _promising(data: bytes, cells: list[Span], least: int = 2) -> _Header | None:
     """How many columns a header has, and which of them hold secrets by their names."""
     names = [data[low:high].decode("utf-8", "replace") for low, high in cells]
     if len(names) < least or max(map(len, names)) > _LONGEST_NAME:
@@ -96,7 +107,7 @@ def _promising(data: bytes, cells: list[Span], least: int = 2) -> tuple[int, dic
     return (len(names), wanted) if wanted else None
 
 
-def _below(data: bytes, cells: list[Span], header: tuple[int, dict[int, str]]) -> Iterator[Span]:
+def _below(data: bytes, cells: list[Span], header: _Header) -> Iterator[Span]:
     for n, name in header[1].items() if len(cells) == header[0] else ():
         if beside(data[slice(*cells[n])].decode("utf-8", "replace"), name):
             yield cells[n]

@@ -9,8 +9,10 @@ import os
 import socket
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from uuid import UUID
+
+import msgspec
 
 from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
@@ -19,7 +21,7 @@ from memctl.infra.log.migrate import refuse_newer
 from memctl.infra.log.reach import Reach
 from memctl.infra.log.read import StreamKey, read_events, read_streams
 from memctl.infra.readmodels import dead_letters, facts, generations
-from memctl.infra.readmodels.dead_letters import DeadLetter, Target
+from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, Target
 from memctl.infra.readmodels.facts import SourceKey
 from memctl.infra.readmodels.generations import Lease, LeaseHeld, Live
 from memctl.infra.readmodels.rows import RowKey
@@ -92,48 +94,82 @@ def refold(
     for key in sorted(wanted):
         by_shard.setdefault(generations.shard_of(key[1], shards), []).append(key)
     ready = ready or _ready(connection, live.stage1, [letter for letter in known if letter.target not in endless])
-    needed = [(live.stage1, shard) for shard in sorted(by_shard)]
-    changes_in = {(live.stage1, generations.shard_of(stream, shards)) for _, stream in changed}
-
-    def fold(looked: bool) -> None:
-        with (
-            _held(connection, needed, changes_in) as of_stage1,
-            _stage2(connection, live, of_stage1 if follows else None, {key[0] for key in wanted}) as of_stage2,
-            connection.transaction(),
-        ):
-            if generations.live(connection) != live:
-                raise LiveChanged
-            # However long this takes, nobody else takes these shards: their rows stay locked.
-            stage1 = [generations.renew(connection, lease) for lease in of_stage1]
-            stage2 = None if of_stage2 is None else generations.renew(connection, of_stage2)
-            connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-            first()
-            changes = []
-            for lease in stage1:
-                here = [key for key in by_shard[lease.shard] if key in changed or _is_parked(connection, live, key)]
-                folds = Stage1(parks=parks, endless=endless)
-                folds.refold(connection, lease, here, ready, looked, ahead=stage2 is None)
-                if stage2 is not None:
-                    # Stage 2 is given them also where it has yet to read them, and what was changed in these streams
-                    # before: else its rows hold what is gone until it does, and who forgets does not learn what
-                    # follows. That it reads them again changes nothing.
-                    since = Position(min(stage2.reach.lowest + 1, lease.reach.lowest))
-                    changes += facts.read_changes_of(connection, live.stage1, here, since)
-            if stage2 is not None:
-                sources = [*map(of_fact, changes), *_as_they_stand(connection, recorded, stage2.reach)]
-                of_all = Stage2(parks=parks, endless=endless)
-                of_all.refold(connection, stage2, live.stage1, rows, changes=sources, letters=of_rows)
-                if stage1:
-                    generations.read_again(connection, live.stage1, min(lease.reach.lowest for lease in stage1))
-            last()
-            connection.execute("SET LOCAL synchronous_commit = on")  # leases, which may be lost, turn it off
-
+    work = _Work(
+        live=live, by_shard=by_shard, changed=changed, rows=rows, recorded=recorded, of_rows=of_rows, ready=ready,
+        endless=endless, parks=parks, follows=follows, first=first, last=last,
+    )  # fmt: skip
     try:
-        fold(looked=bool(changed) or not ready)
+        _fold(connection, work, looked=bool(changed) or not ready)
     except CannotStore:
         read = _read(connection, live.stage1)
         ready.update({key: storable(connection, live.stage1, read(key), key) for key in ready})
-        fold(looked=True)
+        _fold(connection, work, looked=True)
+
+
+class _Work(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be folded again, in one transaction."""
+
+    live: Live
+    by_shard: Mapping[int, Sequence[StreamKey]]
+    """The streams, by their shards of stage 1."""
+    changed: Collection[StreamKey]
+    """Those of them whose events have changed; the others were parked."""
+    rows: Sequence[tuple[str, RowKey]]
+    recorded: Sequence[SourceKey]
+    of_rows: Sequence[DeadLetter]
+    ready: Mapping[StreamKey, Ready]
+    endless: Mapping[Target, Fault]
+    parks: bool
+    follows: bool
+    first: Callable[[], None]
+    last: Callable[[], None]
+
+
+def _fold(connection: Connection, work: _Work, looked: bool) -> None:
+    live = work.live
+    shards = {key: shard for shard, keys in work.by_shard.items() for key in keys}
+    needed = [(live.stage1, shard) for shard in sorted(work.by_shard)]
+    with (
+        _held(connection, needed, {(live.stage1, shards[key]) for key in work.changed}) as of_stage1,
+        _stage2(connection, live, of_stage1 if work.follows else None, {key[0] for key in shards}) as of_stage2,
+        connection.transaction(),
+    ):
+        if generations.live(connection) != live:
+            raise LiveChanged
+        # However long this takes, nobody else takes these shards: their rows stay locked.
+        stage1 = [generations.renew(connection, lease) for lease in of_stage1]
+        stage2 = None if of_stage2 is None else generations.renew(connection, of_stage2)
+        connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+        work.first()
+        folded: list[tuple[Lease, list[StreamKey]]] = []
+        for lease in stage1:
+            every = work.by_shard[lease.shard]
+            here = [key for key in every if key in work.changed or _is_parked(connection, live, key)]
+            folds = Stage1(parks=work.parks, endless=work.endless)
+            folds.refold(connection, lease, here, work.ready, looked, ahead=stage2 is None)
+            folded.append((lease, here))
+        if stage2 is not None:
+            _fold_stage2(connection, work, stage2, folded)
+        work.last()
+        connection.execute("SET LOCAL synchronous_commit = on")  # leases, which may be lost, turn it off
+
+
+def _fold_stage2(
+    connection: Connection, work: _Work, stage2: Lease, folded: Sequence[tuple[Lease, list[StreamKey]]]
+) -> None:
+    """Fold on in stage 2 what was folded in shards of stage 1."""
+    changes = []
+    for lease, here in folded:
+        # Stage 2 is given them also where it has yet to read them, and what was changed in these streams before: else
+        # its rows hold what is gone until it does, and who forgets does not learn what follows. That it reads them
+        # again changes nothing.
+        since = Position(min(stage2.reach.lowest + 1, lease.reach.lowest))
+        changes += facts.read_changes_of(connection, work.live.stage1, here, since)
+    sources = [*map(of_fact, changes), *_as_they_stand(connection, work.recorded, stage2.reach)]
+    folds = Stage2(parks=work.parks, endless=work.endless)
+    folds.refold(connection, stage2, work.live.stage1, work.rows, changes=sources, letters=work.of_rows)
+    if folded:
+        generations.read_again(connection, work.live.stage1, min(lease.reach.lowest for lease, _ in folded))
 
 
 def _parked_still(connection: Connection, live: Live, letters: Iterable[DeadLetter]) -> list[DeadLetter]:
