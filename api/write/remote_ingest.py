@@ -324,9 +324,10 @@ def _said(payload: bytes) -> object:
 def _begun_by_others(reader: Reader, streams: Set[str], member: str) -> set[str]:
     """Those of the streams whose sessions somebody else began: what a limited key says there would count as theirs."""
     rows = reader.connection.execute(
-        "SELECT DISTINCT ON (stream) stream, actor FROM memctl.events WHERE space_id = %s AND stream = ANY(%s)"
-        " AND starts_with(stream, 'session/') AND actor <> 'memctl' ORDER BY stream, position",
-        [reader.space_id, list(streams)],
+        "SELECT s.stream, first.actor FROM unnest(%s::text[]) AS s(stream) CROSS JOIN LATERAL ("
+        "SELECT actor FROM memctl.events e WHERE e.space_id = %s AND e.stream = s.stream AND e.actor <> 'memctl'"
+        " ORDER BY e.position LIMIT 1) AS first",
+        [[stream for stream in streams if stream.startswith("session/")], reader.space_id],
     )
     return {stream for stream, actor in rows if through(actor) != member}
 

@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 from memctl.domain.support import patterns
 from memctl.domain.support.dumps import DUMP, dumps
+from memctl.domain.support.line_prefixes import BLAMED, LOGGED
 from memctl.domain.support.literals import Literals, mentions
 from memctl.domain.support.markup import without_markup
 from memctl.domain.support.text import canonical
@@ -74,11 +75,7 @@ _OTHER_SIGNS = patterns.compile(rf"[^\x00-\x7f{patterns.LETTERS}]+")
 _SMALL = bytes(range(0x100)).lower()
 _NUMBERED = patterns.compile(rb"\n[ \t]*[0-9]+ *(?:\xe2\x86\x92|\xe2\x94\x82|[:|\t])")
 _LISTED = patterns.compile(
-    rb"(?:^|\n)(?:\[?[0-9]{4}-[0-9]{2}-[0-9]{2}[t ][0-9]{2}:[0-9]{2}[^\s\]]{0,30}\]? "
-    rb"(?:(?:trace|debug|info|notice|warn(?:ing)?|error|fatal)\b:? )?|"
-    rb"[a-z]{3} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2} [^\s]{1,100} [^\s:]{1,100}: |e {3,}|"
-    rb"\^?[0-9a-f]{7,40} [^\n()]{0,300}\([^\n()]{1,100} [0-9]{1,9}\) ?|[^\s:]{1,300}[:-][0-9]{1,9}[:-])",
-    patterns.I,
+    rf"(?:^|\n)(?:{LOGGED}|{BLAMED}|E {{3,}}|[^\s:]{{1,300}}[:-][0-9]{{1,9}}[:-])".encode(), patterns.I
 )
 """What stands before each line that a search shows (a file and the line's number), a failed test, who wrote a line, or
 a log."""

@@ -20,7 +20,7 @@ from memctl.domain.events.event import (
     event_types,
 )
 from memctl.domain.events.skipping import Undecodable
-from memctl.infra.database import Connection
+from memctl.infra.database import Connection, single_row
 from memctl.infra.log.reach import Section
 
 _COLUMNS = """position, event_id, space_id, stream, type, schema_version,
@@ -193,6 +193,11 @@ def stream_lengths(
     spaces, names = zip(*streams, strict=True)
     rows = connection.execute(_LENGTHS, [upto, most + 1, list(spaces), list(names)])
     return {(space_id, stream): count for space_id, stream, count in rows}
+
+
+def newest_position(connection: Connection) -> Position:
+    """Where the last event of the log stands that is committed; 0 on an empty log."""
+    return Position(single_row(connection, "SELECT coalesce(max(position), 0) FROM memctl.events")[0])
 
 
 def scan_streams(

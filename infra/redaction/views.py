@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from memctl.domain.support import patterns
+from memctl.domain.support.line_prefixes import BLAMED, LOGGED
 from memctl.domain.support.wording import HIDDEN
 
 # JSON inside of text: an escaped line break in front of a key hides its word boundary, an escaped quote or equals sign
@@ -66,19 +67,12 @@ INTERRUPTED = tuple(
 JOINT = r"""["'][ \t]*(?:\+|\.\.?|&|<>|\|\|)\s*[a-z]?["']"""
 """What joins two strings into one."""
 _JOINT = patterns.compile(JOINT.encode())
-_CLOCK = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?"
-_MOMENT = rf"(?:[0-9]{{4}}[-/][0-9]{{2}}[-/][0-9]{{2}}[T ])?{_CLOCK}(?: ?Z| ?[+-][0-9]{{2}}:?[0-9]{{2}})?"
-_LOGGED = (
-    rf"(?:\[{_MOMENT}\]|{_MOMENT}|[A-Z][a-z]{{2}} [ 0-9][0-9] {_CLOCK} \S+ [^\s:]+:)[ \t]"
-    r"(?:\[?(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|stdout|stderr)\]?:?(?: [FP])?[ \t])?"
-)
-_BLAMED = r"\^?[0-9a-f]{7,40} (?:[^\s()]+ +)?\([^()\n]*[0-9]{4}-[0-9]{2}-[0-9]{2} [^()\n]*[0-9]\) ?"
 _NUMBERED = r" *[0-9]{1,6}(?:\xe2\x86\x92|\\u2192|[\t:-]|[ ]?(?:\||\xe2\x94\x82) ?)"
 _OF_FILE = r"[\w.@/-]*(?:/[\w-]+|\.\w+)(?::[0-9]{1,6}:|-[0-9]{1,6}-|[:-])"
 _OF_SERVICE = r"[\w.-]+ +\| "
 _MARGIN = r"(?:\+|[ \t]*(?:>|\||#|//))"
 PREFIX = (
-    rf"(?:{_LOGGED}{_MARGIN}?|(?:{_OF_FILE}|{_NUMBERED}|{_BLAMED}|{_OF_SERVICE})(?:{_LOGGED})?{_MARGIN}?|"
+    rf"(?:{LOGGED}{_MARGIN}?|(?:{_OF_FILE}|{_NUMBERED}|{BLAMED}|{_OF_SERVICE})(?:{LOGGED})?{_MARGIN}?|"
     rf"-|E {{2,3}}|{_MARGIN}{{1,2}})"
 )
 """What a tool puts before each line: a number, a file, a moment, who wrote it, the sign of a patch, a margin."""

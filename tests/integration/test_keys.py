@@ -661,8 +661,8 @@ def test_nobody_speaks_into_a_session_that_is_not_shown_to_them(
     assert list(told[1]["refused"]) == ["0", "1"]
     fold()
     assert "secret1" in sessions_of(api, secret)
-    told = deliver(api, secret, a_prompt("x3", "", "secret1"), a_prompt("x4", "/home/eve/secret", "secret2"))
-    assert told[1]["refused"] == {"0": "of a session that somebody else began"}
+    answer = deliver(api, secret, a_prompt("x3", "", "secret1"), a_prompt("x4", "/home/eve/secret", "secret2"))
+    assert answer[1]["refused"] == {"0": "of a session that somebody else began"}
     assert deliver(api, secret, a_prompt("x5", "", "secret2"))[1]["refused"] == {}
 
 

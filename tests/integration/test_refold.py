@@ -369,3 +369,17 @@ def test_others_have_their_time_after_what_stage_2_took_long_to_read(
     assert waits[:2] == [long_folder.LOOK_EVERY_S / 5] * 2
     assert len(waits) == (3 if brief == 0.0 else 2)
     assert brief or 0 < waits[2] <= long_folder.OTHERS * took
+
+
+def test_nobody_waits_for_what_is_not_committed(log: Connection, database_url: str) -> None:
+    waits: list[float] = []
+
+    class Noted(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            waits.append(timeout or 0.0)
+            return len(waits) > 3
+
+    with connect(database_url, autocommit=False, name="a sleeper") as sleeper:
+        append(sleeper, 1, [prompted("session/claude-code/another", "next", "Look at it.", 1_800_000_000_000_000)])
+        long_folder._leave_time(log, time.monotonic(), Noted())
+    assert len(waits) == 1

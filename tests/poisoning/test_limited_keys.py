@@ -29,7 +29,7 @@ from memctl.infra.readmodels import generations
 CANARY, SUITE = "quillkeyed", "quillsuite"
 
 
-def told_of(place: Path) -> list[NewEvent]:
+def events_at(place: Path) -> list[NewEvent]:
     """What a client with the key says of a place: that it is a checkout of the project, and what was done there."""
     found = ProjectIdentified(location=str(place), root=str(place), remote=SHARED, checked=True)
     said: list[tuple[Observation, str]] = [
@@ -62,9 +62,15 @@ class Stage(msgspec.Struct):
 
     def ask(self, path: str, body: bytes = b"") -> str:
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
-        status, _, told = self.api.ask(path, method="POST" if body else "GET", body=body or None, headers=headers)
-        assert status == 200, told
-        return told.decode()
+        status, _, answer = self.api.ask(path, method="POST" if body else "GET", body=body or None, headers=headers)
+        assert status == 200, answer
+        return answer.decode()
+
+    def deliver(self, *events: NewEvent) -> dict[str, str]:
+        """Which of the events were refused, by index, and why."""
+        answer = self.ask("/v1/events", msgspec.json.encode(Delivery([sent(event) for event in events])))
+        refused: dict[str, str] = json.loads(answer)["refused"]
+        return refused
 
 
 @pytest.fixture(scope="module")
@@ -86,11 +92,9 @@ def stage(
             assert made.exit_code == 0, made.output
             stage = Stage(api, database, folder, victim, made.stdout.strip())
             for name in ("other", "plain", "same", "never"):
-                sending = Delivery([sent(each) for each in told_of(folder / name)])
-                assert json.loads(stage.ask("/v1/events", msgspec.json.encode(sending)))["refused"] == {}
-            silent = [each for each in told_of(victim / "nested" / "src") if each.stream.startswith("session/")]
-            sending = Delivery([sent(each) for each in silent])
-            assert json.loads(stage.ask("/v1/events", msgspec.json.encode(sending)))["refused"] == {}
+                assert stage.deliver(*events_at(folder / name)) == {}
+            silent = [each for each in events_at(victim / "nested" / "src") if each.stream.startswith("session/")]
+            assert stage.deliver(*silent) == {}
             drained(database)
             yield stage
 
@@ -128,8 +132,7 @@ def test_the_key_says_nothing_in_a_session_of_who_works_there_later(stage: Stage
     place = stage.folder / "other"
     for location in (str(place), ""):
         event = observed(PromptSubmitted(line="9", text="go on"), session="other", at=200, location=location)
-        told = stage.ask("/v1/events", msgspec.json.encode(Delivery([sent(event)])))
-        assert list(json.loads(told)["refused"]) == ["0"]
+        assert list(stage.deliver(event)) == ["0"]
 
 
 def test_the_key_says_nothing_in_a_session_of_its_own_project_that_the_owner_began(stage: Stage) -> None:
@@ -140,5 +143,4 @@ def test_the_key_says_nothing_in_a_session_of_its_own_project_that_the_owner_beg
         payload=ProjectIdentified(location=str(place), root=str(place), remote=SHARED, checked=True),
     )  # fmt: skip
     event = observed(PromptSubmitted(line="9", text="go on"), session="victim", at=150, location=str(stage.victim))
-    told = stage.ask("/v1/events", msgspec.json.encode(Delivery([sent(claim), sent(event)])))
-    assert list(json.loads(told)["refused"]) == ["1"]
+    assert list(stage.deliver(claim, event)) == ["1"]

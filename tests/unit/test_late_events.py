@@ -287,11 +287,11 @@ def test_what_a_limited_key_adds_is_folded_alike_in_one_piece_and_in_many(payloa
     for text in ("Fix the flaky login test in auth.py", "Then write the changelog"):
         session.user(text)
         session.says("I did so.")
-    told = [msgspec.structs.replace(each, location="/work/shop") for each in session.events]
-    at = told[0].occurred_at + 1 if late else told[-1].occurred_at + 1
+    own = [msgspec.structs.replace(each, location="/work/shop") for each in session.events]
+    at = own[0].occurred_at + 1 if late else own[-1].occurred_at + 1
     keyed = event(msgspec.structs.replace(payload, confined=True), "keyed", at, 1_000)
-    worker = Worker(told[0].stream)
-    for each in (*told, msgspec.structs.replace(keyed, location="/work/shop")):
+    worker = Worker(own[0].stream)
+    for each in (*own, msgspec.structs.replace(keyed, location="/work/shop")):
         worker.take([each])
         worker.check()
 

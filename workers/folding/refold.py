@@ -16,10 +16,10 @@ import msgspec
 
 from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.database import Connection, single_row
+from memctl.infra.database import Connection
 from memctl.infra.log.migrate import refuse_newer
 from memctl.infra.log.reach import Reach
-from memctl.infra.log.read import StreamKey, read_events, read_streams
+from memctl.infra.log.read import StreamKey, newest_position, read_events, read_streams
 from memctl.infra.readmodels import dead_letters, facts, generations
 from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, Target
 from memctl.infra.readmodels.facts import SourceKey
@@ -131,7 +131,7 @@ def _fold(connection: Connection, work: _Work, looked: bool) -> None:
     needed = [(live.stage1, shard) for shard in sorted(work.by_shard)]
     with (
         _held(connection, needed, {(live.stage1, shards[key]) for key in work.changed}) as of_stage1,
-        _stage2(connection, live, of_stage1 if work.follows else None, {key[0] for key in shards}) as of_stage2,
+        _stage2(connection, work, of_stage1) as of_stage2,
         connection.transaction(),
     ):
         if generations.live(connection) != live:
@@ -188,22 +188,14 @@ def _is_parked(connection: Connection, live: Live, key: StreamKey) -> bool:
 
 
 @contextlib.contextmanager
-def _stage2(
-    connection: Connection, live: Live, ahead_of: Sequence[Lease] | None, spaces: Collection[int]
-) -> Iterator[Lease | None]:
-    """The lease of stage 2, or None where that may follow these shards: where more events wait for them, what is
-    written as of the next position is read with those. Where none do, nobody waits for either."""
-    held, began = None, time.monotonic()
-    patience_s = PATIENCE_S if ahead_of is None else IDLE_S
-    while ahead_of is None or not _goes_on(connection, ahead_of, spaces):
-        waited = time.monotonic() - began
-        if ahead_of is None or waited > SOON_S:
-            held = generations.acquire(connection, live.stage2, 0, _owner())
-        if held is not None:
-            break
-        if waited > patience_s:
-            raise LeaseHeld(generation=live.stage2, shard=0, seconds=patience_s)
-        time.sleep(0.02)
+def _stage2(connection: Connection, work: _Work, shards: Sequence[Lease]) -> Iterator[Lease | None]:
+    """The lease of stage 2, or None where that may follow these shards."""
+    spaces = {key[0] for keys in work.by_shard.values() for key in keys}
+    held = (
+        _unless_it_goes_on(connection, work.live, shards, spaces)
+        if work.follows
+        else generations.take(connection, work.live.stage2, 0, _owner(), PATIENCE_S)
+    )
     try:
         yield held
     finally:
@@ -211,12 +203,27 @@ def _stage2(
             generations.release(connection, held)
 
 
+def _unless_it_goes_on(
+    connection: Connection, live: Live, shards: Sequence[Lease], spaces: Collection[int]
+) -> Lease | None:
+    """None where more events wait for these shards: what is written as of the next position is read with those. The
+    lease of stage 2 where none do: nobody waits for either. Raises: LeaseHeld."""
+    began = time.monotonic()
+    while not _goes_on(connection, shards, spaces):
+        waited = time.monotonic() - began
+        if waited > SOON_S and (held := generations.acquire(connection, live.stage2, 0, _owner())) is not None:
+            return held
+        if waited > IDLE_S:
+            raise LeaseHeld(generation=live.stage2, shard=0, seconds=IDLE_S)
+        time.sleep(0.02)
+    return None
+
+
 def _goes_on(connection: Connection, shards: Sequence[Lease], spaces: Collection[int]) -> bool:
     """Whether events stand in the log that none of these shards has read, and none of these spaces lags."""
     if any(space in lease.held for lease in shards for space in spaces):
         return False
-    read = max(lease.reach.position for lease in shards)
-    return bool(single_row(connection, "SELECT EXISTS (SELECT FROM memctl.events WHERE position > %s)", [read])[0])
+    return newest_position(connection) > max(lease.reach.position for lease in shards)
 
 
 def _ready(connection: Connection, generation: int, letters: Iterable[DeadLetter]) -> dict[StreamKey, Ready]:

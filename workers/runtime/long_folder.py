@@ -13,8 +13,7 @@ import psycopg
 
 from memctl.domain.events.event import Event
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
-from memctl.infra.log.mark import last_position
-from memctl.infra.log.read import StreamKey, read_streams
+from memctl.infra.log.read import StreamKey, newest_position, read_streams
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels.dead_letters import DeadLetter, Target, fault_message
 from memctl.infra.readmodels.generations import LeaseHeld
@@ -134,7 +133,7 @@ def _leave_time(connection: Connection, began: float, stop: threading.Event) -> 
     """Wait until stage 2 has read what was folded, and then give all others their time: rows that very many sessions
     went to are folded whole for each late one, or for all that come together meanwhile."""
     live = generations.live(connection)
-    upto = last_position(connection)
+    upto = newest_position(connection)
     while time.monotonic() - began < LONGEST_S and not stop.wait(LOOK_EVERY_S / 5):
         if generations.offset_of(connection, live.stage2).position >= upto:
             break
