@@ -42,6 +42,7 @@ from memctl.domain.language.prompts import words_in
 from memctl.domain.language.speakers import said_by_named
 from memctl.domain.retrieval import answering
 from memctl.domain.retrieval.answering import Fitting, Part
+from memctl.domain.retrieval.calibration import sort_of
 from memctl.domain.retrieval.intent import PREFERRED, Understood, understand
 from memctl.domain.retrieval.later import Named, later, newest_first
 from memctl.domain.retrieval.passages import exchange_of, passage_of
@@ -58,7 +59,6 @@ from memctl.domain.retrieval.ranking import (
     score,
     worth_showing,
 )
-from memctl.domain.retrieval.speaking import sort_of
 from memctl.domain.support.bounded import clipped
 from memctl.domain.support.certainty import Class
 from memctl.domain.support.errors import MemctlError

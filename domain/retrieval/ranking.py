@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from memctl.domain.retrieval.speaking import LIKELY, SURE, Sort, chance, logistic
+from memctl.domain.retrieval.calibration import LIKELY, SURE, Sort, chance, logistic
 from memctl.domain.support.certainty import SUGGESTED, Class
 
 Source = Literal["dense", "sparse", "words"]

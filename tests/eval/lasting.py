@@ -19,8 +19,8 @@ from sessions import FOLDER, Data
 from memctl.domain.events.observations import PromptSubmitted
 from memctl.domain.knowledge.graduation import MEANT
 from memctl.domain.language import statements
+from memctl.domain.language.prompt_origin import own_word, typed_of
 from memctl.domain.language.prompts import said_in
-from memctl.domain.language.typed import own_word, typed_of
 
 LABELS, FRESH = (Path(__file__).with_name(f"{name}.json") for name in ("lasting", "lasting_fresh"))
 COUNTS = 3.0

@@ -26,7 +26,7 @@ from memctl.domain.events.skipping import left_out
 from memctl.domain.session.fold import StreamFacts
 from memctl.projections import stage1
 from memctl.projections.kernel import ROW_LIMIT, Projection, Recorded, folded_as_recorded
-from memctl.projections.stage1 import RowOf, StreamState, fold_stream
+from memctl.projections.stream_state import RowOf, StreamState, fold_stream
 
 RECORDED = folded_as_recorded()
 

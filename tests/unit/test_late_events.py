@@ -34,7 +34,7 @@ from memctl.domain.events.statements import (
     TaskStarted,
 )
 from memctl.projections import stage1
-from memctl.projections.stage1 import Delta, RowOf, StreamState, fold_stream
+from memctl.projections.stream_state import Delta, RowOf, StreamState, fold_stream
 
 
 class Worker:
