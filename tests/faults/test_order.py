@@ -36,7 +36,7 @@ from memctl.infra.log.spaces import space_id
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.redaction import prepare
-from memctl.projections import stage1
+from memctl.projections import stream_state
 from memctl.projections.kernel import projections
 from memctl.workers.erasure.erase import erase_round, nothing_rebuilt, with_counterparts, with_what_cites
 from memctl.workers.erasure.forgetting import rounds
@@ -176,7 +176,7 @@ def test_an_event_that_comes_last_of_all_is_folded_where_it_belongs(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In each session another one, and nothing follows it: a fold that takes it for the end is never mended."""
-    monkeypatch.setattr(stage1, "POINT_EVERY", 8)
+    monkeypatch.setattr(stream_state, "POINT_EVERY", 8)
     sessions = [example(number) for number in range(len(example()) - 1)]
     for number in range(0, len(sessions), 3):
         sessions[number] = [by_hook(event, 100 * number + n) for n, event in enumerate(sessions[number])]
@@ -419,7 +419,7 @@ def test_whatever_is_told_and_folded_anew_in_between_the_rows_are_those_of_a_reb
         connect(url) as connection,
         contextlib.ExitStack() as held,
     ):
-        patch.setattr(stage1, "POINT_EVERY", 3)
+        patch.setattr(stream_state, "POINT_EVERY", 3)
         patch.setattr(stream_cache, "KEPT_EVENTS", luck.choice((20, 60_000)))
         patch.setattr(folding2, "KEPT_ROWS", luck.choice((10, 20_000)))
         drainers = [Drainer(url, luck.choice((1, 7, 5000))) for _ in range(2)]

@@ -15,7 +15,7 @@ from memctl.domain.events.event import Micros
 from memctl.domain.events.facts import InsightFound
 from memctl.domain.events.observations import PromptSubmitted
 from memctl.domain.knowledge.graduation import MEANT
-from memctl.domain.language import statements
+from memctl.domain.language import claims
 from memctl.domain.language.claims import PERHAPS, UNSAID, Claim, chance, claims_in, features
 from memctl.domain.language.prompts import said_in
 from memctl.domain.session.fold import derive
@@ -166,12 +166,12 @@ def test_what_a_client_lays_in_front_makes_no_code_of_what_was_said() -> None:
 
 
 def test_each_weight_is_of_a_feature_that_a_cue_or_a_form_can_have() -> None:
-    cues = set(statements.MODEL.cues)
+    cues = set(claims.MODEL.cues)
     forms = {"all", "short", "code", "choice", "starts subject", "starts pronoun", "ends pronoun", "ban request"}
-    for name in statements.MODEL.weights:
+    for name in claims.MODEL.weights:
         place, _, cue = name.partition(" ")
         assert name in cues | forms or (place in ("first", "then", "starts") and cue in cues), name
-    assert statements.MODEL.fitted_on
+    assert claims.MODEL.fitted_on
 
 
 def test_a_slip_of_the_hand_and_another_spelling_of_the_apostrophe_change_nothing() -> None:
