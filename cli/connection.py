@@ -10,7 +10,7 @@ import click
 
 from memctl.cli.output import notice
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.hooks.speaker import in_agents_shell
+from memctl.infra.hooks.agent_shell import in_agents_shell
 
 if TYPE_CHECKING:
     from memctl.api.client import AskedPlace, Client, NotYet

@@ -27,20 +27,22 @@ MOST_BYTES = 512 * 1024 * 1024
 PATIENCE_S = 1.0
 """How long the door may take in all. The shortest time that a client gives its hooks is 1.5 s, at a session's end."""
 
-SHELLS = {
+SHELL_VARIABLES = {
     "CLAUDECODE": "claude-code", "CLAUDE_CODE": "claude-code", "AI_AGENT": "claude-code", "GEMINI_CLI": "gemini-cli",
     "CURSOR_AGENT": "cursor", "OPENCODE": "opencode", "AGENT": "opencode", "CODEX_SANDBOX": "",
     "CODEX_SANDBOX_NETWORK_DISABLED": "", "CODEX_CI": "", "CODEX_THREAD_ID": "", "COPILOT_CLI": "", "QWEN_CODE": "",
     "CLINE_ACTIVE": "", "AUGMENT_AGENT": "", "GOOSE_TERMINAL": "", "ANTIGRAVITY_AGENT": "", "PI_CODING_AGENT": "",
     "TRAE_AI_SHELL_ID": "",
 }  # fmt: skip
-"""What clients set where an agent runs commands; with the client whose hooks have it as well, or may."""
+"""Environment variables that clients set in the shells in which an agent runs commands. The value is the client whose
+hooks have the variable as well, or may."""
 
-STARTED = "CLAUDE_CODE_ENTRYPOINT"
-"""What Claude Code sets of itself, so that all has it that it starts."""
+ENTRYPOINT_VARIABLE = "CLAUDE_CODE_ENTRYPOINT"
+"""The environment variable in which Claude Code says how it was started. All that it starts inherits it."""
 
-HOOKS = "CLAUDE_PROJECT_DIR"
-"""What Claude Code, Gemini CLI and Cursor set for hooks alone. OpenCode's plugin is known by what it hands over."""
+HOOK_VARIABLE = "CLAUDE_PROJECT_DIR"
+"""The environment variable that Claude Code, Gemini CLI and Cursor set for hooks alone. OpenCode's plugin is known by
+what it hands over."""
 
 AGENTS_SHELL = "agents-shell"
 
@@ -56,14 +58,15 @@ TOOL_PATIENCE_S = 0.5
 MOST_ASKED = 1 << 20
 """Bytes of a payload that memory is asked about."""
 
-FAILURES = (b"rror", b"ail", b"FAIL")
-"""Of these something stands in the output of a command that fails, whatever its exit code says."""
+FAILURE_WORDS = (b"rror", b"ail", b"FAIL")
+"""One of these stands in the output of a command that fails, whatever its exit code says."""
 
 SILENCE_S = 5.0
 """How long nothing may come on a standard input that stays open; then what came is the payload."""
 
-MOST_SET, MOST_OFF, MOST_NAMED = 1 << 18, 1 << 22, 1 << 12
-"""Bytes of a file of settings, of what is off, and of one that names a place: more takes longer than a hook may."""
+MOST_SETTINGS, MOST_OFF_FILE, MOST_PLACE_FILE = 1 << 18, 1 << 22, 1 << 12
+"""Bytes of a file of settings, of `off.json`, and of a file that names a place. Longer ones take longer than a hook
+may."""
 
 MOST_ANSWERED = 1 << 20
 """Bytes of an answer: no client takes as much as a tenth of this."""
@@ -90,7 +93,7 @@ VERBS = {
 }
 """What a hook may call, and the hook it stands for where the payload names none."""
 
-ANSWERED = ("session-start", "search")
+ANSWERED_VERBS = ("session-start", "search")
 
 
 def run(arguments: list[str]) -> bool:
@@ -100,24 +103,24 @@ def run(arguments: list[str]) -> bool:
     settings may have been written for another version. memctl's own settings are not loaded: that costs more than the
     delivery, and a mistake in one of them would lose what was said.
     """
-    asked = _asked(arguments)
-    if asked is None:
+    options = _options(arguments)
+    if options is None:
         return False
     try:
-        _deliver(asked)
+        _deliver(options)
     except BaseException:  # an agent waits, and can do nothing about it; `memctl status` shows what is in the spool
         pass
     os._exit(0)  # what an interpreter does at its end takes as long as all this
 
 
-def _asked(arguments: list[str]) -> dict[str, str] | None:
-    """What is asked for, by option, where one payload is to be taken from standard input."""
+def _options(arguments: list[str]) -> dict[str, str] | None:
+    """The options of a hook's call, by name; None where the arguments ask for something else."""
     verb = arguments[0] if arguments else ""
     if verb not in VERBS or (verb == "ingest" and "--stdin" not in arguments):
         return None
     named = {"--agent": "claude-code", "--event": VERBS[verb], "--data-dir": "", "--session-id": "", "--cwd": ""}
     named["--stdin"] = ""
-    if verb in ANSWERED:
+    if verb in ANSWERED_VERBS:
         named["--recall"] = "--recall"
     rest = iter(arguments[1:])
     for argument in rest:
@@ -133,55 +136,57 @@ def _asked(arguments: list[str]) -> dict[str, str] | None:
     return named
 
 
-def _off() -> str:
+def _switched_off() -> str:
     """What `MEMCTL_OFF` switches off for this run: `save`, `recall`, or (any other word but 0 and no) both."""
     word = os.environ.get("MEMCTL_OFF", "").strip().lower()
     return "" if word in ("", "0", "no", "false") else word if word in ("save", "recall") else "both"
 
 
-def _deliver(asked: dict[str, str]) -> None:
-    off = _off()
+def _deliver(options: dict[str, str]) -> None:
+    off = _switched_off()
     if off == "both":
         return
-    payload = _attended(_payload(asked), asked["--agent"])
+    payload = _with_entrypoint(_read_payload(options), options["--agent"])
     identifier, at = os.urandom(16).hex(), time.time_ns() // 1000
-    delivery = header(identifier, at, asked["--agent"], asked["--event"], len(payload)) + payload
+    delivery = header(identifier, at, options["--agent"], options["--event"], len(payload)) + payload
     user = user_settings()
-    data_dir = asked["--data-dir"] or data_directory(user)
+    data_dir = options["--data-dir"] or data_directory(user)
     door = _door(data_dir, user)
     # Memory looks while the door makes the delivery durable.
-    asks = ("--recall" in asked or "--recall-only" in asked) and off != "recall" and _is_asked(payload)
-    asking = _ask(data_dir, asked, identifier, payload) if asks else None
-    if "--recall-only" in asked:  # the tool has not run: what it did is delivered when it has
-        os.write(1, _answer(*asking) if asking else b"")
+    recalls = ("--recall" in options or "--recall-only" in options) and off != "recall" and _may_recall(payload)
+    pending = _request_recall(data_dir, options, identifier, payload) if recalls else None
+    if "--recall-only" in options:  # the tool has not run: what it did is delivered when it has
+        os.write(1, _recall_answer(*pending) if pending else b"")
         return
     waits = off != "save" and (len(payload) > MAX_PAYLOAD or not _through_door(door, delivery))
-    if waits and _is_off(data_dir, payload):  # the door would drop it; by the time that it is drained it may be on
+    if waits and _saving_is_off(
+        data_dir, payload
+    ):  # the door would drop it; by the time that it is drained it may be on
         off, waits = "save", False
     lost = waits and not _spooled(data_dir + "/spool", identifier, at, delivery)
     if off != "save" and not lost:
-        _has_room_again(data_dir)
-    if asks:
-        answer = _answer(*asking) if asking else b""
-        os.write(1, answer or (_trouble(data_dir, door, asked, payload, lost) if waits else b""))
+        _clear_full_notice(data_dir)
+    if recalls:
+        answer = _recall_answer(*pending) if pending else b""
+        os.write(1, answer or (_outage_notice(data_dir, door, options, payload, lost) if waits else b""))
 
 
-def _is_asked(payload: bytes) -> bool:
-    """Whether memory may have something to say: of a tool that went well only where a command shows a failure, as one
-    does whose exit code a pipe hides."""
+def _may_recall(payload: bytes) -> bool:
+    """Whether memory may have something to say. After a tool that went well it has, only if a command's output shows a
+    failure: a pipe hides the exit code."""
     went_well = b'"PostToolUse"' in payload
-    shows = b'"Bash"' in payload and any(word in payload for word in FAILURES)
+    shows = b'"Bash"' in payload and any(word in payload for word in FAILURE_WORDS)
     return len(payload) <= MOST_ASKED and (shows or not went_well)
 
 
-def _payload(asked: dict[str, str]) -> bytes:
+def _read_payload(options: dict[str, str]) -> bytes:
     """What the options say, or else what stands on standard input."""
-    if asked["--session-id"] and not asked["--stdin"]:
-        return f'{{"session_id": {_quoted(asked["--session-id"])}, "cwd": {_quoted(asked["--cwd"])}}}'.encode()
-    return _input(MAX_PAYLOAD + 1)
+    if options["--session-id"] and not options["--stdin"]:
+        return f'{{"session_id": {_quote(options["--session-id"])}, "cwd": {_quote(options["--cwd"])}}}'.encode()
+    return _read_stdin(MAX_PAYLOAD + 1)
 
 
-def _input(most: int) -> bytes:
+def _read_stdin(most: int) -> bytes:
     """What stands on standard input up to its end, to `most` bytes, or until nothing comes for `SILENCE_S`."""
     import _signal  # type: ignore[import-not-found]  # what `signal` is made of: importing that takes five milliseconds
 
@@ -204,7 +209,7 @@ def _input(most: int) -> bytes:
     return b"".join(pieces)
 
 
-def _content(path: str, most: int) -> bytes:
+def _read_file(path: str, most: int) -> bytes:
     """A file's bytes. Raises: OSError, also where it is no plain file, or has more than `most`."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # to open a pipe would wait for somebody who writes
     try:
@@ -220,11 +225,13 @@ def _content(path: str, most: int) -> bytes:
     return text
 
 
-def _attended(payload: bytes, client: str) -> bytes:
-    """The payload, with how Claude Code was started where that may be by a program: no payload says it. What is asked
-    there is no word of the user's (`memctl.infra.transcripts.claude.is_unattended`). Nor is it in a shell in which an
-    agent runs commands."""
-    started = AGENTS_SHELL if _in_agents_shell(client) else os.environ.get(STARTED, "")
+def _with_entrypoint(payload: bytes, client: str) -> bytes:
+    """The payload, with how Claude Code was started if a program may have started it: no payload says that.
+
+    A prompt of such a session is not the user's word (`memctl.infra.transcripts.claude.is_unattended`). Nor is one that
+    comes from a shell in which an agent runs commands.
+    """
+    started = AGENTS_SHELL if _in_agents_shell(client) else os.environ.get(ENTRYPOINT_VARIABLE, "")
     body = payload.strip()
     if started in ("", "cli") or not started.replace("-", "").isalnum() or body[:1] != b"{" or body[-1:] != b"}":
         return payload
@@ -238,32 +245,32 @@ def _in_agents_shell(client: str) -> bool:
     # Claude Code says of each process whose it is: its own (`…_harness`) or its agent's (`…_agent`).
     if agents[:11] == "claude-code" and agents[-5:] == "agent":
         return True
-    if any(os.environ.get(name) and SHELLS[name] != client for name in SHELLS):
+    if any(os.environ.get(name) and SHELL_VARIABLES[name] != client for name in SHELL_VARIABLES):
         return True
-    named = client == "opencode" or os.environ.get(HOOKS)
-    return (not named and any(os.environ.get(name) for name in SHELLS)) or _in_agents_process()
+    named = client == "opencode" or os.environ.get(HOOK_VARIABLE)
+    return (not named and any(os.environ.get(name) for name in SHELL_VARIABLES)) or _in_agents_process()
 
 
 def _in_agents_process() -> bool:
     """Whether the process around this one was started as an agent's shell is, whatever stands before the command. Only
     Linux shows that."""
     try:
-        around = _content(f"/proc/{os.getppid()}/environ", MOST_ASKED).split(b"\0")
+        around = _read_file(f"/proc/{os.getppid()}/environ", MOST_ASKED).split(b"\0")
     except OSError:
         return False
     names = {variable.partition(b"=")[0].decode("ascii", "replace") for variable in around}
-    return HOOKS not in names and any(name in names for name in SHELLS)
+    return HOOK_VARIABLE not in names and any(name in names for name in SHELL_VARIABLES)
 
 
 def header(identifier: str, at: int, agent: str, event: str, size: int) -> bytes:
     """The line before a payload of `size` bytes; `at` in microseconds since 1970."""
     return (
-        f'{{"v": {VERSION}, "id": "{identifier}", "at": {at}, "agent": {_quoted(agent)}, "event": {_quoted(event)},'
+        f'{{"v": {VERSION}, "id": "{identifier}", "at": {at}, "agent": {_quote(agent)}, "event": {_quote(event)},'
         f' "size": {size}}}\n'
     ).encode()
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     import json
@@ -284,7 +291,7 @@ def _through_door(door: str, delivery: bytes) -> bool:
         client.sendall(delivery)
         answer = b""
         while b"\n" not in answer:
-            more = _more(client, deadline)
+            more = _receive(client, deadline)
             if not more:
                 return False
             answer += more
@@ -293,8 +300,8 @@ def _through_door(door: str, delivery: bytes) -> bool:
         return False
 
 
-def _ask(
-    data_dir: str, asked: dict[str, str], identifier: str, payload: bytes
+def _request_recall(
+    data_dir: str, options: dict[str, str], identifier: str, payload: bytes
 ) -> tuple[_socket.socket, bytes, float] | None:
     """Ask the API (`memctl.api.http.hooks`) what memory has to inject at this hook, without waiting for anything.
 
@@ -303,13 +310,13 @@ def _ask(
     """
     import _socket
 
-    only = "--recall-only" in asked
+    only = "--recall-only" in options
     deadline = time.monotonic() + (TOOL_PATIENCE_S if only else RECALL_PATIENCE_S)
-    agent, event = asked["--agent"], asked["--event"]
+    agent, event = options["--agent"], options["--event"]
     if not (agent + event).replace("-", "").isalnum():
         return None
     try:
-        path, token = _content(f"{data_dir}/run/{API_FILE}", MOST_NAMED).decode().split()
+        path, token = _read_file(f"{data_dir}/run/{API_FILE}", MOST_PLACE_FILE).decode().split()
         client = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
         client.setblocking(False)
         client.connect(path)
@@ -324,14 +331,14 @@ def _ask(
         return None
 
 
-def _answer(client: _socket.socket, unsent: bytes, deadline: float) -> bytes:
+def _recall_answer(client: _socket.socket, unsent: bytes, deadline: float) -> bytes:
     """What memory injects, in the client's own form; nothing where it has nothing, or takes too long."""
     answer = b""
     try:
         client.settimeout(max(0.01, deadline - time.monotonic()))
         if unsent:  # who has answered may have hung up, and to send even nothing there fails
             client.sendall(unsent)
-        while len(answer) <= MOST_ANSWERED and (more := _more(client, deadline)):
+        while len(answer) <= MOST_ANSWERED and (more := _receive(client, deadline)):
             answer += more
     except OSError:
         return b""
@@ -339,7 +346,7 @@ def _answer(client: _socket.socket, unsent: bytes, deadline: float) -> bytes:
     return body if head_.startswith(b"HTTP/1.1 200 ") and body.endswith(b"}") else b""
 
 
-def _more(client: _socket.socket, deadline: float) -> bytes:
+def _receive(client: _socket.socket, deadline: float) -> bytes:
     """What came, if only a byte, before the deadline. Raises: TimeoutError, however steadily bytes trickle in."""
     left = deadline - time.monotonic()
     if left <= 0:
@@ -348,11 +355,11 @@ def _more(client: _socket.socket, deadline: float) -> bytes:
     return client.recv(1 << 16)
 
 
-def _is_off(data_dir: str, payload: bytes) -> bool:
+def _saving_is_off(data_dir: str, payload: bytes) -> bool:
     """Whether saving was switched off here by `memctl off`, as `memctl.infra.hooks.capture_policy` reads it: also where
     that file cannot be read. Every name that a client has for a session and a place is looked at."""
     try:
-        text = _content(f"{data_dir}/{OFF_FILE}", MOST_OFF)
+        text = _read_file(f"{data_dir}/{OFF_FILE}", MOST_OFF_FILE)
     except FileNotFoundError:
         return False
     except OSError:
@@ -369,14 +376,14 @@ def _is_off(data_dir: str, payload: bytes) -> bool:
         return True
     if not sessions and not projects:
         return False
-    named, places = _named_in(payload)
+    named, places = _sessions_and_places(payload)
     inside = [os.path.normpath(place) + "/" for place in places if isinstance(place, str) and place]
     return any(isinstance(name, str) and name in sessions for name in named) or any(
         place.startswith(path.rstrip("/") + "/") for place in inside for path in projects
     )
 
 
-def _named_in(payload: bytes) -> tuple[list[object], list[object]]:
+def _sessions_and_places(payload: bytes) -> tuple[list[object], list[object]]:
     """What a delivery gives under every name that a client has for a session, and for a place; nothing where it is no
     JSON object: the API says what is wrong with it."""
     import json
@@ -390,18 +397,20 @@ def _named_in(payload: bytes) -> tuple[list[object], list[object]]:
         return [], []
 
 
-def _trouble(data_dir: str, door: str, asked: dict[str, str], payload: bytes, lost: bool) -> bytes:
+def _outage_notice(data_dir: str, door: str, options: dict[str, str], payload: bytes, lost: bool) -> bytes:
     """At a session's start, and once for as long as it lasts: that nobody listens, or that the spool is full too.
 
-    In the client's own form (`memctl.infra.transcripts.hook_dialects`). Nothing where memctl never ran, or is off.
+    In the client's own form (`memctl.infra.hooks.dialects`). Nothing where memctl never ran, or is off.
     """
-    if b"essionStart" not in payload and asked["--event"] != "SessionStart":
+    if b"essionStart" not in payload and options["--event"] != "SessionStart":
         return b""
     import _socket
     import json
 
     named = json.loads(payload).get("hook_event_name")
-    if (named or asked["--event"]) not in ("SessionStart", "sessionStart") or os.path.exists(f"{data_dir}/{OFF_FILE}"):
+    if (named or options["--event"]) not in ("SessionStart", "sessionStart") or os.path.exists(
+        f"{data_dir}/{OFF_FILE}"
+    ):
         return b""
     try:
         client = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
@@ -427,12 +436,12 @@ def _trouble(data_dir: str, door: str, asked: dict[str, str], payload: bytes, lo
     text = f"<memctl-context>\n{notice}\n</memctl-context>"
     if not named:
         return json.dumps({"context": text}).encode()
-    if asked["--agent"] == "cursor":
+    if options["--agent"] == "cursor":
         return json.dumps({"additional_context": text}).encode()
     return json.dumps({"hookSpecificOutput": {"hookEventName": named, "additionalContext": text}}).encode()
 
 
-def _has_room_again(data_dir: str) -> None:
+def _clear_full_notice(data_dir: str) -> None:
     """Let the next session be shown again when the spool is full."""
     try:
         os.unlink(f"{data_dir}/run/{FULL_FILE}")
@@ -508,14 +517,14 @@ def _write(folder: str, unfinished: str, final: str, data: bytes) -> str:
 
 def make_counter(folder: str) -> None:
     """Take the room that counting needs while there is some: a disk that is full has none for a new file."""
-    _counted(folder, 0)
+    _add_refusals(folder, 0)
 
 
 def _count_refusal(folder: str) -> None:
-    _counted(folder, 1)
+    _add_refusals(folder, 1)
 
 
-def _counted(folder: str, more: int) -> None:
+def _add_refusals(folder: str, more: int) -> None:
     import fcntl
 
     # Not blocking, nor does a lock: what bears the name may be a pipe, and who holds it may never let go.
@@ -551,20 +560,20 @@ def read_counter(data: bytes) -> tuple[int, int]:
 def _door(data_dir: str, user: dict[str, object]) -> str:
     """Where the door listens, as far as anyone said. A file left behind by an instance that is gone costs nothing:
     nobody answers there."""
-    if named := _named("door_socket", user):
+    if named := _configured_path("door_socket", user):
         return named
     try:
-        return _content(f"{data_dir}/run/{DOOR_FILE}", MOST_NAMED).decode().strip()
+        return _read_file(f"{data_dir}/run/{DOOR_FILE}", MOST_PLACE_FILE).decode().strip()
     except (OSError, ValueError):
         return f"{data_dir}/run/sockets/door.sock"
 
 
 def data_directory(user: dict[str, object]) -> str:
     """The data directory of a hook that is given no other."""
-    return _named("data_dir", user) or _home("XDG_DATA_HOME", "~/.local/share")
+    return _configured_path("data_dir", user) or _user_folder("XDG_DATA_HOME", "~/.local/share")
 
 
-def _named(name: str, user: dict[str, object]) -> str:
+def _configured_path(name: str, user: dict[str, object]) -> str:
     """A path that the environment or else the user's `config.toml` names."""
     value = os.environ.get(f"MEMCTL_{name.upper()}") or user.get(name)
     return os.path.abspath(os.path.expanduser(value)) if value and isinstance(value, str) else ""
@@ -572,9 +581,9 @@ def _named(name: str, user: dict[str, object]) -> str:
 
 def user_settings() -> dict[str, object]:
     """What the user's own configuration says; nothing where it cannot be read, or holds nothing for a hook."""
-    folder = _home("XDG_CONFIG_HOME", "~/.config")
+    folder = _user_folder("XDG_CONFIG_HOME", "~/.config")
     try:
-        text = _content(folder + "/config.toml", MOST_SET)
+        text = _read_file(folder + "/config.toml", MOST_SETTINGS)
         if b"data_dir" not in text and b"door_socket" not in text:
             return {}
         import tomllib
@@ -584,7 +593,7 @@ def user_settings() -> dict[str, object]:
         return {}
 
 
-def _home(variable: str, otherwise: str) -> str:
+def _user_folder(variable: str, otherwise: str) -> str:
     """memctl's folder below a base folder of the XDG specification, or of a Mac; as platformdirs says."""
     if sys.platform == "darwin":
         return os.path.expanduser("~/Library/Application Support/memctl")

@@ -15,7 +15,7 @@ from memctl.domain.knowledge.memory import (
     memory_id,
     search_text,
 )
-from memctl.domain.language.typed import is_typed
+from memctl.domain.language.prompt_origin import is_typed
 from memctl.domain.support.bounded import ELSEWHERE, clipped, names, one_line
 from memctl.domain.support.location import NOWHERE, is_in_another_memory
 from memctl.domain.support.provenance import MAY, Provenance, words_of

@@ -19,7 +19,7 @@ from forking import Ran, ran
 
 from memctl.infra.data_dir import Places
 from memctl.infra.endpoints import read_endpoints
-from memctl.infra.hooks.speaker import AGENTS_VARIABLES
+from memctl.infra.hooks.agent_shell import AGENTS_VARIABLES
 
 
 @contextlib.contextmanager

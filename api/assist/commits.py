@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
-from memctl.api.assist.before import EVERYWHERE
+from memctl.api.assist.before_tool import COMMON_FILES
 from memctl.api.assist.lines import Line, line
 from memctl.api.reading import models
 from memctl.api.reading.pages import several
@@ -52,7 +52,7 @@ def _is_meant(each: Found, prompt: str, found: Sequence[Found]) -> bool:
     rival = max((other.score for other in found if other.id != each.id), default=0.0)
     if each.score < max(LEAST, LEAD * rival):
         return False
-    wanted = frozenset(name for name in names_in(prompt) if name.lower() not in EVERYWHERE)
+    wanted = frozenset(name for name in names_in(prompt) if name.lower() not in COMMON_FILES)
     counts = Counter(name for other in found for name in wanted if name in other.text)
     return any(name in each.text and counts[name] <= HOLDING for name in wanted)
 

@@ -23,10 +23,10 @@ from memctl.api.reading.views import Found
 from memctl.domain.knowledge.acting import commands_somebody
 from memctl.domain.knowledge.memory import plain_sentences
 from memctl.domain.knowledge.orders import unobeyed
-from memctl.domain.language.typed import typed_of
+from memctl.domain.language.prompt_origin import typed_of
 from memctl.domain.retrieval.answering import passage, said_in, weights
+from memctl.domain.retrieval.calibration import LIKELY, chance
 from memctl.domain.retrieval.passages import MOST_TURNS, Exchange, exchange_of, likeness, passages, relevance
-from memctl.domain.retrieval.speaking import LIKELY, chance
 from memctl.domain.support.mentions import path_within
 from memctl.domain.support.provenance import Provenance
 from memctl.domain.support.text import tokens

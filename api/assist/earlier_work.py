@@ -8,7 +8,7 @@ text holds, and more for how much the name of a file holds that it changed.
 from collections.abc import Collection, Iterator, Sequence
 from posixpath import basename, splitext
 
-from memctl.api.assist.before import EVERYWHERE
+from memctl.api.assist.before_tool import COMMON_FILES
 from memctl.api.assist.lines import Line, line
 from memctl.api.reading import models
 from memctl.api.reading.feedback import regards
@@ -88,7 +88,7 @@ def by_name(row: Memory, weight: dict[str, float]) -> list[str]:
 
 def _named(file: str, weight: dict[str, float]) -> float:
     name = basename(file)
-    return _share(splitext(name)[0], weight) if name.lower() not in EVERYWHERE else 0.0
+    return _share(splitext(name)[0], weight) if name.lower() not in COMMON_FILES else 0.0
 
 
 def _share(text: str, weight: dict[str, float]) -> float:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from memctl.api.assist.before import already_said, call_line, known_calls
+from memctl.api.assist.before_tool import already_said, call_line, known_calls
 from memctl.api.assist.lines import Line, line
 from memctl.api.reading import models
 from memctl.api.reading.feedback import regards
@@ -26,7 +26,7 @@ from memctl.domain.session.tools import command_of, directory_of
 from memctl.domain.shell.commands import only_reads
 from memctl.domain.support.location import normalise
 from memctl.domain.support.provenance import Provenance, words_of
-from memctl.infra.transcripts.hooks import text_of
+from memctl.infra.hooks.payloads import text_of
 from memctl.projections import hindsight
 from memctl.projections.known_commands import warning
 from memctl.projections.met_errors import MetError, MetFailure, row_id, together

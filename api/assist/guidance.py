@@ -67,7 +67,7 @@ def answer(
     errors = _similar_error(reader, engine, text, places, session, limit) if kind == "similar_error" else None
     if errors is not None and errors.source != "none":
         return errors
-    asked = Question(query=text, places=places, now=now, limit=limit, asked=True)
+    asked = Question(query=text, places=places, now=now, limit=limit, on_request=True)
     found = engine.search(reader, asked).results
     known = amended_first(reader, [each for each in found if each.class_ != "none"], text)
     if not known:

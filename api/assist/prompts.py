@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import islice
 from posixpath import basename
 
-from memctl.api.assist.before import already_said
+from memctl.api.assist.before_tool import already_said
 from memctl.api.assist.commits import commits_for
 from memctl.api.assist.conversations import SAYS, Conversation, conversations, latest_first
 from memctl.api.assist.earlier_work import earlier_work

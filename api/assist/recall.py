@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from memctl.api.assist.before import before_tool, call_line
+from memctl.api.assist.before_tool import before_tool, call_line
 from memctl.api.assist.failures import of_failure, standing
 from memctl.api.assist.lines import Line, line
 from memctl.api.assist.prompts import for_prompt
@@ -28,8 +28,8 @@ from memctl.domain.events.recalls import MOST_PASSED_OVER, PassedOver, PassedOve
 from memctl.domain.knowledge.acting import acts, commands_somebody
 from memctl.domain.knowledge.memory import day_of, memory_id, plain_sentences
 from memctl.domain.knowledge.orders import only_names, unobeyed, what_failed
+from memctl.domain.language.prompt_origin import typed_of, users_own_word
 from memctl.domain.language.prompts import BLANK
-from memctl.domain.language.typed import typed_of, user_typed
 from memctl.domain.shell.harmless import harmless
 from memctl.domain.support import patterns
 from memctl.domain.support.provenance import MAY, Provenance, given_unasked, words_of
@@ -297,7 +297,7 @@ def _unobeyed(text: str, prompt: str = "", *, by_user: bool = True) -> str:
     """The text without sentences that might be obeyed, but for those of a prompt that was typed as a whole."""
     if not by_user:
         text = unobeyed(text)
-    if (by_user and user_typed(prompt or text).strip() == text) or not (commands_somebody(text) or acts(text)):
+    if (by_user and users_own_word(prompt or text).strip() == text) or not (commands_somebody(text) or acts(text)):
         return text
     return " ".join(each for each in plain_sentences(text) if not commands_somebody(each) and not acts(each))
 

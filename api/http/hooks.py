@@ -12,7 +12,7 @@ from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from starlette.background import BackgroundTask
 
-from memctl.api.assist.before import Delegations
+from memctl.api.assist.before_tool import Delegations
 from memctl.api.assist.recall import Injection, recall
 from memctl.api.http.access import caller_of
 from memctl.api.reading import models
@@ -35,9 +35,9 @@ from memctl.domain.events.recalls import MemoryRecalled, held_back, quoted
 from memctl.domain.knowledge.orders import only_names
 from memctl.domain.session.tools import family_of
 from memctl.infra.hooks.capture_policy import CapturePolicy
+from memctl.infra.hooks.dialects import answer, place_of, read_asked
 from memctl.infra.settings_model import RecallHook
 from memctl.infra.transcripts.fields import string
-from memctl.infra.transcripts.hook_dialects import answer, place_of, read_asked
 
 log = logging.getLogger("memctl.api")
 

@@ -12,7 +12,7 @@ from memctl.api.reading.places import Places, places_of
 from memctl.api.reading.questions import LONGEST_PLACE
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import BugAnswer, SearchAnswer
-from memctl.api.search import asked
+from memctl.api.search import questions
 from memctl.api.search.engine import MOST_RESULTS, Engine
 from memctl.domain.knowledge.memory import MemoryKind
 
@@ -73,7 +73,7 @@ def routes(answers: Answers, engine: Engine) -> APIRouter:
         """As the search of a short query."""
         return answers.fresh(
             request,
-            lambda reader: asked.search(
+            lambda reader: questions.search(
                 reader, engine, body.places(reader), now(), q=body.q, limit=body.limit,
                 profile=body.profile, explain=body.explain, kind=body.kinds, since=micros(body.since),
                 before=micros(body.before),
@@ -85,7 +85,7 @@ def routes(answers: Answers, engine: Engine) -> APIRouter:
         """Known errors like those of a long output."""
         return answers.fresh(
             request,
-            lambda reader: asked.bugs(
+            lambda reader: questions.bugs(
                 reader, engine, body.places(reader), q=body.text, command=body.command,
                 limit=body.limit,
             ),

@@ -20,9 +20,9 @@ from memctl.api.reading.views import Evidence, Json, iso, moment, shown
 from memctl.domain.events.event import Event
 from memctl.domain.events.facts import Span, quote_hash
 from memctl.domain.knowledge.memory import memory_id
-from memctl.domain.language.typed import origin_of
+from memctl.domain.language.prompt_origin import origin_of
 from memctl.domain.support import patterns
-from memctl.domain.support.provenance import MAY, Provenance, heard, member_of, words_of
+from memctl.domain.support.provenance import MAY, Provenance, attributed, member_of, words_of
 from memctl.projections.candidates import Candidate
 from memctl.projections.insights import Insight
 from memctl.projections.verified_knowledge import VerifiedClaim, VerifiedKnowledge, knowledge_id
@@ -237,7 +237,7 @@ def _said(reader: Reader, event: Event | None, evidence: Evidence) -> str:
         return ""
     said_by = origin_of(event.payload, evidence.start, evidence.end)
     if said_by in (Provenance.USER_TYPED, Provenance.USER_PASTED):
-        said_by = heard(Provenance.USER_TYPED, event.actor)
+        said_by = attributed(Provenance.USER_TYPED, event.actor)
     if MAY[said_by].as_users:
         said_by = Provenance.USER_PASTED
     return words_of(said_by, member=member_of(event.actor), asking=reader.member)

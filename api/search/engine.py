@@ -42,6 +42,7 @@ from memctl.domain.language.prompts import words_in
 from memctl.domain.language.speakers import said_by_named
 from memctl.domain.retrieval import answering
 from memctl.domain.retrieval.answering import Fitting, Part
+from memctl.domain.retrieval.calibration import sort_of
 from memctl.domain.retrieval.intent import PREFERRED, Understood, understand
 from memctl.domain.retrieval.later import Named, later, newest_first
 from memctl.domain.retrieval.passages import exchange_of, passage_of
@@ -58,7 +59,6 @@ from memctl.domain.retrieval.ranking import (
     score,
     worth_showing,
 )
-from memctl.domain.retrieval.speaking import sort_of
 from memctl.domain.support.bounded import clipped
 from memctl.domain.support.certainty import Class
 from memctl.domain.support.errors import MemctlError
@@ -91,8 +91,9 @@ QUOTE = 1_000
 RIVALS = 24
 """Results beside those asked for that the best one is compared with."""
 
-ASKED_DEEPER = 2
-"""So many times the candidates are looked at for who asks: of many parts, one session's are behind others' first."""
+DEEPER_ON_REQUEST = 2
+"""How many times as many candidates are looked at for a question on request: a session's later parts rank behind the
+first parts of others."""
 
 _SCANNED = 5_000
 """Newest memories that are looked through where there is no vector store."""
@@ -134,8 +135,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """Files that the work is at, as anybody names them."""
     settled: bool = False
     """Whether all that is settled of these projects is scored, and not only what is found first."""
-    asked: bool = False
-    """Whether somebody asks and wants the sentences that answer; else what bears on work is looked for unasked."""
+    on_request: bool = False
+    """Whether a person or an agent asks, and wants the sentences that answer. Else a hook looks for what bears on the
+    work."""
 
     @property
     def until(self) -> int | None:
@@ -146,7 +148,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def deep(self) -> bool:
         """Whether more is asked for than an answer: then each session that was found has its place."""
-        return self.asked and self.limit > answering.FEW
+        return self.on_request and self.limit > answering.FEW
 
     def takes(self, row: Memory) -> bool:
         """Whether a memory is among those asked for."""
@@ -219,50 +221,50 @@ class Engine:
             missing.append(f"{to_embed} memories wait for their dense vector")
         return missing
 
-    def search(self, reader: Reader, asked: Question) -> SearchAnswer:
+    def search(self, reader: Reader, question: Question) -> SearchAnswer:
         """The best memories for a question. Raises: UnknownProfile."""
         began = time.perf_counter()
-        ranking = self.rank(_Live(reader), asked)
+        ranking = self.rank(_Live(reader), question)
         return SearchAnswer(
-            query=asked.query,
-            scope=asked.places.scope,
+            query=question.query,
+            scope=question.places.scope,
             intent=ranking.meant.intent,
-            profile=asked.profile,
+            profile=question.profile,
             degraded=ranking.degraded,
-            results=_results(reader, asked, ranking),
+            results=_results(reader, question, ranking),
             took_ms=round((time.perf_counter() - began) * 1000, 1),
         )
 
-    def rank(self, corpus: Corpus, asked: Question) -> Ranking:
+    def rank(self, corpus: Corpus, question: Question) -> Ranking:
         """The best of any memories for a question, judged but not yet returned. Raises: UnknownProfile."""
-        profile_of(asked.profile)
-        query = asked.query[:_LONGEST]
-        meant = understand(query, asked.now)
+        profile_of(question.profile)
+        query = question.query[:_LONGEST]
+        meant = understand(query, question.now)
         wanted = Wanted(
             # Words that name a time are looked for elsewhere. A query that has nothing else is kept whole.
             text=meant.content or query,
-            places=asked.places,
-            kinds=asked.kinds,
+            places=question.places,
+            kinds=question.kinds,
             period=meant.period,
-            since=asked.since,
-            before=asked.until,
-            settled=asked.settled,
-            most=CANDIDATES * (ASKED_DEEPER if asked.asked else 1),
+            since=question.since,
+            before=question.until,
+            settled=question.settled,
+            most=CANDIDATES * (DEEPER_ON_REQUEST if question.on_request else 1),
         )
-        gathered = self._sources.gather(corpus, wanted, asked.switches)
-        if not asked.kinds or "bug_pattern" in asked.kinds:
-            for id, likeness in corpus.known_errors(query, asked.places).items():
+        gathered = self._sources.gather(corpus, wanted, question.switches)
+        if not question.kinds or "bug_pattern" in question.kinds:
+            for id, likeness in corpus.known_errors(query, question.places).items():
                 had = gathered.candidates.get(id, Candidate(id))
                 gathered.candidates[id] = msgspec.structs.replace(had, matched=likeness)
-        rows, chosen = _chosen(corpus, asked, meant, gathered)
+        rows, chosen = _chosen(corpus, question, meant, gathered)
         weight: dict[str, float] = {}
-        if asked.asked:
+        if question.on_request:
             # Another profile has an order and scores of its own.
-            most = asked.limit + RIVALS
-            ordered = asked.profile == "bounded"
-            chosen, weight = _answering(wanted.text, chosen, rows, most, ordered=ordered, deep=asked.deep)
-            chosen = chosen[: asked.limit]
-        followed = _followed([rows[each.id] for each, _ in chosen]) if asked.asked else {}
+            most = question.limit + RIVALS
+            ordered = question.profile == "bounded"
+            chosen, weight = _answering(wanted.text, chosen, rows, most, ordered=ordered, deep=question.deep)
+            chosen = chosen[: question.limit]
+        followed = _followed([rows[each.id] for each, _ in chosen]) if question.on_request else {}
         by_id = {each[0].id: each for each in chosen}
         chosen = [by_id[id] for id in newest_first(by_id, followed)]
         return Ranking(meant, chosen, rows, gathered.degraded, weight, followed)
@@ -277,8 +279,8 @@ class Engine:
 
     def episodes_like(self, reader: Reader, text: str, places: Places, now: datetime) -> list[str]:
         """Ids of the episodes most like a text, best first."""
-        asked = Question(query=text, places=places, now=now, limit=MOST_RESULTS, kinds=("episode",))
-        return [found.source.key for found in self.search(reader, asked).results]
+        question = Question(query=text, places=places, now=now, limit=MOST_RESULTS, kinds=("episode",))
+        return [found.source.key for found in self.search(reader, question).results]
 
 
 class _Live:
@@ -334,50 +336,52 @@ class _Live:
 
 
 def _chosen(
-    corpus: Corpus, asked: Question, meant: Understood, gathered: Gathered
+    corpus: Corpus, question: Question, meant: Understood, gathered: Gathered
 ) -> tuple[dict[str, Memory], list[tuple[Scored, Class]]]:
     """Results with their classes, best first, and the memories they are."""
-    worth = _looked_at(asked, gathered)
+    worth = _shortlist(question, gathered)
     rows = corpus.rows([c.id for c in worth])
     # A row that is missing was forgotten, or refolded, since the vector store heard of it.
-    held = corpus.held(asked.query[:_LONGEST], rows.values())
+    held = corpus.held(question.query[:_LONGEST], rows.values())
     worth = [msgspec.structs.replace(c, matched=1.0) if c.id in held else c for c in worth]
     stale = corpus.stale(rows.values())
     said = corpus.regards(list(rows))
-    rows = {id: row for id, row in rows.items() if asked.takes(row) and not said.get(id, _UNSAID).rejected}
-    apart = corpus.standings(rows.values())
+    rows = {id: row for id, row in rows.items() if question.takes(row) and not said.get(id, _UNSAID).rejected}
+    standing = corpus.standings(rows.values())
     # Of memories that are shown as one, the one that the question meets best.
-    kept = without_repeats((c.id for c in worth if c.id in rows), apart)
+    kept = without_repeats((c.id for c in worth if c.id in rows), standing)
     rows = {id: rows[id] for id in kept}
-    beside = _Beside(
+    judgements = _Judgements(
         said,
-        stale | {id for id in rows if id in apart and apart[id].doubtful},
-        said_by_named(asked.query[:_LONGEST], {id: row.text for id, row in rows.items() if row.kind == "turn"}),
-        frozenset(map(named, asked.in_play)),
+        stale | {id for id in rows if id in standing and standing[id].doubtful},
+        said_by_named(question.query[:_LONGEST], {id: row.text for id, row in rows.items() if row.kind == "turn"}),
+        frozenset(map(named, question.in_play)),
     )
-    classed = _classed(asked, [_known(c, row, asked, meant, beside) for c, row in _distinct(worth, rows)], rows)
-    if asked.asked:
+    classed = _classed(
+        question, [_known(c, row, question, meant, judgements) for c, row in _distinct(worth, rows)], rows
+    )
+    if question.on_request:
         return rows, classed
     # What is settled is not crowded out by what was only said.
-    settled = (each for each in classed[asked.limit :] if each[0].id in gathered.settled and each[1] != "none")
-    return rows, [*classed[: asked.limit], *settled]
+    settled = (each for each in classed[question.limit :] if each[0].id in gathered.settled and each[1] != "none")
+    return rows, [*classed[: question.limit], *settled]
 
 
-def _looked_at(asked: Question, gathered: Gathered) -> list[Candidate]:
+def _shortlist(question: Question, gathered: Gathered) -> list[Candidate]:
     """The candidates whose memories are read, best first. No profile lifts what is far down in relevance to the top;
     rows cost more than ranks."""
     worth = [c for c in gathered.candidates.values() if worth_showing(c, c.id in gathered.timely)]
     worth.sort(key=lambda c: (c.id not in gathered.timely, -relevance(c), c.id))
-    most = asked.limit + CANDIDATES * (ASKED_DEEPER if asked.asked else 1)
-    return worth if asked.deep else [*worth[:most], *(c for c in worth[most:] if c.id in gathered.settled)]
+    most = question.limit + CANDIDATES * (DEEPER_ON_REQUEST if question.on_request else 1)
+    return worth if question.deep else [*worth[:most], *(c for c in worth[most:] if c.id in gathered.settled)]
 
 
-def _classed(asked: Question, known: Sequence[Known], rows: Mapping[str, Memory]) -> list[tuple[Scored, Class]]:
+def _classed(question: Question, known: Sequence[Known], rows: Mapping[str, Memory]) -> list[tuple[Scored, Class]]:
     """Candidates in the order of the profile, and of what class each is. More than is shown: among them is what the
     best one has to be better than."""
-    profile = profile_of(asked.profile)
+    profile = profile_of(question.profile)
     words = {id: frozenset(tokens(f"{row.title} {row.gist}")) for id, row in rows.items()} if profile.diverse else {}
-    most = len(known) if asked.settled or asked.asked else asked.limit + RIVALS
+    most = len(known) if question.settled or question.on_request else question.limit + RIVALS
     ranked = score(known, profile, lambda a, b: _overlap(words[a], words[b]), most)
     sessions = {id: frozenset(row.sessions) for id, row in rows.items()}
     # Scores of other profiles are no chances.
@@ -385,8 +389,8 @@ def _classed(asked: Question, known: Sequence[Known], rows: Mapping[str, Memory]
     return list(zip(ranked, decide(ranked, together), strict=True))
 
 
-class _Beside(NamedTuple):
-    """What is known of the memories that were found beside what they say."""
+class _Judgements(NamedTuple):
+    """What is known of the memories that were found, besides what they say."""
 
     said: Mapping[str, MemoryFeedback]
     doubtful: Set[str]
@@ -548,26 +552,26 @@ def _distinct(worth: Iterable[Candidate], rows: Mapping[str, Memory]) -> Iterato
 def _known(
     candidate: Candidate,
     row: Memory,
-    asked: Question,
+    question: Question,
     meant: Understood,
-    beside: _Beside,
+    judgements: _Judgements,
 ) -> Known:
     """A candidate with what its memory says, and what was said of it. What is stale is demoted as if something spoke
     against it."""
-    said, doubtful = beside.said.get(row.id, _UNSAID), row.id in beside.doubtful
-    now = _micros(asked.now)
-    period = meant.period if asked.switches.time else None
+    said, doubtful = judgements.said.get(row.id, _UNSAID), row.id in judgements.doubtful
+    now = _micros(question.now)
+    period = meant.period if question.switches.time else None
     in_period = None if period is None else period.since <= row.occurred_at < period.before
-    if asked.profile == "hybrid_search":
+    if question.profile == "hybrid_search":
         from rapidfuzz import fuzz
 
-        alike = fuzz.token_set_ratio(asked.query[:300].lower(), row.title.lower()) / 100
+        alike = fuzz.token_set_ratio(question.query[:300].lower(), row.title.lower()) / 100
         candidate = msgspec.structs.replace(candidate, fuzzy=alike)
     if in_period and len(tokens(meant.content)) < 2:
         # Little else was asked for than the time, and this is of it.
         candidate = msgspec.structs.replace(candidate, matched=max(candidate.matched, row.importance))
-    standing = RankingFeatures(
-        age_days=max(now - row.occurred_at, 0) / 86_400e6 if asked.switches.time else BOUNDED.usual_days,
+    features = RankingFeatures(
+        age_days=max(now - row.occurred_at, 0) / 86_400e6 if question.switches.time else BOUNDED.usual_days,
         importance=row.importance,
         confidence=row.confidence,
         confirmed=(row.kind == "bug_pattern" and row.outcome == "solved")
@@ -575,25 +579,25 @@ def _known(
         conflicted=row.status == "conflicted" or doubtful,
         preferred=row.bucket in PREFERRED[meant.intent],
         in_period=in_period,
-        by_named=beside.by_named.get(row.id),
+        by_named=judgements.by_named.get(row.id),
         uses=len(said.ratings),
         usefulness=said.usefulness,
         recalled=said.recalls,
         reliability=said.reliability,
         pinned=said.pinned,
         sort=sort_of(row.kind, answered=row.kind != "turn" or "\n→ " in row.text),
-        in_play=len(beside.in_play & {named(each) for each in row.files}),
+        in_play=len(judgements.in_play & {named(each) for each in row.files}),
     )
-    return Known(candidate, standing)
+    return Known(candidate, features)
 
 
 def _overlap(a: frozenset[str], b: frozenset[str]) -> float:
     return len(a & b) / len(a | b) if a or b else 0.0
 
 
-def _results(reader: Reader, asked: Question, ranking: Ranking) -> list[Found]:
+def _results(reader: Reader, question: Question, ranking: Ranking) -> list[Found]:
     chosen = ranking.chosen
-    rows = _in_words_of(reader, {each.id: ranking.rows[each.id] for each, _ in chosen}, asked.places)
+    rows = _in_words_of(reader, {each.id: ranking.rows[each.id] for each, _ in chosen}, question.places)
     events = events_of(reader, [span for each, _ in chosen for span in rows[each.id].evidence])
     found: list[Found] = []
     for each, class_ in chosen:
@@ -611,8 +615,8 @@ def _results(reader: Reader, asked: Question, ranking: Ranking) -> list[Found]:
                 why=_why(each, row, ranking, reader.whose(row)),
                 source=SourceRow(row.source.projection, row.source.key),
                 origin=reader.whose(row),
-                passage=shown(row, events, ranking.weight, asked, room),
-                explain=_explained(each) if asked.explain else msgspec.UNSET,
+                passage=shown(row, events, ranking.weight, question, room),
+                explain=_explained(each) if question.explain else msgspec.UNSET,
             )
         )
     return found
@@ -635,7 +639,7 @@ def _in_words_of(reader: Reader, rows: dict[str, Memory], places: Places) -> dic
 def shown(row: Memory, events: Mapping[UUID, Event], weight: Mapping[str, float], question: Question, room: int) -> str:
     """The part of a memory that meets a question, of a turn out of all that was said in it."""
     prompts = "pasted" if row.said_by == Provenance.USER_PASTED else "user"
-    if not question.asked:
+    if not question.on_request:
         return passage_of(row.text, question.query[:_LONGEST], PASSAGE, prompts)
     if len(row.text) <= ANSWER:
         return row.text
@@ -711,26 +715,26 @@ def _why(scored: Scored, row: Memory, ranking: Ranking, whose: str) -> str:
         how.append("same words")
     if "dense" in candidate.ranks:
         how.append("near in meaning")
-    if meant.period is not None and scored.known.standing.in_period:
+    if meant.period is not None and scored.known.features.in_period:
         how.append(f"from {meant.period.words}")
-    if row.status == "verified" and not scored.known.standing.conflicted:
+    if row.status == "verified" and not scored.known.features.conflicted:
         how.append(whose)
     elif row.status == "conflicted":
         how.append("contradicted")
-    how += _said_of(scored.known.standing)
-    if scored.known.standing.conflicted and row.status != "conflicted":
+    how += _said_of(scored.known.features)
+    if scored.known.features.conflicted and row.status != "conflicted":
         how.append("its file has changed since")
     if row.kind in ("bug_pattern", "episode") and row.outcome:
         how.append(row.outcome)
     return ", ".join(how)
 
 
-def _said_of(standing: RankingFeatures) -> list[str]:
-    reasons = ["pinned"] if standing.pinned else []
-    if standing.uses:
-        reasons.append(f"rated {standing.usefulness:.2f}")
-    elif standing.reliability < _UNSAID.reliability and not standing.confirmed:
-        reasons.append(f"work that was given it ended badly ({standing.reliability:.2f})")
+def _said_of(features: RankingFeatures) -> list[str]:
+    reasons = ["pinned"] if features.pinned else []
+    if features.uses:
+        reasons.append(f"rated {features.usefulness:.2f}")
+    elif features.reliability < _UNSAID.reliability and not features.confirmed:
+        reasons.append(f"work that was given it ended badly ({features.reliability:.2f})")
     return reasons
 
 
@@ -743,7 +747,7 @@ def _explained(scored: Scored) -> dict[str, Any]:
         "near": None if candidate.near is None else round(candidate.near, 4),
         "matched": candidate.matched,
         "parts": {name: round(value, 4) for name, value in scored.parts.items()},
-        "age_days": round(scored.known.standing.age_days, 1),
+        "age_days": round(scored.known.features.age_days, 1),
     }
 
 

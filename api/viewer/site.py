@@ -278,7 +278,7 @@ class _Pages:
                 asked = Question(
                     query=text, places=_places(reader, request), now=datetime.now().astimezone(), limit=20,
                     kinds=(kind,) if kind else (), since=_start_of(since), before=_start_of(before), explain=True,
-                    asked=True,
+                    on_request=True,
                 )  # fmt: skip
                 answer = msgspec.to_builtins(self._engine.search(reader, asked))
             part = request.query_params.get("part") == "results"

@@ -15,15 +15,15 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from memctl.api.write.held import WHY, Held, Watched
+from memctl.api.write.hang_watch import HUNG, Suspects, WatchedThread
 from memctl.api.write.ingest_writer import OUTAGES, EventSink, IngestWriter, KeptWriter
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import Agent
 from memctl.infra.hooks.capture_policy import CapturePolicy
+from memctl.infra.hooks.payloads import ParsedHook, parse_hook
 from memctl.infra.hooks.spool import Delivery
 from memctl.infra.settings import Settings
-from memctl.infra.transcripts.hooks import ParsedHook, parse_hook
 
 log = logging.getLogger("memctl.door")
 
@@ -53,7 +53,7 @@ def _stays() -> bool:
 def _nothing() -> None: ...
 
 
-class Committer(Watched):
+class Committer(WatchedThread):
     """Takes waiting deliveries, up to `append_batch` at once, and commits them as one transaction."""
 
     def __init__(
@@ -62,10 +62,10 @@ class Committer(Watched):
         loop: asyncio.AbstractEventLoop,
         reader: TranscriptReader | None = None,
         open_writer: Callable[[Settings], EventSink] = IngestWriter,
-        held: Held | None = None,
+        suspects: Suspects | None = None,
     ) -> None:
-        """`reader` gets to read the transcripts that deliveries name, once these are durable. What `held` an earlier
-        door alone is refused."""
+        """`reader` gets to read the transcripts that deliveries name, once these are durable. A delivery that
+        an earlier door hung on alone is refused."""
         super().__init__(name="committer", daemon=True)
         self._reader = reader
         self.ended = asyncio.Event()
@@ -80,8 +80,8 @@ class Committer(Watched):
         self.empty: dict[str, str] = {}
         """The latest deliveries of which nothing could be read, with why: they are kept nowhere."""
         self.empty_count = 0
-        self._alone = held.alone if held is not None else set[str]()
-        self._aside = held.aside if held is not None else set[str]()
+        self._alone = suspects.alone if suspects is not None else set[str]()
+        self._aside = suspects.aside if suspects is not None else set[str]()
 
     async def commit(
         self,
@@ -140,13 +140,13 @@ class Committer(Watched):
             self._changed.wait_for(lambda: self._waiting or self._stopping)
             group = self._next_group()
         refused = [waiting for waiting in group if waiting.delivery.id in self._aside]
-        self._answer_all(refused, {"ok": False, "retry": False, "why": WHY})
+        self._answer_all(refused, {"ok": False, "retry": False, "why": HUNG})
         if kept := [waiting for waiting in group if waiting not in refused]:
             self._commit(kept)
         return bool(group)
 
     def _next_group(self) -> list[PendingDelivery]:
-        """What waits, as much as is appended at once; one alone that an earlier door was held by among others."""
+        """What waits, as much as is appended at once; a suspect by itself."""
         group: list[PendingDelivery] = []
         while self._waiting and len(group) < self._settings.append_batch:
             if self._waiting[0].delivery.id in self._alone:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from memctl.api.write.committer import BUSY, Acknowledgement, Committer
-from memctl.api.write.held import Held, watch
+from memctl.api.write.hang_watch import Suspects, watch
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.data_dir import Places, write_private
@@ -251,13 +251,13 @@ def alone(path: Path) -> Iterator[None]:
 
 async def _serve(settings: Settings, path: Path) -> None:
     loop = asyncio.get_running_loop()
-    held = Held(settings.data_dir / "spool")
-    reader = TranscriptReader(settings, held=held)
-    committer = Committer(settings, loop, reader, held=held)
+    suspects = Suspects(settings.data_dir / "spool")
+    reader = TranscriptReader(settings, suspects=suspects)
+    committer = Committer(settings, loop, reader, suspects=suspects)
     committer.start()
     reader.start()
     door = Door(committer, committer=committer, reader=reader)
-    watched = asyncio.create_task(watch(held, committer, reader))
+    watched = asyncio.create_task(watch(suspects, committer, reader))
     deadline = await serve(path, door, _drain_spool(committer, settings.data_dir / "spool"))
     watched.cancel()
     await ended(committer, reader, deadline)

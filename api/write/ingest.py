@@ -17,7 +17,7 @@ from typing import Any, Protocol, Self
 
 import msgspec
 
-from memctl.api.write.held import WHY
+from memctl.api.write.hang_watch import HUNG
 from memctl.api.write.ingest_writer import EventSink, WriteResult
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import SessionStarted
@@ -460,7 +460,7 @@ def _brought(event: NewEvent) -> NewEvent:
 
 
 def _begin(watch: Watch, path: Path, number: int) -> str:
-    return "" if watch.begin(path, number) else WHY
+    return "" if watch.begin(path, number) else HUNG
 
 
 RESTS_S = 3_600

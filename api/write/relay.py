@@ -24,7 +24,7 @@ import orjson
 from memctl.api.client import answered, connection_to, headers_of
 from memctl.api.write.committer import BUSY, Acknowledgement, Committer, parse, without_unsaved
 from memctl.api.write.door import SPOOL_EVERY_S, Door, alone, drain, ended, listens_again, serve
-from memctl.api.write.held import Held, watch
+from memctl.api.write.hang_watch import Suspects, watch
 from memctl.api.write.remote_writer import RemoteWriter
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
@@ -33,10 +33,10 @@ from memctl.infra.data_dir import Places, write_private
 from memctl.infra.embedded import supervisor
 from memctl.infra.hook import MOST_ASKED, RECALL_PATIENCE_S, has_room
 from memctl.infra.hooks.capture_policy import CapturePolicy
+from memctl.infra.hooks.dialects import answer, place_of, read_asked
 from memctl.infra.hooks.remote_progress import Checkpoints, Notes
 from memctl.infra.hooks.spool import Delivery, spool, sweep
 from memctl.infra.settings import Settings, SettingsInvalid, read_token
-from memctl.infra.transcripts.hook_dialects import answer, place_of, read_asked
 
 log = logging.getLogger("memctl.relay")
 
@@ -148,12 +148,12 @@ class _Relay:
     async def run(self, door: Path, api: Path, token: str) -> None:
         loop = asyncio.get_running_loop()
         wake = asyncio.Event()
-        held = Held(self._places.spool)
-        reader = TranscriptReader(self._settings, self._opened, held)
-        committer = Committer(self._settings, loop, reader, self._opened, held)
+        suspects = Suspects(self._places.spool)
+        reader = TranscriptReader(self._settings, self._opened, suspects)
+        committer = Committer(self._settings, loop, reader, self._opened, suspects)
         committer.start()
         reader.start()
-        watched = asyncio.create_task(watch(held, committer, reader))
+        watched = asyncio.create_task(watch(suspects, committer, reader))
         asking = Asking(self._settings, self._notes, token)
         async with await _listen(asking, api):
             sink = Spooling(self._settings, self._places.spool, wake, reader)

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from memctl.api.write.held import WHY, Held, Watched, line_of
+from memctl.api.write.hang_watch import HUNG, Suspects, WatchedThread, line_of
 from memctl.api.write.ingest import THREAD, ingest
 from memctl.api.write.ingest_writer import OUTAGES, EventSink, IngestWriter, KeptWriter
 from memctl.infra.hooks.capture_policy import CapturePolicy
@@ -45,12 +45,12 @@ WHOLE = ".json"
 """Of sessions that a client keeps as one document."""
 
 
-class TranscriptReader(Watched):
+class TranscriptReader(WatchedThread):
     """Reads named transcripts one after the other, on a thread of its own, until it is stopped.
 
     What cannot be kept for now, as Postgres or the team's API is away, it tries again; what it does not get to as the
-    door ends, the next hook of that session or the next session's start asks for again. A file that held an earlier
-    door is written line by line, and the line that did so alone is passed over.
+    door ends, the next hook of that session or the next session's start asks for again. A file that an earlier
+    door hung on is written line by line, and the line that hung a door alone is passed over.
     """
 
     helpers = (THREAD,)
@@ -59,10 +59,10 @@ class TranscriptReader(Watched):
         self,
         settings: Settings,
         open_writer: Callable[[Settings], EventSink] = IngestWriter,
-        held: Held | None = None,
+        suspects: Suspects | None = None,
     ) -> None:
         super().__init__(name="transcripts", daemon=True)
-        self._held = held
+        self._suspects = suspects
         self._alone = False
         self._settings = settings
         self._changed = threading.Condition()
@@ -92,8 +92,9 @@ class TranscriptReader(Watched):
             self._changed.notify()
 
     def passed_over(self) -> dict[str, str]:
-        """Lines and files that held a door, by what they are known by, with why."""
-        return dict.fromkeys((each for each in self._held.aside if "#" in each), WHY) if self._held is not None else {}
+        """Lines and files that a door hung on, by what they are known by, with why."""
+        aside = self._suspects.aside if self._suspects is not None else set[str]()
+        return dict.fromkeys((each for each in aside if "#" in each), HUNG)
 
     def stop(self) -> None:
         """End, after the batch that is being written."""
@@ -159,9 +160,9 @@ class TranscriptReader(Watched):
         files = [each for each in paths if os.path.isfile(each) and not self._aside(each, 0)]
         self._turn_ends = None
         account = ingest(writer, files, progress=self._go_on, policy=policy, watch=self)
-        if self._held is not None:
+        if self._suspects is not None:
             for each in files:
-                self._held.passed(str(each))
+                self._suspects.passed(str(each))
         for bad in account.bad:
             log.warning("line %d of a transcript: %s", bad.line, bad.why)  # its name may be what was said
 
@@ -170,13 +171,14 @@ class TranscriptReader(Watched):
         return self._alone
 
     def begin(self, path: Path, number: int) -> bool:
-        """This line is read next. Returns whether it is to be: False where it held an earlier door."""
-        self._alone = self._held is not None and str(path) in self._held.alone
+        """This line is read next. Returns whether it is to be: False where an earlier door hung on it."""
+        self._alone = self._suspects is not None and str(path) in self._suspects.alone
         self.at = (line_of(path, number) if self._alone else str(path),)
         return not self._aside(path, number)
 
     def _aside(self, path: Path, number: int) -> bool:
-        return self._held is not None and bool(self._held.aside) and line_of(path, number) in self._held.aside
+        aside = self._suspects.aside if self._suspects is not None else set[str]()
+        return bool(aside) and line_of(path, number) in aside
 
     def _go_on(self, path: Path, size: int) -> None:
         if self._stopping:

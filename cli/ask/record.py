@@ -25,7 +25,7 @@ def say(name: str, **asked: object) -> Received[Done]:
     Raises: Unreachable, NotThere, BadlyAsked.
     """
     from memctl.api.client import Client
-    from memctl.infra.hooks.speaker import speaker
+    from memctl.infra.hooks.agent_shell import speaker
     from memctl.infra.settings import load_settings
 
     asked["by"] = speaker()

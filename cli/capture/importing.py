@@ -48,7 +48,7 @@ def import_legacy(
 def _import(paths: tuple[Path, ...], *, dry_run: bool, mine: bool, wait: bool, as_json: bool) -> None:
     from memctl.api.write.exporting import is_export
     from memctl.api.write.importing import account_of, import_stores, stores
-    from memctl.infra.hooks.speaker import only_a_person
+    from memctl.infra.hooks.agent_shell import only_a_person
 
     examples: list[str] = []
     if mine:

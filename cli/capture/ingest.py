@@ -117,7 +117,7 @@ def _check_arguments(paths: Sequence[Path], agent: str) -> None:
 def _check_whose(paths: Sequence[Path]) -> None:
     """Raises: NotByAgents where an agent names sessions that lie elsewhere than its user's clients keep theirs. Anybody
     may have written those, and what they say as typed would be the user's word, in whichever project they name."""
-    from memctl.infra.hooks.speaker import only_a_person
+    from memctl.infra.hooks.agent_shell import only_a_person
     from memctl.infra.transcripts.files import kept_by_a_client
 
     for path in paths:

@@ -67,7 +67,7 @@ def forget(
     memctl forget --before 2025-01-01 --dry-run
     """
     from memctl.api.erasure import scope as forgetting
-    from memctl.infra.hooks.speaker import only_a_person
+    from memctl.infra.hooks.agent_shell import only_a_person
 
     if not dry_run:
         only_a_person("forgets")
@@ -185,7 +185,7 @@ def prune(days: int | None, dry_run: bool, yes: bool, as_json: bool) -> None:
     import msgspec
 
     from memctl.api.erasure import scope as forgetting
-    from memctl.infra.hooks.speaker import only_a_person
+    from memctl.infra.hooks.agent_shell import only_a_person
     from memctl.workers.erasure import retention
 
     if not dry_run:

@@ -114,7 +114,7 @@ def restore(
     from memctl.infra.backup.receipts import RECEIPTS
     from memctl.infra.backup.sealed import unsealed
     from memctl.infra.embedded import instance
-    from memctl.infra.hooks.speaker import only_a_person
+    from memctl.infra.hooks.agent_shell import only_a_person
     from memctl.infra.settings import load_settings
 
     only_a_person("restores a backup")
@@ -241,7 +241,7 @@ def reset(confirm: bool, backup: bool) -> None:
     memctl reset --backup
     """
     from memctl.api.erasure.resetting import reset as reset_memory
-    from memctl.infra.hooks.speaker import only_a_person
+    from memctl.infra.hooks.agent_shell import only_a_person
     from memctl.infra.settings import load_settings
 
     only_a_person("starts empty")

@@ -60,7 +60,7 @@ def add(name: str, scopes: tuple[Scope, ...], projects: tuple[str, ...], expires
 
     from memctl.api.write import keys as api_keys
     from memctl.cli.output import print_json
-    from memctl.infra.hooks.speaker import only_a_person
+    from memctl.infra.hooks.agent_shell import only_a_person
     from memctl.infra.settings import load_settings
 
     only_a_person("makes keys")

@@ -11,7 +11,7 @@ from memctl.domain.events.command import BadCommand, Command, command
 from memctl.domain.events.event import Event, Payload, event
 from memctl.domain.events.facts import InsightFound, InsightKind, quote
 from memctl.domain.knowledge.graduation import SHORTEST, length_of
-from memctl.domain.language.statements import stated
+from memctl.domain.language.claims import stated
 from memctl.domain.support.location import NOWHERE
 from memctl.domain.support.provenance import MAY, Provenance, by_actor, member_of
 from memctl.domain.support.structs import carried_over

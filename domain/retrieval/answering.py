@@ -13,7 +13,7 @@ from itertools import islice, takewhile
 from typing import NamedTuple
 
 from memctl.domain.knowledge.memory import sentences
-from memctl.domain.retrieval.speaking import COEFFICIENTS, features, logistic
+from memctl.domain.retrieval.calibration import COEFFICIENTS, features, logistic
 from memctl.domain.support.bounded import clipped
 from memctl.domain.support.certainty import Class
 from memctl.domain.support.text import BM25_B, BM25_K1, tokens

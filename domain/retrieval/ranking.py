@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from memctl.domain.retrieval.speaking import LIKELY, SURE, Sort, chance, logistic
+from memctl.domain.retrieval.calibration import LIKELY, SURE, Sort, chance, logistic
 from memctl.domain.support.certainty import SUGGESTED, Class
 
 Source = Literal["dense", "sparse", "words"]
@@ -80,10 +80,10 @@ class RankingFeatures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Known(msgspec.Struct, frozen=True):
-    """A candidate with its standing."""
+    """A candidate with the features that its score is made of."""
 
     candidate: Candidate
-    standing: RankingFeatures
+    features: RankingFeatures
 
 
 class Scored(msgspec.Struct, frozen=True):
@@ -335,18 +335,18 @@ def _generative(known: Known, _: float) -> dict[str, float]:
     n = GENERATIVE
     return {
         "similarity": n.similarity * relevance(known.candidate),
-        "recency": n.recency * _half_life(known.standing.age_days, n.half_life_days),
-        "importance": n.importance * known.standing.importance,
+        "recency": n.recency * _half_life(known.features.age_days, n.half_life_days),
+        "importance": n.importance * known.features.importance,
     }
 
 
 def _reasoningbank(known: Known, redundancy: float) -> dict[str, float]:
-    n, standing = REASONINGBANK, known.standing
+    n, features = REASONINGBANK, known.features
     return {
         "similarity": n.similarity * relevance(known.candidate),
-        "freshness": n.freshness * math.exp(-standing.age_days / n.decay_days),
+        "freshness": n.freshness * math.exp(-features.age_days / n.decay_days),
         "proof": n.proof
-        * min(standing.confidence * math.sqrt((standing.uses + standing.recalled) / n.enough_uses), 1.0),
+        * min(features.confidence * math.sqrt((features.uses + features.recalled) / n.enough_uses), 1.0),
         "redundancy": -n.redundancy * redundancy,
     }
 
@@ -359,18 +359,18 @@ def _social(known: Known, _: float) -> dict[str, float]:
     mean = max(sum(w * value for w, value in found) / weight if weight else 0.0, candidate.matched)
     return {
         "relevance": n.relevance * mean,
-        "recency": n.recency * _half_life(known.standing.age_days, n.half_life_days),
-        "importance": n.importance * known.standing.importance,
+        "recency": n.recency * _half_life(known.features.age_days, n.half_life_days),
+        "importance": n.importance * known.features.importance,
     }
 
 
 def _axiommind(known: Known, _: float) -> dict[str, float]:
-    n, standing = AXIOMMIND, known.standing
-    status = n.conflicted if standing.conflicted else n.confirmed if standing.confirmed else n.record
+    n, features = AXIOMMIND, known.features
+    status = n.conflicted if features.conflicted else n.confirmed if features.confirmed else n.record
     return {
         "semantic": n.semantic * semantic(known.candidate),
         "text": n.text * lexical(known.candidate),
-        "recency": n.recency * _half_life(standing.age_days, n.half_life_days),
+        "recency": n.recency * _half_life(features.age_days, n.half_life_days),
         "status": n.status * status,
     }
 
@@ -385,20 +385,20 @@ def _hybrid_search(known: Known, _: float) -> dict[str, float]:
 
 
 def _bounded(known: Known, _: float) -> dict[str, float]:
-    n, standing = BOUNDED, known.standing
-    worth = _worth(standing)
+    n, features = BOUNDED, known.features
+    worth = _worth(features)
     chance = relevance(known.candidate)
-    if standing.in_period:
+    if features.in_period:
         # A time is one more thing that was asked for, and this memory has it.
-        chance += n.this_time * standing.importance * (1 - chance)
-    speaker = _lifted(chance, n.other_speaker) if standing.by_named is False else 1.0
+        chance += n.this_time * features.importance * (1 - chance)
+    speaker = _lifted(chance, n.other_speaker) if features.by_named is False else 1.0
     return {
         "relevance": chance,
         "speaker": speaker,
-        "recency": _lifted(chance * speaker, n.odds(standing.age_days)),
+        "recency": _lifted(chance * speaker, n.odds(features.age_days)),
         "proof": 1 + n.proof * (2 * worth - 1),
-        "bucket": 1.0 if standing.preferred else n.other_bucket,
-        "time": n.other_time if standing.in_period is False else 1.0,
+        "bucket": 1.0 if features.preferred else n.other_bucket,
+        "time": n.other_time if features.in_period is False else 1.0,
     }
 
 
@@ -407,17 +407,17 @@ def _lifted(chance: float, odds: float) -> float:
     return odds / (1 + chance * (odds - 1))
 
 
-def _worth(standing: RankingFeatures) -> float:
+def _worth(features: RankingFeatures) -> float:
     """0 to 1, 0.5 being neutral: what people said of a memory goes before how sure it is by itself.
 
     For a memory that nobody rated, bad outcomes of the work it was injected in count, and good ones do not. Most work
     ends well, whatever was injected in it. So good outcomes would only lift a memory because it was injected.
     """
-    if standing.pinned:
+    if features.pinned:
         return 1.0
-    if standing.uses:
-        return standing.usefulness
-    return standing.confidence if standing.confirmed else min(standing.reliability, 0.5)
+    if features.uses:
+        return features.usefulness
+    return features.confidence if features.confirmed else min(features.reliability, 0.5)
 
 
 PROFILES: dict[str, Profile] = {
@@ -439,7 +439,7 @@ def score(given: Sequence[Known], profile: Profile, alike: Callable[[str, str], 
     `alike` is the similarity (0 to 1) of two memories by id; only profiles that want their results unlike each other
     ask for it.
     """
-    worth = [known for known in given if worth_showing(known.candidate, known.standing.in_period)]
+    worth = [known for known in given if worth_showing(known.candidate, known.features.in_period)]
     if not profile.diverse:
         found = [_scored(known, profile, 0.0) for known in worth]
         return sorted(found, key=_order)[:limit]
@@ -475,14 +475,14 @@ def decide(ranked: Sequence[Scored], together: Callable[[str, str], bool] | None
 
 def _class_of(each: Scored, rival: float) -> Class:
     """The class of a result, where the best of other sessions has the score `rival`."""
-    standing = each.known.standing
-    if standing.sort == "error" and each.known.candidate.matched >= 1:
+    features = each.known.features
+    if features.sort == "error" and each.known.candidate.matched >= 1:
         return "high"
-    if each.score < rival and standing.sort in ("said", "unanswered") and not standing.in_play:
+    if each.score < rival and features.sort in ("said", "unanswered") and not features.in_play:
         # A question is mostly about one conversation: another has to fit by itself.
         return "suggested" if each.score >= SUGGESTED else "none"
-    likely = chance(each.score, rival, standing.sort, standing.in_play)
-    if likely >= SURE and standing.confirmed:
+    likely = chance(each.score, rival, features.sort, features.in_play)
+    if likely >= SURE and features.confirmed:
         return "high"
     return "suggested" if likely >= LIKELY else "none"
 
@@ -511,7 +511,7 @@ def _bounded_to_one(value: float) -> float:
 
 
 def _order(scored: Scored) -> tuple[float, float, str]:
-    return -scored.order, scored.known.standing.age_days, scored.id
+    return -scored.order, scored.known.features.age_days, scored.id
 
 
 def _half_life(age_days: float, half_life_days: float) -> float:

@@ -23,8 +23,10 @@ from memctl.domain.events.observations import PromptSubmitted, ResponseReceived,
 from memctl.domain.events.recalls import MemoryRecalled, Recalls
 from memctl.domain.events.statements import TaskCompleted, TaskStarted
 from memctl.domain.failures.signatures import errors_in
+from memctl.domain.language.claims import Claim, claims_in
 from memctl.domain.language.decisions import LONGEST_PROMPT, Decision
 from memctl.domain.language.plans import is_taken_back, plan_in, points_of, taking_back
+from memctl.domain.language.prompt_origin import is_typed, own_word
 from memctl.domain.language.prompts import (
     FRESH_START,
     Said,
@@ -36,9 +38,7 @@ from memctl.domain.language.prompts import (
     says_no,
     words_in,
 )
-from memctl.domain.language.statements import Claim, statements_in
 from memctl.domain.language.tasks import canonical_of, description_of, task_key, task_type_of
-from memctl.domain.language.typed import is_typed, own_word
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.session.episodes import CERTAIN, EpisodeSoFar
 from memctl.domain.session.outcome_rules import SAID, Verdict
@@ -46,7 +46,7 @@ from memctl.domain.session.scheduled_prompts import ScheduledPrompts
 from memctl.domain.session.turns import AnswerGiven, OpenTurn
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line, with_place
-from memctl.domain.support.provenance import MAY, Provenance, by_actor, heard, member_of, of_client, through
+from memctl.domain.support.provenance import MAY, Provenance, attributed, by_actor, member_of, of_client, through
 
 RESTED = 4 * 3_600_000_000
 """After this many microseconds without a word, a request is more likely a new task."""
@@ -182,13 +182,13 @@ class Conversation:
         words = text[start:end].strip()
         if not words:
             return
-        by = heard(Provenance.USER_TYPED, placed.event.actor)
+        by = attributed(Provenance.USER_TYPED, placed.event.actor)
         self._feel(words, own_word(text[start:end]) if MAY[by].as_users else "")
         kind: PromptKind = "correction" if is_complaint(words) else "follow_up"
         about = self._about_prompt(words)
         self._say(placed, text, words, kind, start, end, about)
         self._about |= words_in(words)
-        claims = statements_in(own_word(text[start:end]), lasting=True)
+        claims = claims_in(own_word(text[start:end]), lasting=True)
         self._claimed(placed, text, start, about, by, claims)
 
     def refused_change(self) -> None:
@@ -203,10 +203,10 @@ class Conversation:
 
     def _hear(self, placed: OrderedEvent, text: str, said: Said) -> None:
         kind = self._kind(said, placed.when)
-        by = heard(Provenance.USER_TYPED, placed.event.actor)
+        by = attributed(Provenance.USER_TYPED, placed.event.actor)
         given = (by is Provenance.CLIENT or is_typed(said.text)) and self._scheduled.gave(placed, said.words)
         own = own_word(said.text) if said.alone and not given else ""
-        claims = statements_in(own) if own.strip() else ()
+        claims = claims_in(own) if own.strip() else ()
         by_user = MAY[by].as_users and not given
         start = len(text) - len(said.text.lstrip())
         end = start + len(said.text.strip())
@@ -289,7 +289,7 @@ class Conversation:
             episode.touch(placed.when)
         span = span_of(placed, text, start, end)
         about = about or self._about_prompt(text)
-        by_user = MAY[heard(Provenance.USER_TYPED, placed.event.actor)].as_users
+        by_user = MAY[attributed(Provenance.USER_TYPED, placed.event.actor)].as_users
         said = words[:LONGEST_TEXT]
         alone = said_in(text).alone
         return self._assert.make(

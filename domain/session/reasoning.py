@@ -17,14 +17,14 @@ from memctl.domain.events.statements import (
     TaskCompleted,
     TaskStarted,
 )
+from memctl.domain.language.claims import rests_on_quote, stated, vetoed
 from memctl.domain.language.decisions import Decision
 from memctl.domain.language.hypotheses import CONFIRMED, HINTS, Hypotheses, Status, causes_in, key_of, names_in
-from memctl.domain.language.statements import says_no_more, stated, vetoed
 from memctl.domain.session.conversation import Conversation
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.session.scheduled_prompts import ScheduledPrompts
 from memctl.domain.support.literals import mentions
-from memctl.domain.support.provenance import MAY, Provenance, by_actor, heard, member_of
+from memctl.domain.support.provenance import MAY, Provenance, attributed, by_actor, member_of
 
 _SAID_BY = {"user": Provenance.USER_TYPED, "agent": Provenance.AGENT, "tool": Provenance.TOOL}
 """Whose words a processor's claim is in, by the names in its event."""
@@ -102,7 +102,7 @@ class Reasoning:
         something else, rests on no words: it stays a guess of the model's."""
         for number, claim in enumerate(seen.claims):
             span, users = claim.span, claim.said_by == "user"
-            if not says_no_more(claim.text, claim.quote):
+            if not rests_on_quote(claim.text, claim.quote):
                 span = None
             if users and span is not None and (vetoed(claim.quote) or span.quote_hash != quote_hash(claim.quote)):
                 span = None
@@ -110,7 +110,7 @@ class Reasoning:
                 span = None
             users = users and span is not None
             read = stated(claim.quote if users else claim.text, claim.kind)
-            said_by = heard(_SAID_BY[claim.said_by], self._talk.speaker) if span is not None else Provenance.AGENT
+            said_by = attributed(_SAID_BY[claim.said_by], self._talk.speaker) if span is not None else Provenance.AGENT
             self._assert.make(
                 InsightFound,
                 placed,

@@ -17,8 +17,8 @@ from uuid import UUID
 from memctl.domain.events.event_order import OrderedEvent, text_digest
 from memctl.domain.events.observations import PromptSubmitted, ToolCalled, ToolOutcome
 from memctl.domain.failures.templates import ANSI
+from memctl.domain.language.claims import sentences
 from memctl.domain.language.prompts import said_in
-from memctl.domain.language.statements import sentences
 from memctl.domain.support import patterns
 from memctl.domain.support.markup import without_markup
 from memctl.domain.support.provenance import of_client

@@ -72,7 +72,7 @@ from memctl.domain.shell.test_runners import runner_in
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line
 from memctl.domain.support.location import belongs, joined
-from memctl.domain.support.provenance import Provenance, heard, through
+from memctl.domain.support.provenance import Provenance, attributed, through
 
 REFUTED_STEPS, REFUTED_WITHIN = 60, 2 * 3_600_000_000
 """An error that comes back within so many uses of tools and microseconds was not resolved after all."""
@@ -331,7 +331,7 @@ class Work:
         if tool.lower() == "exitplanmode":
             self._talk.planned(placed, seen.text)
         if tool.lower() == "askuserquestion":
-            by = heard(Provenance.USER_TYPED, placed.event.actor)
+            by = attributed(Provenance.USER_TYPED, placed.event.actor)
             for decision in decisions_in_answers(seen.text, _asked(given), self._talk.asked_for):
                 span = span_of(placed, seen.text, decision.start, decision.end)
                 self._talk.decided(placed, span, decision, by)

@@ -151,11 +151,12 @@ def given_unasked(said_by: Provenance, *, confirmed: bool, member: str = "", ask
 
 def by_actor(actor: str) -> Provenance:
     """Who made a statement or a note: a person, where the door knows one for the actor; else an agent."""
-    return heard(Provenance.USER_TYPED if actor == "user" or member_of(actor) else Provenance.AGENT, actor)
+    return attributed(Provenance.USER_TYPED if actor == "user" or member_of(actor) else Provenance.AGENT, actor)
 
 
-def heard(said_by: Provenance, actor: str) -> Provenance:
-    """Whose words an event's are here: the user of another memory is not this one's, nor is a member of a team."""
+def attributed(said_by: Provenance, actor: str) -> Provenance:
+    """The origin of words that came with an event of this actor. The user of another memory is not this one's user, nor
+    is a member of a team."""
     if _role(actor) == IMPORTED:
         return Provenance.IMPORT
     if said_by is not Provenance.USER_TYPED or actor in _USERS:

@@ -1,2 +1,4 @@
-"""What stands around a hook: the spool it may leave a delivery in, what is not captured, and the settings of
-clients."""
+"""What a hook delivers: payloads and their dialects, the spool, what is not captured, and the settings of clients.
+
+The hook itself is `memctl.infra.hook`, a plain file that imports nothing from here.
+"""

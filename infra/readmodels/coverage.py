@@ -15,7 +15,7 @@ from memctl.infra.readmodels import facts, generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.generations import Live
 from memctl.projections.kernel import Stage, projections
-from memctl.projections.stage1 import fold_stream, stored
+from memctl.projections.stream_state import fold_stream, stored
 
 SAMPLED = 20
 """Streams that are folded again by a sample: half of them the latest, half of them by chance."""

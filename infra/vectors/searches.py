@@ -15,7 +15,7 @@ import orjson
 
 from memctl.infra.embedders import Vectors
 from memctl.infra.vectors import DENSE, SPARSE, VectorStoreUnavailable
-from memctl.infra.vectors.ends import have_ends
+from memctl.infra.vectors.request_deadline import keep_deadlines
 from memctl.infra.vectors.store import KEPT_OPEN, KEPT_OPEN_S, PORT, PointScope, refused
 
 T = TypeVar("T")
@@ -99,7 +99,7 @@ class Searches:
             limits=httpx.Limits(max_keepalive_connections=KEPT_OPEN, keepalive_expiry=KEPT_OPEN_S),
         )
         self._timeout = timeout
-        self._ends = have_ends(self._client)
+        self._deadline = keep_deadlines(self._client)
 
     def close(self) -> None:
         self._client.close()
@@ -186,7 +186,7 @@ class Searches:
     def _post(self, action: str, name: str, path: str, body: object, decoder: msgspec.json.Decoder[_Result[T]]) -> T:
         import httpx
 
-        self._ends.at = time.monotonic() + self._timeout
+        self._deadline.at = time.monotonic() + self._timeout
         try:
             answer = self._client.post(
                 f"/collections/{name}/points/{path}", content=orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)

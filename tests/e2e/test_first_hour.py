@@ -24,7 +24,7 @@ from waiting import until
 from memctl.domain.events.event import Micros, type_of
 from memctl.infra.data_dir import Places
 from memctl.infra.embedded.supervisor import State, silent
-from memctl.infra.transcripts.hooks import parse_hook
+from memctl.infra.hooks.payloads import parse_hook
 
 
 def test_everything_runs_and_says_so(memctl: Memctl) -> None:

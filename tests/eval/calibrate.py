@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from memctl.domain.retrieval import answering, speaking
+from memctl.domain.retrieval import answering, calibration
 
 LABELS, NEEDED, ANSWERED = (Path(__file__).with_name(f"{name}.json") for name in ("bearing", "needed", "answered"))
 STEPS = 4_000
@@ -27,7 +27,7 @@ RATE, PENALTY = 0.01, 0.05
 PRIOR = 8.0
 """The penalty on what a sort adds: few labels of a sort move it little."""
 
-ADDED = tuple(sort for sort in get_args(speaking.Sort) if sort != "said")
+ADDED = tuple(sort for sort in get_args(calibration.Sort) if sort != "said")
 
 
 def fitted(
@@ -41,7 +41,7 @@ def fitted(
     for _ in range(STEPS * 5 if len(rows) < 200 else STEPS):
         gradient = [penalty * weight * (number > 0) for number, weight in enumerate(weights)]
         for (features, label), offset, counts in zip(rows, offsets, weigh, strict=True):
-            miss = speaking.logistic(offset + sum(w * x for w, x in zip(weights, features, strict=True))) - label
+            miss = calibration.logistic(offset + sum(w * x for w, x in zip(weights, features, strict=True))) - label
             miss *= counts
             for number, x in enumerate(features):
                 gradient[number] += miss * x
@@ -51,10 +51,10 @@ def fitted(
 
 def main() -> None:
     labels = json.loads(LABELS.read_text(encoding="utf-8"))
-    rows = [((1.0, *speaking.features(each["best"], each["rival"])), bool(each["bears"])) for each in labels]
+    rows = [((1.0, *calibration.features(each["best"], each["rival"])), bool(each["bears"])) for each in labels]
     weights = [round(weight, 3) for weight in fitted(rows)]
     needed = json.loads(NEEDED.read_text(encoding="utf-8"))
-    offsets = [_odds(weights, (1.0, *speaking.features(score, rival))) for _, _, score, rival, *_ in needed]
+    offsets = [_odds(weights, (1.0, *calibration.features(score, rival))) for _, _, score, rival, *_ in needed]
     beside = [(_features(sort, play), bool(bears)) for _, sort, _, _, play, _, bears in needed]
     added = [round(weight, 3) for weight in fitted(beside, offsets, PRIOR)]
     answered = json.loads(ANSWERED.read_text(encoding="utf-8"))
@@ -65,7 +65,7 @@ def main() -> None:
         "answer": answer[0], "by_odds": answer[1],
         "fitted_on": hashlib.sha256(LABELS.read_bytes() + NEEDED.read_bytes() + ANSWERED.read_bytes()).hexdigest()[:16],
     }  # fmt: skip
-    speaking.FILE.write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
+    calibration.FILE.write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
     print(made)
     for source in sorted({each["of"] for each in labels}):
         kept = [row for row, each in zip(rows, labels, strict=True) if each["of"] != source]
@@ -105,13 +105,13 @@ def _counted(weights: Sequence[float], answered: Sequence[dict[str, Any]]) -> st
     for each in answered:
         if any(each["answers"]) or not each["known"]:
             number[each["known"]] += 1
-            chances = (speaking.logistic(weights[0] + weights[1] * odds) for odds in each["odds"])
+            chances = (calibration.logistic(weights[0] + weights[1] * odds) for odds in each["odds"])
             called[each["known"]] += math.fsum(chances) >= answering.AMONG
     return f"called answered {called[True]} of {number[True]}; where nothing answers {called[False]} of {number[False]}"
 
 
 def _features(sort: str, play: int) -> tuple[float, ...]:
-    return (1.0, float(min(play, speaking.MOST_IN_PLAY)), *(float(sort == each) for each in ADDED))
+    return (1.0, float(min(play, calibration.MOST_IN_PLAY)), *(float(sort == each) for each in ADDED))
 
 
 def _odds(weights: Sequence[float], features: Sequence[float]) -> float:

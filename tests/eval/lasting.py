@@ -18,9 +18,9 @@ from sessions import FOLDER, Data
 
 from memctl.domain.events.observations import PromptSubmitted
 from memctl.domain.knowledge.graduation import MEANT
-from memctl.domain.language import statements
+from memctl.domain.language import claims
+from memctl.domain.language.prompt_origin import own_word, typed_of
 from memctl.domain.language.prompts import said_in
-from memctl.domain.language.typed import own_word, typed_of
 
 LABELS, FRESH = (Path(__file__).with_name(f"{name}.json") for name in ("lasting", "lasting_fresh"))
 COUNTS = 3.0
@@ -58,9 +58,9 @@ def typed_sentences(data: Data) -> Iterable[tuple[str, bool]]:
             if isinstance(seen := event.payload, PromptSubmitted) and not (seen.subagent or seen.meta or seen.injected):
                 said = said_in(seen.text)
                 if said.by == "user":
-                    typed = statements.own_prose(typed_of(said.text))
+                    typed = claims.own_prose(typed_of(said.text))
                     own = own_word(said.text)
-                    for start, end in statements.sentences(typed):
+                    for start, end in claims.sentences(typed):
                         yield typed[start:end], bool(own[start:end].strip())
 
 
@@ -80,7 +80,7 @@ def fitted(rows: Sequence[Labelled], names: Sequence[str]) -> dict[str, float]:
 
 
 def _row(sentence: str, names: Sequence[str]) -> list[float]:
-    seen = statements.features(sentence)
+    seen = claims.features(sentence)
     return [seen.get(name, 0.0) for name in names]
 
 
@@ -91,13 +91,13 @@ def counted(pairs: Sequence[tuple[float, bool]], least: float = MEANT) -> str:
 
 
 def main() -> None:
-    rows = [row for row in labelled(Data(FOLDER)) if not statements.vetoed(row.sentence)]
-    names = sorted({name for row in rows for name in statements.features(row.sentence)})
+    rows = [row for row in labelled(Data(FOLDER)) if not claims.vetoed(row.sentence)]
+    names = sorted({name for row in rows for name in claims.features(row.sentence)})
     weights = fitted(rows, names)
     digest = hashlib.sha256(repr([row[:3] for row in sorted(rows)]).encode()).hexdigest()[:16]
-    kept = json.loads(statements.FILE.read_text(encoding="utf-8"))["cues"]
+    kept = json.loads(claims.FILE.read_text(encoding="utf-8"))["cues"]
     cues = ",\n".join(f"    {json.dumps(cue)}: {json.dumps(words, ensure_ascii=False)}" for cue, words in kept.items())
-    statements.FILE.write_text(
+    claims.FILE.write_text(
         f'{{\n  "cues": {{\n{cues}\n  }},\n  "weights": {json.dumps(weights)},\n  "fitted_on": "{digest}"\n}}\n',
         encoding="utf-8",
     )
@@ -106,7 +106,7 @@ def main() -> None:
     for project in sorted({row.project for row in rows} - {""}):
         without = fitted([row for row in rows if row.project != project], names)
         held_out += [
-            (statements.chance(row.sentence, without), row.lasting, row.sentence)
+            (claims.chance(row.sentence, without), row.lasting, row.sentence)
             for row in rows
             if row.project == project and row.own
         ]
@@ -115,20 +115,18 @@ def main() -> None:
     for part in range(5):
         mine = written[part::5]
         without = fitted([row for row in rows if row not in mine], names)
-        parts += [(statements.chance(row.sentence, without), row.lasting, row.sentence) for row in mine]
+        parts += [(claims.chance(row.sentence, without), row.lasting, row.sentence) for row in mine]
     fresh = json.loads(FRESH.read_text(encoding="utf-8"))
-    apart = [
-        (statements.chance(each, weights), name == "lasting", each) for name, texts in fresh.items() for each in texts
-    ]
+    apart = [(claims.chance(each, weights), name == "lasting", each) for name, texts in fresh.items() for each in texts]
     for name, pairs in (
         ("sessions, project left out", held_out),
         ("written, a fifth left out", parts),
         ("fresh", apart),
     ):
-        for least in (statements.PERHAPS, MEANT):
+        for least in (claims.PERHAPS, MEANT):
             print(f"{name}, from {least}: {counted([each[:2] for each in pairs], least)}")
     for chance, label, sentence in sorted(held_out, reverse=True):
-        if chance >= statements.PERHAPS or label:
+        if chance >= claims.PERHAPS or label:
             print(f"{chance:.2f} {'lasting' if label else ''} {sentence[:100]}")
 
 

@@ -34,7 +34,7 @@ from memctl.api.reading.reader import Reader, Readers
 from memctl.api.search.engine import Engine, Question
 from memctl.domain.events.facts import Answered, CommandRan, ErrorOccurred, Fact, FileChanged, Prompted
 from memctl.domain.language.documents import named
-from memctl.domain.retrieval.speaking import sort_of
+from memctl.domain.retrieval.calibration import sort_of
 from memctl.domain.support.mentions import values_in
 from memctl.infra.embedders import embedders_of
 from memctl.infra.settings import load_settings

@@ -174,7 +174,7 @@ class Bench:
         if asked.now is None or not self._dated:
             switches = Switches(switches.words, switches.meaning, switches.neighbours, switches.fill, time=False)
         question = Question(
-            query=asked.query, places=places, now=now, limit=DEPTH, profile=profile, switches=switches, asked=True
+            query=asked.query, places=places, now=now, limit=DEPTH, profile=profile, switches=switches, on_request=True
         )
         ranking = self._engine.rank(self, question)
         return [(self._passages[each.id], each.score, class_) for each, class_ in ranking.chosen]

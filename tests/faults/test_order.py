@@ -36,11 +36,11 @@ from memctl.infra.log.spaces import space_id
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.redaction import prepare
-from memctl.projections import stage1
+from memctl.projections import stream_state
 from memctl.projections.kernel import projections
 from memctl.workers.erasure.erase import erase_round, nothing_rebuilt, with_counterparts, with_what_cites
 from memctl.workers.erasure.forgetting import rounds
-from memctl.workers.folding import long_sessions, newest_sources
+from memctl.workers.folding import long_sessions, newest_sources, stream_cache
 from memctl.workers.folding import refold as refolding
 from memctl.workers.folding import stage1 as folding1
 from memctl.workers.folding import stage2 as folding2
@@ -112,7 +112,7 @@ def test_real_sessions_in_any_order_end_in_the_same_rows(
     seed=st.integers(0, 2**32),
     most=st.sampled_from([5, 30, 100, newest_sources.MOST_HELD]),
     long=st.sampled_from([3, 12, folding1.LONG]),
-    kept=st.sampled_from([50, folding1.KEPT_EVENTS]),
+    kept=st.sampled_from([50, stream_cache.KEPT_EVENTS]),
     processes=st.sampled_from([1, 2]),
 )
 def test_what_processes_fold_piece_by_piece_ends_in_the_same_rows(
@@ -133,7 +133,7 @@ def test_what_processes_fold_piece_by_piece_ends_in_the_same_rows(
         patch.setattr(long_sessions, "REST", 0)
         patch.setattr(refolding, "SOON_S", 0.0)
         patch.setattr(folding1, "LONG", long)
-        patch.setattr(folding1, "KEPT_EVENTS", kept)
+        patch.setattr(stream_cache, "KEPT_EVENTS", kept)
         batch = luck.choice([3, 50, 5_000])
 
         def begun() -> tuple[Drainer, LongSessions, LongFolder]:
@@ -176,7 +176,7 @@ def test_an_event_that_comes_last_of_all_is_folded_where_it_belongs(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In each session another one, and nothing follows it: a fold that takes it for the end is never mended."""
-    monkeypatch.setattr(stage1, "POINT_EVERY", 8)
+    monkeypatch.setattr(stream_state, "POINT_EVERY", 8)
     sessions = [example(number) for number in range(len(example()) - 1)]
     for number in range(0, len(sessions), 3):
         sessions[number] = [by_hook(event, 100 * number + n) for n, event in enumerate(sessions[number])]
@@ -189,7 +189,7 @@ def test_an_event_that_comes_last_of_all_is_folded_where_it_belongs(
 def test_a_long_session_that_comes_with_its_end_first_is_folded_anew_by_few_batches(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folding1, "DEAR", 40)
+    monkeypatch.setattr(folding1, "LONG_REFOLD", 40)
     parts = [[prompt(number) for number in range(start, start + 10)] for start in range(0, 400, 10)]
     last_first = [event for part in reversed(parts) for event in part]
     batches: list[int] = []
@@ -210,8 +210,8 @@ def test_batches_stay_as_they_are_while_many_sessions_go_on_that_are_no_longer_k
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each is folded anew as it goes on; a longer batch has more of them, and holds all of their events at once."""
-    monkeypatch.setattr(folding1, "DEAR", 40)
-    monkeypatch.setattr(folding1, "KEPT_EVENTS", 60)
+    monkeypatch.setattr(folding1, "LONG_REFOLD", 40)
+    monkeypatch.setattr(stream_cache, "KEPT_EVENTS", 60)
     with servers.fresh_database(server[0], server[1].live(1)) as url, connect(url) as connection:
         append(connection, 1, [prompt(number, session=f"s{n}") for number in range(20) for n in range(20)])
         live, upto, stage = generations.live(connection), move_mark(connection), folding1.Stage1(20)
@@ -241,7 +241,7 @@ def test_what_a_worker_keeps_of_many_small_sessions_and_of_long_rows_is_bounded(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A session of one event takes as much as forty events do; a row may hold as much as a thousand others."""
-    monkeypatch.setattr(folding1, "KEPT_EVENTS", 10 * folding1.OF_A_STREAM)
+    monkeypatch.setattr(stream_cache, "KEPT_EVENTS", 10 * stream_cache.OF_A_STREAM)
     monkeypatch.setattr(folding2, "KEPT_BYTES", 20_000)
     monkeypatch.setattr(newest_sources, "MOST_BYTES", 20_000)
     with servers.fresh_database(server[0], server[1].live(1)) as url, connect(url) as connection:
@@ -264,7 +264,7 @@ def test_what_a_worker_keeps_of_many_small_sessions_and_of_long_rows_is_bounded(
 def test_a_stream_longer_than_all_that_is_kept_is_not_read_again_for_each_event_of_another(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folding1, "KEPT_EVENTS", 100)
+    monkeypatch.setattr(stream_cache, "KEPT_EVENTS", 100)
     with servers.fresh_database(server[0], server[1].live(1)) as url, connect(url) as connection:
         append(connection, 1, [prompt(number, session="long") for number in range(200)])
         live, stage = generations.live(connection), folding1.Stage1(500)
@@ -419,8 +419,8 @@ def test_whatever_is_told_and_folded_anew_in_between_the_rows_are_those_of_a_reb
         connect(url) as connection,
         contextlib.ExitStack() as held,
     ):
-        patch.setattr(stage1, "POINT_EVERY", 3)
-        patch.setattr(folding1, "KEPT_EVENTS", luck.choice((20, 60_000)))
+        patch.setattr(stream_state, "POINT_EVERY", 3)
+        patch.setattr(stream_cache, "KEPT_EVENTS", luck.choice((20, 60_000)))
         patch.setattr(folding2, "KEPT_ROWS", luck.choice((10, 20_000)))
         drainers = [Drainer(url, luck.choice((1, 7, 5000))) for _ in range(2)]
         for drainer in drainers:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from memctl.infra import hook
-from memctl.infra.hook import MOST_ASKED, _is_asked
+from memctl.infra.hook import MOST_ASKED, _may_recall
 from memctl.infra.hooks.spool import decode_header
 
 PATIENCE_S = 60
@@ -61,8 +61,8 @@ def test_of_a_tool_that_went_well_memory_is_asked_only_where_a_command_shows_a_f
         given = {"hook_event_name": name, "tool_name": tool, "tool_response": {"stdout": output}}
         return json.dumps(given).encode()
 
-    assert _is_asked(payload("PostToolUse", "Bash", "src/cart.ts format\nFound 1 error."))
-    assert not _is_asked(payload("PostToolUse", "Bash", "12 pass"))
-    assert not _is_asked(payload("PostToolUse", "Read", "Found 1 error."))
-    assert _is_asked(payload("PostToolUseFailure", "Edit", "no match"))
-    assert _is_asked(json.dumps({"hook_event_name": "UserPromptSubmit", "prompt": 'a "PostToolUse" hook'}).encode())
+    assert _may_recall(payload("PostToolUse", "Bash", "src/cart.ts format\nFound 1 error."))
+    assert not _may_recall(payload("PostToolUse", "Bash", "12 pass"))
+    assert not _may_recall(payload("PostToolUse", "Read", "Found 1 error."))
+    assert _may_recall(payload("PostToolUseFailure", "Edit", "no match"))
+    assert _may_recall(json.dumps({"hook_event_name": "UserPromptSubmit", "prompt": 'a "PostToolUse" hook'}).encode())

@@ -18,7 +18,7 @@ from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.coverage import coverage
 from memctl.infra.readmodels.dead_letters import Fault, Target
-from memctl.projections import stage1
+from memctl.projections import stream_state
 from memctl.projections.kernel import Stage, projections
 from memctl.workers.folding.refold import refold
 from memctl.workers.folding.stage1 import Stage1
@@ -131,7 +131,7 @@ def test_damage_to_any_row_of_a_session_is_named(memory: Connection, damage: str
 
 
 def test_a_row_that_was_cut_to_its_limit_is_no_damage(memory: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stage1, "ROW_LIMIT", 5_000)
+    monkeypatch.setattr(stream_state, "ROW_LIMIT", 5_000)
     streams = [(1, stream) for stream in changed(memory, "SELECT stream FROM memctl.sessions_g1")]
     before = digests(memory)
     refold(memory, streams=streams)

@@ -10,7 +10,7 @@ import pytest
 from doors import Door, door_to
 from events import observed, stated
 
-from memctl.api.assist.before import before_tool
+from memctl.api.assist.before_tool import before_tool
 from memctl.api.assist.failures import of_failure
 from memctl.api.assist.recall import _traps, block
 from memctl.api.queries.explain import explain

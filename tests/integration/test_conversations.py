@@ -159,7 +159,7 @@ def test_who_asks_is_shown_more_of_the_first_answer(door: Door, engine: Engine) 
     for number, name in enumerate(("one", "two")):
         said = " ".join(f"Step {step} of merge_records keeps the fuller record of the {name}." for step in range(60))
         append(door.connection, 1, session(name, (("Which record does merge_records keep?", said),), number * DAY))
-    asked = Question(query="which record does merge_records keep", places=HERE, now=NOW, limit=4, asked=True)
+    asked = Question(query="which record does merge_records keep", places=HERE, now=NOW, limit=4, on_request=True)
     first, *others = (len(each.passage.removeprefix("agent: ")) for each in engine.search(door.known(), asked).results)
     assert ANSWER < first <= FIRST_ANSWER
     assert others
@@ -341,7 +341,7 @@ def test_what_is_said_later_of_the_same_things_stands_first_and_the_older_says_s
     )
     newer = ("Send each alone.", "Done: sync_contacts sends each record of `contact_queue` alone, without BATCH_SIZE.")
     append(door.connection, 1, [*session("one", (older,), 0), *session("two", (newer,), 3 * DAY)])
-    asked = Question(query="does sync_contacts batch records", places=HERE, now=NOW, limit=9, asked=True)
+    asked = Question(query="does sync_contacts batch records", places=HERE, now=NOW, limit=9, on_request=True)
     turns = [each for each in engine.search(door.known(), asked).results if each.kind == "turn"]
     assert ["alone" in each.text for each in turns] == [True, False]
     assert f"older, see {turns[0].id}" in turns[1].why
@@ -358,7 +358,7 @@ def test_what_was_not_let_stand_says_so_wherever_it_is_shown(door: Door, engine:
     )
     append(door.connection, 1, [*session("one", denied, 0), *session("two", OTHER, DAY)])
     query = "does sync_contacts of the contact list lock the table or each row"
-    asked = Question(query=query, places=HERE, now=NOW, limit=9, asked=True)
+    asked = Question(query=query, places=HERE, now=NOW, limit=9, on_request=True)
     turns = [each for each in engine.search(door.known(), asked).results if "sync_contacts" in each.text]
     whys = {"each row" in each.text: each.why for each in turns if each.kind == "turn"}
     assert CORRECTED in whys[True]
@@ -384,7 +384,7 @@ def test_who_pastes_a_known_message_is_sure_to_find_it_and_ask_knows_it(door: Do
     append(door.connection, 1, session("two", OTHER, DAY))
     pasted = f"I just got this from the pipeline:\n\n{NEEDED}\n\nwhat is it, and where do I look in the billing page?"
     for text, class_ in ((NEEDED, "high"), (pasted, "high"), ("which command requires the invoice page", None)):
-        asked = Question(query=text, places=HERE, now=NOW, limit=9, asked=True)
+        asked = Question(query=text, places=HERE, now=NOW, limit=9, on_request=True)
         classes = [each.class_ for each in engine.search(door.known(), asked).results if each.kind == "bug_pattern"]
         assert ("high" in classes) is (class_ == "high")
     known = answer(door.known(), engine, "how_to", pasted, HERE, NOW)

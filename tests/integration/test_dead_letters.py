@@ -30,7 +30,7 @@ from memctl.infra.log.mark import mark
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels.dead_letters import DeadLetter
 from memctl.infra.settings import Settings
-from memctl.projections import kernel, stage1
+from memctl.projections import kernel, stream_state
 from memctl.projections.kernel import Changed, Recorded, projection, projections
 from memctl.workers.erasure.erase import erase_round
 from memctl.workers.folding import drain
@@ -124,7 +124,7 @@ def faults() -> Iterator[set[str]]:
         return Heard((*(row.texts if row is not None else ()), text))
 
     kernel.stored_facts.cache_clear()
-    stage1._stage1.cache_clear()
+    stream_state._stage1.cache_clear()
     yield found
     kernel._register.clear()
     kernel._register.update(before)
@@ -133,7 +133,7 @@ def faults() -> Iterator[set[str]]:
     event_module._by_class.clear()
     event_module._by_class.update(by_class)
     kernel.stored_facts.cache_clear()
-    stage1._stage1.cache_clear()
+    stream_state._stage1.cache_clear()
 
 
 @pytest.fixture

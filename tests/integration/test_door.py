@@ -26,7 +26,7 @@ from waiting import until
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import projects_of
 from memctl.api.reading.reader import reader_of
-from memctl.api.write import held, transcripts
+from memctl.api.write import hang_watch, transcripts
 from memctl.api.write.door import STOP_WITHIN_S
 from memctl.api.write.ingest_writer import IngestWriter
 from memctl.infra.database import DatabaseUnavailable, connect
@@ -100,7 +100,7 @@ def test_what_holds_nothing_to_keep_is_counted_and_named(place: Place, database_
 
 
 LOOPING = """
-from memctl.api.write import held
+from memctl.api.write import hang_watch
 from memctl.api.write.door import run_door
 from memctl.api.write.ingest_writer import IngestWriter
 from memctl.infra.settings import load_settings
@@ -110,7 +110,7 @@ def record(self, events, kept=IngestWriter.record):
         pass
     return kept(self, events)
 
-held.HELD_S, held.LOOKS_EVERY_S = 0.5, 0.05
+hang_watch.HUNG_AFTER_S, hang_watch.LOOKS_EVERY_S = 0.5, 0.05
 IngestWriter.record = record
 run_door(load_settings())
 """
@@ -122,7 +122,7 @@ def test_a_delivery_that_holds_a_door_is_set_aside_by_the_ones_after_it(place: P
         spool(place.spool, delivery(number, said(text), at=time.time_ns() // 1000 + number))
     for _ in range(2):  # among others, and alone
         with looping_door(LOOPING, place, database_url) as first:
-            assert first.wait(60) == held.EXIT
+            assert first.wait(60) == hang_watch.EXIT
         assert sum(name.endswith(".delivery") for name in place.names()) == 3
     with looping_door(LOOPING, place, database_url) as last:
         until(lambda: not any(name.endswith(".delivery") for name in place.names()))
@@ -134,7 +134,7 @@ def test_a_delivery_that_holds_a_door_is_set_aside_by_the_ones_after_it(place: P
 
 
 READING = """
-from memctl.api.write import held
+from memctl.api.write import hang_watch
 from memctl.api.write.door import run_door
 from memctl.api.write.ingest_writer import IngestWriter
 from memctl.infra.settings import load_settings
@@ -147,7 +147,7 @@ def looping(kept):
         return kept(self, what, *others)
     return loops
 
-held.HELD_S, held.LOOKS_EVERY_S = 0.5, 0.05
+hang_watch.HUNG_AFTER_S, hang_watch.LOOKS_EVERY_S = 0.5, 0.05
 OF.NAME = looping(OF.NAME)
 run_door(load_settings())
 """
@@ -175,7 +175,7 @@ def test_a_line_that_holds_the_reader_of_transcripts_is_passed_over_by_the_doors
         with looping_door(script, place, database_url) as first:
             until(place.answers)
             assert ask(place.door, named(number, "Stop", transcript))["ok"]
-            assert first.wait(60) == held.EXIT
+            assert first.wait(60) == hang_watch.EXIT
     with looping_door(script, place, database_url) as last:
         until(place.answers)
         assert ask(place.door, named(3, "Stop", transcript))["ok"]
@@ -187,7 +187,7 @@ def test_a_line_that_holds_the_reader_of_transcripts_is_passed_over_by_the_doors
             assert [f"{transcript}#6" in each for each in client.answer()["unread"]] == [True]
         last.terminate()
         assert last.wait(30) == 0
-    assert json.loads((place.spool / held.FILE).read_text()) == {"alone": [], "aside": [f"{transcript}#6"]}
+    assert json.loads((place.spool / hang_watch.FILE).read_text()) == {"alone": [], "aside": [f"{transcript}#6"]}
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from waiting import seconds, until
 from memctl.domain.events.observations import CONTEXT_BLOCK_OPEN
 from memctl.infra import hook as hooks
 from memctl.infra.hook import MAX_PAYLOAD
-from memctl.infra.hooks.speaker import AGENTS_VARIABLES
+from memctl.infra.hooks.agent_shell import AGENTS_VARIABLES
 from memctl.infra.hooks.spool import refusals
 
 
@@ -68,7 +68,7 @@ CLAUDES_HOOK = {"CLAUDE_CODE_ENTRYPOINT": "sdk-cli", "CLAUDECODE": "1", "CLAUDE_
 
 def started_in(folder: Path, variables: Mapping[str, str], agent: str, shell: str = '"$@"; exit $?') -> str:
     """How the hook says that its client was started, which runs it with these variables, as clients do, in a shell."""
-    unset = {name: value for name, value in os.environ.items() if name not in (*AGENTS_VARIABLES, hooks.HOOKS)}
+    unset = {name: value for name, value in os.environ.items() if name not in (*AGENTS_VARIABLES, hooks.HOOK_VARIABLE)}
     command = [sys.executable, "-I", "-S", hooks.__file__, "ingest", "--stdin", "--agent", agent]
     subprocess.run(
         ["sh", "-c", shell, "sh", *command, "--data-dir", str(folder / "memory")],
@@ -112,9 +112,9 @@ def test_a_hook_says_that_a_program_asks(tmp_path: Path, variables: dict[str, st
     assert started_in(tmp_path, variables, agent) == started
 
 
-@pytest.mark.parametrize("name", hooks.SHELLS)
+@pytest.mark.parametrize("name", hooks.SHELL_VARIABLES)
 def test_what_an_agents_shell_hands_a_hook_is_an_agents_word(tmp_path: Path, name: str) -> None:
-    agent = "codex" if hooks.SHELLS[name] != "codex" else "claude-code"
+    agent = "codex" if hooks.SHELL_VARIABLES[name] != "codex" else "claude-code"
     assert started_in(tmp_path, {name: "1"}, agent) == "agents-shell"
 
 
@@ -143,11 +143,11 @@ def test_no_payload_says_for_itself_who_asks() -> None:
     with pytest.MonkeyPatch.context() as shell:
         shell.setenv("CLAUDECODE", "1")
         shell.delenv("CLAUDE_PROJECT_DIR", raising=False)
-        assert json.loads(hooks._attended(forged, "claude-code")) == {
+        assert json.loads(hooks._with_entrypoint(forged, "claude-code")) == {
             "prompt": "x",
             "memctl_entrypoint": "agents-shell",
         }
-        assert json.loads(hooks._attended(b"{}", "claude-code")) == {"memctl_entrypoint": "agents-shell"}
+        assert json.loads(hooks._with_entrypoint(b"{}", "claude-code")) == {"memctl_entrypoint": "agents-shell"}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the folders are those of Linux")

@@ -81,7 +81,7 @@ Read = Callable[[Callable[[Reader], Any]], Any]
 def search(read: Read, engine: Engine, query: str, project: str | None = None, **more: Any) -> SearchAnswer:
     def ask(reader: Reader) -> SearchAnswer:
         places = places_of(reader, project)
-        return engine.search(reader, Question(query=query, places=places, now=NOW, asked=True, **more))
+        return engine.search(reader, Question(query=query, places=places, now=NOW, on_request=True, **more))
 
     answer: SearchAnswer = read(ask)
     return answer

@@ -30,13 +30,13 @@ from memctl.infra.log.read import read_streams
 from memctl.infra.readmodels import dead_letters, facts, generations
 from memctl.infra.readmodels.dead_letters import Fault, NoProgress, Target
 from memctl.projections.kernel import projections
-from memctl.projections.stage1 import fold_stream
+from memctl.projections.stream_state import fold_stream
 from memctl.workers.folding import long_sessions, stage1
 from memctl.workers.folding import refold as refolding
 from memctl.workers.folding.drain import Drainer
 from memctl.workers.folding.long_sessions import LongSessions
 from memctl.workers.folding.refold import refold
-from memctl.workers.folding.stage1 import APART, Ready, Stage1
+from memctl.workers.folding.stage1 import APART, FoldedAhead, Stage1
 from memctl.workers.rebuild import replay as replaying
 from memctl.workers.rebuild.replay import replay
 from memctl.workers.runtime import long_folder
@@ -181,7 +181,7 @@ def test_what_came_since_a_stream_was_folded_is_folded_on(log: Connection, fille
         ready = {}
         for key, events in read.items():
             before = events[: int(len(events) * share)]
-            ready[key] = Ready(before, *fold_stream(key[1], before))
+            ready[key] = FoldedAhead(before, *fold_stream(key[1], before))
         lease = generations.take(log, live.stage1, offset.shard, "test", 1.0)
         Stage1().refold(log, lease, streams, ready)
         generations.release(log, lease)
@@ -235,7 +235,7 @@ def test_what_came_late_since_a_stream_was_folded_waits_and_all_before_it_is_wri
     late = last_position(log)
     for number in range(2):
         letters = dead_letters.parked(log, live.stage1)
-        refold(log, letters=letters, ready={key: Ready(before, *fold_stream(key[1], before))})
+        refold(log, letters=letters, ready={key: FoldedAhead(before, *fold_stream(key[1], before))})
         [letter] = dead_letters.parked(log, live.stage1)
         assert (letter.fault.position, letter.attempts) == (late, 1), number
         assert digests(log) == filled

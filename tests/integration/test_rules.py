@@ -30,7 +30,7 @@ DECIDES_NO_ROW = {
     "infra.readmodels.fingerprint", "infra.readmodels.processor_work", "infra.readmodels",
     "infra.log", "infra.log.mark", "infra.log.migrate", "infra.embedded", "infra.embedded.launch",
     "workers.folding", "workers.rebuild", "workers.folding.drain", "workers.folding.refold",
-    "workers.folding.long_sessions",
+    "workers.folding.long_sessions", "workers.folding.costly_streams",
     # that a fold never ends, not where
     "workers.watchdog.frames", "workers.watchdog.guard", "workers.watchdog.progress_board", "workers.rebuild.stuck",
 }  # fmt: skip

@@ -152,7 +152,7 @@ def test_a_passage_is_looked_for_in_all_that_was_said_and_not_in_what_a_row_keep
     )  # fmt: skip
     row = of_turn(turn)
     assert "PostHog" not in row.text
-    asked = Question(query="slow", places=Places(None, "everywhere", None), now=datetime.now(UTC), asked=True)
+    asked = Question(query="slow", places=Places(None, "everywhere", None), now=datetime.now(UTC), on_request=True)
     assert "The shutdown waits for PostHog." in shown(row, events, {"shutdown": 1.0}, asked, 600)
     assert "PostHog" not in shown(row, {}, {"shutdown": 1.0}, asked, 600)
 
@@ -199,7 +199,7 @@ def test_behind_the_first_sessions_stand_those_that_hold_the_words_of_a_long_req
 
 
 def test_only_who_asks_for_more_than_an_answer_is_given_whole_sessions() -> None:
-    asked = Question(query="slow", places=Places(None, "everywhere", None), now=datetime.now(UTC), asked=True)
+    asked = Question(query="slow", places=Places(None, "everywhere", None), now=datetime.now(UTC), on_request=True)
     assert not asked.deep
     assert replace(asked, limit=6).deep
-    assert not replace(asked, limit=6, asked=False).deep
+    assert not replace(asked, limit=6, on_request=False).deep

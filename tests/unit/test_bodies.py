@@ -17,9 +17,9 @@ from memctl.domain.events.command import MalformedCommand, commands, read_comman
 from memctl.domain.events.event import Micros
 from memctl.domain.events.observations import PromptSubmitted
 from memctl.domain.support.json_bodies import MOST_VALUES, has_few_values
+from memctl.infra.hooks.payloads import parse_hook
 from memctl.infra.transcripts.claude import Claude
 from memctl.infra.transcripts.formats import MANY_VALUES, decoded_within
-from memctl.infra.transcripts.hooks import parse_hook
 from memctl.infra.transcripts.reading import _records
 
 

@@ -22,11 +22,11 @@ from memctl.domain.events.facts import Fact, InsightFound, Prompted, TaskOpened,
 from memctl.domain.events.observations import Agent, PromptSubmitted
 from memctl.domain.events.processor_events import Claim, InsightExtracted
 from memctl.domain.session.fold import derive
-from memctl.domain.support.provenance import Provenance, heard
+from memctl.domain.support.provenance import Provenance, attributed
 from memctl.infra.hooks.clients import OPENCODE_PLUGIN
+from memctl.infra.hooks.payloads import parse_hook
 from memctl.infra.transcripts.command_files import is_expanded
 from memctl.infra.transcripts.gemini import GeminiLines
-from memctl.infra.transcripts.hooks import parse_hook
 from memctl.infra.transcripts.opencode import OpenCode
 from memctl.workers.processors.language_model import Subject, material_of
 
@@ -133,7 +133,7 @@ def test_a_hook_s_prompt_that_a_command_file_became_is_the_clients(name: str, ag
     put(checkout, name, text)
     found = hooked(agent, "s", prompt, checkout / "src")
     assert [event.actor for event in found] == ["system"]
-    assert {heard(Provenance.USER_TYPED, event.actor) for event in found} == {Provenance.CLIENT}
+    assert {attributed(Provenance.USER_TYPED, event.actor) for event in found} == {Provenance.CLIENT}
     assert not claims(found)
 
 

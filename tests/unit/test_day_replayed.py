@@ -19,11 +19,11 @@ from transcript_files import format_of, parse_file
 
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.facts import Episode, Fact, PlaceSeen
+from memctl.infra.hooks.payloads import parse_hook
 from memctl.infra.redaction import prepare
 from memctl.infra.transcripts.claude import Claude
 from memctl.infra.transcripts.files import discover
-from memctl.infra.transcripts.hooks import parse_hook
-from memctl.projections.stage1 import fold_stream
+from memctl.projections.stream_state import fold_stream
 
 ONLY_HOOKS_TELL = {
     "episodes": {"ended_by"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memctl.api.assist.before import MOST_SESSIONS, MOST_TASKS, Delegations
+from memctl.api.assist.before_tool import MOST_SESSIONS, MOST_TASKS, Delegations
 
 
 def asks(tasks: Delegations, session: str, prompt: str, kind: str = "Explore") -> None:

@@ -20,7 +20,7 @@ from memctl.domain.events.event import Event
 from memctl.domain.events.facts import Episode, Fact, Identified, Span, Turn, quote_hash
 from memctl.domain.events.observations import capped
 from memctl.domain.session.fold import StreamFacts, derive
-from memctl.projections import stage1
+from memctl.projections import stream_state
 
 
 def final(facts: Sequence[Fact]) -> dict[Any, Fact]:
@@ -67,9 +67,9 @@ def check_steps(stream: str, events: list[Event]) -> None:
     """A fold in steps is the fold at once."""
     passed: list[Event] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stage1, "STEP", 3)
-        state, delta = stage1.fold_stream(stream, events, passed.extend)
-    once, whole = stage1.fold_stream(stream, events)
+        patch.setattr(stream_state, "STEP", 3)
+        state, delta = stream_state.fold_stream(stream, events, passed.extend)
+    once, whole = stream_state.fold_stream(stream, events)
     assert (delta.rows, delta.facts, state.events) == (whole.rows, whole.facts, once.events)
     assert {each.event_id for each in passed} <= {each.event_id for each in events}
 

@@ -17,7 +17,7 @@ from transcript_files import format_of, parse_file
 from memctl.domain.events.event import Event, Micros
 from memctl.domain.events.facts import FileChanged
 from memctl.projections.sessions import PATHS, sessions
-from memctl.projections.stage1 import fold_stream
+from memctl.projections.stream_state import fold_stream
 from memctl.workers.watchdog.progress_board import BYTE_CPU_S, EVENT_CPU_S, FOLD_CPU_S
 
 Turn = list[dict[str, Any]] | str

@@ -19,10 +19,10 @@ from mangled import COUNT, HOOKS, SEED, Mangler, hook
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.session.fold import derive
 from memctl.infra.hook import header
+from memctl.infra.hooks.payloads import parse_hook
 from memctl.infra.hooks.spool import BadDelivery, decode_header
 from memctl.infra.log.append import encode_payload
 from memctl.infra.redaction import prepare_all, redact
-from memctl.infra.transcripts.hooks import parse_hook
 from memctl.infra.transcripts.reading import Parsed, parse_document, parse_lines, raw_lines
 from memctl.infra.transcripts.sniff import Reader, sniff_head
 

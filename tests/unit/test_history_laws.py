@@ -24,9 +24,9 @@ from memctl.domain.events.event_order import preferred
 from memctl.domain.events.facts import Episode, Identified, MemoriesFollowed, TaskOpened, Turn, fact_id
 from memctl.domain.events.skipping import left_out
 from memctl.domain.session.fold import StreamFacts
-from memctl.projections import stage1
+from memctl.projections import stream_state
 from memctl.projections.kernel import ROW_LIMIT, Projection, Recorded, folded_as_recorded
-from memctl.projections.stage1 import RowOf, StreamState, fold_stream
+from memctl.projections.stream_state import RowOf, StreamState, fold_stream
 
 RECORDED = folded_as_recorded()
 
@@ -188,8 +188,8 @@ def test_of_two_who_say_the_same_under_one_key_it_does_not_matter_who_came_first
 @pytest.fixture(scope="module")
 def points_everywhere() -> Any:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stage1, "POINT_EVERY", 3)
-        patch.setattr(stage1, "POINT_SHARE", 1_000_000)
+        patch.setattr(stream_state, "POINT_EVERY", 3)
+        patch.setattr(stream_state, "POINT_SHARE", 1_000_000)
         yield
 
 
@@ -241,7 +241,7 @@ RARE = (0, 1, 2, 5, 13)
 def test_the_histories_have_something_for_every_read_model_and_every_way_to_fold() -> None:
     wanted = {"extended", "rewound", "anew", *(p.name for p in (*STAGE_1, *STAGE_2))}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stage1, "POINT_EVERY", 3)
+        patch.setattr(stream_state, "POINT_EVERY", 3)
         for seed in (*RARE, *range(80)):
             luck = random.Random(seed)
             live, _ = lived(luck, fates.arriving(luck, history(luck, 40)))

@@ -273,7 +273,7 @@ STORED_OR_SERVED = {
     "domain/events/facts.py": {'"told"', "told: int"},
     "domain/events/recalls.py": {'"told"'},
     "domain/session/outcome_rules.py": {"nothing tells how it went"},
-    "domain/language/typed.py": {"said|told|wrote"},
+    "domain/language/prompt_origin.py": {"said|told|wrote"},
     "domain/session/reasoning.py": {"told=moved.mentions"},
     "projections/episodes.py": {"(told)"},
     "projections/working_memory.py": {"told: int", "fact.told"},

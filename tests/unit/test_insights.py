@@ -15,9 +15,9 @@ from memctl.domain.events.event import Micros
 from memctl.domain.events.facts import InsightFound
 from memctl.domain.events.observations import PromptSubmitted
 from memctl.domain.knowledge.graduation import MEANT
-from memctl.domain.language import statements
+from memctl.domain.language import claims
+from memctl.domain.language.claims import PERHAPS, UNSAID, Claim, chance, claims_in, features
 from memctl.domain.language.prompts import said_in
-from memctl.domain.language.statements import PERHAPS, UNSAID, Claim, chance, features, statements_in
 from memctl.domain.session.fold import derive
 from memctl.domain.support.provenance import Provenance
 from memctl.projections.candidates import Candidate, candidates
@@ -27,7 +27,7 @@ from memctl.projections.verified_knowledge import VerifiedKnowledge, verified_kn
 
 
 def only_claim(text: str) -> Claim:
-    found = statements_in(text)
+    found = claims_in(text)
     assert len(found) == 1, found
     return found[0]
 
@@ -111,13 +111,13 @@ def test_what_is_meant_to_last_is_kept_as_it_was_typed(text: str, kind: str, pol
     ],
 )
 def test_what_is_asked_quoted_or_meant_for_now_is_not_kept_as_lasting(text: str) -> None:
-    assert [claim for claim in statements_in(text) if claim.confidence >= MEANT] == []
+    assert [claim for claim in claims_in(text) if claim.confidence >= MEANT] == []
 
 
 def test_what_is_said_against_one_use_of_a_tool_lasts_only_by_its_own_words() -> None:
     text = "we use pnpm for installs. never push to main"
-    assert len(statements_in(text)) == 2
-    assert [claim.text for claim in statements_in(text, lasting=True)] == ["never push to main"]
+    assert len(claims_in(text)) == 2
+    assert [claim.text for claim in claims_in(text, lasting=True)] == ["never push to main"]
 
 
 def test_package_managers_answer_one_question() -> None:
@@ -135,13 +135,13 @@ def test_doing_and_not_doing_the_same_have_one_subject() -> None:
 
 def test_the_quote_is_found_where_the_claim_says() -> None:
     text = "Thanks, that works. Never force push to main. also always use pnpm please"
-    claims = statements_in(text)
+    claims = claims_in(text)
     assert [text[c.start : c.end] for c in claims] == ["Never force push to main.", "always use pnpm please"]
 
 
 @given(st.text(alphabet=st.sampled_from(list("always never use pnpm. \n>`<한국어로 해줘?!-#'\"")), max_size=300))
 def test_any_text_is_read_without_failing_and_quotes_stay_inside_it(text: str) -> None:
-    for claim in statements_in(text):
+    for claim in claims_in(text):
         assert 0 <= claim.start < claim.end <= len(text)
         assert " ".join(text[claim.start : claim.end].split()) == claim.text
         assert PERHAPS <= claim.confidence <= 1
@@ -150,28 +150,28 @@ def test_any_text_is_read_without_failing_and_quotes_stay_inside_it(text: str) -
 @pytest.mark.parametrize("lead", ["그리고 앞으로 ", "아 그리고 ", "참고로 ", "그럼 "])
 def test_a_word_that_leads_in_is_no_part_of_a_claim(lead: str) -> None:
     text = f"합계가 틀렸어. {lead}항상 테스트를 먼저 작성해줘."
-    (claim,) = statements_in(text)
+    (claim,) = claims_in(text)
     assert claim.text == f"{'앞으로 ' if '앞으로' in lead else ''}항상 테스트를 먼저 작성해줘."
     assert text[claim.start : claim.end] == claim.text
 
 
 def test_words_in_quotes_belong_to_their_sentence() -> None:
-    claims = statements_in("don't ever use 'any'. always use \"unknown\"")
+    claims = claims_in("don't ever use 'any'. always use \"unknown\"")
     assert [claim.text for claim in claims] == ["don't ever use 'any'.", 'always use "unknown"']
 
 
 def test_what_a_client_lays_in_front_makes_no_code_of_what_was_said() -> None:
     said = said_in("<ide_opened_file>cart.py</ide_opened_file>Always use pnpm for installs")
-    assert [claim.text for claim in statements_in(said.text)] == ["Always use pnpm for installs"]
+    assert [claim.text for claim in claims_in(said.text)] == ["Always use pnpm for installs"]
 
 
 def test_each_weight_is_of_a_feature_that_a_cue_or_a_form_can_have() -> None:
-    cues = set(statements.MODEL.cues)
+    cues = set(claims.MODEL.cues)
     forms = {"all", "short", "code", "choice", "starts subject", "starts pronoun", "ends pronoun", "ban request"}
-    for name in statements.MODEL.weights:
+    for name in claims.MODEL.weights:
         place, _, cue = name.partition(" ")
         assert name in cues | forms or (place in ("first", "then", "starts") and cue in cues), name
-    assert statements.MODEL.fitted_on
+    assert claims.MODEL.fitted_on
 
 
 def test_a_slip_of_the_hand_and_another_spelling_of_the_apostrophe_change_nothing() -> None:
@@ -179,8 +179,8 @@ def test_a_slip_of_the_hand_and_another_spelling_of_the_apostrophe_change_nothin
 
 
 def test_the_same_words_have_the_same_chance_whatever_stands_around() -> None:
-    (alone,) = statements_in("never force push to main")
-    (beside,) = statements_in("it is red again. never force push to main")
+    (alone,) = claims_in("never force push to main")
+    (beside,) = claims_in("it is red again. never force push to main")
     assert alone.confidence == beside.confidence == chance("never force push to main")
 
 

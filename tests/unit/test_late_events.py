@@ -33,8 +33,8 @@ from memctl.domain.events.statements import (
     TaskCompleted,
     TaskStarted,
 )
-from memctl.projections import stage1
-from memctl.projections.stage1 import Delta, RowOf, StreamState, fold_stream
+from memctl.projections import stream_state
+from memctl.projections.stream_state import Delta, RowOf, StreamState, fold_stream
 
 
 class Worker:
@@ -89,8 +89,8 @@ def as_json(found: Mapping[Any, Any]) -> dict[Any, bytes]:
 
 @pytest.fixture
 def points_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stage1, "POINT_EVERY", 1)
-    monkeypatch.setattr(stage1, "POINT_SHARE", 1_000_000)
+    monkeypatch.setattr(stream_state, "POINT_EVERY", 1)
+    monkeypatch.setattr(stream_state, "POINT_SHARE", 1_000_000)
 
 
 def in_batches(events: Sequence[Event], luck: random.Random, most: int) -> Iterator[Sequence[Event]]:
@@ -130,8 +130,8 @@ def test_late_events_change_what_a_fold_of_everything_would(
 ) -> None:
     events = [*events, *statements]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stage1, "POINT_EVERY", 1)
-        patch.setattr(stage1, "POINT_SHARE", 1_000_000)
+        patch.setattr(stream_state, "POINT_EVERY", 1)
+        patch.setattr(stream_state, "POINT_SHARE", 1_000_000)
         if luck.random() < 0.7:  # nearly in order: late ones are a few places late
             events = sorted(events, key=lambda e: e.occurred_at + luck.randint(0, 4_000_000))
         else:

@@ -115,7 +115,7 @@ def test_functions_of_text_are_found_with_what_they_are_called_by() -> None:
     found = {(module, each.name) for module, functions in ALL.items() for each in functions}
     assert {
         ("domain.failures.templates", "template_of(message)"),
-        ("domain.language.statements", "sentences(text)"),
+        ("domain.language.claims", "sentences(text)"),
     } <= found
     assert len(found) > 500
 

@@ -19,8 +19,8 @@ from memctl.domain.events.skipping import EventSkipped, Undecodable, Undecodable
 from memctl.infra.database import DatabaseUnavailable
 from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, LeftOut, Skip, Target
 from memctl.infra.readmodels.generations import LeaseLost
-from memctl.projections.stage1 import fold_stream
-from memctl.workers.folding.poison import CannotFold, Letters, first_fault, fold_whole, of_content
+from memctl.projections.stream_state import fold_stream
+from memctl.workers.folding.poison import CannotFold, DeadLetterIndex, first_fault, fold_whole, is_content_fault
 
 STREAM = "session/claude-code/s1"
 
@@ -55,7 +55,7 @@ def event(position: int, payload: Payload | None = None) -> Event:
     ids=lambda problem: type(problem).__name__,
 )  # fmt: skip
 def test_what_is_of_the_moment_or_of_our_tables_is_no_fault_of_what_is_folded(problem: BaseException) -> None:
-    assert not of_content(problem)
+    assert not is_content_fault(problem)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_what_is_of_the_moment_or_of_our_tables_is_no_fault_of_what_is_folded(pr
     ids=lambda problem: type(problem).__name__,
 )  # fmt: skip
 def test_what_would_be_raised_again_is(problem: BaseException) -> None:
-    assert of_content(problem)
+    assert is_content_fault(problem)
 
 
 @given(st.integers(1, 300), st.data())
@@ -160,7 +160,7 @@ def test_letters_are_found_by_source_and_by_row_as_if_all_were_looked_through(
         fault = Fault(target, UUID(int=source), Position(1), "ValueError", "")
         letters.append(DeadLetter(number, 2, fault, datetime.now(UTC), 1))
     known = {letter.target: letter for letter in letters}
-    found = Letters(letters)
+    found = DeadLetterIndex(letters)
     sources = {(1, UUID(int=source)) for source in asked}
     over = found.over(sources)
     assert len(over) == len(set(over))

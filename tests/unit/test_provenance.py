@@ -24,17 +24,17 @@ from memctl.domain.events.event import Event, Payload
 from memctl.domain.events.facts import Identified, InsightFound
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolReturned
 from memctl.domain.knowledge.forget_requests import ForgetRefused, ForgetRequested
+from memctl.domain.language.claims import rests_on_quote
 from memctl.domain.language.notes import NOTES, MemoryNoted, claim_of
-from memctl.domain.language.statements import says_no_more
-from memctl.domain.language.typed import origin_of
+from memctl.domain.language.prompt_origin import origin_of
 from memctl.domain.projects.identity import ProjectMerged, ProjectSplit
 from memctl.domain.session.fold import derive
 from memctl.domain.support.provenance import (
     MAY,
     Provenance,
+    attributed,
     by_actor,
     given_unasked,
-    heard,
     known_actor,
     member_of,
     spoken_through,
@@ -69,7 +69,7 @@ def test_a_members_word_is_that_members_by_name_and_given_unasked_to_nobody_else
     assert through_keys == ["agent:dana", "system:dana", "import:dana", "agent:dana", "agent:dana"]
     assert [through(each) for each in (*through_keys, actor, "user", "agent")] == ["dana"] * 5 + ["dana ofmaps", "", ""]
     assert {member_of(each) for each in (*through_keys, "user", "agent")} == {""}
-    assert [heard(Provenance.USER_TYPED, each) for each in through_keys[:4]] == [
+    assert [attributed(Provenance.USER_TYPED, each) for each in through_keys[:4]] == [
         Provenance.AGENT, Provenance.CLIENT, Provenance.IMPORT, Provenance.AGENT,
     ]  # fmt: skip
     assert through(spoken_through("agent", "\u200b")), "a name that shows nothing is a name"
@@ -80,11 +80,11 @@ def test_a_members_word_is_that_members_by_name_and_given_unasked_to_nobody_else
     assert known_actor(f"member:{'x' * 99}") == f"member:{'x' * 60}"
     assert words_of(Provenance.AGENT, member="dana") == "written by an agent of dana"
     assert words_of(Provenance.AGENT, member="dana", asking="dana") == "written by an agent"
-    assert by_actor("member:dana") == heard(Provenance.USER_TYPED, "member:dana") == Provenance.MEMBER
-    assert heard(Provenance.AGENT, "member:dana") == Provenance.AGENT
+    assert by_actor("member:dana") == attributed(Provenance.USER_TYPED, "member:dana") == Provenance.MEMBER
+    assert attributed(Provenance.AGENT, "member:dana") == Provenance.AGENT
     assert spoken_through("member:dana", "erin") == spoken_through("member:", "erin") == "member:erin"
     assert spoken_through("tool", "dana") == "member:dana", "what was answered and refused there is the member's, too"
-    assert heard(Provenance.USER_TYPED, "whoever") == Provenance.AGENT, "nobody else is the user"
+    assert attributed(Provenance.USER_TYPED, "whoever") == Provenance.AGENT, "nobody else is the user"
     member = Provenance.MEMBER
     assert words_of(member, member="dana", asking="dana") == "said by you"
     assert (
@@ -150,7 +150,7 @@ def test_sessions_that_begin_with_one_line_are_one_source() -> None:
     ],
 )
 def test_a_claim_says_no_more_than_its_quote(text: str, quoted: str, holds: bool) -> None:
-    assert says_no_more(text, quoted) is holds
+    assert rests_on_quote(text, quoted) is holds
 
 
 @pytest.mark.parametrize(

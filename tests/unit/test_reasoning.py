@@ -43,7 +43,7 @@ from memctl.domain.session.work_commands import (
     open_hypotheses,
 )
 from memctl.domain.support.provenance import Provenance
-from memctl.projections.stage1 import fold_stream
+from memctl.projections.stream_state import fold_stream
 from memctl.projections.working_memory import WorkingMemory
 
 STREAM = "session/claude-code/s1"

@@ -18,7 +18,7 @@ from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory, held_ba
 from memctl.domain.events.statements import TaskCompleted
 from memctl.domain.session.fold import derive
 from memctl.projections.memory_feedback import memory_feedback
-from memctl.projections.stage1 import fold_stream
+from memctl.projections.stream_state import fold_stream
 
 
 def recall(*memories: str, withheld: bool = False, at: int = 2, asked_by: UUID | None = None) -> NewEvent:

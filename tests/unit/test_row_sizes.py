@@ -21,7 +21,7 @@ from memctl.domain.events.facts import Fact
 from memctl.domain.support.provenance import Provenance
 from memctl.projections.insights import Insight
 from memctl.projections.kernel import ROW_LIMIT, Changed, Projection, Recorded, projections
-from memctl.projections.stage1 import fold_stream, stored
+from memctl.projections.stream_state import fold_stream, stored
 
 STAGE_1, STAGE_2 = projections(1), projections(2)
 EPOCH = 1_700_000_000_000_000

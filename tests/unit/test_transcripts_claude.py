@@ -21,8 +21,8 @@ from memctl.domain.events.observations import (
     ToolFailed,
     ToolReturned,
 )
+from memctl.infra.hooks.payloads import parse_hook
 from memctl.infra.transcripts.claude import Claude
-from memctl.infra.transcripts.hooks import parse_hook
 from memctl.infra.transcripts.reading import Parsed, parse_lines, raw_lines
 
 

@@ -81,11 +81,11 @@ class Drainer:
         self,
         database_url: str,
         batch: int = 2000,
-        too_dear: Collection[StreamKey] = (),
+        trial_only: Collection[StreamKey] = (),
         long: LongSessions | None = None,
     ) -> None:
-        """`too_dear`: streams that only a trial may fold whole. `long`: where those are left that are long."""
-        self._too_dear = too_dear
+        """`trial_only`: streams that only a trial may fold whole. `long`: where those are left that are long."""
+        self._trial_only = trial_only
         self._long = long
         self._url = database_url
         self._owner = f"{owner_of(os.getpid())}{id(self):x}"
@@ -108,7 +108,7 @@ class Drainer:
         self._checked: generations.Live | None = None
         if self._long is not None:
             self._long.forget()
-        self._stage1 = Stage1(self._batch, parks=True, too_dear=self._too_dear, long=self._long)
+        self._stage1 = Stage1(self._batch, parks=True, trial_only=self._trial_only, long=self._long)
         self._stage2 = Stage2(self._batch * 2, parks=True)
 
     def attempt(self, stage: int, shard: int) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from memctl.domain.events.event import stream_hash
 from memctl.infra.log.read import StreamKey
-from memctl.projections.stage1 import StreamState
+from memctl.projections.stream_state import StreamState
 
 LONG = 4_000
 """Events of sessions that one batch may fold whole again, together: half a second."""

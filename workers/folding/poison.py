@@ -1,8 +1,8 @@
-"""Poison: which faults are of what is folded rather than of the moment, whose they are, and where they are parked.
+"""Poison: separates faults of the content from transient ones, finds the input at fault, and parks it.
 
-A fault of the moment (a connection that is lost, a lock, a full disk, memory) is raised: nothing is written, and the
-worker comes back later. A fault of what is folded would come again for ever: it is parked, or in a rebuild raised as
-`CannotFold`, which names it.
+A transient fault (a connection that is lost, a lock, a full disk, memory) is raised: nothing is written, and the worker
+comes back later. A fault of the content would come again for ever. A worker parks its stream or row as a dead letter. A
+rebuild raises `CannotFold`, which names it.
 """
 
 import shlex
@@ -50,18 +50,18 @@ class CannotFold(MemctlError):
         )
 
 
-_OF_THE_MOMENT = (
+_TRANSIENT = (
     MemoryError, OSError, DatabaseUnavailable, LeaseLost, UnknownEventType, FutureSchemaVersion, CannotFold
 )  # fmt: skip
 
 
-def of_content(problem: BaseException) -> bool:
-    """Whether what was folded or stored is at fault: the same input would raise it again."""
+def is_content_fault(problem: BaseException) -> bool:
+    """Whether the input is at fault, so that it would raise the same again."""
     if isinstance(problem, psycopg.Error):
         if problem.sqlstate is None:  # raised by the client, over a value that it cannot send
             return isinstance(problem, psycopg.DataError)
         return problem.sqlstate.startswith(_REFUSED)
-    return isinstance(problem, Exception) and not isinstance(problem, _OF_THE_MOMENT)
+    return isinstance(problem, Exception) and not isinstance(problem, _TRANSIENT)
 
 
 def first_fault(count: int, trial: Callable[[int], object]) -> tuple[int, Exception]:
@@ -77,7 +77,7 @@ def first_fault(count: int, trial: Callable[[int], object]) -> tuple[int, Except
             trial(middle)
             sound = middle
         except Exception as problem:
-            if not of_content(problem):
+            if not is_content_fault(problem):
                 raise
             faulty, raised = middle, problem
     if raised is None:
@@ -100,7 +100,7 @@ def fold_whole(key: StreamKey, events: Iterable[Event], fold: Callable[[Sequence
     try:
         return fold(known)
     except Exception as problem:
-        if not of_content(problem):
+        if not is_content_fault(problem):
             raise
         ordered = sorted(remaining(known), key=lambda e: e.position)
         raise CannotFold(stream_fault(key, ordered, fold)) from problem
@@ -120,7 +120,7 @@ def keys_of(p: Projection[Any], source: SourceKey, item: Any, left_out: LeftOut)
     return tuple(key for key in keys if (source, p.name, key) not in left_out.rows) if left_out.rows else keys
 
 
-def named(
+def as_cannot_fold(
     problem: Exception,
     p: Projection[Any],
     source: SourceKey,
@@ -129,14 +129,14 @@ def named(
     upstream: tuple[str, str] | None,
 ) -> Exception:
     """What a rebuild raises for a fault of stage 2: `CannotFold` with the row and the source, or what is no fault."""
-    if not of_content(problem):
+    if not is_content_fault(problem):
         return problem
     target = Target(p.name, source[0], key, source[1] if key is None else None)
     return CannotFold(fault_of(target, source, at, problem, upstream))
 
 
-class Letters:
-    """Dead letters indexed by source, so that looking one up costs the same however many are parked.
+class DeadLetterIndex:
+    """Dead letters, indexed by source and by row, so that a look-up costs the same however many are parked.
 
     They change under the lease only, so who has held it since they were read may use them again.
     """
@@ -172,7 +172,7 @@ class Parking:
     """
 
     def __init__(
-        self, connection: Connection, generation: int, letters: Letters, *, parks: bool, before: Position
+        self, connection: Connection, generation: int, letters: DeadLetterIndex, *, parks: bool, before: Position
     ) -> None:
         self._connection = connection
         self._before = before

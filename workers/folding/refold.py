@@ -28,7 +28,7 @@ from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Recorded, folded_as_recorded
 from memctl.workers.folding.drain import OtherRules
 from memctl.workers.folding.sources import Source, of_fact
-from memctl.workers.folding.stage1 import CannotStore, Ready, Stage1, fold_ahead, storable
+from memctl.workers.folding.stage1 import CannotStore, FoldedAhead, Stage1, fold_ahead, fold_storable
 from memctl.workers.folding.stage2 import Stage2
 from memctl.workers.folding.trial import never_ending
 
@@ -55,7 +55,7 @@ def refold(
     parks: bool = True,
     first: Callable[[], None] = lambda: None,
     last: Callable[[], None] = lambda: None,
-    ready: dict[StreamKey, Ready] | None = None,
+    ready: dict[StreamKey, FoldedAhead] | None = None,
     follows: bool = False,
 ) -> None:
     """Fold streams, rows of stage 2 (projection, and key) and what was parked again, and all that follows from it.
@@ -99,11 +99,11 @@ def refold(
         endless=endless, parks=parks, follows=follows, first=first, last=last,
     )  # fmt: skip
     try:
-        _fold(connection, work, looked=bool(changed) or not ready)
+        _fold(connection, work, checked=bool(changed) or not ready)
     except CannotStore:
         read = _read(connection, live.stage1)
-        ready.update({key: storable(connection, live.stage1, read(key), key) for key in ready})
-        _fold(connection, work, looked=True)
+        ready.update({key: fold_storable(connection, live.stage1, read(key), key) for key in ready})
+        _fold(connection, work, checked=True)
 
 
 class _Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,7 +117,7 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True):
     rows: Sequence[tuple[str, RowKey]]
     recorded: Sequence[SourceKey]
     of_rows: Sequence[DeadLetter]
-    ready: Mapping[StreamKey, Ready]
+    ready: Mapping[StreamKey, FoldedAhead]
     endless: Mapping[Target, Fault]
     parks: bool
     follows: bool
@@ -125,7 +125,7 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True):
     last: Callable[[], None]
 
 
-def _fold(connection: Connection, work: _Work, looked: bool) -> None:
+def _fold(connection: Connection, work: _Work, checked: bool) -> None:
     live = work.live
     shards = {key: shard for shard, keys in work.by_shard.items() for key in keys}
     needed = [(live.stage1, shard) for shard in sorted(work.by_shard)]
@@ -146,7 +146,7 @@ def _fold(connection: Connection, work: _Work, looked: bool) -> None:
             every = work.by_shard[lease.shard]
             here = [key for key in every if key in work.changed or _is_parked(connection, live, key)]
             folds = Stage1(parks=work.parks, endless=work.endless)
-            folds.refold(connection, lease, here, work.ready, looked, ahead=stage2 is None)
+            folds.refold(connection, lease, here, work.ready, checked, at_next=stage2 is None)
             folded.append((lease, here))
         if stage2 is not None:
             _fold_stage2(connection, work, stage2, folded)
@@ -226,7 +226,7 @@ def _goes_on(connection: Connection, shards: Sequence[Lease], spaces: Collection
     return newest_position(connection) > max(lease.reach.position for lease in shards)
 
 
-def _ready(connection: Connection, generation: int, letters: Iterable[DeadLetter]) -> dict[StreamKey, Ready]:
+def _ready(connection: Connection, generation: int, letters: Iterable[DeadLetter]) -> dict[StreamKey, FoldedAhead]:
     """Those of the streams that were parked, folded up to where their shards are now."""
     read, found = _read(connection, generation), {}
     for letter in letters:

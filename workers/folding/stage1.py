@@ -7,7 +7,6 @@ folded from its beginning, as a new worker does, or as late events ask for: anot
 
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -25,28 +24,18 @@ from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.dead_letters import Fault, NoProgress, Target
 from memctl.infra.readmodels.generations import Lease
 from memctl.projections.kernel import projections
-from memctl.projections.stage1 import Delta, StreamState, fold_stream, stored
+from memctl.projections.stream_state import Delta, StreamState, fold_stream, stored
+from memctl.workers.folding import stream_cache
+from memctl.workers.folding.costly_streams import CostlyStreams
 from memctl.workers.folding.long_sessions import LONG, LongSessions, beyond
-from memctl.workers.folding.poison import Letters, Parking, of_content, stream_fault
+from memctl.workers.folding.poison import DeadLetterIndex, Parking, is_content_fault, stream_fault
+from memctl.workers.folding.stream_cache import StreamCache
 from memctl.workers.watchdog import progress_board as progress
 from memctl.workers.watchdog.progress_board import ThreadWork
 
-KEPT_EVENTS = 60_000
-"""About how many events' worth of stream states a worker keeps in memory, some 130 MB; streams beyond it are read
-again."""
-
-LARGEST = 400_000
-"""Events of the longest stream that is kept beside those: some 600 MB."""
-
-OF_A_STREAM = 40
-"""How many events' worth a state takes besides its events: 80 KB, where an event of a real session adds 2 KB."""
-
-DEAR = 10_000
-"""How many events of one stream a batch may fold again before the next batch takes as many, up to `KEPT_EVENTS`."""
-
-AGAIN_S, AGAIN_APART = 1.0, 60
-"""Seconds of processor time of folding a stream again after which none that took as long is folded again among others:
-for so many times their square, so that what takes long takes a small share of the time."""
+LONG_REFOLD = 10_000
+"""Events of one stream that a batch may fold again before the next batch takes as many, up to
+`stream_cache.KEPT_EVENTS`."""
 
 WHOLE_CPU_S = 10.0
 """Seconds of processor time that a stream which goes on may take to be folded whole among others."""
@@ -62,8 +51,9 @@ BATCH_BYTES, FEWEST, MOST = 4 << 20, 64, 100_000
 most, to find so many."""
 
 
-class Ready(NamedTuple):
-    """A stream that was folded whole before its shard was taken: from these events, or those before its fault."""
+class FoldedAhead(NamedTuple):
+    """A stream that was folded whole before the lease of its shard was taken: from these events, or those before its
+    fault."""
 
     events: Sequence[Event]
     state: StreamState
@@ -71,25 +61,31 @@ class Ready(NamedTuple):
     failed: tuple[Fault, Exception] | None = None
 
 
-def fold_ahead(key: StreamKey, events: Sequence[Event], step: Callable[[Sequence[Event]], None] | None = None) -> Ready:
-    """Fold a stream whole while nobody waits, in steps where somebody looks at these. What raises is looked for."""
+def fold_ahead(
+    key: StreamKey, events: Sequence[Event], step: Callable[[Sequence[Event]], None] | None = None
+) -> FoldedAhead:
+    """Fold a stream whole without its shard's lease, so that nobody waits. `step` is called before each part of it.
+
+    If the fold raises, find the event at fault and fold what comes before it.
+    """
     try:
-        return Ready(events, *fold_stream(key[1], events, step))
+        return FoldedAhead(events, *fold_stream(key[1], events, step))
     except Exception as problem:
-        if not of_content(problem):
+        if not is_content_fault(problem):
             raise
         left = remaining(events)
         fault = stream_fault(key, left, lambda some: fold_stream(key[1], some, step))
-        return Ready(events, *fold_stream(key[1], _before(fault, left), step), (fault, problem))
+        return FoldedAhead(events, *fold_stream(key[1], _before(fault, left), step), (fault, problem))
 
 
 class CannotStore(Exception):
-    """What some stream folds to was refused, and nobody has looked yet which event of it makes it so."""
+    """Postgres refused what a stream folds to. Which event makes it so has not been looked for yet."""
 
 
-def storable(connection: Connection, generation: int, upto: Position, key: StreamKey) -> Ready:
-    """What of a stream can be folded and stored: all of it, or what stands before the first event with which it cannot.
-    Holds no lease, and leaves nothing behind."""
+def fold_storable(connection: Connection, generation: int, upto: Position, key: StreamKey) -> FoldedAhead:
+    """Fold what of a stream can be stored: all of it, or what stands before the first event with which it cannot.
+
+    Tries to store it, and rolls that back. Holds no lease."""
     events = read_streams(connection, [key], upto)[key]
     slot = progress.slot()
 
@@ -106,11 +102,11 @@ def storable(connection: Connection, generation: int, upto: Position, key: Strea
         store(ready.delta)
         return ready
     except Exception as problem:
-        if not of_content(problem):
+        if not is_content_fault(problem):
             raise
         left = remaining(events if ready.failed is None else _before(ready.failed[0], events))
         fault = stream_fault(key, left, lambda some: store(fold_stream(key[1], some, step)[1]))
-        return Ready(events, *fold_stream(key[1], _before(fault, left), step), (fault, problem))
+        return FoldedAhead(events, *fold_stream(key[1], _before(fault, left), step), (fault, problem))
 
 
 class Stage1:
@@ -127,21 +123,20 @@ class Stage1:
         *,
         parks: bool = False,
         endless: Mapping[Target, Fault] = MappingProxyType({}),
-        too_dear: Collection[StreamKey] = (),
+        trial_only: Collection[StreamKey] = (),
         long: LongSessions | None = None,
     ) -> None:
         """`parks`: a stream that cannot be folded is parked, and the others go on; else the batch fails. `endless`:
-        what is known not to come to an end, and at which event. `too_dear`: streams that only a trial may fold whole.
+        what is known not to come to an end, and at which event. `trial_only`: streams that only a trial may fold whole.
         `long`: where those are left that are long; without it they are folded among others."""
         self._batch = batch
         self._parks = parks
         self._endless = endless
-        self._too_dear = frozenset(too_dear)
+        self._costly = CostlyStreams(trial_only)
         self._long = long
-        self._ready: Mapping[StreamKey, Ready] = {}
-        self._looked, self._ahead = True, False
-        self._states: OrderedDict[StreamKey, StreamState] = OrderedDict()
-        self._kept = 0
+        self._ready: Mapping[StreamKey, FoldedAhead] = {}
+        self._checked, self._at_next = True, False
+        self._states = StreamCache()
         self._seen: dict[tuple[int, int], tuple[Position, int]] = {}
         """By generation and shard: the offset and epoch after our last batch. Of one generation: states are of it."""
         self._taken_at: dict[tuple[int, int], Position] = {}
@@ -153,12 +148,8 @@ class Stage1:
         """The same of the batch at hand."""
         self._fits = MOST
         """About how many events a batch may hold by their bytes."""
-        self._dear: OrderedDict[StreamKey, None] = OrderedDict()
-        """The streams that took long to be folded again, the one that was folded last at the end."""
         self._aside: dict[StreamKey, bool] = {}
         """What the batch at hand set aside, and whether it is folded beside others rather than tried."""
-        self._until = 0.0
-        """When one of them may be folded among others again, by the monotonic clock."""
         self._step, self._end = ThreadWork("stage 1"), Position(0)
         """For who watches: whatever is no fold, and up to where the batch at hand goes."""
 
@@ -192,19 +183,19 @@ class Stage1:
         lease = self._commit(connection, lease, streams, section.after, end, to, retry=False)
         self._last_refolded[shard] = self._refolded
         self._seen[shard] = (lease.position, lease.epoch)
-        self._shrink()
+        self._states.shrink()
         return lease
 
     def _take(self, lease: Lease) -> None:
         """Have only states of a shard that still hold, and remember whether somebody else has had it meanwhile."""
         shard = (lease.generation, lease.shard)
         for key, state in self._long.take(lease.generation, lease.hashes).items() if self._long is not None else ():
-            self._keep(key, state)
+            self._states.keep(key, state)
         if any(generation != lease.generation for generation, _ in self._seen):
             self._seen.clear()
         position, epoch = self._seen.pop(shard, (None, 0))
         if position is None or position > lease.position or not 0 <= lease.epoch - epoch < generations.CHANGED:
-            self._forget(lease)
+            self._states.drop_shard(lease.hashes)
         elif (position, epoch) not in ((lease.position, lease.epoch), (lease.position, lease.epoch - 1)):
             self._taken_at[shard] = lease.position
 
@@ -212,27 +203,27 @@ class Stage1:
         """How many events a batch takes. A long session that comes with its end first is folded again by each batch of
         it. With batches as long as the longest stream folded again, that costs about twice the session, not its square.
         (Not as long as all those streams: where many are no longer kept, a longer batch folds more of them again.)"""
-        return self._batch if refolded < DEAR else max(self._batch, min(refolded, KEPT_EVENTS))
+        return self._batch if refolded < LONG_REFOLD else max(self._batch, min(refolded, stream_cache.KEPT_EVENTS))
 
     def refold(
         self,
         connection: Connection,
         lease: Lease,
         streams: Iterable[StreamKey],
-        ready: Mapping[StreamKey, Ready] = MappingProxyType({}),
-        looked: bool = True,
-        ahead: bool = False,
+        ready: Mapping[StreamKey, FoldedAhead] = MappingProxyType({}),
+        checked: bool = True,
+        at_next: bool = False,
     ) -> Lease:
         """Fold streams of this shard again from all their events up to its offset, also those that were parked. What is
-        `ready` of them was folded already, as far as its events still are what they were. `looked`: it was looked
-        whether that can be stored, or whoever asks cannot.
+        `ready` of them was folded already, as far as its events still are what they were. `checked`: the caller has
+        tried whether that can be stored, or cannot try.
 
-        Facts that changed get the offset as their `at`: whoever has read that far has to see them. With `ahead` they
-        get the position behind it, and are read by who reads on.
-        Raises: LeaseLost, CannotFold, and CannotStore unless it was looked; then nothing was written.
+        Facts that changed get the offset as their `at`: whoever has read that far has to see them. With `at_next` they
+        get the position behind it: whoever reads on reads them.
+        Raises: LeaseLost, CannotFold, and CannotStore unless `checked`; then nothing was written.
         """
-        self._forget(lease)
-        self._ready, self._looked, self._ahead = ready, looked, ahead
+        self._states.drop_shard(lease.hashes)
+        self._ready, self._checked, self._at_next = ready, checked, at_next
         of: dict[Position, dict[StreamKey, list[Event]]] = {}
         for key in streams:
             of.setdefault(lease.reach.of(key[0]), {})[key] = []
@@ -254,35 +245,37 @@ class Stage1:
         """Fold each stream's new events, behind `after` and up to `end` (with `retry`: all its events), write the
         result, and move the offset."""
         self._step, self._end = ThreadWork("stage 1", str(lease.shard), generation=lease.generation), end
-        for careful in (False, True):
+        for one_by_one in (False, True):
             self._aside.clear()
             try:
                 letters = dead_letters.parked_at(connection, lease.generation, (Target("", *key) for key in streams))
-                parking = Parking(connection, lease.generation, Letters(letters), parks=self._parks, before=after)
-                open_ = self._open(streams, parking, retry)
-                if not (careful or retry):
+                parking = Parking(
+                    connection, lease.generation, DeadLetterIndex(letters), parks=self._parks, before=after
+                )
+                open_ = self._not_parked(streams, parking, retry)
+                if not (one_by_one or retry):
                     self._catch_up(connection, open_, lease, after)
-                folded = ({}, set()) if careful else self._fold(connection, open_, after, end, parking, retry)
+                folded = ({}, set()) if one_by_one else self._fold(connection, open_, after, end, parking, retry)
                 with connection.transaction():
                     moved = generations.advance(connection, lease, to)
                     # Not in a pipeline: a worker that is stopped in one is busy to Postgres, which waits for the rest
                     # for ever, and nobody could take over the shard.
-                    _write(connection, lease.generation, Position(end + self._ahead), *folded)
-                    if careful:
+                    _write(connection, lease.generation, Position(end + self._at_next), *folded)
+                    if one_by_one:
                         self._fold_one_by_one(connection, moved, after, end, open_, parking)
                     parking.save()
-                self._have_folded_beside(lease.generation)
+                self._request_folds_beside(lease.generation)
                 return moved
             except BaseException as problem:
-                self._forget(lease)
+                self._states.drop_shard(lease.hashes)
                 # What some stream folds to cannot be stored: then each is written by itself, to see whose.
-                if careful or not of_content(problem):
+                if one_by_one or not is_content_fault(problem):
                     raise
-                if not self._looked:
+                if not self._checked:
                     raise CannotStore from problem
         raise AssertionError("unreachable")
 
-    def _open(
+    def _not_parked(
         self, streams: dict[StreamKey, list[Event]], parking: Parking, retry: bool
     ) -> dict[StreamKey, list[Event]]:
         """The streams that are not parked, or are to be tried again because something was left out of them."""
@@ -291,10 +284,10 @@ class Stage1:
             target = Target("", *key)
             left_out = any(isinstance(e.payload, EventSkipped) for e in fresh)
             if target in parking:
-                self._drop(key)
+                self._states.drop(key)
             if target in parking and not retry and not (left_out and parking.passed(target)):
                 parking.wait(target, len(fresh))
-                if parking.place(target) == APART and key not in self._too_dear:
+                if parking.place(target) == APART and not self._costly.needs_trial(key):
                     self._aside[key] = True  # who was to fold it may be gone
                 continue
             parking.try_again(target)
@@ -317,7 +310,7 @@ class Stage1:
         caught_up.update(self._rewound(connection, late, upto))
         for key in behind:
             if key in missed and key not in caught_up:
-                self._drop(key)
+                self._states.drop(key)
             elif key in self._states:
                 self._states[key].remember(upto)
 
@@ -335,11 +328,10 @@ class Stage1:
         if not whole:
             deltas = self._extended(streams)
             late = sorted(streams.keys() - deltas.keys())
-            aside |= self._set_aside({key: streams[key] for key in late if self._is_dear(key)}, parking)
+            aside |= self._set_aside({key: streams[key] for key in late if self._costly.is_postponed(key)}, parking)
             deltas.update(self._rewound(connection, {key: streams[key] for key in late if key not in aside}, before))
         for key in deltas:
-            self._states.move_to_end(key)
-            self._states[key].remember(end)
+            self._states.used(key, end)
         refolds = streams.keys() - deltas.keys() - aside
         if not whole and self._long is not None:
             lengths = stream_lengths(connection, sorted(refolds), before, LONG)
@@ -349,7 +341,7 @@ class Stage1:
         slot = progress.slot()
         slot.fold(self._work(earlier, streams))
         for number, (key, known) in enumerate(earlier.items()):
-            self._drop(key)
+            self._states.drop(key)
             events = [*known, *streams[key]]
             slot.stream(number, events, WHOLE_CPU_S if known else math.inf)
             deltas[key] = self._fold_whole(key, events, end, parking)
@@ -361,9 +353,9 @@ class Stage1:
         if self._parked_still(key, events, parking):
             return fold_stream(key[1], _before(self._endless[Target("", *key)], remaining(events)))[1]
         began = time.thread_time()
-        ready, waits = self._made_ready(key, events)
+        ready, waits = self._folded_ahead(key, events)
         ready = ready or fold_ahead(key, events)
-        self._note_cost(key, time.thread_time() - began)
+        self._costly.note(key, time.thread_time() - began)
         if ready.failed is not None:
             fault, problem = ready.failed
             parking.fail(msgspec.structs.replace(fault, waiting=fault.waiting + waits), problem)
@@ -372,33 +364,21 @@ class Stage1:
         # Where something was left out, an event that comes may be one of those: such a stream is read again.
         elif not left_out(events):
             ready.state.remember(end)
-            self._keep(key, ready.state)
+            self._states.keep(key, ready.state)
         return ready.delta
-
-    def _note_cost(self, key: StreamKey, seconds: float) -> None:
-        self._dear.pop(key, None)
-        if seconds >= AGAIN_S:
-            self._dear[key] = None
-            self._until = max(self._until, time.monotonic() + AGAIN_APART * seconds**2)
-            if len(self._dear) > _MOST_DEAR:
-                self._dear.popitem(last=False)
-
-    def _is_dear(self, key: StreamKey) -> bool:
-        """Whether a stream is not to be folded again among others now."""
-        return key in self._too_dear or (key in self._dear and time.monotonic() < self._until)
 
     def _set_aside(self, fresh: Mapping[StreamKey, Sequence[Event]], parking: Parking) -> set[StreamKey]:
         """Park streams, where somebody sees to it that they are folded apart."""
         if not self._parks or not (progress.slot().watched or self._long is not None):
             return set()
         for key, events in fresh.items():
-            beside = self._long is not None and key not in self._too_dear
+            beside = self._long is not None and not self._costly.needs_trial(key)
             parking.postpone(_too_long(key, events, APART if beside else TO_BE_TRIED))
-            self._drop(key)
+            self._states.drop(key)
             self._aside[key] = beside
         return set(fresh)
 
-    def _have_folded_beside(self, generation: int) -> None:
+    def _request_folds_beside(self, generation: int) -> None:
         """Ask for the folds of what was set aside, once its letters can be seen."""
         for key, beside in self._aside.items():
             if beside and self._long is not None:
@@ -407,7 +387,7 @@ class Stage1:
                 progress.ask_for_trial()
         self._aside.clear()
 
-    def _made_ready(self, key: StreamKey, events: Sequence[Event]) -> tuple[Ready | None, int]:
+    def _folded_ahead(self, key: StreamKey, events: Sequence[Event]) -> tuple[FoldedAhead | None, int]:
         """What is ready of a stream, with what came since; None where its events are others now. Also how many of those
         that came since are not folded, since all of it would have to be folded again for them."""
         ready = self._ready.get(key)
@@ -419,7 +399,7 @@ class Stage1:
         try:
             more = ready.state.extend(since) if since and ready.failed is None else None
         except Exception as problem:
-            if not of_content(problem):
+            if not is_content_fault(problem):
                 raise
             return None, 0
         if more is not None:
@@ -441,7 +421,7 @@ class Stage1:
 
     def _extended(self, streams: Mapping[StreamKey, Sequence[Event]]) -> dict[StreamKey, Delta]:
         """What events change in the streams whose states are kept and that they all sort behind."""
-        return self._tried(streams, lambda state, fresh: state.extend(fresh))
+        return self._fold_onto_states(streams, lambda state, fresh: state.extend(fresh))
 
     def _rewound(
         self, connection: Connection, streams: Mapping[StreamKey, Sequence[Event]], before: Position
@@ -453,13 +433,13 @@ class Stage1:
             if state is not None and (position := state.goes_back_to) is not None:
                 back[key] = position
         since = read_streams(connection, list(back), before, back)
-        return self._tried(
+        return self._fold_onto_states(
             {key: [*known, *streams[key]] for key, known in since.items()},
             lambda state, events: state.rewind(events),
-            self._note_cost,
+            self._costly.note,
         )
 
-    def _tried(
+    def _fold_onto_states(
         self,
         streams: Mapping[StreamKey, Sequence[Event]],
         fold: Callable[[StreamState, Sequence[Event]], Delta | None],
@@ -473,18 +453,17 @@ class Stage1:
             state = self._states.get(key)
             if state is None or any(isinstance(e.payload, EventSkipped | Undecodable) for e in events):
                 continue
-            had, began = _size(state), time.thread_time()
+            began = time.thread_time()
             slot.stream(number, events)
             try:
                 delta = fold(state, events)
                 note_cost(key, time.thread_time() - began)
             except Exception as problem:
-                if not of_content(problem):
+                if not is_content_fault(problem):
                     raise
-                del self._states[key]
-                self._kept -= had
+                self._states.drop(key)
                 continue
-            self._kept += _size(state) - had
+            self._states.measure(key)
             if delta is not None:
                 deltas[key] = delta
         slot.over(self._step)
@@ -505,7 +484,7 @@ class Stage1:
         def store(key: StreamKey, events: Sequence[Event], *, keep: bool) -> None:
             with connection.transaction(force_rollback=not keep):
                 _, delta = fold_stream(key[1], events)
-                _write(connection, lease.generation, Position(end + self._ahead), {key: delta}, {key})
+                _write(connection, lease.generation, Position(end + self._at_next), {key: delta}, {key})
 
         aside: set[StreamKey] = set()
         if self._long is not None:
@@ -523,51 +502,13 @@ class Stage1:
             try:
                 store(key, events, keep=True)
             except Exception as problem:
-                if not of_content(problem):
+                if not is_content_fault(problem):
                     raise
                 if self._long is not None and self._set_aside({key: streams[key]}, parking):
                     continue
                 fault = stream_fault(key, events, partial(store, key, keep=False))
                 parking.fail(fault, problem)
                 store(key, _before(fault, events), keep=True)
-
-    def _keep(self, key: StreamKey, state: StreamState) -> None:
-        self._drop(key)
-        self._states[key] = state
-        self._kept += _size(state)
-
-    def _drop(self, key: StreamKey) -> None:
-        state = self._states.pop(key, None)
-        if state is not None:
-            self._kept -= _size(state)
-
-    def _shrink(self) -> None:
-        """Let go of the states that were not used for longest. The largest stays beside what is kept: to fold it again
-        costs the most, and it alone may be more than all of that, so that others' events would have it read again."""
-        if self._kept <= KEPT_EVENTS:
-            return
-        largest = max(self._states, key=lambda key: self._states[key].events)
-        beside = _size(self._states[largest]) if self._states[largest].events <= LARGEST else 0
-        for key in [key for key in self._states if not beside or key != largest][: len(self._states) - 1]:
-            if self._kept - beside <= KEPT_EVENTS:
-                return
-            self._drop(key)
-
-    def _forget(self, lease: Lease) -> None:
-        from memctl.domain.events.event import stream_hash
-
-        low, high = lease.hashes
-        for key in [key for key in self._states if low <= stream_hash(key[1]) <= high]:
-            self._drop(key)
-
-
-_MOST_DEAR = 256
-"""Streams whose whole fold took long that are remembered, the newest."""
-
-
-def _size(state: StreamState) -> int:
-    """In events."""
-    return OF_A_STREAM + state.events
 
 
 def _too_long(key: StreamKey, fresh: Sequence[Event], place: str = APART) -> Fault:

@@ -30,7 +30,7 @@ from memctl.infra.readmodels.generations import Lease
 from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Changed, Projection, Recorded
 from memctl.workers.folding.newest_sources import NewestSources, Parted
-from memctl.workers.folding.poison import Letters, Parking, fault_of, first_fault, keys_of, of_content
+from memctl.workers.folding.poison import DeadLetterIndex, Parking, fault_of, first_fault, is_content_fault, keys_of
 from memctl.workers.folding.row_inputs import RowInputs, Rows
 from memctl.workers.folding.sources import (
     Item,
@@ -66,7 +66,7 @@ class Stage2:
         self._register = Register()
         self._rows = Rows()
         self._newest = NewestSources()
-        self._letters: Letters | None = None
+        self._letters: DeadLetterIndex | None = None
         """What is parked, for as long as nobody else can have changed it."""
         self._seen: tuple[int, Reach, int] | None = None
 
@@ -151,7 +151,7 @@ class Stage2:
                 with connection.transaction():
                     moved = generations.advance(connection, lease, to)
                     if self._letters is None:
-                        self._letters = Letters(dead_letters.parked(connection, lease.generation))
+                        self._letters = DeadLetterIndex(dead_letters.parked(connection, lease.generation))
                     parking = Parking(
                         connection, lease.generation, self._letters, parks=self._parks, before=section.after
                     )
@@ -165,7 +165,7 @@ class Stage2:
             except BaseException as problem:
                 self._forget()
                 # Some row or route cannot be stored: then each is tried by itself, to see which.
-                if careful or not of_content(problem):
+                if careful or not is_content_fault(problem):
                     raise
         raise AssertionError("unreachable")
 
@@ -324,7 +324,7 @@ class _Batch:
                     facts.save_routes(self._connection, self._generation, {source: route})
             return keys
         except Exception as problem:
-            if not of_content(problem):
+            if not is_content_fault(problem):
                 raise
             self._parking.fail(fault_of(target, source, self._end, problem, upstream), problem)
             return ()
@@ -390,7 +390,7 @@ class _Batch:
                     self._newest.grow(p.name, key, row, new)
                     row, after = self._folded(p, key, row, new.values())
             except Exception as problem:
-                if not of_content(problem):
+                if not is_content_fault(problem):
                     raise
                 row, after = self._park(p, key, problem)
             if after is None:

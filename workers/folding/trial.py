@@ -24,8 +24,8 @@ from memctl.infra.log.read import StreamKey, read_streams
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, LeftOut, NoProgress, Target, place_of, skips
 from memctl.infra.readmodels.rows import RowKey
-from memctl.projections.stage1 import fold_stream
-from memctl.workers.folding.poison import fault_of, first_fault, keys_of, of_content, stream_fault
+from memctl.projections.stream_state import fold_stream
+from memctl.workers.folding.poison import fault_of, first_fault, is_content_fault, keys_of, stream_fault
 from memctl.workers.folding.row_inputs import RowInputs
 from memctl.workers.folding.sources import Register, upstream_of
 from memctl.workers.watchdog import frames
@@ -141,7 +141,7 @@ def never_ending(connection: Connection, letters: Sequence[DeadLetter]) -> dict[
         try:
             fault = _of_stream(connection, letter) if not letter.target.projection else _of_row(connection, letter)
         except Exception as problem:
-            if not of_content(problem):
+            if not is_content_fault(problem):
                 raise
             continue
         if fault is not None:
@@ -162,7 +162,7 @@ def of_stream(letter: DeadLetter, known: Sequence[Event]) -> DeadLetter | None:
     try:
         fault = _endless_in((letter.target.space_id, letter.target.key or ""), known)
     except Exception as problem:
-        if not of_content(problem):
+        if not is_content_fault(problem):
             raise
         return None
     return None if fault is None else msgspec.structs.replace(letter, fault=fault, attempts=letter.attempts + 1)

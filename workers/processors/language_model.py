@@ -26,8 +26,8 @@ from memctl.domain.events.processor_events import (
     TrajectoryJudged,
 )
 from memctl.domain.events.statements import SessionSummarized
-from memctl.domain.language.statements import sentences
-from memctl.domain.language.typed import user_typed
+from memctl.domain.language.claims import sentences
+from memctl.domain.language.prompt_origin import users_own_word
 from memctl.domain.session.scheduled_prompts import ScheduledPrompts
 from memctl.domain.support.alignment import align
 from memctl.domain.support.bounded import one_line
@@ -131,7 +131,7 @@ class Material(msgspec.Struct, frozen=True):
         for event in self.events:
             text = getattr(event.payload, "text", "")
             # What was pasted into a prompt, and what its client put there, is not the user's word.
-            own = user_typed(text) if said_by == "user" else text
+            own = users_own_word(text) if said_by == "user" else text
             if own and said_by in ("", _speaker(event)) and (found := align(words, own)) is not None:
                 return quote(event.delivery_id, text, found.start, found.end)
         return None
@@ -146,7 +146,7 @@ class Material(msgspec.Struct, frozen=True):
         text = next(texts)
         if said_by != "user":
             return text[span.start : span.end], span
-        own = sentences(user_typed(text))
+        own = sentences(users_own_word(text))
         around = [(start, end) for start, end in own if start < span.end and span.start < end]
         if len(around) != 1:
             return "", None

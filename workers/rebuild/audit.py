@@ -25,7 +25,7 @@ from memctl.infra.readmodels.facts import SourceKey
 from memctl.infra.readmodels.generations import Live
 from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Changed, Projection
-from memctl.workers.folding.poison import keys_of, of_content
+from memctl.workers.folding.poison import is_content_fault, keys_of
 from memctl.workers.folding.row_inputs import RowInputs
 from memctl.workers.folding.sources import Item, Register, recorded_sources, row_source
 
@@ -141,7 +141,7 @@ class _Look:
                 try:
                     now = {f"{p.name}:{key}" for key in keys_of(p, source, item, self._left_out)}
                 except Exception as problem:
-                    if not of_content(problem):
+                    if not is_content_fault(problem):
                         raise
                     self._found.routes.add(f"{p.name}: cannot route {source[1]}: {type(problem).__name__}")
                     continue

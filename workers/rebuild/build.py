@@ -41,9 +41,9 @@ from memctl.infra.readmodels.facts import Route, SourceKey
 from memctl.infra.readmodels.rebuilds import Rebuild, RebuildTask
 from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Changed, Projection, Recorded, projections
-from memctl.projections.stage1 import Delta, fold_stream, stored
+from memctl.projections.stream_state import Delta, fold_stream, stored
 from memctl.workers.folding import trial
-from memctl.workers.folding.poison import CannotFold, fold_whole, keys_of, named, of_content
+from memctl.workers.folding.poison import CannotFold, as_cannot_fold, fold_whole, is_content_fault, keys_of
 from memctl.workers.folding.sources import recorded_sources, row_source
 from memctl.workers.watchdog import progress_board as progress
 from memctl.workers.watchdog.progress_board import ThreadWork
@@ -263,7 +263,7 @@ class Worker:
                 rebuilds.did(self._connection, self._rebuild.id, claimed)
         except Exception as fault:
             # A limit of Postgres's (SQLSTATE class 54) is an OperationalError, too, and would be met again.
-            if claimed is None or (isinstance(fault, psycopg.OperationalError) and not of_content(fault)):
+            if claimed is None or (isinstance(fault, psycopg.OperationalError) and not is_content_fault(fault)):
                 raise
             why = fault_message(self._named(claimed.task, fault))
             log.debug("a task of rebuild %d cannot be done: %s: %s", self._rebuild.id, claimed.task, why)
@@ -275,7 +275,7 @@ class Worker:
     def _named(self, task: RebuildTask, fault: Exception) -> Exception:
         """The fault, by the event or the source that it is about where what a task folded to could not be stored: then
         all of it is stored once more, one by one, and undone."""
-        if of_content(fault) and task.kind != "table":
+        if is_content_fault(fault) and task.kind != "table":
             try:
                 with self._connection.transaction(force_rollback=True):
                     self._do(task, careful=True)
@@ -391,7 +391,7 @@ class Worker:
                             if row is not None:
                                 readmodels.copy_rows(connection, p, generation, [(at, "", msgspec.json.encode(row))])
             except Exception as problem:
-                raise named(problem, p, source, key, self._rebuild.upto, upstream) from problem
+                raise as_cannot_fold(problem, p, source, key, self._rebuild.upto, upstream) from problem
             targets = tuple(f"{p.name}:{key}" for key in keys)
             routes.append((source, Route(targets, *((None, None) if upstream is None else upstream))))
             if len(routes) >= (SCAN if p.one_to_one else CHUNK):

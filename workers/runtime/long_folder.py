@@ -20,7 +20,7 @@ from memctl.infra.readmodels.generations import LeaseHeld
 from memctl.workers.folding.drain import OtherRules
 from memctl.workers.folding.long_sessions import LONG, LongSessions, Waiting
 from memctl.workers.folding.refold import LiveChanged, refold
-from memctl.workers.folding.stage1 import APART, Ready, fold_ahead
+from memctl.workers.folding.stage1 import APART, FoldedAhead, fold_ahead
 from memctl.workers.watchdog import progress_board as progress
 from memctl.workers.watchdog.progress_board import ThreadWork
 
@@ -36,11 +36,11 @@ BRIEF_S, OTHERS, LONGEST_S = 1.0, 3, 30.0
 class LongFolder:
     """Folds what a worker set aside since it is long."""
 
-    def __init__(self, database_url: str, sessions: LongSessions, too_dear: Collection[StreamKey] = ()) -> None:
-        """`too_dear`: streams that only a trial may fold whole."""
+    def __init__(self, database_url: str, sessions: LongSessions, trial_only: Collection[StreamKey] = ()) -> None:
+        """`trial_only`: streams that only a trial may fold whole."""
         self._url = database_url
         self._sessions = sessions
-        self._too_dear = frozenset(too_dear)
+        self._trial_only = frozenset(trial_only)
 
     def run(self, stop: threading.Event) -> None:
         """Work until asked to stop. What cannot be folded is left to the trial, which finds out why."""
@@ -79,7 +79,7 @@ class LongFolder:
         generation = generations.live(connection).stage1
         for letter in dead_letters.parked(connection, generation):
             key = (letter.target.space_id, letter.target.key or "")
-            if letter.fault.place == APART and key not in self._too_dear:
+            if letter.fault.place == APART and key not in self._trial_only:
                 self._sessions.ask(generation, key)
 
     def fold(self, connection: Connection, few: Sequence[Waiting]) -> None:
@@ -88,7 +88,7 @@ class LongFolder:
         generation, turn = few[0][0], self._sessions.turn
         if generations.live(connection).stage1 != generation:
             return
-        letters, ready, left = list[DeadLetter](), dict[StreamKey, Ready](), [key for _, key in few]
+        letters, ready, left = list[DeadLetter](), dict[StreamKey, FoldedAhead](), [key for _, key in few]
         while left and sum(len(each.events) for each in ready.values()) < LONG:
             key = left.pop(0)
             if found := _waits(connection, generation, key):
@@ -110,7 +110,7 @@ class LongFolder:
             if _waits(connection, generation, key):
                 self._sessions.ask(generation, key)  # what came meanwhile belongs before what was folded
 
-    def _folded(self, connection: Connection, letter: DeadLetter) -> Ready:
+    def _folded(self, connection: Connection, letter: DeadLetter) -> FoldedAhead:
         key, generation = (letter.target.space_id, letter.target.key or ""), letter.generation
         shard = generations.shard_of(key[1], generations.shards(connection, generation))
         reach = next(offset.reach for offset in generations.offsets(connection, generation) if offset.shard == shard)

@@ -84,8 +84,8 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     guard_id = os.getpid()
     board = ready_file.with_suffix(".board") if ready_file is not None else None
     before = guard.begin(lambda: stuck.try_apart(database_url), board)
-    too_dear, long = stuck.streams(before), LongSessions()
-    drainer = Drainer(database_url, settings.read_batch, too_dear, long)
+    trial_only, long = stuck.streams(before), LongSessions()
+    drainer = Drainer(database_url, settings.read_batch, trial_only, long)
     refuse_newer(drainer.connection)
     generations.ensure_live(drainer.connection, settings.stage1_shards)
     stuck.set_aside(drainer.connection, before)
@@ -109,7 +109,7 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
 
     stop = threading.Event()
     sweeper = Sweeper(
-        Drainer(database_url, settings.read_batch, too_dear, long), queue.connect(redis_url), here, outbox.moved
+        Drainer(database_url, settings.read_batch, trial_only, long), queue.connect(redis_url), here, outbox.moved
     )
     sweeping = threading.Thread(target=sweeper.run, args=[stop], name="sweeper", daemon=True)
     sweeping.start()
@@ -123,7 +123,7 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     rebuilding.start()
     threading.Thread(target=backups.keep_making, args=[settings, stop], name="backups", daemon=True).start()
     threading.Thread(target=retention.keep_pruning, args=[settings, stop], name="retention", daemon=True).start()
-    folder = LongFolder(database_url, long, too_dear)
+    folder = LongFolder(database_url, long, trial_only)
     threading.Thread(target=folder.run, args=[stop], name="long folds", daemon=True).start()
     building = threading.Thread(target=AsOfBuilder(database_url).run, args=[stop], name="as of", daemon=True)
     building.start()

@@ -115,7 +115,7 @@ def _places(reader: Reader, project: str) -> Places:
 
 def _found(reader: Reader, engine: Engine, project: str, text: str, now: datetime) -> list[Found]:
     places = _places(reader, project)
-    asked = Question(query=text, places=places, now=now, limit=LOOKED_AT, asked=True, explain=True)
+    asked = Question(query=text, places=places, now=now, limit=LOOKED_AT, on_request=True, explain=True)
     return engine.search(reader, asked).results
 
 

@@ -10,7 +10,7 @@ from lasting import FRESH, labelled, typed_sentences
 from sessions import Data, unseen
 
 from memctl.domain.knowledge.graduation import MEANT
-from memctl.domain.language.statements import PERHAPS, chance
+from memctl.domain.language.claims import PERHAPS, chance
 
 
 def measure(data: Data) -> Iterator[Figure]:

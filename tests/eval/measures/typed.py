@@ -10,8 +10,8 @@ from figures import Figure, Missing
 from sessions import Data, unseen
 
 from memctl.domain.events.observations import PromptSubmitted
+from memctl.domain.language.prompt_origin import passages_of
 from memctl.domain.language.prompts import said_in
-from memctl.domain.language.typed import passages_of
 from memctl.domain.support.provenance import Provenance
 
 LABELS = Path(__file__).parents[1] / "typed.json"

@@ -107,7 +107,7 @@ def _figures(reader: Reader, engine: Engine, sessions: list[Session]) -> Iterato
 def _found(reader: Reader, engine: Engine, later: Session, places: Places, among: set[str]) -> list[str]:
     question = Question(
         query=later.request[:LONGEST], places=places, now=datetime.fromtimestamp(later.began / 1e6, UTC),
-        limit=MOST_RESULTS, before=later.began, asked=True,
+        limit=MOST_RESULTS, before=later.began, on_request=True,
     )  # fmt: skip
     results = engine.search(reader, question).results
     rows = several(reader, models.memories, [each.id for each in results])

@@ -208,4 +208,4 @@ def test_a_hook_that_reaches_nobody_reads_the_list_as_the_door_does(
         by_door = CapturePolicy(Settings(data_dir=Path(folder))).saving_was_off(
             session, normalise(place), time.time_ns() // 1000
         )
-        assert hook._is_off(folder, payload) == by_door
+        assert hook._saving_is_off(folder, payload) == by_door

@@ -1,4 +1,4 @@
-"""Hooks of other clients in the words of Claude Code's, which `memctl.infra.transcripts.hooks` reads.
+"""Hooks of other clients in the words of Claude Code's, which `memctl.infra.hooks.payloads` reads.
 
 Sources: Gemini CLI's hooks reference (docs/hooks/reference.md, 0.61), Cursor's (cursor.com/docs/agent/hooks, 2.0).
 Codex, and memctl's plugin for OpenCode, send Claude Code's own shapes.

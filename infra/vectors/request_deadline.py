@@ -1,4 +1,5 @@
-"""Requests of httpx that end by a moment: its own limit is of each read, which a server that drips keeps for ever."""
+"""A deadline for a whole request of httpx. Its own timeout is for each read, so a server that drips bytes meets it for
+ever."""
 
 import threading
 import time
@@ -11,8 +12,8 @@ if TYPE_CHECKING:
     import httpx
 
 
-class Ends(threading.local):
-    """When the request of this thread is to have ended, by `time.monotonic`."""
+class RequestDeadline(threading.local):
+    """When the request of this thread has to have ended, by `time.monotonic`."""
 
     at = float("inf")
 
@@ -24,29 +25,29 @@ class Ends(threading.local):
 
 
 class _Stream(httpcore.NetworkStream):
-    def __init__(self, inner: httpcore.NetworkStream, ends: Ends) -> None:
-        self._inner, self._ends = inner, ends
+    def __init__(self, inner: httpcore.NetworkStream, deadline: RequestDeadline) -> None:
+        self._inner, self._deadline = inner, deadline
         self.write, self.close, self.get_extra_info = inner.write, inner.close, inner.get_extra_info  # type: ignore[method-assign]
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._inner.read(max_bytes, self._ends.left(timeout))
+        return self._inner.read(max_bytes, self._deadline.left(timeout))
 
     def start_tls(self, *asked: Any, **more: Any) -> httpcore.NetworkStream:
-        return _Stream(self._inner.start_tls(*asked, **more), self._ends)
+        return _Stream(self._inner.start_tls(*asked, **more), self._deadline)
 
 
 class _Backend(httpcore.SyncBackend):
-    def __init__(self, ends: Ends) -> None:
-        self._ends = ends
+    def __init__(self, deadline: RequestDeadline) -> None:
+        self._deadline = deadline
 
     def connect_tcp(self, *asked: Any, **more: Any) -> httpcore.NetworkStream:
-        return _Stream(super().connect_tcp(*asked, **more), self._ends)
+        return _Stream(super().connect_tcp(*asked, **more), self._deadline)
 
 
-def have_ends(client: "httpx.Client") -> Ends:
-    """Have what this client reads keep to the moment in what is returned."""
-    ends = Ends()
+def keep_deadlines(client: "httpx.Client") -> RequestDeadline:
+    """Make every read of this client keep to the deadline that is returned, and that the caller sets."""
+    deadline = RequestDeadline()
     transports: Iterable[Any] = (client._transport, *(each for each in client._mounts.values() if each is not None))
     for transport in transports:
-        transport._pool._network_backend = _Backend(ends)
-    return ends
+        transport._pool._network_backend = _Backend(deadline)
+    return deadline

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import IO, Any, Literal
 
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.hook import SHELLS, STARTED
+from memctl.infra.hook import ENTRYPOINT_VARIABLE, SHELL_VARIABLES
 
-AGENTS_VARIABLES = (*SHELLS, STARTED)
+AGENTS_VARIABLES = (*SHELL_VARIABLES, ENTRYPOINT_VARIABLE)
 """What coding agents set in the shells in which they run commands."""
 
 

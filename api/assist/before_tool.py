@@ -38,7 +38,7 @@ MOST_SESSIONS, MOST_TASKS = 256, 16
 SHORTEST_FILE = 6
 """Characters of a file's name that is looked for in claims."""
 
-EVERYWHERE = frozenset(
+COMMON_FILES = frozenset(
     (
         *("index.ts", "index.js", "index.tsx", "main.go", "main.py", "main.rs", "mod.rs", "lib.rs", "__init__.py"),
         *("package.json", "readme.md", "makefile", "types.ts", "utils.ts", "utils.py", "setup.py", "config.ts"),
@@ -122,7 +122,7 @@ def _names(keyed: Keyed[VerifiedKnowledge], path: str, name: str) -> bool:
     text = keyed.row.text
     if "/" in path and path in text:
         return True
-    return name.lower() not in EVERYWHERE and name in text.replace("`", " ").replace(",", " ").split()
+    return name.lower() not in COMMON_FILES and name in text.replace("`", " ").replace(",", " ").split()
 
 
 def already_said(reader: Reader, stream: str) -> frozenset[str]:

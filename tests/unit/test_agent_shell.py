@@ -7,7 +7,7 @@ import os
 import pytest
 from commandline import terminal
 
-from memctl.infra.hooks.speaker import AGENTS_VARIABLES, in_agents_shell, speaker
+from memctl.infra.hooks.agent_shell import AGENTS_VARIABLES, in_agents_shell, speaker
 
 
 def test_a_person_has_a_terminal_at_any_of_the_streams() -> None:

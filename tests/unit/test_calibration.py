@@ -8,8 +8,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memctl.domain.retrieval.calibration import COEFFICIENTS, LIKELY, chance, logistic, parts, sort_of
 from memctl.domain.retrieval.ranking import Candidate, Known, RankingFeatures, Scored, decide
-from memctl.domain.retrieval.speaking import COEFFICIENTS, LIKELY, chance, logistic, parts, sort_of
 
 SCORES = st.floats(min_value=0, max_value=1)
 

@@ -1,4 +1,4 @@
-"""Parses hook payloads in Claude Code's format (Codex has nearly the same). `hook_dialects` translates those of other
+"""Parses hook payloads in Claude Code's format (Codex has nearly the same). `dialects` translates those of other
 clients to it first.
 
 The delivery carries no time, so the hook stamps it. Unknown hooks and fields never fail: they are ignored by kind.
@@ -31,15 +31,15 @@ from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
 from memctl.domain.support.provenance import CLIENT
 from memctl.infra.hook import AGENTS_SHELL
+from memctl.infra.hooks.dialects import in_claudes_words
 from memctl.infra.transcripts.claude import is_unattended
 from memctl.infra.transcripts.command_files import is_expanded
 from memctl.infra.transcripts.fields import identifier, integer, items, joined, kind, mapping, string
 from memctl.infra.transcripts.formats import LineFields, Unreadable, decoded, exit_code_of, read_within_limits
-from memctl.infra.transcripts.hook_dialects import in_claudes_words
 from memctl.infra.transcripts.patches import structured_hunks
 
 ENTRYPOINT = "memctl_entrypoint"
-"""What `memctl.infra.hook` puts in front of a payload: how its client was started, where that may be by a program."""
+"""What `memctl.infra.hook` adds at the end of a payload: how its client was started, where that may be by a program."""
 
 _EXIT_CODE = patterns.compile(r"(?:Error: )?(?:Command failed with exit code|Exit code:?) (\d{1,10})\b")
 _MAX_PAYLOAD = 64 * 1024 * 1024

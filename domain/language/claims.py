@@ -1,8 +1,8 @@
-"""What a user states for longer than the task at hand: sentences kept as they were typed.
+"""Claims in a user's words: sentences that are meant to last longer than the task at hand, kept as they were typed.
 
 A linear model says how likely a sentence is meant to last. Its features are cues (a word of scope, of a practice, of
 the task at hand, of trouble), where they stand, and the sentence's form. The cues' words, in several languages, and the
-weights are data (`statements.json`); `make calibrate` fits the weights on labelled sentences.
+weights are data (`claims.json`); `make calibrate` fits the weights on labelled sentences.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _TRIMMED = 2_000
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """A statement, verbatim: `text[start:end]` is the quote.
+    """A sentence that is meant to last, verbatim: `text[start:end]` is the quote.
 
-    `canonical` is equal for statements that differ in form only and begins with `not ` where they deny; `subject` is
-    equal for statements that can contradict each other, and begins with `one/` where only one answer is possible.
+    `canonical` is equal for claims that differ in form only and begins with `not ` where they deny; `subject` is
+    equal for claims that can contradict each other, and begins with `one/` where only one answer is possible.
     `polarity` is +1 for do, -1 for do not. `confidence` is how likely it is meant to last, 0 to 1.
     """
 
@@ -273,11 +273,12 @@ def vetoed(sentence: str) -> bool:
     return open_end or is_question(sentence) or len(sentence.split()) > _MOST_WORDS
 
 
-def statements_in(text: str, *, lasting: bool = False) -> list[Claim]:
-    """The statements of a message that are kept, in order, each once; with `lasting` only those that say so in words
-    of their own (always, never, from now on), as of what is said against one use of a tool.
+def claims_in(text: str, *, lasting: bool = False) -> list[Claim]:
+    """The claims of a message, in order, each once. With `lasting` only those that say so in words of their own
+    (always, never, from now on), as is asked of what is said against one use of a tool.
 
-    Nothing is read out of quotations and questions. Only a user's own word (`typed.own_word`) is given to it.
+    Nothing is read out of quotations and questions. The caller gives only a user's own word
+    (`prompt_origin.own_word`).
     """
     found: dict[str, Claim] = {}
     for start, end in sentences(own_prose(text)):
@@ -300,7 +301,7 @@ _OWN = patterns.compile(r"[^\W\d_]*[A-Z0-9_]\w*|\w+(?:[./:@-]\w+)+")
 """Names and numbers, as they stand in a claim."""
 
 
-def says_no_more(text: str, quoted: str) -> bool:
+def rests_on_quote(text: str, quoted: str) -> bool:
     """Whether a claim rests on a quote: most of its words stand there, and every name and number but the first word."""
     given = quoted.casefold()
     said, held = words_in(text), words_in(quoted)

@@ -21,9 +21,9 @@ from memctl.domain.events.observations import (
     ToolFailed,
     ToolReturned,
 )
+from memctl.infra.hooks.dialects import answer
+from memctl.infra.hooks.payloads import ParsedHook, parse_hook
 from memctl.infra.redaction import prepare
-from memctl.infra.transcripts.hook_dialects import answer
-from memctl.infra.transcripts.hooks import ParsedHook, parse_hook
 
 NOW = Micros(1_767_323_045_678_000)
 

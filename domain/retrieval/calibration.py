@@ -3,7 +3,7 @@ of memory it is, and by whether it is about the files that the work is at.
 
 A score says how much of a question a memory holds. Questions differ in how much of them any memory can hold, so a low
 score that nothing else comes near says more than a middling one that five others share. Kinds differ in how often a
-memory of theirs that fits turns out to be needed. The coefficients are data (`speaking.json`), with a digest of the
+memory of theirs that fits turns out to be needed. The coefficients are data (`calibration.json`), with a digest of the
 labelled questions that they were fitted on; `make calibrate` makes them again.
 """
 

@@ -56,7 +56,7 @@ def search(
     """What memory holds about `q`, best first. `class` says how far to trust that it answers the query."""
     asked = Question(
         query=q, places=places, now=now, limit=limit, profile=profile, explain=explain, kinds=tuple(kind or ()),
-        since=since, before=before, asked=True,
+        since=since, before=before, on_request=True,
     )  # fmt: skip
     return engine.search(reader, asked)
 

@@ -1,4 +1,10 @@
-"""What of a user's prompt was typed, and what was pasted into it or put there by the client."""
+"""Whose words a prompt holds: what the user typed, what was pasted, and what the client put there.
+
+Three functions ask more and more: `typed_of` keeps what shows that it was typed; `own_word` keeps a prompt that can
+settle something for good, since all of it was typed, and to the agent; `users_own_word` asks that of a client's raw
+prompt. `origin_of` names the origin of any part of an observation. Who sent the event decides on top of that
+(`memctl.domain.support.provenance.attributed`).
+"""
 
 from __future__ import annotations
 
@@ -152,7 +158,7 @@ def own_word(prompt: str) -> str:
     return kept + prompt[end:]
 
 
-def user_typed(prompt: str) -> str:
+def users_own_word(prompt: str) -> str:
     """What of a whole prompt of a client is the user's own word, offsets kept; blank where it is none."""
     said = said_in(prompt)
     return own_word(said.text) if said.by == "user" and said.alone else ""

@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.domain.events.observations import PromptSubmitted
-from memctl.domain.language.prompts import said_in
-from memctl.domain.language.statements import statements_in
-from memctl.domain.language.typed import (
+from memctl.domain.language.claims import claims_in
+from memctl.domain.language.prompt_origin import (
     LONGEST_LINE,
     LONGEST_WORD,
     origin_of,
     own_word,
     passages_of,
     typed_of,
-    user_typed,
+    users_own_word,
 )
+from memctl.domain.language.prompts import said_in
 
 RULE = "Always use quillmark for dates."
 ABOVE = "please look at what they ask for"
@@ -43,8 +43,8 @@ def test_of_several_lines_only_the_first_was_typed_and_settles_nothing(pasted: s
 
 @pytest.mark.parametrize("pasted", PASTED[1:])
 def test_what_was_pasted_alone_settles_nothing(pasted: str) -> None:
-    assert statements_in(own_word(pasted)) == []
-    assert statements_in(own_word(f"{pasted}\n\n{ABOVE}")) == []
+    assert claims_in(own_word(pasted)) == []
+    assert claims_in(own_word(f"{pasted}\n\n{ABOVE}")) == []
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_what_was_pasted_alone_settles_nothing(pasted: str) -> None:
     ],
 )
 def test_what_stands_in_another_rhythm_or_behind_a_colon_or_too_far_on_settles_nothing(text: str) -> None:
-    assert statements_in(own_word(text)) == []
+    assert claims_in(own_word(text)) == []
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_what_stands_in_another_rhythm_or_behind_a_colon_or_too_far_on_settles_n
     ],
 )
 def test_a_short_prompt_of_one_line_that_speaks_to_the_agent_is_the_users_word(text: str) -> None:
-    assert statements_in(own_word(text))
+    assert claims_in(own_word(text))
     assert origin_of(PromptSubmitted(line="1", text=text), 0, len(text)) == "user_typed"
 
 
@@ -126,7 +126,7 @@ def test_a_clients_own_text_is_the_clients(text: str) -> None:
 )  # fmt: skip
 def test_what_other_agents_and_timers_send_is_the_clients(text: str) -> None:
     assert said_in(text).by == "client"
-    assert user_typed(text) == ""
+    assert users_own_word(text) == ""
     assert origin_of(PromptSubmitted(line="1", text=text), 0, len(text)) == "client"
 
 
@@ -144,13 +144,13 @@ END = "--- End of content ---"
 )  # fmt: skip
 def test_what_gemini_adds_to_a_prompt_is_nobodys_word_even_where_it_is_pasted(text: str) -> None:
     assert said_in(text).by == "client"
-    assert user_typed(text) == ""
+    assert users_own_word(text) == ""
     for prompt in (f"{ABOVE} {text}", f"{ABOVE}\n{text}", f"{text}{ABOVE}" if text.endswith(">") else f"{ABOVE}{text}"):
         said = said_in(prompt)
         assert len(said.text) == len(prompt)
         assert said.words == ABOVE
         assert not said.alone
-        assert user_typed(prompt) == ""
+        assert users_own_word(prompt) == ""
 
 
 def test_behind_the_end_of_what_gemini_adds_the_users_words_go_on() -> None:

@@ -1,8 +1,9 @@
-"""What a door does not get past: it ends itself, and the next door tries that alone and sets one of it aside.
+"""Ends a door that hangs on its input, and keeps the next door from hanging on the same.
 
-That are deliveries, and lines of transcripts. What one holds may cost without end, whatever was promised of each
-pattern. A door measures the processor time of the step that it is at. The time of the clock says nothing: a database
-may be slow.
+A delivery or a line of a transcript may cost processor time without end. The door measures the processor time of the
+step that it is at; the time of the clock says nothing, since a database may be slow. A door that hangs notes the step's
+deliveries or lines as suspects, and ends. The next door tries each suspect alone. One that hangs a door alone is set
+aside, and is not tried again.
 """
 
 import asyncio
@@ -21,23 +22,23 @@ from memctl.infra.process import processor_s
 
 log = logging.getLogger("memctl.door")
 
-HELD_S = 60.0
+HUNG_AFTER_S = 60.0
 """Seconds of a processor after which a step does not end any more: the largest group takes some ten."""
 
 LOOKS_EVERY_S = 1.0
 EXIT = 75
-"""With it a door ends that is held: a supervisor starts the next one."""
+"""Exit code of a door that hung: a supervisor starts the next one."""
 
 FILE = "held"
-"""In the spool's folder: what is to be tried alone, and what held a door alone."""
+"""In the spool's folder: the suspects."""
 
 MOST = 1_000
-"""Of them that are known, the newest."""
+"""Suspects of each kind that are remembered, the newest."""
 
-WHY = f"it took more than {HELD_S:.0f} s of a processor, and did not end"
+HUNG = f"it took more than {HUNG_AFTER_S:.0f} s of a processor, and did not end"
 
 
-class Watched(threading.Thread):
+class WatchedThread(threading.Thread):
     """A thread that reads what came from outside, and says what it is at."""
 
     at_since: float | None = None
@@ -60,8 +61,8 @@ class Watched(threading.Thread):
         return sum(processor_s(os.getpid(), each.native_id) or 0.0 for each in self.threads())
 
 
-class Held:
-    """What earlier doors were held by."""
+class Suspects:
+    """What earlier doors hung on: `alone` is to be tried alone, `aside` hung a door alone."""
 
     def __init__(self, spool: Path) -> None:
         self._file = spool / FILE
@@ -72,7 +73,7 @@ class Held:
             self.alone, self.aside = set[str](), set[str]()
 
     def note(self, ids: Iterable[str], *, alone: bool) -> None:
-        """These held a door: what did so alone is set aside, the others are tried alone. Raises: OSError."""
+        """A door hung on these. Set them aside if it was `alone` on one; else try each alone. Raises: OSError."""
         found = set(ids)
         if alone:
             self.aside |= found
@@ -98,9 +99,9 @@ def line_of(path: Path, number: int) -> str:
     return f"{path}#{number}"
 
 
-async def watch(held: Held, *steps: Watched) -> None:
-    """End this process once the step that one of the threads is at takes `HELD_S` of a processor."""
-    began: dict[Watched, tuple[float | None, float]] = {}
+async def watch(suspects: Suspects, *steps: WatchedThread) -> None:
+    """End this process once the step that one of the threads is at takes `HUNG_AFTER_S` of a processor."""
+    began: dict[WatchedThread, tuple[float | None, float]] = {}
     while True:
         await asyncio.sleep(LOOKS_EVERY_S)
         for step in steps:
@@ -108,17 +109,17 @@ async def watch(held: Held, *steps: Watched) -> None:
             since, before = began.setdefault(step, (step.at_since, spent))
             if step.at_since is None or step.at_since != since:
                 began[step] = step.at_since, spent
-            elif spent - before > HELD_S:
-                _end(held, step)
+            elif spent - before > HUNG_AFTER_S:
+                _end(suspects, step)
 
 
-def _end(held: Held, step: Watched) -> None:
+def _end(suspects: Suspects, step: WatchedThread) -> None:
     now = sys._current_frames()
     stacks = (now.get(each.ident or 0) for each in step.threads())
     frames = "\n".join("".join(traceback.format_stack(stack)) for stack in stacks if stack is not None)
     what = ", ".join(each for each in step.at if "/" not in each) or "a transcript"  # its name may be what was said
     log.critical("%s of the %s hold the door, which ends\n%s", what, step.name, frames)
     with suppress(OSError):
-        held.note(step.at, alone=step.alone)
+        suspects.note(step.at, alone=step.alone)
     logging.shutdown()
     os._exit(EXIT)
