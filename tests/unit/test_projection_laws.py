@@ -256,6 +256,26 @@ def test_no_two_sessions_share_a_row_of_stage_1(p: Projection[Any]) -> None:
         )
 
 
+@pytest.mark.parametrize("p", [p for p in STAGE_2 if p.facts or p.recorded], ids=lambda p: p.name)
+def test_a_fold_gives_the_same_rows_in_any_order(p: Projection[Any]) -> None:
+    """Each by itself: of histories of all kinds, few have enough for any one."""
+    rng = random.Random(p.name)
+    for _ in range(40 * max(FACTOR, 1)):
+        items = inputs_of([p], rng, 12)
+        expected = rows_of(p, items)
+        rng.shuffle(items)
+        assert rows_of(p, items) == expected, f"{p.name}: the order in which these come changes a row"
+
+
+def rows_of(p: Projection[Any], items: Sequence[Any]) -> Table:
+    """What one fold makes of its inputs, in that order."""
+    table: Table = {}
+    for item in items:
+        for key in p.keys(item):
+            table[key] = p.fold(table.get(key), item)
+    return {key: row for key, row in table.items() if row is not None}
+
+
 @laws
 @given(seed=st.integers(0, 2**32), count=st.integers(1, 30))
 def test_facts_folded_in_any_order_and_in_any_batches_give_the_same_rows(seed: int, count: int) -> None:
