@@ -412,6 +412,10 @@ class Known(msgspec.Struct, frozen=True):
     locations: Sequence[str] = ()
 
 
+KINDS = 26
+"""How many things `words` chooses from."""
+
+
 def words(luck: random.Random, known: Known, count: int) -> list[NewEvent]:
     """What people and agents say of what memory holds: of the same few things again and again, some of which are not
     there (yet), at times that repeat."""
@@ -421,7 +425,7 @@ def words(luck: random.Random, known: Known, count: int) -> list[NewEvent]:
 
     anchors = (*sorted(known.locations)[:5], *REMOTES)
     found = []
-    kinds = luck.sample(range(26), 8)  # few at once, so that what is said meets
+    kinds = luck.sample(range(KINDS), 8)  # few at once, so that what is said meets
     for _ in range(count):
         claim, memory = one(known.claims, "a-claim"), one(known.memories, "a-memory")
         place = normalise(luck.choice(PLACES))
@@ -474,6 +478,7 @@ def words(luck: random.Random, known: Known, count: int) -> list[NewEvent]:
             ),
             ("history/x", TagRecorded(line=f"tag {text[:20]}", parent=luck.choice("abc") * 40, name=text[:20])),
         )  # fmt: skip
+        assert len(told) == KINDS, f"there are {len(told)} to choose from: say so in KINDS, or some are never drawn"
         stream, payload = told[luck.choice(kinds)]
         found.append(
             NewEvent(

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from functools import partial
 from http import HTTPStatus
 from importlib import resources
@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, get_args
 from uuid import uuid4
 
 import msgspec
-from psycopg import sql
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -27,7 +26,7 @@ from memctl.api.checks.health import VECTOR_STORE, health, servers, troubles
 from memctl.api.http.access import caller_of
 from memctl.api.http.metrics import Timings
 from memctl.api.http.problems import of_http, status_of
-from memctl.api.queries import bugs, claims, project, stats
+from memctl.api.queries import bugs, claims, figures, project, stats
 from memctl.api.queries import hindsight as hindsights
 from memctl.api.queries import memories as queries
 from memctl.api.queries.activity import activity
@@ -37,7 +36,7 @@ from memctl.api.reading import models
 from memctl.api.reading.caller import NOBODY, Caller
 from memctl.api.reading.counts import Counts, EngineState, Stats
 from memctl.api.reading.evidence import field_text, with_evidence
-from memctl.api.reading.pages import Keyed, equal, one, table_of, within
+from memctl.api.reading.pages import Keyed, equal, one, within
 from memctl.api.reading.pages import page as rows_of
 from memctl.api.reading.places import Places, places_of, project_asked, projects_of
 from memctl.api.reading.reader import Reader, Readers
@@ -54,7 +53,6 @@ from memctl.domain.events.event import Micros
 from memctl.domain.knowledge.memory import MemoryKind
 from memctl.domain.projects.identity import Projects
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.database import single_row
 from memctl.infra.readmodels import rebuilds
 from memctl.projections.episodes import EpisodeRow
 
@@ -68,8 +66,6 @@ MOST_PROJECTS = 60
 
 MOST_ROUTES = 15
 """Of the API and the viewer, whose times are shown."""
-
-LEVELS = ("L1 read out of what was said", "L2 passed its checks", "L3 verified", "L4 found by search")
 
 _EPISODES = models.episodes
 
@@ -436,12 +432,18 @@ class _Pages:
         """What there is, and the days it is of; counted again now and then."""
         version = stats.version_of(reader)
         return self._counted.of(
-            places, version, lambda: _Counts(stats.counts(reader, places), plots.by_day(_days(reader, places)))
+            places,
+            version,
+            lambda: _Counts(stats.counts(reader, places), plots.by_day(figures.work_by_day(reader, places))),
         )
 
     def _by_kind(self, reader: Reader) -> _ByKind:
         """Of what kinds memories are, and how far claims have come, everywhere: counted as `_counts` are."""
-        return self._counted.of("by kind", stats.version_of(reader), lambda: _ByKind(_kinds(reader), _levels(reader)))
+        return self._counted.of(
+            "by kind",
+            stats.version_of(reader),
+            lambda: _ByKind(figures.memories_by_kind(reader), figures.claims_by_level(reader)),
+        )
 
     def _page(self, request: Request, name: str, **values: object) -> Draw:
         """What draws the template with these values, once the reader is given back."""
@@ -512,22 +514,6 @@ def _whole(value: str) -> int:
     return int(value) if value.isascii() and value.isdigit() and len(value) < 16 else 0
 
 
-def _days(reader: Reader, places: Places) -> dict[date, int]:
-    """Prompts and uses of tools by day."""
-    counted = models.stats
-    inside = sql.SQL(" AND ").join(c.clause for c in within(counted, places)) if places.locations else sql.SQL("true")
-    found = reader.connection.execute(
-        sql.SQL(
-            "SELECT (row->>'day')::int, sum((row->>'prompts')::bigint + (row->>'tool_uses')::bigint)::bigint"
-            " FROM {} WHERE space_id = %s AND {} GROUP BY 1"
-        ).format(table_of(reader, counted), inside),
-        [reader.space_id, *(value for c in within(counted, places) for value in c.values)],
-    ).fetchall()
-    began = date(1970, 1, 1)
-    last = (date.max - began).days
-    return {began + timedelta(days=day): count for day, count in found if day <= last}
-
-
 def _bug_of(reader: Reader, kind: str, id: str) -> BugHit | None:
     """The kind of error that a thing is, or that a memory was made of."""
     if kind == "bug":
@@ -536,31 +522,3 @@ def _bug_of(reader: Reader, kind: str, id: str) -> BugHit | None:
     if memory is not None and memory.source.projection == "bug_patterns":
         return bugs.of_signature(reader, memory.source.key)
     return None
-
-
-def _levels(reader: Reader) -> list[tuple[str, int]]:
-    """What each level of a claim is, and how many claims have reached it, the first one first; of the last one, the
-    memories that they became: claims of one subject are one."""
-    row = single_row(
-        reader.connection,
-        sql.SQL(
-            "SELECT count(*),"
-            " count(*) FILTER (WHERE NOT jsonb_path_exists(row->'checks', '$[*] ? (@.passed == false)')),"
-            " count(*) FILTER (WHERE (row->>'ready')::boolean),"
-            " (SELECT count(*) FROM {} WHERE space_id = %(space)s AND row->>'kind' = 'knowledge')"
-            " FROM {} WHERE space_id = %(space)s AND (row->>'sessions')::bigint > 0"
-        ).format(table_of(reader, models.memories), table_of(reader, models.candidates)),
-        {"space": reader.space_id},
-    )
-    return list(zip(LEVELS, row, strict=True))
-
-
-def _kinds(reader: Reader) -> list[tuple[str, int]]:
-    """Memories by kind, most first."""
-    memories = table_of(reader, models.memories)
-    return reader.connection.execute(
-        sql.SQL("SELECT row->>'kind', count(*) FROM {} WHERE space_id = %s GROUP BY 1 ORDER BY 2 DESC, 1").format(
-            memories
-        ),
-        [reader.space_id],
-    ).fetchall()

@@ -4,6 +4,7 @@ from memctl.domain.support import patterns
 
 
 def words_of(text: str, separator: str | None = None) -> frozenset[str]:
+    """The words of a list that is written as one text."""
     return frozenset(text.split(separator))
 
 
@@ -11,6 +12,8 @@ WRAPPERS = words_of(
     "sudo doas time nice nohup env command exec builtin stdbuf unbuffer caffeinate chronic xvfb-run rtk setsid then do "
     "else if while until ! { eval"
 )
+"""What stands before a command and leaves it what it is."""
+
 RUNNERS_OF_TOOLS = {
     "npx": 1,
     "bunx": 1,
@@ -41,6 +44,8 @@ SETTING = words_of(
     "cd pushd popd export unset set source . true : sleep wait mkdir touch echo printf pwd fi done esac } for case "
     "local alias ulimit umask trap shopt chdir set-location sl push-location pop-location"
 )
+"""What sets up what comes after it: no part of a command that is worth naming."""
+
 WITH_SUBCOMMAND = words_of(
     "git go cargo rustup docker podman kubectl helm gh glab mise asdf make just task npm pnpm yarn bun deno pip "
     "pip3 uv "
@@ -50,6 +55,8 @@ WITH_SUBCOMMAND = words_of(
     "zig conan meson cmake ctest buf sam cdk pulumi heroku fly flyctl memctl tox nox pre-commit lefthook husky ruff "
     "biome hugo jekyll goreleaser"
 )
+"""Programs whose head has a second word: `git commit`."""
+
 RUNS_SCRIPTS = {
     "npm": ("run", "run-script"),
     "pnpm": ("run",),
@@ -58,9 +65,10 @@ RUNS_SCRIPTS = {
     "mise": ("run", "r"),
     "deno": ("task",),
     "composer": ("run-script", "run"),
-    "poe": (),
     "hatch": ("run",),
 }
+"""By which subcommands a program runs a script of the project, whose name is then part of the head."""
+
 TWO_LEVELS = {
     "docker": {"compose", "buildx", "container", "image", "network", "volume"},
     "gh": {"pr", "issue", "run", "repo", "release", "api", "workflow", "auth", "secret"},
@@ -68,14 +76,13 @@ TWO_LEVELS = {
     "go": {"mod", "tool", "work"},
     "uv": {"pip", "tool"},
     "kubectl": {"rollout", "config"},
-    "aws": set(),
-    "gcloud": set(),
     "dotnet": {"tool", "ef"},
     "cargo": {"nextest"},
     "nx": {"run", "run-many"},
     "turbo": {"run"},
-    "ruff": set(),
 }
+"""Subcommands behind which the head has a third word: `docker compose up`."""
+
 OPTIONS_WITH_VALUE = {
     "wsl": {"-d", "--distribution", "-u", "--user", "--cd"},
     "git": {"-C", "-c", "--git-dir", "--work-tree"},
@@ -104,7 +111,11 @@ OPTIONS_WITH_VALUE = {
     "stdbuf": {"-o", "-e", "-i"},
     "uv run": {"--with", "--python", "-p", "--project", "--directory", "--extra", "--group"},
 }
+"""Options of a program whose value is a word of its own."""
+
 INTERPRETERS = words_of("python python3 node ruby perl bash sh zsh fish tsx ts-node php Rscript lua pwsh deno")
+"""Programs that run a file, whose name is then part of the head."""
+
 SYNONYMS = {
     "pip3": "pip",
     "python3": "python",
@@ -117,6 +128,7 @@ SYNONYMS = {
     "bash": "sh",
     "zsh": "sh",
 }
+"""Other names of a program, each with the one that stands for all."""
 
 READERS = words_of(
     "cat bat head tail less more grep egrep fgrep rg ag ack sed awk jq yq ls ll tree find fd stat file wc sort "
@@ -141,6 +153,7 @@ READING_HEADS = words_of(
     "cargo tree|journalctl|systemctl status|tmux capture-pane|gh search|entire status|git stash show",
     "|",
 )
+"""Heads that only read, of programs that do more than that."""
 
 CHANGING = patterns.compile(
     r"(?:go mod (?:tidy|init|download|edit|vendor)|go (?:get|install|generate|fmt|work \w+|clean)|gofmt|goimports|"
@@ -161,6 +174,8 @@ CHANGING = patterns.compile(
     r"install|"
     r"deps|setup|tidy|vendor|proto)\S*)|apply_patch|createdb|dropdb|psql|export)\Z"
 )
+"""Heads that change files, a repository or a machine; what `IN_PLACE` names only with one of its options."""
+
 IN_PLACE = {
     "sed": ("-i",),
     "perl": ("-i", "-pi"),
@@ -179,6 +194,7 @@ IN_PLACE = {
     "git branch": ("*",),
     "tee": (),
 }
+"""Options without which a head changes nothing. `*`: it has to name a value, too; none: it changes as it is."""
 
 TESTING = patterns.compile(
     r"(?:(?P<pytest>pytest|python -m unittest|python -m pytest|tox\b.*|nox\b.*|manage\.py test|django-admin test)|"
@@ -191,7 +207,12 @@ TESTING = patterns.compile(
     r"(?P<dotnet>dotnet test)|(?P<swift>swift test|xcodebuild test)|(?P<php>phpunit|pest|artisan test)|"
     r"(?P<mix>mix test)|(?P<ctest>ctest)|(?P<flutter>(?:flutter|dart) test)|(?P<bats>bats))\Z"
 )
+"""Heads that run tests; the name of the group is the runner (`domain.shell.commands.runner_of`)."""
+
 CHECKING = patterns.compile(
     r"lint|vet|typecheck|type-check|tsc|mypy|pyright|check|clippy|vale|fmt|format|ruff|biome|eslint"
 )
+"""What the head of a check has in it, where it runs no tests."""
+
 BUILDING = patterns.compile(r"build|compile|bundle|tsc|make|gradle|mvn|package|install")
+"""What the head of a build has in it."""

@@ -39,6 +39,8 @@ TOOLS = {
     "archival_memory_search", "conversation_search", "forget",
 }  # fmt: skip
 
+NAMED = "name each tool in TOOLS, and call it in the test of every tool"
+
 Talk = Callable[[Client], Awaitable[Any]]
 
 
@@ -69,7 +71,7 @@ def test_over_stdio_every_tool_is_there_and_answers_in_words(api: Api, memory: R
     drained(memory.database_url)
 
     async def talk(client: Client) -> None:
-        assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
+        assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS, NAMED
         found = said(await client.call_tool("search", {"query": "Decimal for money", "project": LEDGER}))
         assert '"In this project we always use Decimal for money, never float."' in found
         known = said(await client.call_tool("knowledge", {"project": LEDGER}))
@@ -223,7 +225,7 @@ async def connected(url: str, headers: dict[str, str]) -> AsyncIterator[Client]:
 def test_over_http_the_same_tools_answer_whoever_has_the_token(served: str) -> None:
     async def talk() -> None:
         async with connected(served, {"Authorization": f"Bearer {TOKEN}"}) as client:
-            assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
+            assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS, NAMED
             asked = {"query": "Decimal for money"}
             assert "never float" in said(await client.call_tool("search", {**asked, "project": "*"}))
             # One server answers sessions in many places: where they are, it does not know.

@@ -19,7 +19,7 @@ from histories import drained, example
 from waiting import until
 
 from memctl.api.assist import guidance as guiding
-from memctl.api.queries import bugs, claims, stats, work
+from memctl.api.queries import bugs, claims, figures, stats, work
 from memctl.api.queries import memories as queries
 from memctl.api.queries.explain import explain
 from memctl.api.queries.memories import Ambiguous, NotFound
@@ -685,6 +685,15 @@ def test_a_log_that_takes_the_place_of_another_is_counted_from_its_beginning(
             move_mark(connection)
             told = stats.counts(reader_of(connection, "default", OWNER), EVERYWHERE).events
             assert (told.total, told.by_type) == (events, {"prompt.submitted": events})
+
+
+def test_work_is_drawn_of_the_projects_asked_about_alone(read: Read) -> None:
+    nowhere = Places(None, "unknown", ())
+    everything, ledger, none = (
+        sum(read(lambda reader, at=at: figures.work_by_day(reader, at)).values())
+        for at in (EVERYWHERE, read(lambda reader: places_of(reader, LEDGER)), nowhere)
+    )
+    assert everything > ledger > none == 0
 
 
 def test_stats_of_one_project_leave_the_others_out(read: Read) -> None:

@@ -28,6 +28,7 @@ from histories import workshop
 from waiting import until
 
 from memctl.api.client import Client
+from memctl.api.queries import figures
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.reader import Readers
 from memctl.api.search.engine import Engine
@@ -495,7 +496,7 @@ def test_the_engine_shows_levels_that_add_up_and_how_long_answers_took(viewer: V
         page = browser.get("/engine").text
     figure = r'<td class="number">([\d,]+)(?: ms)?</td>'
     reached = [int(found) for found in re.findall(rf">L\d [^<]+</th>{figure}", page)]
-    assert len(reached) == len(site.LEVELS)
+    assert len(reached) == len(figures.LEVELS)
     assert reached[0] >= reached[1] >= reached[2] >= reached[3] > 0
     (asked, half, nearly_all) = re.findall(rf"GET /search</code></th>{figure * 3}", page)[0]
     assert int(asked) >= 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import textwrap
@@ -91,8 +92,8 @@ def test_the_guides_read_model_is_found_by_being_there_and_keeps_every_law(tmp_p
     folder.mkdir()
     (folder / "task_endings.py").write_text(READ_MODEL, encoding="utf-8")
     (tmp_path / "joins.py").write_text(JOINS.format(folder=str(folder)), encoding="utf-8")
-    asked = [sys.executable, "-m", "pytest", "-q", "-p", "joins", "-p", "no:cacheprovider", "-k"]
-    asked += ["task_endings", "tests/unit/test_projection_laws.py"]
+    (laws,) = re.findall(r"`pytest -n 0 (-k [^`]*)`", GUIDE)
+    asked = [sys.executable, "-m", "pytest", "-q", "-p", "joins", "-p", "no:cacheprovider", *shlex.split(laws)]
     ended = subprocess.run(
         asked, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, cwd=ROOT, check=False
     )

@@ -248,4 +248,4 @@ def test_the_histories_have_something_for_every_read_model_and_every_way_to_fold
             wanted -= live.ways.keys() | {of[0] for _, of in live.rows} | {name for name, t in live.tables.items() if t}
             if not wanted:
                 return
-    assert not wanted
+    assert not wanted, f"nothing drawn for {wanted}: say something that they fold in `words` (tests/fates.py)"

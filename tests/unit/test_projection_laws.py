@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from soak import FACTOR
 
 from memctl.domain.events.event import Event, Micros, Payload, Position, type_of
-from memctl.domain.events.facts import FACT_TYPES, Fact
+from memctl.domain.events.facts import FACT_TYPES, Fact, Identified
 from memctl.projections.kernel import Changed, Projection, Recorded, projections
 from memctl.projections.kernel import _subscription as subscription
 
@@ -239,6 +239,41 @@ def test_what_a_key_is_given_for_is_what_the_fold_subscribes_to(p: Projection[An
     hints = typing.get_type_hints(p.key)
     told = [hint for name, hint in hints.items() if name != "return"]
     assert all(subscription(p.name, hint) == (p.facts, p.recorded, p.upstream) for hint in told)
+
+
+@pytest.mark.parametrize("p", STAGE_1, ids=lambda p: p.name)
+def test_no_two_sessions_share_a_row_of_stage_1(p: Projection[Any]) -> None:
+    """Each session writes its rows whole: of a row that two share, one session's part would be lost."""
+    rng = random.Random(p.name)
+    for kind in sorted(p.facts, key=lambda cls: cls.__name__):
+        mine = struct(kind, rng)
+        others = msgspec.structs.replace(mine, stream=f"{mine.stream}0")
+        if isinstance(others, Identified):  # whose id is derived from its stream
+            others = msgspec.structs.replace(others, id=made(UUID, rng))
+        assert not {*p.keys(mine)} & {*p.keys(others)}, (
+            f"the key of {p.name} is the same for two sessions' {kind.__name__}. Let it name the session:"
+            f" derived_of({p.name!r}, fact.stream, …). Who asks adds the rows up (`api/queries/stats.py`)."
+        )
+
+
+@pytest.mark.parametrize("p", [p for p in STAGE_2 if p.facts or p.recorded], ids=lambda p: p.name)
+def test_a_fold_gives_the_same_rows_in_any_order(p: Projection[Any]) -> None:
+    """Each by itself: of histories of all kinds, few have enough for any one."""
+    rng = random.Random(p.name)
+    for _ in range(40 * max(FACTOR, 1)):
+        items = inputs_of([p], rng, 12)
+        expected = rows_of(p, items)
+        rng.shuffle(items)
+        assert rows_of(p, items) == expected, f"{p.name}: the order in which these come changes a row"
+
+
+def rows_of(p: Projection[Any], items: Sequence[Any]) -> Table:
+    """What one fold makes of its inputs, in that order."""
+    table: Table = {}
+    for item in items:
+        for key in p.keys(item):
+            table[key] = p.fold(table.get(key), item)
+    return {key: row for key, row in table.items() if row is not None}
 
 
 @laws
