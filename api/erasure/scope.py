@@ -90,11 +90,13 @@ def _streams(reader: Reader, wanted: str) -> tuple[str, ...]:
     found = [row[0] for row in rows] or [queries.session(reader, wanted).id]
     waiting = list(found)
     while waiting:
-        ids = [stream.split("/", 2)[2] for stream in waiting]
+        # Whoever has a key may begin a session of another client's that is called like somebody's.
+        agents, ids = zip(*(stream.split("/", 2)[1:] for stream in waiting), strict=True)
         rows = reader.connection.execute(
-            "SELECT DISTINCT stream FROM memctl.events WHERE space_id = %s AND type = 'session.started'"
-            " AND payload->>'parent_session' = ANY(%s)",
-            [reader.space_id, ids],
+            "SELECT DISTINCT stream FROM memctl.events JOIN unnest(%s::text[], %s::text[]) AS of(agent, id)"
+            " ON split_part(stream, '/', 2) = agent AND payload->>'parent_session' = id"
+            " WHERE space_id = %s AND type = 'session.started'",
+            [list(agents), list(ids), reader.space_id],
         ).fetchall()
         waiting = [row[0] for row in rows if row[0] not in found]
         found += waiting

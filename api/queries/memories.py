@@ -38,12 +38,15 @@ from memctl.api.reading.records import EventItem, MemoryItem, Record, SessionIte
 from memctl.api.reading.views import Json, Page, Thing, iso, moment, shown, shown_as
 from memctl.domain.events.command import Kind
 from memctl.domain.events.event import Event, Micros
+from memctl.domain.events.event_order import shown_at
 from memctl.domain.events.facts import quote_hash
 from memctl.domain.knowledge.memory import MemoryKind, memory_id
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.location import said_of
 from memctl.domain.support.structs import carried_over
 from memctl.infra.database import single_row
+from memctl.infra.log.erase import observed
 from memctl.infra.log.read import read_events
 from memctl.projections.kernel import Projection
 from memctl.projections.sessions import Session
@@ -231,7 +234,7 @@ def event(reader: Reader, id: Id) -> EventItem:
         raise NotFound(id=id)
     found: Event | None = read_events(reader.connection, reader.space_id, [row[0]]).get(row[0])
     limits = limits_of(reader)
-    if found is not None and limits is not None and found.location not in limits.locations:
+    if found is not None and limits is not None and limits.locations.isdisjoint(shown_at(found)):
         raise NotFound(id=id)  # a variant may have been recorded in another place than its delivery
     if found is None:
         raise NotFound(f"what event {id} said was erased", id=id, hint="It stays so; only its place is left.")
@@ -262,20 +265,18 @@ def event_ids(reader: Reader, prefix: str, limit: int) -> list[str]:
     whole = len(digits) == 32
     limits = limits_of(reader)
     places = None if limits is None else sorted(limits.locations)
+    by_key = [said_of(place) for place in places or () if said_of(place) != place]
     found = reader.connection.execute(
-        "SELECT event_id FROM memctl.events WHERE space_id = %s AND event_id BETWEEN %s AND %s"
-        " AND (variant_of IS NULL OR %s) AND (%s::text[] IS NULL OR location = ANY(%s::text[]))"
-        " ORDER BY event_id LIMIT %s",
-        [
-            reader.space_id,
-            UUID(digits.ljust(32, "0")),
-            UUID(digits.ljust(32, "f")),
-            whole,
-            places,
-            places,
-            limit,
-        ],
-    )
+        "SELECT event_id FROM memctl.events WHERE space_id = %(space)s AND event_id BETWEEN %(first)s AND %(last)s"
+        " AND (variant_of IS NULL OR %(whole)s) AND (%(places)s::text[] IS NULL"
+        " OR CASE WHEN (payload->>'confined' = 'true') IS TRUE THEN location = ANY(%(by_key)s)"
+        " OR location = ANY(%(places)s) AND type <> ALL(%(observed)s) ELSE location = ANY(%(places)s) END)"
+        " ORDER BY event_id LIMIT %(limit)s",
+        {
+            "space": reader.space_id, "first": UUID(digits.ljust(32, "0")), "last": UUID(digits.ljust(32, "f")),
+            "whole": whole, "places": places, "by_key": by_key, "observed": observed(), "limit": limit,
+        },
+    )  # fmt: skip
     return [str(row[0]) for row in found]
 
 

@@ -12,7 +12,7 @@ from memctl.api.reading.places import limits_of, projects_of
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Evidence, Json, Origin, shown
 from memctl.domain.events.event import Event
-from memctl.domain.events.event_order import place_of, preferred
+from memctl.domain.events.event_order import preferred, shown_at
 from memctl.domain.events.facts import Span, quote_hash
 from memctl.domain.support.bounded import clipped
 from memctl.domain.support.provenance import Provenance
@@ -42,7 +42,7 @@ def events_of(reader: Reader, spans: Iterable[Span]) -> dict[UUID, Event]:
     limits = limits_of(reader)
     if limits is not None:
         found = {
-            id: [each for each in versions if any(map(limits.may_show, (each.location, place_of(each))))]
+            id: [each for each in versions if any(map(limits.may_show, shown_at(each)))]
             for id, versions in found.items()
         }
     return {id: _quoted(versions, quoting[id]) for id, versions in found.items() if versions}

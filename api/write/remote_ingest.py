@@ -32,9 +32,11 @@ from memctl.domain.events.event import (
 )
 from memctl.domain.events.observations import (
     HISTORY,
+    TRANSCRIPT,
     CommitRecorded,
     SessionStarted,
     TagRecorded,
+    bounded_name,
     event_id_of,
     session_in,
 )
@@ -65,6 +67,7 @@ _DAY_S = 24 * 3_600
 NOT_YOURS = "of no project that this key is for"
 NOT_BEGUN = "of a session that somebody else began"
 ANOTHERS = "another version of what came through another key"
+MISNAMED = "under the name of what another session holds"
 
 
 class NotForRelays(MemctlError):
@@ -211,6 +214,8 @@ class RemoteIngest:
         refused: dict[int, str] = {}
         if caller.projects is not None:
             refused, events = self._not_theirs(events, caller), [confined(event) for event in events]
+        if caller.member:
+            refused = {index: MISNAMED for index, event in enumerate(events) if _misnamed(event)} | refused
         kept = [index for index in range(len(events)) if index not in refused]
         prepared = prepare_all([events[index] for index in kept], self._redactor)
         others = self._of_others(prepared.events, caller)
@@ -313,6 +318,29 @@ class RemoteIngest:
             return dict(sorted((not_begun | not_yours).items()))
 
         return self._readers.read(look, caller)
+
+
+_OF_MEMCTL = ("processor:", "command:", "recalled:", "skip:")
+"""How the names begin of what memctl itself records."""
+
+_MOST_PARTS = 10
+"""Parts of a delivery's name behind the session's: a line's name may hold colons."""
+
+
+def _misnamed(event: NewEvent) -> bool:
+    """Whether a delivery has the name of one that another session, a repository or memctl will have: whoever brings
+    that would find it taken, and it would be forgotten with what took it."""
+    key = event.dedupe_key
+    if key.startswith(HISTORY):
+        return not key.startswith(f"{event.stream}:")
+    if not key.startswith(TRANSCRIPT):
+        return key.startswith(_OF_MEMCTL)
+    _, agent, session = (*event.stream.split("/", 2), "", "")[:3]
+    named = key.removeprefix(f"{TRANSCRIPT}{agent}:")
+    if named.startswith(f"{session}:"):
+        return False
+    names = (named.rsplit(":", parts)[0] for parts in range(2, _MOST_PARTS))
+    return named == key or session not in map(bounded_name, names)
 
 
 def _said(payload: bytes) -> object:

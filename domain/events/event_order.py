@@ -375,6 +375,12 @@ def place_of(event: Event) -> str:
     return by_key(event.location) if getattr(event.payload, "confined", False) else event.location
 
 
+def shown_at(event: Event) -> tuple[str, ...]:
+    """Where an event is shown to who may see some places alone: what was stated under a key limited to projects lies
+    where it was kept."""
+    return (place_of(event),) if isinstance(event.payload, Observation) else (event.location, place_of(event))
+
+
 def _version(event: Event) -> tuple[bool, bool, bool, int, int, bytes, str, str, str, tuple[UUID, ...]]:
     """Of several versions of one delivery the least counts: one that may show its content everywhere, one that this
     machine saw, one that neither another memory nor a file from elsewhere brought, one of a repository that was there,

@@ -20,6 +20,9 @@ Via = Literal["transcript", "hook"]
 HISTORY = "history/"
 """How the streams of repositories' histories begin."""
 
+TRANSCRIPT = "transcript:"
+"""How the names of what a transcript holds begin."""
+
 MOST_FILES, LONGEST_FILE = 40, 300
 """Files of one commit that are kept, and characters of the name of each."""
 
@@ -215,7 +218,7 @@ def session_in(stream: str, otherwise: str) -> str:
 
 def transcript_key(agent: str, session_id: str, line: str, block: int) -> str:
     """Dedupe key of a block of a transcript line."""
-    return f"transcript:{agent}:{session_id}:{line}:{block}"
+    return f"{TRANSCRIPT}{agent}:{session_id}:{line}:{block}"
 
 
 def history_stream(repository: str) -> str:

@@ -128,7 +128,7 @@ class StreamFacts:
 
     def _confines(self, placed: OrderedEvent) -> bool:
         """Whether from here on nothing that the session says holds at a path of this machine."""
-        stated = self._opened and isinstance(placed.payload, Statement)
+        stated = bool(self._opened or self._waiting) and isinstance(placed.payload, Statement)
         return placed.payload.confined and not stated and not is_aside(placed)
 
     def drain(self) -> list[Fact]:

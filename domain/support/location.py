@@ -23,10 +23,12 @@ _BESIDE = patterns.compile(r"((.+/[^/]*[^/._-])(?:\.|-|__?)worktrees/[^/]+)(?:/.
 _INSIDE = patterns.compile(r"(.+?)/(?:\.[A-Za-z0-9_-]+/worktrees|\.worktrees|\.conductor)/[^/]+(?:/.*)?")
 
 # And where they keep them outside: `~/.codex/worktrees/<id>/<project>` (Codex), `~/.cursor/worktrees/<project>/<id>`
-# (Cursor), `~/conductor/workspaces/<project>/<name>` (Conductor).
-_CODEX = patterns.compile(r"(.+/\.codex/worktrees)/[^/]+/([^/]+)(?:/.*)?")
-_CURSOR = patterns.compile(r"(.+/\.cursor/worktrees/[^/]+)/[^/]+(?:/.*)?")
-_CONDUCTOR = patterns.compile(r"(.+/conductor/workspaces/[^/]+)(?:/.*)?")
+# (Cursor), `~/conductor/workspaces/<project>/<name>` (Conductor). Two repositories of one name share such a folder.
+_CODEX = patterns.compile(r"((.+/\.codex/worktrees)/[^/]+/([^/]+))(?:/.*)?")
+_CURSOR = patterns.compile(r"((.+/\.cursor/worktrees/[^/]+)/[^/]+)(?:/.*)?")
+_CONDUCTOR = patterns.compile(r"((.+/conductor/workspaces/[^/]+)/[^/]+)(?:/.*)?")
+_KEPT = patterns.compile(r".+/\.(?:codex|cursor)/worktrees/[^/]+")
+"""A folder of theirs that holds worktrees, and is none."""
 
 
 def _may_be_worktree(location: str) -> bool:
@@ -110,25 +112,28 @@ def project_of(location: str) -> str:
 
 @remembered(16_384)
 def _project_of(location: str) -> str:
+    for pattern in (_CURSOR, _CONDUCTOR):
+        if outside := pattern.fullmatch(location):
+            return outside[2]
+    if outside := _CODEX.fullmatch(location):
+        return f"{outside[2]}/{outside[3]}"
     beside = _BESIDE.fullmatch(location)
     # A worktree may hold worktrees of its own: the first root is the repository.
     return min(_home_of(location), beside[2] if beside else location, key=len)
 
 
 def home_of(location: str) -> str:
-    """The same, by nothing that a folder of any name beside the project could claim: what is said of a project is kept
-    there, before anyone looks at git's files."""
+    """The same, by nothing that a folder of any name could claim, or another repository of the same name: what is said
+    of a project is kept there, before anyone looks at git's files."""
     return _home_of(location) if _may_be_worktree(location) else location
 
 
 @remembered(16_384)
 def _home_of(location: str) -> str:
-    for pattern in (_CURSOR, _CONDUCTOR):
+    for pattern in (_CURSOR, _CONDUCTOR, _CODEX):
         if outside := pattern.fullmatch(location):
             return outside[1]
-    if outside := _CODEX.fullmatch(location):
-        return f"{outside[1]}/{outside[2]}"
-    within = _INSIDE.fullmatch(location)
+    within = _INSIDE.fullmatch(location) if not _KEPT.fullmatch(location) else None
     return within[1] if within else location
 
 

@@ -19,7 +19,7 @@ from memctl.domain.events.erasure import Scope, Tombstone
 from memctl.domain.events.event import Event, Micros, NewEvent, event_types
 from memctl.domain.events.observations import Observation, event_id_of
 from memctl.domain.knowledge.consolidation import Consolidating
-from memctl.domain.support.location import above
+from memctl.domain.support.location import above, by_key
 from memctl.domain.support.written_forms import WrittenForms
 from memctl.infra.database import Connection, single_row
 from memctl.infra.log.append import encode_payload
@@ -221,11 +221,19 @@ def forgotten(connection: Connection, space_id: int, events: Sequence[NewEvent])
     return {number - 1 for number in found or ()}
 
 
-_UNPLACED = """(location = '' AND type = ANY(%(observed)s) AND coalesce(
+_CONFINED = "(payload->>'confined' = 'true') IS TRUE"
+
+_PLACED = f"""(location = ANY(%(held)s) AND NOT ({_CONFINED} AND type = ANY(%(observed)s || %(naming)s::text[]))
+    OR location = ANY(%(keyed)s) AND {_CONFINED})"""
+"""What was observed under a limited key lies at no path of this machine (`by_key`); what was stated lies where it was
+kept."""
+
+_UNPLACED = f"""(location = '' AND type = ANY(%(observed)s) AND coalesce(
     (SELECT l.location FROM memctl.events l WHERE l.space_id = events.space_id AND l.stream = events.stream
      AND l.location <> '' AND l.position < events.position ORDER BY l.position DESC LIMIT 1),
     (SELECT l.location FROM memctl.events l WHERE l.space_id = events.space_id AND l.stream = events.stream
-     AND l.location <> '' AND l.position > events.position ORDER BY l.position LIMIT 1)) = ANY(%(held)s))"""
+     AND l.location <> '' AND l.position > events.position ORDER BY l.position LIMIT 1))
+    = ANY(CASE WHEN {_CONFINED} THEN %(keyed)s::text[] ELSE %(held)s END))"""
 """An observation in a session may name no place (a title, a prompt that waits). It belongs to the place named last
 before it in its stream, else to the first one named there."""
 
@@ -246,31 +254,39 @@ key may say what others said in a session of its own that is old."""
 
 def found_by(connection: Connection, space_id: int, scope: Scope) -> set[UUID]:
     """The deliveries that a scope of streams, places or time holds."""
-    held = _places_within(connection, space_id, scope.locations)
+    held, keyed = _places_within(connection, space_id, scope.locations)
     where = {
         "session": "stream = ANY(%(streams)s) AND occurred_at <= %(until)s"
         f" AND (%(rule)s = '' OR (type = ANY(%(observed)s) AND NOT {_STANDS_ELSEWHERE}))",
         # What git said of a place is recorded elsewhere, and names it.
-        "project": "(location = ANY(%(held)s) OR type = ANY(%(naming)s) AND payload->>'location' = ANY(%(places)s)"
-        f" OR {_UNPLACED}) AND occurred_at <= %(until)s",
+        "project": f"({_PLACED} OR {_UNPLACED} OR type = ANY(%(naming)s) AND NOT {_CONFINED}"
+        " AND payload->>'location' = ANY(%(places)s)) AND occurred_at <= %(until)s",
         "before": _BEFORE,
     }[scope.kind]
     return _ids(
         connection, where, space=space_id, streams=list(scope.streams), places=list(scope.locations), held=held,
-        naming=naming_places(), until=_moment(scope.until), rule=scope.rule, observed=observed(),
+        keyed=keyed, naming=naming_places(), until=_moment(scope.until), rule=scope.rule, observed=observed(),
     )  # fmt: skip
 
 
-def _places_within(connection: Connection, space_id: int, places: Sequence[str]) -> list[str]:
-    """Every place ever recorded that is one of these or lies inside one.
+def _places_within(connection: Connection, space_id: int, places: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Every place ever recorded that is one of these or lies inside one; and those that are so where a limited key
+    spoke of them.
 
     Asked of the places that there are: a thousand patterns held against each of a million events take a minute.
     """
     if not places:
-        return []
+        return [], []
     wanted = frozenset(places)
-    recorded = connection.execute("SELECT DISTINCT location FROM memctl.events WHERE space_id = %s", [space_id])
-    return [place for (place,) in recorded if not wanted.isdisjoint((place, *above(place)))]
+    found = connection.execute("SELECT DISTINCT location FROM memctl.events WHERE space_id = %s", [space_id])
+    recorded = [place for (place,) in found]
+    return [place for place in recorded if _within(place, wanted)], [
+        place for place in recorded if _within(by_key(place), wanted)
+    ]
+
+
+def _within(place: str, wanted: Set[str]) -> bool:
+    return not wanted.isdisjoint((place, *above(place)))
 
 
 class Holding(NamedTuple):

@@ -44,6 +44,7 @@ from memctl.domain.events.observations import (
     NoticeReceived,
     Observation,
     PromptSubmitted,
+    SessionStarted,
     ToolCalled,
     ToolReturned,
     event_id_of,
@@ -872,3 +873,14 @@ def test_what_names_many_things_is_looked_up_by_a_plan_for_them(log: Connection)
     for _ in range(12):
         assert len(erase.naming(log, 1, [str(n) for n in range(5, 1000)])) == 5
     assert log.execute("SELECT FROM pg_prepared_statements WHERE statement LIKE '%jsonb_each_text%'").fetchall() == []
+
+
+def test_a_session_takes_no_subagents_of_another_client_s_session_of_that_name(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    """Whoever has a key may begin a session of any client that is called like somebody's."""
+    child = observed(SessionStarted(line="1", parent_session="s1"), session="child")
+    append(log, 1, [prompt(1), child, msgspec.structs.replace(prompt(2, PHRASE), stream="session/gemini-cli/s1")])
+    drained(database_url)
+    assert forgotten(settings, log, session="session/gemini-cli/s1").events == 1
+    assert forgotten(settings, log, session=prompt(1).stream).events == 2

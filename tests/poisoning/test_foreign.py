@@ -130,6 +130,25 @@ def test_a_worktree_that_git_made_is_of_the_project_before_anything_was_kept_of_
     assert OURS in shown(stage.api, tree)
 
 
+@pytest.mark.parametrize(
+    "kept", [".codex/worktrees/{at}/{name}", ".cursor/worktrees/{name}/{at}", "conductor/workspaces/{name}/{at}"]
+)
+@pytest.mark.parametrize("name", ["shop", "bank"])
+def test_worktrees_that_tools_removed_share_nothing_with_those_of_other_repositories(
+    stage: Stage, kept: str, name: str
+) -> None:
+    """Also of one name: nobody can look at git's files any more."""
+    home = stage.folder / "tools" / name
+    mine, other = (home / kept.format(at=at, name=called) for at, called in (("a1", "shop"), ("b2", name)))
+    keep(
+        stage.database, session(f"m{mine}", mine, "mineral", at=900) + session(f"o{other}", other, "otherwise", at=950)
+    )
+    there = shown(stage.api, mine)
+    assert "mineral" in there
+    assert "otherwise" not in there
+    assert "mineral" not in shown(stage.api, other)
+
+
 MADE_OF_FILES = [each for each in FOREIGN[8:] if each.name not in IN_PLACE]
 
 

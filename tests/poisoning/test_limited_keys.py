@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -13,18 +14,31 @@ import servers
 from apis import Api, serving
 from asked import Remembered
 from click.testing import CliRunner
-from events import observed
+from events import AGENT, observed
 from histories import drained
 from poisoning.foreign import REMOTE, git, victim_in
 from poisoning.test_foreign import OURS, SHARED, keep, session, shown
 
-from memctl.api.write.remote_ingest import Delivery, sent
+from memctl.api.erasure import scope as forget
+from memctl.api.reading.caller import OWNER
+from memctl.api.reading.reader import reader_of
+from memctl.api.write.remote_ingest import Delivery, confined, sent
 from memctl.cli.main import memctl as program
+from memctl.domain.events.erasure import scope_tombstones
 from memctl.domain.events.event import Micros, NewEvent
-from memctl.domain.events.observations import Observation, PromptSubmitted, ToolCalled, ToolReturned
+from memctl.domain.events.observations import (
+    Observation,
+    PromptSubmitted,
+    ToolCalled,
+    ToolReturned,
+    event_id_of,
+    transcript_key,
+)
 from memctl.domain.projects.identity import ProjectIdentified, project_stream
 from memctl.infra.database import connect
+from memctl.infra.log import erase
 from memctl.infra.readmodels import generations
+from memctl.infra.redaction import prepare
 
 CANARY, SUITE = "quillkeyed", "quillsuite"
 
@@ -73,6 +87,15 @@ class Stage(msgspec.Struct):
         return refused
 
 
+def key_of(api: Api, name: str, project: str) -> str:
+    command = program.get_command(None, "keys")  # type: ignore[arg-type]
+    assert command is not None
+    scopes = ["--scope", "read", "--scope", "ingest", "--project", project]
+    made = CliRunner(env=api.environment).invoke(command, ["add", name, *scopes])
+    assert made.exit_code == 0, made.output
+    return made.stdout.strip()
+
+
 @pytest.fixture(scope="module")
 def stage(
     postgres_server: str, migrated_template: str, vectors: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
@@ -85,12 +108,7 @@ def stage(
             generations.ensure_live(connection, 2)
         keep(database, session("victim", victim, OURS))
         with serving(tmp_path_factory.mktemp("api"), Remembered(database, url, token, "none"), embedder="none") as api:
-            scopes = ["--scope", "read", "--scope", "ingest", "--project", SHARED]
-            command = program.get_command(None, "keys")  # type: ignore[arg-type]
-            assert command is not None
-            made = CliRunner(env=api.environment).invoke(command, ["add", "eve", *scopes])
-            assert made.exit_code == 0, made.output
-            stage = Stage(api, database, folder, victim, made.stdout.strip())
+            stage = Stage(api, database, folder, victim, key_of(api, "eve", SHARED))
             for name in ("other", "plain", "same", "never"):
                 assert stage.deliver(*events_at(folder / name)) == {}
             silent = [each for each in events_at(victim / "nested" / "src") if each.stream.startswith("session/")]
@@ -144,3 +162,52 @@ def test_the_key_says_nothing_in_a_session_of_its_own_project_that_the_owner_beg
     )  # fmt: skip
     event = observed(PromptSubmitted(line="9", text="go on"), session="victim", at=150, location=str(stage.victim))
     assert list(stage.deliver(claim, event)) == ["1"]
+
+
+def test_the_key_takes_no_name_that_a_line_of_the_owner_s_session_will_have(stage: Stage) -> None:
+    """Lines that bear ordinals can be foretold. Forgetting what took the name would forget the owner's line."""
+    place = str(stage.victim)
+    foretold = observed(PromptSubmitted(line="#7", text="go on"), session="victim", at=300, location=place)
+    own = msgspec.structs.replace(foretold, stream="session/claude-code/eves")
+    named = [msgspec.structs.replace(own, dedupe_key=key) for key in (own.dedupe_key, "processor:x@1:y", "history/a:b")]
+    assert list(stage.deliver(*named)) == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("name", ["plainly", "with:colons", "long" * 100])
+def test_the_key_delivers_lines_of_its_own_sessions_by_their_names(stage: Stage, name: str) -> None:
+    event = observed(PromptSubmitted(line="a:1", text="go on"), session=name, at=300, location=str(stage.victim))
+    assert stage.deliver(event) == {}
+    assert stage.deliver(prepare(event)) == {}
+
+
+def test_who_may_see_a_path_sees_nothing_that_another_key_said_of_it(stage: Stage) -> None:
+    """Whoever said it was of another project, on another machine."""
+    place, remote = stage.folder / "twice", "git.example.org/dana/twice"
+    said = observed(PromptSubmitted(line="1", text="We use nothing."), session="twice", at=400, location=str(place))
+    assert stage.deliver(*[each for each in events_at(place) if not each.stream.startswith("session/")], said) == {}
+    drained(stage.database)
+    place.mkdir()
+    git(place, "init", "-q", "-b", "main")
+    git(place, "remote", "add", "origin", f"https://{remote}")
+    keep(stage.database, session("twice-mine", place, OURS, at=500))
+    id, mine = (event_id_of(1, transcript_key(AGENT, name, "1", 0)) for name in ("twice", "twice-mine"))
+    other = msgspec.structs.replace(stage, key=key_of(stage.api, "bob", remote))
+    with pytest.raises(AssertionError, match="Not Found"):
+        other.ask(f"/v1/events/{id}")
+    assert OURS in other.ask(f"/v1/events/{mine}")
+    assert "We use nothing" in stage.ask(f"/v1/events/{id}")
+
+
+def test_what_a_key_said_of_a_project_goes_with_the_project_and_stays_away(stage: Stage) -> None:
+    events = events_at(stage.folder / "never")
+    with connect(stage.database) as connection:
+        reader = reader_of(connection, "default", OWNER)
+        planned = forget.plan(reader, project=SHARED)
+        gone = erase.found_by(connection, 1, planned.scope)
+        assert {event_id_of(1, event.dedupe_key) for event in events} <= gone
+        at_home = observed(PromptSubmitted(line="1", text="go on"), session="x", location=str(stage.folder / "never"))
+        with connection.transaction(force_rollback=True):
+            erase.begin(connection, 1, UUID(int=7), planned.scope, "")
+            erase.lay_tombstones(connection, 1, UUID(int=7), scope_tombstones(planned.scope))
+            later = [confined(msgspec.structs.replace(each, dedupe_key=f"again {each.dedupe_key}")) for each in events]
+            assert erase.forgotten(connection, 1, [*later, at_home]) == {*range(len(later))}

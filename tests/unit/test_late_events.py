@@ -296,6 +296,17 @@ def test_what_a_limited_key_adds_is_folded_alike_in_one_piece_and_in_many(payloa
         worker.check()
 
 
+def test_what_a_limited_key_states_in_a_session_without_times_leaves_it_where_it_was() -> None:
+    session = Session()
+    timed = session.user("Fix the flaky login test")
+    said = msgspec.structs.replace(timed, location="/work/shop", occurred_at=Micros(0))
+    stated = event(DecisionMade(text="We keep it in one file", confined=True), "keyed", timed.occurred_at, 1_000)
+    worker = Worker(said.stream)
+    worker.take([said, msgspec.structs.replace(stated, stream=said.stream, location="/work/shop")])
+    worker.check()
+    assert worker.rows["sessions", worker.stream].location == "/work/shop"  # not at `key:/work/shop`
+
+
 def test_a_title_that_is_told_under_a_limited_key_takes_nothing_back_of_what_was_told_before() -> None:
     session = Session()
     said = msgspec.structs.replace(session.user("Fix the flaky login test in auth.py"), location="/work/shop")

@@ -5,7 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.support.location import above, file_of, inside, normalise, project_name, project_of
+from memctl.domain.support.location import (
+    above,
+    file_of,
+    home_of,
+    inside,
+    normalise,
+    project_name,
+    project_of,
+    tree_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -83,6 +92,14 @@ def test_a_worktree_belongs_to_its_repository(location: str, project: str) -> No
 def test_a_project_is_its_own_project(location: str) -> None:
     project = project_of(normalise(location))
     assert project_of(project) == project or "worktrees" in project
+
+
+@pytest.mark.parametrize("folder", ["/home/ann/.codex/worktrees/3f2a/shop", "/home/ann/.cursor/worktrees/shop/q1"])
+def test_what_is_said_in_a_tools_worktree_is_kept_there_and_in_no_folder_of_several(folder: str) -> None:
+    assert home_of(f"{folder}/src") == tree_of(f"{folder}/src") == folder
+    project = project_of(folder)
+    assert home_of(folder) == folder
+    assert home_of(project) == project_of(project) == project, "which is no worktree of the home directory"
 
 
 def test_a_project_is_named_by_the_end_of_its_path() -> None:
