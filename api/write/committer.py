@@ -33,6 +33,10 @@ Acknowledgement = dict[str, Any]
 MOST_EMPTY = 64
 """Deliveries that held nothing to keep and are remembered, the latest."""
 
+AT_ONCE = 2_000
+"""Events that are appended in one transaction: others wait for its end. A client without other hooks hands over all
+of a conversation."""
+
 BUSY: Acknowledgement = {"ok": False, "retry": True, "why": "busy"}
 
 
@@ -54,7 +58,7 @@ def _nothing() -> None: ...
 
 
 class Committer(WatchedThread):
-    """Takes waiting deliveries, up to `append_batch` at once, and commits them as one transaction."""
+    """Takes waiting deliveries, up to `append_batch` at once, and commits them together (`AT_ONCE`)."""
 
     def __init__(
         self,
@@ -209,7 +213,9 @@ class Committer(WatchedThread):
             answers.append(answer)
             events.extend(parsed.events)
             owners.extend([answer] * len(parsed.events))
-        for owner, done in zip(owners, writer.record(events).appended, strict=True):
+        parts = (events[start : start + AT_ONCE] for start in range(0, len(events), AT_ONCE))
+        appended = [done for part in parts for done in writer.record(part).appended]
+        for owner, done in zip(owners, appended, strict=True):
             owner["new" if done.status in ("new", "variant") else "duplicate"] += 1
         if self._reader is not None:
             for file, begins in named:

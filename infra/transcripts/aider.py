@@ -80,7 +80,8 @@ class _Chat:
         self.session = Session("aider")
         """Its id is known once the first prompt has come."""
         self.head = [heading]
-        self.answer = ""
+        self.proposed: dict[str, list[dict[str, str]]] = {}
+        """The edits that the latest answer proposes and that were not reported yet, by path."""
 
     def begin(self, heading: str) -> None:
         digest = digest_of("\n".join(self.head), 12)
@@ -115,12 +116,12 @@ class Aider:
             case "started":
                 found: list[Observation] = [SessionStarted(source="startup", **common)]
             case "prompt":
-                chat.answer = ""
+                chat.proposed = {}
                 found = [_prompt(section.text, common)]
             case "mode":
                 found = [NoticeReceived(kind="command", text=section.text.strip(), **common)]
             case "answer":
-                chat.answer = section.text
+                chat.proposed = _proposed(section.text)
                 found = [ResponseReceived(text=section.text.strip(), **common)]
             case _:
                 found = list(_said(section.text.split("\n"), chat, common))
@@ -181,7 +182,6 @@ def _prompt(text: str, common: LineFields) -> Observation:
 
 def _said(lines: list[str], chat: _Chat, common: LineFields) -> Iterator[Observation]:
     """What aider reports, a block for each line that is understood."""
-    proposed: dict[str, list[dict[str, str]]] | None = None
     for block, line in enumerate(lines):
         if version := _VERSION.fullmatch(line):
             chat.session.agent_version = version[1]
@@ -195,12 +195,8 @@ def _said(lines: list[str], chat: _Chat, common: LineFields) -> Iterator[Observa
             # No id of its own: a call is named by the place of the line that reports it.
             path = applied[1].strip()
             call = f"{common['line']}.{block}"
-            if proposed is None:
-                proposed = {}
-                for of, before, after in _edits(chat.answer):
-                    proposed.setdefault(of, []).append({"old_string": before, "new_string": after})
             # Applied once: a report of the same path again is of an edit that this answer did not propose.
-            edits = proposed.pop(path, [])
+            edits = chat.proposed.pop(path, [])
             given: dict[str, Any] = {"file_path": path, **({"edits": edits} if edits else {})}
             yield ToolCalled(tool="edit", call=call, input=given, block=2 * block, **common)
             yield ToolReturned(text=line, tool="edit", call=call, file=path, block=2 * block + 1, **common)
@@ -213,6 +209,14 @@ def _said(lines: list[str], chat: _Chat, common: LineFields) -> Iterator[Observa
             yield NoticeReceived(kind="commit", text=line, block=2 * block, **common)
         elif _INTERRUPTED.fullmatch(line):
             yield NoticeReceived(kind="interrupted", text=line, block=2 * block, **common)
+
+
+def _proposed(answer: str) -> dict[str, list[dict[str, str]]]:
+    """The edits that an answer proposes, by path."""
+    found: dict[str, list[dict[str, str]]] = {}
+    for path, before, after in _edits(answer) if "SEARCH" in answer else ():
+        found.setdefault(path, []).append({"old_string": before, "new_string": after})
+    return found
 
 
 def _edits(answer: str) -> Iterator[tuple[str, str, str]]:

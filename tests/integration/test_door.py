@@ -27,6 +27,7 @@ from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import projects_of
 from memctl.api.reading.reader import reader_of
 from memctl.api.write import hang_watch, transcripts
+from memctl.api.write.committer import AT_ONCE
 from memctl.api.write.door import STOP_WITHIN_S
 from memctl.api.write.ingest_writer import IngestWriter
 from memctl.infra.database import DatabaseUnavailable, connect
@@ -86,6 +87,21 @@ def test_an_empty_line_is_answered_and_deliveries_may_follow(place: Place, datab
         }
         client.send(delivery(1))
         assert client.answer()["new"] == 1
+
+
+def test_a_conversation_of_thousands_of_messages_is_kept_in_transactions_of_some(
+    place: Place, database_url: str
+) -> None:
+    messages = [{"role": "user", "content": f"message {number}"} for number in range(2 * AT_ONCE + 1)]
+    payload = json.dumps({"hook_event_name": "Stop", "session_id": "s1", "cwd": "/x", "messages": messages}).encode()
+    with place.open(database_url):
+        one = delivery(1, payload)
+        for new in (len(messages), 0):
+            done = ask(place.door, one)
+            assert done == {"ok": True, "new": new, "duplicate": len(messages) - new}
+    with psycopg.connect(database_url) as connection:
+        at_once = connection.execute("SELECT count(*) FROM memctl.events GROUP BY xmin::text ORDER BY 1").fetchall()
+    assert at_once == [(1,), (AT_ONCE,), (AT_ONCE,)]
 
 
 def test_what_holds_nothing_to_keep_is_counted_and_named(place: Place, database_url: str) -> None:

@@ -148,8 +148,8 @@ def test_a_deep_key_of_quoted_names_is_no_manifest_s() -> None:
     assert seconds(lambda text: manifest_in("pyproject.toml", text), '"\\"".' * 3_190 + "b = 1\n") < 0.1
 
 
-def aider(size: int) -> str:
-    answered = "a\n" * (size // 4) + "\n" + "> Applied edit to a.py  \n" * (size // 50)
+def aider(size: int, apart: str = "") -> str:
+    answered = "a\n" * (size // 4) + "\n" + f"> Applied edit to a.py  \n{apart}" * (size // 50)
     return f"# aider chat started at 2026-01-01 10:00:00\n\n#### please  \n\n{answered}"
 
 
@@ -166,7 +166,11 @@ def specstory(size: int) -> str:
 
 @pytest.mark.parametrize(
     ("format", "written"),
-    [(Aider(Path("/w/.aider.chat.history.md")), aider), (SpecStory(Path("/w/.specstory/history/a.md")), specstory)],
+    [
+        (Aider(Path("/w/.aider.chat.history.md")), aider),
+        (Aider(Path("/w/.aider.chat.history.md")), partial(aider, apart="\n")),
+        (SpecStory(Path("/w/.specstory/history/a.md")), specstory),
+    ],
 )
 def test_a_document_of_eight_times_the_length_is_read_in_some_eight_times_the_time(
     format: Document, written: Callable[[int], str]
