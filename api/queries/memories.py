@@ -43,10 +43,9 @@ from memctl.domain.events.facts import quote_hash
 from memctl.domain.knowledge.memory import MemoryKind, memory_id
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
-from memctl.domain.support.location import said_of
 from memctl.domain.support.structs import carried_over
 from memctl.infra.database import single_row
-from memctl.infra.log.erase import observed
+from memctl.infra.log.erase import PLACED, at_places
 from memctl.infra.log.read import read_events
 from memctl.projections.kernel import Projection
 from memctl.projections.sessions import Session
@@ -264,17 +263,15 @@ def event_ids(reader: Reader, prefix: str, limit: int) -> list[str]:
         return []
     whole = len(digits) == 32
     limits = limits_of(reader)
-    places = None if limits is None else sorted(limits.locations)
-    by_key = [said_of(place) for place in places or () if said_of(place) != place]
     found = reader.connection.execute(
-        "SELECT event_id FROM memctl.events WHERE space_id = %(space)s AND event_id BETWEEN %(first)s AND %(last)s"
-        " AND (variant_of IS NULL OR %(whole)s) AND (%(places)s::text[] IS NULL"
-        " OR CASE WHEN (payload->>'confined' = 'true') IS TRUE THEN location = ANY(%(by_key)s)"
-        " OR location = ANY(%(places)s) AND type <> ALL(%(observed)s) ELSE location = ANY(%(places)s) END)"
-        " ORDER BY event_id LIMIT %(limit)s",
+        sql.SQL(
+            "SELECT event_id FROM memctl.events WHERE space_id = %(space)s AND event_id BETWEEN %(first)s AND %(last)s"
+            " AND (variant_of IS NULL OR %(whole)s) AND (%(anywhere)s OR {}) ORDER BY event_id LIMIT %(limit)s"
+        ).format(sql.SQL(PLACED)),
         {
             "space": reader.space_id, "first": UUID(digits.ljust(32, "0")), "last": UUID(digits.ljust(32, "f")),
-            "whole": whole, "places": places, "by_key": by_key, "observed": observed(), "limit": limit,
+            "whole": whole, "anywhere": limits is None, "limit": limit,
+            **at_places(() if limits is None else limits.locations),
         },
     )  # fmt: skip
     return [str(row[0]) for row in found]

@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
+from psycopg import sql
 
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import places_of
@@ -137,14 +138,20 @@ def _lines(
     with connection.cursor(name="export") as cursor:
         cursor.itersize = PAGE
         cursor.execute(
-            "SELECT event_id, type, schema_version, stream, (extract(epoch FROM occurred_at) * 1000000)::bigint,"
-            " (extract(epoch FROM recorded_at) * 1000000)::bigint, actor, dedupe_key, payload, location, session_id,"
-            " variant_of, sources FROM memctl.events WHERE space_id = %s AND position <= %s AND payload IS NOT NULL"
-            " AND (%s::text IS NULL OR session_id = %s OR stream = %s)"
-            " AND (%s::text[] IS NULL OR location = ANY(%s)) ORDER BY position",
-            [space_id, upto, session, session, session, None if places is None else list(places), list(places or ())],
+            sql.SQL(
+                "SELECT event_id, type, schema_version, stream, (extract(epoch FROM occurred_at) * 1000000)::bigint,"
+                " (extract(epoch FROM recorded_at) * 1000000)::bigint, actor, dedupe_key, payload, location,"
+                " session_id, variant_of, sources FROM memctl.events WHERE space_id = %(space)s"
+                " AND position <= %(upto)s AND payload IS NOT NULL"
+                " AND (%(session)s::text IS NULL OR %(session)s IN (session_id, stream))"
+                " AND (%(anywhere)s OR {}) ORDER BY position"
+            ).format(sql.SQL(erase.PLACED)),
+            {
+                "space": space_id, "upto": upto, "session": session, "anywhere": places is None,
+                **erase.at_places(places or ()),
+            },
             binary=True,
-        )
+        )  # fmt: skip
         for id, kind, version, stream, at, recorded, actor, key, payload, location, session_id, of, sources in cursor:
             line = ExportLine(
                 id=id, type=kind, version=version, stream=stream, occurred_at=at, recorded_at=recorded, actor=actor,

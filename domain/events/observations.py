@@ -236,6 +236,11 @@ def hook_key(delivery_id: str) -> str:
     return f"hook:{delivery_id}"
 
 
+MESSAGE = "hook-message:"
+"""How the names begin of the messages of a conversation that a client hands over whole, again and again. They carry no
+time of their own: what differs from a known one by when it came is that one."""
+
+
 def event_id_of(space_id: int, dedupe_key: str) -> UUID:
     """Id of the event under a dedupe key."""
     return derived_id(f"{space_id}:{dedupe_key}")

@@ -12,6 +12,7 @@ import msgspec
 
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import (
+    MESSAGE,
     Agent,
     ContextCompacted,
     NoticeReceived,
@@ -150,7 +151,7 @@ def _keys_of_messages(session: str, said: list[tuple[Observation, str]]) -> list
     chain, keys = hashlib.sha256(session.encode("utf-8", "surrogatepass")), []
     for observation, actor in said:
         chain.update(f"{actor}\0{getattr(observation, 'text', '')}\0".encode("utf-8", "surrogatepass"))
-        keys.append(f"hook-message:{chain.hexdigest()[:32]}")
+        keys.append(f"{MESSAGE}{chain.hexdigest()[:32]}")
     return keys
 
 

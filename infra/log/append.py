@@ -12,6 +12,7 @@ import msgspec
 from psycopg.pq import TransactionStatus
 
 from memctl.domain.events.event import Event, NewEvent, Payload, Position, derived_bytes, stream_hash, type_of
+from memctl.domain.events.observations import MESSAGE
 from memctl.domain.support import patterns
 from memctl.infra.database import Connection, Packed
 
@@ -221,29 +222,31 @@ def _really_different(
     which: Sequence[int],
     again: Redact,
 ) -> list[int]:
-    """Those of the events that differ from all that is stored under their keys by more than rules that came since."""
+    """Those of the events that differ from all that is stored under their keys by more than rules that came since, or
+    than the time of a message that has none of its own."""
     from memctl.infra.log.read import read_versions
 
     # All versions: the id of one is of the text that came, which jsonb may have laid out otherwise.
     ids = {n: UUID(bytes=key) for n in which if (key := columns[_IDS][n]) is not None}
     stored = read_versions(connection, space_id, set(ids.values()))
+    timeless = {ids[n] for n in which if events[n].dedupe_key.startswith(MESSAGE)}
     known: dict[UUID, dict[tuple[object, ...], list[tuple[Payload, str]]]] = {}
     for id, versions in stored.items():  # each version is redacted once, however many of the events come under its key
         said = known.setdefault(id, {})
         for version in versions:
-            said.setdefault(_envelope(version), []).append(again(version.payload, version.location))
+            said.setdefault(_envelope(version, id in timeless), []).append(again(version.payload, version.location))
     return [
         n
         for n in which
-        if (events[n].payload, events[n].location) not in known.get(ids[n], {}).get(_envelope(events[n]), ())
+        if (events[n].payload, events[n].location)
+        not in known.get(ids[n], {}).get(_envelope(events[n], ids[n] in timeless), ())
     ]
 
 
-def _envelope(event: Event | NewEvent) -> tuple[object, ...]:
+def _envelope(event: Event | NewEvent, timeless: bool) -> tuple[object, ...]:
     """What an event says beside its words and its place, which rules of redaction may have changed."""
-    return (
-        type(event.payload), event.occurred_at, event.actor, event.stream, event.session_id, event.sources,
-    )  # fmt: skip
+    at = None if timeless else event.occurred_at
+    return type(event.payload), at, event.actor, event.stream, event.session_id, event.sources
 
 
 def encode_payload(event: NewEvent) -> bytes:

@@ -5,7 +5,7 @@ The order matters: first the tombstones are committed, then every append that co
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, NamedTuple, cast
@@ -19,7 +19,7 @@ from memctl.domain.events.erasure import Scope, Tombstone
 from memctl.domain.events.event import Event, Micros, NewEvent, event_types
 from memctl.domain.events.observations import Observation, event_id_of
 from memctl.domain.knowledge.consolidation import Consolidating
-from memctl.domain.support.location import above, by_key
+from memctl.domain.support.location import above, by_key, said_of
 from memctl.domain.support.written_forms import WrittenForms
 from memctl.infra.database import Connection, single_row
 from memctl.infra.log.append import encode_payload
@@ -223,10 +223,17 @@ def forgotten(connection: Connection, space_id: int, events: Sequence[NewEvent])
 
 _CONFINED = "(payload->>'confined' = 'true') IS TRUE"
 
-_PLACED = f"""(location = ANY(%(held)s) AND NOT ({_CONFINED} AND type = ANY(%(observed)s || %(naming)s::text[]))
+PLACED = f"""(location = ANY(%(held)s) AND NOT ({_CONFINED} AND type = ANY(%(observed)s || %(naming)s::text[]))
     OR location = ANY(%(keyed)s) AND {_CONFINED})"""
-"""What was observed under a limited key lies at no path of this machine (`by_key`); what was stated lies where it was
-kept."""
+"""That an event lies at one of some places, with `at_places`. What was observed under a limited key lies at no path of
+this machine (`by_key`); what was stated lies where it was kept."""
+
+
+def at_places(places: Collection[str]) -> dict[str, list[str]]:
+    """What `PLACED` asks for these places."""
+    keyed = [said_of(place) for place in places if said_of(place) != place]
+    return {"held": sorted(places), "keyed": sorted(keyed), "observed": observed(), "naming": naming_places()}
+
 
 _UNPLACED = f"""(location = '' AND type = ANY(%(observed)s) AND coalesce(
     (SELECT l.location FROM memctl.events l WHERE l.space_id = events.space_id AND l.stream = events.stream
@@ -259,7 +266,7 @@ def found_by(connection: Connection, space_id: int, scope: Scope) -> set[UUID]:
         "session": "stream = ANY(%(streams)s) AND occurred_at <= %(until)s"
         f" AND (%(rule)s = '' OR (type = ANY(%(observed)s) AND NOT {_STANDS_ELSEWHERE}))",
         # What git said of a place is recorded elsewhere, and names it.
-        "project": f"({_PLACED} OR {_UNPLACED} OR type = ANY(%(naming)s) AND NOT {_CONFINED}"
+        "project": f"({PLACED} OR {_UNPLACED} OR type = ANY(%(naming)s) AND NOT {_CONFINED}"
         " AND payload->>'location' = ANY(%(places)s)) AND occurred_at <= %(until)s",
         "before": _BEFORE,
     }[scope.kind]

@@ -17,6 +17,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from events import NOON
 from forking import Forked
 from histories import EXAMPLE, drained
 from knocking import NOWHERE, Client, Place, ask, delivery, kept, said
@@ -102,6 +103,16 @@ def test_a_conversation_of_thousands_of_messages_is_kept_in_transactions_of_some
     with psycopg.connect(database_url) as connection:
         at_once = connection.execute("SELECT count(*) FROM memctl.events GROUP BY xmin::text ORDER BY 1").fetchall()
     assert at_once == [(1,), (AT_ONCE,), (AT_ONCE,)]
+
+
+def test_a_conversation_that_is_handed_over_again_and_again_is_kept_once(place: Place, database_url: str) -> None:
+    messages = [{"role": role, "content": f"{role} {turn}"} for turn in range(5) for role in ("user", "assistant")]
+    with place.open(database_url):
+        for turn in range(5):
+            said = {"hook_event_name": "Stop", "session_id": "s1", "cwd": "/x", "messages": messages[: 2 * turn + 2]}
+            done = ask(place.door, delivery(turn, json.dumps(said).encode(), at=NOON + turn))
+            assert done == {"ok": True, "new": 2, "duplicate": 2 * turn}
+    assert kept(database_url) == len(messages)
 
 
 def test_what_holds_nothing_to_keep_is_counted_and_named(place: Place, database_url: str) -> None:

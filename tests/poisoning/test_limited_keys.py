@@ -22,6 +22,7 @@ from poisoning.test_foreign import OURS, SHARED, keep, session, shown
 from memctl.api.erasure import scope as forget
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.reader import reader_of
+from memctl.api.write.exporting import export
 from memctl.api.write.remote_ingest import Delivery, confined, sent
 from memctl.cli.main import memctl as program
 from memctl.domain.events.erasure import scope_tombstones
@@ -35,7 +36,7 @@ from memctl.domain.events.observations import (
     transcript_key,
 )
 from memctl.domain.projects.identity import ProjectIdentified, project_stream
-from memctl.infra.database import connect
+from memctl.infra.database import Connection, connect
 from memctl.infra.log import erase
 from memctl.infra.readmodels import generations
 from memctl.infra.redaction import prepare
@@ -196,6 +197,16 @@ def test_who_may_see_a_path_sees_nothing_that_another_key_said_of_it(stage: Stag
         other.ask(f"/v1/events/{id}")
     assert OURS in other.ask(f"/v1/events/{mine}")
     assert "We use nothing" in stage.ask(f"/v1/events/{id}")
+    with connect(stage.database) as connection:
+        assert "We use nothing" in exported(connection, SHARED)
+        assert "We use nothing" not in (of_others := exported(connection, remote))
+        assert OURS in of_others
+
+
+def exported(connection: Connection, project: str) -> str:
+    lines: list[bytes] = []
+    export(connection, "default", lines.append, project=project)
+    return b"".join(lines).decode()
 
 
 def test_what_a_key_said_of_a_project_goes_with_the_project_and_stays_away(stage: Stage) -> None:
