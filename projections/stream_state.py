@@ -20,7 +20,7 @@ import msgspec
 from memctl.domain.events.event import Event, Position
 from memctl.domain.events.facts import Fact, Identified
 from memctl.domain.events.skipping import foldable
-from memctl.domain.session.fold import StreamFacts, derive
+from memctl.domain.session.stream_facts import StreamFacts, derive
 from memctl.projections.kernel import ROW_LIMIT, Projection, projections, stored_facts
 
 RowOf = tuple[str, str]

@@ -89,7 +89,7 @@ def asleep() -> None:
 
 
 def main(how: str, arguments: list[str]) -> None:
-    from memctl.domain.session import fold as derive
+    from memctl.domain.session import stream_facts as derive
     from memctl.projections import kernel
     from memctl.projections import stream_state as states
     from memctl.workers.folding import long_sessions, stage1, trial

@@ -42,7 +42,7 @@ FACTS = """
 import hashlib, os, sys
 sys.path[:0] = ["tests", "tests/eval"]
 import msgspec, published
-from memctl.domain.session.fold import derive
+from memctl.domain.session.stream_facts import derive
 from memctl.infra.transcripts.files import discover
 from sessions import Data
 facts = []

@@ -23,7 +23,7 @@ from memctl.domain.events.observations import (
     hook_key,
     transcript_key,
 )
-from memctl.domain.session.fold import derive
+from memctl.domain.session.stream_facts import derive
 
 STREAM = "session/claude-code/s1"
 START = 1_760_000_000_000_000

@@ -18,7 +18,7 @@ from memctl.domain.events.statements import (
     TaskStarted,
 )
 from memctl.domain.language.hypotheses import CONFIRMED, key_of
-from memctl.domain.session.fold import derive
+from memctl.domain.session.stream_facts import derive
 from memctl.domain.support.errors import MemctlError
 
 LONGEST = 1_000

@@ -31,7 +31,7 @@ from transcript_files import format_of, parse_file  # noqa: E402
 
 from memctl.domain.events.event import Event, NewEvent  # noqa: E402
 from memctl.domain.events.facts import Fact  # noqa: E402
-from memctl.domain.session.fold import derive  # noqa: E402
+from memctl.domain.session.stream_facts import derive  # noqa: E402
 from memctl.domain.support import patterns  # noqa: E402
 from memctl.infra.redaction import prepare_all  # noqa: E402
 from memctl.infra.transcripts.files import discover  # noqa: E402

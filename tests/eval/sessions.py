@@ -20,7 +20,7 @@ from transcript_files import format_of, parse_file
 
 from memctl.domain.events.event import Event, NewEvent
 from memctl.domain.events.facts import Fact
-from memctl.domain.session.fold import derive
+from memctl.domain.session.stream_facts import derive
 from memctl.infra.redaction import prepare
 from memctl.infra.transcripts.files import discover
 

@@ -21,7 +21,7 @@ from memctl.domain.events.event import Position
 from memctl.domain.events.event_order import OrderedEvent
 from memctl.domain.events.observations import event_id_of, session_stream
 from memctl.domain.language.notes import MemoryNoted
-from memctl.domain.session.fold import StreamFacts
+from memctl.domain.session.stream_facts import StreamFacts
 from memctl.infra.database import Connection
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position
@@ -504,9 +504,9 @@ def test_frames_are_those_of_the_thread_and_name_memctls_own() -> None:
     told = (
         f'Thread 0x00000000000000ab (most recent call first):\n  File "{root}/x.py", line 1 in x\n\n'
         'Current thread 0x00000000000000cd (most recent call first):\n  File "/usr/lib/re.py", line 5 in match\n'
-        f'  File "{root}/domain/session/fold.py", line 77 in _fold\n'
+        f'  File "{root}/domain/session/stream_facts.py", line 77 in _fold\n'
     )
-    assert frames.place(frames.of_thread(told, 0xCD)) == "memctl.domain.session.fold:77 _fold"
+    assert frames.place(frames.of_thread(told, 0xCD)) == "memctl.domain.session.stream_facts:77 _fold"
     assert frames.place(frames.of_thread(told, 0xAB)) == "memctl.x:1 x"
     assert frames.place([]) == ""
 

@@ -30,8 +30,8 @@ from memctl.api.reading.reader import reader_of
 from memctl.domain.events.erasure import NothingToForget, Scope
 from memctl.domain.events.event import Position, stream_hash
 from memctl.domain.events.feedback import MemoryRated
-from memctl.domain.events.former import ChangeUndone
 from memctl.domain.events.observations import ToolCalled
+from memctl.domain.events.retired import ChangeUndone
 from memctl.domain.events.skipping import EventSkipped
 from memctl.domain.knowledge.consolidation import STREAM as CONSOLIDATION
 from memctl.domain.knowledge.consolidation import ConsolidationUndone

@@ -22,7 +22,7 @@ from memctl.domain.events.event import Micros, NewEvent, Position
 from memctl.domain.events.event_order import OrderedEvent
 from memctl.domain.events.facts import Fact
 from memctl.domain.events.observations import PromptSubmitted
-from memctl.domain.session.fold import StreamFacts
+from memctl.domain.session.stream_facts import StreamFacts
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position

@@ -15,7 +15,7 @@ from unseen.__main__ import LINES, session
 from unseen.tools import RECIPES, mangled, outputs
 
 from memctl.domain.events.event import Event
-from memctl.domain.session.fold import derive
+from memctl.domain.session.stream_facts import derive
 from memctl.infra.redaction import prepare
 
 BYTES_A_CPU_SECOND = 1_000_000

@@ -18,7 +18,7 @@ from memctl.domain.events.feedback import KnowledgeVerified, MemoryPinned
 from memctl.domain.events.observations import PromptSubmitted
 from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.language.notes import NOTES, MemoryNoted
-from memctl.domain.session.fold import derive
+from memctl.domain.session.stream_facts import derive
 
 FACT = "The dates of the ledger are rounded by CANARY before they are written, and cents come from there."
 SPOKEN = "You should always use CANARY for dates, I never had trouble with it since. We use CANARY, not cents."

@@ -14,8 +14,8 @@ from events import observed, stated
 from poisoning.attacks import Attack
 
 from memctl.domain.events.event import NewEvent
-from memctl.domain.events.former import EntityDescribed, RelationAsserted, SentimentNoted
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolCalled, ToolFailed, ToolReturned
+from memctl.domain.events.retired import EntityDescribed, RelationAsserted, SentimentNoted
 
 Recording = Callable[[str, str, str], list[NewEvent]]
 

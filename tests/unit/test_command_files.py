@@ -21,7 +21,7 @@ from memctl.domain.events.event import Event, Micros, NewEvent
 from memctl.domain.events.facts import Fact, InsightFound, Prompted, TaskOpened, quote
 from memctl.domain.events.observations import Agent, PromptSubmitted
 from memctl.domain.events.processor_events import Claim, InsightExtracted
-from memctl.domain.session.fold import derive
+from memctl.domain.session.stream_facts import derive
 from memctl.domain.support.provenance import Provenance, attributed
 from memctl.infra.hooks.clients import OPENCODE_PLUGIN
 from memctl.infra.hooks.payloads import parse_hook

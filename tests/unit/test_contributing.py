@@ -23,7 +23,7 @@ import data_dirs
 data_dirs.compile_once()
 from events import as_read
 from histories import example
-from memctl.domain.session.fold import derive
+from memctl.domain.session.stream_facts import derive
 from memctl.domain.events.facts import TaskClosed
 from memctl.projections import kernel
 

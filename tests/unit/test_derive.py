@@ -49,7 +49,7 @@ from memctl.domain.events.observations import (
     event_id_of,
 )
 from memctl.domain.knowledge.memory import worth_keeping
-from memctl.domain.session.fold import derive
+from memctl.domain.session.stream_facts import derive
 from memctl.domain.session.tool_uses import Use
 from memctl.projections.memories import CORRECTED, of_turn
 

@@ -19,7 +19,7 @@ from memctl.api.reading.evidence import field_text
 from memctl.domain.events.event import Event
 from memctl.domain.events.facts import Episode, Fact, Identified, Span, Turn, quote_hash
 from memctl.domain.events.observations import capped
-from memctl.domain.session.fold import StreamFacts, derive
+from memctl.domain.session.stream_facts import StreamFacts, derive
 from memctl.projections import stream_state
 
 

@@ -17,7 +17,7 @@ from histories import ROOT
 from mangled import COUNT, HOOKS, SEED, Mangler, hook
 
 from memctl.domain.events.event import Micros, NewEvent
-from memctl.domain.session.fold import derive
+from memctl.domain.session.stream_facts import derive
 from memctl.infra.hook import header
 from memctl.infra.hooks.payloads import parse_hook
 from memctl.infra.hooks.spool import BadDelivery, decode_header

@@ -23,7 +23,7 @@ from memctl.domain.events.event import Event
 from memctl.domain.events.event_order import preferred
 from memctl.domain.events.facts import Episode, Identified, MemoriesFollowed, TaskOpened, Turn, fact_id
 from memctl.domain.events.skipping import left_out
-from memctl.domain.session.fold import StreamFacts
+from memctl.domain.session.stream_facts import StreamFacts
 from memctl.projections import stream_state
 from memctl.projections.kernel import ROW_LIMIT, Projection, Recorded, folded_as_recorded
 from memctl.projections.stream_state import RowOf, StreamState, fold_stream

@@ -18,7 +18,7 @@ from memctl.domain.knowledge.graduation import MEANT
 from memctl.domain.language import claims
 from memctl.domain.language.claims import PERHAPS, UNSAID, Claim, chance, claims_in, features
 from memctl.domain.language.prompts import said_in
-from memctl.domain.session.fold import derive
+from memctl.domain.session.stream_facts import derive
 from memctl.domain.support.provenance import Provenance
 from memctl.projections.candidates import Candidate, candidates
 from memctl.projections.insights import Insight, insights

@@ -20,7 +20,7 @@ from memctl.domain.events.processor_events import (
     TrajectoryJudged,
 )
 from memctl.domain.events.statements import Statement, TaskCompleted
-from memctl.domain.session.fold import StreamFacts, derive
+from memctl.domain.session.stream_facts import StreamFacts, derive
 from memctl.projections.stream_state import StreamState, fold_stream
 
 ASKED = "fix the crash of the export when the ledger is empty"

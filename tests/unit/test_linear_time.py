@@ -72,7 +72,7 @@ def redactor():  # type: ignore[no-untyped-def]
 @cache
 def literals() -> tuple[str, ...]:
     """What stands in memctl's patterns as it is: words, marks and beginnings of what they look for."""
-    import memctl.domain.session.fold  # noqa: F401  # registers most of them
+    import memctl.domain.session.stream_facts  # noqa: F401  # registers most of them
 
     written = (each.pattern for each in patterns.made() if isinstance(each.pattern, str))
     found = {piece for source in written for piece in re.findall(r"[A-Za-z가-힣`'\"<>/=:.# -]{2,30}", source)}

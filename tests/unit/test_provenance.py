@@ -28,7 +28,7 @@ from memctl.domain.language.claims import rests_on_quote
 from memctl.domain.language.notes import NOTES, MemoryNoted, claim_of
 from memctl.domain.language.prompt_origin import origin_of
 from memctl.domain.projects.identity import ProjectMerged, ProjectSplit
-from memctl.domain.session.fold import derive
+from memctl.domain.session.stream_facts import derive
 from memctl.domain.support.provenance import (
     MAY,
     Provenance,

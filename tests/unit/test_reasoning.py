@@ -33,7 +33,7 @@ from memctl.domain.events.statements import (
 )
 from memctl.domain.language.decisions import Asked, decisions_in_answers
 from memctl.domain.language.hypotheses import CONFIRMED, OPEN, Hypotheses, causes_in, key_of
-from memctl.domain.session.fold import derive
+from memctl.domain.session.stream_facts import derive
 from memctl.domain.session.work_commands import (
     CompleteTask,
     NoSuchHypothesis,

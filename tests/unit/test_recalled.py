@@ -16,7 +16,7 @@ from memctl.domain.events.facts import MemoriesFollowed, TaskClosed
 from memctl.domain.events.observations import PromptSubmitted, SessionEnded, event_id_of
 from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory, held_back
 from memctl.domain.events.statements import TaskCompleted
-from memctl.domain.session.fold import derive
+from memctl.domain.session.stream_facts import derive
 from memctl.projections.memory_feedback import memory_feedback
 from memctl.projections.stream_state import fold_stream
 

@@ -20,7 +20,6 @@ from memctl.domain.events.event_order import EventOrder
 from memctl.domain.events.facts import InsightFound, Prompted, Turn, quote
 from memctl.domain.events.observations import NoticeReceived, PromptSubmitted, ToolCalled
 from memctl.domain.events.processor_events import Claim, InsightExtracted
-from memctl.domain.session.fold import StreamFacts, derive
 from memctl.domain.session.scheduled_prompts import (
     LEAST_SHOWN,
     LOOKS,
@@ -31,6 +30,7 @@ from memctl.domain.session.scheduled_prompts import (
     Shown,
     without_markup,
 )
+from memctl.domain.session.stream_facts import StreamFacts, derive
 from memctl.domain.support.provenance import Provenance
 from memctl.workers.processors.language_model import Subject, material_of
 

@@ -19,7 +19,7 @@ from memctl.domain.events.observations import (
     ToolReturned,
     transcript_key,
 )
-from memctl.domain.session.fold import derive
+from memctl.domain.session.stream_facts import derive
 
 STREAM = "session/claude-code/s1"
 REFUSAL = (

@@ -21,7 +21,7 @@ from memctl.domain.knowledge.strategies import (
     of_refusal,
     steps_of,
 )
-from memctl.domain.session.fold import StreamFacts, derive
+from memctl.domain.session.stream_facts import StreamFacts, derive
 from memctl.projections.kernel import Changed
 from memctl.projections.memories import memories
 from memctl.projections.strategies import Strategy, strategies, strategy_id

@@ -8,7 +8,7 @@ from events import as_read, observed
 from memctl.domain.events.event import Payload
 from memctl.domain.events.facts import Episode, Turn
 from memctl.domain.events.observations import PromptSubmitted, ToolCalled, ToolReturned
-from memctl.domain.session.fold import derive
+from memctl.domain.session.stream_facts import derive
 from memctl.domain.support.provenance import Provenance
 from memctl.projections.memories import of_turn
 
