@@ -292,7 +292,6 @@ powershell select-string|config\\deploy.yml:{n}:
 windows event|11/29/2026 4:23:{s} PM 
 iis|2026-11-29 16:23:{s} 10.0.0.4 
 """
-# fmt: skip
 
 _AUTHORS = ("Dana Doe", "Eve     ", "Ann Lee ")
 

@@ -237,8 +237,7 @@ class Redactor:
             yield plain, before, indices, False
         joint = len(self._rules) + _JOINED in indices
         if places := {place for index, place in self._of_lines.items() if index in indices}:
-            view, origins = lined(plain, before, places)
-            if view:
+            for view, origins in lined(plain, before, places):
                 yield view, origins, self._scan(view), False
         if joint:
             view, origins = joined(plain, before)
