@@ -34,6 +34,7 @@ _COLUMN = patterns.compile(rb"[A-Za-z<][\w.@<>,'-]*(?: [A-Za-z][\w.,'-]*){0,3} ?
 _MARGIN, _CONTEXT = b" +-<>!|*#=~^", b":-="
 _COUNTS = b"0123456789abcdef^"
 _MAY_DIFFER = _MARGIN + b"0"
+_OF_WORDS = (string.ascii_letters + "._-<@ ").encode()
 _WORD = (string.ascii_letters + "0_").encode()
 _OPENS = b"\"'`({[<$"
 
@@ -88,9 +89,9 @@ def _shapes(lines: Sequence[bytes]) -> list[bytes]:
 
 def _shared(shape: bytes, below: bytes) -> tuple[int, int]:
     """How much of two shapes is a prefix of both: in either, for what differs may be longer in one."""
-    if shape[:1] != below[:1] and (shape[:1] not in _MAY_DIFFER or below[:1] not in _MAY_DIFFER):
-        if b"|" not in shape or b"|" not in below:
-            return 0, 0
+    may = shape[:1] == below[:1] or (shape[:1] in _MAY_DIFFER and below[:1] in _MAY_DIFFER)
+    if not may and (b"|" not in shape or b"|" not in below):
+        return 0, 0
     here = there = 0
     for _ in range(_WORDS_APART):
         same = _same(shape, here, below, there)
@@ -128,7 +129,8 @@ def _passed(shape: bytes, here: int, below: bytes, there: int) -> tuple[int, int
     for blank, number, step in ((shape[here : here + 2], other, (1, 0)), (below[there : there + 2], one, (0, 1))):
         if blank == b" 0" and number == b"0":  # a column that a number fills
             return here + step[0], there + step[1]
-    signs = _MARGIN if here == 0 else _CONTEXT if shape[here - 1 : here] == b"0" else b""
+    counted = b"0" in (shape[here - 1 : here], shape[here + 1 : here + 2])
+    signs = _MARGIN if here == 0 else _CONTEXT if counted else b""
     if one in signs and other in signs:
         return here + 1, there + 1
     if here and b"0" not in shape[:here] and shape[:1] not in b"[(":
@@ -141,9 +143,9 @@ def _passed(shape: bytes, here: int, below: bytes, there: int) -> tuple[int, int
 
 
 def _word_start(shape: bytes, at: int) -> int:
-    while at and (shape[at - 1 : at].isalpha() or shape[at - 1 : at] in b"._-<@"):
-        at -= 1
-    return at
+    """Where the words of a column begin."""
+    words = shape[:at].rstrip(_OF_WORDS)
+    return at - len(shape[len(words) : at].lstrip(b" "))
 
 
 def _ended(shape: bytes, at: int) -> int:

@@ -357,7 +357,7 @@ def given(value: str, name: str) -> bool:
 
 def value_like(word: str) -> bool:
     """Whether a word may be a value that stands apart from its name: drawn, made up, or of Base64."""
-    return word.endswith("=") or given(word, "") or quoted(word, "")
+    return word.endswith("=") or (given(word, "") or quoted(word, ""))
 
 
 def placed(value: str, name: str) -> bool:

@@ -69,20 +69,26 @@ INTERRUPTED = tuple(
 JOINT = r"""["'][ \t]*(?:\+|\.\.?|&|<>|\|\|)\s*[a-z]?["']"""
 """What joins two strings into one."""
 _JOINT = patterns.compile(JOINT.encode())
-_NAME_ENDS = (
-    r"(?i)(?:key|token|secret|pass(?:w(?:or)?d|phrase|code)?|passwort|pwd|psk|credentials?|auth|authorization|access|"
+_NAME = (
+    r"(?:key|token|secret|pass(?:w(?:or)?d|phrase|code)?|passwort|pwd|psk|credentials?|auth|authorization|access|"
     r"private|salt|[_-]pat|[_-]pw)s?(?:\b|_)"
-    r"(?:[^\w\n]*(?:(?:\w+[^\w\n]*){1,2}[=(\[|>:\\]|[\"'`=(:,>|\\+*-])[ \t]*|[ \t]*|"
-    r"[^\w\n<]*(?:cat[ \t]*)?<<-?[ \t]*[\"'\\]?\w[^\n<]*|[\"'`]?[ \t]*[|,;\t][\w \t\"'`|,;.-]*)\r?\n"
 )
+_SIGN_ENDS = (
+    r"(?:[^\w\n]*(?:(?:\w+[^\w\n]*){1,2}[=(\[|>:\\]|[\"'`=(:,>|\\+*-])[ \t]*|"
+    r"[^\w\n<]*(?:cat[ \t]*)?<<-?[ \t]*[\"'\\]?\w[^\n<]*|[\"'`]?[ \t]*(?:[|\t][\w \t\"'`|,;.-]*|(?:[,;][ \t]*[\"'`]?[\w.-]*(?: [\w.-]+)?[\"'`]?)+))\r?\n"
+)
+_NAME_ENDS = rf"(?i){_NAME}(?:{_SIGN_ENDS}|[ \t]*\r?\n)"
 """The name of a secret that ends its line, but for a sign, a type, a heredoc's mark or the names of other columns."""
+_NO_PROSE = rf"(?i){_NAME}{_SIGN_ENDS}|(?:[^\w\s.-]|\t|  |- )[ \t]?[\w.-]*{_NAME}[ \t]*\r?\n"
+"""The same, where a name that nothing follows stands behind a sign."""
 _STANDS_FIRST = (r"passw(?:or)?d[ \t]+\S", r":(?:[0-9]{4,5}|\*):[\w.*-]+:[\w.*@-]+:[^\s:]")
 _KEY_ENDS = "----[- ]END [A-Z0-9 ]*PRIVATE KEY"
 LINED = (_NAME_ENDS, *_STANDS_FIRST, _KEY_ENDS)
 """What a text holds in which prefixes may keep a name from its value on the next line, what is known by standing first
 on its line from the line's beginning, or the lines of a key from its end."""
 _KEPT_APART = tuple(
-    patterns.compile(source.encode()) for source in (*LINED[:-1], rf"[A-Za-z0-9+/_-]{{48,}}={{0,2}}\r?\n|{_KEY_ENDS}")
+    patterns.compile(source.encode())
+    for source in (_NO_PROSE, *_STANDS_FIRST, rf"[A-Za-z0-9+/_-]{{48,}}={{0,2}}\r?\n|{_KEY_ENDS}")
 )
 """The same, the last of any Base64 over lines. (One pattern for all is ten times as slow.)"""
 _BEFORE, _BEHIND = 500, 4_000
@@ -199,24 +205,24 @@ def _stretches(data: bytes, places: Iterable[int]) -> Iterator[tuple[int, int]]:
 
 
 def _keeps_apart(data: bytes, start: int, stop: int) -> bool:
-    """Whether the line that ends with a name there and its neighbours have a prefix, and what may be a value behind it."""
+    """Whether the line that ends with a name there begins as the next one does, and what may be a value stands near."""
     named = data.rfind(b"\n", max(0, start - _BEHIND), start) + 1
-    if not begin_alike(_beginning(data, named), _beginning(data, stop)):
+    above = data[max(0, named - LONGEST) : max(0, named - 1)].rsplit(b"\n", 1)[-1]
+    if not (_VALUE.search(data, stop, stop + _BELOW * LONGEST) or _VALUE.search(above)):
         return False
-    above = data.rfind(b"\n", max(0, named - LONGEST), max(0, named - 1)) + 1 or named
-    if not _VALUE.search(data, above, stop + _BELOW * LONGEST):
+    line, others = _beginning(data, named), [above, *data[stop : stop + _BELOW * LONGEST].split(b"\n", _BELOW)[:_BELOW]]
+    if not begin_alike(line, others[1]) or not any(map(_holds_value, others)):
         return False
-    starts = [above, stop] if above == named else [above, named, stop]
-    for _ in range(_BELOW - 1):
-        starts.append(data.find(b"\n", starts[-1], starts[-1] + _BEHIND) + 1 or len(data))
-    lines = [_beginning(data, at) for at in starts]
-    lengths, _ = prefixes(lines)
-    return any(
-        value_like(word[0].decode("utf-8", "replace"))
-        for line, length, at in zip(lines, lengths, starts, strict=True)
-        if at != named and _VALUE.search(line, length)
-        for word in _WORD.finditer(line, length)
-    )
+    lengths, _ = prefixes([above, line, *others[1:]])
+    return any(map(_holds_value, others, (lengths[0], *lengths[2:])))
+
+
+def _holds_value(line: bytes, at: int = 0) -> bool:
+    """Whether a word of a line from there on may be a secret."""
+    if not _VALUE.search(line, at):
+        return False
+    words = (word[0] for word in _WORD.finditer(line, at))
+    return any(_VALUE.search(word) and value_like(word.decode("utf-8", "replace")) for word in words)
 
 
 def _has_prefix(data: bytes, at: int, end: int) -> bool:
