@@ -75,7 +75,8 @@ _NAME = (
 )
 _SIGN_ENDS = (
     r"(?:[^\w\n]*(?:(?:\w+[^\w\n]*){1,2}[=(\[|>:\\]|[\"'`=(:,>|\\+*-])[ \t]*|"
-    r"[^\w\n<]*(?:cat[ \t]*)?<<-?[ \t]*[\"'\\]?\w[^\n<]*|[\"'`]?[ \t]*(?:[|\t][\w \t\"'`|,;.-]*|(?:[,;][ \t]*[\"'`]?[\w.-]*(?: [\w.-]+)?[\"'`]?)+))\r?\n"
+    r"[^\w\n<]*(?:cat[ \t]*)?<<-?[ \t]*[\"'\\]?\w[^\n<]*|[\"'`]?[ \t]*"
+    r"(?:[|\t][\w \t\"'`|,;.-]*|(?:[,;][ \t]*[\"'`]?[\w.-]*(?: [\w.-]+)?[\"'`]?)+))\r?\n"
 )
 _NAME_ENDS = rf"(?i){_NAME}(?:{_SIGN_ENDS}|[ \t]*\r?\n)"
 """The name of a secret that ends its line, but for a sign, a type, a heredoc's mark or the names of other columns."""
