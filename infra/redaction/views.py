@@ -82,7 +82,10 @@ _NAME_ENDS = rf"(?i){_NAME}(?:{_SIGN_ENDS}|[ \t]*\r?\n)"
 """The name of a secret that ends its line, but for a sign, a type, a heredoc's mark or the names of other columns."""
 _NO_PROSE = rf"(?i){_NAME}{_SIGN_ENDS}|(?:[^\w\s.-]|\t|  |- )[ \t]?[\w.-]*{_NAME}[ \t]*\r?\n"
 """The same, where a name that nothing follows stands behind a sign."""
-_STANDS_FIRST = (r"passw(?:or)?d[ \t]+\S", r":(?:[0-9]{4,5}|\*):[\w.*-]+:[\w.*@-]+:[^\s:]")
+_STANDS_FIRST = (
+    r"passw(?:or)?d[ \t]+[^\s\"'`<>(){}\[\]\\|;,$&:=./%-][^\s\"'`<>(){}\[\]\\|;,$&]{5,}(?:[\s\"']|\z)",
+    r":(?:[0-9]{4,5}|\*):[\w.*-]+:[\w.*@-]+:[^\s:]",
+)
 _KEY_ENDS = "----[- ]END [A-Z0-9 ]*PRIVATE KEY"
 LINED = (_NAME_ENDS, *_STANDS_FIRST, _KEY_ENDS)
 """What a text holds in which prefixes may keep a name from its value on the next line, what is known by standing first

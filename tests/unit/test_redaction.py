@@ -283,7 +283,8 @@ def test_what_neighbouring_lines_begin_with_keeps_no_secret(aside: bool) -> None
 def test_what_lines_of_code_begin_with_alike_makes_no_secret_of_them() -> None:
     code = "    56→  const wrappedKey = await wrapKey(\n    57→    file.contentKeyV2,\n    58→    ownerPrivateKey,\n"
     table = "| auth | 6d |\n| updater | 1d |\n"
-    for text in (code, table, code.replace("→", ":"), "self.token =\nself.timeout2x = 3\n" * 3):
+    declared = "char *domain = NULL;\nchar *user = NULL;\nchar *password = NULL;\n"
+    for text in (code, table, declared, code.replace("→", ":"), "self.token =\nself.timeout2x = 3\n" * 3):
         assert redact(text) == (text, {})
 
 
