@@ -94,13 +94,16 @@ FORMS: dict[str, Callable[[str], str]] = {
     "binary digits": lambda phrase: " ".join(f"{byte:08b}" for byte in phrase.encode()),
     "escapes of style sheets": lambda phrase: "".join(f"\\{ord(c):06x}" for c in phrase),
     "lines of a failed test": lambda phrase: "E   " + _broken(phrase, "E   ", "E   "),
-    "lines of a log": lambda phrase: _broken(phrase, "2026-11-20T09:00:01.123Z ", "[2026-11-20 09:00:02,5] info: "),
+    "lines of a log": lambda phrase: _broken(phrase, "2026-11-20T09:00:01.123Z ", "2026-11-20T09:00:02.5Z "),
+    "lines of a log with a level": lambda phrase: _broken(
+        phrase, "[2026-11-20 09:00:02,5] info: ", "[2026-11-20 09:00:12,53] info: "
+    ),
     "words of a log": lambda phrase: "2026-11-28T10:00:01Z " + phrase.replace(" ", "\n2026-11-28T10:00:02Z "),
     "lines of a journal": lambda phrase: _broken(
-        phrase, "Nov 20 09:00:01 host app[12]: ", "Nov 20 09:00:01 host app: "
+        phrase, "Nov 20 09:00:01 host app[12]: ", "Nov 20 09:00:02 host app[12]: "
     ),
     "lines and who wrote them": lambda phrase: _broken(
-        phrase, "^a1b2c3d4 (Ann Lee 2026-11-20 09:00:01 +0900 12) ", "a1b2c3d4 src/a.py (Ann 2026-11-20 13) "
+        phrase, "^a1b2c3d4 (Ann Lee 2026-11-20 09:00:01 +0900 12) ", "a1b2c3d4 (Ann     2026-11-20 09:00:01 +0900 13) "
     ),
     "lines of a search": lambda phrase: "src/a.md:12:" + _broken(phrase, "src/a.md:13:", "src/a.md:14:"),
     "lines around what a search found": lambda phrase: "src/a.md-12-" + _broken(phrase, "src/a.md:13:", "src/a.md-14-"),

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from memctl.domain.support import patterns
 from memctl.domain.support.dumps import DUMP, dumps
-from memctl.domain.support.line_prefixes import BLAMED, LOGGED
+from memctl.domain.support.line_prefixes import prefixes
 from memctl.domain.support.literals import Literals, mentions
 from memctl.domain.support.markup import without_markup
 from memctl.domain.support.text import canonical
@@ -73,18 +73,12 @@ _SIMPLE = ((b"\\n", b"\n"), (b"\\r", b"\r"), (b"\\t", b"\t"), (b'\\"', b'"'), (b
 _SIGNS = bytes(code for code in range(0x80) if not chr(code).isalnum())
 _OTHER_SIGNS = patterns.compile(rf"[^\x00-\x7f{patterns.LETTERS}]+")
 _SMALL = bytes(range(0x100)).lower()
-_NUMBERED = patterns.compile(rb"\n[ \t]*[0-9]+ *(?:\xe2\x86\x92|\xe2\x94\x82|[:|\t])")
-_LISTED = patterns.compile(
-    rf"(?:^|\n)(?:{LOGGED}|{BLAMED}|E {{3,}}|[^\s:]{{1,300}}[:-][0-9]{{1,9}}[:-])".encode(), patterns.I
-)
-"""What stands before each line that a search shows (a file and the line's number), a failed test, who wrote a line, or
-a log."""
 _DUMP = patterns.compile(DUMP.encode())
 _MARKS_LEFT = patterns.compile(r"[\x{300}-\x{36f}]+")
 """Marks that no letter has of its own: what strikes it through, or stands above it."""
-_BEHIND_A_NUMBER = (b"\xe2\x86\x92", b"\xe2\x94\x82", b":", b"|", b"\t")
-_NO_LETTERS = bytes(code for code in range(0x100) if not (code < 0x80 and chr(code).isalpha()))
-_FEW_LETTERS = 4
+_PIECES, _PIECE_LENGTH = 2, 5
+"""Words of a text, the longest ones, of which at least one begins or ends so in a text that is read without prefixes,
+and how many letters of it are looked for."""
 _JOINED = patterns.compile(rb"""["'`][ \t\r\n]*[+.&][ \t\r\n]*["'`]""")
 """What stands within words of a string that is written in parts."""
 _MARKS = r"[\s<>+\-|#*/;%!\x{2502}]*"
@@ -124,9 +118,14 @@ class WrittenForms:
                 self._plain.setdefault(each, set()).add(text)
             for each in encodings(text):
                 self._encoded.setdefault(each, set()).add(text)
-        letters = {_letters(each.encode()) for each in self._plain}
-        self._may_be_numbered = min(map(len, letters), default=0) < _FEW_LETTERS or bool(self._of_signs)
-        self._letters = Literals(letters)
+        words_of = (sorted(form.split(), key=len)[-_PIECES:] for form in asked)
+        ends = {
+            end
+            for words in words_of
+            for word in words
+            for end in _ends(skeleton(_folded(word.encode("utf-8", "replace"))))
+        }
+        self._pieces = None if self._of_signs or "" in ends else Literals(ends)
         self._literals = Literals([*self._plain, *self._encoded])
 
     def within(self, data: bytes) -> Found:
@@ -142,17 +141,17 @@ class WrittenForms:
             for instead in (b"", b" "):
                 if (read := _JOINED.sub(b"", without_markup(folded, instead).replace(b"**", b""))) != folded:
                     self._look(read, skeleton(read), held, near, SHORTEST_SKELETON)
-            if _NUMBERED.search(folded) and (self._may_be_numbered or self._letters.within(_letters(folded))):
-                unnumbered = b"\n".join(map(_without_number, folded.split(b"\n")))
-                self._look(unnumbered, skeleton(unnumbered), held, near)
-            for other in self._apart(reading, folded):
+            for other in self._apart(reading, folded, bare):
                 self._look(other, skeleton(other), held, near)
         return Found(frozenset(held), frozenset(near - held))
 
-    def _apart(self, reading: bytes, folded: bytes) -> Iterator[bytes]:
-        """What a text says whose lines begin with where they were found, and what dumps in it show."""
-        if _LISTED.search(folded):
-            yield _LISTED.sub(b"\n", folded)
+    def _apart(self, reading: bytes, folded: bytes, bare: str) -> Iterator[bytes]:
+        """What a text says without what its lines begin with alike, and what dumps in it show."""
+        if b"\n" in folded and (self._pieces is None or self._pieces.within(bare)):
+            lines = folded.split(b"\n")
+            for lengths in prefixes(lines):
+                if any(lengths):
+                    yield b"\n".join(line[length:] for line, length in zip(lines, lengths, strict=True))
         if _DUMP.search(reading):
             yield from (self._fold(_visible(shown)) for _, _, shown in dumps(reading))
 
@@ -186,8 +185,8 @@ def skeleton(data: bytes) -> str:
     return text if text.isascii() else _OTHER_SIGNS.sub("", text)
 
 
-def _letters(data: bytes) -> str:
-    return data.translate(_SMALL, _NO_LETTERS).decode()
+def _ends(word: str) -> tuple[str, str]:
+    return word[:_PIECE_LENGTH], word[-_PIECE_LENGTH:]
 
 
 _DECIMAL = tuple(map(str, range(256)))
@@ -273,13 +272,6 @@ def _as_it_is(data: bytes) -> bytes:
 def _folded(data: bytes) -> bytes:
     """A text in small letters, those of other alphabets than ASCII's among them."""
     return data.lower() if data.isascii() else data.decode("utf-8", "replace").casefold().encode()
-
-
-def _without_number(line: bytes) -> bytes:
-    number = line.lstrip(b" \t")
-    behind = number.lstrip(b"0123456789")
-    sign = next(filter(behind.lstrip(b" ").startswith, _BEHIND_A_NUMBER), b"")
-    return behind.lstrip(b" ")[len(sign) :] if sign and behind != number else line
 
 
 def _unescaped(data: bytes) -> bytes:

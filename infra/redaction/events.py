@@ -265,7 +265,8 @@ def _collect(value: Any, strings: list[str], key: str = "", depth: int = 0) -> b
         odd = False
         for inner in msgspec.structs.astuple(value):
             if inner.__class__ is str:
-                strings.append(inner)
+                if inner:
+                    strings.append(inner)
             elif inner and inner is not True:
                 odd |= _collect(inner, strings)
         return odd

@@ -355,6 +355,11 @@ def given(value: str, name: str) -> bool:
     return drawn(value) or unspoken(value) or made_up(value, "")
 
 
+def value_like(word: str) -> bool:
+    """Whether a word may be a value that stands apart from its name: drawn, made up, or of Base64."""
+    return word.endswith("=") or (given(word, "") or quoted(word, ""))
+
+
 def placed(value: str, name: str) -> bool:
     """Whether what stands where only a secret does is of that secret's kind: behind no name, what says so itself."""
     if not name:

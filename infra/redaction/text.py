@@ -59,7 +59,8 @@ MOST_BROKEN = 50
 MOST_REFUSED = 16
 """Values that one rule refuses in a text before all of it is looked at again."""
 
-_PRINTED = r"(?:[CDI-Za-f][AC-HQS-Xgi-nwy-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]){6}"
+_PRINTED_THREE = r"[CDI-Za-f][AC-HQS-Xgi-nwy-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]"
+_PRINTED = f"(?:{_PRINTED_THREE}){{6}}"
 """Base64 of 18 bytes of ASCII that are printed: the top bits of each byte are known."""
 _WIDE = r"(?:[I-Za-f][AQgw][AB][A-Za-z0-9+/_-]A[C-H][AEIMQUYcgkosw048]A){3}"
 """The same of UTF-16: each other byte is zero."""
@@ -150,7 +151,8 @@ class Redactor:
             if rule.of and not rule.within
         }
         self._of_lines = {len(self._rules) + _LINED + n: n for n in range(len(LINED))}
-        self._of_lines[len(self._rules) + 2] = len(LINED) - 1  # any Base64
+        self._printed = len(self._rules) + 2
+        self._of_lines[self._printed] = len(LINED) - 1  # any Base64
         self._behind_names = {n for n, rule in enumerate(self._rules) if rule.judge and rule.names and not rule.within}
         starts = sorted({found[1] for rule in self._rules if (found := _START.search(rule.pattern))})
         begun = rf"\b(?:{'|'.join([_STARTS, *starts])}){_PART}*"
@@ -166,7 +168,7 @@ class Redactor:
             *(rule.of or rule.source for rule in self._rules),
             "(?i)<private>",
             self._broken,
-            f"{_PRINTED}|{_WIDE}",
+            f"(?:{_PRINTED_THREE}){{3}}|{_WIDE}",
             rf"\b{_PACKED}[A-Za-z0-9+/_-]{{44}}",
             _HEX,
             COLUMN,
@@ -191,8 +193,13 @@ class Redactor:
     def _scan(self, data: bytes) -> set[int]:
         """Indices of the rules that may find something in it."""
         if len(self._scans) == 1:  # of all rules, in their order
-            return self._scans[0][1](data)
-        return {group[n] for group, scan in self._scans for n in scan(data)}
+            found = self._scans[0][1](data)
+        else:
+            found = {group[n] for group, scan in self._scans for n in scan(data)}
+        # Hyperscan looks for the half of it, which takes a seventh less time for all rules together.
+        if self._printed in found and not _READS.search(data):
+            found.discard(self._printed)
+        return found
 
     def suspects(self, data: bytes) -> bool:
         """Whether UTF-8 text may hold a secret or a private block. False is certain."""
@@ -237,8 +244,7 @@ class Redactor:
             yield plain, before, indices, False
         joint = len(self._rules) + _JOINED in indices
         if places := {place for index, place in self._of_lines.items() if index in indices}:
-            view, origins = lined(plain, before, places)
-            if view:
+            for view, origins in lined(plain, before, places):
                 yield view, origins, self._scan(view), False
         if joint:
             view, origins = joined(plain, before)

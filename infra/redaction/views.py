@@ -7,10 +7,12 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import accumulate
 
 from memctl.domain.support import patterns
-from memctl.domain.support.line_prefixes import BLAMED, LOGGED
+from memctl.domain.support.line_prefixes import LONGEST, begin_alike, prefixes
 from memctl.domain.support.wording import HIDDEN
+from memctl.infra.redaction.likely import value_like
 
 # JSON inside of text: an escaped line break in front of a key hides its word boundary, an escaped quote or equals sign
 # its assignment. Any number of backslashes counts as one, for JSON inside of JSON.
@@ -67,44 +69,45 @@ INTERRUPTED = tuple(
 JOINT = r"""["'][ \t]*(?:\+|\.\.?|&|<>|\|\|)\s*[a-z]?["']"""
 """What joins two strings into one."""
 _JOINT = patterns.compile(JOINT.encode())
-_NUMBERED = r" *[0-9]{1,6}(?:\xe2\x86\x92|\\u2192|[\t:-]|[ ]?(?:\||\xe2\x94\x82) ?)"
-_OF_FILE = r"[\w.@/-]*(?:/[\w-]+|\.\w+)(?::[0-9]{1,6}:|-[0-9]{1,6}-|[:-])"
-_OF_SERVICE = r"[\w.-]+ +\| "
-_MARGIN = r"(?:\+|[ \t]*(?:>|\||#|//))"
-PREFIX = (
-    rf"(?:{LOGGED}{_MARGIN}?|(?:{_OF_FILE}|{_NUMBERED}|{BLAMED}|{_OF_SERVICE})(?:{LOGGED})?{_MARGIN}?|"
-    rf"-|E {{2,3}}|{_MARGIN}{{1,2}})"
-)
-"""What a tool puts before each line: a number, a file, a moment, who wrote it, the sign of a patch, a margin."""
-_PREFIXES = patterns.compile(rf"^{PREFIX}|[0-9]{{1,6}}(?:\xe2\x86\x92|\\u2192)".encode(), patterns.M)
-_NAME_ENDS = (
-    r"(?i)(?:key|token|secret|pass(?:w(?:or)?d|phrase|code)?|passwort|pwd|psk|credentials?|auth|authorization|access|"
+_NAME = (
+    r"(?:key|token|secret|pass(?:w(?:or)?d|phrase|code)?|passwort|pwd|psk|credentials?|auth|authorization|access|"
     r"private|salt|[_-]pat|[_-]pw)s?(?:\b|_)"
-    r"(?:[^\w\n]*(?:(?:\w+[^\w\n]*){1,2}[=(\[|>:\\]|[\"'`=(:,>|\\+*-])[ \t]*|[ \t]*|"
-    r"[^\w\n<]*(?:cat[ \t]*)?<<-?[ \t]*[\"'\\]?\w[^\n<]*|[\"'`]?[ \t]*[|,;\t][\w \t\"'`|,;.-]*)\r?\n"
 )
+_SIGN_ENDS = (
+    r"(?:[^\w\n]*(?:(?:\w+[^\w\n]*){1,2}[=(\[|>:\\]|[\"'`=(:,>|\\+*-])[ \t]*|"
+    r"[^\w\n<]*(?:cat[ \t]*)?<<-?[ \t]*[\"'\\]?\w[^\n<]*|[\"'`]?[ \t]*"
+    r"(?:[|\t][\w \t\"'`|,;.-]*|(?:[,;][ \t]*[\"'`]?[\w.-]*(?: [\w.-]+)?[\"'`]?)+))\r?\n"
+)
+_NAME_ENDS = rf"(?i){_NAME}(?:{_SIGN_ENDS}|[ \t]*\r?\n)"
 """The name of a secret that ends its line, but for a sign, a type, a heredoc's mark or the names of other columns."""
-_BEGINS = (
-    r"(?:[ \t]*(?:[0-9]|[>|#/])|[+\[^-]|E  |[0-9a-f]{7}|[A-Z][a-z]{2} [ 0-9][0-9] |[\w.@/-]*[/.][\w-]+[:-]|[\w.-]+ +\|)"
+_NO_PROSE = rf"(?i){_NAME}{_SIGN_ENDS}|(?:[^\w\s.-]|\t|  |- )[ \t]?[\w.-]*{_NAME}[ \t]*\r?\n"
+"""The same, where a name that nothing follows stands behind a sign."""
+_STANDS_FIRST = (
+    r"passw(?:or)?d[ \t]+[^\s\"'`<>(){}\[\]\\|;,$&:=./%-][^\s\"'`<>(){}\[\]\\|;,$&]{5,}(?:[\s\"']|\z)",
+    r":(?:[0-9]{4,5}|\*):[\w.*-]+:[\w.*@-]+:[^\s:]",
 )
-_STANDS_FIRST = (r"passw(?:or)?d[ \t]+\S", r":(?:[0-9]{4,5}|\*):[\w.*-]+:[\w.*@-]+:[^\s:]")
 _KEY_ENDS = "----[- ]END [A-Z0-9 ]*PRIVATE KEY"
-LINED = (_NAME_ENDS + _BEGINS, rf"(?:^|\n)[+-][^\n]*{_NAME_ENDS}", *_STANDS_FIRST, _KEY_ENDS)
+LINED = (_NAME_ENDS, *_STANDS_FIRST, _KEY_ENDS)
 """What a text holds in which prefixes may keep a name from its value on the next line, what is known by standing first
 on its line from the line's beginning, or the lines of a key from its end."""
 _KEPT_APART = tuple(
     patterns.compile(source.encode())
-    for source in (
-        f"{_NAME_ENDS}{PREFIX}",
-        rf"(?m:^)[+-][^\n]*{_NAME_ENDS}",
-        *(rf"(?m:^){PREFIX}[^\n]*{each}" for each in _STANDS_FIRST),
-        rf"[A-Za-z0-9+/_-]{{48,}}={{0,2}}\r?\n{PREFIX}[ \t]*[A-Za-z0-9+/_-]{{4}}|{_KEY_ENDS}",
-    )
+    for source in (_NO_PROSE, *_STANDS_FIRST, rf"[A-Za-z0-9+/_-]{{48,}}={{0,2}}\r?\n|{_KEY_ENDS}")
 )
-"""The same with all of the prefix, the last of any Base64 over lines. (One pattern for all is ten times as slow.)"""
-_ARROW = "→".encode()
+"""The same, the last of any Base64 over lines. (One pattern for all is ten times as slow.)"""
 _BEFORE, _BEHIND = 500, 4_000
 """Bytes before such a place and behind it that are read without prefixes."""
+_PART = rb"""[^\s"'`<>(){}|,;:=/.]"""
+_VALUE = patterns.compile(
+    b"|".join(_PART + b"{%d}[0-9]" % before + _PART + b"{%d}" % (5 - before) for before in range(6))
+    + rb"|\w[!@#%^&*+?~]+\w|[A-Za-z0-9]{20}"
+)
+"""What each value that a name stands before has: a digit among its letters, signs between them, or many."""
+_WORD = patterns.compile(rb"""[^\s"'`<>(){}|,;:]{6,}""")
+_BELOW = 4
+"""Lines below a name in which its value may stand, if it is not in the one above."""
+_MOST_REFUSED = 100
+"""Names of a text that are found to keep no value apart before all are taken to keep one."""
 _NOT_OF_CHARACTERS = (b"\x1b", b"\xc2\x9b", b"\xc2\x9d", b"%", b"&", b"<", b"\\", b"^")
 
 
@@ -157,34 +160,24 @@ def joined(data: bytes, before: Origins | None) -> tuple[bytes, Origins]:
     return _JOINT.sub(b"", data), partial(_both, before, partial(_origin, data, _JOINT, lambda _: b""))
 
 
-def lined(data: bytes, before: Origins | None, places: Iterable[int]) -> tuple[bytes, Origins]:
-    """Of the bytes what stands around secrets that prefixes may hide, each line as it was before a tool put something
-    before it; `before` as below. `places`: which of `LINED` it may hold."""
-    left_out: list[tuple[int, int, int]] = []
+def lined(data: bytes, before: Origins | None, places: Iterable[int]) -> Iterator[tuple[bytes, Origins]]:
+    """Of the bytes what stands around secrets that prefixes may hide, each line without what it begins with as its
+    neighbours do: all that one of them does, and what several do where that is less. `before` as below. `places`: which
+    of `LINED` it may hold."""
+    views: tuple[list[tuple[int, int, int]], ...] = ([], [])
     end = 0
     for low, high in _stretches(data, places):
-        left_out.append((end, low, 0))
-        left_out += _prefixes(data, low, high)
+        lines = data[low:high].split(b"\n")
+        starts = list(accumulate((len(line) + 1 for line in lines[:-1]), initial=low))
+        for left_out, lengths in zip(views, prefixes(lines), strict=True):
+            left_out.append((end, low, 0))
+            left_out += ((at, at + length, 0) for at, length in zip(starts, lengths, strict=True) if length)
         end = high
-    left_out.append((end, len(data), 0))
-    edges = [0, *(edge for start, end, _ in left_out for edge in (start, end))]
-    view = b"".join(data[low:high] for low, high in zip(edges[::2], edges[1::2], strict=False))
-    return view, partial(_both, before, partial(_Origin, left_out))
-
-
-def _prefixes(data: bytes, low: int, high: int) -> Iterator[tuple[int, int, int]]:
-    """The prefixes of some lines. Where most are numbered in one way, splitting is much faster than the pattern."""
-    stretch = data[low:high]
-    sign = next((each for each in (_ARROW, b"\t") if stretch.count(each) * 2 > stretch.count(b"\n")), b"")
-    if not sign:
-        yield from ((*found.span(), 0) for found in _PREFIXES.finditer(data, low, high))
-        return
-    for line in stretch.split(b"\n"):
-        number, found, rest = line.partition(sign)
-        front = number.rstrip(b"0123456789")
-        if found and front != number and (sign == _ARROW or not front.strip(b" ")):
-            yield low + len(front.rstrip(b" ")), low + len(number) + len(sign) + rest.startswith(b"+"), 0
-        low += len(line) + 1
+    for left_out in (views if views[0] != views[1] else views[:1]) if end else ():
+        left_out.append((end, len(data), 0))
+        edges = [0, *(edge for start, stop, _ in left_out for edge in (start, stop))]
+        view = b"".join(data[low:high] for low, high in zip(edges[::2], edges[1::2], strict=False))
+        yield view, partial(_both, before, partial(_Origin, left_out))
 
 
 def seen(data: bytes, before: Origins | None) -> tuple[bytes, Origins]:
@@ -194,8 +187,16 @@ def seen(data: bytes, before: Origins | None) -> tuple[bytes, Origins]:
 
 def _stretches(data: bytes, places: Iterable[int]) -> Iterator[tuple[int, int]]:
     """Whole lines around what prefixes keep apart, none over another."""
-    low = high = 0
-    for start, stop in sorted(found.span() for place in places for found in _KEPT_APART[place].finditer(data)):
+    low = high = looked_at = refused = 0
+    found = sorted((*each.span(), place) for place in places for each in _KEPT_APART[place].finditer(data))
+    for start, stop, place in found:
+        if start >= high and refused < _MOST_REFUSED:
+            if start < looked_at:
+                continue
+            looked_at = data.find(b"\n", start, start + _BEHIND) + 1 or start + _BEHIND
+            if not (_keeps_apart(data, start, stop) if place == 0 else _has_prefix(data, start, looked_at)):
+                refused += 1
+                continue
         begin, end = start - _BEFORE, stop + _BEHIND
         if begin > high:
             if high:
@@ -205,6 +206,41 @@ def _stretches(data: bytes, places: Iterable[int]) -> Iterator[tuple[int, int]]:
             high = data.find(b"\n", end) + 1 or len(data)
     if high:
         yield low, high
+
+
+def _keeps_apart(data: bytes, start: int, stop: int) -> bool:
+    """Whether the line that ends with a name there begins as the next one does, and what may be a value stands near."""
+    named = data.rfind(b"\n", max(0, start - _BEHIND), start) + 1
+    above = data[max(0, named - LONGEST) : max(0, named - 1)].rsplit(b"\n", 1)[-1]
+    if not (_VALUE.search(data, stop, stop + _BELOW * LONGEST) or _VALUE.search(above)):
+        return False
+    line, others = _beginning(data, named), [above, *data[stop : stop + _BELOW * LONGEST].split(b"\n", _BELOW)[:_BELOW]]
+    if not begin_alike(line, others[1]) or not any(map(_holds_value, others)):
+        return False
+    lengths, _ = prefixes([above, line, *others[1:]])
+    return any(map(_holds_value, others, (lengths[0], *lengths[2:])))
+
+
+def _holds_value(line: bytes, at: int = 0) -> bool:
+    """Whether a word of a line from there on may be a secret."""
+    if not _VALUE.search(line, at):
+        return False
+    words = (word[0] for word in _WORD.finditer(line, at))
+    return any(_VALUE.search(word) and value_like(word.decode("utf-8", "replace")) for word in words)
+
+
+def _has_prefix(data: bytes, at: int, end: int) -> bool:
+    """Whether the line that an offset is in, up to `end`, begins as the next one does, or as the one before."""
+    start = data.rfind(b"\n", max(0, at - _BEHIND), at) + 1
+    here = _beginning(data, start)
+    if begin_alike(here, _beginning(data, end)):
+        return True
+    return start > 0 and begin_alike(_beginning(data, data.rfind(b"\n", max(0, start - _BEHIND), start - 1) + 1), here)
+
+
+def _beginning(data: bytes, start: int) -> bytes:
+    """What the line that starts there begins with."""
+    return data[start : start + LONGEST].split(b"\n", 1)[0]
 
 
 def _both(first: Origins | None, second: Origins) -> Callable[[int], int]:

@@ -29,6 +29,7 @@ from memctl.domain.language.summaries import account_of
 from memctl.domain.projects.stack import imports_in, manifest_in
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.line_prefixes import prefixes
 from memctl.infra.transcripts.aider import Aider
 from memctl.infra.transcripts.formats import Document
 from memctl.infra.transcripts.reading import parse_document
@@ -374,9 +375,22 @@ UNJOINED = (
     *("token key=q7Wm2Zr9Lk4T ", 'token key="q7Wm2Zr9Lk4T" ', "token [ key=q7Wm2Zr9Lk4T ", "key <a b", "password> <a "),
     *("value=value=", 'value="q7Wm2Zr9Lk4Tn8, ', "token\nvalue: ", "token, a=1, value=", "value: hunter22!, key: "),
     *("token, ", "a | token |\n", "a,password\n", "(token, a) values (", "token\n- ", 'password="""', "password=\n\n"),
+    *(
+        "12:token:\n",
+        "[1a] token:\n",
+        "[INFO] token:\n[INFO]   q7Wm2Zr9Lk4T\n",
+        "a (b c 1-2 9) key=\n",
+        "passwd x",
+        "key,\n",
+    ),
     *("0000000: 4142 4142 4142 4142 \n", "00000000: 4142 4142 0000000", "0000000   a   b   c   d   e   f   g   h\n"),
 )
 """A secret's name and the beginning of what may join a value to it."""
+
+
+@pytest.mark.parametrize("unit", ["12:a b\n", "[1] [2] [a] [b] ", "a (b) ", "2026-11-20 [a] b\n", "+\n-\n", "1a" * 9])
+def test_what_lines_begin_with_is_found_in_linear_time(unit: str) -> None:
+    expect_linear(lambda text: prefixes(text.encode().split(b"\n")), unit)
 
 
 @pytest.mark.parametrize("unit", UNJOINED)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import line_fronts
 import msgspec
 import published
 import pytest
@@ -265,6 +266,26 @@ def test_what_a_tool_puts_before_lines_keeps_no_name_from_its_value(front: str, 
         assert left.endswith("y = 2\n")
     if structure != "flag":  # its backslash before the line's end is one with that, escaped
         assert value[:8] not in redact(json.dumps({"out": lines}, ensure_ascii=False))[0]
+
+
+@pytest.mark.parametrize("aside", [False, True], ids=["written on", "set aside"])
+def test_what_neighbouring_lines_begin_with_keeps_no_secret(aside: bool) -> None:
+    value = "q7Zt4mXw9LkP2vRb8NcD3f"
+    forms = {name: f"x = 1\n{text.replace('@@', value)}y = 2\n" for name, text in secret_forms.ON_LINES.items()}
+    forms["name alone"] = f"token:\n  {value}\n"
+    fronts = [name for name in line_fronts.FRONTS if line_fronts.set_aside(name) is aside]
+    shown = {(front, form): line_fronts.fronted(front, text) for front in fronts for form, text in forms.items()}
+    kept = [each for each, text in shown.items() if value[:8] in redact(text)[0]]
+    assert len(kept) <= 0.01 * len(shown), kept
+    assert not [front for front, form in kept if form == "name alone"]
+
+
+def test_what_lines_of_code_begin_with_alike_makes_no_secret_of_them() -> None:
+    code = "    56→  const wrappedKey = await wrapKey(\n    57→    file.contentKeyV2,\n    58→    ownerPrivateKey,\n"
+    table = "| auth | 6d |\n| updater | 1d |\n"
+    declared = "char *domain = NULL;\nchar *user = NULL;\nchar *password = NULL;\n"
+    for text in (code, table, declared, code.replace("→", ":"), "self.token =\nself.timeout2x = 3\n" * 3):
+        assert redact(text) == (text, {})
 
 
 def test_an_addition_beside_a_line_that_stayed_is_one_with_it() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import unicodedata
 
+import line_fronts
 import pytest
 from written import FORMS, NEAR, stands_in
 
@@ -30,6 +31,18 @@ def test_it_is_held_in_that_form_within_json_as_a_table_is_copied(form: str) -> 
 
     copied = json.dumps({"text": FORMS[form](PHRASE)}).replace("\\", "\\\\")
     assert WrittenForms([PHRASE]).within(copied.encode()).held == {PHRASE}
+
+
+@pytest.mark.parametrize("aside", [False, True], ids=["written on", "set aside"])
+def test_a_phrase_over_three_lines_is_seen_whatever_a_tool_puts_before_them(aside: bool) -> None:
+    phrase = "meet dana at the old harbour before dawn with the ledger"
+    said = "x = 1\nmeet dana at the\nold harbour before\ndawn with the ledger\ny = 2\n"
+    fronts = [name for name in line_fronts.FRONTS if line_fronts.set_aside(name) is aside]
+    sought = WrittenForms([phrase])
+    kept = [name for name in fronts if not sought.within(line_fronts.fronted(name, said).encode()).held]
+    assert len(kept) <= 0.01 * len(fronts), kept
+    other = "\n".join(line_fronts.fronted(name, said.replace("harbour", "tower")) for name in fronts)
+    assert not sought.within(other.encode()).held
 
 
 @pytest.mark.parametrize("written", ["nine < a and b > lives", "nine <1> lives"])
