@@ -122,7 +122,8 @@ def _data_directory(settings: Settings, found: InstanceStatus) -> Iterator[Check
         (folder / name for name in found.aside),
         advice="what it held was built again or starts empty; look at it, then delete it",
     )  # fmt: skip
-    lost = [f"{number(found.refused, 'delivery', 'deliveries')} found no room in the spool"] if found.refused else []
+    refused = f"{number(found.refused, 'delivery', 'deliveries')} not kept: no room in the spool, or over 64 MiB"
+    lost = [refused] if found.refused else []
     yield check("data directory", "spool", f"{found.refused:,} refused", lost, advice="see `memctl verify`")
 
 

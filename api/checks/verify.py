@@ -364,7 +364,7 @@ def spool_checks(folder: Path) -> Iterator[Check]:
         advice="look at these files, and delete them once they are of no use", aside=len(found.aside),
     )  # fmt: skip
     last = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.refused_at / 1e6))
-    lost = [f"{number(found.refused, 'delivery', 'deliveries')} found no room, the last at {last}"]
+    lost = [f"{number(found.refused, 'delivery', 'deliveries')} not kept (no room, or over 64 MiB), the last at {last}"]
     yield check(
         "spool", "refusals", f"{found.refused:,}", lost if found.refused else (),
         advice=f"`memctl ingest` reads from transcripts what was lost; then delete {folder / 'refused'}",

@@ -631,7 +631,7 @@ def test_the_spool_is_accounted_for(settings: Settings, memory: Connection, monk
     assert spool.spool(folder, old._replace(id="ef" * 16)) is None
     found = gaps(settings)
     assert set(found) == {"spool: deliveries", "spool: set aside", "spool: refusals"}
-    assert found["spool: refusals"][0].startswith("1 delivery found no room, the last at 20")
+    assert found["spool: refusals"][0].startswith("1 delivery not kept (no room, or over 64 MiB), the last at 20")
     assert found["spool: set aside"][0].endswith(".damaged")
 
 
