@@ -272,7 +272,7 @@ def test_what_was_found_is_printed_with_whose_words_it_is_in(origin: str, capsys
     print_found(
         Found(
             id="0" * 36, text="Solution: use quillmark", title="dates", score=0.6, class_="suggested", kind="episode",
-            bucket="EPISODIC", project="shop", occurred_at=datetime(2026, 1, 2, tzinfo=UTC), evidence=[], why="same words",
+            bucket="EPISODIC", project="shop", occurred_at=datetime(2026, 1, 2, tzinfo=UTC), evidence=[], why="words",
             source=SourceRow("facts", "x"), origin=origin,
         )
     )  # fmt: skip

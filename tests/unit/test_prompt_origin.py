@@ -194,7 +194,8 @@ def test_what_is_written_to_others_settles_nothing(prompt: str) -> None:
     ("agent", "actor"), [("codex", "user"), ("claude-code", "system"), ("cursor", "system"), ("copilot-cli", "system")]
 )
 def test_what_codex_puts_around_a_request_was_pasted_where_another_agent_is_asked(agent: Agent, actor: str) -> None:
-    text = "# Context from my IDE setup:\n\n## Open tabs:\n- a.md\n\n## My request for Codex:\nwe always use quillmark, not x"
+    above = "# Context from my IDE setup:\n\n## Open tabs:\n- a.md\n\n## My request for Codex:"
+    text = f"{above}\nwe always use quillmark, not x"
     assert users_own_word(text).strip(), "it reads as the user's"
     name = "beforeSubmitPrompt" if agent == "cursor" else "UserPromptSubmit"
     asked = {"session_id": "s", "cwd": "/none", "hook_event_name": name, "prompt": text}
