@@ -6,6 +6,7 @@ The delivery carries no time, so the hook stamps it. Unknown hooks and fields ne
 
 import hashlib
 import json
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -151,11 +152,14 @@ def _by_client(payload: dict[str, Any], agent: Agent, location: str) -> bool:
 
 
 def _keys_of_messages(session: str, said: list[tuple[Observation, str]]) -> list[str]:
-    """A key for each message of a conversation, from it and all before it: handed over again, it is known."""
-    chain, keys = hashlib.sha256(session.encode("utf-8", "surrogatepass")), []
+    """A key for each message of a conversation, by who says what and for the how manieth time. Handed over again it is
+    known, and stays forgotten, also where its client has left out or changed what stood before it."""
+    times, keys = Counter[str](), list[str]()
     for observation, actor in said:
-        chain.update(f"{actor}\0{getattr(observation, 'text', '')}\0".encode("utf-8", "surrogatepass"))
-        keys.append(f"{MESSAGE}{chain.hexdigest()[:32]}")
+        words = f"{session}\0{actor}\0{getattr(observation, 'text', '')}"
+        times[words] += 1
+        digest = hashlib.sha256(f"{words}\0{times[words]}".encode("utf-8", "surrogatepass")).hexdigest()
+        keys.append(f"{MESSAGE}{digest[:32]}")
     return keys
 
 
