@@ -338,7 +338,7 @@ def _misnamed(event: NewEvent) -> bool:
     _, agent, session = (*event.stream.split("/", 2), "", "")[:3]
     named = key.removeprefix(f"{TRANSCRIPT}{agent}:")
     if named.startswith(f"{session}:"):
-        return False
+        return ":" not in named[len(session) + 1 :]  # else the session has the name of another's line
     names = (named.rsplit(":", parts)[0] for parts in range(2, _MOST_PARTS))
     return named == key or session not in map(bounded_name, names)
 

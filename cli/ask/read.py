@@ -218,7 +218,8 @@ def print_found(found: Found) -> None:
     place = f" · {found.project}" if found.project else ""
     head, *more = broken(f"{'':<10}{found.score:.2f}  {line(found.title)}", 10)
     click.echo("\n".join([f"{mark} {head[10:]}", *more]))
-    about = f"{found.id[:SHORT_ID]} · {found.kind} · {when(found.occurred_at)}{place} · {found.why}"
+    whose = f" · {found.origin}" if found.origin else ""
+    about = f"{found.id[:SHORT_ID]} · {found.kind}{whose} · {when(found.occurred_at)}{place} · {found.why}"
     click.echo(click.style("\n".join(broken(f"{'':<10}{line(about)}", 10)), dim=True))
     for each in _rest(found.passage or found.text, found.title)[:MOST_LINES]:
         print_lines(f"          {each}")

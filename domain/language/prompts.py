@@ -87,12 +87,19 @@ def said_in(prompt: str) -> Said:
         return Said("command", "", f"! {command}", "!") if command else Said("client", "", "")
     if named := _COMMAND.match(prompt):
         given = _ARGUMENTS.search(prompt)
-        return _command(prompt, named["name"], given.span("args") if given else (0, 0))
+        said = _command(prompt, named["name"], given.span("args") if given else (0, 0))
+        behind = prompt[given.end() :] if given else ""
+        return said._replace(alone=not behind.strip())
     if prompt.lstrip()[:1] == "/" and (typed := _TYPED_COMMAND.match(prompt)):
         return _command(prompt, typed["name"], typed.span("args") if typed["args"] else (0, 0))
     text = _without_client_blocks(prompt)
     words = text.strip()
     return Said("user", text, words, alone=alone and text == prompt) if words else Said("client", "", "")
+
+
+def framed_by_another(prompt: str, agent: str) -> bool:
+    """Whether a prompt stands in what Codex puts around it in an editor, and came to another agent: it was pasted."""
+    return agent != "codex" and _ADDED_IN_FRONT.match(prompt) is not None and _REQUEST.search(prompt) is not None
 
 
 def _without_client_blocks(prompt: str) -> str:

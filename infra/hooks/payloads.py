@@ -6,6 +6,7 @@ The delivery carries no time, so the hook stamps it. Unknown hooks and fields ne
 
 import hashlib
 import json
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -28,6 +29,7 @@ from memctl.domain.events.observations import (
     hook_key,
     session_stream,
 )
+from memctl.domain.language.prompts import framed_by_another
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise
 from memctl.domain.support.provenance import CLIENT
@@ -109,7 +111,7 @@ def parse_hook(
     )
     location = normalise(string(payload.get("cwd")))
     asks = "agent" if common["subagent"] or is_unattended(started) else "user"
-    if asks == "user" and name == "UserPromptSubmit" and _by_command(payload, location):
+    if asks == "user" and name == "UserPromptSubmit" and _by_client(payload, agent, location):
         asks = CLIENT
     found = _observations(name, payload, common, asks)
     files = _written(payload) if name in _WRITTEN and started != AGENTS_SHELL else ()
@@ -141,17 +143,23 @@ def _written(payload: dict[str, Any]) -> tuple[str, ...]:
     return tuple(file for file in named if file)
 
 
-def _by_command(payload: dict[str, Any], location: str) -> bool:
-    """Whether a prompt is the text of a command, as the client says or a file of the checkout shows."""
-    return payload.get("from_command") is True or is_expanded(string(payload.get("prompt")), location)
+def _by_client(payload: dict[str, Any], agent: Agent, location: str) -> bool:
+    """Whether a prompt is the text of a command, as the client says or a file of the checkout shows, or stands in the
+    frame of another client."""
+    prompt = string(payload.get("prompt"))
+    by_its_text = framed_by_another(prompt, agent) or is_expanded(prompt, location, agent)
+    return payload.get("from_command") is True or by_its_text
 
 
 def _keys_of_messages(session: str, said: list[tuple[Observation, str]]) -> list[str]:
-    """A key for each message of a conversation, from it and all before it: handed over again, it is known."""
-    chain, keys = hashlib.sha256(session.encode("utf-8", "surrogatepass")), []
+    """A key for each message of a conversation, by who says what and for the how manieth time. Handed over again it is
+    known, and stays forgotten, also where its client has left out or changed what stood before it."""
+    times, keys = Counter[str](), list[str]()
     for observation, actor in said:
-        chain.update(f"{actor}\0{getattr(observation, 'text', '')}\0".encode("utf-8", "surrogatepass"))
-        keys.append(f"{MESSAGE}{chain.hexdigest()[:32]}")
+        words = f"{session}\0{actor}\0{getattr(observation, 'text', '')}"
+        times[words] += 1
+        digest = hashlib.sha256(f"{words}\0{times[words]}".encode("utf-8", "surrogatepass")).hexdigest()
+        keys.append(f"{MESSAGE}{digest[:32]}")
     return keys
 
 

@@ -18,6 +18,7 @@ from memctl.domain.events.observations import (
     session_stream,
     transcript_key,
 )
+from memctl.domain.language.prompts import framed_by_another
 from memctl.domain.support import patterns
 from memctl.domain.support.json_bodies import MOST_VALUES, has_few_values
 from memctl.domain.support.provenance import CLIENT, IMPORTED
@@ -118,10 +119,15 @@ class Session:
             payload=payload,
             occurred_at=occurred_at,
             dedupe_key=transcript_key(self.agent, self.id, payload.line, payload.block),
-            actor=actor or _actor(payload),
+            actor=actor or self._speaker(payload),
             location=location or self.location,
             session_id=self.id,
         )
+
+    def _speaker(self, payload: Observation) -> str:
+        said_by = _actor(payload)
+        text = payload.text if said_by == "user" and isinstance(payload, PromptSubmitted) else ""
+        return CLIENT if framed_by_another(text, self.agent) else said_by
 
 
 def nobodys(payload: Observation) -> str:

@@ -99,7 +99,7 @@ class GeminiLines:
                 if not text and not images:
                     return kind("user", "empty")
                 shown = bool(_sent(record))
-                expanded = not shown and is_expanded(text, self._session.location, micros(moment))
+                expanded = not shown and is_expanded(text, self._session.location, self.agent, micros(moment))
                 actor = CLIENT if expanded and not self._session.subagent else ""
                 found = self._observed(PromptSubmitted(text=text, images=images, **common), moment, actor)
                 if (sent := _sent(record)) and text_digest(sent) != text_digest(text):

@@ -110,7 +110,8 @@ class OpenCode:
                 images = 0
                 argument = _ARGUMENT.search(string(part.get("text"))) and not part.get("synthetic")
                 by_program = by_program or self._unattended or bool(argument)
-        if not self._session.subagent and any(is_expanded(string(p.get("text")), location, created) for p in parts):
+        texts = () if self._session.subagent else (string(part.get("text")) for part in parts)
+        if any(is_expanded(text, location, self.agent, created) for text in texts):
             return found, CLIENT
         return found, "agent" if by_program else ""
 

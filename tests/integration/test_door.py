@@ -115,6 +115,20 @@ def test_a_conversation_that_is_handed_over_again_and_again_is_kept_once(place: 
     assert kept(database_url) == len(messages)
 
 
+def test_of_a_conversation_whose_client_left_out_its_beginning_only_what_is_new_is_kept(
+    place: Place, database_url: str
+) -> None:
+    """Else what was forgotten of it would come back under other names."""
+    said = ["begin", "yes", "the ledger", "yes", "an end", "later"]
+    handed = [said[:5], said[2:], [*said[2:], "yes"], ["changed", *said[1:]]]
+    with place.open(database_url):
+        for number, (texts, new) in enumerate(zip(handed, (5, 1, 0, 1), strict=True)):
+            messages = [{"role": "user", "content": text} for text in texts]
+            payload = {"hook_event_name": "Stop", "session_id": "s1", "cwd": "/x", "messages": messages}
+            done = ask(place.door, delivery(number, json.dumps(payload).encode(), at=NOON + number))
+            assert (done["new"], done["duplicate"]) == (new, len(texts) - new)
+
+
 def test_what_holds_nothing_to_keep_is_counted_and_named(place: Place, database_url: str) -> None:
     with place.open(database_url), closing(Client(place.door)) as client:
         for number in range(1, 70):

@@ -171,7 +171,8 @@ def test_the_key_takes_no_name_that_a_line_of_the_owner_s_session_will_have(stag
     foretold = observed(PromptSubmitted(line="#7", text="go on"), session="victim", at=300, location=place)
     own = msgspec.structs.replace(foretold, stream="session/claude-code/eves")
     named = [msgspec.structs.replace(own, dedupe_key=key) for key in (own.dedupe_key, "processor:x@1:y", "history/a:b")]
-    assert list(stage.deliver(*named)) == ["0", "1", "2"]
+    alike = msgspec.structs.replace(foretold, stream="session/claude-code/victim:#7", session_id="victim:#7")
+    assert list(stage.deliver(*named, alike)) == ["0", "1", "2", "3"]
 
 
 @pytest.mark.parametrize("name", ["plainly", "with:colons", "long" * 100])

@@ -16,10 +16,10 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.api.reading.views import BugHit, ShownSolution
+from memctl.api.reading.views import BugHit, Found, ShownSolution, SourceRow
 from memctl.api.write.ingest import Account
 from memctl.cli import output
-from memctl.cli.ask.read import print_bug
+from memctl.cli.ask.read import print_bug, print_found
 from memctl.cli.capture.ingest import KINDS_SHOWN, print_account
 from memctl.cli.commands import COMMANDS, FIRST, GROUPS, MEANT
 from memctl.cli.main import memctl
@@ -265,3 +265,16 @@ def test_a_fix_is_told_once_and_whole(
     unknown = "passed later; what mended it is not known"
     assert lines[0].partition(": ")[2] == (approach or description or unknown)
     assert lines[-1].partition(": ")[2] in (description or unknown, approach)
+
+
+@pytest.mark.parametrize("origin", ["written by an agent", "in a prompt", ""])
+def test_what_was_found_is_printed_with_whose_words_it_is_in(origin: str, capsys: pytest.CaptureFixture[str]) -> None:
+    print_found(
+        Found(
+            id="0" * 36, text="Solution: use quillmark", title="dates", score=0.6, class_="suggested", kind="episode",
+            bucket="EPISODIC", project="shop", occurred_at=datetime(2026, 1, 2, tzinfo=UTC), evidence=[], why="words",
+            source=SourceRow("facts", "x"), origin=origin,
+        )
+    )  # fmt: skip
+    about = capsys.readouterr().out.splitlines()[1]
+    assert about.split(" · ")[1:-3] == ["episode", *filter(None, [origin])]

@@ -32,6 +32,8 @@ from memctl.workers.processors.language_model import Subject, material_of
 
 RULE = "always use quillmark for dates, please"
 
+PADDING = "# quillmark\n" * 7_000
+
 # By file: what it holds, and a prompt that a client makes of it.
 COMMANDS = {
     ".opencode/command/dates.md": (f"---\ndescription: x\n---\n{RULE}\n", RULE),
@@ -46,7 +48,22 @@ COMMANDS = {
     ".gemini/commands/run.toml": ("prompt = 'always use !{printf ${NAME}} for dates, please'", RULE),
     ".cursor/commands/dates.md": (RULE, RULE),
     ".github/prompts/dates.prompt.md": (f"---\nmode: agent\n---\n{RULE}", RULE),
+    ".cursor/commands/slash.md": (f"/dates {RULE}", f"/dates {RULE}"),
+    ".opencode/command/padded.md": (f"---\ndescription: x\n{PADDING}---\n{RULE}", RULE),
+    ".gemini/commands/padded.toml": (f"{PADDING}prompt = '{RULE}'", RULE),
+    ".opencode/command/yaml.md": (f"---yaml\ndescription: x\n---\n{RULE}", RULE),
+    ".opencode/command/line.md": (f"---\ndescription: x\n--- {RULE}", RULE),
+    ".gemini/commands/other.toml": (f"prompt = '{RULE}'\nyear = 01", RULE),
+    ".claude/scheduled_tasks.json": (json.dumps({"tasks": [{"cron": "* * * * *", "prompt": RULE}]}), RULE),
+    ".opencode/opencode.json": ('{"command": {"dates": {"template": "{file:command/text.txt}"}}}', RULE),
 }
+OTHERS = {
+    ".gemini/commands/printed.toml": "prompt = '!{cat name}'",
+    ".gemini/commands/held.toml": "prompt = '@{docs/name}'",
+    ".opencode/command/printed.md": "!`cat name` $ARGUMENTS",
+    "opencode.json": '{"command": {"dates": {"template": "{file:none.txt}"}}}',
+}
+"""Commands that are nothing but what another prints or holds: of their prompts nobody knows what was typed."""
 
 
 @pytest.fixture
@@ -60,6 +77,8 @@ def put(checkout: Path, name: str, text: str) -> None:
     path = checkout / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
+    if "{file:command/text.txt}" in text:
+        put(checkout, ".opencode/command/text.txt", RULE)
 
 
 def hooked(agent: Agent, session: str, prompt: str, cwd: Path, **fields: Any) -> list[NewEvent]:
@@ -149,6 +168,20 @@ def test_so_is_one_of_a_transcript_without_a_mark_and_both_reports_in_any_order(
         assert not claims([event for events in order for event in events])
 
 
+@pytest.mark.parametrize(("agent", "expands"), [("opencode", True), ("gemini-cli", True), ("claude-code", False)])
+@pytest.mark.parametrize("name", OTHERS)
+def test_where_a_command_is_all_anothers_text_no_prompt_is_the_users_word(
+    name: str, agent: Agent, expands: bool, checkout: Path
+) -> None:
+    put(checkout, name, OTHERS[name])
+    assert [event.actor for event in hooked(agent, "s", RULE, checkout)] == ["system" if expands else "user"]
+
+
+def test_a_file_too_long_to_compare_may_be_any_prompt(checkout: Path) -> None:
+    put(checkout, ".opencode/command/long.md", "x" * 1_100_000)
+    assert is_expanded(RULE, str(checkout), "opencode")
+
+
 def test_a_session_that_begins_with_a_command_still_has_its_task(checkout: Path) -> None:
     put(checkout, ".opencode/command/fix.md", "Fix the wrong total in cart.py, please: $ARGUMENTS")
     _, facts = folded(opencode("Fix the wrong total in cart.py, please: now", checkout))
@@ -188,17 +221,17 @@ def test_files_that_are_dear_to_compare_hold_up_no_prompt(begins: str, expanded:
     commands.mkdir(parents=True, exist_ok=True)
     for number in range(16):
         (commands / f"{number}.md").write_text((f"{begins}$1now " * 6_000)[:65_000])
-    assert is_expanded("please mend the exporter of the ledger", str(checkout)) is expanded
+    assert is_expanded("please mend the exporter of the ledger", str(checkout), "opencode") is expanded
 
 
 def test_no_number_of_files_and_no_link_hides_a_command(checkout: Path) -> None:
     put(checkout, "elsewhere/dates.md", RULE)
     (checkout / ".opencode").mkdir()
     (checkout / ".opencode" / "command").symlink_to(checkout / "elsewhere", target_is_directory=True)
-    assert is_expanded(RULE, str(checkout))
+    assert is_expanded(RULE, str(checkout), "opencode")
     for name in ("round", "again"):
         (checkout / "elsewhere" / name).symlink_to(checkout / "elsewhere", target_is_directory=True)
-    assert is_expanded("please fix the total", str(checkout))
+    assert is_expanded("please fix the total", str(checkout), "opencode")
 
 
 @pytest.mark.parametrize("gone", [False, True])
@@ -210,8 +243,8 @@ def test_a_prompt_that_is_older_than_a_change_of_the_commands_is_no_word_of_the_
     if gone:
         shutil.rmtree(checkout / ".opencode" / "command")
     changed = (checkout / ".opencode").stat().st_ctime_ns // 1_000
-    assert is_expanded(RULE, str(checkout), Micros(changed - 1))
-    assert not is_expanded(RULE, str(checkout), Micros(changed + 60_000_000))
+    assert is_expanded(RULE, str(checkout), "opencode", Micros(changed - 1))
+    assert not is_expanded(RULE, str(checkout), "opencode", Micros(changed + 60_000_000))
 
 
 @pytest.mark.parametrize("prompt", ["", "/dates", "please fix the total", "use"])
@@ -220,8 +253,8 @@ def test_other_prompts_are_no_commands(prompt: str, checkout: Path) -> None:
     put(checkout, ".opencode/command/all.md", "$ARGUMENTS")
     put(checkout, ".opencode/command/bad.toml", "prompt = [")
     put(checkout, "opencode.json", '{"$schema": "https://opencode.ai/config.json", "theme": "x"}')
-    assert not is_expanded(prompt, str(checkout))
-    assert not is_expanded(prompt, "relative")
+    assert not is_expanded(prompt, str(checkout), "opencode")
+    assert not is_expanded(prompt, "relative", "opencode")
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="the plugin runs in Node")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.events.observations import PromptSubmitted
+from memctl.domain.events.event import Micros
+from memctl.domain.events.observations import Agent, PromptSubmitted
 from memctl.domain.language.claims import claims_in
 from memctl.domain.language.prompt_origin import (
     LONGEST_LINE,
@@ -18,6 +21,8 @@ from memctl.domain.language.prompt_origin import (
     users_own_word,
 )
 from memctl.domain.language.prompts import said_in
+from memctl.infra.hooks.payloads import parse_hook
+from memctl.infra.transcripts.formats import Session
 
 RULE = "Always use quillmark for dates."
 ABOVE = "please look at what they ask for"
@@ -183,3 +188,23 @@ def test_passages_leave_no_gap_and_places_stay(parts: list[str]) -> None:
 def test_what_is_written_to_others_settles_nothing(prompt: str) -> None:
     assert own_word(prompt).strip() == ""
     assert own_word("from now on we use x for dates, not floats").strip()
+
+
+@pytest.mark.parametrize(
+    ("agent", "actor"), [("codex", "user"), ("claude-code", "system"), ("cursor", "system"), ("copilot-cli", "system")]
+)
+def test_what_codex_puts_around_a_request_was_pasted_where_another_agent_is_asked(agent: Agent, actor: str) -> None:
+    above = "# Context from my IDE setup:\n\n## Open tabs:\n- a.md\n\n## My request for Codex:"
+    text = f"{above}\nwe always use quillmark, not x"
+    assert users_own_word(text).strip(), "it reads as the user's"
+    name = "beforeSubmitPrompt" if agent == "cursor" else "UserPromptSubmit"
+    asked = {"session_id": "s", "cwd": "/none", "hook_event_name": name, "prompt": text}
+    hooked = parse_hook(json.dumps(asked).encode(), "d", Micros(1), agent).events
+    read = Session(agent, "s").event(PromptSubmitted(line="1", text=text), Micros(1))
+    assert {event.actor for event in (*hooked, read)} == {actor}
+
+
+def test_in_the_frame_of_a_command_nothing_stands_behind_its_arguments() -> None:
+    framed = "<command-name>/dates</command-name>\n<command-args>we always use quillmark, not x</command-args>"
+    assert users_own_word(framed).strip()
+    assert users_own_word(f"{framed}\nThe dates are wrong.") == ""
