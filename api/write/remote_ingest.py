@@ -32,6 +32,7 @@ from memctl.domain.events.event import (
 )
 from memctl.domain.events.observations import (
     HISTORY,
+    MESSAGE,
     TRANSCRIPT,
     CommitRecorded,
     SessionStarted,
@@ -333,10 +334,11 @@ def _misnamed(event: NewEvent) -> bool:
     key = event.dedupe_key
     if key.startswith(HISTORY):
         return not key.startswith(f"{event.stream}:")
-    if not key.startswith(TRANSCRIPT):
+    kind = next((kind for kind in (TRANSCRIPT, MESSAGE) if key.startswith(kind)), None)
+    if kind is None:
         return key.startswith(_OF_MEMCTL)
     _, agent, session = (*event.stream.split("/", 2), "", "")[:3]
-    named = key.removeprefix(f"{TRANSCRIPT}{agent}:")
+    named = key.removeprefix(f"{kind}{agent}:")
     if named.startswith(f"{session}:"):
         return ":" not in named[len(session) + 1 :]  # else the session has the name of another's line
     names = (named.rsplit(":", parts)[0] for parts in range(2, _MOST_PARTS))

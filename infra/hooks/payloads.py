@@ -118,7 +118,8 @@ def parse_hook(
     begins = name == "SessionStart"
     if not found:
         return ParsedHook(kind=kind("hook", name), transcripts=files, begins=begins)
-    keys = _keys_of_messages(session, found) if isinstance(payload.get("messages"), list) and name == "Stop" else None
+    whole = isinstance(payload.get("messages"), list) and name == "Stop"
+    keys = _keys_of_messages(agent, session, found) if whole else None
     return ParsedHook(
         events=tuple(
             NewEvent(
@@ -151,15 +152,15 @@ def _by_client(payload: dict[str, Any], agent: Agent, location: str) -> bool:
     return payload.get("from_command") is True or by_its_text
 
 
-def _keys_of_messages(session: str, said: list[tuple[Observation, str]]) -> list[str]:
+def _keys_of_messages(agent: str, session: str, said: list[tuple[Observation, str]]) -> list[str]:
     """A key for each message of a conversation, by who says what and for the how manieth time. Handed over again it is
     known, and stays forgotten, also where its client has left out or changed what stood before it."""
     times, keys = Counter[str](), list[str]()
     for observation, actor in said:
         words = f"{session}\0{actor}\0{getattr(observation, 'text', '')}"
         times[words] += 1
-        digest = hashlib.sha256(f"{words}\0{times[words]}".encode("utf-8", "surrogatepass")).hexdigest()
-        keys.append(f"{MESSAGE}{digest[:32]}")
+        digest = hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()
+        keys.append(f"{MESSAGE}{agent}:{session}:{digest[:32]}:{times[words]}")
     return keys
 
 

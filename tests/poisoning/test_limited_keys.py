@@ -28,6 +28,7 @@ from memctl.cli.main import memctl as program
 from memctl.domain.events.erasure import scope_tombstones
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import (
+    MESSAGE,
     Observation,
     PromptSubmitted,
     ToolCalled,
@@ -41,6 +42,7 @@ from memctl.infra.log import erase
 from memctl.infra.readmodels import generations
 from memctl.infra.redaction import prepare
 
+MINE = f"{MESSAGE}claude-code:victim:{'0' * 32}:1"
 CANARY, SUITE = "quillkeyed", "quillsuite"
 
 
@@ -170,9 +172,11 @@ def test_the_key_takes_no_name_that_a_line_of_the_owner_s_session_will_have(stag
     place = str(stage.victim)
     foretold = observed(PromptSubmitted(line="#7", text="go on"), session="victim", at=300, location=place)
     own = msgspec.structs.replace(foretold, stream="session/claude-code/eves")
-    named = [msgspec.structs.replace(own, dedupe_key=key) for key in (own.dedupe_key, "processor:x@1:y", "history/a:b")]
+    named = [
+        msgspec.structs.replace(own, dedupe_key=key) for key in (own.dedupe_key, "processor:x@1:y", "history/a:b", MINE)
+    ]
     alike = msgspec.structs.replace(foretold, stream="session/claude-code/victim:#7", session_id="victim:#7")
-    assert list(stage.deliver(*named, alike)) == ["0", "1", "2", "3"]
+    assert list(stage.deliver(*named, alike)) == ["0", "1", "2", "3", "4"]
 
 
 @pytest.mark.parametrize("name", ["plainly", "with:colons", "long" * 100])
