@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 import click
@@ -19,6 +21,56 @@ T = TypeVar("T")
 
 in_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 """The option of verbs that print JSON for programs."""
+
+
+_AGO = {"d": 1, "w": 7}
+_BY_NAME = {"today": 0, "yesterday": 1}
+
+
+class Moment(click.ParamType[str]):
+    """A day or a moment as people write it: 2026-03-01, 2026-03-01T14:30, today, yesterday, 7d, 2w."""
+
+    name = "date"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """As the API is asked: a day of this machine begins at its own midnight where it was named by how long ago."""
+        word = str(value).strip().lower()
+        number, unit = word[:-1], word[-1:]
+        ago = _BY_NAME.get(word)
+        if ago is None and unit in _AGO and number.isascii() and number.isdigit() and len(number) < 5:
+            ago = int(number) * _AGO[unit]
+        if ago is not None:
+            return datetime.combine(date.today() - timedelta(days=ago), datetime.min.time()).astimezone().isoformat()
+        with suppress(ValueError):
+            return date.fromisoformat(word).isoformat()
+        with suppress(ValueError):
+            return datetime.fromisoformat(word).isoformat()
+        self.fail(f"{value!r} is no day: write 2026-03-01, today, yesterday, 7d or 2w", param, ctx)
+
+
+class OneOf(click.Choice[str]):
+    """One of some words: in any case, with - for _, and where it is none of them, the one that it is most like."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        word = str(value).lower().replace("-", "_")
+        if word in self.choices:
+            return word
+        import difflib
+
+        longer = [each for each in self.choices if word and each.startswith(word)]
+        near = [*longer, *difflib.get_close_matches(word, self.choices, n=1, cutoff=0.5)]
+        meant = f" Did you mean {near[0]}?" if near else ""
+        self.fail(f"{value!r} is none of {', '.join(self.choices)}.{meant}", param, ctx)
+
+
+def since(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The option of verbs that look at what is not older."""
+    return click.option("--since", type=Moment(), metavar="DATE", help=f"{what} from this day on (2026-03-01, 7d).")
+
+
+def before(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The option of verbs that look at what is older."""
+    return click.option("--before", type=Moment(), metavar="DATE", help=f"{what} before this day.")
 
 
 class Reading(NamedTuple):

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import click
 import pytest
@@ -24,6 +24,7 @@ from memctl.cli.capture.ingest import KINDS_SHOWN, print_account
 from memctl.cli.commands import COMMANDS, FIRST, GROUPS, MEANT
 from memctl.cli.main import memctl
 from memctl.cli.output import Cell, Column
+from memctl.cli.pages import Moment, OneOf
 from memctl.domain.support.wording import size, span
 
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -225,6 +226,52 @@ def test_a_word_that_is_no_command_is_answered_with_the_one_that_is_meant(words:
     done = CliRunner().invoke(memctl, [words])
     assert done.exit_code == 2
     assert done.output.rstrip("\n").endswith(f"Did you mean `{instead}`?")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["cost"], "Did you mean `memctl stats`?"),
+        (["todo"], "Did you mean `memctl tasks --status open`?"),
+        (["project", "shop"], "A project is shown by `memctl project show shop`."),
+        (["project", "shwo"], "Did you mean 'show'?"),
+        (["forget", "3f6f1d52"], "as in `memctl forget --id 3f6f1d52`"),
+        (["--json", "search", "csv"], "--json is no option of memctl itself: commands come first."),
+        (["ask", "how are tests run"], "`memctl search` takes any."),
+        (["ask", "how", "tests"], "Did you mean how_to?"),
+        (["search", "--kind", "bug", "csv"], "Did you mean bug_pattern?"),
+        (["search", "--kind", "turns", "csv"], "Did you mean turn?"),
+        (["episodes", "--outcome", "failed"], "Did you mean failure?"),
+        (["sessions", "--since", "last-week"], "write 2026-03-01, today, yesterday, 7d or 2w"),
+        (["search", "--before", "2026-13-01", "csv"], "'2026-13-01' is no day: write 2026-03-01"),
+    ],
+)
+def test_a_call_that_is_badly_made_is_answered_with_the_one_that_is_meant(words: list[str], said: str) -> None:
+    done = CliRunner().invoke(memctl, words)
+    assert done.exit_code == 2
+    assert said in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize(("given", "days"), [("today", 0), ("yesterday", 1), ("7d", 7), ("2W", 14), ("0d", 0)])
+def test_a_day_may_be_named_by_how_long_ago_it_was(given: str, days: int) -> None:
+    at = datetime.fromisoformat(Moment().convert(given, None, None))
+    assert (at.hour, at.minute, at.tzinfo is not None) == (0, 0, True)
+    assert date.today() - at.date() == timedelta(days=days)
+
+
+def test_a_day_that_is_written_whole_is_asked_for_as_it_stands() -> None:
+    assert Moment().convert("2026-03-01", None, None) == "2026-03-01"
+    assert Moment().convert("2026-03-01T14:30+01:00", None, None) == "2026-03-01T14:30:00+01:00"
+
+
+@pytest.mark.parametrize("given", ["", "d", "-1d", "1.5d", "99999d", "²d", "01.07.2026", "9" * 50 + "d"])
+def test_what_is_no_day_is_refused(given: str) -> None:
+    with pytest.raises(click.BadParameter, match="is no day"):
+        Moment().convert(given, None, None)
+
+
+def test_a_kind_is_taken_in_any_case_and_with_either_dash() -> None:
+    assert OneOf(("how_to", "convention")).convert("How-To", None, None) == "how_to"
 
 
 def test_a_word_that_is_near_no_command_is_answered_with_where_they_are_listed() -> None:
