@@ -27,7 +27,7 @@ _AGO = {"d": 1, "w": 7}
 _BY_NAME = {"today": 0, "yesterday": 1}
 
 
-class Moment(click.ParamType[str]):
+class Moment(click.ParamType):  # type: ignore[type-arg]  # older ones have none
     """A day or a moment as people write it: 2026-03-01, 2026-03-01T14:30, today, yesterday, 7d, 2w."""
 
     name = "date"
@@ -48,7 +48,7 @@ class Moment(click.ParamType[str]):
         self.fail(f"{value!r} is no day: write 2026-03-01, today, yesterday, 7d or 2w", param, ctx)
 
 
-class OneOf(click.Choice[str]):
+class OneOf(click.Choice):  # type: ignore[type-arg]
     """One of some words: in any case, with - for _, and where it is none of them, the one that it is most like."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
