@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 from zoneinfo import ZoneInfo
 
 import httpx
@@ -55,6 +55,10 @@ PAGES = (
     "/",
     "/search?q=decimal",
     "/sessions",
+    "/sessions?since=2026-03-01&before=2026-04-01",
+    "/work",
+    "/work?file=.py&outcome=success",
+    "/work?file=no-such-file",
     "/knowledge",
     "/bugs",
     "/bugs?q=TypeError",
@@ -451,6 +455,8 @@ def test_a_real_browser_walks_every_page(viewer: Viewer, monkeypatch: pytest.Mon
         page.keyboard.press("Control+k")
         page.keyboard.type("coastline")
         page.wait_for_selector("dialog a.result")
+        page.fill("#wanted", "ledg")
+        page.wait_for_selector("dialog a.page[href^='/projects/']:has-text('ledger')")
         page.fill("#wanted", "know")
         page.keyboard.press("Enter")
         page.wait_for_url("**/knowledge")
@@ -475,6 +481,82 @@ def test_a_search_is_narrowed_to_a_project_a_kind_and_days(viewer: Viewer) -> No
         assert found(since="no day") == everything
         assert "Look in all projects, kinds and days" in client.get("/search?q=decimal&before=2026-03-02").text
         assert client.get("/search?q=decimal&project=none-such").status_code == 404
+
+
+def test_work_is_found_by_its_files_and_by_how_it_ended(viewer: Viewer) -> None:
+    def listed(**asked: str) -> list[str]:
+        text = client.get("/work", params=asked).text
+        return re.findall(r'<li><span class="badge[^"]*">\w+</span> <a href="/things/([^"]+)">', text)
+
+    owner = {"Authorization": f"Bearer {TOKEN}"}
+    known = httpx.get(f"{viewer.url}/v1/episodes?project=*&limit=200", headers=owner).json()["items"]
+    path = next(each["files"][0] for each in known if each["files"])
+    with viewer.signed_in() as client:
+        assert listed() == [each["id"] for each in known[:40]]
+        touched = [each["id"] for each in known if path in each["files"]]
+        assert set(listed(file=path.upper())) == set(touched) < {each["id"] for each in known}
+        for outcome in ("success", "failure", "partial", "unknown"):
+            ended = [each["id"] for each in known if each["outcome"] == outcome]
+            assert listed(outcome=outcome) == ended[:40], outcome
+        assert listed(outcome="no such end") == listed()
+        assert "No such work." in client.get("/work?file=no-such-file").text
+        episode = client.get(f"/things/{touched[0]}").text
+        assert f'href="/work?file={quote(path, safe="")}"' in episode
+
+
+def test_the_next_page_of_a_list_keeps_what_was_asked_for(viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = site.episodes
+    monkeypatch.setattr(site, "episodes", lambda *given, **how: whole(*given, **{**how, "limit": 1}))
+    with viewer.signed_in() as client:
+        first = client.get("/work?outcome=success&file=.py").text
+        older = html.unescape(re.findall(r'<a href="([^"]+)">Older</a>', first)[0])
+        assert older.startswith("?file=.py&outcome=success&cursor=")
+        then = client.get("/work" + older).text
+        assert re.findall(r'/things/[^"]+', then)[:1] != re.findall(r'/things/[^"]+', first)[:1] != []
+
+
+def test_sessions_say_what_their_days_took(viewer: Viewer) -> None:
+    def figures(query: str) -> dict[str, str]:
+        text = client.get("/sessions" + query).text
+        return dict(re.findall(r"<div><dt>([^<]+)</dt><dd>([^<]+)</dd></div>", text))
+
+    owner = {"Authorization": f"Bearer {TOKEN}"}
+    with viewer.signed_in() as client:
+        for query in ("", "?since=2026-03-01", "?before=2026-03-02", "?project=ledger"):
+            asked = dict(part.split("=") for part in query[1:].split("&") if part)
+            told = httpx.get(f"{viewer.url}/v1/stats", params={"project": "*", **asked}, headers=owner).json()["totals"]
+            assert figures(query)["prompts"] == f"{told['prompts']:,}"
+            assert figures(query)["errors, resolved"] == f"{told['errors']:,}, {told['errors_resolved']:,}"
+        assert figures("?before=2020-01-01")["prompts"] == "0"
+        assert "None in these days." in client.get("/sessions?before=2020-01-01").text
+
+
+def test_what_was_found_leads_to_the_turn_in_which_it_was_said(viewer: Viewer) -> None:
+    with viewer.signed_in() as client:
+        page = client.get("/search?q=decimal").text
+        links = [html.unescape(link) for link in re.findall(r'href="(/sessions/[^"]+\?turn=[^"]+)"', page)]
+        assert links
+        for link in links[:3]:
+            session, _, event = link.partition("#")[0].partition("?turn=")
+            turns = client.get(link).text
+            first = re.findall(r'<div class="asked"><p class="meta"><a href="/events/([^"]+)">', turns)[0]
+            asked = [client.get(f"{viewer.url}/v1/events/{id}", headers={"Authorization": f"Bearer {TOKEN}"}).json()
+                     for id in (first, event)]  # fmt: skip
+            assert asked[0]["position"] <= asked[1]["position"]
+            later = re.findall(r'<li class="turn" id="t-([^"]+)">', client.get(session).text)
+            begun = [
+                each for each in later if client.get(f"/v1/events/{each}").json()["position"] <= asked[1]["position"]
+            ]
+            assert first == begun[-1]
+
+
+def test_an_answer_that_nothing_is_likely_of_says_so(viewer: Viewer) -> None:
+    with viewer.signed_in() as client:
+        weak = "these only came nearest"
+        for asked in ("decimal", "quokka zeppelin marmalade"):
+            page = client.get("/search", params={"q": asked, "project": "*"}).text
+            classes = re.findall(r'<li class="(high|suggested|none)">', page)
+            assert (weak in page) == (bool(classes) and classes[0] == "none")
 
 
 def test_a_person_says_where_they_read_what_holds_and_what_comes_first(viewer: Viewer) -> None:
