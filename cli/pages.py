@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import date, datetime, timedelta
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from memctl.api.reading.views import Json, Listing, Page, Scope
 
 T = TypeVar("T")
+
+_PROJECT = "project"
 
 in_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 """The option of verbs that print JSON for programs."""
@@ -138,9 +141,19 @@ def print_items(
 
 
 def table(row: Callable[[T], list[Cell | str]], *columns: Column | str) -> Callable[[list[T]], None]:
-    """Prints items as a table. A column that is named only is one of plain text."""
+    """Prints items as a table. A column that is named only is one of plain text. On a terminal, where room is
+    short, the project is left out where all are of one; elsewhere a column is always in its place."""
     named = [Column(each) if isinstance(each, str) else each for each in columns]
-    return lambda items: print_table(named, [row(item) for item in items])
+
+    def print_rows(items: list[T]) -> None:
+        rows = [row(item) for item in items]
+        kept = list(range(len(named)))
+        if sys.stdout.isatty():
+            one = [len({str(cells[at]) for cells in rows}) < 2 for at in kept]
+            kept = [at for at in kept if named[at].heading != _PROJECT or not one[at]]
+        print_table([named[at] for at in kept], [[cells[at] for at in kept] for cells in rows])
+
+    return print_rows
 
 
 def each(print_one: Callable[[T], object]) -> Callable[[list[T]], None]:

@@ -46,7 +46,16 @@ def insights(ask: Reading, kind: str | None, waiting: bool) -> None:
         seen = f"{len(item.sources)}×"
         return [Cell(item.id[:SHORT_ID], "cyan"), level, item.kind, seen, item.project, item.origin, item.text]
 
-    shown = table(row, "id", "level", "kind", Column("seen", "right"), "project", "from", Column("claim", give=True))
+    shown = table(
+        row,
+        "id",
+        "level",
+        "kind",
+        Column("seen", "right"),
+        "project",
+        Column("from", give=True),
+        Column("claim", give=True),
+    )
     answer = ask.page("insights", InsightItem, kind=kind, waiting=waiting)
     print_items(answer, ask.as_json, shown, "no insights found")
 

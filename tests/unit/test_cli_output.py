@@ -19,12 +19,13 @@ from hypothesis import strategies as st
 from memctl.api.reading.views import BugHit, ShownSolution
 from memctl.api.write.ingest import Account
 from memctl.cli import output
+from memctl.cli.ask import context
 from memctl.cli.ask.read import print_bug
 from memctl.cli.capture.ingest import KINDS_SHOWN, print_account
 from memctl.cli.commands import COMMANDS, FIRST, GROUPS, MEANT
 from memctl.cli.main import memctl
 from memctl.cli.output import Cell, Column
-from memctl.cli.pages import Moment, OneOf
+from memctl.cli.pages import Moment, OneOf, table
 from memctl.domain.support.wording import size, span
 
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -139,6 +140,27 @@ def test_markup_in_stored_text_is_not_interpreted(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("TERM", "dumb")
     output.print_table([Column("text")], [[Cell("[red]a[/red] :smile:")]])
     assert "[red]a[/red] :smile:" in screen.getvalue()
+
+
+@pytest.mark.parametrize(("projects", "headings"), [("aa", "id  work"), ("ab", "id  project  work")])
+def test_a_terminal_is_shown_the_project_where_there_are_several(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], projects: str, headings: str
+) -> None:
+    shown = table(lambda name: ["1", name, "work"], "id", "project", Column("work", give=True))
+    shown([*projects])
+    assert capsys.readouterr().out.splitlines()[0].split() == ["id", "project", "work"], "a pipe has every column"
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stdout", screen)
+    shown([*projects])
+    assert click.unstyle(screen.getvalue()).splitlines()[0].split() == headings.split()
+
+
+def test_what_a_session_is_at_fits_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setenv("COLUMNS", "60")
+    context._row("asked", "why does the prompt stop " * 10)
+    assert output.width_of(click.unstyle(screen.getvalue()).rstrip("\n")) <= 60
 
 
 def test_moments_are_told_as_local_dates() -> None:
