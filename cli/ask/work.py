@@ -78,8 +78,7 @@ def tasks(ask: Reading, status: str | None, task_type: str | None, since: str | 
     """
 
     def row(item: TaskItem) -> list[Cell | str]:
-        done = item.status == "done" or item.outcome == "success"
-        state = Cell(item.outcome, OUTCOMES.get(item.outcome, "dim")) if done else Cell("open", "cyan")
+        state = state_of(item.status, item.outcome)
         return [
             Cell(item.id[:SHORT_ID], "cyan"),
             when(item.last_at),
@@ -92,6 +91,13 @@ def tasks(ask: Reading, status: str | None, task_type: str | None, since: str | 
     shown = table(row, "id", "last", "type", "state", Column("in", "right"), Column("work", give=True))
     answer = ask.page("tasks", TaskItem, status=status, type=task_type, since=since)
     print_items(answer, ask.as_json, shown, "no tasks found")
+
+
+def state_of(status: str, outcome: str) -> Cell:
+    """How a task stands. Work may have gone well and be open: nobody said that it is done."""
+    if status == "done":
+        return Cell(outcome, OUTCOMES.get(outcome, "dim"))
+    return Cell(f"open, {outcome}" if outcome == "success" else "open", "cyan")
 
 
 def print_episode(item: EpisodeItem) -> None:

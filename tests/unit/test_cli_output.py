@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from memctl.api.reading.views import BugHit, ShownSolution
 from memctl.api.write.ingest import Account
 from memctl.cli import output
-from memctl.cli.ask import context
+from memctl.cli.ask import context, work
 from memctl.cli.ask.read import print_bug
 from memctl.cli.capture.ingest import KINDS_SHOWN, print_account
 from memctl.cli.commands import COMMANDS, FIRST, GROUPS, MEANT
@@ -153,6 +153,15 @@ def test_a_terminal_is_shown_the_project_where_there_are_several(
     monkeypatch.setattr(sys, "stdout", screen)
     shown([*projects])
     assert click.unstyle(screen.getvalue()).splitlines()[0].split() == headings.split()
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome", "state"),
+    [("open", "success", "open, success"), ("open", "unknown", "open"), ("done", "success", "success"),
+     ("done", "partial", "partial")],
+)  # fmt: skip
+def test_a_task_that_is_open_says_so_however_well_it_went(status: str, outcome: str, state: str) -> None:
+    assert work.state_of(status, outcome).text == state
 
 
 def test_what_a_session_is_at_fits_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
