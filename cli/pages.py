@@ -66,14 +66,13 @@ class OneOf(click.Choice):  # type: ignore[type-arg]
         self.fail(f"{value!r} is none of {', '.join(self.choices)}.{meant}", param, ctx)
 
 
-def since(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The option of verbs that look at what is not older."""
-    return click.option("--since", type=Moment(), metavar="DATE", help=f"{what} from this day on (2026-03-01, 7d).")
+since = click.option(
+    "--since", type=Moment(), metavar="DATE", help="Only what happened from this day on (2026-03-01, 7d)."
+)
+"""The option of verbs that look at what is not older."""
 
-
-def before(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The option of verbs that look at what is older."""
-    return click.option("--before", type=Moment(), metavar="DATE", help=f"{what} before this day.")
+before = click.option("--before", type=Moment(), metavar="DATE", help="Only what happened before this day.")
+"""The option of verbs that look at what is older."""
 
 
 class Reading(NamedTuple):

@@ -10,7 +10,7 @@ from memctl.cli.pages import Reading, each, nothing, print_items, reading, since
 
 @click.command()
 @reading(limit=20)
-@since("Only what was needed")
+@since
 @click.option("--explain", metavar="ID", help="One record: why need and memory were paired, and who else had it.")
 def hindsight(ask: Reading, since: str | None, explain: str | None) -> None:
     """What sessions needed while memory already held it: was it recalled, and what did it cost where it was not?
@@ -36,7 +36,7 @@ def hindsight(ask: Reading, since: str | None, explain: str | None) -> None:
 
 @click.command()
 @reading(limit=10)
-@since("Only sessions that got something")
+@since
 def recalls(ask: Reading, since: str | None) -> None:
     """What memory put before agents: by session, each block with its hook and its memories, with rank and score.
 

@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     metavar="KIND",
     help="Only this kind of memory (turn, episode, bug_pattern, knowledge, …); may be given again.",
 )
-@since("Only what happened")
-@before("Only what happened")
+@since
+@before
 def search(
     ask: Reading,
     query: tuple[str, ...],
@@ -136,7 +136,7 @@ def history(ask: Reading) -> None:
 
 @click.command()
 @reading(limit=20)
-@since("Only those heard of")
+@since
 def sessions(ask: Reading, since: str | None) -> None:
     """List sessions, newest first, each with what it came to in short; `memctl show ID` shows one.
 

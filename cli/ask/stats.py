@@ -14,14 +14,14 @@ _CALLED = {"sessions_opened": "sessions opened or resumed", "files_changed": "ch
 
 @click.command()
 @reading(limit=50)
-@since("Only what happened")
-@before("Only what happened")
+@since
+@before
 def stats(ask: Reading, since: str | None, before: str | None) -> None:
     """Count what is remembered, how far it is read, and what it takes on disk; or what some days took.
 
     \b
     memctl stats --project '*'
-    memctl stats --since 7d        # prompts, errors and tokens of the last week, in days of UTC
+    memctl stats --since 7d        # prompts, errors, tokens, by days of UTC
     """
     with running() as client:
         received = client.stats(since, before, **placed(ask.project))

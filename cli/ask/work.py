@@ -29,7 +29,7 @@ _session = click.option(
 @click.option("--file", help="Only work on files whose path has this in it.")
 @click.option("--symbol", help="Only work that changed functions or types whose name has this in it.")
 @click.option("--error", help="Only work that met this error: a part of its type, or its text. Successes first.")
-@since("Only")
+@since
 @click.option("--similar", metavar="TEXT", help="Those most like this text, best first.")
 def episodes(
     ask: Reading,
@@ -68,7 +68,7 @@ def episodes(
 @reading(limit=20)
 @click.option("--status", type=click.Choice(["open", "done"]), help="Open ones are loose threads.")
 @click.option("--type", "task_type", type=_TYPES, help="Type of task.")
-@since("Only those heard of")
+@since
 def tasks(ask: Reading, status: str | None, task_type: str | None, since: str | None) -> None:
     """List pieces of work across sessions: open or done, in how many sessions, and how they ended.
 

@@ -299,6 +299,7 @@ def test_a_bugs_page_tells_the_ways_it_was_fixed_and_how_they_held(viewer: Viewe
         for id in (known["id"], known["signature"]):  # the memory made of it, and the record
             page = html.unescape(browser.get(f"/things/{id}").text)
             assert f"<h1><code>{known['message']}</code></h1>" in page
+            assert f'<a href="/projects/{known["projects"][0]}">' in page.partition("<h1>")[0], "not: everywhere"
             assert best["approach"].replace("`", "") in page.replace("<code>", "").replace("</code>", "")
             assert f"held {best['successes']} of {best['uses']}" in page
             assert best["edits"][0]["path"] in page
