@@ -205,10 +205,12 @@ class Client:
         """A list that has no pages."""
         return self.read(path, views.Listing[of], **asked)  # type: ignore[valid-type]
 
-    def stats(self, **place: Unpack[AskedPlace]) -> Received[Stats]:
+    def stats(
+        self, since: str | None = None, before: str | None = None, **place: Unpack[AskedPlace]
+    ) -> Received[Stats]:
         from memctl.api.reading.counts import Stats
 
-        return self.read("/v1/stats", Stats, **place)
+        return self.read("/v1/stats", Stats, since=since, before=before, **place)
 
     def command(self, name: str, key: str, **asked: object) -> Received[Done]:
         """Have a command carried out. Sent again under the same key, it is not carried out again."""

@@ -60,6 +60,14 @@ class Commands(click.Group):
 class Memctl(Commands):
     """The root: it lists what a day needs, and has the commands of its groups by their names alone, too."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as why:
+            raise click.UsageError(
+                f"{why.option_name} is no option of memctl itself: commands come first.", ctx
+            ) from None
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*COMMANDS, *GROUPS]
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 import click
@@ -17,8 +20,59 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_PROJECT = "project"
+
 in_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 """The option of verbs that print JSON for programs."""
+
+
+_AGO = {"d": 1, "w": 7}
+_BY_NAME = {"today": 0, "yesterday": 1}
+
+
+class Moment(click.ParamType):  # type: ignore[type-arg]  # older ones have none
+    """A day or a moment as people write it: 2026-03-01, 2026-03-01T14:30, today, yesterday, 7d, 2w."""
+
+    name = "date"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """As the API is asked: a day of this machine begins at its own midnight where it was named by how long ago."""
+        word = str(value).strip().lower()
+        number, unit = word[:-1], word[-1:]
+        ago = _BY_NAME.get(word)
+        if ago is None and unit in _AGO and number.isascii() and number.isdigit() and len(number) < 5:
+            ago = int(number) * _AGO[unit]
+        if ago is not None:
+            return datetime.combine(date.today() - timedelta(days=ago), datetime.min.time()).astimezone().isoformat()
+        with suppress(ValueError):
+            return date.fromisoformat(word).isoformat()
+        with suppress(ValueError):
+            return datetime.fromisoformat(word).isoformat()
+        self.fail(f"{value!r} is no day: write 2026-03-01, today, yesterday, 7d or 2w", param, ctx)
+
+
+class OneOf(click.Choice):  # type: ignore[type-arg]
+    """One of some words: in any case, with - for _, and where it is none of them, the one that it is most like."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        word = str(value).lower().replace("-", "_")
+        if word in self.choices:
+            return word
+        import difflib
+
+        longer = [each for each in self.choices if word and each.startswith(word)]
+        near = [*longer, *difflib.get_close_matches(word, self.choices, n=1, cutoff=0.5)]
+        meant = f" Did you mean {near[0]}?" if near else ""
+        self.fail(f"{value!r} is none of {', '.join(self.choices)}.{meant}", param, ctx)
+
+
+since = click.option(
+    "--since", type=Moment(), metavar="DATE", help="Only what happened from this day on (2026-03-01, 7d)."
+)
+"""The option of verbs that look at what is not older."""
+
+before = click.option("--before", type=Moment(), metavar="DATE", help="Only what happened before this day.")
+"""The option of verbs that look at what is older."""
 
 
 class Reading(NamedTuple):
@@ -86,9 +140,19 @@ def print_items(
 
 
 def table(row: Callable[[T], list[Cell | str]], *columns: Column | str) -> Callable[[list[T]], None]:
-    """Prints items as a table. A column that is named only is one of plain text."""
+    """Prints items as a table. A column that is named only is one of plain text. On a terminal, where room is
+    short, the project is left out where all are of one; elsewhere a column is always in its place."""
     named = [Column(each) if isinstance(each, str) else each for each in columns]
-    return lambda items: print_table(named, [row(item) for item in items])
+
+    def print_rows(items: list[T]) -> None:
+        rows = [row(item) for item in items]
+        kept = list(range(len(named)))
+        if sys.stdout.isatty():
+            one = [len({str(cells[at]) for cells in rows}) < 2 for at in kept]
+            kept = [at for at in kept if named[at].heading != _PROJECT or not one[at]]
+        print_table([named[at] for at in kept], [[cells[at] for at in kept] for cells in rows])
+
+    return print_rows
 
 
 def each(print_one: Callable[[T], object]) -> Callable[[list[T]], None]:

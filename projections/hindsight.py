@@ -4,6 +4,7 @@ A row holds needs and memories as facts report them, in order of time. Which mem
 is asked when it is read (`domain.retrieval.hindsight.pairs`): positions depend on the order of arrival, rows do not.
 """
 
+from collections.abc import Sequence
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -162,13 +163,17 @@ def _working_form(fact: CommandTried) -> HeldMemory:
     )
 
 
+def called(types: Sequence[str], message: str) -> str:
+    """What an error is called: its types and message; what has no name of its own is distinguished by its message."""
+    names = "" if is_nameless(types) else ", ".join(types[:2])
+    return one_line(f"{names}: {message}" if names else message, 300)
+
+
 def _error(fact: ErrorOccurred) -> Need:
-    # What has no name of its own is distinguished by its message.
-    types = "" if is_nameless(fact.error_types) else ", ".join(fact.error_types[:2])
     return Need(
         **_shown_by(fact),
         id=str(fact.id),
-        text=one_line(f"{types}: {fact.message}" if types else fact.message, 300),
+        text=called(fact.error_types, fact.message),
     )
 
 

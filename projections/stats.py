@@ -111,7 +111,7 @@ def _count(row: DayStats, fact: Counted) -> None:
             row.lines_added += fact.added
             row.lines_removed += fact.removed
         case Prompted():
-            row.prompts += 1
+            row.prompts += fact.kind != "command"  # as a session counts them
             row.corrections += fact.kind == "correction"
         case TestsRan():
             row.test_runs += 1

@@ -8,7 +8,7 @@ from psycopg import sql
 
 from memctl.api.reading import models
 from memctl.api.reading.counts import Use
-from memctl.api.reading.pages import all_of, table_of, within
+from memctl.api.reading.pages import all_of, between, table_of, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import AS_OF, Reader
 from memctl.projections.stats import DAY
@@ -27,11 +27,11 @@ ENDINGS = (
 recalled for the agent, was not, or was held back to compare, and how much of it succeeded."""
 
 
-def endings(reader: Reader, places: Places) -> dict[str, int]:
+def endings(reader: Reader, places: Places, since: int | None = None, before: int | None = None) -> dict[str, int]:
     """Pieces of work of a session that ended: by what came next, a statement, a commit, the user's word, the session's
     end, or because nothing was heard of them for a day."""
     totals = dict.fromkeys(ENDINGS, 0)
-    for memory, outcome, count in _counts(reader, places):
+    for memory, outcome, count in _counts(reader, places, since, before):
         totals[f"episodes_{_OUTCOMES.get(outcome, 'unknown')}"] += count
         if outcome in _OUTCOMES and outcome != "unknown":
             kind = _MEMORY.get(memory, _MEMORY["none"])
@@ -40,8 +40,9 @@ def endings(reader: Reader, places: Places) -> dict[str, int]:
     return totals
 
 
-def _counts(reader: Reader, places: Places) -> list[tuple[str, str, int]]:
-    where, values = all_of(within(models.episodes, places))
+def _counts(reader: Reader, places: Places, since: int | None, before: int | None) -> list[tuple[str, str, int]]:
+    p = models.episodes
+    where, values = all_of([*within(p, places), *between(p, "ended_at", since, before)])
     inside = sql.SQL("AND {}").format(where) if values else sql.SQL("")
     then = AS_OF.get()
     now = sql.SQL("clock_timestamp()") if then is None else sql.Literal(then().at)

@@ -4,12 +4,12 @@ Rows say what happened in order of time; whether memory held a thing when it was
 log, here, as it is read.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Annotated
 from uuid import UUID
 
-from msgspec import Meta
+from msgspec import Meta, structs
 from psycopg import sql
 
 from memctl.api.reading import models
@@ -23,7 +23,7 @@ from memctl.domain.events.event import Micros, derived_of
 from memctl.domain.retrieval.hindsight import HindsightKind, Need, Pair, check_of, pairs, same_way, without_twins
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.readmodels import rows as readmodels
-from memctl.projections.hindsight import Hindsight
+from memctl.projections.hindsight import Hindsight, called
 from memctl.projections.injections import Injections
 
 MOST_ROWS = 5_000
@@ -124,12 +124,17 @@ def _paired(reader: Reader, places: Places) -> list[tuple[Hindsight, Pair, Recor
             twins.setdefault((pair.need.stream, pair.need.event), set()).update(_holding(row, pair.need))
     found = [each for each, stays in zip(found, stands, strict=True) if stays]
     blocks = _blocks(reader, {pair.need.stream for _, pair in found})
+    unnamed = {row.subject for row, pair in found if row.kind == "known error" and not pair.need.text}
+    names = _names_of(reader, unnamed)
     shown = []
     for row, pair in found:
         need = pair.need
         holding = _holding(row, need) | twins.get((need.stream, need.event), set())
         recall = _recall(row, need, holding, blocks.get(need.stream))
-        shown.append((row, pair, _record(row, pair, positions, recall, known.name_of(need.location))))
+        record = _record(row, pair, positions, recall, known.name_of(need.location))
+        if not need.text:
+            record = structs.replace(record, what=names.get(row.subject, record.what))
+        shown.append((row, pair, record))
     return sorted(shown, key=lambda each: (each[1].need.at, each[2].id), reverse=True)
 
 
@@ -152,6 +157,16 @@ def _rows(reader: Reader, places: Places) -> list[Keyed[Hindsight]]:
     ).fetchall()
     rows = [Keyed(key, readmodels.decode_row(models.hindsight, row)) for key, row in found]
     return [keyed for keyed in rows if visible(reader, keyed.row)]
+
+
+def _names_of(reader: Reader, signatures: Collection[str]) -> dict[str, str]:
+    """What errors are called, of which only their end is kept beside a need: their signatures say nothing to people."""
+    known = several(reader, models.bug_patterns, sorted(signatures)) if signatures else {}
+    return {
+        signature: called(each.error_types, each.message or each.template)
+        for signature, each in known.items()
+        if visible(reader, each)
+    }
 
 
 def _positions(reader: Reader, events: Iterable[str]) -> dict[str, int]:

@@ -24,12 +24,12 @@ from memctl.api.reading.counts import (
     Stats,
     Use,
 )
-from memctl.api.reading.pages import built, table_of
+from memctl.api.reading.pages import Condition, all_of, between, built, table_of, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.questions import Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import EventType
-from memctl.domain.events.event import event_types
+from memctl.domain.events.event import Micros, event_types
 from memctl.infra.database import single_row
 from memctl.infra.llm import budget
 from memctl.infra.log.mark import mark
@@ -37,28 +37,31 @@ from memctl.infra.readmodels import generations, rebuilds
 from memctl.infra.settings_model import Llm
 from memctl.infra.vectors.outbox import backlog
 from memctl.projections.kernel import projections
-from memctl.projections.stats import DayStats
+from memctl.projections.stats import DAY, DayStats
 
 _SUMMED = tuple(name for name in DayStats.__struct_fields__ if name not in ("location", "day"))
 
 
 @question("/stats", "log", scopes=("read", "operate"), whole=True, live=True)
-def statistics(reader: Reader, places: Places, llm: Llm) -> Stats:
-    """Counts, what memory was good for, progress of the folds, the budget, and sizes."""
-    return structs.replace(stats(reader, places), budget=allowance(reader, llm))
+def statistics(
+    reader: Reader, places: Places, llm: Llm, *, since: Micros | None = None, before: Micros | None = None
+) -> Stats:
+    """Counts, what memory was good for, progress of the folds, the budget, and sizes. `since`, `before`: totals of the
+    days of UTC from the one to before the other; the rest stays whole."""
+    return structs.replace(stats(reader, places, since, before), budget=allowance(reader, llm))
 
 
-def stats(reader: Reader, places: Places) -> Stats:
+def stats(reader: Reader, places: Places, since: int | None = None, before: int | None = None) -> Stats:
     """Counts by read model and by type of event; totals of what happened and what they say of memory's help,
     for the project asked about; how agents used what was recalled, everywhere; how far each shard has read; what waits
     for the vector store; sizes."""
-    return Stats(**asdict(counts(reader, places)), **asdict(state(reader)))
+    return Stats(**asdict(counts(reader, places, since, before)), **asdict(state(reader)))
 
 
-def counts(reader: Reader, places: Places) -> Counts:
+def counts(reader: Reader, places: Places, since: int | None = None, before: int | None = None) -> Counts:
     """The part of `stats` that takes the longer the more there is."""
     connection, space = reader.connection, reader.space_id
-    totals, uses = totals_of(reader, places), uses_of(reader)
+    totals, uses = totals_of(reader, places, since, before), uses_of(reader)
     models = {}
     for p in projections():
         if not built(reader, p):
@@ -173,23 +176,30 @@ def allowance(reader: Reader, llm: Llm) -> dict[str, Allowance]:
     }
 
 
-def totals_of(reader: Reader, places: Places) -> dict[str, int]:
-    """What happened, summed over the days (`projections.stats.DayStats`), and how work ended (`endings`)."""
+def totals_of(reader: Reader, places: Places, since: int | None = None, before: int | None = None) -> dict[str, int]:
+    """What happened, summed over the days (`projections.stats.DayStats`), and how work ended (`endings`); of whole
+    days, from the one in which `since` lies to the one before that of `before`."""
+    first, end = (None if at is None else at // DAY for at in (since, before))
     sums = sql.SQL(", ").join(
         sql.SQL("coalesce(sum((row->>{})::bigint), 0)::bigint").format(sql.Literal(name)) for name in _SUMMED
     )
-    inside, values = sql.SQL(""), [reader.space_id]
-    if places.locations is not None:
-        inside = sql.SQL("AND row->>'location' = ANY(%s::text[])")
-        values.append(list(places.locations))  # type: ignore[arg-type]
+    where, values = all_of(
+        [
+            Condition(sql.SQL("space_id = %s"), (reader.space_id,)),
+            *within(models.stats, places),
+            *between(models.stats, "day", first, end),
+        ]
+    )
     row = single_row(
         reader.connection,
-        sql.SQL("SELECT {}, count(DISTINCT row->>'day') FROM {} WHERE space_id = %s {}").format(
-            sums, table_of(reader, models.stats), inside
+        sql.SQL("SELECT {}, count(DISTINCT row->>'day') FROM {} WHERE {}").format(
+            sums, table_of(reader, models.stats), where
         ),
         values,
     )
-    return dict(zip((*_SUMMED, "days"), row, strict=True)) | endings(reader, places)
+    return dict(zip((*_SUMMED, "days"), row, strict=True)) | endings(
+        reader, places, None if first is None else first * DAY, None if end is None else end * DAY
+    )
 
 
 def measures(totals: dict[str, int], uses: Sequence[Use]) -> dict[str, float | int | None]:

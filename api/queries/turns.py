@@ -29,6 +29,7 @@ from memctl.domain.session.scheduled_prompts import ScheduledPrompts
 from memctl.domain.session.tools import Change, changes_of_use, command_of, family_of, summary_of
 from memctl.domain.session.work import errors_or_noise
 from memctl.domain.support import patterns
+from memctl.infra.database import single_row
 from memctl.infra.log.read import read_stream_after, read_versions
 
 _LEFT_OUT = patterns.compile(rf"{BLANK}+")
@@ -119,6 +120,17 @@ def timeline(reader: Reader, stream: str, *, after: int = 0, limit: int = 50) ->
 def position_of(reader: Reader, event_id: str) -> int:
     """Where an event stands in the log. Raises: NotFound, Ambiguous."""
     return queries.event(reader, event_id).position
+
+
+def turn_with(reader: Reader, stream: str, event_id: str) -> int:
+    """Beyond which position of a stream the turn begins that an event is in. Raises: NotFound, Ambiguous."""
+    row = single_row(
+        reader.connection,
+        "SELECT coalesce(max(position), 1) FROM memctl.events"
+        " WHERE space_id = %s AND stream = %s AND type = 'prompt.submitted' AND position <= %s",
+        [reader.space_id, stream, position_of(reader, event_id)],
+    )
+    return int(row[0]) - 1
 
 
 def turns_of(placed: Iterable[OrderedEvent]) -> list[TurnItem]:

@@ -11,6 +11,7 @@ from functools import partial
 from http import HTTPStatus
 from importlib import resources
 from typing import Any, NamedTuple, get_args
+from urllib.parse import urlencode
 from uuid import uuid4
 
 import msgspec
@@ -31,7 +32,8 @@ from memctl.api.queries import hindsight as hindsights
 from memctl.api.queries import memories as queries
 from memctl.api.queries.activity import activity
 from memctl.api.queries.explain import explain
-from memctl.api.queries.turns import position_of, timeline, turns
+from memctl.api.queries.turns import position_of, timeline, turn_with, turns
+from memctl.api.queries.work import EpisodeFilter, episodes
 from memctl.api.reading import models
 from memctl.api.reading.caller import NOBODY, Caller
 from memctl.api.reading.counts import Counts, EngineState, Stats
@@ -50,6 +52,7 @@ from memctl.api.viewer.timeline import LAST_S
 from memctl.api.viewer.timeline import timeline as drawn
 from memctl.api.write.command_handler import CommandHandler
 from memctl.domain.events.event import Micros
+from memctl.domain.events.facts import Outcome, TaskType
 from memctl.domain.knowledge.memory import MemoryKind
 from memctl.domain.projects.identity import Projects
 from memctl.domain.support.errors import MemctlError
@@ -98,6 +101,7 @@ def site(
         "/search": pages.search,
         "/sessions": pages.read(pages.sessions),
         "/sessions/{id:path}": pages.read(pages.session),
+        "/work": pages.read(pages.work),
         "/things/{id:path}": pages.read(pages.thing),
         "/events/{id}": pages.read(pages.event),
         "/bugs": pages.bugs,
@@ -281,15 +285,42 @@ class _Pages:
             return self._page(
                 request, "results.html" if part else "search.html", q=text, answer=answer, kind=kind, since=since,
                 before=before, kinds=get_args(MemoryKind),
-                projects=[] if part else [each.name for each in projects_of(reader).all[:MOST_PROJECTS]],
+                projects=[] if part else _names(reader),
             )  # fmt: skip
 
         return self._readers.read(ask, caller_of(request))()
 
     def sessions(self, reader: Reader, request: Request) -> Draw:
+        cursor, places = request.query_params.get("cursor"), _places(reader, request)
+        since, before = (_day(request, name) for name in ("since", "before"))
+        days = (_start_of(since), _start_of(before))
+        page = queries.sessions(reader, places, since=days[0], before=days[1], limit=40, cursor=cursor)
+        totals = self._counted.of(
+            (places, days), stats.version_of(reader), lambda: stats.totals_of(reader, places, *days)
+        )
+        return self._page(
+            request, "sessions.html", page=page, totals=totals, since=since, before=before,
+            projects=_names(reader), kept=_kept(request, "project", "since", "before"),
+        )  # fmt: skip
+
+    def work(self, reader: Reader, request: Request) -> Draw:
+        """Pieces of work: which touched a file, which are not done, which met an error."""
         cursor = request.query_params.get("cursor")
-        page = queries.sessions(reader, _places(reader, request), limit=40, cursor=cursor)
-        return self._page(request, "sessions.html", page=page)
+        file, error = (request.query_params.get(name, "").strip()[:1024] for name in ("file", "error"))
+        outcome, kind = (
+            _among(request, name, get_args(words)) for name, words in (("outcome", Outcome), ("type", TaskType))
+        )
+        since, before = (_day(request, name) for name in ("since", "before"))
+        wanted = EpisodeFilter(
+            task_type=kind or None, outcome=outcome or None, file=file or None, error=error or None,
+            since=_start_of(since), before=_start_of(before),
+        )  # fmt: skip
+        page = episodes(reader, _places(reader, request), wanted, limit=40, cursor=cursor)
+        return self._page(
+            request, "work.html", page=page, file=file, error=error, outcome=outcome, kind=kind, since=since,
+            before=before, outcomes=get_args(Outcome), kinds=get_args(TaskType), projects=_names(reader),
+            kept=_kept(request, "project", "file", "error", "outcome", "type", "since", "before"),
+        )  # fmt: skip
 
     def session(self, reader: Reader, request: Request) -> Draw:
         found = queries.session(reader, request.path_params["id"])
@@ -300,6 +331,8 @@ class _Pages:
             return self._page(request, "session_events.html", session=found, page=page, after=after)
         asked = request.query_params.get("turns", "").partition(".")
         after, skip = (_whole(asked[0]), _whole(asked[2]))
+        if within_turn := request.query_params.get("turn"):
+            after = turn_with(reader, found.stream, within_turn)
         return self._page(
             request,
             "session.html",
@@ -469,6 +502,23 @@ class _ByKind(NamedTuple):
 
 def _all_of(counts: Counts, state: EngineState) -> Stats:
     return Stats(**msgspec.structs.asdict(counts), **msgspec.structs.asdict(state))
+
+
+def _names(reader: Reader) -> list[str]:
+    """The projects that a form offers."""
+    return [each.name for each in projects_of(reader).all[:MOST_PROJECTS]]
+
+
+def _among(request: Request, name: str, words: Sequence[str]) -> str:
+    """The word that a form asks about; empty for none, and for what is none of them."""
+    word = request.query_params.get(name, "")
+    return word if word in words else ""
+
+
+def _kept(request: Request, *names: str) -> str:
+    """What of the query the next page is asked with too."""
+    given = ((name, request.query_params.get(name, "")[:4096]) for name in names)
+    return urlencode([(name, value) for name, value in given if value])
 
 
 def _project(request: Request) -> str:

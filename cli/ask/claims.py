@@ -44,9 +44,18 @@ def insights(ask: Reading, kind: str | None, waiting: bool) -> None:
     def row(item: InsightItem) -> list[Cell | str]:
         level = Cell(f"L{item.level}", "green" if item.level and item.level >= 3 else "")
         seen = f"{len(item.sources)}×"
-        return [Cell(item.id[:SHORT_ID], "cyan"), level, item.kind, seen, item.origin, item.text]
+        return [Cell(item.id[:SHORT_ID], "cyan"), level, item.kind, seen, item.project, item.origin, item.text]
 
-    shown = table(row, "id", "level", "kind", Column("seen", "right"), "from", Column("claim", give=True))
+    shown = table(
+        row,
+        "id",
+        "level",
+        "kind",
+        Column("seen", "right"),
+        "project",
+        Column("from", give=True),
+        Column("claim", give=True),
+    )
     answer = ask.page("insights", InsightItem, kind=kind, waiting=waiting)
     print_items(answer, ask.as_json, shown, "no insights found")
 
@@ -68,6 +77,7 @@ def knowledge(ask: Reading, kind: str | None, status: str | None) -> None:
 
 def _print_subject(item: KnowledgeItem) -> None:
     together = 0 if item.sessions is UNSET else item.sessions
+    place = f", {line(item.project)}" if item.project else ""
     for claim in item.claims:
         stands, first = not claim.superseded_by, claim is item.claims[0]
         mark = click.style(item.id[:SHORT_ID], fg="cyan") if first else " " * SHORT_ID
@@ -77,7 +87,9 @@ def _print_subject(item: KnowledgeItem) -> None:
         text = line(claim.text) if stands else click.style(f"before: {line(claim.text)}", dim=True)
         click.echo(f"{mark}  {text}")
         click.echo(
-            click.style(f"{'':<{SHORT_ID}}  {claim.kind}, {line(claim.warrant)}{clones}, {dates}{stale}", dim=True)
+            click.style(
+                f"{'':<{SHORT_ID}}  {claim.kind}, {line(claim.warrant)}{clones}{place}, {dates}{stale}", dim=True
+            )
         )
 
 
@@ -96,12 +108,12 @@ def _print_preferences(items: list[PreferenceItem]) -> None:
     for group in dict.fromkeys(item.group for item in items):
         click.echo(click.style(group, bold=True))
         rows = [_preference(item) for item in items if item.group == group]
-        print_table([Column(""), Column(""), Column("", give=True)], rows, headings=False)
+        print_table([Column(""), Column(""), Column(""), Column("", give=True)], rows, headings=False)
 
 
 def _preference(item: PreferenceItem) -> list[Cell | str]:
     how = "you said so" if item.said else f"{item.sessions}× shown"
-    return [f"  {how}", Cell(item.insight[:SHORT_ID], "cyan"), item.text]
+    return [f"  {how}", Cell(item.insight[:SHORT_ID], "cyan"), item.project, item.text]
 
 
 @click.command()

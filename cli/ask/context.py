@@ -1,5 +1,8 @@
 """`memctl context`: what a session is at, on a screenful that a person or an agent can act on."""
 
+import shutil
+import sys
+
 import click
 
 from memctl.api.reading.records import ActiveFile, Context, Decision, PlanStep, RecentError, ToolResult, WorkCounts
@@ -9,7 +12,7 @@ from memctl.cli.pages import in_json
 from memctl.domain.support.provenance import Provenance
 
 WIDTH = 100
-"""Columns that a line takes at most."""
+"""Columns that a line takes at most; fewer on a terminal that has fewer."""
 
 _MARKS = {"completed": "✓", "in_progress": "▶", "pending": "·"}
 
@@ -81,7 +84,8 @@ def _row(label: str, text: str) -> None:
     if text := line(text):
         width = len(click.unstyle(label))
         head = label if width > 9 else f"{label}{' ' * (9 - width)}"
-        click.echo(f"{head} {cut(text, WIDTH - max(width, 9) - 1)}")
+        room = min(WIDTH, shutil.get_terminal_size().columns) if sys.stdout.isatty() else WIDTH
+        click.echo(f"{head} {cut(text, room - max(width, 9) - 1)}")
 
 
 def _list(label: str, texts: list[str]) -> None:

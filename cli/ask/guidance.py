@@ -1,6 +1,7 @@
 """What an agent or a person asks while at work: four kinds of questions, and guidance for a task."""
 
 import sys
+from typing import Any
 
 import click
 
@@ -8,14 +9,24 @@ from memctl.api.reading.advice import TaskGuidance
 from memctl.cli.ask.read import print_bug, print_found
 from memctl.cli.connection import NOTHING_FOUND, looking_back, placed, running
 from memctl.cli.output import notice, print_json, print_lines
-from memctl.cli.pages import Reading, in_json, print_scope, reading
+from memctl.cli.pages import OneOf, Reading, in_json, print_scope, reading
 from memctl.domain.retrieval.guidance import Guidance
 
 KINDS = ("similar_error", "how_to", "convention", "past_approach")
 
 
+class _Kind(OneOf):
+    """The kind of a question, which stands before it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if " " in str(value).strip():
+            kinds = ", ".join(self.choices)
+            self.fail(f"the kind of question comes first, one of {kinds}. `memctl search` takes any.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 @click.command()
-@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("kind", type=_Kind(KINDS))
 @click.argument("text", nargs=-1, required=True)
 @click.option("--session", default="", help="The session that asks: an error that it has met before counts first.")
 @reading(limit=5)

@@ -5,12 +5,12 @@ import click
 from memctl.api.reading.hindsight import Count, Explained, Record, Report, SessionRecalls
 from memctl.cli.connection import SHORT_ID
 from memctl.cli.output import Cell, Column, line, print_json, when
-from memctl.cli.pages import Reading, each, nothing, print_items, reading, table
+from memctl.cli.pages import Reading, each, nothing, print_items, reading, since, table
 
 
 @click.command()
 @reading(limit=20)
-@click.option("--since", metavar="DATE", help="Only what was needed from this day on (2026-03-01).")
+@since
 @click.option("--explain", metavar="ID", help="One record: why need and memory were paired, and who else had it.")
 def hindsight(ask: Reading, since: str | None, explain: str | None) -> None:
     """What sessions needed while memory already held it: was it recalled, and what did it cost where it was not?
@@ -36,7 +36,7 @@ def hindsight(ask: Reading, since: str | None, explain: str | None) -> None:
 
 @click.command()
 @reading(limit=10)
-@click.option("--since", metavar="DATE", help="Only sessions that got something from this day on (2026-03-01).")
+@since
 def recalls(ask: Reading, since: str | None) -> None:
     """What memory put before agents: by session, each block with its hook and its memories, with rank and score.
 
@@ -76,9 +76,10 @@ def _print_counts(counts: list[Count]) -> None:
 def _print_needs(items: list[Record]) -> None:
     def row(item: Record) -> list[Cell | str]:
         hook = item.recall.hook if item.recall else "no"
-        return [Cell(item.id[:SHORT_ID], "cyan"), when(item.at), item.kind, hook, str(item.calls), item.what]
+        about = [when(item.at), item.project or "", item.kind, hook, str(item.calls), item.what]
+        return [Cell(item.id[:SHORT_ID], "cyan"), *about]
 
-    table(row, "id", "when", "kind", "recalled", "calls", Column("what", give=True))(items)
+    table(row, "id", "when", "project", "kind", "recalled", Column("calls", "right"), Column("what", give=True))(items)
 
 
 def _print_record(record: Explained) -> None:

@@ -39,7 +39,20 @@ class AskedByNobody(MemctlError):
     claims: str
 
 
-@click.group()
+class _Project(click.Group):
+    """A group that knows what a word is meant for which is none of its commands."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as why:
+            shown = f"A project is shown by `memctl project show {args[0]}`."
+            raise click.UsageError(f"{why.format_message()} {shown}", ctx) from None
+
+
+@click.group(cls=_Project)
 def project() -> None:
     """Show what is known of a project, list projects, or say which places are one.
 

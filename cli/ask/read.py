@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import click
 import msgspec
@@ -25,7 +25,19 @@ from memctl.cli.output import (
     safe,
     when,
 )
-from memctl.cli.pages import Reading, in_json, nothing, print_items, print_scope, reading, table
+from memctl.cli.pages import (
+    OneOf,
+    Reading,
+    before,
+    in_json,
+    nothing,
+    print_items,
+    print_scope,
+    reading,
+    since,
+    table,
+)
+from memctl.domain.knowledge.memory import MemoryKind
 from memctl.domain.support.wording import fix_and_why, fix_or_what_is_known, span
 
 if TYPE_CHECKING:
@@ -41,11 +53,12 @@ if TYPE_CHECKING:
     "--kind",
     "kinds",
     multiple=True,
+    type=OneOf(get_args(MemoryKind)),
     metavar="KIND",
     help="Only this kind of memory (turn, episode, bug_pattern, knowledge, …); may be given again.",
 )
-@click.option("--since", metavar="DATE", help="Only what happened from this day on (2026-03-01).")
-@click.option("--before", metavar="DATE", help="Only what happened before this day.")
+@since
+@before
 def search(
     ask: Reading,
     query: tuple[str, ...],
@@ -123,7 +136,7 @@ def history(ask: Reading) -> None:
 
 @click.command()
 @reading(limit=20)
-@click.option("--since", metavar="DATE", help="Only those heard of from this day on (2026-03-01).")
+@since
 def sessions(ask: Reading, since: str | None) -> None:
     """List sessions, newest first, each with what it came to in short; `memctl show ID` shows one.
 

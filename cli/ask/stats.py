@@ -5,20 +5,26 @@ import click
 from memctl.api.reading.counts import Use
 from memctl.cli.connection import placed, running
 from memctl.cli.output import Cell, Column, notice, print_json, print_lines, print_table
-from memctl.cli.pages import Reading, print_scope, reading
+from memctl.cli.pages import Reading, before, print_scope, reading, since
 from memctl.domain.support.wording import size, span
+
+_CALLED = {"sessions_opened": "sessions opened or resumed", "files_changed": "changes to files"}
+"""Totals whose own names may be taken for something else: a session and a file count once for each time."""
 
 
 @click.command()
 @reading(limit=50)
-def stats(ask: Reading) -> None:
-    """Count what is remembered, how far it is read, and what it takes on disk.
+@since
+@before
+def stats(ask: Reading, since: str | None, before: str | None) -> None:
+    """Count what is remembered, how far it is read, and what it takes on disk; or what some days took.
 
     \b
     memctl stats --project '*'
+    memctl stats --since 7d        # prompts, errors, tokens, by days of UTC
     """
     with running() as client:
-        received = client.stats(**placed(ask.project))
+        received = client.stats(since, before, **placed(ask.project))
     if ask.as_json:
         print_json(received.json)
         return
@@ -26,11 +32,17 @@ def stats(ask: Reading) -> None:
     print_scope(answer.scope)
     number = [Column("what"), Column("count", "right")]
     totals = answer.totals
-    figures = [(name.replace("_", " "), value) for name, value in totals.items() if not name.endswith("_us_total")]
+    figures = [
+        (_CALLED.get(name) or name.replace("_", " "), value)
+        for name, value in totals.items()
+        if not name.endswith("_us_total")
+    ]
     print_table(number, [[name, f"{value:,}"] for name, value in figures][: ask.limit])
     if resolved := totals["errors_resolved"]:
         mean = totals["resolve_us_total"] / 1e6 / resolved
         notice(f"mean time to resolve an error: {span(mean)}")
+    if since or before:
+        return
     shares = [(name.replace("_", " "), value) for name, value in answer.measures.items() if value is not None]
     if shares:
         click.echo()

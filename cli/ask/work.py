@@ -8,12 +8,12 @@ from memctl.api.reading.records import EpisodeItem, TaskItem
 from memctl.cli.ask.record import print_result, say
 from memctl.cli.connection import SHORT_ID
 from memctl.cli.output import Cell, Column, by_whom, line, print_lines, when
-from memctl.cli.pages import Reading, in_json, print_items, reading, table
+from memctl.cli.pages import OneOf, Reading, in_json, print_items, reading, since, table
 from memctl.domain.support.wording import span
 
 OUTCOMES: dict[str, Literal["green", "red", "yellow"]] = {"success": "green", "failure": "red", "partial": "yellow"}
-_TYPES = click.Choice(["bugfix", "feature", "refactor", "test", "docs", "question", "review", "chore", "unknown"])
-_ENDS = click.Choice(["success", "failure", "partial", "unknown"])
+_TYPES = OneOf(["bugfix", "feature", "refactor", "test", "docs", "question", "review", "chore", "unknown"])
+_ENDS = OneOf(["success", "failure", "partial", "unknown"])
 _session = click.option(
     "--session", default="", metavar="ID", help="Which session; without it, the one that is going on here."
 )
@@ -29,7 +29,7 @@ _session = click.option(
 @click.option("--file", help="Only work on files whose path has this in it.")
 @click.option("--symbol", help="Only work that changed functions or types whose name has this in it.")
 @click.option("--error", help="Only work that met this error: a part of its type, or its text. Successes first.")
-@click.option("--since", metavar="DATE", help="Only from this day on (2026-03-01).")
+@since
 @click.option("--similar", metavar="TEXT", help="Those most like this text, best first.")
 def episodes(
     ask: Reading,
@@ -52,12 +52,13 @@ def episodes(
         return [
             Cell(item.id[:SHORT_ID], "cyan"),
             when(item.started_at),
+            item.project,
             item.task_type,
             Cell(item.outcome, OUTCOMES.get(item.outcome, "dim")),
             item.description,
         ]
 
-    shown = table(row, "id", "when", "type", "outcome", Column("work", give=True))
+    shown = table(row, "id", "when", "project", "type", "outcome", Column("work", give=True))
     asked = {"type": task_type, "outcome": outcome, "file": file, "symbol": symbol, "error": error}
     answer = ask.page("episodes", EpisodeItem, **asked, since=since, similar=similar)
     print_items(answer, ask.as_json, shown, "no episodes found")
@@ -67,7 +68,7 @@ def episodes(
 @reading(limit=20)
 @click.option("--status", type=click.Choice(["open", "done"]), help="Open ones are loose threads.")
 @click.option("--type", "task_type", type=_TYPES, help="Type of task.")
-@click.option("--since", metavar="DATE", help="Only those heard of from this day on (2026-03-01).")
+@since
 def tasks(ask: Reading, status: str | None, task_type: str | None, since: str | None) -> None:
     """List pieces of work across sessions: open or done, in how many sessions, and how they ended.
 
@@ -77,8 +78,7 @@ def tasks(ask: Reading, status: str | None, task_type: str | None, since: str | 
     """
 
     def row(item: TaskItem) -> list[Cell | str]:
-        done = item.status == "done" or item.outcome == "success"
-        state = Cell(item.outcome, OUTCOMES.get(item.outcome, "dim")) if done else Cell("open", "cyan")
+        state = state_of(item.status, item.outcome)
         return [
             Cell(item.id[:SHORT_ID], "cyan"),
             when(item.last_at),
@@ -91,6 +91,13 @@ def tasks(ask: Reading, status: str | None, task_type: str | None, since: str | 
     shown = table(row, "id", "last", "type", "state", Column("in", "right"), Column("work", give=True))
     answer = ask.page("tasks", TaskItem, status=status, type=task_type, since=since)
     print_items(answer, ask.as_json, shown, "no tasks found")
+
+
+def state_of(status: str, outcome: str) -> Cell:
+    """How a task stands. Work may have gone well and be open: nobody said that it is done."""
+    if status == "done":
+        return Cell(outcome, OUTCOMES.get(outcome, "dim"))
+    return Cell(f"open, {outcome}" if outcome == "success" else "open", "cyan")
 
 
 def print_episode(item: EpisodeItem) -> None:

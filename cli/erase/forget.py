@@ -21,7 +21,20 @@ if TYPE_CHECKING:
     from memctl.infra.settings import Settings
 
 
-@click.command()
+_ONE_OF = "say one of --id, --session, --project, --before, --match"
+
+
+class _Forget(click.Command):
+    """Takes no word without its option: what goes for good is not guessed."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        alone = len(args) == 1 and not args[0].startswith("-")
+        if alone:
+            raise click.UsageError(f"{_ONE_OF} before {args[0]!r}, as in `memctl forget --id {args[0]}`", ctx)
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=_Forget)
 @click.option("--id", "id_", metavar="ID", help="A memory, episode, claim, bug, task, rule, entity, session or event.")
 @click.option("--session", metavar="ID", help="A session and those of its subagents.")
 @click.option("--project", metavar="NAME|PATH", help="Everything that happened in a project's places until now.")
@@ -116,7 +129,7 @@ def _check_named(named: int, *, resume: bool, scrub: bool, dry_run: bool) -> Non
     """Raises: click.UsageError where not one thing is named; with --resume or --scrub none has to be."""
     needed = 0 if resume or (scrub and not dry_run) else 1
     if named != needed and not (named == 1 and scrub and not resume):
-        raise click.UsageError("say one of --id, --session, --project, --before, --match")
+        raise click.UsageError(_ONE_OF)
 
 
 def _resumed(settings: Settings, reader: Reader, qdrant: Any) -> list[Forgotten]:

@@ -9,13 +9,14 @@ import pytest
 from doors import Door, door_to
 from events import NOON, observed, stated
 from histories import digests
+from psycopg import sql
 
 from memctl.api.erasure import scope as forget
 from memctl.api.queries import hindsight as queries
 from memctl.api.queries.endings import endings
 from memctl.api.queries.recalls import recalls
 from memctl.api.reading import models
-from memctl.api.reading.pages import page
+from memctl.api.reading.pages import page, table_of
 from memctl.api.reading.places import Places
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import PromptSubmitted, SessionEnded, ToolCalled, ToolFailed, ToolReturned
@@ -127,3 +128,30 @@ def test_work_ends_with_its_session_a_commit_or_a_days_silence(door: Door) -> No
     after = endings(door.known(), EVERYWHERE)
     assert sum(after.values()) > sum(totals.values())
     assert digests(door.connection)
+
+
+def test_an_error_of_which_only_the_end_is_kept_is_called_by_its_words(door: Door) -> None:
+    said = " at src/totals.ts format ━━━━\n\n  × Formatter would have printed the following content:\n\nFound 1 error."
+    for number in range(2):
+        told = [
+            PromptSubmitted(line="1", text="Export the totals as csv"),
+            ToolCalled(line="2", tool="Bash", call="a", input={"command": "bun run lint"}),
+            ToolFailed(line="3", call="a", text=f"$ biome check\n{said}", exit_code=1),
+            ToolCalled(line="4", tool="Bash", call="b", input={"command": "bun run lint:fix"}),
+            ToolReturned(line="5", call="b", text="Checked 9 files. Fixed 1 file.", exit_code=0),
+            ToolCalled(line="6", tool="Bash", call="c", input={"command": "bun run lint"}),
+            ToolReturned(line="7", call="c", text="$ biome check\nChecked 9 files. No fixes applied.", exit_code=0),
+        ]
+        events = [observed(each, session=f"s{number}", at=number * 24 * HOUR + n) for n, each in enumerate(told)]
+        append(door.connection, 1, [prepare(each) for each in events])
+    (whole,) = [each for each in held(door) if each.kind == "known error"]
+    table = table_of(door.known(), models.hindsight)
+    door.connection.execute(
+        sql.SQL(
+            "UPDATE {} SET row = jsonb_set(row, '{{needs}}', (SELECT jsonb_agg(n || '{{\"text\": \"\"}}'::jsonb)"
+            " FROM jsonb_array_elements(row->'needs') AS n)) WHERE row->>'kind' = 'known error'"
+        ).format(table)
+    )
+    (half,) = [each for each in held(door) if each.kind == "known error"]
+    assert half.what == whole.what
+    assert "Formatter would have printed" in half.what

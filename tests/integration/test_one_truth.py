@@ -89,6 +89,31 @@ def test_figures_of_how_work_ended_are_those_of_the_pages_and_of_the_metrics(rea
     )
 
 
+def test_what_the_days_count_is_what_the_sessions_count(reader: Reader) -> None:
+    totals = totals_of(reader, EVERYWHERE)
+    sessions = listed(memories.sessions, reader, EVERYWHERE)
+    for name, of_session in (
+        ("prompts", "prompts"),
+        ("tool_uses", "tool_calls"),
+        ("errors", "errors"),
+        ("errors_resolved", "fixes"),
+        ("tokens_in", "tokens_in"),
+        ("lines_added", "lines_added"),
+    ):
+        assert totals[name] == sum(getattr(each, of_session) for each in sessions), name
+
+
+def test_the_totals_of_some_days_are_a_part_that_adds_up(reader: Reader) -> None:
+    whole = totals_of(reader, EVERYWHERE)
+    times = sorted(moment for each in listed(memories.sessions, reader, EVERYWHERE) if (moment := each.last_at))
+    middle = int(datetime.fromisoformat(times[len(times) // 2]).timestamp() * 1_000_000)
+    earlier, later = totals_of(reader, EVERYWHERE, before=middle), totals_of(reader, EVERYWHERE, since=middle)
+    for name, count in whole.items():
+        assert earlier[name] + later[name] == count, name
+    assert 0 < earlier["prompts"] < whole["prompts"]
+    assert 0 < earlier["episodes_succeeded"] < whole["episodes_succeeded"]
+
+
 def test_a_task_is_said_to_have_ended_as_the_last_of_its_episodes_did(reader: Reader) -> None:
     of_task: dict[tuple[str, str], list[Any]] = defaultdict(list)
     for each in listed(lambda *given, **how: work.episodes(*given, **how), reader, EVERYWHERE):

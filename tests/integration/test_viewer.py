@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 from zoneinfo import ZoneInfo
 
 import httpx
@@ -55,6 +55,10 @@ PAGES = (
     "/",
     "/search?q=decimal",
     "/sessions",
+    "/sessions?since=2026-03-01&before=2026-04-01",
+    "/work",
+    "/work?file=.py&outcome=success",
+    "/work?file=no-such-file",
     "/knowledge",
     "/bugs",
     "/bugs?q=TypeError",
@@ -295,6 +299,7 @@ def test_a_bugs_page_tells_the_ways_it_was_fixed_and_how_they_held(viewer: Viewe
         for id in (known["id"], known["signature"]):  # the memory made of it, and the record
             page = html.unescape(browser.get(f"/things/{id}").text)
             assert f"<h1><code>{known['message']}</code></h1>" in page
+            assert f'<a href="/projects/{known["projects"][0]}">' in page.partition("<h1>")[0], "not: everywhere"
             assert best["approach"].replace("`", "") in page.replace("<code>", "").replace("</code>", "")
             assert f"held {best['successes']} of {best['uses']}" in page
             assert best["edits"][0]["path"] in page
@@ -451,6 +456,8 @@ def test_a_real_browser_walks_every_page(viewer: Viewer, monkeypatch: pytest.Mon
         page.keyboard.press("Control+k")
         page.keyboard.type("coastline")
         page.wait_for_selector("dialog a.result")
+        page.fill("#wanted", "ledg")
+        page.wait_for_selector("dialog a.page[href^='/projects/']:has-text('ledger')")
         page.fill("#wanted", "know")
         page.keyboard.press("Enter")
         page.wait_for_url("**/knowledge")
@@ -475,6 +482,86 @@ def test_a_search_is_narrowed_to_a_project_a_kind_and_days(viewer: Viewer) -> No
         assert found(since="no day") == everything
         assert "Look in all projects, kinds and days" in client.get("/search?q=decimal&before=2026-03-02").text
         assert client.get("/search?q=decimal&project=none-such").status_code == 404
+
+
+def test_work_is_found_by_its_files_and_by_how_it_ended(viewer: Viewer) -> None:
+    def listed(**asked: str) -> list[str]:
+        text = client.get("/work", params=asked).text
+        return re.findall(r'<li><span class="badge[^"]*">\w+</span> <a href="/things/([^"]+)">', text)
+
+    owner = {"Authorization": f"Bearer {TOKEN}"}
+    known = httpx.get(f"{viewer.url}/v1/episodes?project=*&limit=200", headers=owner).json()["items"]
+    path = next(each["files"][0] for each in known if each["files"])
+    with viewer.signed_in() as client:
+        assert listed() == [each["id"] for each in known[:40]]
+        touched = [each["id"] for each in known if path in each["files"]]
+        assert set(listed(file=path.upper())) == set(touched) < {each["id"] for each in known}
+        for outcome in ("success", "failure", "partial", "unknown"):
+            ended = [each["id"] for each in known if each["outcome"] == outcome]
+            assert listed(outcome=outcome) == ended[:40], outcome
+        assert listed(outcome="no such end") == listed()
+        assert "No such work." in client.get("/work?file=no-such-file").text
+        episode = client.get(f"/things/{touched[0]}").text
+        assert f'href="/work?file={quote(path, safe="")}"' in episode
+
+
+def test_the_next_page_of_a_list_keeps_what_was_asked_for(viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = site.episodes
+    monkeypatch.setattr(site, "episodes", lambda *given, **how: whole(*given, **{**how, "limit": 1}))
+    with viewer.signed_in() as client:
+        first = client.get("/work?outcome=success&file=.py").text
+        older = html.unescape(re.findall(r'<a href="([^"]+)">Older</a>', first)[0])
+        assert older.startswith("?file=.py&outcome=success&cursor=")
+        then = client.get("/work" + older).text
+        assert re.findall(r'/things/[^"]+', then)[:1] != re.findall(r'/things/[^"]+', first)[:1] != []
+
+
+def test_sessions_say_what_their_days_took(viewer: Viewer) -> None:
+    def figures(query: str) -> dict[str, str]:
+        text = client.get("/sessions" + query).text
+        return dict(re.findall(r"<div><dt>([^<]+)</dt><dd>([^<]+)</dd></div>", text))
+
+    owner = {"Authorization": f"Bearer {TOKEN}"}
+    with viewer.signed_in() as client:
+        for query in ("", "?since=2026-03-01", "?before=2026-03-02", "?project=ledger"):
+            asked = dict(part.split("=") for part in query[1:].split("&") if part)
+            told = httpx.get(f"{viewer.url}/v1/stats", params={"project": "*", **asked}, headers=owner).json()["totals"]
+            assert figures(query)["prompts"] == f"{told['prompts']:,}"
+            assert figures(query)["errors, resolved"] == f"{told['errors']:,}, {told['errors_resolved']:,}"
+        assert figures("?before=2020-01-01")["prompts"] == "0"
+        assert "None in these days." in client.get("/sessions?before=2020-01-01").text
+
+
+def test_what_was_found_leads_to_the_turn_in_which_it_was_said(viewer: Viewer) -> None:
+    with viewer.signed_in() as client:
+        found = client.get("/search?q=decimal").text
+        sessions = set(re.findall(r'href="/sessions/([^"?]+)\?turn=[^"]+#turns"', found))
+        assert sessions
+        looked_at = 0
+        for session in sorted(sessions)[:2]:
+            turns = re.findall(r'<li class="turn" id="t-([^"]+)">', client.get(f"/sessions/{session}").text)
+            events = re.findall(r'<li id="e-([^"]+)"', client.get(f"/sessions/{session}?after=0").text)
+            at = {id: client.get(f"/v1/events/{id}").json()["position"] for id in events}
+            for event in (each for each in events if each not in turns):
+                begun = [turn for turn in turns if at[turn] < at[event]]
+                page = client.get(f"/sessions/{session}?turn={event}").text
+                shown = re.findall(r'<li class="turn" id="t-([^"]+)">', page)
+                if begun:
+                    assert shown[0] == begun[-1]
+                    looked_at += 1
+        assert looked_at
+
+
+def test_an_answer_of_which_nothing_is_likely_says_so(viewer: Viewer) -> None:
+    seen = set()
+    with viewer.signed_in() as client:
+        for asked in ("decimal", "please zeppelin marmalade quokka", "totals of the zeppelin in marmalade"):
+            page = client.get("/search", params={"q": asked, "project": "*"}).text
+            classes = re.findall(r'<li class="(high|suggested|none)">', page)
+            assert ("these only came nearest" in page) == (classes[:1] == ["none"])
+            seen.add((classes or ["nothing"])[0])
+    assert "none" in seen, seen
+    assert seen - {"none", "nothing"}, seen
 
 
 def test_a_person_says_where_they_read_what_holds_and_what_comes_first(viewer: Viewer) -> None:

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import click
 import pytest
@@ -19,11 +19,13 @@ from hypothesis import strategies as st
 from memctl.api.reading.views import BugHit, Found, ShownSolution, SourceRow
 from memctl.api.write.ingest import Account
 from memctl.cli import output
+from memctl.cli.ask import context, work
 from memctl.cli.ask.read import print_bug, print_found
 from memctl.cli.capture.ingest import KINDS_SHOWN, print_account
 from memctl.cli.commands import COMMANDS, FIRST, GROUPS, MEANT
 from memctl.cli.main import memctl
 from memctl.cli.output import Cell, Column
+from memctl.cli.pages import Moment, OneOf, table
 from memctl.domain.support.wording import size, span
 
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -140,6 +142,36 @@ def test_markup_in_stored_text_is_not_interpreted(monkeypatch: pytest.MonkeyPatc
     assert "[red]a[/red] :smile:" in screen.getvalue()
 
 
+@pytest.mark.parametrize(("projects", "headings"), [("aa", "id  work"), ("ab", "id  project  work")])
+def test_a_terminal_is_shown_the_project_where_there_are_several(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], projects: str, headings: str
+) -> None:
+    shown = table(lambda name: ["1", name, "work"], "id", "project", Column("work", give=True))
+    shown([*projects])
+    assert capsys.readouterr().out.splitlines()[0].split() == ["id", "project", "work"], "a pipe has every column"
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stdout", screen)
+    shown([*projects])
+    assert click.unstyle(screen.getvalue()).splitlines()[0].split() == headings.split()
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome", "state"),
+    [("open", "success", "open, success"), ("open", "unknown", "open"), ("done", "success", "success"),
+     ("done", "partial", "partial")],
+)  # fmt: skip
+def test_a_task_that_is_open_says_so_however_well_it_went(status: str, outcome: str, state: str) -> None:
+    assert work.state_of(status, outcome).text == state
+
+
+def test_what_a_session_is_at_fits_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setenv("COLUMNS", "60")
+    context._row("asked", "why does the prompt stop " * 10)
+    assert output.width_of(click.unstyle(screen.getvalue()).rstrip("\n")) <= 60
+
+
 def test_moments_are_told_as_local_dates() -> None:
     now = datetime(2026, 3, 2, 18, 0).astimezone()
 
@@ -225,6 +257,52 @@ def test_a_word_that_is_no_command_is_answered_with_the_one_that_is_meant(words:
     done = CliRunner().invoke(memctl, [words])
     assert done.exit_code == 2
     assert done.output.rstrip("\n").endswith(f"Did you mean `{instead}`?")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["cost"], "Did you mean `memctl stats`?"),
+        (["todo"], "Did you mean `memctl tasks --status open`?"),
+        (["project", "shop"], "A project is shown by `memctl project show shop`."),
+        (["project", "shwo"], "Did you mean 'show'?"),
+        (["forget", "3f6f1d52"], "as in `memctl forget --id 3f6f1d52`"),
+        (["--json", "search", "csv"], "--json is no option of memctl itself: commands come first."),
+        (["ask", "how are tests run"], "`memctl search` takes any."),
+        (["ask", "how", "tests"], "Did you mean how_to?"),
+        (["search", "--kind", "bug", "csv"], "Did you mean bug_pattern?"),
+        (["search", "--kind", "turns", "csv"], "Did you mean turn?"),
+        (["episodes", "--outcome", "failed"], "Did you mean failure?"),
+        (["sessions", "--since", "last-week"], "write 2026-03-01, today, yesterday, 7d or 2w"),
+        (["search", "--before", "2026-13-01", "csv"], "'2026-13-01' is no day: write 2026-03-01"),
+    ],
+)
+def test_a_call_that_is_badly_made_is_answered_with_the_one_that_is_meant(words: list[str], said: str) -> None:
+    done = CliRunner().invoke(memctl, words)
+    assert done.exit_code == 2
+    assert said in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize(("given", "days"), [("today", 0), ("yesterday", 1), ("7d", 7), ("2W", 14), ("0d", 0)])
+def test_a_day_may_be_named_by_how_long_ago_it_was(given: str, days: int) -> None:
+    at = datetime.fromisoformat(Moment().convert(given, None, None))
+    assert (at.hour, at.minute, at.tzinfo is not None) == (0, 0, True)
+    assert date.today() - at.date() == timedelta(days=days)
+
+
+def test_a_day_that_is_written_whole_is_asked_for_as_it_stands() -> None:
+    assert Moment().convert("2026-03-01", None, None) == "2026-03-01"
+    assert Moment().convert("2026-03-01T14:30+01:00", None, None) == "2026-03-01T14:30:00+01:00"
+
+
+@pytest.mark.parametrize("given", ["", "d", "-1d", "1.5d", "99999d", "²d", "01.07.2026", "9" * 50 + "d"])
+def test_what_is_no_day_is_refused(given: str) -> None:
+    with pytest.raises(click.BadParameter, match="is no day"):
+        Moment().convert(given, None, None)
+
+
+def test_a_kind_is_taken_in_any_case_and_with_either_dash() -> None:
+    assert OneOf(("how_to", "convention")).convert("How-To", None, None) == "how_to"
 
 
 def test_a_word_that_is_near_no_command_is_answered_with_where_they_are_listed() -> None:

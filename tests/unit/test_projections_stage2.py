@@ -425,6 +425,7 @@ def test_a_day_is_counted_by_what_happened_in_it() -> None:
     noon = {name: value for name, value in at(0).items() if name != "id"}
     counted = [
         Prompted(**at(0), text="no, the other one", kind="correction"),
+        Prompted(**at(0), text="/compact", kind="command"),  # which no session counts as a prompt either
         ToolUsed(**noon, tool="Bash", family="run", ok=False),
         ToolUsed(**noon, tool="Edit", family="edit", ok=False, noise=True),
         ErrorOccurred(**at(1), **CRASH),

@@ -68,14 +68,26 @@ document.addEventListener("keydown", (event) => {
   }
   const step = { j: 1, k: -1 }[event.key];
   if (!step) return;
-  const items = [...document.querySelectorAll("main .results > li, main .list > li")].map((item) => item.querySelector("a")).filter(Boolean);
+  const items = [...document.querySelectorAll("main .results > li, main .list > li, main .turn, main .timeline > li")].map((item) => item.querySelector("a")).filter(Boolean);
   const at = items.indexOf(document.activeElement);
   items[Math.min(Math.max(at + step, 0), items.length - 1)]?.focus();
 });
 
 function openPalette() {
   palette.showModal();
+  if (!projects) {
+    projects = [];
+    fetched("/projects").then(named);
+  }
   wanted.select();
+  offer();
+}
+
+// The pages of projects, asked for once.
+let projects = null;
+function named(text) {
+  if (text === null) return;
+  projects = [...new DOMParser().parseFromString(text, "text/html").querySelectorAll("main .list > li > a[href^='/projects/']")];
   offer();
 }
 
@@ -83,8 +95,8 @@ function openPalette() {
 let soonSearched = 0;
 function offer() {
   const text = wanted.value.trim();
-  const pages = [...document.querySelectorAll(".top nav a")].filter((link) => link.textContent.toLowerCase().includes(text.toLowerCase()));
-  palette.querySelector("ul").replaceChildren(...pages.map((link) => offered(link.href, link.textContent.trim(), "page")));
+  const pages = [...document.querySelectorAll(".top nav a"), ...(text ? projects : [])].filter((link) => link.textContent.toLowerCase().includes(text.toLowerCase()));
+  palette.querySelector("ul").replaceChildren(...pages.map((link) => offered(link.getAttribute("href"), link.textContent.trim(), "page")));
   clearTimeout(soonSearched);
   if (text.length > 2) soonSearched = setTimeout(searched, 160, text);
 }
@@ -92,7 +104,7 @@ function offer() {
 async function searched(text) {
   const answer = await fetched("/search?" + new URLSearchParams({ q: text, part: "results" }));
   if (answer === null || text !== wanted.value.trim()) return;
-  const found = new DOMParser().parseFromString(answer, "text/html").querySelectorAll(".results > li > .head a");
+  const found = new DOMParser().parseFromString(answer, "text/html").querySelectorAll(".results > li:not(.none) > .head a");
   const unlike = new Map([...found].reverse().map((link) => [link.textContent, link])); // an episode and its turn may have one title
   palette.querySelector("ul").append(...[...unlike.values()].reverse().slice(0, 6).map((link) => offered(link.getAttribute("href"), link.textContent, "result")));
 }
