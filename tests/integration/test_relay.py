@@ -579,7 +579,7 @@ def test_it_ends_when_told_and_leaves_nothing_but_what_waits(relay: Relay, line:
     line.set("shut")
     relay.say("left", range(2))
     relay.process.send_signal(signal.SIGTERM)
-    assert relay.process.wait(15) == 0
+    assert relay.process.wait(60) == 0
     assert relay.waiting() == 2
     assert not list((relay.data / "run").glob("relay*"))
     assert not (relay.data / "run" / "door").exists()
