@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +32,7 @@ def children(pid: int) -> list[int]:
 
 
 def signal_all(process: Forked, signum: signal.Signals) -> None:
-    """Send a signal to a worker and to what works for it."""
+    """Send a signal to a worker and to what works for it, some of which may have ended since it was looked for."""
     for pid in (process.pid, *children(process.pid)):
-        os.kill(pid, signum)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signum)

@@ -57,6 +57,7 @@ RULES: dict[tuple[str, str], RouteRule] = {
     ("GET", "/"): _READ,
     ("GET", "/search"): _READ,
     ("GET", "/sessions"): _READ,
+    ("GET", "/work"): _READ,
     ("GET", "/sessions/"): _READ,
     ("GET", "/things/"): _READ,
     ("POST", "/things"): _WRITE,
