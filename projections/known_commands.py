@@ -137,7 +137,9 @@ def warning(
         works, likely, before = row.works_now(stream), row.odds(stream), row.before(stream)
         if works is None or not before:
             continue
-        if not (harmless(works.command) or says_it_otherwise(command, works.command)):
+        # A failure's key ends with what its message named.
+        unknown = row.subject.rpartition(" ")[2] if before[0].reason == "unknown option" else ""
+        if not (harmless(works.command) or says_it_otherwise(command, works.command, unknown)):
             continue
         if not failed and (likely < ENOUGH or any(each.stream == stream for each in row.failed)):
             continue

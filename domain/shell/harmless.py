@@ -169,17 +169,17 @@ _ENDS_SOMETHING = patterns.compile(
 """What takes something away or gives something away, once and for all."""
 
 
-def says_it_otherwise(failed: str, works: str) -> bool:
+def says_it_otherwise(failed: str, works: str, unknown: str = "") -> bool:
     """Whether a command only says in another way what the one that failed says. Each part of it checks or builds, or is
     made of the failed one's words in their order: what is new in it starts what is there, says what is shown, or names
-    a file of it from nearer. Nothing is left out but an option that keeps it from nothing, nothing is ended by it, and
-    nothing runs what another part prints."""
+    a file of it from nearer. Nothing is left out but the option that is `unknown` to its program, where it has no value
+    and keeps it from nothing; nothing is ended by it, and nothing runs what another part prints."""
     before = [word.strip("\"'") for part in parts_of(failed) for word in part.words]
     needed = {word.strip("\"'") for part in parts_of(failed) if not _allowed(part.words) for word in part.words}
     parts = parts_of(_QUIET.sub(" ", works))
     after = [[word.strip("\"'") for word in part.words] for part in parts]
     words = {word for part in after for word in part}
-    if harmless(failed) or _redirected(works) or not all(_may_go(word, words) for word in needed - words):
+    if harmless(failed) or _redirected(works) or not all(_may_go(word, words, unknown) for word in needed - words):
         return harmless(works)
     return bool(after) and all(
         _allowed(tuple(words)) or ("|" not in part.after and _as_before(words, before))
@@ -187,13 +187,13 @@ def says_it_otherwise(failed: str, works: str) -> bool:
     )
 
 
-def _may_go(word: str, words: set[str]) -> bool:
-    """Whether a command may be said without a word: an option that keeps it from nothing, what only started it, or a
-    file that is named from nearer or farther."""
+def _may_go(word: str, words: set[str], unknown: str) -> bool:
+    """Whether a command may be said without a word: the option that is unknown, what only started it, or a file that is
+    named from nearer or farther. Any other option may say where, as whom, or how carefully."""
     if _HOW_SHOWN.match(word) or word in _STARTING:
         return True
     if word[:1] == "-":
-        return not _GUARDS.search(word)
+        return word == unknown and not _GUARDS.search(word)
     return bool(word) and any(each.endswith(f"/{word}") or word.endswith(f"/{each}") for each in words)
 
 

@@ -208,3 +208,17 @@ def test_a_form_that_does_more_than_check_is_named_only_beside_a_call_that_says_
     assert warning([("a", row)], "another") is None
     assert warning([("a", row)], "another", command="aws s3 ls --force2") is None
     assert warning([("a", row)], "another", command=failed) is not None
+    assert warning([("a", row)], "another", command=f"{failed} --profile=test") is None, "it would lose its place"
+
+
+def test_no_option_is_left_out_where_none_was_unknown() -> None:
+    session = Session()
+    session.user("Install it.")
+    session.runs("npm ci", "npm error enoent ENOENT: no such file or directory, open '/x/package.json'", exit_code=1)
+    session.runs("cd app && npm ci", "done")
+    (subject,) = {fact.keys[0] for fact in tried(session) if fact.outcome == "failed"}
+    row = row_of(tried(session), subject)
+    assert row is not None
+    assert row.works
+    assert warning([("a", row)], "another", command="npm ci") is not None
+    assert warning([("a", row)], "another", command="npm ci --ignore-scripts") is None
