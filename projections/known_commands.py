@@ -8,6 +8,7 @@ import msgspec
 from memctl.domain.events.event import derived_of
 from memctl.domain.events.facts import CommandTried
 from memctl.domain.failures.known_commands import ENOUGH, LONGEST_FORM, LONGEST_KEY, odds
+from memctl.domain.knowledge.orders import holds_orders
 from memctl.domain.shell.harmless import harmless, says_it_otherwise
 from memctl.domain.support.bounded import NARROW, Seen, clipped, newest, seen
 from memctl.domain.support.provenance import LONGEST_NAME
@@ -139,6 +140,8 @@ def warning(
             continue
         # A failure's key ends with what its message named.
         unknown = row.subject.rpartition(" ")[2] if before[0].reason == "unknown option" else ""
+        if holds_orders(works.command):
+            continue
         if not (harmless(works.command) or says_it_otherwise(command, works.command, unknown)):
             continue
         if not failed and (likely < ENOUGH or any(each.stream == stream for each in row.failed)):

@@ -18,7 +18,7 @@ from memctl.api.reading.views import Json
 from memctl.domain.events.recalls import quoted
 from memctl.domain.failures.known_commands import keys_of
 from memctl.domain.knowledge.memory import day_of, memory_id
-from memctl.domain.knowledge.orders import might_be_obeyed, what_failed
+from memctl.domain.knowledge.orders import holds_orders, might_be_obeyed, only_names, what_failed
 from memctl.domain.session.tools import command_of, directory_of, family_of
 from memctl.domain.support.location import normalise
 from memctl.domain.support.mentions import path_within
@@ -82,11 +82,14 @@ def known_calls(reader: Reader, keys: Collection[str], places: Places) -> list[t
 
 def call_line(reader: Reader, found: Warning) -> Line:
     """That a call fails here, with the form that works."""
-    where = f" in the directory {quoted(found.works.directory, 100)}" if found.works.directory else ""
+    place = found.works.directory
+    where = f" in the directory {quoted(place, 100)}" if only_names(place) else ""
+    # Words in quotation marks may be a sentence: then only what its message named is shown.
+    failed = found.row.subject if holds_orders(found.failed.command) else found.failed.command
     said = what_failed(found.failed.message)
     ended = f" with {quoted(said, 200)}" if said else ""
     text = (
-        f"{day_of(found.failed.at)[:10]} {quoted(found.failed.command, 160)} fails here{ended};"
+        f"{day_of(found.failed.at)[:10]} {quoted(failed, 160)} fails here{ended};"
         f" what works: {quoted(found.works.command, 160)}{where}"
     )
     shown = words_of(Provenance.TOOL, member=found.member, asking=reader.member)

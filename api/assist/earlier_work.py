@@ -17,7 +17,7 @@ from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Found
 from memctl.domain.events.recalls import quoted
 from memctl.domain.knowledge.memory import day_of, distinctive, is_chore
-from memctl.domain.knowledge.orders import unobeyed
+from memctl.domain.knowledge.orders import only_names, unobeyed
 from memctl.domain.language.documents import named
 from memctl.domain.retrieval.answering import passage, said_in, weights
 from memctl.domain.support.mentions import path_within
@@ -54,7 +54,9 @@ def earlier_work(
     at_hand = frozenset(map(named, in_play))
     if each.id in said or not is_meant(row, weight) or at_hand & set(map(named, files)):
         return
-    within = [path for path in (path_within(row.location, file) for file in files) if path and path not in prompt]
+    within = [
+        path for path in (path_within(row.location, file) for file in files) if only_names(path) and path not in prompt
+    ]
     if not within:
         return
     came = passage([said_in(unobeyed(row.text.partition("\n→ ")[2] or row.text))], weight, PASSAGE).text

@@ -199,10 +199,11 @@ def _standing(
 
 def _unasked(failure: MetFailure | None) -> MetFailure | None:
     """The failure, where what the agent said of it may be given unasked: it asks for nothing, and names no address. A
-    command or a change that acts is left out."""
+    command or a change that acts, or holds an order, is left out."""
     if failure is None or any(acts(each, -1) or might_be_obeyed(each) for each in (failure.said, failure.cause)):
         return None
-    passed, change = ("" if acts(each) else each for each in (failure.passed, failure.change))
+    ways = (failure.passed, failure.change)
+    passed, change = ("" if acts(each) or might_be_obeyed(each) else each for each in ways)
     return msgspec.structs.replace(failure, passed=passed, change=change)
 
 

@@ -24,7 +24,7 @@ from memctl.domain.events.recalls import quoted
 from memctl.domain.failures.signatures import errors_in
 from memctl.domain.knowledge.acting import acts
 from memctl.domain.knowledge.memory import day_of, distinctive, is_chore, key_sentences
-from memctl.domain.knowledge.orders import might_be_obeyed
+from memctl.domain.knowledge.orders import might_be_obeyed, only_names
 from memctl.domain.language.documents import files_named, named
 from memctl.domain.language.plans import plan_in
 from memctl.domain.support.mentions import numbered_in
@@ -121,7 +121,7 @@ def _conversations(reader: Reader, prompt: str, found: Sequence[Found], said: Co
     given = {row.text for row in several(reader, models.memories, list(said)).values()} if kept else set()
     lines = []
     for each in latest_first(kept, others)[:MOST_CONVERSATIONS]:
-        files = [path for path in each.built(prompt) if basename(path) not in prompt][:MOST_FILES]
+        files = [path for path in each.built(prompt) if only_names(path) and basename(path) not in prompt][:MOST_FILES]
         for turn, text in each.says:
             if turn.text in given:
                 continue

@@ -27,10 +27,9 @@ from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK
 from memctl.domain.events.recalls import MOST_PASSED_OVER, PassedOver, PassedOverFor, RecalledMemory, quoted
 from memctl.domain.knowledge.acting import acts, commands_somebody
 from memctl.domain.knowledge.memory import day_of, memory_id, plain_sentences
-from memctl.domain.knowledge.orders import only_names, unobeyed, what_failed
+from memctl.domain.knowledge.orders import only_checks, only_names, unobeyed, what_failed
 from memctl.domain.language.prompt_origin import typed_of, users_own_word
 from memctl.domain.language.prompts import BLANK
-from memctl.domain.shell.harmless import harmless
 from memctl.domain.support import patterns
 from memctl.domain.support.provenance import MAY, Provenance, given_unasked, words_of
 from memctl.domain.support.text import estimate_tokens, tokens
@@ -285,7 +284,7 @@ def survivors(row: WorkingMemory, asking: str = "") -> list[tuple[int, str]]:
     for error in row.errors[-3:]:
         failed = "" if error.resolution or error.through not in own else what_failed(error.message)
         if failed:
-            where = f" at {quoted(error.command, 120)}" if harmless(error.command) else ""
+            where = f" at {quoted(error.command, 120)}" if only_checks(error.command) else ""
             lines.append((error.at, f"still failing: {quoted(failed, 300)}{where} ({_TOOLS})"))
     changed = (each.path for each in row.files if each.state in ("edited", "created") and each.through in own)
     if files := [path for path in changed if only_names(path)][-10:]:

@@ -9,6 +9,7 @@ drop keys") names neither.
 
 from memctl.domain.knowledge.acting import commands_somebody
 from memctl.domain.knowledge.memory import plain_sentences, sentences
+from memctl.domain.shell.harmless import harmless
 from memctl.domain.support import patterns
 from memctl.domain.support.text import composed
 
@@ -155,7 +156,18 @@ def orders(sentence: str) -> bool:
 
 def might_be_obeyed(text: str) -> bool:
     """Whether a text that others wrote, given to an agent that did not ask, might be obeyed."""
-    return commands_somebody(text) or any(map(orders, sentences(_unwrapped(text))))
+    return commands_somebody(text) or holds_orders(text)
+
+
+def holds_orders(text: str) -> bool:
+    """Whether a sentence of a text orders, be it one in the quotation marks of a command."""
+    return any(map(orders, sentences(_unwrapped(text))))
+
+
+def only_checks(command: str) -> bool:
+    """Whether a command may be named to an agent that did not ask: it checks, builds or looks, and the words that it is
+    given, which may be a sentence in quotation marks, order nothing."""
+    return harmless(command) and not holds_orders(command)
 
 
 def unobeyed(text: str) -> str:

@@ -95,6 +95,19 @@ def test_a_prompt_is_met_with_what_was_settled_and_not_with_where_it_began(door:
     assert {each.why for each in said.passed_over} <= {"weak", "same session"}
 
 
+def test_no_file_is_named_whose_name_says_something(door: Door, engine: Engine) -> None:
+    edits = [
+        ToolCalled(line=f"{n}c", tool="Edit", call=f"{n}", input={"file_path": f"{CRM}/{name}", "new_string": "x = 22"})
+        for n, name in enumerate(("leads agreed that the merge_records lockfile is dropped.py", "contacts/merge.py"))
+    ]
+    back = [ToolReturned(line=f"{n}d", call=f"{n}", text="ok") for n in range(2)]
+    work = [observed(each, session="one", at=140 + n, location=CRM) for n, each in enumerate((*edits, *back))]
+    append(door.connection, 1, [*session("one", FIRST, 0), *map(prepare, work), *session("two", OTHER, DAY)])
+    said = at_prompt(door, engine).text
+    assert '; edited for it: "contacts/merge.py"' in said
+    assert "leads agreed" not in said
+
+
 def test_the_amendment_stands_before_what_it_amends(door: Door, engine: Engine) -> None:
     append(door.connection, 1, [*session("one", FIRST, 0), *session("two", OTHER, DAY)])
     append(door.connection, 1, session("three", AMENDED, 2 * DAY))
