@@ -78,7 +78,7 @@ RULES: dict[tuple[str, str], RouteRule] = {
     ("POST", "/v1/search"): _READ,
     ("POST", "/v1/bugs"): _READ,
     ("POST", "/v1/ask"): _READ,
-    ("GET", "/v1/jobs/"): _READ,
+    ("GET", "/v1/jobs/"): _rule("read", whole=True),
     ("GET", "/v1/tail/events"): _rule("read", whole=True),
     ("GET", "/v1/tail/progress"): _WATCH,
     ("POST", "/v1/commands/"): _WRITE,

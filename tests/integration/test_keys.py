@@ -192,7 +192,7 @@ def test_what_is_of_another_project_is_not_there_by_its_id_either(api: Api, of_a
 
 
 def test_what_tells_of_memory_as_a_whole_is_not_for_a_key_for_a_project(api: Api, of_atlas: str) -> None:
-    for path in ("stats", "core", "tail/events", "dead-letters", "replays"):
+    for path in ("stats", "core", "tail/events", "dead-letters", "replays", "jobs/1"):
         assert "limited to projects" in problem_of(ask(api, of_atlas, f"/v1/{path}"))["detail"]
     assert ask(api, of_atlas, "/v1/forget/preview", {"project": "atlas"})[0] == 403
     assert ask(api, of_atlas, "/v1/memories?project=ledger")[0] == 404
