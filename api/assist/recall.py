@@ -4,7 +4,7 @@ The usual answer is nothing at all. The injected text stands in one block. The d
 never learns from it. Each text is quoted, because it is a record of what was said and never an instruction.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -254,24 +254,32 @@ def survivors(row: WorkingMemory, asking: str = "") -> list[tuple[int, str]]:
     """What of a session its agent has to know again, each with the moment (microseconds) it was so. `asking` is the
     member whose agent asks. Nobody's agent is given what came through another's key; what acts is nobody's but the
     user's, who typed it."""
-    lines: list[tuple[int, str]] = []
     own = ("", asking)
+    return [*_asked_of(row, own), *_settled_in(row, own, asking), *_left_in(row, own)]
+
+
+def _asked_of(row: WorkingMemory, own: Collection[str]) -> Iterator[tuple[int, str]]:
+    """The task, the last prompt, and the steps still to do."""
     by = row.task_stated_by
     task = _unobeyed(row.task_description, by_user=by is None or MAY[by].as_users)
     if task and row.task_status == "open" and row.task_through in own:
         said = quoted(task, TEXT)
         what = f"task, of a prompt: {said}" if by is None else f"task: {said} ({words_of(by)})"
-        lines.append((row.task_started_at, what))
+        yield row.task_started_at, what
     if row.last_prompt != row.task_description and row.prompt_through in own:
         alone = row.alone and row.by_user
         typed = _unobeyed(typed_of(row.last_prompt).strip(), row.last_prompt) if alone else ""
         if said := typed or _unobeyed(row.last_prompt, "" if alone else BLANK):
             whose = "the user's last words" if typed else "the last prompt, pasted perhaps"
             whose = whose if row.by_user else "the last prompt, of no person"
-            lines.append((row.updated_at, f"{whose}: {quoted(said, TEXT)}"))
+            yield row.updated_at, f"{whose}: {quoted(said, TEXT)}"
     steps = (row.current_step, *row.pending[:8]) if row.plan_through in own else ()
     if left := "; ".join(filter(None, (_unobeyed(each, by_user=False) for each in steps))):
-        lines.append((row.updated_at, f"steps still to do: {quoted(left, TEXT)} ({_AGENTS})"))
+        yield row.updated_at, f"steps still to do: {quoted(left, TEXT)} ({_AGENTS})"
+
+
+def _settled_in(row: WorkingMemory, own: Collection[str], asking: str) -> Iterator[tuple[int, str]]:
+    """What was decided, supposed and found out."""
     noted = [
         *((each.at, "decided", each.text, each.said_by, DECISION, each.through) for each in row.decisions[-5:]),
         *((h.at, f"{h.status} hypothesis", h.text, h.said_by, 300, h.through) for h in row.hypotheses[-3:]),
@@ -280,16 +288,19 @@ def survivors(row: WorkingMemory, asking: str = "") -> list[tuple[int, str]]:
     for at, what, text, said_by, most, by_key in noted:
         said = _unobeyed(text, by_user=MAY[said_by].as_users) if by_key in own else ""
         if said:
-            lines.append((at, f"{what}: {quoted(said, most)} ({words_of(said_by, member=by_key, asking=asking)})"))
+            yield at, f"{what}: {quoted(said, most)} ({words_of(said_by, member=by_key, asking=asking)})"
+
+
+def _left_in(row: WorkingMemory, own: Collection[str]) -> Iterator[tuple[int, str]]:
+    """What still fails, and the files that were changed."""
     for error in row.errors[-3:]:
         failed = "" if error.resolution or error.through not in own else what_failed(error.message)
         if failed:
             where = f" at {quoted(error.command, 120)}" if only_checks(error.command) else ""
-            lines.append((error.at, f"still failing: {quoted(failed, 300)}{where} ({_TOOLS})"))
+            yield error.at, f"still failing: {quoted(failed, 300)}{where} ({_TOOLS})"
     changed = (each.path for each in row.files if each.state in ("edited", "created") and each.through in own)
     if files := [path for path in changed if only_names(path)][-10:]:
-        lines.append((row.updated_at, f"files changed: {quoted(', '.join(files), TEXT)}"))
-    return lines
+        yield row.updated_at, f"files changed: {quoted(', '.join(files), TEXT)}"
 
 
 def _unobeyed(text: str, prompt: str = "", *, by_user: bool = True) -> str:

@@ -2,7 +2,7 @@
 
 import click
 
-from memctl.api.reading.counts import Use
+from memctl.api.reading.counts import Stats, Use
 from memctl.cli.connection import placed, running
 from memctl.cli.output import Cell, Column, notice, print_json, print_lines, print_table
 from memctl.cli.pages import Reading, before, print_scope, reading, since
@@ -30,19 +30,26 @@ def stats(ask: Reading, since: str | None, before: str | None) -> None:
         return
     answer = received.value
     print_scope(answer.scope)
+    _print_totals(answer.totals, ask.limit)
+    if not (since or before):
+        _print_state(answer)
+
+
+def _print_totals(totals: dict[str, int], limit: int) -> None:
     number = [Column("what"), Column("count", "right")]
-    totals = answer.totals
     figures = [
         (_CALLED.get(name) or name.replace("_", " "), value)
         for name, value in totals.items()
         if not name.endswith("_us_total")
     ]
-    print_table(number, [[name, f"{value:,}"] for name, value in figures][: ask.limit])
+    print_table(number, [[name, f"{value:,}"] for name, value in figures][:limit])
     if resolved := totals["errors_resolved"]:
         mean = totals["resolve_us_total"] / 1e6 / resolved
         notice(f"mean time to resolve an error: {span(mean)}")
-    if since or before:
-        return
+
+
+def _print_state(answer: Stats) -> None:
+    """What memory was good for, what it holds, how far it is read, and what it takes."""
     shares = [(name.replace("_", " "), value) for name, value in answer.measures.items() if value is not None]
     if shares:
         click.echo()
