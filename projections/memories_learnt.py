@@ -89,7 +89,10 @@ def of_commit(key: str, commit: Commit) -> Memory | None:
     """What a commit decided: one that gives its reasons, or that was taken back."""
     if not commit.subject or not (commit.why or commit.reverts):
         return None
-    taken_back = [f"Taken back {day_of(each.at)[:10]}: {each.why or each.subject}" for each in commit.reverts]
+    taken_back = [
+        f"Taken back {day_of(each.at)[:10]}, as commit {each.id[:10]} says: {each.why or each.subject}"
+        for each in commit.reverts
+    ]
     head = f"{commit.subject} ({commit.id[:10]})"
     made = memory_of(
         "commit",

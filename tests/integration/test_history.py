@@ -130,11 +130,12 @@ def test_every_commit_is_read_once_and_what_gives_reasons_is_remembered(
 
 def test_what_was_taken_back_says_so_and_why(door: Door, intake: IngestWriter, repository: Repository) -> None:
     capped = repository.commit(f"Cap the Retrier\n\n{WHY}")
-    repository.commit(f'Revert "Cap the Retrier"\n\nThis reverts commit {capped}.\n\n{LATER}')
+    by = repository.commit(f'Revert "Cap the Retrier"\n\nThis reverts commit {capped}.\n\n{LATER}')
     read(intake, repository)
     by_title = {memory.title: memory for memory in memories(door)}
     assert by_title["Cap the Retrier"].outcome == "taken back"
     assert "Taken back 2025-10-" in by_title["Cap the Retrier"].text
+    assert f", as commit {by[:10]} says: {LATER}" in by_title["Cap the Retrier"].text
     assert LATER in by_title["Cap the Retrier"].text
     assert by_title['Revert "Cap the Retrier"'].outcome == ""
 
