@@ -125,7 +125,9 @@ class WrittenForms:
             for word in words
             for end in _ends(skeleton(_folded(word.encode("utf-8", "replace"))))
         }
-        self._pieces = None if self._of_signs or "" in ends else Literals(ends)
+        # A line may break within a word: of one that stands alone no such piece need be left.
+        alone = any(" " not in text.strip() for text in asked)
+        self._pieces = None if self._of_signs or alone or "" in ends else Literals(ends)
         self._literals = Literals([*self._plain, *self._encoded])
 
     def within(self, data: bytes) -> Found:

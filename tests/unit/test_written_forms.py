@@ -126,3 +126,8 @@ def test_of_several_texts_those_are_named_that_stand_there() -> None:
     sought = WrittenForms(["zq7vkx19mw", "bq3jhy54nd", "fh2wkq83zt"])
     assert sought.within(around("%7aq7vkx19mw and fh2w\nkq83zt")).held == {"zq7vkx19mw", "fh2wkq83zt"}
     assert WrittenForms([]).within(around(PHRASE)) == (set(), set())
+
+
+def test_a_word_that_stands_alone_is_found_in_pieces_behind_what_each_line_begins_with() -> None:
+    for broken in ("E   qzb\nE   smy\nE   k91x", "src/a.md:12:qzb\nsrc/a.md:13:smy\nsrc/a.md:14:k91x"):
+        assert WrittenForms(["qzbsmyk91x"]).within(broken.encode()).held == {"qzbsmyk91x"}
