@@ -159,9 +159,8 @@ def _deliver(options: dict[str, str]) -> None:
         os.write(1, _recall_answer(*pending) if pending else b"")
         return
     waits = off != "save" and (len(payload) > MAX_PAYLOAD or not _through_door(door, delivery))
-    if waits and _saving_is_off(
-        data_dir, payload
-    ):  # the door would drop it; by the time that it is drained it may be on
+    # The door would drop it; by the time that the spool is drained, saving may be on.
+    if waits and _saving_is_off(data_dir, payload):
         off, waits = "save", False
     lost = waits and not _spooled(data_dir + "/spool", identifier, at, delivery)
     if off != "save" and not lost:

@@ -433,7 +433,7 @@ def words(luck: random.Random, known: Known, count: int) -> list[NewEvent]:
         good, version = luck.random() < 0.5, luck.randint(1, 4)
         mine, others = Member(memory, "d1"), [Member(each, "d2") for each in (*sorted(known.memories)[:2], "a-memory")]
         earlier = event_id_of(1, luck.choice(found).dedupe_key) if found else UUID(int=7)
-        told: tuple[tuple[str, Payload], ...] = (
+        stated: tuple[tuple[str, Payload], ...] = (
             (NOTES, MemoryNoted(text=text, everywhere=good, files=("cart.py",))),
             (NOTES, MemoryNoted(text="I prefer pnpm over npm.", kind="preference", confidence=luck.random())),
             (f"knowledge/{claim}", KnowledgeVerified(claim=claim, why="it held")),
@@ -478,8 +478,8 @@ def words(luck: random.Random, known: Known, count: int) -> list[NewEvent]:
             ),
             ("history/x", TagRecorded(line=f"tag {text[:20]}", parent=luck.choice("abc") * 40, name=text[:20])),
         )  # fmt: skip
-        assert len(told) == KINDS, f"there are {len(told)} to choose from: say so in KINDS, or some are never drawn"
-        stream, payload = told[luck.choice(kinds)]
+        assert len(stated) == KINDS, f"there are {len(stated)} to choose from: say so in KINDS, or some are never drawn"
+        stream, payload = stated[luck.choice(kinds)]
         found.append(
             NewEvent(
                 stream=stream, payload=payload, actor=luck.choice(("user", "user", "agent")), location=place,

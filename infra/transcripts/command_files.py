@@ -61,10 +61,12 @@ def is_expanded(prompt: str, location: str, agent: str, sent: Micros | None = No
         if looked_at == _MOST or (sent is not None and _changed_after(path, sent)):
             return True
         file = _read(path)
+        if file is None:
+            return True
         unread -= len(file)
         if path.suffix != ".md":  # to read what is no plain text takes as long as to compare it
             left -= len(file)
-        if min(_LARGEST - len(file), left, unread) < 0:
+        if min(left, unread) < 0:
             return True
         for text in _texts_in(path, file):
             if _may_become(text, words):
@@ -119,15 +121,15 @@ def _files_at(folder: Path) -> Iterator[Path]:
             return
 
 
-def _read(path: Path) -> str:
-    """The text of a file that may hold commands; empty where it cannot be read, and too long of one that is."""
+def _read(path: Path) -> str | None:
+    """The text of a file that may hold commands; empty where it cannot be read, None where it is too long."""
     if path.suffix not in (".md", ".toml", ".json", ".jsonc"):
         return ""
     try:
         data = read_file(path, _LARGEST + 1)
     except (OSError, ValueError):
         return ""
-    return data.decode("utf-8", "replace").replace("\r\n", "\n") if len(data) <= _LARGEST else "\0" * len(data)
+    return data.decode("utf-8", "replace").replace("\r\n", "\n") if len(data) <= _LARGEST else None
 
 
 def _texts_in(path: Path, file: str) -> Iterator[str]:

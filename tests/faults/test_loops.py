@@ -501,13 +501,13 @@ def test_a_processor_that_goes_on_begins_its_time_again_at_the_same_work() -> No
 
 def test_frames_are_those_of_the_thread_and_name_memctls_own() -> None:
     root = Path(guard.__file__).parents[2]
-    told = (
+    dump = (
         f'Thread 0x00000000000000ab (most recent call first):\n  File "{root}/x.py", line 1 in x\n\n'
         'Current thread 0x00000000000000cd (most recent call first):\n  File "/usr/lib/re.py", line 5 in match\n'
         f'  File "{root}/domain/session/stream_facts.py", line 77 in _fold\n'
     )
-    assert frames.place(frames.of_thread(told, 0xCD)) == "memctl.domain.session.stream_facts:77 _fold"
-    assert frames.place(frames.of_thread(told, 0xAB)) == "memctl.x:1 x"
+    assert frames.place(frames.of_thread(dump, 0xCD)) == "memctl.domain.session.stream_facts:77 _fold"
+    assert frames.place(frames.of_thread(dump, 0xAB)) == "memctl.x:1 x"
     assert frames.place([]) == ""
 
 

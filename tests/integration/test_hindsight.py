@@ -133,7 +133,7 @@ def test_work_ends_with_its_session_a_commit_or_a_days_silence(door: Door) -> No
 def test_an_error_of_which_only_the_end_is_kept_is_called_by_its_words(door: Door) -> None:
     said = " at src/totals.ts format ━━━━\n\n  × Formatter would have printed the following content:\n\nFound 1 error."
     for number in range(2):
-        told = [
+        observations = [
             PromptSubmitted(line="1", text="Export the totals as csv"),
             ToolCalled(line="2", tool="Bash", call="a", input={"command": "bun run lint"}),
             ToolFailed(line="3", call="a", text=f"$ biome check\n{said}", exit_code=1),
@@ -142,7 +142,9 @@ def test_an_error_of_which_only_the_end_is_kept_is_called_by_its_words(door: Doo
             ToolCalled(line="6", tool="Bash", call="c", input={"command": "bun run lint"}),
             ToolReturned(line="7", call="c", text="$ biome check\nChecked 9 files. No fixes applied.", exit_code=0),
         ]
-        events = [observed(each, session=f"s{number}", at=number * 24 * HOUR + n) for n, each in enumerate(told)]
+        events = [
+            observed(each, session=f"s{number}", at=number * 24 * HOUR + n) for n, each in enumerate(observations)
+        ]
         append(door.connection, 1, [prepare(each) for each in events])
     (whole,) = [each for each in held(door) if each.kind == "known error"]
     table = table_of(door.known(), models.hindsight)

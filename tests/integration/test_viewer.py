@@ -525,9 +525,11 @@ def test_sessions_say_what_their_days_took(viewer: Viewer) -> None:
     with viewer.signed_in() as client:
         for query in ("", "?since=2026-03-01", "?before=2026-03-02", "?project=ledger"):
             asked = dict(part.split("=") for part in query[1:].split("&") if part)
-            told = httpx.get(f"{viewer.url}/v1/stats", params={"project": "*", **asked}, headers=owner).json()["totals"]
-            assert figures(query)["prompts"] == f"{told['prompts']:,}"
-            assert figures(query)["errors, resolved"] == f"{told['errors']:,}, {told['errors_resolved']:,}"
+            totals = httpx.get(f"{viewer.url}/v1/stats", params={"project": "*", **asked}, headers=owner).json()[
+                "totals"
+            ]
+            assert figures(query)["prompts"] == f"{totals['prompts']:,}"
+            assert figures(query)["errors, resolved"] == f"{totals['errors']:,}, {totals['errors_resolved']:,}"
         assert figures("?before=2020-01-01")["prompts"] == "0"
         assert "None in these days." in client.get("/sessions?before=2020-01-01").text
 

@@ -72,8 +72,8 @@ def test_every_help_has_examples_of_its_command_that_memctl_takes_and_fits_80_co
 
 
 def test_the_changelog_names_every_command() -> None:
-    told = text_of(ROOT / "CHANGELOG.md")
-    missing = [name for name in COMMANDS if not re.search(rf"\b{name}\b", told)]
+    changelog = text_of(ROOT / "CHANGELOG.md")
+    missing = [name for name in COMMANDS if not re.search(rf"\b{name}\b", changelog)]
     assert not missing, f"name {missing} in CHANGELOG.md, where it says what a user can do"
 
 
