@@ -2,6 +2,7 @@
 
 import errno
 import logging
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -84,9 +85,54 @@ async def _known(_: Request, why: Exception) -> Response:
 async def _badly_asked(_: Request, why: Exception) -> Response:
     assert isinstance(why, RequestValidationError)
     # Not the value given: it may be a secret, and it comes back to whoever reads the log.
-    errors = [{"where": ".".join(str(part) for part in e["loc"]), "why": str(e["msg"])} for e in why.errors()]
-    detail = "; ".join(f"{e['where']}: {e['why']}" for e in errors[:3])
+    errors = [{"where": ".".join(str(part) for part in e["loc"]), "why": _in_words(e)} for e in why.errors()]
+    detail = "; ".join(f"{_name(e['loc'])} {found['why']}" for e, found in zip(why.errors()[:3], errors, strict=False))
     return problem(422, _BADLY_ASKED, detail, errors=errors)
+
+
+_WORDS = {
+    "missing": "is missing",
+    "extra_forbidden": "is not known here",
+    "string_type": "has to be a text",
+    "string_too_long": "has more than {max_length} characters",
+    "too_long": "has more than {max_length} parts",
+    "too_short": "needs at least {min_length} parts",
+    "greater_than_equal": "has to be at least {ge}",
+    "greater_than": "has to be more than {gt}",
+    "less_than_equal": "may be at most {le}",
+    "less_than": "has to be less than {lt}",
+    "literal_error": "has to be {expected}",
+    "enum": "has to be {expected}",
+    "bool_parsing": "has to be true or false",
+    "bool_type": "has to be true or false",
+    "int_parsing": "has to be a whole number",
+    "int_type": "has to be a whole number",
+    "int_from_float": "has to be a whole number",
+    "float_parsing": "has to be a number",
+    "list_type": "has to be a list",
+    "dict_type": "has to be an object",
+    "model_attributes_type": "has to be an object",
+    "json_invalid": "is no JSON",
+    "uuid_parsing": "has to be an id (UUID)",
+    "value_error": "cannot be read: {error}",
+}
+"""What is said of the errors that pydantic finds, by its name for them; of others its own words."""
+
+
+def _in_words(error: Mapping[str, Any]) -> str:
+    kind, given = error["type"], error.get("ctx") or {}
+    if kind == "string_too_short":
+        least = given["min_length"]
+        return "is empty" if least == 1 else f"needs at least {least} characters"
+    return _WORDS[kind].format(**given) if kind in _WORDS else f"cannot be read: {error['msg']}"
+
+
+def _name(place: Sequence[str | int]) -> str:
+    """What is at fault, as who asks would call it: the field, and which of its parts."""
+    path, parts = [part for part in place[1:] if isinstance(part, str)], [p for p in place[1:] if isinstance(p, int)]
+    if not path:
+        return "what was sent"
+    return f"`{'.'.join(path)}`" + (f" (part {parts[-1] + 1})" if parts else "")
 
 
 async def of_http(request: Request, why: Exception) -> Response:

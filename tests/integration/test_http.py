@@ -342,6 +342,21 @@ def test_every_error_is_a_problem_document(api: Api, path: str, status: int) -> 
     assert problem_of(api.ask(path))["status"] == status
 
 
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("/v1/search", "`q` is missing"),
+        ("/v1/search?q=", "`q` is empty"),
+        ("/v1/search?q=a&limit=0", "`limit` has to be at least 1"),
+        ("/v1/search?q=a&limit=5.0", "`limit` cannot be read: a whole number is wanted, in digits"),
+        ("/v1/search?q=a&kind=dream", "`kind` (part 1) has to be 'turn', 'episode'"),
+        ("/v1/memories?bucket=X", "`bucket` has to be 'PROFILE', 'PREFERENCE'"),
+    ],
+)
+def test_what_was_badly_asked_is_said_in_words(api: Api, path: str, words: str) -> None:
+    assert problem_of(api.ask(path))["detail"].startswith(words)
+
+
 def test_other_methods_and_broken_bodies_are_problems_too(api: Api) -> None:
     refused = api.ask("/v1/search?q=a", method="DELETE")
     assert problem_of(refused)["status"] == 405
