@@ -7,7 +7,7 @@ from memctl.domain.events.facts import InsightFound, InsightKind, Span
 from memctl.domain.knowledge.graduation import strengthened
 from memctl.domain.language.notes import MemoryNoted, claim_of
 from memctl.domain.support.bounded import LOCATIONS, Seen, clipped, newest, seen
-from memctl.domain.support.provenance import MAY, Provenance, trust_of
+from memctl.domain.support.provenance import RIGHTS, Provenance, trust_of
 from memctl.projections.kernel import Recorded, projection
 
 MEMBERS = "member:"
@@ -144,7 +144,7 @@ def insights(row: Insight | None, item: InsightFound | Recorded[MemoryNoted]) ->
         )
     best = max(row.best or saying, saying, key=lambda s: (s.trust, s.at, s.id))
     origin = f"{MEMBERS}{fact.origin}" if fact.said_by is Provenance.MEMBER else fact.origin
-    sources = seen(row.sources, origin, at, 32) if MAY[fact.said_by].counts else row.sources
+    sources = seen(row.sources, origin, at, 32) if RIGHTS[fact.said_by].counts else row.sources
     before = row.strongest if row.best is None or row.best.trust == best.trust else 0.0
     strongest = max(before, saying.confidence) if saying.trust == best.trust else before
     row = msgspec.structs.replace(

@@ -18,7 +18,7 @@ from memctl.domain.knowledge.memory import (
 from memctl.domain.language.prompt_origin import is_typed
 from memctl.domain.support.bounded import ELSEWHERE, clipped, names, one_line
 from memctl.domain.support.location import NOWHERE, is_in_another_memory
-from memctl.domain.support.provenance import MAY, Provenance, words_of
+from memctl.domain.support.provenance import RIGHTS, Provenance, words_of
 from memctl.domain.support.wording import fix_and_why
 from memctl.projections.bug_patterns import BugPattern
 from memctl.projections.commits import Commit
@@ -329,7 +329,7 @@ def _of_knowledge(knowledge: VerifiedKnowledge) -> Memory:
         location=knowledge.location,
         locations=places((knowledge.location,)),
         sessions=(),
-        importance=rules.knowledge_importance(head.kind, head.confidence, MAY[head.said_by].as_users),
+        importance=rules.knowledge_importance(head.kind, head.confidence, RIGHTS[head.said_by].as_users),
         confidence=head.confidence,
         status="conflicted" if replaced else "verified",
         occurred_at=head.last_seen,

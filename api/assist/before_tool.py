@@ -22,7 +22,7 @@ from memctl.domain.knowledge.orders import holds_orders, might_be_obeyed, only_n
 from memctl.domain.session.tools import command_of, directory_of, family_of
 from memctl.domain.support.location import normalise
 from memctl.domain.support.mentions import path_within
-from memctl.domain.support.provenance import MAY, Provenance, given_unasked, words_of
+from memctl.domain.support.provenance import RIGHTS, Provenance, given_unasked, words_of
 from memctl.projections.known_commands import KnownCommand, Warning, row_id, together, warning
 from memctl.projections.verified_knowledge import VerifiedKnowledge
 
@@ -114,7 +114,7 @@ def _of_file(reader: Reader, path: str, places: Places) -> Iterator[Line]:
 
 def _of_another(reader: Reader, row: VerifiedKnowledge) -> bool:
     """Whether it is another member's word, or an order that the user did not type, which no person confirmed."""
-    if not row.confirmed and MAY[row.said_by].unasked == "never" and might_be_obeyed(row.text):
+    if not row.confirmed and RIGHTS[row.said_by].unasked == "never" and might_be_obeyed(row.text):
         return True
     return row.said_by is Provenance.MEMBER and not given_unasked(
         row.said_by, confirmed=row.confirmed, member=row.member, asking=reader.member

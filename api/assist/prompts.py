@@ -28,7 +28,7 @@ from memctl.domain.knowledge.orders import might_be_obeyed, only_names
 from memctl.domain.language.documents import files_named, named
 from memctl.domain.language.plans import plan_in
 from memctl.domain.support.mentions import numbered_in
-from memctl.domain.support.provenance import MAY, Provenance, words_of
+from memctl.domain.support.provenance import RIGHTS, Provenance, words_of
 from memctl.projections.working_memory import WorkingMemory
 
 MOST_MEMORIES, MOST_CONVERSATIONS = 2, 2
@@ -156,7 +156,7 @@ def volunteered(reader: Reader, each: Found, shown: Collection[str]) -> bool:
         return not acts(each.text)
     if each.said_by == Provenance.MEMBER and not each.confirmed:
         return bool(each.member) and each.member == reader.member
-    return each.kind == "knowledge" or not each.said_by or MAY[Provenance(each.said_by)].unasked != "never"
+    return each.kind == "knowledge" or not each.said_by or RIGHTS[Provenance(each.said_by)].unasked != "never"
 
 
 def query_of(prompt: str, session: WorkingMemory | None) -> str:

@@ -31,7 +31,7 @@ from memctl.domain.knowledge.orders import only_checks, only_names, unobeyed, wh
 from memctl.domain.language.prompt_origin import typed_of, users_own_word
 from memctl.domain.language.prompts import BLANK
 from memctl.domain.support import patterns
-from memctl.domain.support.provenance import MAY, Provenance, given_unasked, words_of
+from memctl.domain.support.provenance import RIGHTS, Provenance, given_unasked, words_of
 from memctl.domain.support.text import estimate_tokens, tokens
 from memctl.projections.known_commands import warning
 from memctl.projections.working_memory import WorkingMemory
@@ -261,7 +261,7 @@ def survivors(row: WorkingMemory, asking: str = "") -> list[tuple[int, str]]:
 def _asked_of(row: WorkingMemory, own: Collection[str]) -> Iterator[tuple[int, str]]:
     """The task, the last prompt, and the steps still to do."""
     by = row.task_stated_by
-    task = _unobeyed(row.task_description, by_user=by is None or MAY[by].as_users)
+    task = _unobeyed(row.task_description, by_user=by is None or RIGHTS[by].as_users)
     if task and row.task_status == "open" and row.task_through in own:
         said = quoted(task, TEXT)
         what = f"task, of a prompt: {said}" if by is None else f"task: {said} ({words_of(by)})"
@@ -286,7 +286,7 @@ def _settled_in(row: WorkingMemory, own: Collection[str], asking: str) -> Iterat
         *((each.at, "found out", each.text, each.said_by, 300, each.through) for each in row.discoveries[-5:]),
     ]
     for at, what, text, said_by, most, by_key in noted:
-        said = _unobeyed(text, by_user=MAY[said_by].as_users) if by_key in own else ""
+        said = _unobeyed(text, by_user=RIGHTS[said_by].as_users) if by_key in own else ""
         if said:
             yield at, f"{what}: {quoted(said, most)} ({words_of(said_by, member=by_key, asking=asking)})"
 

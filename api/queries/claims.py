@@ -42,7 +42,7 @@ from memctl.domain.events.core_memory import CORE, CoreMemoryAppended, CoreMemor
 from memctl.domain.knowledge.acting import acts
 from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.projects.identity import Projects
-from memctl.domain.support.provenance import MAY, Provenance
+from memctl.domain.support.provenance import RIGHTS, Provenance
 from memctl.infra.log.read import read_stream
 from memctl.projections.candidates import Candidate
 from memctl.projections.insights import Insight
@@ -243,7 +243,7 @@ def preferences(reader: Reader, places: Places, *, limit: Limit = 50) -> Page[Pr
             project=projects.name_of(row.location),
             insight=claim.id,
             text=claim.text,
-            said=MAY[claim.said_by].as_users,
+            said=RIGHTS[claim.said_by].as_users,
             sessions=claim.sessions,
             last_seen=iso(moment(claim.last_seen)),
             confidence=claim.confidence,

@@ -22,7 +22,7 @@ from memctl.domain.events.facts import Span, quote_hash
 from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.language.prompt_origin import origin_of
 from memctl.domain.support import patterns
-from memctl.domain.support.provenance import MAY, Provenance, attributed, member_of, words_of
+from memctl.domain.support.provenance import RIGHTS, Provenance, attributed, member_of, words_of
 from memctl.projections.candidates import Candidate
 from memctl.projections.insights import Insight
 from memctl.projections.verified_knowledge import VerifiedClaim, VerifiedKnowledge, knowledge_id
@@ -109,7 +109,7 @@ def _verified(reader: Reader, home: str, known: VerifiedKnowledge | None, verifi
     if known is None or verified is None:
         return Level(level=3, name="verified", reached=False, why="it is not verified")
     said = reader.whose(verified)
-    why = said if MAY[verified.said_by].as_users else f"{verified.warrant}; {said}"
+    why = said if RIGHTS[verified.said_by].as_users else f"{verified.warrant}; {said}"
     if verified.superseded_by:
         why += "; a later or more trusted claim stands in its place"
     row = shown(verified) | {"subject": known.subject, "status": known.status}
@@ -238,7 +238,7 @@ def _said(reader: Reader, event: Event | None, evidence: Evidence) -> str:
     said_by = origin_of(event.payload, evidence.start, evidence.end)
     if said_by in (Provenance.USER_TYPED, Provenance.USER_PASTED):
         said_by = attributed(Provenance.USER_TYPED, event.actor)
-    if MAY[said_by].as_users:
+    if RIGHTS[said_by].as_users:
         said_by = Provenance.USER_PASTED
     return words_of(said_by, member=member_of(event.actor), asking=reader.member)
 

@@ -9,7 +9,7 @@ import msgspec
 from memctl.domain.events.facts import InsightKind
 from memctl.domain.knowledge.acting import acts
 from memctl.domain.support import patterns
-from memctl.domain.support.provenance import MAY, Provenance
+from memctl.domain.support.provenance import RIGHTS, Provenance
 
 ENOUGH_SESSIONS, ENOUGH_FOR_FACTS = 3, 2
 """Sessions that show a habit or preference which nobody stated, and a fact (a command that ran, a name that fell)."""
@@ -59,7 +59,7 @@ class ClaimSupport(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     said_by: Provenance
     sessions: int
-    """Sources of their own, as `MAY` counts them: a fork of a session is none."""
+    """Sources of their own, as `RIGHTS` counts them: a fork of a session is none."""
     has_quote: bool
     proved: bool = False
     """A run that passed shows it."""
@@ -100,7 +100,7 @@ def checks_of(claim: ClaimSupport) -> tuple[ClaimCheck, ...]:
 
 def warrant_of(claim: ClaimSupport) -> str:
     """What lets a claim into L3, in words; empty where nothing does yet."""
-    may = MAY[claim.said_by]
+    may = RIGHTS[claim.said_by]
     if claim.confirmed and (not may.as_users or _acts(claim)):
         return "confirmed by a person"
     if _acts(claim) or may.level < VERIFIED:
@@ -123,8 +123,8 @@ def missing_of(claim: ClaimSupport) -> tuple[str, ...]:
         return missing
     if _acts(claim):
         return (*missing, "a person confirms it: whoever follows it fetches, runs, sends or takes away something")
-    if MAY[claim.said_by].level < VERIFIED:
-        return (*missing, f"one of: the user says so, a person confirms it: it is {MAY[claim.said_by].words}")
+    if RIGHTS[claim.said_by].level < VERIFIED:
+        return (*missing, f"one of: the user says so, a person confirms it: it is {RIGHTS[claim.said_by].words}")
     more = enough_sessions(claim.kind, claim.said_by, claim.denials) - claim.sessions
     return (
         *missing,
@@ -134,7 +134,7 @@ def missing_of(claim: ClaimSupport) -> tuple[str, ...]:
 
 def needs_person(claim: ClaimSupport) -> bool:
     """Whether nothing but a person's word lets it into L3."""
-    return _acts(claim) or 0 < MAY[claim.said_by].level < VERIFIED
+    return _acts(claim) or 0 < RIGHTS[claim.said_by].level < VERIFIED
 
 
 def _acts(claim: ClaimSupport) -> bool:
@@ -143,7 +143,7 @@ def _acts(claim: ClaimSupport) -> bool:
 
 def enough_sessions(kind: InsightKind, said_by: Provenance, denials: int) -> int:
     """Sessions that let a claim into L3 which nobody stated outright, where so many show the contrary."""
-    shown = ENOUGH_FOR_FACTS if kind == "fact" and MAY[said_by].counts else ENOUGH_SESSIONS
+    shown = ENOUGH_FOR_FACTS if kind == "fact" and RIGHTS[said_by].counts else ENOUGH_SESSIONS
     return max(shown, _MAJORITY * denials)
 
 

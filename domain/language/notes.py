@@ -13,7 +13,7 @@ from memctl.domain.events.facts import InsightFound, InsightKind, quote
 from memctl.domain.knowledge.graduation import SHORTEST, length_of
 from memctl.domain.language.claims import stated
 from memctl.domain.support.location import NOWHERE
-from memctl.domain.support.provenance import MAY, Provenance, by_actor, member_of
+from memctl.domain.support.provenance import RIGHTS, Provenance, by_actor, member_of
 from memctl.domain.support.structs import carried_over
 
 NOTES = "knowledge/notes"
@@ -71,7 +71,7 @@ def claim_of(noted: Event, payload: MemoryNoted) -> InsightFound:
     none where nobody says in which."""
     claim = stated(payload.text, payload.kind)
     said_by = Provenance.IMPORT if payload.origin else by_actor(noted.actor)
-    crosses = MAY[said_by].crosses and not payload.confined
+    crosses = RIGHTS[said_by].crosses and not payload.confined
     everywhere = crosses and (payload.everywhere or claim.everywhere or not noted.location)
     return InsightFound(
         id=noted.delivery_id,

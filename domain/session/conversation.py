@@ -46,7 +46,7 @@ from memctl.domain.session.scheduled_prompts import ScheduledPrompts
 from memctl.domain.session.turns import AnswerGiven, OpenTurn
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line, with_place
-from memctl.domain.support.provenance import MAY, Provenance, attributed, by_actor, member_of, of_client, through
+from memctl.domain.support.provenance import RIGHTS, Provenance, attributed, by_actor, member_of, of_client, through
 
 RESTED = 4 * 3_600_000_000
 """After this many microseconds without a word, a request is more likely a new task."""
@@ -183,7 +183,7 @@ class Conversation:
         if not words:
             return
         by = attributed(Provenance.USER_TYPED, placed.event.actor)
-        self._feel(words, own_word(text[start:end]) if MAY[by].as_users else "")
+        self._feel(words, own_word(text[start:end]) if RIGHTS[by].as_users else "")
         kind: PromptKind = "correction" if is_complaint(words) else "follow_up"
         about = self._about_prompt(words)
         self._say(placed, text, words, kind, start, end, about)
@@ -207,7 +207,7 @@ class Conversation:
         given = (by is Provenance.CLIENT or is_typed(said.text)) and self._scheduled.gave(placed, said.words)
         own = own_word(said.text) if said.alone and not given else ""
         claims = claims_in(own) if own.strip() else ()
-        by_user = MAY[by].as_users and not given
+        by_user = RIGHTS[by].as_users and not given
         start = len(text) - len(said.text.lstrip())
         end = start + len(said.text.strip())
         about_prompt = self._about_prompt(text)
@@ -289,7 +289,7 @@ class Conversation:
             episode.touch(placed.when)
         span = span_of(placed, text, start, end)
         about = about or self._about_prompt(text)
-        by_user = MAY[attributed(Provenance.USER_TYPED, placed.event.actor)].as_users
+        by_user = RIGHTS[attributed(Provenance.USER_TYPED, placed.event.actor)].as_users
         said = words[:LONGEST_TEXT]
         alone = said_in(text).alone
         return self._assert.make(
@@ -343,7 +343,7 @@ class Conversation:
                 said_by=said_by,
                 polarity=claim.polarity,
                 rule=claim.rule,
-                everywhere=claim.everywhere and MAY[said_by].crosses and not self._assert.confined,
+                everywhere=claim.everywhere and RIGHTS[said_by].crosses and not self._assert.confined,
                 member=member_of(placed.event.actor),
                 location=self._assert.home,
             )

@@ -24,7 +24,7 @@ from memctl.domain.session.conversation import Conversation
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.session.scheduled_prompts import ScheduledPrompts
 from memctl.domain.support.literals import mentions
-from memctl.domain.support.provenance import MAY, Provenance, attributed, by_actor, member_of
+from memctl.domain.support.provenance import RIGHTS, Provenance, attributed, by_actor, member_of
 
 _SAID_BY = {"user": Provenance.USER_TYPED, "agent": Provenance.AGENT, "tool": Provenance.TOOL}
 """Whose words a processor's claim is in, by the names in its event."""
@@ -124,7 +124,9 @@ class Reasoning:
                 said_by=said_by,
                 polarity=read.polarity,
                 rule="extracted",
-                everywhere=(claim.everywhere or read.everywhere) and MAY[said_by].crosses and not self._assert.confined,
+                everywhere=(claim.everywhere or read.everywhere)
+                and RIGHTS[said_by].crosses
+                and not self._assert.confined,
                 files=claim.files,
                 member=member_of(self._talk.speaker) if said_by is Provenance.MEMBER else "",
                 location=self._assert.home_of(placed.event.location),

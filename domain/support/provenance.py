@@ -23,7 +23,7 @@ class Provenance(StrEnum):
 Unasked = Literal["everywhere", "in its project", "to its member", "never"]
 
 
-class May(NamedTuple):
+class Rights(NamedTuple):
     """What words of one origin may become."""
 
     words: str
@@ -45,36 +45,36 @@ class May(NamedTuple):
 PROVED = 3
 """Trust in what a run that passed shows."""
 
-MAY: dict[Provenance, May] = {
-    Provenance.USER_TYPED: May("said by you", 3, 4, True, "everywhere", True, True),
-    Provenance.MEMBER: May("said by a member of the team", 3, 2, False, "to its member", False, True),
-    Provenance.USER_PASTED: May("in a prompt", 0, 0, False, "never", False, False),
-    Provenance.CLIENT: May("put into a prompt by the client", 0, 0, False, "never", False, False),
-    Provenance.AGENT: May("written by an agent", 2, 1, False, "never", False, False),
-    Provenance.SUBAGENT: May("written by a subagent", 2, 1, False, "never", False, False),
-    Provenance.TOOL: May("shown by the work", 3, 2, False, "in its project", True, True),
-    Provenance.WEB: May("from a web page", 2, 1, False, "never", False, False),
-    Provenance.FILE: May("from a file", 2, 1, False, "never", False, False),
-    Provenance.HISTORY: May("from the project's history", 0, 1, False, "in its project", False, False),
-    Provenance.IMPORT: May("imported from another memory", 2, 2, False, "never", True, False),
+RIGHTS: dict[Provenance, Rights] = {
+    Provenance.USER_TYPED: Rights("said by you", 3, 4, True, "everywhere", True, True),
+    Provenance.MEMBER: Rights("said by a member of the team", 3, 2, False, "to its member", False, True),
+    Provenance.USER_PASTED: Rights("in a prompt", 0, 0, False, "never", False, False),
+    Provenance.CLIENT: Rights("put into a prompt by the client", 0, 0, False, "never", False, False),
+    Provenance.AGENT: Rights("written by an agent", 2, 1, False, "never", False, False),
+    Provenance.SUBAGENT: Rights("written by a subagent", 2, 1, False, "never", False, False),
+    Provenance.TOOL: Rights("shown by the work", 3, 2, False, "in its project", True, True),
+    Provenance.WEB: Rights("from a web page", 2, 1, False, "never", False, False),
+    Provenance.FILE: Rights("from a file", 2, 1, False, "never", False, False),
+    Provenance.HISTORY: Rights("from the project's history", 0, 1, False, "in its project", False, False),
+    Provenance.IMPORT: Rights("imported from another memory", 2, 2, False, "never", True, False),
 }
 """The one place that says what each origin may become. docs/security.md has this table; a test compares them."""
 
 
 def trust_of(said_by: Provenance, *, proved: bool = False) -> int:
     """Trust in an origin, or in a run that proved what it said."""
-    return PROVED if proved else MAY[said_by].trust
+    return PROVED if proved else RIGHTS[said_by].trust
 
 
 def words_of(said_by: Provenance, *, confirmed: bool = False, member: str = "", asking: str = "") -> str:
     """An origin as it is shown to the member `asking` (empty: the owner); `member` said it, or it came through
     that member's key, `confirmed` by a person."""
-    words = MAY[said_by].words
+    words = RIGHTS[said_by].words
     if said_by is Provenance.MEMBER and member:
         words = "said by you" if member == asking else f"said by {member} of the team"
     elif member and member != asking:
         words = f"{words} of {member}"
-    if confirmed and not MAY[said_by].as_users:
+    if confirmed and not RIGHTS[said_by].as_users:
         words = f"{words}, confirmed by you"
     if asking and member != asking:
         words = words.replace("by you", "by the owner")
@@ -144,9 +144,9 @@ def member_of(actor: str) -> str:
 def given_unasked(said_by: Provenance, *, confirmed: bool, member: str = "", asking: str = "") -> bool:
     """Whether a claim of that origin may be given to an agent that did not ask: the agent of the member `asking`, or of
     the owner."""
-    if confirmed or MAY[said_by].as_users:
+    if confirmed or RIGHTS[said_by].as_users:
         return True
-    return MAY[said_by].unasked == "to its member" and bool(member) and member == asking
+    return RIGHTS[said_by].unasked == "to its member" and bool(member) and member == asking
 
 
 def by_actor(actor: str) -> Provenance:
@@ -173,7 +173,7 @@ def table() -> str:
         "may hold in every project", "its sessions count",
     )  # fmt: skip
     lines = [f"| {' | '.join(head)} |", f"| {' | '.join('---' for _ in head)} |"]
-    for origin, may in MAY.items():
+    for origin, may in RIGHTS.items():
         level = f"L{may.level}" if may.level else "a record, no claim"
         cells = (f"`{origin}`", may.words, level, _yes(may.as_users), may.unasked, _yes(may.crosses), _yes(may.counts))
         lines.append(f"| {' | '.join(cells)} |")

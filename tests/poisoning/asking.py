@@ -14,10 +14,10 @@ from mcp import Client
 from poisoning.attacks import Attack
 
 from memctl.api.mcp import RECORD, server
-from memctl.domain.support.provenance import MAY
+from memctl.domain.support.provenance import RIGHTS
 
-USERS = next(may.words for may in MAY.values() if may.as_users)
-SOURCES = re.compile("|".join([*(re.escape(may.words) for may in MAY.values() if not may.as_users), " of the team"]))
+USERS = next(may.words for may in RIGHTS.values() if may.as_users)
+SOURCES = re.compile("|".join([*(re.escape(may.words) for may in RIGHTS.values() if not may.as_users), " of the team"]))
 """What names another than the user."""
 
 _ID = re.compile(r"\bid ([0-9a-f-]{36})")

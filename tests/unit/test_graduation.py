@@ -17,7 +17,7 @@ from memctl.domain.knowledge.graduation import (
     superseded,
     warrant_of,
 )
-from memctl.domain.support.provenance import MAY, Provenance, trust_of
+from memctl.domain.support.provenance import RIGHTS, Provenance, trust_of
 
 TYPED, TOOL, AGENT = Provenance.USER_TYPED, Provenance.TOOL, Provenance.AGENT
 SHOWN = ClaimSupport(kind="pattern", text="The tests run with pytest", said_by=TOOL, sessions=1, has_quote=True)
@@ -88,7 +88,7 @@ def test_confidence_grows_with_sessions_and_never_reaches_certainty() -> None:
     assert strengthened(1.0, 5) == 1.0
 
 
-@pytest.mark.parametrize("said_by", [each for each in Provenance if MAY[each].level < 3])
+@pytest.mark.parametrize("said_by", [each for each in Provenance if RIGHTS[each].level < 3])
 def test_no_number_of_sessions_lifts_what_only_a_person_may(said_by: Provenance) -> None:
     claim = but(said_by=said_by, sessions=32, kind="fact")
     assert warrant_of(claim) == ""
@@ -99,7 +99,7 @@ def test_the_user_outranks_a_run_a_tool_and_a_model() -> None:
     assert trust_of(TYPED) > trust_of(TOOL, proved=True) > trust_of(TOOL) > trust_of(AGENT)
 
 
-def side(key: str, canonical: str, polarity: int, trust: int = MAY[TYPED].trust, last_seen: int = 1) -> ClaimSide:
+def side(key: str, canonical: str, polarity: int, trust: int = RIGHTS[TYPED].trust, last_seen: int = 1) -> ClaimSide:
     return ClaimSide(key=key, canonical=canonical, polarity=polarity, trust=trust, last_seen=last_seen)
 
 
@@ -117,7 +117,7 @@ def test_the_higher_tier_then_the_newer_stands_in_any_order() -> None:
     sides = [
         side("old", "npm", 1, last_seen=1),
         side("new", "pnpm", 1, last_seen=2),
-        side("guess", "yarn", 1, trust=MAY[AGENT].trust, last_seen=3),
+        side("guess", "yarn", 1, trust=RIGHTS[AGENT].trust, last_seen=3),
     ]
     for order in permutations(sides):
         assert superseded("one/package manager", list(order)) == {"old": "new", "guess": "new"}

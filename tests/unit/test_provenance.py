@@ -30,7 +30,7 @@ from memctl.domain.language.prompt_origin import origin_of
 from memctl.domain.projects.identity import ProjectMerged, ProjectSplit
 from memctl.domain.session.stream_facts import derive
 from memctl.domain.support.provenance import (
-    MAY,
+    RIGHTS,
     Provenance,
     attributed,
     by_actor,
@@ -52,12 +52,12 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 def test_the_documents_say_what_the_code_says_of_each_origin() -> None:
     assert table() in (DOCS / "security.md").read_text(encoding="utf-8")
-    assert set(MAY) == set(Provenance)
+    assert set(RIGHTS) == set(Provenance)
 
 
 def test_only_what_is_typed_is_worded_as_the_users_and_given_everywhere() -> None:
-    assert [each for each, may in MAY.items() if may.as_users] == [Provenance.USER_TYPED]
-    assert [each for each, may in MAY.items() if may.unasked == "everywhere"] == [Provenance.USER_TYPED]
+    assert [each for each, may in RIGHTS.items() if may.as_users] == [Provenance.USER_TYPED]
+    assert [each for each, may in RIGHTS.items() if may.unasked == "everywhere"] == [Provenance.USER_TYPED]
     assert words_of(Provenance.AGENT, confirmed=True) == "written by an agent, confirmed by you"
     assert words_of(Provenance.USER_TYPED, confirmed=True) == "said by you"
 
