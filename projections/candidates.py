@@ -33,7 +33,7 @@ class Verdict(msgspec.Struct, frozen=True):
     """Digest of the words that were confirmed."""
 
 
-class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+class ClaimCandidate(msgspec.Struct, frozen=True, kw_only=True):
     """A claim with its checks. `ready` when nothing is `missing`; `warrant` says what lets it into L3.
 
     Where only verdicts are known yet, `insight` is None and nothing is ready.
@@ -78,11 +78,11 @@ def _key(item: Input) -> str:
 
 
 @projection(
-    row=Candidate, key=_key, indexes=(("location", "ready", "last_seen"), ("waits", "last_seen"), ("last_seen",))
+    row=ClaimCandidate, key=_key, indexes=(("location", "ready", "last_seen"), ("waits", "last_seen"), ("last_seen",))
 )
 def candidates(
-    row: Candidate | None, item: Changed[Insight] | Recorded[KnowledgeVerified] | Recorded[KnowledgeRejected]
-) -> Candidate | None:
+    row: ClaimCandidate | None, item: Changed[Insight] | Recorded[KnowledgeVerified] | Recorded[KnowledgeRejected]
+) -> ClaimCandidate | None:
     """Claims under validation (L2): checks passed, what people said of them, and what is still missing for L3."""
     insight, verdicts = (row.insight, row.verdicts) if row else (None, ())
     if isinstance(item, Changed):
@@ -127,7 +127,7 @@ def _was_shown(insight: Insight, verdict: Verdict) -> bool:
     return any(each is not None and each.text == insight.text and each.at <= verdict.at for each in known)
 
 
-def _made(key: str, insight: Insight | None, verdicts: tuple[Verdict, ...]) -> Candidate:
+def _made(key: str, insight: Insight | None, verdicts: tuple[Verdict, ...]) -> ClaimCandidate:
     # Only people settle what holds; an agent's word is kept, and counts for nothing here.
     last = next((verdict for verdict in verdicts if verdict.by == "user"), None)
     if last is not None and last.holds and insight is not None and not _was_shown(insight, last):
@@ -149,7 +149,7 @@ def _made(key: str, insight: Insight | None, verdicts: tuple[Verdict, ...]) -> C
     missing = missing_of(standing)
     return carried_over(
         found,
-        Candidate,
+        ClaimCandidate,
         id=key,
         sessions=found.counting,
         checks=checks_of(standing),

@@ -8,7 +8,7 @@ from memctl.domain.knowledge.graduation import ClaimSide, superseded
 from memctl.domain.support.bounded import names
 from memctl.domain.support.provenance import Provenance, trust_of
 from memctl.domain.support.structs import carried_over
-from memctl.projections.candidates import Candidate
+from memctl.projections.candidates import ClaimCandidate
 from memctl.projections.kernel import Changed, projection
 
 CLAIMS = 16
@@ -68,7 +68,7 @@ def knowledge_id(subject: str, location: str | None) -> str:
     return str(derived_of("knowledge", place, subject))
 
 
-def _key(change: Changed[Candidate]) -> str | None:
+def _key(change: Changed[ClaimCandidate]) -> str | None:
     candidate = change.row
     if candidate is None or not candidate.ready:
         return None
@@ -80,7 +80,7 @@ def _key(change: Changed[Candidate]) -> str | None:
     key=_key,
     indexes=(("location", "kind", "last_seen"), ("status", "last_seen")),
 )
-def verified_knowledge(row: VerifiedKnowledge | None, change: Changed[Candidate]) -> VerifiedKnowledge | None:
+def verified_knowledge(row: VerifiedKnowledge | None, change: Changed[ClaimCandidate]) -> VerifiedKnowledge | None:
     """Claims that passed (L3), by subject: what stands, what it replaced, and since when."""
     claims = [c for c in (row.claims if row else ()) if c.id != change.key]
     candidate = change.row
@@ -96,7 +96,7 @@ def verified_knowledge(row: VerifiedKnowledge | None, change: Changed[Candidate]
     return _settled(home, claims)
 
 
-def _claim(candidate: Candidate) -> VerifiedClaim:
+def _claim(candidate: ClaimCandidate) -> VerifiedClaim:
     insight = candidate.insight  # of those who said it, only the most trusted make it newer
     return carried_over(
         candidate,

@@ -44,7 +44,7 @@ from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.projects.identity import Projects
 from memctl.domain.support.provenance import RIGHTS, Provenance
 from memctl.infra.log.read import read_stream
-from memctl.projections.candidates import Candidate
+from memctl.projections.candidates import ClaimCandidate
 from memctl.projections.insights import Insight
 from memctl.projections.kernel import Projection
 from memctl.projections.resolutions import effective
@@ -113,7 +113,7 @@ def _memory_of(insight: Insight) -> str:
     return memory_id("knowledge", knowledge_id(insight.subject, place))
 
 
-def _level(candidate: Candidate, active: bool) -> int:
+def _level(candidate: ClaimCandidate, active: bool) -> int:
     if candidate.ready:
         return 4 if active else 3
     return 2 if all(check.passed for check in candidate.checks) else 1
@@ -255,7 +255,7 @@ def preferences(reader: Reader, places: Places, *, limit: Limit = 50) -> Page[Pr
     return Page(_first_of_each(found, lambda item: item.text)[:limit], None, places.scope)
 
 
-def _stands(candidate: Candidate) -> bool:
+def _stands(candidate: ClaimCandidate) -> bool:
     return candidate.insight is not None and all(check.passed for check in candidate.checks if check.name == "standing")
 
 

@@ -23,7 +23,7 @@ from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.language.prompt_origin import origin_of
 from memctl.domain.support import patterns
 from memctl.domain.support.provenance import RIGHTS, Provenance, attributed, member_of, words_of
-from memctl.projections.candidates import Candidate
+from memctl.projections.candidates import ClaimCandidate
 from memctl.projections.insights import Insight
 from memctl.projections.verified_knowledge import VerifiedClaim, VerifiedKnowledge, knowledge_id
 
@@ -64,7 +64,7 @@ def _claim(reader: Reader, kind: str, id: str, claim: str) -> Explanation:
     insight: Insight | None = one(reader, models.insights, claim)
     if insight is None:
         raise queries.NotFound(id=id)
-    candidate: Candidate | None = one(reader, models.candidates, claim)
+    candidate: ClaimCandidate | None = one(reader, models.candidates, claim)
     home = knowledge_id(insight.subject, None if insight.everywhere else insight.location)
     known: VerifiedKnowledge | None = one(reader, models.verified_knowledge, home)
     verified = next((c for c in known.claims if c.id == claim), None) if known is not None else None
@@ -116,7 +116,7 @@ def _verified(reader: Reader, home: str, known: VerifiedKnowledge | None, verifi
     return Level(level=3, name="verified", reached=True, why=why, id=home, row=row)
 
 
-def _candidate(candidate: Candidate | None) -> Level:
+def _candidate(candidate: ClaimCandidate | None) -> Level:
     if candidate is None:
         return Level(level=2, name="candidate", reached=False, why="it is not under validation")
     failed = [check.why for check in candidate.checks if not check.passed]

@@ -20,7 +20,7 @@ from memctl.domain.language.claims import PERHAPS, UNSAID, Claim, chance, claims
 from memctl.domain.language.prompts import said_in
 from memctl.domain.session.stream_facts import derive
 from memctl.domain.support.provenance import Provenance
-from memctl.projections.candidates import Candidate, candidates
+from memctl.projections.candidates import ClaimCandidate, candidates
 from memctl.projections.insights import Insight, insights
 from memctl.projections.kernel import Changed
 from memctl.projections.verified_knowledge import VerifiedKnowledge, verified_knowledge
@@ -196,7 +196,7 @@ def said(text: str, number: int) -> list[InsightFound]:
     return only(facts, InsightFound)
 
 
-def candidate_of(facts: list[InsightFound]) -> Candidate:
+def candidate_of(facts: list[InsightFound]) -> ClaimCandidate:
     row: Insight | None = None
     for fact in facts:
         row = insights(row, fact)

@@ -28,7 +28,7 @@ from memctl.domain.events.facts import (
 from memctl.domain.support.bounded import names
 from memctl.projections.bug_patterns import BugPattern, bug_patterns
 from memctl.projections.bug_sightings import SHARES, BugSightings, Sightings, bug_sightings
-from memctl.projections.candidates import Candidate, candidates
+from memctl.projections.candidates import ClaimCandidate, candidates
 from memctl.projections.insights import Insight, insights
 from memctl.projections.kernel import Changed, projections
 from memctl.projections.memories import memories
@@ -69,14 +69,14 @@ def said(hours: float, text: str, canonical: str, polarity: int = 1, **more: Any
     return InsightFound(**place, text=text, canonical=canonical, polarity=polarity, **(fields | more))
 
 
-def candidate_of(*facts: InsightFound) -> Candidate:
+def candidate_of(*facts: InsightFound) -> ClaimCandidate:
     insight: Insight = history(insights, *facts)
     found = candidates(None, Changed(insight.id, insight))
     assert found is not None
     return found
 
 
-def knowledge_of(*found: Candidate) -> VerifiedKnowledge | None:
+def knowledge_of(*found: ClaimCandidate) -> VerifiedKnowledge | None:
     row: VerifiedKnowledge | None = None
     for candidate in found:
         row = verified_knowledge(row, Changed(candidate.id, candidate))

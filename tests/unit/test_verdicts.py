@@ -35,7 +35,7 @@ from memctl.domain.events.feedback import (
 )
 from memctl.domain.support.bounded import Seen
 from memctl.domain.support.provenance import Provenance
-from memctl.projections.candidates import Candidate, candidates
+from memctl.projections.candidates import ClaimCandidate, candidates
 from memctl.projections.core_memory import core_memory
 from memctl.projections.insights import insights
 from memctl.projections.kernel import Changed, Recorded
@@ -76,7 +76,7 @@ def insight(text: str = "The tests run with make", **fields: Any) -> Any:
     return insights(None, fact)
 
 
-def judged(*items: Any) -> Candidate:
+def judged(*items: Any) -> ClaimCandidate:
     row = None
     for item in items:
         row = candidates(row, item)
