@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-pythons check bench bench-sessions bench-stages bench-engine bench-hooks bench-search eval docs lock release test-wheel test-deploy test-tutorial axe
+.PHONY: help run test test-pythons check bench bench-sessions bench-stages bench-engine bench-hooks bench-search eval docs site lock release test-wheel test-deploy test-tutorial axe
 .PHONY: calibrate patterns unseen test-howtos test-client test-model test-external soak planted fuzz fuzz-api audit mutation clean
 
 help: ## List the targets
@@ -66,6 +66,10 @@ calibrate: $(VENV)/.installed-dev ## Fit what is said unasked, and what is taken
 
 docs: $(VENV)/.installed-dev ## Write docs/reference from the code
 	$(BIN)/python tests/reference.py
+
+site: $(VENV)/.installed-dev ## Build the documents as a searchable site (build/site), and follow every link
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(BIN)/python tests/site.py
 
 lock: $(VENV)/.installed-dev ## Write requirements.lock: the exact versions of everything memctl needs, with hashes
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv

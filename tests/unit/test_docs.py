@@ -18,6 +18,7 @@ from memctl.infra.settings_model import Settings
 TESTS = ROOT / "tests"
 _IN_CODE = re.compile(r"`([^`\n]+)`")
 MADE_BY_THE_READER = {"projections/task_endings.py", "api/queries/task_endings.py", "domain/projects/place_purpose.py"}
+_BLOCK = re.compile(r"```\w+\n.*?```", re.DOTALL)
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]+)?(#[^)\s]+)?\)")
 
 
@@ -173,6 +174,18 @@ def test_every_page_is_reached_from_the_index() -> None:
             target = (page.parent / path).resolve()
             left += sorted(target.glob("*.md")) if target.is_dir() else [target]
     assert [named(page) for page in PAGES if page not in reached] == []
+
+
+@pytest.mark.parametrize(
+    ("translated", "original"), [("docs/ko/tutorial.md", "docs/tutorial.md"), ("docs/ko/README.md", "README.md")]
+)
+def test_a_translation_shows_the_blocks_of_its_original_in_their_order(translated: str, original: str) -> None:
+    left = iter(_BLOCK.findall(text_of(ROOT / original)))
+    shown = _BLOCK.findall(text_of(ROOT / translated))
+    assert [block for block in shown if block not in left] == []
+    if original != "README.md":
+        assert list(left) == [], "a block of the original is left out"
+    assert len(shown) > 1
 
 
 @pytest.mark.parametrize(
