@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-pythons check bench bench-sessions bench-stages bench-engine bench-hooks bench-search eval docs site lock release test-wheel test-deploy test-tutorial axe
+.PHONY: help run test test-pythons check bench bench-sessions bench-stages bench-engine bench-hooks bench-search eval docs site scene lock release test-wheel test-deploy test-tutorial axe
 .PHONY: calibrate patterns unseen test-howtos test-client test-model test-external soak planted fuzz fuzz-api audit mutation clean
 
 help: ## List the targets
@@ -59,6 +59,9 @@ bench-search: $(VENV)/.installed-dev ## Measure search among many memories: late
 
 eval: $(VENV)/.installed-dev ## Measure how good the rules are on real data (ONLY=names, DATA=folder, JSON=file)
 	$(BIN)/python tests/eval $(ONLY) $(if $(DATA),--data $(DATA)) $(if $(JSON),--json $(JSON))
+
+scene: $(VENV)/.installed-dev ## Record the scene of the README again, with the real hooks
+	$(BIN)/python tests/scene.py
 
 calibrate: $(VENV)/.installed-dev ## Fit what is said unasked, and what is taken for lasting, on their labels again (domain/**/*.json)
 	$(BIN)/python tests/eval/calibrate.py

@@ -219,10 +219,10 @@ def test_the_tables_of_the_scaling_page_are_those_that_its_model_computes() -> N
 def test_what_the_model_of_scaling_starts_from_is_what_the_pages_say_was_measured() -> None:
     from bench import scaling
 
-    readme = text_of(ROOT / "README.md")
+    shown = text_of(ROOT / "docs" / "examples.md")
     measured = text_of(ROOT / "docs" / "internals" / "benchmarks.md").replace("\n", " ")
-    assert f"\nmemories {scaling.REAL_MEMORIES:>20} rows" in readme
-    assert f"\n{scaling.REAL_EVENTS:,} events, nothing missing" in readme
+    assert f"\nmemories {scaling.REAL_MEMORIES:>20} rows" in shown
+    assert f"\n{scaling.REAL_EVENTS:,} events, nothing missing" in shown
     assert f"quiet cores: {scaling.REPLAY_WALL:.0f} s" in measured
     fold, postgres = scaling.FOLD_CPU * 1e6, scaling.POSTGRES_CPU * 1e6
     assert f"{fold:.0f} µs of memctl's CPU an event and {postgres:.0f} of Postgres's" in measured
@@ -241,9 +241,10 @@ def test_the_model_of_lag_meets_the_median_that_was_measured_and_sees_a_backlog(
     assert scaling.simulated(20_000, 1, seconds=4) == (None, None)
 
 
-def test_the_digests_of_the_readme_are_those_on_record() -> None:
+def test_the_digests_of_the_examples_are_those_on_record() -> None:
     recorded = json.loads((ROOT / "tests" / "data" / "digests.json").read_text())["agent-sessions"]
-    shown = re.findall(r"^(\w+) +(\d+) rows  ([0-9a-f]{12})  ([0-9a-f]{12})  equal$", text_of(ROOT / "README.md"), re.M)
+    examples = text_of(ROOT / "docs" / "examples.md")
+    shown = re.findall(r"^(\w+) +(\d+) rows  ([0-9a-f]{12})  ([0-9a-f]{12})  equal$", examples, re.M)
     assert len(shown) > 5
     for name, rows, *both in shown:
         number, digest = recorded[name].split()
