@@ -32,7 +32,7 @@ class Door:
 
     def say(self, name: str, key: str | None = None, **asked: Any) -> Any:
         """Carry a command out where the door stands; without a key, under one made of its words."""
-        body = json.dumps({"location": self.location, **asked}).encode()
+        body = json.dumps({"by": "user", "location": self.location, **asked}).encode()
         return self.commands.carry_out(name, body, f"{name}-{asked}" if key is None else key, OWNER)
 
     def known(self) -> Reader:

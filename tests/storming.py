@@ -315,7 +315,7 @@ class Storm:
             for _ in range(luck.choice((1, 1, 2))):
                 try:
                     with Client(self.environments[space]["MEMCTL_API_URL"], TOKEN) as client:
-                        done = client.command(name, key, **asked).json
+                        done = client.command(name, key, by="user", **asked).json
                 except (Unreachable, Refused) as problem:
                     self.count(f"{name}: {type(problem).__name__}")
                     self.over.wait(0.3)

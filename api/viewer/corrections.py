@@ -57,7 +57,7 @@ def correct(handler: CommandHandler, form: Mapping[str, Any], caller: Caller) ->
     if said == "holds":  # other words may have come since the page was drawn
         rest = {"words": str(form.get("words", ""))[:64]}
     key = f"{str(form.get('key', ''))[:64] or uuid4().hex} {said}"
-    handler.carry_out(name, msgspec.json.encode({of: id, **rest}), key, caller)
+    handler.carry_out(name, msgspec.json.encode({of: id, "by": "user", **rest}), key, caller)
     return id
 
 
@@ -90,7 +90,7 @@ class Waits:
         name = _SETTLES.get((what, holds))
         if name is None:
             raise BadCommand(why="nothing of that kind waits")
-        asked: dict[str, object] = {what: id}
+        asked: dict[str, object] = {what: id, "by": "user"}
         version = str(form.get("version", ""))
         if what == "section" and version.isdecimal():
             asked["version"] = int(version)

@@ -420,7 +420,7 @@ class _Pages:
         """A person said whether the checkout at `root` is of `project`."""
         root, into, key = (str(given.get(name, ""))[:4096] for name in ("root", "project", "key"))
         yes = given.get("say") == "yes"
-        asked = {"into": into, "project": root} if yes else {"project": root}
+        asked = {"project": root, "by": "user"} | ({"into": into} if yes else {})
         name = "merge-projects" if yes else "split-project"
         self._handler.carry_out(name, msgspec.json.encode(asked), f"{key[:64]} {name}", caller)
 

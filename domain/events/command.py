@@ -44,7 +44,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     cites: ClassVar[str] = ""
     """Field that holds the id of an event: deciding is given that one, and what comes of it is erased with it."""
 
-    by: Literal["user", "agent"] = "user"
+    by: Literal["user", "agent"] = "agent"
+    """Who says it. Who does not say counts as an agent."""
     location: str = ""
 
     @property

@@ -34,7 +34,7 @@ _CLIENT_TEXT = patterns.compile(
     r"Recurring job \S+ \(cron |<tick>|<channel source=)"
 )
 _ADDED_IN_FRONT = patterns.compile(r"\s*(?:# (?!My request)|This block is automatically supplied)")
-_REQUEST = patterns.compile(r"^## My request for Codex:", patterns.M)
+_REQUEST = "\n## My request for Codex:"
 """Behind it stand the user's own words; in front what an editor or app adds: open files, selections, attachments."""
 
 BLANK = "\N{EM SPACE}"
@@ -77,9 +77,11 @@ class Said(NamedTuple):
 def said_in(prompt: str) -> Said:
     """Separate a user's own words from what the client put in their place."""
     alone = True
-    if _ADDED_IN_FRONT.match(prompt) and (request := _REQUEST.search(prompt)):
-        alone = _IDES.match(prompt) is not None
-        prompt = BLANK * request.end() + prompt[request.end() :]
+    if _ADDED_IN_FRONT.match(prompt) and (request := prompt.rfind(_REQUEST)) >= 0:
+        # Files and selections stand in front, and may hold such a line: the client's own is the last.
+        alone = _IDES.match(prompt) is not None and prompt.find(_REQUEST) == request
+        request += len(_REQUEST)
+        prompt = BLANK * request + prompt[request:]
     if _CLIENT_TEXT.match(prompt):
         return Said("client", "", "")
     if shell := _SHELL.match(prompt):
@@ -99,7 +101,7 @@ def said_in(prompt: str) -> Said:
 
 def framed_by_another(prompt: str, agent: str) -> bool:
     """Whether a prompt stands in what Codex puts around it in an editor, and came to another agent: it was pasted."""
-    return agent != "codex" and _ADDED_IN_FRONT.match(prompt) is not None and _REQUEST.search(prompt) is not None
+    return agent != "codex" and _ADDED_IN_FRONT.match(prompt) is not None and _REQUEST in prompt
 
 
 def _without_client_blocks(prompt: str) -> str:

@@ -227,7 +227,7 @@ class Conversation:
         if kind == "opening":
             self._about_task = about_prompt
             self._opened(placed, *prompt.evidence)
-        self._turn = OpenTurn(prompt, self._turn_before, by_user=by_user)
+        self._turn = OpenTurn(prompt, self._turn_before, by_user=by_user and said.alone)
         self._about |= words_in(said.words)
         self._last_prompt = placed.when
         self._fresh = False

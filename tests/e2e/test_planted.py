@@ -109,7 +109,7 @@ def planted(memctl: Memctl, memory: Memory, chosen: list[Plant]) -> None:
             memctl("ingest", "--stdin", stdin=hook(plant))
         elif plant.place not in IN_SESSIONS:
             name, asked = statement(plant)
-            memory.client.command(name, f"plant-{plant.number}", **asked)
+            memory.client.command(name, f"plant-{plant.number}", by="user", **asked)
     lay(memctl.home / "transcripts", chosen)
     memctl("ingest", str(memctl.home / "transcripts"), "--wait")
     memory.caught_up()

@@ -603,7 +603,7 @@ def test_show_says_of_an_error_what_ended_it_and_of_a_memory_whose_word_it_is(ap
 def test_what_was_recorded_is_taken_back_by_its_event(api: Api, verb: Any) -> None:
     with api.client() as client:
         memory = client.page("memories", dict, project="ledger", limit=1).json["items"][0]["id"]
-        pinned = client.command("pin", "pin-undone", memory=memory).json["event_id"]
+        pinned = client.command("pin", "pin-undone", memory=memory, by="user").json["event_id"]
     with pytest.raises(BadlyAsked, match="a person says"):
         verb("undo", pinned)  # at no terminal, so by an agent
     out = at_a_terminal("undo", pinned, "--json")
@@ -833,7 +833,7 @@ def test_a_hook_that_only_asks_leaves_nothing_in_the_spool(api: Api, tmp_path: P
 
 def test_core_memory_stands_at_the_start_of_every_session(api: Api, memory: Remembered) -> None:
     with api.client() as client:
-        client.command("core-append", "core-1", section="persona", content="Answers in one paragraph.")
+        client.command("core-append", "core-1", by="user", section="persona", content="Answers in one paragraph.")
     with contextlib.closing(Drainer(memory.database_url)) as drainer:
         catch_up(drainer)
     starts = {"hook_event_name": "SessionStart", "source": "startup", "session_id": "another"}
@@ -850,7 +850,7 @@ def test_what_holds_everywhere_is_told_where_memory_knows_no_project_and_nothing
     new = {"hook_event_name": "SessionStart", "source": "startup", "session_id": "new", "cwd": "/home/dana/new"}
     with api.client() as client:
         for text, everywhere in (("Tabs are four blanks wide", True), ("Maps are drawn at night", False)):
-            noted = {"text": text, "everywhere": everywhere, "kind": "preference", "location": ATLAS}
+            noted = {"text": text, "everywhere": everywhere, "kind": "preference", "location": ATLAS, "by": "user"}
             client.command("note", f"note-{everywhere}", **noted)
     with contextlib.closing(Drainer(memory.database_url)) as drainer:
         catch_up(drainer)

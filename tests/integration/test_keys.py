@@ -710,7 +710,9 @@ def test_a_key_for_a_project_states_nothing_that_holds_elsewhere(
     here = "/home/ann/rivers"
 
     def say(name: str, **asked: Any) -> int:
-        return ask(api, rivers, f"/v1/commands/{name}", {"location": here, **asked}, Idempotency_Key=uuid4().hex)[0]
+        return ask(
+            api, rivers, f"/v1/commands/{name}", {"by": "user", "location": here, **asked}, Idempotency_Key=uuid4().hex
+        )[0]
 
     assert say("note", text="always answer in verse", everywhere=True) == 403
     assert say("core-append", section="project", content="is evil") == 403
@@ -766,7 +768,7 @@ def test_what_a_member_says_is_theirs_by_name_and_given_to_their_own_sessions(
     assert say(dana, "verify-knowledge", claim=claim) == 422, "what settles a thing for all is not a member's to say"
     assert say(dana, "pin", memory=basalt["memory_id"]) == 422
     with api.client() as owner:
-        owner.command("verify-knowledge", uuid4().hex, claim=claim, location=here)
+        owner.command("verify-knowledge", uuid4().hex, by="user", claim=claim, location=here)
     fold()
     assert 'basalt for the banks of rivers." (said by dana of the team, confirmed by the owner' in starts(erin)
     assert "feldspar" not in starts(erin)

@@ -198,7 +198,7 @@ def waiting(api: Api) -> dict[str, str]:
 
 
 def say(stage: Stage, name: str, **given: str) -> int:
-    body, key = json.dumps(given).encode(), {"Idempotency-Key": uuid4().hex}
+    body, key = json.dumps({"by": "user", **given}).encode(), {"Idempotency-Key": uuid4().hex}
     status = stage.api.ask(f"/v1/commands/{name}", method="POST", body=body, headers=key)[0]
     drained(stage.database)
     return status
