@@ -109,8 +109,10 @@ def parse_hook(
         subagent=identifier(payload.get("agent_id")),
         subagent_type=string(payload.get("agent_type")),
     )
-    location = normalise(string(payload.get("cwd")))
-    asks = "agent" if common["subagent"] or is_unattended(started) else "user"
+    location, transcript = normalise(string(payload.get("cwd"))), string(payload.get("transcript_path"))
+    # Only `codex exec --ephemeral` has no transcript.
+    unattended = is_unattended(started) or (agent == "codex" and "transcript_path" in payload and not transcript)
+    asks = "agent" if common["subagent"] or unattended else "user"
     if asks == "user" and name == "UserPromptSubmit" and _by_client(payload, agent, location):
         asks = CLIENT
     found = _observations(name, payload, common, asks)

@@ -289,14 +289,31 @@ await say("of a person", "push");
     assert [[event.actor for event in each.events] for each in found] == [["agent"], ["user"]]
 
 
-def told_by_the_plugin(tmp_path: Path, script: str) -> list[dict[str, Any]]:
+@pytest.mark.skipif(shutil.which("node") is None, reason="the plugin runs in Node")
+def test_opencodes_plugin_asks_who_speaks_in_a_session_of_before_a_restart(tmp_path: Path) -> None:
+    sent = told_by_the_plugin(
+        tmp_path,
+        """for (const id of ["a subagent's", "a program's", "a person's", "unknown"]) await say(id, "push");
+await hooks.event({ event: { type: "session.idle", properties: { sessionID: "a subagent's" } } });
+""",
+        client="""{ session: { get: async ({ path: { id } }) => ({ data: {
+  "a subagent's": { id, parentID: "main" },
+  "a program's": { id, permission: [{ permission: "question", action: "deny", pattern: "*" }] },
+  "a person's": { id },
+}[id] }) } }""",
+    )
+    by = {each["session_id"]: each.get("memctl_entrypoint", "a person") for each in sent}
+    assert by == {"a program's": "opencode-run", "a person's": "a person", "unknown": "opencode-run"}
+
+
+def told_by_the_plugin(tmp_path: Path, script: str, client: str = "{}") -> list[dict[str, Any]]:
     """What the plugin hands to the hook while a script runs."""
     record = [sys.executable, "-c", f"import sys; open({str(tmp_path / 'sent')!r}, 'a').write(sys.stdin.read())"]
     plugin = OPENCODE_PLUGIN.read_text().replace("/* command */ []", json.dumps(record))
     (tmp_path / "memctl.mjs").write_text(plugin)
     (tmp_path / "run.mjs").write_text(
         f"""import {{ Memctl }} from "./memctl.mjs";
-const hooks = await Memctl({{ client: {{}}, directory: "/w" }});
+const hooks = await Memctl({{ client: {client}, directory: "/w" }});
 const say = (sessionID, text) => hooks["chat.message"]({{ sessionID }}, {{ parts: [{{ type: "text", text }}] }});
 {script}"""
     )

@@ -100,6 +100,16 @@ def test_a_hook_that_its_payload_does_not_name_may_be_named_by_the_caller() -> N
     assert event.stream == "session/codex/s"
 
 
+@pytest.mark.parametrize(
+    ("transcript", "by"),
+    [({}, "user"), ({"transcript_path": "/r.jsonl"}, "user"), ({"transcript_path": None}, "agent")],
+)
+def test_codex_without_a_transcript_is_a_programs(transcript: dict[str, Any], by: str) -> None:
+    raw = json.dumps({"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": "push it", **transcript})
+    (event,) = parse_hook(raw.encode(), "d", NOW, "codex").events
+    assert event.actor == by
+
+
 def of_client(agent: Agent, payload: dict[str, Any]) -> ParsedHook:
     return parse_hook(json.dumps(payload).encode(), "d1", NOW, agent)
 

@@ -46,10 +46,24 @@ function textOf(parts) {
 export const Memctl = async ({ client, directory }) => {
   const context = new Map();
   const asked = new Map();
-  const subagents = new Set();
+  const speakers = new Map();
   const commanded = new Set();
-  const programs = new Set();
   const about = (sessionID) => ({ session_id: sessionID, cwd: directory });
+
+  // Who speaks in a session: "subagent", "program" or "user". OpenCode says it of a session of before a restart, too;
+  // of one that it knows nothing of, a program does.
+  async function speaker(sessionID, given) {
+    if (!speakers.has(sessionID)) {
+      let session = given;
+      try {
+        session ??= (await client.session.get({ path: { id: sessionID } })).data;
+      } catch {}
+      // `opencode run` lets its session ask nobody anything.
+      const asksNobody = (session?.permission ?? []).some((rule) => rule.permission === "question" && rule.action === "deny");
+      speakers.set(sessionID, session?.parentID ? "subagent" : session && !asksNobody ? "user" : "program");
+    }
+    return speakers.get(sessionID);
+  }
 
   async function lastWords(sessionID) {
     try {
@@ -65,21 +79,15 @@ export const Memctl = async ({ client, directory }) => {
       const properties = event.properties ?? {};
       if (event.type === "session.created") {
         const session = properties.info ?? {};
-        if (session.parentID) {
-          subagents.add(session.id);
-          return;
-        }
-        // `opencode run` lets its session ask nobody anything.
-        if ((session.permission ?? []).some((rule) => rule.permission === "question" && rule.action === "deny")) {
-          programs.add(session.id);
-        }
+        if ((await speaker(session.id, session)) === "subagent") return;
         context.set(session.id, await hook("SessionStart", true, { ...about(session.id), source: "startup" }));
       } else if (event.type === "session.compacted") {
         const id = properties.sessionID;
         await hook("PreCompact", false, { ...about(id), trigger: "auto" });
         context.set(id, await hook("SessionStart", true, { ...about(id), source: "compact" }));
-      } else if (event.type === "session.idle" && !subagents.has(properties.sessionID)) {
+      } else if (event.type === "session.idle") {
         const id = properties.sessionID;
+        if ((await speaker(id)) === "subagent") return;
         await hook("Stop", false, { ...about(id), last_assistant_message: await lastWords(id) });
       }
     },
@@ -89,8 +97,9 @@ export const Memctl = async ({ client, directory }) => {
     "chat.message": async ({ sessionID }, { parts }) => {
       const prompt = textOf(parts);
       const from_command = commanded.delete(sessionID);
-      if (prompt && !subagents.has(sessionID)) {
-        const by = programs.has(sessionID) ? { memctl_entrypoint: "opencode-run" } : {};
+      const who = await speaker(sessionID);
+      if (prompt && who !== "subagent") {
+        const by = who === "program" ? { memctl_entrypoint: "opencode-run" } : {};
         asked.set(sessionID, await hook("UserPromptSubmit", true, { ...about(sessionID), prompt, from_command, ...by }));
       }
     },
