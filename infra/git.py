@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
-from memctl.domain.projects.identity import remote_of
+from memctl.domain.projects.identity import HOME, remote_of
 from memctl.domain.support import patterns
 from memctl.domain.support.location import normalise, project_of
 from memctl.infra.files import NoRegularFile, of_a_stranger, read_file
@@ -69,7 +69,7 @@ def checkout_of(directory: Path) -> Checkout | None:
     try:
         for root in (directory, *directory.parents):
             mark = root / ".git"
-            if os.path.lexists(mark) and of_a_stranger(mark):
+            if os.path.lexists(mark) and (of_a_stranger(mark) or not _reaches(root, directory)):
                 continue
             if mark.is_symlink():
                 return _linked(root, mark.resolve(), by_file=False)
@@ -82,6 +82,20 @@ def checkout_of(directory: Path) -> Checkout | None:
     except (OSError, ValueError, RuntimeError):  # not ours to read, or a path that cannot be one
         pass
     return None
+
+
+def _reaches(root: Path, directory: Path) -> bool:
+    """Whether a directory is of the checkout around it. Who keeps settings in a repository at home keeps other things
+    below it: those alone are of it that its index names."""
+    if root == directory or not HOME.fullmatch(normalise(str(root))):
+        return True
+    mark = root / ".git"
+    try:
+        git = mark if mark.is_dir() else root / _pointed(mark)
+        index = read_file(git / "index", _LARGEST_INDEX)
+    except (OSError, ValueError):
+        return False
+    return index[:4] == b"DIRC" and _names(index, os.fsencode(directory.relative_to(root)) + b"/")
 
 
 def _own(root: Path, git: Path) -> Checkout:
@@ -189,14 +203,16 @@ def tracks(path: Path) -> Path | None:
 
 
 def _names(index: bytes, name: bytes) -> bool:
-    """Whether an entry of an index has that very name. Flags stand before it, which end in its length, and in some
-    entries further flags."""
-    length, at = min(len(name), 0xFFF), index.find(name + b"\0")
+    """Whether an entry of an index has that very name, or begins with it where it ends with a slash. Flags stand before
+    an entry, which end in its length, and in some entries further flags."""
+    sought = name if name.endswith(b"/") else name + b"\0"
+    at = index.find(sought)
     while at >= 0:
+        length = min(index.find(b"\0", at, at + _LONGEST_POINTER) - at, 0xFFF)
         flags = (int.from_bytes(index[at - back : at - back + 2], "big") for back in (2, 4))
         if any(each & 0xFFF == length for each in flags):
             return True
-        at = index.find(name + b"\0", at + 1)
+        at = index.find(sought, at + 1)
     return False
 
 

@@ -29,12 +29,12 @@ def make(
 ) -> tuple[Key, str]:
     """Make a key, limited to these projects where any is named. Returns it and its token, which nothing keeps.
 
-    Raises: NameHoldsASecret, UnknownProject, DatabaseUnavailable, and as `api_keys.make`.
+    Raises: NameHoldsASecret, UnknownProject, SeveralRemotes, DatabaseUnavailable, and as `api_keys.make`.
     """
     if redact(name)[1]:
         raise NameHoldsASecret
     with opened(settings, OWNER, _NAME) as reader:
-        limits = tuple(dict.fromkeys(each for p in projects for each in given(project_asked(reader, p, None))))
+        limits = tuple(dict.fromkeys(each for p in projects for each in given(project_asked(reader, p, None), p)))
         return api_keys.make(reader.connection, reader.space, name, scopes, limits or None, until)
 
 

@@ -26,7 +26,8 @@ def keys() -> None:
     `Authorization: Bearer KEY`, or set as MEMCTL_API_TOKEN or MEMCTL_API_TOKEN_FILE.
 
     A key for a project is for the git remotes that the project has now, or for its path where it has none: what is
-    joined to it later by another remote takes a new key, and a place with two remotes is shown to neither's.
+    joined to it later by another remote takes a new key. Where one path had two remotes, name those that the key is
+    for; it is shown no place that has another one too.
 
     \b
     memctl keys add dana --scope read --scope ingest

@@ -382,13 +382,19 @@ class Projects:
         """The project that a path is, or lies in; of nested ones the innermost. Where git's files were just read there,
         nothing around that checkout counts."""
         path = normalise(path)
-        tried = [*around(path)]
+        tried = [at for at in around(path) if at == path or self._holds(at)]
         if checkout is not None:
-            tried = [*(at for at in tried if inside(at, checkout.root)), *checkout.paths]
-        for at in tried:
-            if project := self._by_location.get(at) or self._by_root.get(at):
-                return project
-        return None
+            tried = [*(at for at in around(path) if inside(at, checkout.root)), *checkout.paths]
+        return self._first(tried)
+
+    def _first(self, paths: Iterable[str]) -> Project | None:
+        return next((p for at in paths if (p := self._by_location.get(at) or self._by_root.get(at))), None)
+
+    def _holds(self, path: str) -> bool:
+        """Whether what lies below a known path is of its project: of a checkout, but for one at home, and of what keys
+        speak of. A plain folder may hold anything."""
+        known = self._places.get(path)
+        return not HOME.fullmatch(path) and (path in self._checkouts or (known is not None and not known.free))
 
     def asks(self, path: str, checkout: Place | None = None) -> list[WaitingCheckout]:
         """What waits for a person's word at a path."""
@@ -417,8 +423,8 @@ class Projects:
             if found:  # by its name nobody means what only says that it is of a project, or lies in another memory
                 meant = [p for p in found if (p.remotes or not p.waits_for) and not is_in_another_memory(p.root)]
                 return meant or found
-        inside = self.holding(text) if "/" in text or "\\" in text else None
-        return [inside] if inside is not None else []
+        around_it = self._first(around(normalise(text))) if "/" in text or "\\" in text else None
+        return [around_it] if around_it is not None else []
 
     def one(self, text: str) -> Project:
         """The one project that a text names. Raises: UnknownProject, SeveralProjects."""
@@ -497,7 +503,7 @@ class Projects:
 
     def _join_by_rules(self) -> None:
         self._parent: dict[str, str] = {}
-        roots = self._roots()
+        self._checkouts = roots = self._roots()
         free = [place for place in self._shown.values() if place.free]
         seen = self._roots(by_key=False)
         checkouts = {path for place in free if place.checked and not place.by_key for path in place.paths}

@@ -6,12 +6,28 @@ own while all that is known of that place leads to the remotes and paths that th
 
 from collections.abc import Collection, Iterable
 
-from memctl.domain.projects.identity import HOME, REMOTES, Place, Project, Projects
+from memctl.domain.projects.identity import HOME, REMOTES, Place, Project, Projects, remote_of
+from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import above, around, by_key, inside, is_absolute, normalise, project_of, said_of
 
 
-def given(project: Project) -> tuple[str, ...]:
-    """What a key for a project is given: its remotes, and paths of those parts of it that have none."""
+class SeveralRemotes(MemctlError):
+    """The project {project!r} was met under several remotes: {remotes}. Another checkout may have lain at its path."""
+
+    exit_code = 2
+    hint = "Name the remotes that the key is for, each with --project; it is shown no place that has another one too."
+    project: str
+    remotes: str
+
+
+def given(project: Project, named: str) -> tuple[str, ...]:
+    """What a key for a project is given that was named so: that remote, or its remotes, and paths of those parts of it
+    that have none. Raises: SeveralRemotes, where no person said that they are of one project."""
+    for remote in (named.strip().casefold(), remote_of(named)):
+        if remote in project.remotes:
+            return (remote,)
+    if len(project.remotes) > len(project.parts):
+        raise SeveralRemotes(project=project.name, remotes=", ".join(project.remotes))
     return tuple(dict.fromkeys((*project.parts, *project.remotes)))
 
 

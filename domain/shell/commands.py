@@ -32,7 +32,7 @@ from memctl.domain.support.remembered import remembered
 LONGEST = 6_000
 """Characters of a command that are looked at: what follows is the body of a document or script."""
 
-_MOST_PARTS = 64
+MOST_PARTS = 64
 """Simple commands that are; what real sessions run has below twenty."""
 
 
@@ -98,7 +98,7 @@ def parts_of(command: str) -> tuple[Part, ...]:
                 words = []
             operator = operator.strip("()") or ";"
             after = ";" if operator == "\n" else "|" if operator == "|&" else operator
-        if len(found) == _MOST_PARTS:
+        if len(found) == MOST_PARTS:
             return tuple(found)
     if words:
         found.append(Part(tuple(words), _head(words), after))

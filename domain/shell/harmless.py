@@ -7,7 +7,7 @@ no list of bad ones holds.
 from collections.abc import Iterable, Sequence
 from itertools import dropwhile
 
-from memctl.domain.shell.commands import parts_of
+from memctl.domain.shell.commands import LONGEST, MOST_PARTS, parts_of
 from memctl.domain.support import patterns
 
 _STANDARD = frozenset(
@@ -44,6 +44,11 @@ _ALLOWED: dict[str, frozenset[str] | None] = {
 }
 """Programs, each with the subcommands that are allowed; None: with whatever words."""
 
+_RUNNERS = frozenset(("mocha", "pytest", "rspec", "phpunit"))
+_OF_TESTS = patterns.compile(r"tests?|spec", patterns.I)
+_WRITES = {"jest": frozenset(("-u",)), "vitest": frozenset(("-u",)), "rubocop": frozenset(("-A",))}
+"""Options of programs that are allowed of others."""
+
 _MODULES = frozenset(("pytest", "unittest", "ruff", "black", "isort", "mypy", "flake8", "pylint", "compileall"))
 """What may follow `python -m`."""
 
@@ -57,7 +62,7 @@ _REACHES = patterns.compile(
 _LOOKERS = frozenset(("cat", "head", "tail", "grep", "rg", "sort", "uniq", "diff", "git"))
 _OF_SECRETS = patterns.compile(
     r"\.env(?:rc)?(?:$|[^A-Za-z])|\.(?:pem|key|p12|pfx|jks|keystore|kdbx|tfvars|tfstate|ppk)$|"
-    r"(?:^|/)(?:id_(?:rsa|dsa|ecdsa|ed25519)|\.(?:netrc|pgpass|npmrc|pypirc|htpasswd|git-credentials|my\.cnf|aws|ssh|kube|"
+    r"(?:^|[/:])(?:id_(?:rsa|dsa|ecdsa|ed25519)|\.(?:netrc|pgpass|npmrc|pypirc|htpasswd|git-credentials|my\.cnf|aws|ssh|kube|"
     r"gnupg|docker|vault-token)|shadow|environ|kubeconfig|wp-config)|secret|credential|passw|token|"
     r"service[-_. ]?account|private[-_]?key|\.(?:asc|gpg|age|pkcs8|der|p8)$|"
     r"(?:^|[/_.:-])(?:o?auth2?|keys?|cookies?|session|login|vault|adc)\.(?:json|ya?ml|toml|ini|txt|db|sqlite3?)$",
@@ -71,13 +76,15 @@ _QUIET = patterns.compile(r"(?:2>&1|&?>/dev/null|2>/dev/null)")
 
 
 _COMMENT = patterns.compile(r"(?:^|\s)#")
-_GLOB = patterns.compile(r"^[^'\"]*[*?\[]")
+_GLOB = patterns.compile(r"^[^'\"]*[*?\[{]")
 
 
 def harmless(command: str) -> bool:
     """Whether every part of a command line is one that only checks, builds, formats or looks."""
     parts = parts_of(_QUIET.sub(" ", command))
-    return bool(parts) and all(_allowed(part.words) for part in parts) and not _redirected(command)
+    if not 0 < len(parts) < MOST_PARTS or len(command) > LONGEST:
+        return False  # there is none, or nobody looked at all of it
+    return all(_allowed(part.words) for part in parts) and not _redirected(command)
 
 
 def _redirected(command: str) -> bool:
@@ -110,6 +117,10 @@ def _does_more(program: str, words: Sequence[str], named: Sequence[str]) -> bool
     """Whether these words make an allowed program do what it is not allowed for."""
     if program == "uniq" and len(named) > 1:
         return True  # it writes the second
+    if program in _RUNNERS and any(_FILE.search(word) and not _OF_TESTS.search(word) for word in named):
+        return True  # it runs any file
+    if program in _WRITES and not _WRITES[program].isdisjoint(words):
+        return True  # it takes what comes for what was wanted
     if program == "git" and words[:1] == ("commit",) and "-n" in words:
         return True  # without the hooks
     return program in _LOOKERS and any(map(_may_show_secrets, words))
@@ -126,7 +137,8 @@ def _subcommands(program: str, named: Sequence[str]) -> Sequence[str]:
 
 
 def _may_show_secrets(word: str) -> bool:
-    return _GLOB.search(word) is not None or (_OF_SECRETS.search(word) is not None and not _EXAMPLE.search(word))
+    plain = word.replace("'", "").replace('"', "")
+    return _GLOB.search(word) is not None or (_OF_SECRETS.search(plain) is not None and not _EXAMPLE.search(plain))
 
 
 _FILE = patterns.compile(r"^[\w./-]*\w\.[A-Za-z]{1,5}$")

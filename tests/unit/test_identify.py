@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from memctl.api.write.identify import Identifier
 from memctl.domain.events.event import Micros
 from memctl.domain.events.observations import PromptSubmitted
 from memctl.domain.projects.identity import ProjectIdentified
+from memctl.domain.support import patterns
 from memctl.infra.git import Checkout, checkout_of
 
 CONFIG = """[core]
@@ -63,6 +65,20 @@ def test_a_submodule_is_a_repository_of_its_own(repository: Path) -> None:
     (repository / "cli" / "lib").mkdir()
     (repository / "cli" / "lib" / ".git").write_text("gitdir: ../.git/modules/lib\n")
     assert checkout_of(repository / "cli" / "lib") == Checkout(f"{repository}/cli/lib", "", "github.com/acme/lib")
+
+
+def test_a_repository_at_home_reaches_only_what_its_index_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memctl.infra.git.HOME", patterns.compile(r".*/home"))
+    home = tmp_path / "home"
+    for folder in ("kept", "Downloads/unpacked", "kept-not"):
+        (home / folder).mkdir(parents=True)
+        (home / folder / "file").touch()
+    for words in (["init", "-q"], ["add", "kept/file"]):
+        subprocess.run(["git", *words], cwd=home, check=True)
+    folders = ("", "kept", "Downloads/unpacked", "Downloads", "kept-not")
+    assert [each for each in folders if checkout_of(home / each)] == ["", "kept"]
 
 
 @pytest.mark.parametrize("back", ["", "/somewhere/else/.git", "../../../cli/.git"])

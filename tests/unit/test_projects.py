@@ -24,6 +24,8 @@ from memctl.domain.projects.identity import (
     Words,
     remote_of,
 )
+from memctl.domain.projects.key_limits import SeveralRemotes
+from memctl.domain.projects.key_limits import given as limits_given
 
 CLI = "github.com/acme/cli"
 
@@ -251,6 +253,27 @@ def test_a_repository_inside_another_stays_its_own() -> None:
     assert len(Projects([outer, inner]).all) == 2
     own_root = of("/w/env/lib")
     assert len(Projects([outer, own_root, Place("/w/env/lib/src")]).all) == 2
+
+
+def test_a_plain_folder_and_a_home_hold_nothing_that_memory_does_not_know() -> None:
+    checkouts = [Place(at, root=at, checked=True) for at in ("/home/dana", "/w/shop")]
+    known = Projects([Place("/tmp/notes"), *checkouts])
+    assert [known.holding(f"{path}/unpacked-1.0") for path in ("/tmp/notes", "/home/dana")] == [None, None]
+    assert known.holding("/w/shop/src") is known.of("/w/shop")
+    tracked = Place("/home/dana/.config", root="/home/dana", checked=True)
+    assert known.holding("/home/dana/.config", tracked) is known.of("/home/dana"), "git says that it is of it"
+    assert known.one("/tmp/notes/old").root == "/tmp/notes", "a person names a path in it"
+
+
+def test_a_key_for_a_path_that_had_two_remotes_names_one_of_them() -> None:
+    project = Projects([Place("/w/x", root="/w/x", remotes=("github.com/eve/oss", "git.example.org/dana/own"))]).one(
+        "oss"
+    )
+    with pytest.raises(SeveralRemotes, match="eve/oss"):
+        limits_given(project, "oss")
+    assert limits_given(project, "github.com/eve/oss") == ("github.com/eve/oss",)
+    [alone] = Projects([Place("/w/y", root="/w/y", remotes=("github.com/eve/oss",))]).all
+    assert limits_given(alone, "oss") == ("github.com/eve/oss",)
 
 
 def test_two_projects_of_one_name_are_told_apart_by_path_and_id() -> None:
