@@ -237,8 +237,8 @@ def test_what_only_checks_and_builds_may_have_several_targets_and_files(command:
     [
         "ls;" * 64 + "./tools/mend.sh", "ls " + "a" * 6_000 + "; ./tools/mend.sh", "cat 'id_rsa'", 'cat ".npmrc"',
         'cat .e""nv',
-        "cat {.en,.e}{v,}", 'git show :".npmrc"', "mocha tools/mend.js", "pytest tools/mend.py", "jest -u", "vitest run -u",
-        "rubocop -A",
+        "cat {.en,.e}{v,}", 'git show :".npmrc"', "mocha tools/mend.js", "pytest tools/mend.py", "jest -u",
+        "vitest run -u", "rubocop -A",
     ],
 )  # fmt: skip
 def test_what_is_not_seen_at_first_sight_is_not_harmless(command: str) -> None:
