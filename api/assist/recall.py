@@ -33,12 +33,14 @@ from memctl.domain.language.prompts import BLANK
 from memctl.domain.support import patterns
 from memctl.domain.support.provenance import RIGHTS, Provenance, given_unasked, words_of
 from memctl.domain.support.text import estimate_tokens, tokens
+from memctl.infra.settings_model import InjectionLimits
 from memctl.projections.known_commands import warning
 from memctl.projections.working_memory import WorkingMemory
 
-MOST_TOKENS = 2_000
 SUBAGENT_TOKENS = 800
 """A subagent has little context, and a task that says nearly all it needs."""
+
+USUAL = InjectionLimits()
 
 MOST_CHARACTERS = 8_000
 """Clients cut what a hook says at 10,000."""
@@ -47,7 +49,7 @@ MOST_SECTIONS = 4
 """Of core memory, at a session's start."""
 
 MOST_PINNED, MOST_CLAIMS, MOST_TRAPS = 5, 8, 3
-"""Of each kind at a session's start: together they are to fit into `MOST_TOKENS`."""
+"""Of each kind at a session's start: together they are to fit into a block of 2,000 tokens."""
 
 LOOKED_AT, REPEATED = 100, 0.7
 """Verified claims that a start chooses from, and the share of words from which on two say the same."""
@@ -85,7 +87,7 @@ class Injection(msgspec.Struct, frozen=True):
 
 def recall(
     reader: Reader, engine: Engine, hook: str, payload: dict[str, Json], stream: str, places: Places, now: datetime,
-    session: WorkingMemory | None = None,
+    session: WorkingMemory | None = None, limits: InjectionLimits = USUAL,
 ) -> Injection:  # fmt: skip
     """What to inject into the session of that stream at a hook. The payload is in Claude Code's words.
 
@@ -97,23 +99,28 @@ def recall(
     if hook == "SessionStart" and payload.get("source") == "compact":
         always, _ = _always(reader, places)
         what = "What always holds, and what" if always else "What"
-        return block(
-            f"{what} this session was at before its context was shortened:", [*always, *_for_the_rest(reader, stream)]
-        )
+        heading = f"{what} this session was at before its context was shortened:"
+        return block(heading, [*always, *_for_the_rest(reader, stream)], limits=limits)
     if hook == "SessionStart" and places.project is None:
-        return block("What memory holds whatever the project:", _known(reader, places, stream))
+        return block("What memory holds whatever the project:", _known(reader, places, stream), limits=limits)
     if places.project is None:
         return Injection()
     if hook in ("UserPromptSubmit", "SubagentStart"):
-        lines, found = for_prompt(reader, engine, payload, places, stream, now, session)
-        this, most = ("prompt", MOST_TOKENS) if hook == "UserPromptSubmit" else ("task", SUBAGENT_TOKENS)
-        return block(f"Memory of earlier sessions that bears on this {this}:", lines, found, most_tokens=most)
+        lines, found = for_prompt(reader, engine, payload, places, stream, now, limits, session)
+        if hook == "UserPromptSubmit":
+            return block("Memory of earlier sessions that bears on this prompt:", lines, found, limits=limits)
+        small = limits.model_copy(update={"most_tokens": min(limits.most_tokens, SUBAGENT_TOKENS)})
+        return block("Memory of earlier sessions that bears on this task:", lines, found, limits=small)
     if hook == "PreToolUse":
-        return block("What memory holds of this, before it is done:", before_tool(reader, payload, places, stream))
+        return block(
+            "What memory holds of this, before it is done:", before_tool(reader, payload, places, stream), limits=limits
+        )
     if hook in ("PostToolUse", "PostToolUseFailure"):
-        return block("What memory holds of this failure:", of_failure(reader, payload, places, stream))
+        return block("What memory holds of this failure:", of_failure(reader, payload, places, stream), limits=limits)
     if hook == "SessionStart":
-        return block(f"What memory holds of {_called(places.project)}:", _for_start(reader, stream, places))
+        return block(
+            f"What memory holds of {_called(places.project)}:", _for_start(reader, stream, places), limits=limits
+        )
     return Injection()
 
 
@@ -317,7 +324,7 @@ def _clock(at: int) -> str:
 
 
 def block(
-    heading: str, lines: Sequence[Line], found: Sequence[Found] = (), *, most_tokens: int = MOST_TOKENS
+    heading: str, lines: Sequence[Line], found: Sequence[Found] = (), *, limits: InjectionLimits = USUAL
 ) -> Injection:
     """The lines that fit, in a block; the first ones first. `found` is all that they were chosen from. Whatever it is
     of, what might be obeyed is left out, unless a person settled it."""
@@ -331,7 +338,7 @@ def block(
             continue
         line = f"- {text}"
         tokens, size = tokens + estimate_tokens(line), size + len(line)
-        if tokens > most_tokens or size > MOST_CHARACTERS:
+        if tokens > limits.most_tokens or size > MOST_CHARACTERS:
             break
         kept.append(line)
         if memory not in memories:

@@ -72,10 +72,12 @@ def routes(readers: Readers, engine: Engine, commands: CommandHandler, policy: C
         if policy.off("recall", session, here if caller == OWNER else ""):
             return Response(status_code=204)
 
+        limits = commands.settings.injection
+
         def look(reader: Reader) -> tuple[Injection, int, bool]:
             places = places_of(reader, None, string(payload.get("cwd")) or None)
             stream = session_stream(agent, session)
-            injection = recall(reader, engine, name, payload, stream, places, datetime.now().astimezone())
+            injection = recall(reader, engine, name, payload, stream, places, datetime.now().astimezone(), None, limits)
             recordable = bool(injection.text) and _may_record(reader, caller, stream, here)
             if name == "SessionStart" and payload.get("source") != "compact":
                 injection = _asking(injection, _question(reader, string(payload.get("cwd"))))

@@ -119,7 +119,8 @@ class UnknownProfile(MemctlError):
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """A search. `now` has its zone: "yesterday" is the caller's. `kinds` narrows to those kinds of memory, `since` and
-    `before` to what happened from the one moment on and until the other, in microseconds."""
+    `before` to what happened from the one moment on and until the other, in microseconds, `threshold` to results of
+    that score (0 to 1) or a higher one."""
 
     query: str
     places: Places
@@ -128,6 +129,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     profile: str = "bounded"
     explain: bool = False
     kinds: tuple[str, ...] = ()
+    threshold: float = 0.0
     since: int | None = None
     before: int | None = None
     switches: Switches = ALL_ON
@@ -231,7 +233,7 @@ class Engine:
             intent=ranking.meant.intent,
             profile=question.profile,
             degraded=ranking.degraded,
-            results=_results(reader, question, ranking),
+            results=[each for each in _results(reader, question, ranking) if each.score >= question.threshold],
             took_ms=round((time.perf_counter() - began) * 1000, 1),
         )
 

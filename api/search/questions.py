@@ -24,6 +24,7 @@ LONGEST_QUERY = 8_000
 Query = Annotated[str, Meta(min_length=1, max_length=LONGEST_QUERY, examples=["which port does the dev server use"])]
 Profile = Annotated[Literal[*PROFILES], Meta(description="How results are scored.")]  # type: ignore[valid-type]
 Kinds = Annotated[list[MemoryKind] | None, Meta(description="Only memories of these kinds.")]
+Threshold = Annotated[float, Meta(ge=0, le=1, description="Only results of this score or a higher one.")]
 Error = Annotated[str | None, Meta(min_length=1, max_length=LONGEST_QUERY, examples=["KeyError: 'user_id'"])]
 PartOfError = Annotated[
     str | None, Meta(max_length=LONGEST_QUERY, description="A part of an error's type, or an error as it was printed.")
@@ -50,13 +51,14 @@ def search(
     profile: Profile = "bounded",
     explain: bool = False,
     kind: Kinds = None,
+    threshold: Threshold = 0.0,
     since: Micros | None = None,
     before: Micros | None = None,
 ) -> SearchAnswer:
     """What memory holds about `q`, best first. `class` says how far to trust that it answers the query."""
     asked = Question(
         query=q, places=places, now=now, limit=limit, profile=profile, explain=explain, kinds=tuple(kind or ()),
-        since=since, before=before, on_request=True,
+        threshold=threshold, since=since, before=before, on_request=True,
     )  # fmt: skip
     return engine.search(reader, asked)
 

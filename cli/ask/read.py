@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     metavar="KIND",
     help="Only this kind of memory (turn, episode, bug_pattern, knowledge, …); may be given again.",
 )
+@click.option("--threshold", type=click.FloatRange(0, 1), default=0.0, help="Only results of this score or higher.")
 @since
 @before
 def search(
@@ -65,6 +66,7 @@ def search(
     profile: str,
     explain: bool,
     kinds: tuple[str, ...],
+    threshold: float,
     since: str | None,
     before: str | None,
 ) -> None:
@@ -80,7 +82,7 @@ def search(
     with running() as client:
         received = client.search(
             " ".join(query), **placed(ask.project), limit=min(ask.limit, 50), profile=profile, explain=explain,
-            kinds=kinds, since=since, before=before,
+            kinds=kinds, threshold=threshold, since=since, before=before,
         )  # fmt: skip
     answer = received.value
     for missing in answer.degraded:

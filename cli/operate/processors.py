@@ -133,7 +133,7 @@ def maintain(as_json: bool) -> None:
 
     done = {}
     with _context() as context:
-        for processor in (*by_rule(asked=True), *by_model(context.settings)):
+        for processor in (*by_rule(context.settings, asked=True), *by_model(context.settings)):
             done[processor.name] = _run(context, processor)
     if as_json:
         print_json(done)

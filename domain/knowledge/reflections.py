@@ -25,7 +25,6 @@ RULE = "reflection@3"
 ENOUGH_IMPORTANCE = 150.0
 """Summed importance on the scale of 1 to 10 (ten times the stored one) after which a project is reflected on."""
 
-ENOUGH_MEMORIES = 20
 STALE_DAYS, STALE_MEMORIES = 7, 5
 """Or by age: so many days since the last time, and so many memories since."""
 
@@ -71,11 +70,11 @@ class Grown(msgspec.Struct, frozen=True, kw_only=True):
     days: float
 
 
-def due(grown: Grown) -> Trigger | None:
-    """Whether it is time to reflect, and by which of the three."""
+def due(grown: Grown, enough: int) -> Trigger | None:
+    """Whether it is time to reflect, and by which of the three: `enough` memories are."""
     if grown.weight * 10 > ENOUGH_IMPORTANCE:
         return "importance"
-    if grown.memories >= ENOUGH_MEMORIES:
+    if grown.memories >= enough:
         return "count"
     if grown.days >= STALE_DAYS and grown.memories >= STALE_MEMORIES:
         return "age"

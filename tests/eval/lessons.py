@@ -32,6 +32,7 @@ from sessions import FOLDER, Data, in_order
 from memctl.domain.events.facts import CommandRan, Episode, ErrorOccurred, ErrorResolved, Fact, StrategyShown, Turn
 from memctl.domain.knowledge.reflections import Grown, Piece, by_rule, clusters, due
 from memctl.domain.support.bounded import one_line
+from memctl.infra.settings_model import Processors
 from memctl.projections.bug_patterns import BugPattern, bug_patterns
 from memctl.projections.kernel import Changed, Projection, projections
 from memctl.projections.memories import memories
@@ -158,7 +159,7 @@ def _reflections(project: str, facts: list[Fact]) -> Iterator[Lesson]:
         grown = Grown(
             memories=known - before, weight=sum(kept.values()) - weight, days=(memory.occurred_at - began) / DAY_US
         )
-        if due(grown) is None:
+        if due(grown, Processors().reflect_memories) is None:
             continue
         before, weight, began = known, sum(kept.values()), memory.occurred_at
         bugs = [piece_of(row) for row in _bugs(sightings)]

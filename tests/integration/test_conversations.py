@@ -27,6 +27,7 @@ from memctl.infra.log.append import append
 from memctl.infra.readmodels import generations
 from memctl.infra.redaction import prepare
 from memctl.infra.settings import load_settings
+from memctl.infra.settings_model import InjectionLimits
 from memctl.projections.memories import CORRECTED
 from memctl.projections.working_memory import ActiveFile, WorkingMemory
 
@@ -93,6 +94,15 @@ def test_a_prompt_is_met_with_what_was_settled_and_not_with_where_it_began(door:
     assert "invoice" not in said.text
     assert len(said.memories) == 1
     assert {each.why for each in said.passed_over} <= {"weak", "same session"}
+
+
+def test_a_prompt_is_met_with_nothing_below_the_score_that_the_user_set(door: Door, engine: Engine) -> None:
+    append(door.connection, 1, [*session("one", FIRST, 0), *session("two", OTHER, DAY)])
+    payload: Any = {"prompt": ASKED, "session_id": "now", "cwd": CRM}
+    asked = (door.known(), engine, "UserPromptSubmit", payload, "session/claude-code/now", HERE, NOW, None)
+    (said,) = at_prompt(door, engine).memories
+    assert recall(*asked, InjectionLimits(min_score=said.score - 0.01)).memories == (said,)
+    assert recall(*asked, InjectionLimits(min_score=min(said.score + 0.01, 1.0))).text == ""
 
 
 def test_no_file_is_named_whose_name_says_something(door: Door, engine: Engine) -> None:

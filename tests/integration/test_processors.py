@@ -37,8 +37,10 @@ from memctl.infra.readmodels import generations
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels.processor_work import WorkLost
 from memctl.infra.settings import Settings, load_settings
+from memctl.infra.settings_model import Processors
 from memctl.workers.processors.consolidator import Consolidator, Overtaken, consolidate, plan
 from memctl.workers.processors.reflector import Reflector
+from memctl.workers.processors.registry import by_rule as processors_by_rule
 from memctl.workers.processors.runner import Outcome, ProcessorContext, ProcessorLoop, WorkFailed, WorkItem, process
 from memctl.workers.processors.staleness import StalenessChecker
 from memctl.workers.rebuild.replay import replay
@@ -466,6 +468,20 @@ def test_the_schedule_finds_a_round_due_after_tasks_or_hours(desk: ProcessorCont
     assert len(list(Consolidator().find(desk))) == 1
     process(desk, Consolidator())
     assert list(Consolidator().find(desk)) == []
+
+
+def test_the_user_says_how_often_a_round_is_due_and_whether_any_is(desk: ProcessorContext) -> None:
+    filled(desk, *example())
+    process(desk, Consolidator())
+    later = desk.now() + 7 * 3_600_000_000
+    desk.now = lambda: later
+    assert len(list(Consolidator().find(desk))) == 1, "six hours are over"
+    rarely = {"consolidate_hours": 24, "reflect": False}
+    desk.settings = desk.settings.model_copy(update={"processors": Processors(**rarely)})
+    assert list(Consolidator().find(desk)) == []
+    assert [each.name for each in processors_by_rule(desk.settings)] == ["staleness", "consolidator"]
+    off = desk.settings.model_copy(update={"processors": Processors(reflect=False, consolidate=False)})
+    assert [each.name for each in processors_by_rule(off)] == ["staleness"]
 
 
 class Failing(Consolidator):

@@ -228,6 +228,14 @@ def test_filters_hold_without_a_vector_store_and_for_known_errors(readers: Reade
     )
 
 
+def test_a_threshold_leaves_out_what_scores_less(read: Read, engine: Engine) -> None:
+    every = search(read, engine, "money rounding Decimal", limit=20).results
+    least = sorted(found.score for found in every)[len(every) // 2]
+    kept = search(read, engine, "money rounding Decimal", limit=20, threshold=least).results
+    assert [found.id for found in kept] == [found.id for found in every if found.score >= least]
+    assert 0 < len(kept) < len(every)
+
+
 def test_an_error_in_the_query_finds_its_pattern_with_the_fix(read: Read, engine: Engine) -> None:
     text = "TypeError: unsupported operand type(s) for *: 'float' and 'decimal.Decimal'"
     found = search(read, engine, text).results[0]

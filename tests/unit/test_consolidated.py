@@ -6,6 +6,7 @@ import itertools
 from datetime import timedelta
 
 import pytest
+from annotated_types import Ge
 from events import NOON, as_read
 
 from memctl.domain.events.command import BadCommand
@@ -26,10 +27,10 @@ from memctl.domain.knowledge.consolidation import (
     too_many,
 )
 from memctl.infra.readmodels.processor_work import PAUSES
+from memctl.infra.settings_model import Processors
 from memctl.projections.consolidated import KEPT, Consolidated, Logged, consolidated, consolidation_log
 from memctl.projections.kernel import Changed, Recorded
 from memctl.workers.processors.consolidator import (
-    EVERY_US,
     ConsolidationPlan,
     ConsolidationStep,
     with_all_they_took_in,
@@ -203,4 +204,5 @@ def test_a_file_that_is_gone_has_changed() -> None:
 
 
 def test_a_round_that_fails_each_time_is_given_up_before_it_is_another_round() -> None:
-    assert sum(PAUSES, timedelta(0)) < timedelta(microseconds=EVERY_US)
+    (least,) = (each for each in Processors.model_fields["consolidate_hours"].metadata if isinstance(each, Ge))
+    assert sum(PAUSES, timedelta(0)) < timedelta(hours=least.ge)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
-from documents import PAGES, ROOT, commands, everything, examples, mentions, reads_as, text_of
+from documents import PAGES, ROOT, commands, everything, examples, mentions, parsed, reads_as, text_of
 
 from memctl.cli.commands import COMMANDS
 from memctl.cli.main import memctl
@@ -24,29 +24,6 @@ _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]+)?(#[^)\s]+)?\)")
 
 def named(page: Path) -> str:
     return str(page.relative_to(ROOT))
-
-
-def parsed(words: list[str]) -> None:
-    """Raise click's own error where memctl would not take these words."""
-    command: click.Command = memctl
-    context = click.Context(memctl, info_name="memctl")
-    while isinstance(command, click.Group):
-        if not words or words[0].startswith("-"):
-            return
-        inner = command.get_command(context, words[0])
-        if inner is None:
-            raise click.UsageError(f"there is no command {words[0]!r}")
-        command, words = inner, words[1:]
-        context = click.Context(command, context, info_name=command.name)
-    values, _, _ = command.make_parser(context).parse_args(list(words))
-    for parameter in command.params:
-        value = values.get(parameter.name or "")
-        if parameter.required and parameter.value_is_missing(value) and "-h" not in words and "--help" not in words:
-            raise click.UsageError(f"{parameter.human_readable_name} is missing")
-        if not parameter.value_is_missing(value) and isinstance(
-            parameter.type, click.Choice | click.IntRange | click.FloatRange
-        ):
-            parameter.type_cast_value(context, value)
 
 
 def test_every_command_in_a_block_is_one_that_memctl_takes() -> None:

@@ -7,13 +7,14 @@ import pytest
 from session_events import Session, event, facts_of, only
 
 from memctl.api.assist.lines import Line
-from memctl.api.assist.recall import MOST_TOKENS, Injection, _called, block, survivors
+from memctl.api.assist.recall import USUAL, Injection, _called, block, survivors
 from memctl.domain.events.event import Event
 from memctl.domain.events.facts import Episode, TaskClosed, TaskOpened, Turn
 from memctl.domain.events.observations import PromptSubmitted, ToolCalled, ToolReturned
 from memctl.domain.events.recalls import RecalledMemory
 from memctl.domain.events.statements import DecisionMade, TaskCompleted, TaskStarted
 from memctl.domain.support.provenance import RIGHTS, Provenance, spoken_through
+from memctl.infra.settings_model import InjectionLimits
 from memctl.projections.working_memory import (
     ActiveFile,
     Decided,
@@ -286,10 +287,16 @@ def test_what_is_told_has_room_in_a_hook_and_the_first_of_it_is_kept(text: str) 
     told = block(
         "What memory holds:", [Line(f"{number} {text}", RecalledMemory(f"m{number}", 1.0)) for number in range(99)]
     )
-    assert told.tokens <= MOST_TOKENS
+    assert told.tokens <= USUAL.most_tokens
     assert len(told.text) <= 10_000  # clients cut what is longer
     assert [each.id for each in told.memories] == [f"m{number}" for number in range(len(told.memories))]
     assert told.text.count("\n- ") == len(told.memories) > 1
+
+
+def test_a_block_takes_no_more_tokens_than_the_user_set() -> None:
+    lines = [Line(f"{number} {'one more word ' * 20}", RecalledMemory(f"m{number}", 1.0)) for number in range(99)]
+    short = block("What memory holds:", lines, limits=InjectionLimits(most_tokens=300))
+    assert 0 < short.tokens <= 300 < block("What memory holds:", lines).tokens
 
 
 def test_where_not_even_the_first_has_room_nothing_is_told() -> None:

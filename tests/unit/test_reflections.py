@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from memctl.domain.knowledge.reflections import (
-    ENOUGH_MEMORIES,
     MOST_INSIGHTS,
     STALE_DAYS,
     STALE_MEMORIES,
@@ -36,11 +35,12 @@ def bug(way_out: str, type: str) -> Piece:
 
 
 def test_it_is_time_by_importance_by_count_or_by_age() -> None:
-    assert due(Grown(memories=3, weight=15.1, days=0)) == "importance"
-    assert due(Grown(memories=3, weight=15.0, days=0)) is None
-    assert due(Grown(memories=ENOUGH_MEMORIES, weight=2.0, days=0)) == "count"
-    assert due(Grown(memories=STALE_MEMORIES, weight=1.0, days=STALE_DAYS)) == "age"
-    assert due(Grown(memories=STALE_MEMORIES - 1, weight=1.0, days=99)) is None
+    assert due(Grown(memories=3, weight=15.1, days=0), 20) == "importance"
+    assert due(Grown(memories=3, weight=15.0, days=0), 20) is None
+    assert due(Grown(memories=20, weight=2.0, days=0), 20) == "count"
+    assert due(Grown(memories=20, weight=2.0, days=0), 21) is None
+    assert due(Grown(memories=STALE_MEMORIES, weight=1.0, days=STALE_DAYS), 20) == "age"
+    assert due(Grown(memories=STALE_MEMORIES - 1, weight=1.0, days=99), 20) is None
 
 
 def linted(number: int, *rules: str, **more: Any) -> Piece:

@@ -67,8 +67,7 @@ T = TypeVar("T")
 
 DAY_US = 86_400_000_000
 
-EVERY_TASKS, EVERY_US = 20, 6 * 3_600_000_000
-"""A round is due after so many tasks, or so many microseconds."""
+HOUR_US = 3_600_000_000
 
 PART, REST, LONGEST_REST_S, MOST_REST_S = 250, 4.0, 2.0, 180.0
 """A round of a worker rests after so many memories, or pairs of them, so many times as long as they took; so long at a
@@ -145,7 +144,7 @@ class ConsolidationPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Consolidator:
-    """Consolidates a space: every 20 tasks or 6 hours, or when asked."""
+    """Consolidates a space: every so many tasks or hours, by the settings, or when asked."""
 
     name, version = processing.CONSOLIDATOR, 1
 
@@ -153,14 +152,15 @@ class Consolidator:
         self._force = force
 
     def find(self, context: ProcessorContext) -> Iterator[WorkItem]:
-        tasks = _tasks(context)
+        tasks, when = _tasks(context), context.settings.processors
+        every_us = when.consolidate_hours * HOUR_US
         before = processing.state_of(context.connection, context.space_id, self.name, processing.ROUND)
         if not before:
             due = tasks > 0
         else:
-            due = tasks - before["tasks"] >= EVERY_TASKS or context.now() - before["at"] >= EVERY_US
+            due = tasks - before["tasks"] >= when.consolidate_tasks or context.now() - before["at"] >= every_us
         if due:
-            yield WorkItem(processing.ROUND, digest_of((tasks, context.now() // EVERY_US)))
+            yield WorkItem(processing.ROUND, digest_of((tasks, context.now() // every_us)))
 
     def run(self, context: ProcessorContext, work: WorkItem, attempt: int) -> Outcome:
         found = plan(context, pace=GivesWay())

@@ -31,7 +31,7 @@ class Grounds(msgspec.Struct, frozen=True):
 
 
 class Reflector:
-    """Reflects on each project: when summed importance since the last time passes 150, 20 memories came, or by age."""
+    """Reflects on each project: when importance since the last time sums to 150, enough memories came, or by age."""
 
     name, version = "reflector", 3
 
@@ -62,7 +62,7 @@ class Reflector:
                 weight=max(weights[anchor] - before.get("weight", 0.0), 0.0),
                 days=(context.now() - before["at"]) / DAY_US if before else 0.0,
             )
-            trigger = "asked" if self._asked else due(grown)
+            trigger = "asked" if self._asked else due(grown, context.settings.processors.reflect_memories)
             if trigger is not None:
                 ids = sorted((memory.id, memory.last_at) for memory in found[anchor])
                 location = project.root or project.locations[0]

@@ -7,9 +7,14 @@ from memctl.workers.processors.runner import Processor
 from memctl.workers.processors.staleness import StalenessChecker
 
 
-def by_rule(*, asked: bool = False) -> list[Processor]:
+def by_rule(settings: Settings, *, asked: bool = False) -> list[Processor]:
     """Those that work by themselves. `asked`: somebody waits, so what is due by the clock is due now."""
-    return [StalenessChecker(asked=asked), Reflector(asked=asked), Consolidator()]
+    wanted: list[Processor] = [StalenessChecker(asked=asked)]
+    if settings.processors.reflect:
+        wanted.append(Reflector(asked=asked))
+    if settings.processors.consolidate:
+        wanted.append(Consolidator())
+    return wanted
 
 
 def by_model(settings: Settings) -> list[Processor]:

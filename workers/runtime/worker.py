@@ -116,7 +116,8 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     outbox.start(after_s=stuck.pause_of_points(before))
     endless = Counter(each.work.name.split()[0] for each in before.stuck if each.work.kind == "processor")
     # Apart, for an answer of a model may take minutes.
-    processors = [ProcessorLoop(settings, each, stop, endless) for each in (by_rule(), by_model(settings)) if each]
+    kinds = (by_rule(settings), by_model(settings))
+    processors = [ProcessorLoop(settings, each, stop, endless) for each in kinds if each]
     for each in processors:
         each.start()
     rebuilding = threading.Thread(target=_watch, args=[settings, stop, before], name="rebuild", daemon=True)
