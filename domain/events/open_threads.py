@@ -28,16 +28,6 @@ class Thread(msgspec.Struct, frozen=True):
     text: str
 
 
-_LEFT = (
-    r"next steps?|remaining(?: (?:work|tasks?|items?|issues?|steps?|todos?))?|still (?:to do|open|missing|needed|todo)|"
-    r"to-?dos?|left to do|what(?:'s| is) (?:left|next|missing)|not (?:yet )?(?:done|implemented|covered)(?: yet)?|"
-    r"follow-?ups?|open (?:items?|questions?|issues?|points?)|outstanding(?: (?:work|items?|issues?))?"
-)
-_LEFT_KOREAN = r"남은 (?:작업|일|단계|것)|다음 (?:단계|작업)|할 일|미완료|미해결"
-_HEADING = patterns.compile(
-    rf"^[ \t>#*_]*(?:(?:{_LEFT})\b|(?:{_LEFT_KOREAN})(?:[^\w\n]|$))[^\n:.?]{{0,40}}[:*_ \t]*$", patterns.I | patterns.M
-)
-_ITEM = patterns.compile(r"^[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]+(?:\[(?P<done>[ xX])\][ \t]*)?(?P<text>\S[^\n]*)$")
 _SAID = patterns.compile(
     r"""\bstill\ (?:need(?:s|ed)?|ha(?:ve|s))\ to\b
     |\b(?:remains|still\ needs|left)\ to\ be\ \w+ed\b
@@ -62,16 +52,11 @@ _ASKS = patterns.compile(
     r"(?:할까요|하시겠|드릴까요|원하시)",
     patterns.I,
 )
-_IDLE = patterns.compile(
-    r"\b(?:anything else|something else|any(?:thing)? (?:other|questions)|help you with|else (?:i can|you)|"
-    r"work on (?:today|next)|what would you like(?: me)? to (?:do|work))\b|더 필요|도와드릴",
-    patterns.I,
-)
 _HINTS = (
-    "next step", "remaining", "still ", "todo", "to do", "to-do", "left", "what's ", "what is ", "not ", "n't ",
-    "follow", "open ", "outstanding", "fixme", "남", "다음", "할 일", "아직", "미완", "미해",
+    "still ", "todo", "left", "not ", "n't ", "fixme", "남아", "아직",
 )  # fmt: skip
-"""One of these is in every text, in lower case, that says what is left."""
+"""One of these is in every text, in lower case, that says what is left to somebody. (What "remains unstaged" alone is
+mostly meant to.)"""
 
 _CODE = patterns.compile(r"^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)[^\n]*$|\Z)", patterns.S | patterns.M)
 _MARKS = patterns.compile(r"\*\*|__|^[ \t]*(?:#{1,6}|>|[-*•]|\d{1,2}[.)])[ \t]+", patterns.M)
@@ -103,7 +88,7 @@ def threads_of(
         found += [Thread("said", text) for text in _left_in(said)]
     last = _last_sentence(said)
     if last.endswith("?"):
-        if _ASKS.search(last) and not _IDLE.search(last):
+        if _ASKS.search(last):
             found.append(Thread("asked", last))
     elif not worked_after and _PROMISES.match(last) and len(said) < 600:
         found.append(Thread("promised", last))
@@ -113,16 +98,8 @@ def threads_of(
 
 
 def _left_in(said: str) -> list[str]:
-    """What the words say is left: items under a heading that says so, and sentences."""
+    """The sentences that say what is left."""
     found: list[str] = []
-    for heading in _HEADING.finditer(said):
-        for line in said[heading.end() :].lstrip("\n").split("\n")[:8]:
-            item = _ITEM.match(line)
-            if item is None:
-                if line.strip():
-                    break
-            elif (item["done"] or " ") == " ":
-                found.append(item["text"])
     for match in _SAID.finditer(said):
         marks = ((said.rfind(mark, 0, match.start() + 1), len(mark)) for mark in ("\n", ". ", "! ", "? "))
         sentence = _SENTENCES.match(said, max((at + size for at, size in marks if at >= 0), default=0))

@@ -39,11 +39,6 @@ _ONWARD = patterns.compile(
     r"(?:pr|pull request|change|commit|session|branch|task|round|plan|work|phase)\b)|다음(?:에|으로)|계속할까|진행할까",
     patterns.I,
 )
-_CHORE = patterns.compile(
-    r"next(?: steps?)?|action|proceed|continue|commit(?: \w+)?|(?:force[ -])?push|prs?|pull request|merge|order",
-    patterns.I,
-)
-"""Headers of questions about the work at hand."""
 _BETWEEN, _LONGEST, _SAME = '"="', 20_000, 0.6
 """What stands between question and answer; characters that are read; and the share of the words of two questions that
 both have, where they ask the same."""
@@ -82,7 +77,7 @@ def decisions_in_answers(
     for question, answer, start, end in _known_in(text[:_LONGEST], asked) or _answers_in(text):
         header = asked[question].header.strip() if question in asked else ""
         few = len(words_in(question)) < _FEW
-        if _ONWARD.search(question) or _CHORE.fullmatch(header):
+        if _ONWARD.search(question):
             continue
         said = ", ".join(filter(None, (one_line(about, _SUBJECT), header))) if few else ""
         if said or len(words_in(question) | words_in(answer)) > 1:

@@ -101,12 +101,6 @@ _NO_SENTENCE = patterns.compile(
     patterns.I,
 )
 """How begins what is no sentence of its own, or speaks of the agent, of the user, or of what stands elsewhere."""
-_CLEARED = patterns.compile(
-    r"\bnot (?:actually )?(?:the same|a(?:n actual| real)?) (?:bug|issue|problem|cause|fault)\b(?! to\b)|"
-    r"\b(?:works?|working|behav(?:es?|ing)) as (?:intended|designed|expected)\b|\bby design\b",
-    patterns.I,
-)
-"""What says of a suspect that it was none."""
 _MEANT = (
     r"(?:works|worked|behaves|behaved|is|are|was|were|does) (?:exactly |just )?(?:as|what) (?:it (?:should|was meant)|"
     r"intended|designed|expected|documented)|by design|on purpose|(?:\b(?:is|are|was|were)|['’]s|[—–,:(-]) "
@@ -120,7 +114,6 @@ _NO_CAUSE = patterns.compile(
 )
 """What says of what is seen that it is meant so, or why one run went as it did: neither is a fault of the code."""
 _STOP = patterns.compile(r"[.!](?:\*{0,2}[)\"'”]?(?:\s|$))")
-_ASIDE = patterns.compile(r"\([^()\n]{1,60}\):?\s*")
 _SHORT, _BOTH = 60, 420
 """Characters of a sentence that the next one is needed for, and of one with the next where that goes on to say how."""
 _ELSEWHERE = patterns.compile(
@@ -143,7 +136,6 @@ _IDLE = patterns.compile(
     r"^i\b|\bmy (?:own |earlier |last |first )?(?:\w+ )?(?:edit|change|test|script|patch|fix|regex|command)s?\b",
     patterns.I,
 )
-_CODE = patterns.compile(r"[`/]|\w\.\w|[a-z][A-Z]|_")
 _QUOTED_CODE = patterns.compile(r"`([^`\n]{2,80})`")
 _NAME = patterns.compile(r"[A-Za-z_][\w-]{2,}(?:\.\w{1,5}\b)?")
 _FENCED = patterns.compile(r"```.*?(?:```|\Z)", patterns.S)
@@ -167,8 +159,8 @@ def causes_in(text: str) -> list[Cause]:
     fenced = [code.span() for code in _FENCED.finditer(text)] if "```" in text else []
     found = list(islice(_announced(text, fenced), MOST))
     found += _titled(text, [*fenced, *((each.start, each.end) for each in found)])
-    # A guess that the same text takes back is no cause, nor is a suspect that it clears.
-    return [each for each in found if not (_OTHERWISE.search(text, each.end) or _is_cleared(text, each))][:MOST]
+    # A guess that the same text takes back is no cause, nor is what is meant to be so.
+    return [each for each in found if not (_OTHERWISE.search(text, each.end) or _NO_CAUSE.search(each.text))][:MOST]
 
 
 def _announced(text: str, fenced: Sequence[tuple[int, int]]) -> Iterator[Cause]:
@@ -196,13 +188,6 @@ def _titled(text: str, taken: list[tuple[int, int]]) -> Iterator[Cause]:
                 yield cause
 
 
-def _is_cleared(text: str, cause: Cause) -> bool:
-    """Whether a cause says itself that it is none, or its paragraph does around it."""
-    before, after = text.rfind("\n\n", 0, cause.start), text.find("\n\n", cause.end)
-    parts = text[max(before, 0) : cause.start], text[cause.end : after if after >= 0 else len(text)]
-    return _NO_CAUSE.search(cause.text) is not None or any(_CLEARED.search(part) for part in parts)
-
-
 def _labelled(text: str, label: str, start: int, end: int) -> list[Cause]:
     """The sentence behind a label that names a fault; a short one with the next."""
     if _NO_FAULT.search(label) or _NO_SENTENCE.match(text, start, end):
@@ -214,10 +199,8 @@ def _labelled(text: str, label: str, start: int, end: int) -> list[Cause]:
 
 
 def _explained(text: str, start: int, end: int) -> tuple[int, int]:
-    """The first sentence without what stands in brackets before it; a short one with the next, which explains it, and
-    any with a next one that goes on to say how."""
-    if aside := _ASIDE.match(text, start, end):
-        start = aside.end()
+    """The first sentence; a short one with the next, which explains it, and any with a next one that goes on to say
+    how."""
     stops = [*(stop.start() for stop in _STOP.finditer(text, start, end)), end, end]
     more = text[stops[0] : stops[1]].rstrip(" .!*")
     said = more.lstrip(" .!*)\"'”")
@@ -243,8 +226,6 @@ def _cause(text: str, start: int) -> Cause | None:
     at, end = _explained(text, at, min(len(text), at + 2 * _LONGEST) if line < 0 else line)
     rest = text[at:end]
     words = " ".join(rest.replace("**", "").split()).strip("*—–- ").rstrip(".!")
-    if words.lower().startswith("in ") and not _CODE.search(words):
-        return None  # a place that nobody could look at
     # What it is follows on the next line, or is asked.
     asks = text[end : end + 1] == "?" or rest.rstrip(" *")[-1:] in ("?", ":", "|", "—", "–", "-")
     if asks or not _SHORTEST <= len(words) <= _BOTH or _IDLE.search(words) or not says_what_was_wrong(words):

@@ -146,6 +146,8 @@ class ModelClient:
         except (AgentRunError, UserError) as problem:
             # What the model said may be quoted in it.
             raise Unanswered(kind="bad_output", why=type(problem).__name__) from None
+        if material.splitlines()[0].casefold() in str(answer).casefold():
+            raise Unanswered(kind="bad_output", why="it speaks of the marks around the material")
         return ModelAnswer(answer, self.model, meter.tokens, float(meter.usd))
 
     def _cost(self, tokens_in: int, tokens_out: int) -> Decimal:

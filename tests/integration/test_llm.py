@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from llm_server import (
     TOKENS_IN,
     TOKENS_OUT,
+    Handler,
     Server,
     answers,
     fails,
@@ -205,6 +208,18 @@ def test_an_answer_that_cannot_be_read_is_bad_and_counts_no_less_than_the_server
         ask(asking(log, server))
     assert problem.value.kind in ("bad_output", "unavailable")
     assert budget.spent(log).daily_tokens >= server.billed > 0
+
+
+def test_an_answer_about_the_marks_around_the_material_says_nothing_of_it(log: Connection, server: Server) -> None:
+    def echo(handler: Handler, body: dict[str, Any]) -> None:
+        mark = next(word for word in json.dumps(body).split() if word.startswith("DATA-"))[:21]
+        answers({"word": f"{mark.lower()} is the work.", "chance": 0.5})(handler, body)
+
+    server.then(echo)
+    with pytest.raises(Unanswered) as problem:
+        ask(asking(log, server))
+    assert problem.value.kind == "bad_output"
+    assert ledger(log) == (1, server.billed, 0)
 
 
 def test_an_answer_in_the_wrong_form_is_asked_for_once_more(log: Connection, server: Server) -> None:

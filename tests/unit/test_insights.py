@@ -134,9 +134,9 @@ def test_doing_and_not_doing_the_same_have_one_subject() -> None:
 
 
 def test_the_quote_is_found_where_the_claim_says() -> None:
-    text = "Thanks, that works. Never force push to main. also always use pnpm please"
+    text = "Thanks, that works. Never force push to main. Always use pnpm please"
     claims = claims_in(text)
-    assert [text[c.start : c.end] for c in claims] == ["Never force push to main.", "always use pnpm please"]
+    assert [text[c.start : c.end] for c in claims] == ["Never force push to main.", "Always use pnpm please"]
 
 
 @given(st.text(alphabet=st.sampled_from(list("always never use pnpm. \n>`<한국어로 해줘?!-#'\"")), max_size=300))

@@ -111,10 +111,6 @@ ASK = PromptSubmitted(text="please fix the crash of the export when the ledger i
             "`total` is computed before the rows are loaded",
         ),
         (
-            "**Cause** (step 3 of the export): the loader divides by the number of rows.",
-            "the loader divides by the number of rows",
-        ),
-        (
             "Found it: a stale lock. The exporter never removes it when it is killed. Let me look.",
             "a stale lock. The exporter never removes it when it is killed",
         ),
@@ -170,8 +166,6 @@ def test_a_cause_that_the_agent_found_is_read_with_its_place(words: str, said: s
         "Found it: the exporter divides by the number of rows, and with the guard it now passes.",
         "Root cause: this is not the same bug as the one with the number of rows.",
         "**Issue mapping:** All locations of an issue that name the old file are mapped to the new one.",
-        "**Possible bugs**\n\n**Issue 1:** `map.go` renders what the settings say.\nIt is working as intended.",
-        "Root cause: `map.go` renders the value as it stands. But that comes of the settings: not the same bug.",
         "**Problem:** The exporter breaks because the settings hold raw rows — expected collateral, not a bug to mend.",
         "**Root cause:** `map.go` renders the value as the settings have it, which works as designed.",
         "Root cause: the first run failed since the server of `map.go` was not up when it asked.",

@@ -27,15 +27,11 @@ def test_of_work_that_ended_well_the_step_that_was_being_done_is_done() -> None:
 @pytest.mark.parametrize(
     ("answer", "found"),
     [
-        ("Done.\n\n## Next steps\n- Wire up the retry logic\n- [x] Ship the fix\n- Add a load test\n",
-         [("said", "Wire up the retry logic"), ("said", "Add a load test")]),
-        ("**Remaining work:**\n1. The Windows build is untested\n", [("said", "The Windows build is untested")]),
         ("All green. I haven't pushed; do so when ready.", [("said", "I haven't pushed; do so when ready.")]),
         ("Both pass. Integration tests were not run.", [("said", "Integration tests were not run.")]),
         ("The schema still needs to be migrated.", [("said", "The schema still needs to be migrated.")]),
         ("Fixed. Want me to open a pull request?", [("asked", "Want me to open a pull request?")]),
         ("Now let me run the integration tests.", [("promised", "Now let me run the integration tests.")]),
-        ("파서를 고쳤습니다.\n\n남은 작업:\n- 윈도우 빌드 테스트 추가\n", [("said", "윈도우 빌드 테스트 추가")]),
         ("마이그레이션은 아직 실행하지 않았습니다.", [("said", "마이그레이션은 아직 실행하지 않았습니다.")]),
     ],
 )  # fmt: skip
@@ -48,7 +44,6 @@ def test_the_last_words_say_what_is_left(answer: str, found: list[tuple[str, str
     [
         "All tests pass and the work is committed.",
         "Is there anything else I can help you with?",
-        "What would you like to work on next?",
         "The remaining tests pass as well.",
         "Let me know if you would like another name.",
         "Fixed: the flag was not implemented before.\n\n```\nTODO: nothing\n```\n",
