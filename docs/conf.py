@@ -15,7 +15,7 @@ html_title = "memctl"
 html_show_sphinx = html_copy_source = html_show_copyright = False
 
 _ROOMS = {
-    "Start": ["docs/tutorial", "docs/how-good", "docs/examples", "CHANGELOG"],
+    "Start": ["docs/tutorial", "docs/how-good", "docs/coverage", "docs/examples", "CHANGELOG"],
     "How to": "docs/how-to",
     "Why it is so": "docs/explanation",
     "Reference": ["docs/reference/*", "docs/sources", "docs/export", "docs/glossary"],
