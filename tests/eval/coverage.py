@@ -119,7 +119,8 @@ def _lines(rows: list[Row], counts: Counts, verdicts: Counter[str]) -> Iterator[
     for group in dict.fromkeys(row.group for row in rows):
         found = Counter(row.verdict for row in rows if row.group == group)
         yield f"- {group}: {found['works']}, {found['thin']}, {found['out']}"
-    yield "\n## Rows of each read model\n\nIn set 1 and set 2. What has none needs a person, hooks, or `--git`.\n"
+    yield "\n## Rows of each read model\n"
+    yield "In set 1 and set 2; what processors record varies. What has none needs a person, hooks, or `--git`.\n"
     models = [name for name in counts if "." not in name]
     yield "; ".join(f"`{name}` {_of(counts[name])}" for name in models) + ".\n"
     yield "## Thin\n\nIt works, and these sessions hardly show it.\n"
