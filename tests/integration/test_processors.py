@@ -98,7 +98,7 @@ def test_what_says_the_same_is_told_once_until_that_is_taken_back_and_not_done_a
     (change,) = consolidation(reader_of(desk.connection, "default", OWNER)).items
     readers = Readers(desk.settings.require("database_url"), "default")
     CommandHandler(desk.settings, readers).carry_out(
-        "undo_consolidation", b'{"change": "%s"}' % change.id.encode(), "a-key", OWNER
+        "undo_consolidation", b'{"change": "%s", "by": "user"}' % change.id.encode(), "a-key", OWNER
     )
     filled(desk)
     assert len(told(desk.connection)) == 3

@@ -104,19 +104,19 @@ def test_a_key_is_given_every_remote_and_path_of_its_project_and_keeps_to_them()
     merged = Words(B, into=(Merging(at=1, id="1", into=A),))
     places = (of(HERE, A), of(THERE, B))
     (project,) = Projects(places, (merged,)).all
-    assert set(given_of(project)) == {A, B}
-    assert limits(*places, words=(merged,), given=given_of(project)).locations == {HERE, THERE}
+    assert set(given_of(project, "acme")) == {A, B}
+    assert limits(*places, words=(merged,), given=given_of(project, "acme")).locations == {HERE, THERE}
     (plain,) = Projects([Place("/home/me/notes")]).all
-    assert given_of(plain) == ("/home/me/notes",)
-    assert limits(Place("/home/me/notes"), given=given_of(plain)).locations == {"/home/me/notes"}
-    assert limits(of("/home/me/notes", B), given=given_of(plain)).locations == frozenset()
+    assert given_of(plain, "notes") == ("/home/me/notes",)
+    assert limits(Place("/home/me/notes"), given=given_of(plain, "notes")).locations == {"/home/me/notes"}
+    assert limits(of("/home/me/notes", B), given=given_of(plain, "notes")).locations == frozenset()
 
 
 def test_a_part_that_was_split_from_its_repository_is_one_by_itself() -> None:
     places = (of("/mono", A), of("/mono/api", A, root="/mono"), of("/mono/web", A, root="/mono"))
     words = (Words("/mono/api", split_at=5),)
     part = next(each for each in Projects(places, words).all if each.anchor == "/mono/api")
-    found = limits(*places, words=words, given=given_of(part))
+    found = limits(*places, words=words, given=given_of(part, "api"))
     assert found.locations == {"/mono/api"}
     assert found.holds("/mono/api/new")
     alone = limits(places[1], words=words, given=("/mono/api",))
