@@ -39,7 +39,7 @@ class OfEpisode(Processed, frozen=True, kw_only=True, omit_defaults=True):
 @event("trajectory.judged")
 class TrajectoryJudged(OfEpisode, frozen=True, kw_only=True, omit_defaults=True):
     """A judge said how a piece of work went, on the evidence of these spans. It wins over the rule, and over what the
-    agent said of its own work; a person's word wins over it."""
+    agent said of its own work; a person's word wins over it. Without evidence it wins over nothing."""
 
     outcome: Literal["success", "failure", "partial"]
     why: str = ""

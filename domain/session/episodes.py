@@ -315,12 +315,14 @@ class EpisodeSoFar(Signs, kw_only=True):
         return round(parts, 3)
 
     def _verdict(self, judged: TrajectoryJudged | None, *, closed: bool) -> Verdict:
-        """How it went: by a person's word, else a judge's, else the agent's, else the rule."""
+        """How it went: by a person's word, else a judge's, else the agent's, else the rule. A judge that points at
+        nothing of the work guesses: it counts where the rule says nothing."""
         stated = self.stated_outcome
         if stated is not None and (judged is None or stated.confidence == CERTAIN):
             return stated
-        if judged is None:
-            return verdict_of(self, closed=closed)
+        by_rule = verdict_of(self, closed=closed)
+        if judged is None or (not judged.evidence and by_rule.confidence > 0):
+            return stated or by_rule
         said = f"judged by {clipped(judged.made_by, 60)}" if judged.made_by else "judged"
         return Verdict(judged.outcome, f"{said}: {judged.why}" if judged.why else said, judged.confidence)
 

@@ -85,7 +85,7 @@ def outcomes(desk: ProcessorContext) -> list[str]:
 
 
 def test_a_verdict_wins_over_the_rule_and_is_asked_for_once(desk: ProcessorContext, server: Server) -> None:
-    server.then(answers(JUDGED))
+    server.then(answers({**JUDGED, "quotes": ["pytest"]}))
     count = process(desk, Judge())
     assert count == len(outcomes(desk)) > 0
     assert set(outcomes(desk)) == {"failure"}
@@ -93,11 +93,19 @@ def test_a_verdict_wins_over_the_rule_and_is_asked_for_once(desk: ProcessorConte
     assert isinstance(first.payload, TrajectoryJudged)
     assert (first.payload.made_by, first.payload.prompt) == ("openai:m", "judge@1")
     assert first.payload.tokens == 120
-    assert first.payload.confidence == 0.5  # it pointed at nothing that was said
+    assert first.payload.confidence == 0.9
     assert first.sources
     asked = len(server.asked)
     assert process(desk, Judge()) == 0
     assert len(server.asked) == asked
+
+
+def test_a_verdict_that_points_at_nothing_that_was_said_is_a_guess(desk: ProcessorContext, server: Server) -> None:
+    by_rule = outcomes(desk)
+    server.then(answers(JUDGED))
+    assert process(desk, Judge()) == len(by_rule)
+    assert {event.payload.confidence for event in recorded(desk.connection, TrajectoryJudged)} == {0.5}  # type: ignore[attr-defined]
+    assert outcomes(desk) == by_rule
 
 
 def test_a_claim_whose_quote_stands_nowhere_never_passes(desk: ProcessorContext, server: Server) -> None:

@@ -57,10 +57,12 @@ def first_episode(events: Sequence[Event]) -> Episode:
 
 
 EPISODE = first_episode(read(*WORK)).id
+POINTS_AT = first_episode(read(*WORK)).evidence
 
 
-def judged(outcome: str, at: int = 200, why: str = "") -> NewEvent:
-    return of(TrajectoryJudged(episode=EPISODE, outcome=outcome, made_by="a-model", why=why), at)  # type: ignore[arg-type]
+def judged(outcome: str, at: int = 200, why: str = "", evidence: tuple[Span, ...] = POINTS_AT) -> NewEvent:
+    verdict = TrajectoryJudged(episode=EPISODE, outcome=outcome, made_by="a-model", why=why, evidence=evidence)  # type: ignore[arg-type]
+    return of(verdict, at)
 
 
 def test_a_judges_verdict_wins_over_the_rules_and_closes_the_task_so() -> None:
@@ -70,6 +72,12 @@ def test_a_judges_verdict_wins_over_the_rules_and_closes_the_task_so() -> None:
     assert verdict.why == "judged by a-model: the header is missing"
     closed = [fact for fact in derive(events[0].stream, events).drain() if isinstance(fact, TaskClosed)]
     assert [fact.outcome for fact in closed] == ["partial"]
+
+
+def test_a_verdict_that_points_at_nothing_wins_over_nothing() -> None:
+    assert first_episode(read(*WORK, judged("failure", evidence=()))).outcome == "success"
+    unknown = (prompt(1, ASKED, at=1), judged("failure", evidence=()))
+    assert first_episode(read(*unknown)).outcome == "failure", "where the rule says nothing, a guess is more"
 
 
 def test_the_newest_of_several_verdicts_counts() -> None:
