@@ -66,6 +66,7 @@ RULES: dict[tuple[str, str], RouteRule] = {
     ("POST", "/bugs"): _READ,
     ("GET", "/knowledge"): _READ,
     ("GET", "/hindsight"): _READ,
+    ("GET", "/trends"): _READ,
     ("GET", "/projects"): _READ,
     ("GET", "/projects/"): _READ,
     ("GET", "/engine"): _WATCH,

@@ -9,13 +9,23 @@ from psycopg import sql
 
 from memctl.api.queries import bugs
 from memctl.api.reading import models
-from memctl.api.reading.pages import between, page, table_of, visible_to_caller, within
+from memctl.api.reading.pages import (
+    Condition,
+    all_of,
+    between,
+    field_of,
+    page,
+    table_of,
+    visible_to_caller,
+    within,
+)
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.questions import question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import Activity, FixedError, LearntClaim, WorkSpan
 from memctl.api.reading.views import moment
 from memctl.domain.events.event import Micros
+from memctl.infra.database import single_row
 
 DAY_US = 86_400_000_000
 
@@ -52,6 +62,21 @@ def activity(
         fixes=list(_fixes(reader, places, begin, upto)),
         claims=list(_claims(reader, places, begin, upto)),
     )
+
+
+def reach(reader: Reader, places: Places, now: datetime) -> tuple[int, int]:
+    """When the first session began and the newest ended, in microseconds; what a clock put behind tomorrow does not
+    count."""
+    p, newest = models.sessions, _newest(reader, places, now)
+    began = field_of(p, "started_at")
+    conditions = [*within(p, places), Condition(sql.SQL("{} > 0").format(began)), *visible_to_caller(reader, p)]
+    where, values = all_of([Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *conditions])
+    found = single_row(
+        reader.connection,
+        sql.SQL("SELECT min({}) FROM {} WHERE {}").format(began, table_of(reader, p), where),
+        values,
+    )
+    return min(found[0] or newest, newest), newest
 
 
 def _newest(reader: Reader, places: Places, now: datetime) -> int:

@@ -1,7 +1,7 @@
 """Has this error been seen before, and what was done about it?"""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from psycopg import sql
@@ -14,7 +14,9 @@ from memctl.api.reading.pages import (
     Condition,
     Keyed,
     all_of,
+    between,
     field_of,
+    holding,
     met_in,
     several,
     table_of,
@@ -80,15 +82,42 @@ def bugs(
     )
 
 
-def known(reader: Reader, places: Places, *, limit: int = 5) -> BugAnswer:
-    """Known kinds of errors without asking for one: those resolved most often first, then the newest."""
+class BugFilter(NamedTuple):
+    """Which kinds of errors are asked for; None, or no text, asks for nothing. Times in microseconds, of when one was
+    last seen. `open`: those never resolved, or the others."""
+
+    text: str = ""
+    open: bool | None = None
+    since: int | None = None
+    before: int | None = None
+
+    def conditions(self, places: Places) -> list[Condition]:
+        p = models.bug_patterns
+        found = [
+            *met_in(p, places), *holding(p, "message", self.text), *between(p, "last_seen", self.since, self.before)
+        ]  # fmt: skip
+        if self.open is not None:
+            found.append(Condition(sql.SQL("({} = 0) = %s").format(field_of(p, "resolutions")), (self.open,)))
+        return found
+
+
+ANY = BugFilter()
+
+
+def known(
+    reader: Reader, places: Places, wanted: BugFilter = ANY, *, order: str = "resolutions", limit: int = 5,
+    skip: int = 0,
+) -> BugAnswer:  # fmt: skip
+    """Known kinds of errors without asking for one: by a field of their rows that is a whole number, highest first,
+    then the newest. The first `skip` are left out."""
     p = models.bug_patterns
-    where, values = all_of(_there(reader, p, places))
+    there = [Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *visible_to_caller(reader, p)]
+    where, values = all_of([*there, *wanted.conditions(places)])
     found = reader.connection.execute(
-        sql.SQL("SELECT key FROM {} WHERE {} ORDER BY {} DESC, {} DESC, key LIMIT %s").format(
-            table_of(reader, p), where, field_of(p, "resolutions"), field_of(p, "last_seen")
+        sql.SQL("SELECT key FROM {} WHERE {} ORDER BY {} DESC, {} DESC, key LIMIT %s OFFSET %s").format(
+            table_of(reader, p), where, field_of(p, order), field_of(p, "last_seen")
         ),
-        [*values, limit],
+        [*values, limit, skip],
     ).fetchall()
     patterns = _patterns(reader, [row[0] for row in found])
     ranked = [Likeness(patterns[row[0]], Match(1.0, ())) for row in found if row[0] in patterns]

@@ -1,6 +1,6 @@
 """What memory holds to be true, how its user likes to work, and what is always in context: lists for the doors."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence, Set
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
@@ -14,9 +14,12 @@ from memctl.api.reading.pages import (
     Keyed,
     above,
     all_of,
+    between,
     either,
     equal,
     field_of,
+    holding,
+    keys_among,
     one,
     page,
     several,
@@ -76,10 +79,36 @@ def insights(
     """Claims read out of words and work, by when they were last made: each with its level (1 to 4), and what it is
     missing. With `waiting` only those below level 3, without it (False) only the others. Those that a person
     rejected are left out."""
-    p = models.candidates
-    conditions = [*within(p, places, or_everywhere=True), *equal(p, "kind", kind), *above(p, "sessions", 0)]
-    conditions += equal(p, "ready", None if waiting is None else not waiting)
-    found_there, after = page(reader, p, "last_seen", conditions, limit=limit, cursor=cursor)
+    return insights_by(reader, places, "last_seen", InsightFilter(kind, waiting), limit=limit, cursor=cursor)
+
+
+class InsightFilter(NamedTuple):
+    """Which claims are asked for; None, or no text, asks for nothing. Times in microseconds, of when they were last
+    made."""
+
+    kind: str | None = None
+    waiting: bool | None = None
+    text: str = ""
+    since: int | None = None
+    before: int | None = None
+
+    def conditions(self, places: Places) -> list[Condition]:
+        p = models.candidates
+        return [
+            *within(p, places, or_everywhere=True),
+            *equal(p, "kind", self.kind),
+            *above(p, "sessions", 0),
+            *equal(p, "ready", None if self.waiting is None else not self.waiting),
+            *holding(p, "text", self.text),
+            *between(p, "last_seen", self.since, self.before),
+        ]
+
+
+def insights_by(
+    reader: Reader, places: Places, order: str, wanted: InsightFilter, *, limit: int = 50, cursor: str | None = None
+) -> Page[InsightItem]:
+    """Claims by a field of their rows that is a whole number, highest first."""
+    found_there, after = page(reader, models.candidates, order, wanted.conditions(places), limit=limit, cursor=cursor)
     candidates = {keyed.key: keyed.row for keyed in found_there}
     found_claims = ((keyed.key, keyed.row.insight) for keyed in found_there if _stands(keyed.row))
     rows = [Keyed(key, insight) for key, insight in found_claims if insight is not None]
@@ -97,6 +126,38 @@ def insights(
     # Another worktree or clone of the same project may say the same.
     items = _first_of_each(found, lambda item: (item.project, item.kind, item.polarity, item.canonical))
     return Page(items, after, places.scope)
+
+
+def levels(reader: Reader, places: Places, wanted: InsightFilter) -> Counter[int] | None:
+    """How many of the claims that `insights_by` lists are at each level, those alike in places of one project counted
+    once, as they were made last; None for a limited caller, who may see fewer."""
+    if reader.limited_to is not None:
+        return None
+    p, known = models.candidates, projects_of(reader)
+    where, values = all_of([Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *wanted.conditions(places)])
+    found = reader.connection.execute(
+        sql.SQL(
+            "SELECT row->>'location', row->>'kind', row->>'polarity', row->>'canonical',"
+            " (row->>'ready')::boolean, NOT jsonb_path_exists(row->'checks', '$[*] ? (@.passed == false)'),"
+            " (row->'insight'->>'everywhere')::boolean, row->'insight'->>'subject', row->'insight'->>'location'"
+            " FROM {} WHERE {} AND row->>'insight' IS NOT NULL"
+            """ AND NOT jsonb_path_exists(row->'checks', '$[*] ? (@.name == "standing" && @.passed == false)')"""
+            " ORDER BY {} DESC, key DESC"
+        ).format(table_of(reader, p), where, field_of(p, "last_seen")),
+        values,
+    )
+    counted: Counter[int] = Counter()
+    homes = []
+    for _, *_, ready, passed, everywhere, subject, place in _first_of_each(
+        found.fetchall(), lambda row: (known.name_of(row[0]), *row[1:4])
+    ):
+        if ready:
+            homes.append(memory_id("knowledge", knowledge_id(subject, None if everywhere else place)))
+        else:
+            counted[2 if passed else 1] += 1
+    active = keys_among(reader, models.memories, homes)
+    counted.update(4 if home in active else 3 for home in homes)
+    return counted
 
 
 def _first_of_each(items: Sequence[T], same: Callable[[T], Hashable]) -> list[T]:

@@ -2,6 +2,7 @@
 made of."""
 
 from collections.abc import Iterable
+from datetime import date
 
 import msgspec
 from psycopg import sql
@@ -11,12 +12,14 @@ from memctl.api.reading.counts import Use
 from memctl.api.reading.pages import all_of, between, table_of, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import AS_OF, Reader
+from memctl.domain.events.event import YEAR_9999
 from memctl.projections.stats import DAY
 
 GUIDING = frozenset(("episode", "bug_pattern", "strategy"))
 """Kinds of memories that guidance is made of."""
 
 _MEMORY = {"told": "with_memory", "none": "without_memory", "withheld": "memory_withheld"}
+MEMORY = tuple(_MEMORY.values())
 _OUTCOMES = {"success": "succeeded", "failure": "failed", "partial": "partial", "unknown": "unknown"}
 
 ENDINGS = (
@@ -31,16 +34,29 @@ def endings(reader: Reader, places: Places, since: int | None = None, before: in
     """Pieces of work of a session that ended: by what came next, a statement, a commit, the user's word, the session's
     end, or because nothing was heard of them for a day."""
     totals = dict.fromkeys(ENDINGS, 0)
-    for memory, outcome, count in _counts(reader, places, since, before):
-        totals[f"episodes_{_OUTCOMES.get(outcome, 'unknown')}"] += count
-        if outcome in _OUTCOMES and outcome != "unknown":
-            kind = _MEMORY.get(memory, _MEMORY["none"])
-            totals[f"episodes_{kind}"] += count
-            totals[f"episodes_{kind}_succeeded"] += count * (outcome == "success")
+    for _, memory, outcome, count in _counts(reader, places, since, before):
+        _add(totals, memory, outcome, count)
     return totals
 
 
-def _counts(reader: Reader, places: Places, since: int | None, before: int | None) -> list[tuple[str, str, int]]:
+def endings_by_week(reader: Reader, places: Places) -> dict[date, dict[str, int]]:
+    """The same by week of UTC, each under its Monday."""
+    weeks: dict[date, dict[str, int]] = {}
+    for week, memory, outcome, count in _counts(reader, places, None, None):
+        _add(weeks.setdefault(week, dict.fromkeys(ENDINGS, 0)), memory, outcome, count)
+    return weeks
+
+
+def _add(totals: dict[str, int], memory: str, outcome: str, count: int) -> None:
+    totals[f"episodes_{_OUTCOMES.get(outcome, 'unknown')}"] += count
+    if outcome in _OUTCOMES and outcome != "unknown":
+        kind = _MEMORY.get(memory, _MEMORY["none"])
+        totals[f"episodes_{kind}"] += count
+        totals[f"episodes_{kind}_succeeded"] += count * (outcome == "success")
+
+
+def _counts(reader: Reader, places: Places, since: int | None, before: int | None) -> list[tuple[date, str, str, int]]:
+    """By week of the end, what became of memory there, and outcome. A clock may put an end behind all calendars."""
     p = models.episodes
     where, values = all_of([*within(p, places), *between(p, "ended_at", since, before)])
     inside = sql.SQL("AND {}").format(where) if values else sql.SQL("")
@@ -48,14 +64,15 @@ def _counts(reader: Reader, places: Places, since: int | None, before: int | Non
     now = sql.SQL("clock_timestamp()") if then is None else sql.Literal(then().at)
     found = reader.connection.execute(
         sql.SQL(
-            "SELECT coalesce(row->>'recalled', 'none'), row->>'outcome', count(*) FROM {table}"
+            "SELECT date_trunc('week', to_timestamp(least((row->>'ended_at')::bigint, {last}) / 1000000)"
+            " AT TIME ZONE 'UTC')::date, coalesce(row->>'recalled', 'none'), row->>'outcome', count(*) FROM {table}"
             " WHERE space_id = %s {inside} AND (row->>'ended_by' <> ''"
             " OR (row->>'ended_at')::bigint < extract(epoch FROM {now}::timestamptz) * 1000000 - {day})"
-            " GROUP BY 1, 2"
-        ).format(table=table_of(reader, models.episodes), inside=inside, now=now, day=sql.Literal(DAY)),
+            " GROUP BY 1, 2, 3"
+        ).format(table=table_of(reader, p), inside=inside, now=now, day=sql.Literal(DAY), last=sql.Literal(YEAR_9999)),
         [reader.space_id, *values],
     )
-    return [(memory, outcome, count) for memory, outcome, count in found.fetchall()]
+    return found.fetchall()
 
 
 def uses_of(reader: Reader) -> list[Use]:

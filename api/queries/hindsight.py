@@ -80,27 +80,47 @@ def counted(found: Sequence[Record]) -> list[Count]:
     counts = []
     for kind in KINDS:
         of_kind = [each for each in found if each.kind == kind]
-        lost = {(each.session, each.end or each.event): each for each in of_kind if each.recall is None}
+        lost = [each for each in _apart(of_kind) if each.recall is None]
         counts.append(
             Count(
                 kind=kind,
                 count=len(of_kind),
                 recalled=sum(each.recall is not None for each in of_kind),
-                calls=sum(each.calls for each in lost.values()),
-                seconds=sum(each.seconds for each in lost.values()),
-                tokens=sum(each.tokens for each in lost.values()),
+                calls=sum(each.calls for each in lost),
+                seconds=sum(each.seconds for each in lost),
+                tokens=sum(each.tokens for each in lost),
             )
         )
     return counts
+
+
+def _apart(found: Iterable[Record]) -> Iterable[Record]:
+    """One record of those that cost something together: what was recalled costs nothing together with what was not."""
+    return {(e.kind, e.session, e.end or e.event, e.recall is None): e for e in found}.values()
 
 
 def by_week(found: Iterable[Record]) -> list[Week]:
     """The counts by week, oldest first."""
     weeks: dict[date, list[bool]] = {}
     for each in found:
-        day = each.at.date()
-        weeks.setdefault(day - timedelta(days=day.weekday()), []).append(each.recall is not None)
+        weeks.setdefault(_week_of(each), []).append(each.recall is not None)
     return [Week(week, len(recalled), sum(recalled)) for week, recalled in sorted(weeks.items())]
+
+
+def seconds_by_week(found: Iterable[Record]) -> dict[date, tuple[int, int]]:
+    """What it took until needs were met, by week: of those that were not recalled, as `counted` counts it, and of
+    those that were."""
+    weeks: dict[date, tuple[int, int]] = {}
+    for each in _apart(found):
+        lost, other = weeks.get(_week_of(each), (0, 0))
+        new = (lost + each.seconds, other) if each.recall is None else (lost, other + each.seconds)
+        weeks[_week_of(each)] = new
+    return weeks
+
+
+def _week_of(record: Record) -> date:
+    day = record.at.date()
+    return day - timedelta(days=day.weekday())
 
 
 def _paired(reader: Reader, places: Places) -> list[tuple[Hindsight, Pair, Record]]:

@@ -153,11 +153,29 @@ def sessions(
     cursor: Cursor = None,
 ) -> Page[SessionItem]:
     """Sessions by their last sign of life, newest first."""
-    p = models.sessions
-    conditions = [*within(p, places), *between(p, "last_at", since, before)]
-    rows, after = page(reader, p, "last_at", conditions, limit=limit, cursor=cursor)
+    return sessions_by(reader, places, "last_at", since=since, before=before, limit=limit, cursor=cursor)
+
+
+def sessions_by(
+    reader: Reader,
+    places: Places,
+    order: str,
+    *,
+    since: int | None = None,
+    before: int | None = None,
+    limit: int = 50,
+    cursor: str | None = None,
+) -> Page[SessionItem]:
+    """Sessions by a field of their rows that is a whole number, highest first."""
+    conditions = among_sessions(places, since, before)
+    rows, after = page(reader, models.sessions, order, conditions, limit=limit, cursor=cursor)
     briefs = summaries(reader, [keyed.row for keyed in rows])
     return Page([_session(reader, keyed.key, keyed.row, briefs) for keyed in rows], after, places.scope)
+
+
+def among_sessions(places: Places, since: int | None, before: int | None) -> list[Condition]:
+    """Sessions of these places whose last sign of life lies in that time."""
+    return [*within(models.sessions, places), *between(models.sessions, "last_at", since, before)]
 
 
 @question("/sessions/{id:path}", "sessions")

@@ -39,7 +39,7 @@ from memctl.infra.vectors.outbox import backlog
 from memctl.projections.kernel import projections
 from memctl.projections.stats import DAY, DayStats
 
-_SUMMED = tuple(name for name in DayStats.__struct_fields__ if name not in ("location", "day"))
+SUMMED = tuple(name for name in DayStats.__struct_fields__ if name not in ("location", "day"))
 
 
 @question("/stats", "log", scopes=("read", "operate"), whole=True, live=True)
@@ -181,7 +181,7 @@ def totals_of(reader: Reader, places: Places, since: int | None = None, before: 
     days, from the one in which `since` lies to the one before that of `before`."""
     first, end = (None if at is None else at // DAY for at in (since, before))
     sums = sql.SQL(", ").join(
-        sql.SQL("coalesce(sum((row->>{})::bigint), 0)::bigint").format(sql.Literal(name)) for name in _SUMMED
+        sql.SQL("coalesce(sum((row->>{})::bigint), 0)::bigint").format(sql.Literal(name)) for name in SUMMED
     )
     where, values = all_of(
         [
@@ -197,7 +197,7 @@ def totals_of(reader: Reader, places: Places, since: int | None = None, before: 
         ),
         values,
     )
-    return dict(zip((*_SUMMED, "days"), row, strict=True)) | endings(
+    return dict(zip((*SUMMED, "days"), row, strict=True)) | endings(
         reader, places, None if first is None else first * DAY, None if end is None else end * DAY
     )
 

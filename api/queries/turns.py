@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import msgspec
 
@@ -52,11 +53,27 @@ LONGEST_TIMELINE = 200
 """Events of one page of a timeline."""
 
 
+class Heading(NamedTuple):
+    """A turn among those of its session: what its page is asked for with, its event, its first words, what failed."""
+
+    page: str
+    event: str
+    prompt: str
+    failures: int
+
+
 def turns(reader: Reader, stream: str, *, after: int = 0, skip: int = 0) -> Page[TurnItem]:
     """Turns of a session's stream, from beyond the position `after` and leaving out `skip` of them.
 
     `next` is `AFTER.SKIP` of the next page.
     """
+    return turns_and_headings(reader, stream, after=after, skip=skip)[0]
+
+
+def turns_and_headings(
+    reader: Reader, stream: str, *, after: int = 0, skip: int = 0
+) -> tuple[Page[TurnItem], list[Heading]]:
+    """The same, and all turns of these events."""
     events = read_stream_after(reader.connection, reader.space_id, stream, Position(after), MOST_EVENTS + 1)
     more, events = len(events) > MOST_EVENTS, events[:MOST_EVENTS]
     readable = [each for each in remaining(events) if not isinstance(each.payload, Undecodable)]
@@ -67,7 +84,11 @@ def turns(reader: Reader, stream: str, *, after: int = 0, skip: int = 0) -> Page
         following = f"{after}.{skip + MOST_TURNS}"
     elif more:
         following = f"{events[-1].position}.0"
-    return Page(here, following)
+    headings = [
+        Heading(f"{after}.{n - n % MOST_TURNS}", each.event, each.prompt[:200], each.failures)
+        for n, each in enumerate(found)
+    ]
+    return Page(here, following), headings
 
 
 def _titled(reader: Reader, found: list[TurnItem]) -> list[TurnItem]:

@@ -87,11 +87,13 @@ ANY = EpisodeFilter()
 
 
 def episodes(
-    reader: Reader, places: Places, wanted: EpisodeFilter = ANY, *, limit: int = 50, cursor: str | None = None
-) -> Page[EpisodeItem]:
-    """Episodes by their beginning, newest first; of those with an error, a page's successes first."""
+    reader: Reader, places: Places, wanted: EpisodeFilter = ANY, *, order: str = "started_at", limit: int = 50,
+    cursor: str | None = None,
+) -> Page[EpisodeItem]:  # fmt: skip
+    """Episodes by their beginning, or another field of their rows that is a whole number, highest first; of those with
+    an error, a page's successes first."""
     conditions = [*within(models.episodes, places), *wanted.conditions()]
-    rows, after = page(reader, models.episodes, "started_at", conditions, limit=limit, cursor=cursor)
+    rows, after = page(reader, models.episodes, order, conditions, limit=limit, cursor=cursor)
     rows = standing(reader, "episode", rows)
     if wanted.error:
         rows.sort(key=lambda keyed: keyed.row.outcome != "success")

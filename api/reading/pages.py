@@ -13,6 +13,7 @@ from psycopg.sql import Composable
 from memctl.api.reading.places import Places, limits_of, visible
 from memctl.api.reading.reader import Reader
 from memctl.domain.support.errors import MemctlError
+from memctl.infra.database import single_row
 from memctl.infra.readmodels.rows import decode_row, expression, load, table
 from memctl.projections.kernel import Projection, projections
 
@@ -148,13 +149,15 @@ def page(
     cursor: str | None = None,
     longest: int = LONGEST_PAGE,
 ) -> tuple[list[Keyed[R]], str | None]:
-    """Rows by the field `order` (a whole number), highest first, and the next page's cursor; up to `longest`, whatever
-    `limit` says.
+    """Rows by the field `order` (a whole number, 0 where a row has none), highest first, and the next page's cursor; up
+    to `longest`, whatever `limit` says.
 
     What a limited caller may not see is left out, so its pages may be short. Raises: BadCursor.
     """
     limit = max(1, min(limit, longest))
     by = field_of(p, order)
+    if not any(order in fields for fields in p.indexes):
+        by = sql.SQL("coalesce({}, 0)").format(by)
     asked = [Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *visible_to_caller(reader, p), *conditions]
     if cursor is not None:
         asked.append(Condition(sql.SQL("({}, key) < (%s, %s)").format(by), _opened(cursor)))
@@ -170,6 +173,21 @@ def page(
     more = len(found) > limit
     after = _closed(found[limit - 1][2], found[limit - 1][0]) if more else None
     return [keyed for keyed in rows if visible(reader, keyed.row)], after
+
+
+def total(reader: Reader, p: Projection[Any], conditions: Sequence[Condition]) -> int | None:
+    """How many rows there are under these conditions; None for a limited caller, who may see fewer of them."""
+    if reader.limited_to is not None:
+        return None
+    where, values = all_of([Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *conditions])
+    statement = sql.SQL("SELECT count(*) FROM {} WHERE {}").format(table_of(reader, p), where)
+    return int(single_row(reader.connection, statement, values)[0])
+
+
+def holding(p: Projection[Any], name: str, text: str) -> list[Condition]:
+    """The text field holds `text` somewhere, in any case; nothing to ask where that is empty."""
+    clause = sql.SQL("strpos(lower({}), lower(%s)) > 0").format(field_of(p, name))
+    return [Condition(clause, (text,))] if text else []
 
 
 def one(reader: Reader, p: Projection[R], key: str) -> R | None:
@@ -189,6 +207,15 @@ def rows_unseen(reader: Reader, p: Projection[R], keys: Sequence[str]) -> dict[s
     generation = reader.live.of(p.stage)
     found = load(reader.connection, p, generation, wanted)
     return {key: row for (_, key), row in found.items()}
+
+
+def keys_among(reader: Reader, p: Projection[Any], keys: Sequence[str]) -> set[str]:
+    """Those of the keys under which there is a row, whoever may see it: for counts of whoever sees all."""
+    found = reader.connection.execute(
+        sql.SQL("SELECT key FROM {} WHERE space_id = %s AND key = ANY(%s::text[])").format(table_of(reader, p)),
+        [reader.space_id, list(keys)],
+    )
+    return {key for (key,) in found}
 
 
 def keys_from(reader: Reader, p: Projection[Any], prefix: str, limit: int) -> list[str]:

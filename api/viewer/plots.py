@@ -1,17 +1,25 @@
-"""Plots as SVG, drawn here: bars over days and weeks. Styled by the page's own sheet."""
+"""Plots as SVG, drawn here: stacked bars over weeks, with a scale and dates. Styled by the page's own sheet."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 
 import msgspec
 
 WIDTH, HEIGHT = 720, 120
-"""Of a bar plot, in units of its view box."""
+"""Of a plot, in units of its view box."""
+
+MOST, LEAST = 60, 12
+"""Bars of a plot: the newest, and weeks without one before them where there are few."""
+
+DATES = 5
+"""Below a plot."""
 
 
 class Bar(msgspec.Struct, frozen=True):
-    """One bar: its place in the view box, and what hovering says."""
+    """A part of a bar: the number of its series from 1, its place in the view box, and what hovering says."""
 
+    series: int
     x: float
     y: float
     width: float
@@ -19,70 +27,59 @@ class Bar(msgspec.Struct, frozen=True):
     title: str
 
 
-class Bars(msgspec.Struct, frozen=True):
-    """`most` is the value of a bar of full height."""
+class Plot(msgspec.Struct, frozen=True):
+    """`series` from the bottom; `scale` from the top; `dates` from the left."""
 
+    label: str
+    series: tuple[str, ...]
     bars: list[Bar]
-    most: int
-    first: str
-    last: str
+    scale: list[str]
+    dates: list[str]
 
 
-def by_day(counts: Mapping[date, int], days: int = 60) -> Bars | None:
-    """The last `days` days up to the newest that has a count; None where there is none."""
-    if not counts:
+Values = Mapping[date, Sequence[float]]
+
+
+def stacked(label: str, series: tuple[str, ...], values: Values, *, sums: bool = False) -> Plot | None:
+    """The values of each series by week, each under its Monday, one upon the other, up to the newest; with `sums` those
+    of all weeks before as well. None where there is none."""
+    if not values:
         return None
-    newest = max(counts)
-    shown = [newest - timedelta(days=back) for back in range(days - 1, -1, -1)]
-    most = max(max((counts.get(day, 0) for day in shown), default=0), 1)
-    step = WIDTH / days
-    bars = [
-        _bar(number, step, value / most, f"{day:%-d %b %Y}: {value:,}")
-        for number, day in enumerate(shown)
-        if (value := counts.get(day, 0))
-    ]
-    return Bars(bars, most, f"{shown[0]:%-d %b %Y}", f"{newest:%-d %b %Y}")
+    newest = max(values)
+    count = min(max((newest - min(values)).days // 7 + 1, LEAST), MOST)
+    shown = [newest - timedelta(weeks=back) for back in range(count - 1, -1, -1) if newest.toordinal() > 7 * back]
+    nothing = (0.0,) * len(series)
+    rows = [values.get(day, nothing) for day in shown]
+    if sums:
+        former = [sum(row[n] for day, row in values.items() if day < shown[0]) for n in range(len(series))]
+        rows = [former := [a + b for a, b in zip(former, row, strict=True)] for row in rows]
+    top = above(max(map(sum, rows)))
+    width = WIDTH / len(shown)
+    bars = []
+    for number, (day, row) in enumerate(zip(shown, rows, strict=True)):
+        parts = ", ".join(f"{name} {value:,.0f}" for name, value in zip(series, row, strict=True))
+        title, below = f"week of {day:%-d %b %Y}: {parts}", 0.0
+        for which, value in enumerate(row, 1):
+            if value:
+                below += value
+                at = round(HEIGHT * (1 - below / top), 1)
+                x, high = round(number * width + 1, 1), round(HEIGHT * value / top, 1)
+                bars.append(Bar(which, x, at, round(width - 2, 1), high, title))
+    places = sorted({round(n * (len(shown) - 1) / (DATES - 1)) for n in range(DATES)})
+    return Plot(label, series, bars, [_short(top), _short(top / 2), "0"], [f"{shown[at]:%-d %b %Y}" for at in places])
 
 
-class Stack(msgspec.Struct, frozen=True):
-    """A week's bar: the whole of it, and within it, from the bottom, the part that was recalled."""
-
-    whole: Bar
-    part: Bar
-
-
-class Stacks(msgspec.Struct, frozen=True):
-    """`most` is the value of a bar of full height."""
-
-    stacks: list[Stack]
-    most: int
-    first: str
-    last: str
+def above(most: float) -> int:
+    """The least of 2, 4, 10, 20, 40, 100 and so on that is not below `most`."""
+    if most <= 2:
+        return 2
+    power = 10 ** math.floor(math.log10(most))
+    return next(int(by * power) for by in (1, 2, 4, 10) if by * power >= most and by * power >= 2)
 
 
-def by_week(counts: Mapping[date, tuple[int, int]], weeks: int = 52) -> Stacks | None:
-    """The last `weeks` weeks up to the newest that has a count, by their Mondays: of each the whole and the part of it
-    that was recalled. None where there is none."""
-    if not counts:
-        return None
-    newest = max(counts)
-    shown = [newest - timedelta(weeks=back) for back in range(weeks - 1, -1, -1)]
-    most = max(max(counts.get(week, (0, 0))[0] for week in shown), 1)
-    step = WIDTH / weeks
-    stacks = []
-    for number, week in enumerate(shown):
-        whole, part = counts.get(week, (0, 0))
-        if whole:
-            title = f"week of {week:%-d %b %Y}: held {whole:,}, recalled {part:,}"
-            stacks.append(Stack(_bar(number, step, whole / most, title), _bar(number, step, part / most, title)))
-    return Stacks(stacks, most, f"{shown[0]:%-d %b %Y}", f"{newest:%-d %b %Y}")
-
-
-def _bar(number: int, step: float, share: float, title: str) -> Bar:
-    return Bar(
-        x=round(number * step + 1, 1),
-        y=round(HEIGHT * (1 - share), 1),
-        width=round(step - 2, 1),
-        height=round(HEIGHT * share, 1),
-        title=title,
-    )
+def _short(number: float) -> str:
+    """A whole number in at most four characters and a unit: 950, 1.5k, 20M."""
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if number >= size:
+            return f"{number / size:.3g}{unit}"
+    return f"{number:.3g}"

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import jinja2
 import msgspec
+from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
 from memctl.api.http.access import refused
@@ -26,6 +27,15 @@ POLICY = (
 """Of the viewer's pages: nothing from elsewhere, no script and no style within a page."""
 
 
+LEVELS = {
+    4: ("in use", "search finds it"),
+    3: ("verified", "it holds"),
+    2: ("waits", "it passed its checks and waits to be said by you or seen in more sessions"),
+    1: ("read", "it was read out of what was said, and failed a check"),
+}
+"""Of claims: a word for each, and what it means."""
+
+
 @cache
 def environment() -> jinja2.Environment:
     made = jinja2.Environment(
@@ -37,8 +47,10 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters.update(when=when, size=size, part=part, count=count, pretty=pretty, marked=marked, brief=brief)
-    made.filters.update(span=span, ticked=ticked, found=found, acts=commands_somebody, digest=quote_hash)
-    made.globals.update(fix_and_why=fix_and_why, fix_or_what_is_known=fix_or_what_is_known)
+    made.filters.update(
+        laid_out=laid_out, span=span, ticked=ticked, found=found, acts=commands_somebody, digest=quote_hash
+    )
+    made.globals.update(LEVELS=LEVELS, fix_and_why=fix_and_why, fix_or_what_is_known=fix_or_what_is_known)
     return made
 
 
@@ -110,6 +122,29 @@ def _lit(text: str, asked: Set[str]) -> Markup:
             shown += [escape(text[at : word.start()]), Markup("<mark>{}</mark>").format(word[0])]
             at = word.end()
     return Markup("").join([*shown, escape(text[at:])])
+
+
+LONGEST_MARKDOWN = 20_000
+"""Characters that are laid out; a longer text is shown as it is."""
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    """Lists, tables, emphasis and code. Markup, links and images stay the text that they are: what memory holds leads
+    nowhere and loads nothing."""
+    made = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
+    made.disable(["html_block", "html_inline", "link", "image", "autolink", "reference", "lheading", "entity"])
+    plain = {"heading_open": '<p class="heading">', "heading_close": "</p>", "th_open": "<th>", "td_open": "<td>"}
+    for name, tag in plain.items():  # a cell's alignment would be a style, which the policy forbids
+        made.add_render_rule(name, lambda *_, tag=tag: tag)
+    return made
+
+
+def laid_out(text: str) -> Markup:
+    """A text with its Markdown laid out."""
+    if len(text) > LONGEST_MARKDOWN:
+        return Markup("<pre>{}</pre>").format(shown(text))
+    return Markup('<div class="laid">{}</div>').format(Markup(_markdown().render(seen(text, "�"))))
 
 
 def marked(text: str, start: int, end: int) -> Markup:

@@ -30,10 +30,10 @@ from memctl.api.http.problems import of_http, status_of
 from memctl.api.queries import bugs, claims, figures, project, stats
 from memctl.api.queries import hindsight as hindsights
 from memctl.api.queries import memories as queries
-from memctl.api.queries.activity import activity
+from memctl.api.queries.activity import activity, reach
+from memctl.api.queries.endings import uses_of
 from memctl.api.queries.explain import explain
-from memctl.api.queries.turns import position_of, timeline, turn_with, turns
-from memctl.api.queries.work import EpisodeFilter, episodes
+from memctl.api.queries.turns import position_of, timeline, turn_with, turns_and_headings
 from memctl.api.reading import models
 from memctl.api.reading.caller import NOBODY, Caller
 from memctl.api.reading.counts import Counts, EngineState, Stats
@@ -45,14 +45,13 @@ from memctl.api.reading.reader import Reader, Readers
 from memctl.api.reading.records import EpisodeItem, SessionItem
 from memctl.api.reading.views import BugAnswer, BugHit
 from memctl.api.search.engine import Engine, Question
-from memctl.api.viewer import corrections, plots, render
+from memctl.api.viewer import corrections, lists, plots, render, trends
 from memctl.api.viewer.forgetting import Forgetting, PageAnswer
 from memctl.api.viewer.sign_in import COOKIE, SIGNED_IN_S, Browsers
 from memctl.api.viewer.timeline import LAST_S
 from memctl.api.viewer.timeline import timeline as drawn
 from memctl.api.write.command_handler import CommandHandler
 from memctl.domain.events.event import Micros
-from memctl.domain.events.facts import Outcome, TaskType
 from memctl.domain.knowledge.memory import MemoryKind
 from memctl.domain.projects.identity import Projects
 from memctl.domain.support.errors import MemctlError
@@ -77,9 +76,9 @@ _TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=ut
 # Under the API's own policy, no-referrer, browsers call the origin of a page's forms "null".
 _HEADERS = {"Content-Security-Policy": render.POLICY, "Referrer-Policy": "same-origin"}
 
-Show = Callable[[Request], str | PageAnswer]
+Show = Callable[[Request], str | PageAnswer | Response]
 Draw = Callable[[], str]
-Look = Callable[[Reader, Request], Draw]
+Look = Callable[[Reader, Request], Draw | Callable[[], Response]]
 
 
 class Page(Route):
@@ -99,14 +98,15 @@ def site(
     shown: dict[str, Show] = {
         "/": pages.home,
         "/search": pages.search,
-        "/sessions": pages.read(pages.sessions),
+        "/sessions": pages.rows(lists.SESSIONS),
         "/sessions/{id:path}": pages.read(pages.session),
-        "/work": pages.read(pages.work),
+        "/work": pages.rows(lists.WORK),
         "/things/{id:path}": pages.read(pages.thing),
         "/events/{id}": pages.read(pages.event),
         "/bugs": pages.bugs,
-        "/knowledge": pages.read(pages.knowledge),
-        "/hindsight": pages.read(pages.hindsight),
+        "/knowledge": pages.rows(lists.KNOWLEDGE),
+        "/hindsight": pages.rows(lists.HINDSIGHT),
+        "/trends": pages.read(pages.trends),
         "/projects": pages.read(pages.projects),
         "/projects/{name:path}": pages.read(pages.project),
         "/engine": pages.engine,
@@ -148,10 +148,12 @@ def _form(do: Callable[[Mapping[str, Any], Caller], str | PageAnswer]) -> Callab
     return answer
 
 
-def _shown_or_refused(show: Callable[[], str | PageAnswer], caller: Caller) -> Response:
+def _shown_or_refused(show: Callable[[], str | PageAnswer | Response], caller: Caller) -> Response:
     """A page, or one that says in words why there is none."""
     try:
         shown = show()
+        if isinstance(shown, Response):
+            return shown
         return _html(*shown) if isinstance(shown, PageAnswer) else _html(shown)
     except MemctlError as why:
         status = status_of(why)
@@ -172,6 +174,12 @@ async def not_there(request: Request, why: Exception) -> Response:
 
 def _html(text: str, status: int = 200) -> HTMLResponse:
     return HTMLResponse(text, status, headers=_HEADERS)
+
+
+def _file(name: str, content: bytes) -> Response:
+    """What a browser keeps as a file."""
+    kind = "text/csv; charset=utf-8" if name.endswith("csv") else "application/json"
+    return Response(content, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
 async def _static(request: Request) -> Response:
@@ -251,7 +259,8 @@ class _Pages:
             since, before = (
                 Micros(min(_number(request, name), LAST_S) * 1_000_000) or None for name in ("since", "before")
             )
-            work = drawn(activity(reader, places, datetime.now(UTC), since=since, before=before))
+            now = datetime.now(UTC)
+            work = drawn(activity(reader, places, now, since=since, before=before), reach(reader, places, now))
             if timeline_alone:
                 return self._page(request, "timeline.html", work=work)
             return self._page(
@@ -260,7 +269,7 @@ class _Pages:
                 sessions=queries.sessions(reader, places, limit=6).items,
                 claims=claims.insights(reader, places, limit=6).items,
                 bugs=bugs.known(reader, places, limit=4).hits,
-                stats=None if asked is None else _all_of(self._counts(reader, places).counts, stats.state(reader)),
+                stats=None if asked is None else _all_of(self._counts(reader, places), stats.state(reader)),
                 troubles=[] if asked is None else troubles(health(reader, asked)),
                 work=work,
             )
@@ -290,57 +299,74 @@ class _Pages:
 
         return self._readers.read(ask, caller_of(request))()
 
-    def sessions(self, reader: Reader, request: Request) -> Draw:
-        cursor, places = request.query_params.get("cursor"), _places(reader, request)
-        since, before = (_day(request, name) for name in ("since", "before"))
-        days = (_start_of(since), _start_of(before))
-        page = queries.sessions(reader, places, since=days[0], before=days[1], limit=40, cursor=cursor)
-        totals = self._counted.of(
-            (places, days), stats.version_of(reader), lambda: stats.totals_of(reader, places, *days)
-        )
-        return self._page(
-            request, "sessions.html", page=page, totals=totals, since=since, before=before,
-            projects=_names(reader), kept=_kept(request, "project", "since", "before"),
-        )  # fmt: skip
+    def rows(self, a_list: lists.List) -> Show:
+        """The page of a list, or with `as` the whole of it as a file."""
 
-    def work(self, reader: Reader, request: Request) -> Draw:
-        """Pieces of work: which touched a file, which are not done, which met an error."""
-        cursor = request.query_params.get("cursor")
-        file, error = (request.query_params.get(name, "").strip()[:1024] for name in ("file", "error"))
-        outcome, kind = (
-            _among(request, name, get_args(words)) for name, words in (("outcome", Outcome), ("type", TaskType))
-        )
+        def look(reader: Reader, request: Request) -> Draw | Callable[[], Response]:
+            wanted, shown = self._wanted(reader, request, a_list)
+            form = request.query_params.get("as", "")
+            if form in ("csv", "json"):
+                items = a_list.everything(reader, wanted)
+                text = lists.as_csv(a_list, items).encode() if form == "csv" else lists.as_json(items)
+                return partial(_file, f"{a_list.name}.{form}", text)
+            return self._page(request, f"{a_list.name}.html", **shown, **self._beside(reader, a_list, wanted))
+
+        return self.read(look)
+
+    def _wanted(self, reader: Reader, request: Request, a_list: lists.List) -> tuple[lists.Wanted, dict[str, object]]:
+        """What is asked of a list, and what its page shows of it."""
+        query, cursor = request.query_params, request.query_params.get("cursor")
         since, before = (_day(request, name) for name in ("since", "before"))
-        wanted = EpisodeFilter(
-            task_type=kind or None, outcome=outcome or None, file=file or None, error=error or None,
-            since=_start_of(since), before=_start_of(before),
-        )  # fmt: skip
-        page = episodes(reader, _places(reader, request), wanted, limit=40, cursor=cursor)
-        return self._page(
-            request, "work.html", page=page, file=file, error=error, outcome=outcome, kind=kind, since=since,
-            before=before, outcomes=get_args(Outcome), kinds=get_args(TaskType), projects=_names(reader),
-            kept=_kept(request, "project", "file", "error", "outcome", "type", "since", "before"),
-        )  # fmt: skip
+        order, given = a_list.order(query.get("sort", "")), a_list.given(query)
+        wanted = lists.Wanted(_places(reader, request), _start_of(since), _start_of(before), order, given)
+        page = a_list.find(reader, wanted, lists.MOST_ROWS, cursor)
+        days = {"since": str(since or ""), "before": str(before or "")}
+        project = query.get("project", "")[:4096]
+        kept = {"project": project, **given, **days, "sort": order if query.get("sort") else ""}
+        return wanted, {
+            "list": a_list, "page": page, "total": None if cursor else page.total(), "given": given, "since": since,
+            "before": before, "order": order, "projects": _names(reader), "narrowed": any(kept.values()),
+            "kept": urlencode({name: value for name, value in kept.items() if value}),
+            "unsorted": urlencode({name: value for name, value in kept.items() if value and name != "sort"}),
+            "ranges": lists.ranges(datetime.now(UTC).date(), kept),
+        }  # fmt: skip
+
+    def _beside(self, reader: Reader, a_list: lists.List, wanted: lists.Wanted) -> dict[str, object]:
+        """What stands above the rows of a list."""
+        if a_list is lists.SESSIONS:
+            days = (wanted.since, wanted.before)
+            return {
+                "totals": self._counted.of(
+                    (wanted.places, days),
+                    stats.version_of(reader),
+                    lambda: stats.totals_of(reader, wanted.places, *days),
+                )
+            }
+        if a_list is lists.BUGS:
+            return {"q": ""}
+        if a_list is lists.HINDSIGHT:
+            found = lists.needs(reader, wanted)
+            weeks = plots.stacked(*trends.HELD, trends.held(found))
+            return {"counts": hindsights.counted(found), "weeks": weeks}
+        return {}
 
     def session(self, reader: Reader, request: Request) -> Draw:
         found = queries.session(reader, request.path_params["id"])
         at = request.query_params.get("event")
         if at or "after" in request.query_params:
             after = max(position_of(reader, at) - 1, 0) if at else _number(request, "after")
-            page = timeline(reader, found.stream, after=after, limit=60)
-            return self._page(request, "session_events.html", session=found, page=page, after=after)
+            events = timeline(reader, found.stream, after=after, limit=60)
+            return self._page(request, "session_events.html", session=found, page=events, after=after)
         asked = request.query_params.get("turns", "").partition(".")
         after, skip = (_whole(asked[0]), _whole(asked[2]))
         if within_turn := request.query_params.get("turn"):
             after = turn_with(reader, found.stream, within_turn)
+        page, headings = turns_and_headings(reader, found.stream, after=after, skip=skip)
+        episodes = with_evidence(reader, _episodes_of(reader, found), EpisodeItem)
         return self._page(
-            request,
-            "session.html",
-            session=found,
-            episodes=with_evidence(reader, _episodes_of(reader, found), EpisodeItem),
-            page=turns(reader, found.stream, after=after, skip=skip),
+            request, "session.html", session=found, episodes=episodes, page=page, headings=headings,
             later=bool(after or skip),
-        )
+        )  # fmt: skip
 
     def thing(self, reader: Reader, request: Request) -> Draw:
         return self._thing(reader, request.path_params["id"], "", caller_of(request))
@@ -374,8 +400,10 @@ class _Pages:
             end=_number(request, "end"),
         )
 
-    def bugs(self, request: Request) -> str:
-        return self.like_an_error(request.query_params, caller_of(request))
+    def bugs(self, request: Request) -> str | PageAnswer | Response:
+        if request.query_params.get("q", "").strip():
+            return self.like_an_error(request.query_params, caller_of(request))
+        return self.rows(lists.BUGS)(request)
 
     def like_an_error(self, given: Mapping[str, Any], caller: Caller) -> str:
         """`given` has `q`, the error, and `project`. A form posts it, because an error is long, has several lines, and
@@ -384,24 +412,21 @@ class _Pages:
 
         def look(reader: Reader) -> BugAnswer:
             places = places_of(reader, project)
-            if not text:
-                return bugs.known(reader, places, limit=40)
             chances = self._engine.bugs_like(reader, text, places)
             return bugs.bugs(reader, text, places, chances=chances, limit=20)
 
         return render.page(
-            "bugs.html", caller, q=text, answer=self._readers.read(look, caller), at="bugs", project=project
+            "bugs_like.html", caller, q=text, answer=self._readers.read(look, caller), at="bugs", project=project
         )
 
-    def knowledge(self, reader: Reader, request: Request) -> Draw:
-        cursor = request.query_params.get("cursor")
-        page = claims.insights(reader, _places(reader, request), limit=60, cursor=cursor)
-        return self._page(request, "knowledge.html", page=page)
-
-    def hindsight(self, reader: Reader, request: Request) -> Draw:
-        report = hindsights.hindsight(reader, _places(reader, request), limit=60)
-        weeks = {each.week: (each.count, each.recalled) for each in report.weeks}
-        return self._page(request, "hindsight.html", report=report, weeks=plots.by_week(weeks))
+    def trends(self, reader: Reader, request: Request) -> Draw:
+        places, today = _places(reader, request), datetime.now(UTC).date()
+        whole = reader.limited_to is None
+        drawn = self._counted.of(
+            ("trends", places, today, reader.limited_to), stats.version_of(reader),
+            lambda: (trends.trends(reader, places, today), uses_of(reader) if whole else []),
+        )  # fmt: skip
+        return self._page(request, "trends.html", plots=drawn[0], uses=drawn[1])
 
     def projects(self, reader: Reader, request: Request) -> Draw:
         known, after = projects_of(reader).all, _number(request, "after")
@@ -445,12 +470,11 @@ class _Pages:
 
         def look(reader: Reader) -> Draw:
             everywhere = Places(None, "asked", None)
-            counted, by_kind = self._counts(reader, everywhere), self._by_kind(reader)
+            by_kind = self._by_kind(reader)
             return self._page(
                 request,
                 name,
-                stats=_all_of(counted.counts, stats.state(reader)),
-                days=counted.days,
+                stats=_all_of(self._counts(reader, everywhere), stats.state(reader)),
                 kinds=by_kind.kinds,
                 levels=by_kind.levels,
                 replays=rebuilds.progress(reader.connection, 5),
@@ -461,13 +485,13 @@ class _Pages:
 
         return self._readers.read(look, caller_of(request))()
 
-    def _counts(self, reader: Reader, places: Places) -> _Counts:
-        """What there is, and the days it is of; counted again now and then."""
+    def _counts(self, reader: Reader, places: Places) -> Counts:
+        """What there is, counted again now and then."""
         version = stats.version_of(reader)
         return self._counted.of(
             places,
             version,
-            lambda: _Counts(stats.counts(reader, places), plots.by_day(figures.work_by_day(reader, places))),
+            lambda: stats.counts(reader, places),
         )
 
     def _by_kind(self, reader: Reader) -> _ByKind:
@@ -490,11 +514,6 @@ def _asked(known: Projects, but: str = "") -> list[dict[str, str]]:
     return [{**msgspec.structs.asdict(each), "key": uuid4().hex} for each in waiting]
 
 
-class _Counts(NamedTuple):
-    counts: Counts
-    days: plots.Bars | None
-
-
 class _ByKind(NamedTuple):
     kinds: list[tuple[str, int]]
     levels: list[tuple[str, int]]
@@ -507,18 +526,6 @@ def _all_of(counts: Counts, state: EngineState) -> Stats:
 def _names(reader: Reader) -> list[str]:
     """The projects that a form offers."""
     return [each.name for each in projects_of(reader).all[:MOST_PROJECTS]]
-
-
-def _among(request: Request, name: str, words: Sequence[str]) -> str:
-    """The word that a form asks about; empty for none, and for what is none of them."""
-    word = request.query_params.get(name, "")
-    return word if word in words else ""
-
-
-def _kept(request: Request, *names: str) -> str:
-    """What of the query the next page is asked with too."""
-    given = ((name, request.query_params.get(name, "")[:4096]) for name in names)
-    return urlencode([(name, value) for name, value in given if value])
 
 
 def _project(request: Request) -> str:

@@ -61,8 +61,8 @@ class Timeline(msgspec.Struct, frozen=True):
     ways: list[tuple[str, str]]
 
 
-def timeline(found: Activity) -> Timeline:
-    """What is drawn of an answer."""
+def timeline(found: Activity, reach: tuple[int, int]) -> Timeline:
+    """What is drawn of an answer; `reach` is when all work began and ended, in microseconds."""
     spans: dict[str, list[WorkSpan]] = defaultdict(list)
     for span in found.spans:
         spans[span.project].append(span)
@@ -90,7 +90,7 @@ def timeline(found: Activity) -> Timeline:
         lanes=lanes,
         hidden=len(names) - len(lanes),
         ticks=_ticks(found.since, found.before),
-        ways=list(_ways(found.since, found.before)),
+        ways=[*_ways(found.since, found.before), ("all", _query(reach[0] // 1_000_000, reach[1] // 1_000_000))],
     )
 
 
