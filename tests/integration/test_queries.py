@@ -698,7 +698,7 @@ def test_a_log_that_takes_the_place_of_another_is_counted_from_its_beginning(
 def test_work_is_drawn_of_the_projects_asked_about_alone(read: Read) -> None:
     nowhere = Places(None, "unknown", ())
     everything, ledger, none = (
-        sum(read(lambda reader, at=at: figures.work_by_day(reader, at)).values())
+        sum(day["prompts"] for day in read(lambda reader, at=at: figures.by_day(reader, at)).values())
         for at in (EVERYWHERE, read(lambda reader: places_of(reader, LEDGER)), nowhere)
     )
     assert everything > ledger > none == 0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import html
+import io
 import os
 import re
 import shutil
@@ -11,9 +13,9 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 from zoneinfo import ZoneInfo
 
 import httpx
@@ -34,7 +36,7 @@ from memctl.api.reading.reader import Readers
 from memctl.api.search.engine import Engine
 from memctl.api.server.application import application
 from memctl.api.server.auth import Guard, names_of
-from memctl.api.viewer import site
+from memctl.api.viewer import lists, site
 from memctl.api.viewer.sign_in import COOKIE, Browsers
 from memctl.api.write.command_handler import CommandHandler
 from memctl.api.write.remote_ingest import RemoteIngest
@@ -63,6 +65,9 @@ PAGES = (
     "/bugs",
     "/bugs?q=TypeError",
     "/hindsight",
+    "/hindsight?recalled=no&sort=seconds",
+    "/trends",
+    "/trends?project=ledger",
     "/projects",
     "/engine",
     "/engine?part=live",
@@ -100,6 +105,9 @@ def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str
             for line, at in (("b2", 89_600), ("b1", 89_000)):  # a file may tell what came later first
                 told = PromptSubmitted(line=line, text=f"said as {line}")
                 append(connection, 1, [observed(told, session="backwards", at=at)])
+            for number in range(45):
+                said = PromptSubmitted(line=f"l{number}", text=f"said {number}")
+                append(connection, 1, [observed(said, session="long", at=50_000 + number)])
         drainer = Drainer(found.database_url)
         catch_up(drainer)
         drainer.close()
@@ -138,7 +146,7 @@ def linked(browser: httpx.Client) -> list[str]:
         ("/bugs", r"/things/[^\"?]+"),
         ("/knowledge", r"/things/[^\"?]+"),
         ("/projects", r"/projects/[^\"?]+"),
-        ("/sessions", r"/sessions/(?!hostile|workshop|backwards)[^\"?]+"),
+        ("/sessions", r"/sessions/(?!hostile|workshop|backwards|long)[^\"?]+"),
     ):
         (first, *_) = re.findall(rf'href="({leads})"', browser.get(listed).text)
         found.append(first)
@@ -451,7 +459,7 @@ def test_a_real_browser_walks_every_page(viewer: Viewer, monkeypatch: pytest.Mon
         page.keyboard.press("j")
         page.keyboard.press("j")
         page.keyboard.press("k")
-        first = page.locator("main .list > li a").first
+        first = page.locator("main .rows tbody a").first
         assert page.evaluate("document.activeElement.href") == first.evaluate("link => link.href")
         page.keyboard.press("Control+k")
         page.keyboard.type("coastline")
@@ -461,6 +469,21 @@ def test_a_real_browser_walks_every_page(viewer: Viewer, monkeypatch: pytest.Mon
         page.fill("#wanted", "know")
         page.keyboard.press("Enter")
         page.wait_for_url("**/knowledge")
+        page.goto(name + "/")
+        page.locator(".lanes svg a").first.focus()
+        for key in ("+", "ArrowLeft", "-"):
+            shown = page.url
+            page.keyboard.press(key)
+            page.wait_for_function("shown => location.href !== shown", arg=shown)
+            page.locator(".lanes svg a, nav.ways a").first.focus()
+        page.goto(name + "/?since=86400&before=4102444800")
+        box = page.locator(".lanes svg").first.bounding_box()
+        shown = page.url
+        page.mouse.move(box["x"] + 20, box["y"] + 3)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 90, box["y"] + 3, steps=3)
+        page.mouse.up()
+        page.wait_for_function("shown => location.href !== shown", arg=shown)
         page.click("text=Sign out")
         page.wait_for_url("**/sign-in")
         assert not [name for name in page.context.cookies() if name["name"] == COOKIE]
@@ -487,7 +510,7 @@ def test_a_search_is_narrowed_to_a_project_a_kind_and_days(viewer: Viewer) -> No
 def test_work_is_found_by_its_files_and_by_how_it_ended(viewer: Viewer) -> None:
     def listed(**asked: str) -> list[str]:
         text = client.get("/work", params=asked).text
-        return re.findall(r'<li><span class="badge[^"]*">\w+</span> <a href="/things/([^"]+)">', text)
+        return [path.removeprefix("/things/") for path in re.findall(ROW, text, re.DOTALL)]
 
     owner = {"Authorization": f"Bearer {TOKEN}"}
     known = httpx.get(f"{viewer.url}/v1/episodes?project=*&limit=200", headers=owner).json()["items"]
@@ -500,20 +523,106 @@ def test_work_is_found_by_its_files_and_by_how_it_ended(viewer: Viewer) -> None:
             ended = [each["id"] for each in known if each["outcome"] == outcome]
             assert listed(outcome=outcome) == ended[:40], outcome
         assert listed(outcome="no such end") == listed()
-        assert "No such work." in client.get("/work?file=no-such-file").text
         episode = client.get(f"/things/{touched[0]}").text
         assert f'href="/work?file={quote(path, safe="")}"' in episode
 
 
-def test_the_next_page_of_a_list_keeps_what_was_asked_for(viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = site.episodes
-    monkeypatch.setattr(site, "episodes", lambda *given, **how: whole(*given, **{**how, "limit": 1}))
+ROW = r'<tr><th scope="row">.*?href="(/[^"]+)"'
+
+
+def rows_of(client: httpx.Client, path: str) -> tuple[list[str], int]:
+    """Where the rows of a list lead, over all of its pages, and how many it says there are."""
+    found: list[str] = []
+    onward, said = path, -1
+    while onward:
+        page = client.get(onward).text
+        if said < 0:
+            said = int(re.findall(r'<span class="count">([\d,]+)</span>', page)[0].replace(",", ""))
+        found += re.findall(ROW, page, re.DOTALL)
+        more = re.findall(r'<a class="more" href="([^"]+)">More</a>', page)
+        onward = path.partition("?")[0] + html.unescape(more[0]) if more else ""
+    return found, said
+
+
+@pytest.mark.parametrize("a_list", [lists.SESSIONS, lists.WORK, lists.KNOWLEDGE, lists.BUGS, lists.HINDSIGHT])
+def test_a_list_says_how_many_it_has_and_gives_each_once_on_its_pages_and_in_its_files(
+    viewer: Viewer, a_list: lists.List, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "MOST_ROWS", 2)
     with viewer.signed_in() as client:
-        first = client.get("/work?outcome=success&file=.py").text
-        older = html.unescape(re.findall(r'<a href="([^"]+)">Older</a>', first)[0])
-        assert older.startswith("?file=.py&outcome=success&cursor=")
-        then = client.get("/work" + older).text
-        assert re.findall(r'/things/[^"]+', then)[:1] != re.findall(r'/things/[^"]+', first)[:1] != []
+        for order in ("", *(f"?sort={column.order}" for column in a_list.columns if column.order)):
+            path = f"/{a_list.name}{order}"
+            found, said = rows_of(client, path)
+            exported = client.get(path, params={"as": "json", **({"sort": order[6:]} if order else {})})
+            assert exported.headers["content-disposition"] == f'attachment; filename="{a_list.name}.json"'
+            table = client.get(path, params={"as": "csv", **({"sort": order[6:]} if order else {})}).text
+            rows = list(csv.reader(io.StringIO(table)))
+            assert len(found) == said == len(exported.json()) == len(rows) - 1, path
+            if a_list is not lists.HINDSIGHT:  # several needs may lie in one turn
+                assert len(found) == len(set(found)), path
+            if order and (column := next(c for c in a_list.columns if c.order == order[6:])).kind == "number":
+                at = 2 + a_list.columns.index(column)
+                values = [float(row[at]) for row in rows[1:]]
+                if column.label not in ("tokens", "sources"):  # ordered by a part of what is shown
+                    assert values == sorted(values, reverse=True), path
+        assert found or a_list is lists.HINDSIGHT
+
+
+@pytest.mark.parametrize("a_list", [lists.SESSIONS, lists.WORK, lists.KNOWLEDGE, lists.BUGS, lists.HINDSIGHT])
+def test_the_parts_of_a_list_by_a_filter_are_the_whole(viewer: Viewer, a_list: lists.List) -> None:
+    with viewer.signed_in() as client:
+        whole, _ = rows_of(client, f"/{a_list.name}")
+        for choice in a_list.choices:
+            parts = [rows_of(client, f"/{a_list.name}?{choice.name}={quote(word)}") for word in choice.words]
+            if parts:
+                assert sorted(each for found, _ in parts for each in found) == sorted(whole), choice.name
+                assert sum(said for _, said in parts) == len(whole)
+            assert rows_of_none(client, f"/{a_list.name}?{choice.name}=no+such+word") == (not choice.words)
+        days = [rows_of(client, f"/{a_list.name}?{day}")[0] for day in ("before=2026-03-03", "since=2026-03-03")]
+        assert sorted(each for found in days for each in found) == sorted(whole)
+        assert rows_of_none(client, f"/{a_list.name}?before=2020-01-01")
+
+
+def rows_of_none(client: httpx.Client, path: str) -> bool:
+    return "Nothing is like that." in client.get(path).text
+
+
+def test_the_last_days_are_one_step_away_and_the_next_page_keeps_what_was_asked_for(
+    viewer: Viewer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "MOST_ROWS", 1)
+    with viewer.signed_in() as client:
+        first = client.get("/work?outcome=success&file=.py&sort=steps").text
+        (onward,) = map(html.unescape, re.findall(r'<a class="more" href="([^"]+)"', first))
+        assert onward.startswith("?file=.py&outcome=success&sort=steps&cursor=")
+        then = client.get("/work" + onward).text
+        assert re.findall(ROW, then, re.DOTALL) != re.findall(ROW, first, re.DOTALL) != []
+        ways = dict(re.findall(r'<a href="/work\?([^"]+)"[^>]*>([^<]+)</a>', html.unescape(first)))
+        week = next(query for query, label in ways.items() if label == "7 days")
+        since = datetime.now(UTC).date() - timedelta(days=6)
+        assert parse_qs(week) == {
+            "since": [str(since)], "outcome": ["success"], "file": [".py"], "sort": ["steps"],
+        }  # fmt: skip
+        assert f'value="{since}"' in client.get(f"/work?{html.unescape(week)}").text
+
+
+def test_a_project_that_was_chosen_stays_chosen_on_the_other_pages(viewer: Viewer) -> None:
+    with viewer.signed_in() as client:
+        for path in ("/sessions", "/trends", "/search"):
+            page = client.get(f"{path}?project=ledger").text
+            for other in ("/sessions", "/work", "/knowledge", "/bugs", "/hindsight", "/trends", "/search", "/"):
+                assert f'href="{other}?project=ledger"' in page, (path, other)
+
+
+def test_a_session_of_many_turns_leads_to_each(viewer: Viewer, memory: Remembered) -> None:
+    with viewer.signed_in() as client:
+        page = client.get("/sessions/long").text
+        leads = re.findall(r'<li><a href="(\?turns=[\d.]+)#t-([^"]+)">(said \d+)</a>', page)
+        assert [words for _, _, words in leads] == [f"said {number}" for number in range(45)]
+        for query, event, words in leads[::11]:
+            there = client.get(f"/sessions/long{query}").text
+            turn = there.partition(f'id="t-{event}"')[2]
+            assert words in turn.partition("</li>")[0]
 
 
 def test_sessions_say_what_their_days_took(viewer: Viewer) -> None:
@@ -531,7 +640,7 @@ def test_sessions_say_what_their_days_took(viewer: Viewer) -> None:
             assert figures(query)["prompts"] == f"{totals['prompts']:,}"
             assert figures(query)["errors, resolved"] == f"{totals['errors']:,}, {totals['errors_resolved']:,}"
         assert figures("?before=2020-01-01")["prompts"] == "0"
-        assert "None in these days." in client.get("/sessions?before=2020-01-01").text
+        assert rows_of_none(client, "/sessions?before=2020-01-01")
 
 
 def test_what_was_found_leads_to_the_turn_in_which_it_was_said(viewer: Viewer) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import html
+import io
 import re
 from datetime import date
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -13,7 +16,7 @@ from hypothesis import strategies as st
 
 from memctl.api.reading.caller import OWNER, Caller
 from memctl.api.reading.counts import Use
-from memctl.api.viewer import plots, render
+from memctl.api.viewer import lists, plots, render
 from memctl.api.viewer.sign_in import MOST_LEFT, SIGNED_IN_S, TICKET_S, Browsers
 from memctl.domain.events.observations import Hunk, ToolReturned
 from memctl.infra.listening import viewer_host
@@ -170,13 +173,76 @@ def test_what_was_recalled_is_shown_by_how_the_work_went() -> None:
     assert "Nothing was recalled" in str(recalled([]))
 
 
-@given(st.dictionaries(st.dates(date(2000, 1, 1), date(2030, 1, 1)), st.integers(0, 10**9), max_size=90))
-def test_bars_stay_within_their_plot(counts: dict[date, int]) -> None:
-    drawn = plots.by_day(counts)
-    assert (drawn is None) == (not counts)
+@given(st.dictionaries(st.dates(), st.tuples(st.integers(0, 10**9), st.integers(0, 10**9)), max_size=90), st.booleans())
+def test_bars_stay_within_their_plot(values: dict[date, tuple[int, int]], sums: bool) -> None:
+    drawn = plots.stacked("things", ("a", "b"), values, sums=sums)
+    assert (drawn is None) == (not values)
     for bar in drawn.bars if drawn else ():
         assert 0 <= bar.x <= bar.x + bar.width <= plots.WIDTH
-        assert 0 <= bar.y <= bar.y + bar.height <= plots.HEIGHT + 0.2
+        assert -0.2 <= bar.y <= bar.y + bar.height <= plots.HEIGHT + 0.2
+
+
+def test_a_plot_has_a_round_scale_and_sums_what_came_before() -> None:
+    weeks = {date(2026, 1, 5): (3, 1), date(2026, 1, 19): (20, 2), date(2020, 1, 6): (100, 0)}
+    drawn = plots.stacked("things", ("a", "b"), weeks, sums=True)
+    assert drawn is not None
+    assert drawn.scale == ["200", "100", "0"]
+    assert drawn.dates[-1] == "19 Jan 2026"
+    assert drawn.bars[-1].title == "week of 19 Jan 2026: a 123, b 3"
+    assert [plots.above(most) for most in (0, 2, 3, 41, 100, 101, 1_500_000)] == [2, 2, 4, 100, 100, 200, 2_000_000]
+
+
+TAGS = {
+    "div", "p", "em", "strong", "s", "code", "pre", "ul", "ol", "li", "blockquote", "hr", "br",
+    "table", "thead", "tbody", "tr", "th", "td",
+}  # fmt: skip
+
+
+@given(st.text(alphabet="<>&\"'`*_#-|[]()!:. \n\tab1~https/=", max_size=120))
+def test_what_is_laid_out_has_no_link_no_picture_no_style_and_no_markup_of_its_own(text: str) -> None:
+    only_the_laid_out(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>", "[a](javascript:alert(1))", "![a](http://example.org/x.png)", "<http://example.org>",
+        "|a|b|\n|:-|-:|\n|1|2|", "[a]: http://example.org\n\n[a]", "```x onclick=y\nz\n```", "# a <b>", "&lt;b&gt;",
+    ],
+)  # fmt: skip
+def test_what_would_lead_elsewhere_stays_text(text: str) -> None:
+    only_the_laid_out(text)
+
+
+def only_the_laid_out(text: str) -> None:
+    for tag, attributes in re.findall(r"<(/?[^\s>/]*)([^>]*)>", render.laid_out(text)):
+        assert tag.removeprefix("/") in TAGS, (tag, text)
+        assert re.fullmatch(r'( class="(laid|heading|language-[^"]*)"| start="\d+"| /)?', attributes), (
+            attributes,
+            text,
+        )
+
+
+def test_lists_tables_and_code_are_laid_out_and_hidden_characters_shown() -> None:
+    laid = render.laid_out("# Plan\n\n1. keep `a<b`\n2. **not** this\u202e\n\n|a|b|\n|:-|-|\n|1|2|")
+    for part in (
+        '<p class="heading">Plan</p>',
+        "<li>keep <code>a&lt;b</code></li>",
+        "<strong>not</strong>",
+        "<td>1</td>",
+    ):
+        assert part in laid
+    assert "this�" in laid
+    assert render.laid_out("# " * 20_000).startswith("<pre># ")
+
+
+def test_a_spreadsheet_is_given_no_formula() -> None:
+    a_list = lists.List("things", lambda *_: lists.Found([], None, lambda: 0), lambda each: each.what, ())
+    of = SimpleNamespace(project="@SUM(A1)")
+    rows = lists.as_csv(a_list, iter([SimpleNamespace(what=what, **vars(of)) for what in ("=1+1", "-2", 'a,\n"b')]))
+    assert list(csv.reader(io.StringIO(rows))) == [
+        ["things", "project"], ["'=1+1", "'@SUM(A1)"], ["'-2", "'@SUM(A1)"], ['a,\n"b', "'@SUM(A1)"],
+    ]  # fmt: skip
 
 
 def test_words_of_the_question_are_marked_in_any_form_and_stay_text() -> None:

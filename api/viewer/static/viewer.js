@@ -52,7 +52,7 @@ if (results && field) {
 // Keys: / to search, j and k from one result to the next, Ctrl K to go anywhere.
 const palette = document.getElementById("palette");
 const wanted = document.getElementById("wanted");
-for (const part of document.querySelectorAll("#keys, #go-to")) part.hidden = !palette;
+for (const part of document.querySelectorAll(".keys, #go-to")) part.hidden = !palette;
 
 document.addEventListener("keydown", (event) => {
   if ((event.ctrlKey || event.metaKey) && event.key === "k" && palette) {
@@ -68,7 +68,7 @@ document.addEventListener("keydown", (event) => {
   }
   const step = { j: 1, k: -1 }[event.key];
   if (!step) return;
-  const items = [...document.querySelectorAll("main .results > li, main .list > li, main .turn, main .timeline > li")].map((item) => item.querySelector("a")).filter(Boolean);
+  const items = [...document.querySelectorAll("main .results > li, main .list > li, main .rows tbody tr, main .turn, main .timeline > li")].map((item) => item.querySelector("a")).filter(Boolean);
   const at = items.indexOf(document.activeElement);
   items[Math.min(Math.max(at + step, 0), items.length - 1)]?.focus();
 });
@@ -96,7 +96,7 @@ let soonSearched = 0;
 function offer() {
   const text = wanted.value.trim();
   const pages = [...document.querySelectorAll(".top nav a"), ...(text ? projects : [])].filter((link) => link.textContent.toLowerCase().includes(text.toLowerCase()));
-  palette.querySelector("ul").replaceChildren(...pages.map((link) => offered(link.getAttribute("href"), link.textContent.trim(), "page")));
+  palette.querySelector("ul").replaceChildren(...pages.map((link) => offered(link, "page", link.closest("nav") ? "page" : "project")));
   clearTimeout(soonSearched);
   if (text.length > 2) soonSearched = setTimeout(searched, 160, text);
 }
@@ -106,15 +106,18 @@ async function searched(text) {
   if (answer === null || text !== wanted.value.trim()) return;
   const found = new DOMParser().parseFromString(answer, "text/html").querySelectorAll(".results > li:not(.none) > .head a");
   const unlike = new Map([...found].reverse().map((link) => [link.textContent, link])); // an episode and its turn may have one title
-  palette.querySelector("ul").append(...[...unlike.values()].reverse().slice(0, 6).map((link) => offered(link.getAttribute("href"), link.textContent, "result")));
+  palette.querySelector("ul").append(...[...unlike.values()].reverse().slice(0, 6).map((link) => offered(link, "result", link.closest("li").querySelector(".meta").textContent.split("·")[0].trim())));
 }
 
-function offered(href, text, kind) {
+function offered(from, name, kind) {
   const item = document.createElement("li");
   const link = item.appendChild(document.createElement("a"));
-  link.href = href;
-  link.className = kind;
-  link.textContent = text;
+  link.href = from.getAttribute("href");
+  link.className = name;
+  link.append(from.textContent.trim(), " ");
+  const what = link.appendChild(document.createElement("span"));
+  what.className = "meta";
+  what.textContent = kind;
   return item;
 }
 
@@ -145,7 +148,7 @@ for (const part of document.querySelectorAll("[data-live]")) {
   }, 2000);
 }
 
-// The timeline: Ctrl with the wheel, and + -, look closer or wider; dragging and the arrows move it.
+// The timeline: Ctrl with the wheel, a double click, + and - look closer or wider; dragging and the arrows move it.
 const work = document.getElementById("timeline-of-work");
 if (work) {
   const project = new URLSearchParams(location.search).get("project");
@@ -160,15 +163,22 @@ if (work) {
     lanes().dataset.since = Math.max(0, Math.round(since));
     lanes().dataset.before = Math.round(before);
     clearTimeout(soon);
-    soon = setTimeout(async () => {
-      const mine = ++asked;
+    soon = setTimeout(() => {
       const query = new URLSearchParams({ since: lanes().dataset.since, before: lanes().dataset.before });
       if (project) query.set("project", project);
       history.replaceState(null, "", "/?" + query);
-      query.set("part", "timeline");
-      const text = await fetched("/?" + query);
-      if (text !== null && mine === asked) put(work, text);
-    }, 90);
+      shown(query);
+    }, 60);
+  }
+
+  async function shown(query) {
+    const mine = ++asked;
+    query.set("part", "timeline");
+    const text = await fetched("/?" + query);
+    if (text === null || mine !== asked) return;
+    const at = [...work.querySelectorAll("a")].indexOf(document.activeElement);
+    put(work, text);
+    if (at >= 0) (work.querySelectorAll(".lanes svg a")[0] ?? work.querySelector("a")).focus({ preventScroll: true }); // keys go on
   }
 
   function zoom(by, around) {
@@ -182,16 +192,27 @@ if (work) {
     look(since + (before - since) * share, before + (before - since) * share);
   }
 
+  const drawing = () => work.querySelector(".lanes svg")?.getBoundingClientRect();
+  const along = (event) => (event.clientX - drawing().left) / drawing().width;
+
   work.addEventListener("wheel", (event) => {
-    if (!event.target.closest(".lanes") || !(event.ctrlKey || event.metaKey)) return;
+    const across = Math.abs(event.deltaX) > Math.abs(event.deltaY);
+    if (!event.target.closest(".lanes svg") || !(event.ctrlKey || event.metaKey || across)) return;
     event.preventDefault();
-    const box = lanes().getBoundingClientRect();
-    zoom(event.deltaY > 0 ? 1.25 : 0.8, (event.clientX - box.left) / box.width);
+    if (across) move(event.deltaX / drawing().width);
+    else zoom(event.deltaY > 0 ? 1.25 : 0.8, along(event));
   }, { passive: false });
+  work.addEventListener("dblclick", (event) => {
+    if (event.target.closest(".lanes svg") && !event.target.closest("a")) zoom(0.5, along(event));
+  });
+  setInterval(() => {
+    const asked = new URLSearchParams(location.search); // a time that somebody chose stays
+    if (!document.hidden && !asked.has("since") && !work.contains(document.activeElement)) shown(asked);
+  }, 15_000);
 
   let from = null;
   work.addEventListener("pointerdown", (event) => {
-    if (event.button === 0 && event.target.closest(".lanes")) from = event.clientX;
+    if (event.button === 0 && event.target.closest(".lanes svg")) from = event.clientX;
   });
   addEventListener("pointermove", (event) => {
     if (from === null || !(event.buttons & 1)) return;
@@ -203,7 +224,7 @@ if (work) {
     from = null;
     if (Math.abs(far) < 5) return;
     addEventListener("click", (click) => click.preventDefault(), { once: true, capture: true });
-    move(-far / lanes().getBoundingClientRect().width);
+    move(-far / drawing().width);
   });
   work.addEventListener("dragstart", (event) => event.preventDefault());
   work.addEventListener("keydown", (event) => {
