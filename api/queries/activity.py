@@ -25,13 +25,17 @@ from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import Activity, FixedError, LearntClaim, WorkSpan
 from memctl.api.reading.views import moment
 from memctl.domain.events.event import Micros
+from memctl.domain.knowledge.memory import memory_id
 from memctl.infra.database import single_row
 
 DAY_US = 86_400_000_000
 
-PARTS = 240
-"""Into which the time that is asked about is cut. Sessions of one place that began in one part are one span, so the
+PARTS = 160
+"""Into which the time that is asked about is cut. Sessions of one project that began in one part are one span, so the
 answer is bounded, however many sessions there were."""
+
+MOST_PROJECTS = 60
+"""With the most prompts in that time."""
 
 MOST_FIXES, MOST_CLAIMS = 40, 60
 """Of the errors seen most often, and of the claims heard of last: more would hide one another."""
@@ -54,13 +58,15 @@ def activity(
     upto = before if before is not None else Micros(newest + 1)
     begin = since if since is not None else Micros(max(upto - MOST_DAYS * DAY_US, 0))
     if begin >= upto:
-        return Activity(since=moment(begin), before=moment(upto), spans=[], fixes=[], claims=[])
+        return Activity(since=moment(begin), before=moment(upto), spans=[], fixes=[], claims=[], hidden=0)
+    spans, hidden = _spans(reader, places, begin, upto)
     return Activity(
         since=moment(begin),
         before=moment(upto),
-        spans=list(_spans(reader, places, begin, upto)),
+        spans=spans,
         fixes=list(_fixes(reader, places, begin, upto)),
         claims=list(_claims(reader, places, begin, upto)),
+        hidden=hidden,
     )
 
 
@@ -86,23 +92,43 @@ def _newest(reader: Reader, places: Places, now: datetime) -> int:
     return rows[0].row.last_at if rows else 0
 
 
-def _spans(reader: Reader, places: Places, begin: Micros, upto: Micros) -> Iterator[WorkSpan]:
+_WORK = sql.SQL("""
+WITH work AS MATERIALIZED (
+    SELECT key, coalesce(called.name, s.location, '') AS place, called.name IS NOT NULL AS known, s.started_at,
+        s.last_at, coalesce(s.prompts, 0) AS prompts, coalesce(s.errors, 0) AS errors, coalesce(s.fixes, 0) AS fixes,
+        left(coalesce(s.title, s.first_prompt, ''), 200) AS title
+    FROM {table} CROSS JOIN jsonb_to_record(row) AS s(location text, started_at bigint, last_at bigint,
+        prompts bigint, errors bigint, fixes bigint, title text, first_prompt text)
+    LEFT JOIN unnest(%s::text[], %s::text[]) AS called(location, name) ON called.location = s.location
+    WHERE {where} AND (row->>'started_at')::bigint < %s AND (row->>'last_at')::bigint >= %s
+), most AS (
+    SELECT place, known FROM work GROUP BY 1, 2 ORDER BY sum(prompts) DESC, 1 LIMIT %s
+)
+SELECT place, known, count(*), min(started_at), max(last_at), sum(prompts)::bigint, sum(errors)::bigint,
+    sum(fixes)::bigint, min(key), min(title), (SELECT count(*) FROM (SELECT FROM work GROUP BY place, known) AS p)
+FROM work JOIN most USING (place, known)
+GROUP BY 1, 2, width_bucket(started_at, %s, %s, %s) ORDER BY 4
+""")
+"""A row is taken apart once for all of its fields: one of some length is kept compressed."""
+
+
+def _spans(reader: Reader, places: Places, begin: Micros, upto: Micros) -> tuple[list[WorkSpan], int]:
+    """The spans, and how many projects there are beyond those that have some."""
     p, known = models.sessions, projects_of(reader)
-    conditions = [*within(p, places), *visible_to_caller(reader, p)]
-    found = reader.connection.execute(
-        sql.SQL(
-            "SELECT row->>'location', count(*), min((row->>'started_at')::bigint), max((row->>'last_at')::bigint),"
-            " sum(coalesce((row->>'prompts')::bigint, 0))::bigint, sum(coalesce((row->>'errors')::bigint, 0))::bigint,"
-            " sum(coalesce((row->>'fixes')::bigint, 0))::bigint, min(key),"
-            " min(coalesce(nullif(row->>'title', ''), row->>'first_prompt', ''))"
-            " FROM {} WHERE space_id = %s AND (row->>'started_at')::bigint < %s AND (row->>'last_at')::bigint >= %s"
-            " AND {} GROUP BY 1, width_bucket((row->>'started_at')::bigint, %s, %s, %s) ORDER BY 3"
-        ).format(table_of(reader, p), sql.SQL(" AND ").join([sql.SQL("true"), *(c.clause for c in conditions)])),
-        [reader.space_id, upto, begin, *(value for c in conditions for value in c.values), begin, upto, PARTS],
+    where, values = all_of(
+        [Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *within(p, places), *visible_to_caller(reader, p)]
     )
-    for location, sessions, started, last, prompts, errors, fixes, stream, title in found:
-        yield WorkSpan(
-            project=known.name_of(location) if location else "",
+    named = [(location, project.name) for project in known.all for location in project.locations]
+    found = reader.connection.execute(
+        _WORK.format(table=table_of(reader, p), where=where),
+        [
+            [location for location, _ in named], [name for _, name in named], *values, upto, begin, MOST_PROJECTS,
+            begin, upto, PARTS,
+        ],
+    ).fetchall()  # fmt: skip
+    spans = [
+        WorkSpan(
+            project=place if is_known else known.name_of(place),
             started_at=moment(started),
             last_at=moment(last),
             sessions=sessions,
@@ -110,22 +136,25 @@ def _spans(reader: Reader, places: Places, begin: Micros, upto: Micros) -> Itera
             errors=errors,
             fixes=fixes,
             session=stream if sessions == 1 else "",
-            title=title[:200] if sessions == 1 else "",
+            title=title if sessions == 1 else "",
         )
+        for place, is_known, sessions, started, last, prompts, errors, fixes, stream, title, _ in found
+    ]
+    return spans, max(found[0][-1] - MOST_PROJECTS, 0) if found else 0
 
 
 def _fixes(reader: Reader, places: Places, begin: Micros, upto: Micros) -> Iterator[FixedError]:
-    for hit in bugs.known(reader, places, limit=MOST_FIXES).hits:
-        way = hit.solution
-        used = datetime.fromisoformat(way.last_used) if way is not None and way.last_used else None
-        if way is None or used is None or hit.first_seen >= moment(upto) or used < moment(begin):
+    for pattern in bugs.known_patterns(reader, places, limit=MOST_FIXES):
+        way = next(iter(pattern.solutions), None)
+        if way is None or not way.last_used or pattern.first_seen >= upto or way.last_used < begin:
             continue
+        projects = bugs.projects_with(reader, pattern)
         yield FixedError(
-            id=hit.id,
-            project=hit.projects[0] if hit.projects else "",
-            first_seen=hit.first_seen,
-            fixed_at=used,
-            message=hit.message[:200],
+            id=memory_id("bug_pattern", pattern.signature),
+            project=projects[0] if projects else "",
+            first_seen=moment(pattern.first_seen),
+            fixed_at=moment(way.last_used),
+            message=(pattern.message or pattern.template)[:200],
             fix=way.approach[:200],
         )
 

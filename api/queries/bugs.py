@@ -110,6 +110,17 @@ def known(
 ) -> BugAnswer:  # fmt: skip
     """Known kinds of errors without asking for one: by a field of their rows that is a whole number, highest first,
     then the newest. The first `skip` are left out."""
+    found = known_patterns(reader, places, wanted, order=order, limit=limit, skip=skip)
+    return BugAnswer(
+        errors=[], hits=_hits(reader, [Likeness(each, Match(1.0, ())) for each in found]), scope=places.scope
+    )
+
+
+def known_patterns(
+    reader: Reader, places: Places, wanted: BugFilter = ANY, *, order: str = "resolutions", limit: int = 5,
+    skip: int = 0,
+) -> list[BugPattern]:  # fmt: skip
+    """The same as rows, each as these places showed it."""
     p = models.bug_patterns
     there = [Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *visible_to_caller(reader, p)]
     where, values = all_of([*there, *wanted.conditions(places)])
@@ -120,8 +131,12 @@ def known(
         [*values, limit, skip],
     ).fetchall()
     patterns = _patterns(reader, [row[0] for row in found])
-    ranked = [Likeness(patterns[row[0]], Match(1.0, ())) for row in found if row[0] in patterns]
-    return BugAnswer(errors=[], hits=_hits(reader, _in_words_of(reader, ranked, places)), scope=places.scope)
+    return met_in_places(reader, [patterns[row[0]] for row in found if row[0] in patterns], places)
+
+
+def projects_with(reader: Reader, pattern: BugPattern) -> list[str]:
+    """The names of the projects that showed it."""
+    return sorted({projects_of(reader).name_of(place) for place in names(pattern.locations)})
 
 
 def _in_words_of(reader: Reader, found: Sequence[Likeness], places: Places) -> list[Likeness]:
@@ -259,7 +274,7 @@ def _hit(reader: Reader, found: Likeness, evidence: list[Evidence], related: Seq
         mean_resolve_s=None if mean is None else round(mean / 1e6, 1),
         first_seen=moment(pattern.first_seen),
         last_seen=moment(pattern.last_seen),
-        projects=sorted({projects_of(reader).name_of(place) for place in names(pattern.locations)}),
+        projects=projects_with(reader, pattern),
         files=list(names(pattern.files)),
         solution=shown_as(solutions[0], ShownSolution) if solutions else None,
         lesson=lesson_of(solutions[0]) if solutions and solutions[0].success_rate >= HELD else "",

@@ -139,7 +139,7 @@ class SessionItem(Record, frozen=True, kw_only=True):
 
 
 class WorkSpan(Record, frozen=True, kw_only=True):
-    """Sessions of one place that began about the same time. `session` and `title` are there where it is one session."""
+    """Sessions of one project that began about the same time; `session` and `title` where it is one session."""
 
     project: str
     started_at: datetime
@@ -174,13 +174,14 @@ class LearntClaim(Record, frozen=True, kw_only=True):
 
 
 class Activity(Record, frozen=True, kw_only=True):
-    """What happened from `since` until `before`."""
+    """What happened from `since` until `before`; `hidden` counts projects that are left out."""
 
     since: datetime
     before: datetime
     spans: list[WorkSpan]
     fixes: list[FixedError]
     claims: list[LearntClaim]
+    hidden: int
 
 
 # --- work ---

@@ -9,13 +9,16 @@ from starlette.requests import Request
 
 from memctl.api.http.access import caller_of, refused
 from memctl.api.http.forget import Forget, forget_once
+from memctl.api.queries.project import waiting as known_waiting
 from memctl.api.queries.waiting import waiting
 from memctl.api.reading.caller import OWNER, Caller
-from memctl.api.reading.places import places_of
-from memctl.api.reading.reader import Readers
+from memctl.api.reading.places import places_of, projects_of
+from memctl.api.reading.reader import Reader, Readers
+from memctl.api.reading.records import Waiting
 from memctl.api.viewer import render
 from memctl.api.write.command_handler import CommandHandler
 from memctl.domain.events.command import BadCommand, commands
+from memctl.domain.projects.identity import Projects
 
 _SAID: dict[str, tuple[str, str, dict[str, object]]] = {
     "holds": ("verify-knowledge", "claim", {}),
@@ -100,5 +103,15 @@ class Waits:
         return self._page(caller, "Approved." if holds else "Rejected.")
 
     def _page(self, caller: Caller, done: str) -> str:
-        found = self._readers.read(lambda reader: waiting(reader, places_of(reader, "*", None)), caller)
-        return render.page("waiting.html", caller, found=found, done=done, draw=lambda: uuid4().hex, at="waiting")
+        def look(reader: Reader) -> tuple[Waiting, list[dict[str, str]]]:
+            return waiting(reader, places_of(reader, "*", None)), checkouts(projects_of(reader))
+
+        found, asked = self._readers.read(look, caller)
+        return render.page(
+            "waiting.html", caller, found=found, checkouts=asked, done=done, draw=lambda: uuid4().hex, at="waiting"
+        )
+
+
+def checkouts(known: Projects, but: str = "") -> list[dict[str, str]]:
+    """The checkouts that wait for a person, each with a key under which a word about it is said once."""
+    return [{**msgspec.structs.asdict(each), "key": uuid4().hex} for each in known_waiting(known) if each.root != but]

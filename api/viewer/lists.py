@@ -58,11 +58,13 @@ class Wanted(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Rows, where the next ones begin, and how many there are in all; None where that is not to be known."""
+    """Rows, where the next ones begin, and how many there are in all; None where that is not to be known. `all` where
+    they had to be found to know some."""
 
     items: Sequence[Any]
     next: str | None
     total: Callable[[], int | None]
+    all: Sequence[Any] = ()
 
 
 class List(NamedTuple):
@@ -73,6 +75,8 @@ class List(NamedTuple):
     about: Callable[[Any], str]
     columns: tuple[Column, ...]
     choices: tuple[Choice, ...] = ()
+    at_once: int = 200
+    """Rows that are asked for together where all are wanted."""
 
     def order(self, asked: str) -> str:
         orders = [column.order for column in self.columns if column.order]
@@ -87,9 +91,9 @@ class List(NamedTuple):
         """Every row that is asked for, as far as a file has them."""
         cursor, left = None, MOST_EXPORTED
         while left > 0:
-            found = self.find(reader, wanted, min(left, 200), cursor)
+            found = self.find(reader, wanted, min(left, self.at_once), cursor)
             yield from found.items
-            left -= 200
+            left -= self.at_once
             if (cursor := found.next) is None:
                 return
 
@@ -175,14 +179,13 @@ def _find_bugs(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -
 
 
 def _find_needs(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Found:
-    found = sorted(needs(reader, wanted), key=lambda each: getattr(each, wanted.order), reverse=True)
+    found = sorted(_needs(reader, wanted), key=lambda each: getattr(each, wanted.order), reverse=True)
     skip = _whole(cursor)
     after = str(skip + limit) if len(found) > skip + limit else None
-    return Found(found[skip : skip + limit], after, lambda: len(found))
+    return Found(found[skip : skip + limit], after, lambda: len(found), found)
 
 
-def needs(reader: Reader, wanted: Wanted) -> list[Need]:
-    """What sessions needed that is asked for, newest first."""
+def _needs(reader: Reader, wanted: Wanted) -> list[Need]:
     kind, recalled = wanted.given["kind"], wanted.given["recalled"]
     upto = None if wanted.before is None else moment(wanted.before)
     return [
@@ -279,4 +282,5 @@ HINDSIGHT = List(
         Column("tokens", lambda r: r.tokens, "tokens"),
     ),
     (Choice("kind", "Kind", hindsight.KINDS), Choice("recalled", "Recalled", ("yes", "no"))),
+    at_once=MOST_EXPORTED,
 )

@@ -53,7 +53,6 @@ from memctl.api.viewer.timeline import timeline as drawn
 from memctl.api.write.command_handler import CommandHandler
 from memctl.domain.events.event import Micros
 from memctl.domain.knowledge.memory import MemoryKind
-from memctl.domain.projects.identity import Projects
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.readmodels import rebuilds
 from memctl.projections.episodes import EpisodeRow
@@ -260,7 +259,11 @@ class _Pages:
                 Micros(min(_number(request, name), LAST_S) * 1_000_000) or None for name in ("since", "before")
             )
             now = datetime.now(UTC)
-            work = drawn(activity(reader, places, now, since=since, before=before), reach(reader, places, now))
+            work = self._counted.of(
+                ("timeline", places, since, before, reader.limited_to),
+                stats.version_of(reader),
+                lambda: drawn(activity(reader, places, now, since=since, before=before), reach(reader, places, now)),
+            )
             if timeline_alone:
                 return self._page(request, "timeline.html", work=work)
             return self._page(
@@ -303,36 +306,45 @@ class _Pages:
         """The page of a list, or with `as` the whole of it as a file."""
 
         def look(reader: Reader, request: Request) -> Draw | Callable[[], Response]:
-            wanted, shown = self._wanted(reader, request, a_list)
+            wanted = self._wanted(reader, request, a_list)
             form = request.query_params.get("as", "")
             if form in ("csv", "json"):
                 items = a_list.everything(reader, wanted)
                 text = lists.as_csv(a_list, items).encode() if form == "csv" else lists.as_json(items)
                 return partial(_file, f"{a_list.name}.{form}", text)
-            return self._page(request, f"{a_list.name}.html", **shown, **self._beside(reader, a_list, wanted))
+            shown = self._shown(reader, request, a_list, wanted)
+            beside = self._beside(reader, a_list, wanted, shown["page"].all)
+            return self._page(request, f"{a_list.name}.html", **shown, **beside)
 
         return self.read(look)
 
-    def _wanted(self, reader: Reader, request: Request, a_list: lists.List) -> tuple[lists.Wanted, dict[str, object]]:
-        """What is asked of a list, and what its page shows of it."""
-        query, cursor = request.query_params, request.query_params.get("cursor")
+    def _shown(self, reader: Reader, request: Request, a_list: lists.List, wanted: lists.Wanted) -> dict[str, Any]:
+        """What the page of a list shows of it."""
+        query, cursor, given = request.query_params, request.query_params.get("cursor"), wanted.given
         since, before = (_day(request, name) for name in ("since", "before"))
-        order, given = a_list.order(query.get("sort", "")), a_list.given(query)
-        wanted = lists.Wanted(_places(reader, request), _start_of(since), _start_of(before), order, given)
-        page = a_list.find(reader, wanted, lists.MOST_ROWS, cursor)
+        page, order = a_list.find(reader, wanted, lists.MOST_ROWS, cursor), wanted.order
+        key = ("total", a_list.name, reader.limited_to, *wanted[:3], tuple(given.items()))
+        total = None if cursor else self._counted.of(key, stats.version_of(reader), page.total)
         days = {"since": str(since or ""), "before": str(before or "")}
         project = query.get("project", "")[:4096]
         kept = {"project": project, **given, **days, "sort": order if query.get("sort") else ""}
-        return wanted, {
-            "list": a_list, "page": page, "total": None if cursor else page.total(), "given": given, "since": since,
+        return {
+            "list": a_list, "page": page, "total": total, "given": given, "since": since,
             "before": before, "order": order, "projects": _names(reader), "narrowed": any(kept.values()),
             "kept": urlencode({name: value for name, value in kept.items() if value}),
             "unsorted": urlencode({name: value for name, value in kept.items() if value and name != "sort"}),
             "ranges": lists.ranges(datetime.now(UTC).date(), kept),
         }  # fmt: skip
 
-    def _beside(self, reader: Reader, a_list: lists.List, wanted: lists.Wanted) -> dict[str, object]:
-        """What stands above the rows of a list."""
+    def _wanted(self, reader: Reader, request: Request, a_list: lists.List) -> lists.Wanted:
+        since, before = (_start_of(_day(request, name)) for name in ("since", "before"))
+        order, given = a_list.order(request.query_params.get("sort", "")), a_list.given(request.query_params)
+        return lists.Wanted(_places(reader, request), since, before, order, given)
+
+    def _beside(
+        self, reader: Reader, a_list: lists.List, wanted: lists.Wanted, found: Sequence[Any]
+    ) -> dict[str, object]:
+        """What stands above the rows of a list, of which all may be `found`."""
         if a_list is lists.SESSIONS:
             days = (wanted.since, wanted.before)
             return {
@@ -345,7 +357,6 @@ class _Pages:
         if a_list is lists.BUGS:
             return {"q": ""}
         if a_list is lists.HINDSIGHT:
-            found = lists.needs(reader, wanted)
             weeks = plots.stacked(*trends.HELD, trends.held(found))
             return {"counts": hindsights.counted(found), "weeks": weeks}
         return {}
@@ -435,7 +446,7 @@ class _Pages:
             request,
             "projects.html",
             projects=project.listed(shown),
-            waiting=_asked(projects_of(reader)),
+            waiting=corrections.checkouts(projects_of(reader)),
             count=len(known),
             after=after,
             next=after + len(shown),
@@ -451,7 +462,7 @@ class _Pages:
 
         def look(reader: Reader) -> str:
             known = projects_of(reader)
-            shown, waiting = project.listed(known.all[:MOST_PROJECTS]), _asked(known, but=root)
+            shown, waiting = project.listed(known.all[:MOST_PROJECTS]), corrections.checkouts(known, but=root)
             return render.page(
                 "projects.html", caller, projects=shown, waiting=waiting, count=len(known.all), after=0,
                 next=len(shown), at="projects", project=ANYWHERE,
@@ -506,12 +517,6 @@ class _Pages:
         """What draws the template with these values, once the reader is given back."""
         at = request.url.path.split("/")[1]
         return partial(render.page, name, caller_of(request), **values, at=at, project=_project(request))
-
-
-def _asked(known: Projects, but: str = "") -> list[dict[str, str]]:
-    """The checkouts that wait, each with a key under which a word about it is said once."""
-    waiting = [each for each in project.waiting(known) if each.root != but]
-    return [{**msgspec.structs.asdict(each), "key": uuid4().hex} for each in waiting]
 
 
 class _ByKind(NamedTuple):

@@ -88,7 +88,7 @@ def timeline(found: Activity, reach: tuple[int, int]) -> Timeline:
         since=_seconds(found.since),
         before=_seconds(found.before),
         lanes=lanes,
-        hidden=len(names) - len(lanes),
+        hidden=len(names) - len(lanes) + found.hidden,
         ticks=_ticks(found.since, found.before),
         ways=[*_ways(found.since, found.before), ("all", _query(reach[0] // 1_000_000, reach[1] // 1_000_000))],
     )

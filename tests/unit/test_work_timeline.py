@@ -28,8 +28,8 @@ def span(project: str, began: datetime, took: timedelta = timedelta(hours=1), **
 
 
 def drawn(*spans: WorkSpan, since: datetime = NOON - 10 * DAY, before: datetime = NOON, **more: object) -> Timeline:
-    found = Activity(since=since, before=before, spans=list(spans), **{"fixes": [], "claims": [], **more})  # type: ignore[arg-type]
-    return timeline(found)
+    found = Activity(since=since, before=before, spans=list(spans), **{"fixes": [], "claims": [], "hidden": 0, **more})  # type: ignore[arg-type]
+    return timeline(found, (0, 1))
 
 
 def test_a_session_lies_where_its_time_lies() -> None:

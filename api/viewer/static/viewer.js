@@ -168,7 +168,7 @@ if (work) {
       if (project) query.set("project", project);
       history.replaceState(null, "", "/?" + query);
       shown(query);
-    }, 60);
+    }, 30);
   }
 
   async function shown(query) {
@@ -183,16 +183,26 @@ if (work) {
 
   function zoom(by, around) {
     const [since, before] = range();
+    drawnAs(`scaleX(${1 / by})`, around);
     const at = since + (before - since) * around;
     look(at - (at - since) * by, at + (before - at) * by);
   }
 
   function move(share) {
     const [since, before] = range();
+    drawnAs(`translateX(${-share * 100}%)`, 0);
     look(since + (before - since) * share, before + (before - since) * share);
   }
 
-  const drawing = () => work.querySelector(".lanes svg")?.getBoundingClientRect();
+  // At once, until what is there then has been asked for.
+  function drawnAs(transform, around) {
+    for (const svg of work.querySelectorAll(".lanes svg")) {
+      svg.style.transformOrigin = `${around * 100}% 0`;
+      svg.style.transform = transform;
+    }
+  }
+
+  const drawing = () => work.querySelector(".lanes .drawing")?.getBoundingClientRect();
   const along = (event) => (event.clientX - drawing().left) / drawing().width;
 
   work.addEventListener("wheel", (event) => {
@@ -216,7 +226,7 @@ if (work) {
   });
   addEventListener("pointermove", (event) => {
     if (from === null || !(event.buttons & 1)) return;
-    for (const svg of work.querySelectorAll(".lanes svg")) svg.style.transform = `translateX(${event.clientX - from}px)`;
+    drawnAs(`translateX(${event.clientX - from}px)`, 0);
   });
   addEventListener("pointerup", (event) => {
     if (from === null) return;
