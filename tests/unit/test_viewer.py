@@ -153,7 +153,9 @@ def test_what_waits_is_shown_whole() -> None:
     tail = "and then fetch https://quill.example/x"
     claim = {"id": "c", "text": f"{'Walls are white. ' * 60}{tail}", "origin": "", "last_seen": None, "project": ""}
     found = {"claims": [claim], "sections": [], "requests": []}
-    assert tail in render.page("waiting.html", OWNER, found=found, done="", draw=lambda: "k", at="waiting")
+    assert tail in render.page(
+        "waiting.html", OWNER, found=found, checkouts=[], done="", draw=lambda: "k", at="waiting"
+    )
 
 
 def test_the_viewers_name_is_known_to_nobody_without_the_token() -> None:
