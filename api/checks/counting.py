@@ -34,7 +34,8 @@ class _Figure(NamedTuple):
 
 
 class Counted:
-    """What was counted last, until something is new and counting it again is worth it. For any number of threads."""
+    """What was counted last, until something is new and counting it again is worth it. For any number of threads. No
+    words of memory are kept here: what was forgotten would be shown for a while."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

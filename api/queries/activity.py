@@ -37,7 +37,7 @@ answer is bounded, however many sessions there were."""
 MOST_PROJECTS = 60
 """With the most prompts in that time."""
 
-MOST_FIXES, MOST_CLAIMS = 40, 60
+MOST_FIXES, MOST_CLAIMS = 24, 60
 """Of the errors seen most often, and of the claims heard of last: more would hide one another."""
 
 MOST_DAYS = 60

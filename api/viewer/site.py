@@ -259,11 +259,7 @@ class _Pages:
                 Micros(min(_number(request, name), LAST_S) * 1_000_000) or None for name in ("since", "before")
             )
             now = datetime.now(UTC)
-            work = self._counted.of(
-                ("timeline", places, since, before, reader.limited_to),
-                stats.version_of(reader),
-                lambda: drawn(activity(reader, places, now, since=since, before=before), reach(reader, places, now)),
-            )
+            work = drawn(activity(reader, places, now, since=since, before=before), reach(reader, places, now))
             if timeline_alone:
                 return self._page(request, "timeline.html", work=work)
             return self._page(
