@@ -52,8 +52,8 @@ def in_weeks(days: Days, *names: str) -> Weeks:
 
 
 def memories_by_week(reader: Reader, places: Places) -> Weeks:
-    """How many memories there are of each week; what a clock put behind today is of this one. None for a limited
-    caller, who may see fewer."""
+    """How many memories there are of each week; what a clock put behind today is of this one. Nothing for a
+    limited caller, who may see fewer."""
     if reader.limited_to is not None:
         return {}
     p = models.memories
