@@ -279,6 +279,8 @@ class _Pages:
         text = request.query_params.get("q", "").strip()[:8_000]
         kind = request.query_params.get("kind", "")[:64]
         since, before = (_day(request, name) for name in ("since", "before"))
+        kept = {"q": text, "project": request.query_params.get("project", "")[:4096], "kind": kind}
+        kept |= {"since": str(since or ""), "before": str(before or "")}
 
         def ask(reader: Reader) -> Draw:
             answer = None
@@ -292,8 +294,8 @@ class _Pages:
             part = request.query_params.get("part") == "results"
             return self._page(
                 request, "results.html" if part else "search.html", q=text, answer=answer, kind=kind, since=since,
-                before=before, kinds=get_args(MemoryKind),
-                projects=[] if part else _names(reader),
+                before=before, kinds=get_args(MemoryKind), projects=[] if part else _names(reader),
+                ranges=lists.ranges(datetime.now(UTC).date(), kept),
             )  # fmt: skip
 
         return self._readers.read(ask, caller_of(request))()
