@@ -159,12 +159,13 @@ if (work) {
 
   function look(since, before) {
     const longest = 12 * 366 * 86400;
-    if (before - since < 600 || before - since > longest) return;
+    if (before - since < 600 || before - since > longest) return drawnAs("none", 0);
     lanes().dataset.since = Math.max(0, Math.round(since));
     lanes().dataset.before = Math.round(before);
+    const query = new URLSearchParams({ since: lanes().dataset.since, before: lanes().dataset.before });
+    asked++; // an answer that is on its way is of another time
     clearTimeout(soon);
     soon = setTimeout(() => {
-      const query = new URLSearchParams({ since: lanes().dataset.since, before: lanes().dataset.before });
       if (project) query.set("project", project);
       history.replaceState(null, "", "/?" + query);
       shown(query);
