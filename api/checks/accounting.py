@@ -215,7 +215,8 @@ class _LookUp:
         there = {
             row[0]
             for row in self._connection.execute(
-                "SELECT event_id FROM memctl.events WHERE space_id = %s AND event_id = ANY(%s)",
+                "SELECT event_id FROM memctl.events"
+                " WHERE position = ANY(ARRAY(SELECT * FROM memctl.positions_of(%s, %s)))",
                 [self._space_id, [one for line in ids for one in line]],
                 binary=True,
             )

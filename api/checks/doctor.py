@@ -36,6 +36,7 @@ from memctl.infra.llm import budget
 from memctl.infra.llm.agents import AGENTS
 from memctl.infra.log.mark import slow_writers
 from memctl.infra.log.migrate import revisions
+from memctl.infra.log.partitions import POSITIONS, partitions
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels.fingerprint import fingerprint
 from memctl.infra.settings import load_settings
@@ -210,6 +211,8 @@ def _schema(connection: Connection) -> Iterator[Check]:
         "postgres", "writers", "none holds the mark for long", _long_writers(connection),
         advice="nothing new is read until they end: end them, `SELECT pg_terminate_backend(pid)`, ROLLBACK PREPARED",
     )  # fmt: skip
+    if there == head:
+        yield _partitions(connection)
     newer = generations.made_by_newer(connection)
     stale = ["a newer memctl made the live rows: upgrade this one"] if newer else []
     if not newer and generations.stale(connection):
@@ -217,6 +220,25 @@ def _schema(connection: Connection) -> Iterator[Check]:
     yield check(
         "postgres", "rules", f"fingerprint {fingerprint()[:12]}", stale,
         advice="workers rebuild by themselves; see `memctl status`, or run `memctl replay --all`",
+    )  # fmt: skip
+
+
+def _partitions(connection: Connection) -> Check:
+    """Whether there is room ahead for who appends, and which partitions nobody appends to any more."""
+    found = partitions(connection)
+    wrong = []
+    if found.in_rest:
+        wrong.append(f"{number(found.in_rest, 'event')} lie beyond every partition, in events_rest")
+    elif found.used >= found.ends - POSITIONS // 4:
+        wrong.append(f"positions are used up to {found.used:,}, and the last partition ends at {found.ends:,}")
+    full = [f"{part.name}, {_size(part.size)}{part.tablespace and ', in ' + part.tablespace}" for part in found.full]
+    said = f"{number(len(found.parts) - 1, 'partition')} up to {found.ends:,}" + (
+        f"; full: {'; '.join(full)}" if full else ""
+    )
+    return check(
+        "postgres", "partitions", said, wrong,
+        advice="a worker makes them ahead: see its log; whoever holds the log for long keeps it from it",
+        full=len(full), rest=found.in_rest,
     )  # fmt: skip
 
 

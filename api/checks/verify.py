@@ -130,6 +130,11 @@ class Verification:
             advice=_RESTORE,
         )  # fmt: skip
         yield check(
+            "log", "deliveries", f"{number(hashed.events, 'event')} entered by id",
+            (f"position {at}: the event or its entry is missing" for at in audit.astray(connection, mark)),
+            advice=_RESTORE,
+        )  # fmt: skip
+        yield check(
             "log", "shards", f"{number(hashed.events, 'event')} by their streams",
             [f"position {at}: its shard is not that of its stream" for at in hashed.misplaced.first],
             total=hashed.misplaced.count, advice=_RESTORE,
@@ -153,7 +158,7 @@ class Verification:
             advice="run `memctl forget --resume`",
         )  # fmt: skip
         yield check(
-            "log", "guards", "3 triggers, a unique index and a sequence", audit.open_guards(connection),
+            "log", "guards", "5 triggers, a unique index and a sequence", audit.open_guards(connection),
             advice="the log was open to changes: compare it with a backup, then run `memctl init` on a fresh one",
         )  # fmt: skip
 

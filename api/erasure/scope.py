@@ -126,8 +126,9 @@ def _of_id(reader: Reader, wanted: str) -> Plan:
 
 def _delivery(connection: Connection, space_id: int, id: UUID) -> UUID:
     delivery, kind = connection.execute(
-        "SELECT coalesce(variant_of, event_id), type FROM memctl.events WHERE space_id = %s AND event_id = %s",
-        [space_id, id],
+        "SELECT coalesce(variant_of, event_id), type FROM memctl.events"
+        " WHERE position = ANY(ARRAY(SELECT * FROM memctl.positions_of(%s, %s)))",
+        [space_id, [id]],
     ).fetchone() or (id, "")
     if kind in erase.RECORDS:
         raise NothingToForget(what=f"event {id}", hint=f"what `{kind}` records holds ids alone, and is never forgotten")

@@ -194,8 +194,8 @@ def _positions(reader: Reader, events: Iterable[str]) -> dict[str, int]:
     wanted = [UUID(each) for each in events if each]
     found = reader.connection.execute(
         "SELECT coalesce(variant_of, event_id), min(position) FROM memctl.events"
-        " WHERE space_id = %s AND (event_id = ANY(%s) OR variant_of = ANY(%s)) GROUP BY 1",
-        [reader.space_id, wanted, wanted],
+        " WHERE position = ANY(ARRAY(SELECT * FROM memctl.positions_of_versions(%s, %s))) GROUP BY 1",
+        [reader.space_id, wanted],
     )
     return {str(event): position for event, position in found}
 

@@ -244,8 +244,9 @@ def event(reader: Reader, id: Id) -> EventItem:
     """
     delivery = UUID(_only(id, event_ids(reader, id, _MOST_LIKE_IT)))
     row = reader.connection.execute(
-        "SELECT coalesce(variant_of, event_id) FROM memctl.events WHERE space_id = %s AND event_id = %s",
-        [reader.space_id, delivery],
+        "SELECT coalesce(variant_of, event_id) FROM memctl.events"
+        " WHERE position = ANY(ARRAY(SELECT * FROM memctl.positions_of(%s, %s)))",
+        [reader.space_id, [delivery]],
     ).fetchone()
     if row is None:
         raise NotFound(id=id)
@@ -257,8 +258,8 @@ def event(reader: Reader, id: Id) -> EventItem:
         raise NotFound(f"what event {id} said was erased", id=id, hint="It stays so; only its place is left.")
     counted = single_row(
         reader.connection,
-        "SELECT count(*) FROM memctl.events WHERE space_id = %s AND (event_id = %s OR variant_of = %s)",
-        [reader.space_id, row[0], row[0]],
+        "SELECT count(*) FROM memctl.positions_of_versions(%s, %s)",
+        [reader.space_id, [row[0]]],
     )
     return carried_over(
         found,
@@ -283,8 +284,10 @@ def event_ids(reader: Reader, prefix: str, limit: int) -> list[str]:
     limits = limits_of(reader)
     found = reader.connection.execute(
         sql.SQL(
-            "SELECT event_id FROM memctl.events WHERE space_id = %(space)s AND event_id BETWEEN %(first)s AND %(last)s"
-            " AND (variant_of IS NULL OR %(whole)s) AND (%(anywhere)s OR {}) ORDER BY event_id LIMIT %(limit)s"
+            "SELECT d.event_id FROM memctl.deliveries d JOIN LATERAL (SELECT FROM memctl.events"
+            "  WHERE position = d.position AND (variant_of IS NULL OR %(whole)s) AND (%(anywhere)s OR {})) e ON true"
+            " WHERE d.space_id = %(space)s AND d.event_id BETWEEN %(first)s AND %(last)s"
+            " ORDER BY d.event_id LIMIT %(limit)s"
         ).format(sql.SQL(PLACED)),
         {
             "space": reader.space_id, "first": UUID(digits.ljust(32, "0")), "last": UUID(digits.ljust(32, "f")),

@@ -115,10 +115,11 @@ def timeline(reader: Reader, stream: str, *, after: int = 0, limit: int = 50) ->
     limit = max(1, min(limit, LONGEST_TIMELINE))
     rows = reader.connection.execute(
         "SELECT coalesce(variant_of, event_id), position FROM memctl.events e WHERE space_id = %s AND stream = %s"
-        " AND position > %s AND (variant_of IS NULL OR NOT EXISTS (SELECT FROM memctl.events f"
-        " WHERE f.space_id = e.space_id AND (f.event_id = e.variant_of OR f.variant_of = e.variant_of)"
-        " AND f.stream = e.stream AND f.position < e.position)) ORDER BY position LIMIT %s",
-        [reader.space_id, stream, after, limit + 1],
+        " AND position > %s AND position >> 10 >= %s::int8 >> 10"
+        " AND (variant_of IS NULL OR NOT EXISTS (SELECT FROM memctl.events f WHERE"
+        " f.position = ANY(ARRAY(SELECT * FROM memctl.positions_of_versions(e.space_id, ARRAY[e.variant_of])))"
+        " AND f.stream = e.stream AND f.position < e.position)) ORDER BY position >> 10, position LIMIT %s",
+        [reader.space_id, stream, after, after, limit + 1],
     ).fetchall()
     versions_by_id = read_versions(reader.connection, reader.space_id, [id for id, _ in rows[:limit]])
     here = {id: [each for each in versions if each.stream == stream] for id, versions in versions_by_id.items()}

@@ -203,7 +203,7 @@ def _of_another(writer: IngestWriter, events: list[NewEvent], account: Account) 
     """What of these comes in from another's memory, as imported. What is known here stays as it is."""
     ids = [event_id_of(writer.space_id, each.dedupe_key) for each in events]
     rows = writer.connection.execute(
-        "SELECT event_id FROM memctl.events WHERE space_id = %s AND event_id = ANY(%s)", [writer.space_id, ids]
+        "SELECT event_id FROM memctl.deliveries WHERE space_id = %s AND event_id = ANY(%s)", [writer.space_id, ids]
     )
     known = {id for (id,) in rows}
     new = [each for id, each in zip(ids, events, strict=True) if id not in known]

@@ -265,9 +265,9 @@ class RemoteIngest:
             ids = [event_id_of(reader.space_id, event.dedupe_key) for event in events]
             rows = reader.connection.execute(
                 "SELECT coalesce(variant_of, event_id), actor, position, type, payload FROM memctl.events"
-                " WHERE space_id = %s AND (event_id = ANY(%s) OR variant_of = ANY(%s)) AND payload IS NOT NULL"
-                " ORDER BY position",
-                [reader.space_id, ids, ids],
+                " WHERE position = ANY(ARRAY(SELECT * FROM memctl.positions_of_versions(%s, %s)))"
+                " AND payload IS NOT NULL ORDER BY position",
+                [reader.space_id, ids],
             )
             versions: dict[UUID, list[tuple[str, Position, str, bytes]]] = {}
             for id, *version in rows:

@@ -26,6 +26,7 @@ from memctl.infra.database import Connection, single_row, snapshot
 from memctl.infra.files import opened
 from memctl.infra.log.mark import hold_off_appends
 from memctl.infra.log.migrate import revisions
+from memctl.infra.log.partitions import POSITIONS
 from memctl.infra.log.spaces import space_names
 from memctl.infra.readmodels import generations
 
@@ -60,6 +61,11 @@ SELECT FROM memctl.events WHERE position NOT BETWEEN 1 AND 1::bigint << 53
 LIMIT 1
 """
 """Events of moments that no reader can hold, or at positions behind which none is left, and of no space or shard."""
+
+_ENTER = """
+INSERT INTO memctl.deliveries (position, space_id, event_id)
+SELECT position, space_id, event_id FROM memctl.events ORDER BY space_id, event_id
+"""
 
 Progress = Callable[[str, int], None]
 """Called with the table and how many bytes of it are done."""
@@ -184,6 +190,8 @@ def restore(connection: Connection, file: Path, progress: Progress = lambda tabl
         for table in reversed(tables):
             if table != "events":  # there is none, and nothing may delete from it
                 connection.execute(sql.SQL("DELETE FROM memctl.{}").format(sql.Identifier(table)))
+        connection.execute("SELECT memctl.make_partitions(%s, %s)", [POSITIONS, manifest.position])
+        connection.execute("SELECT set_config('memctl.covered', 'entered', true)")  # they are entered below
         for table in tables:
             statement = sql.SQL("COPY memctl.{} ({}) FROM STDIN").format(
                 sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, manifest.tables[table].columns))
@@ -193,6 +201,8 @@ def restore(connection: Connection, file: Path, progress: Progress = lambda tabl
                     for block in _blocks(file, archive, table, manifest):
                         copy.write(block)
                         progress(table, len(block))
+                if table == "events":
+                    connection.execute(_ENTER)
             except (psycopg.DataError, psycopg.IntegrityError, psycopg.ProgrammingError) as problem:
                 why = f"{table} holds what no memctl wrote ({problem.diag.message_primary})"
                 raise BadBackup(file=str(file), why=why) from problem

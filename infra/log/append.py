@@ -174,8 +174,9 @@ _GONE = """
         WHERE space_id = %(space)s AND kind = 'event' AND stream IN ('', %(cited_only)s) AND value = s.id::text
         LIMIT 1) t ON true
     LEFT JOIN LATERAL (
-        SELECT (SELECT receipt FROM memctl.receipts WHERE erased @> ARRAY[e.event_id] LIMIT 1) FROM memctl.events e
-        WHERE e.space_id = %(space)s AND e.event_id = s.id AND e.payload IS NULL
+        SELECT (SELECT receipt FROM memctl.receipts WHERE erased @> ARRAY[e.event_id] LIMIT 1)
+        FROM memctl.deliveries d JOIN memctl.events e USING (position)
+        WHERE d.space_id = %(space)s AND d.event_id = s.id AND e.payload IS NULL
             AND NOT EXISTS (SELECT FROM memctl.events v WHERE v.space_id = e.space_id AND v.variant_of = e.event_id
                             AND v.payload IS NOT NULL)) e ON true
     WHERE coalesce(t.receipt, e.receipt) IS NOT NULL"""

@@ -44,14 +44,27 @@ FROM memctl.events WHERE position > %s AND position <= %s ORDER BY position"""
 
 _STRANDED_VARIANTS = """
 SELECT position FROM memctl.events v WHERE variant_of IS NOT NULL AND position <= %s AND NOT EXISTS (
-    SELECT FROM memctl.events f WHERE f.space_id = v.space_id AND f.event_id = v.variant_of AND f.variant_of IS NULL)
+    SELECT FROM memctl.deliveries d JOIN memctl.events f USING (position)
+    WHERE d.space_id = v.space_id AND d.event_id = v.variant_of AND f.variant_of IS NULL)
 ORDER BY position"""
 
+_ASTRAY = """
+SELECT e.position FROM memctl.events e LEFT JOIN memctl.deliveries d
+    ON d.space_id = e.space_id AND d.event_id = e.event_id AND d.position = e.position
+WHERE e.position <= %(upto)s AND d.position IS NULL
+UNION ALL
+SELECT d.position FROM memctl.deliveries d WHERE d.position <= %(upto)s
+    AND NOT EXISTS (SELECT FROM memctl.events e WHERE e.position = d.position)
+ORDER BY 1"""
+
 _TRIGGERS = {
-    "events_no_change": "refuse_change",
-    "events_no_truncate": "refuse_change",
-    "events_hold_positions": "hold_positions",
+    "events_deliver": ("deliver", "INSERT INTO memctl.deliveries"),
+    "events_deliver_again": ("deliver", "INSERT INTO memctl.deliveries"),
+    "events_no_change": ("refuse_change", "RAISE EXCEPTION"),
+    "events_no_truncate": ("refuse_change", "RAISE EXCEPTION"),
+    "events_hold_positions": ("hold_positions", "pg_advisory"),
 }
+"""The function that each calls, and what that one does."""
 
 T = TypeVar("T")
 
@@ -178,33 +191,40 @@ def stranded_variants(connection: Connection, upto: Position) -> list[int]:
     return [row[0] for row in connection.execute(_STRANDED_VARIANTS, [upto])]
 
 
+def astray(connection: Connection, upto: Position) -> list[int]:
+    """Positions at which an event stands that is not entered as a delivery, or one is entered and no event stands."""
+    return [row[0] for row in connection.execute(_ASTRAY, {"upto": upto})]
+
+
 def open_guards(connection: Connection) -> list[str]:
-    """What of the log's guards is missing: triggers that refuse changes, the index that keeps keys unique, and the
-    sequence that hands out positions in their order."""
-    found = {
-        row[0]: (row[1], row[2], row[3])
-        for row in connection.execute(
-            "SELECT t.tgname, t.tgenabled::text, p.proname, p.prosrc FROM pg_trigger t"
-            " JOIN pg_proc p ON p.oid = t.tgfoid"
-            " WHERE t.tgrelid = 'memctl.events'::regclass AND NOT t.tgisinternal"
-        )
-    }
+    """What of the log's guards is missing, of its table or of a partition: triggers that refuse changes and enter
+    deliveries, the index that keeps keys unique, and the sequence that hands out positions in their order."""
+    tables: dict[str, dict[str, tuple[str, str, str]]] = {}
+    for table, trigger, *says in connection.execute(
+        "SELECT c.relname, t.tgname, t.tgenabled::text, p.proname, p.prosrc FROM pg_class c"
+        " LEFT JOIN pg_trigger t ON t.tgrelid = c.oid AND (NOT t.tgisinternal OR t.tgparentid <> 0)"
+        " LEFT JOIN pg_proc p ON p.oid = t.tgfoid WHERE c.oid = 'memctl.events'::regclass OR c.oid IN"
+        " (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'memctl.events'::regclass) ORDER BY c.relname"
+    ):
+        tables.setdefault(table, {})[trigger] = (says[0], says[1], says[2])
     missing = []
-    for trigger, function in _TRIGGERS.items():
-        if trigger not in found:
-            missing.append(f"trigger {trigger} is not there")
-            continue
-        enabled, calls, source = found[trigger]
-        if enabled != "A":
-            missing.append(f"trigger {trigger} is not ENABLE ALWAYS")
-        if calls != function or ("RAISE EXCEPTION" if function == "refuse_change" else "pg_advisory") not in source:
-            missing.append(f"trigger {trigger} does not do what it is there for")
+    for table, found in tables.items():
+        where = "" if table == "events" else f" of partition {table}"
+        for trigger, (function, acts) in _TRIGGERS.items():
+            if trigger not in found:
+                missing.append(f"trigger {trigger}{where} is not there")
+                continue
+            enabled, calls, source = found[trigger]
+            if enabled != "A":
+                missing.append(f"trigger {trigger}{where} is not ENABLE ALWAYS")
+            if calls != function or acts not in source:
+                missing.append(f"trigger {trigger}{where} does not do what it is there for")
     index = connection.execute(
         "SELECT indisunique AND indisvalid AND indisready FROM pg_index"
-        " WHERE indexrelid = to_regclass('memctl.events_id')"
+        " WHERE indexrelid = to_regclass('memctl.deliveries_pkey')"
     ).fetchone()
     if index is None or not index[0]:
-        missing.append("index events_id, which keeps keys unique, is not there or not valid")
+        missing.append("index deliveries_pkey, which keeps keys unique, is not there or not valid")
     sequence = connection.execute(
         "SELECT seqcache = 1 AND seqincrement > 0 AND NOT seqcycle FROM pg_sequence"
         " WHERE seqrelid = pg_get_serial_sequence('memctl.events', 'position')::regclass"

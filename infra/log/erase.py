@@ -237,9 +237,11 @@ def at_places(places: Collection[str]) -> dict[str, list[str]]:
 
 _UNPLACED = f"""(location = '' AND type = ANY(%(observed)s) AND coalesce(
     (SELECT l.location FROM memctl.events l WHERE l.space_id = events.space_id AND l.stream = events.stream
-     AND l.location <> '' AND l.position < events.position ORDER BY l.position DESC LIMIT 1),
+     AND l.location <> '' AND l.position < events.position AND l.position >> 10 <= events.position >> 10
+     ORDER BY l.position >> 10 DESC, l.position DESC LIMIT 1),
     (SELECT l.location FROM memctl.events l WHERE l.space_id = events.space_id AND l.stream = events.stream
-     AND l.location <> '' AND l.position > events.position ORDER BY l.position LIMIT 1))
+     AND l.location <> '' AND l.position > events.position AND l.position >> 10 >= events.position >> 10
+     ORDER BY l.position >> 10, l.position LIMIT 1))
     = ANY(CASE WHEN {_CONFINED} THEN %(keyed)s::text[] ELSE %(held)s END))"""
 """An observation in a session may name no place (a title, a prompt that waits). It belongs to the place named last
 before it in its stream, else to the first one named there."""
@@ -253,8 +255,8 @@ the moment when it was recorded. (A stream of another kind, such as an import, h
 
 
 _STANDS_ELSEWHERE = """EXISTS (SELECT FROM memctl.events o WHERE o.space_id = events.space_id AND o.payload IS NOT NULL
-    AND o.stream <> ALL(%(streams)s)
-    AND (o.event_id = events.variant_of OR o.variant_of = coalesce(events.variant_of, events.event_id)))"""
+    AND o.stream <> ALL(%(streams)s) AND o.position = ANY(ARRAY(SELECT * FROM memctl.positions_of_versions(
+        events.space_id, ARRAY[coalesce(events.variant_of, events.event_id)]))))"""
 """Another stream holds the same delivery: what is pruned with a session by itself never takes that along. Whoever has a
 key may say what others said in a session of its own that is old."""
 
@@ -454,8 +456,8 @@ def empty(
         " dedupe_key = CASE WHEN e.variant_of IS NULL THEN e.dedupe_key"
         " ELSE split_part(e.dedupe_key, '#' || e.event_id::text, 1) || '#' || n.id END"
         " FROM (SELECT position, gen_random_uuid() AS id FROM memctl.events"
-        " WHERE space_id = %(space)s AND payload IS NOT NULL AND type <> ALL(%(records)s)"
-        " AND (event_id = ANY(%(ids)s) OR variant_of = ANY(%(ids)s))"
+        " WHERE position = ANY(ARRAY(SELECT * FROM memctl.positions_of_versions(%(space)s, %(ids)s)))"
+        " AND payload IS NOT NULL AND type <> ALL(%(records)s)"
         " AND (%(only)s::uuid[] IS NULL OR event_id = ANY(%(only)s)) FOR UPDATE) n"
         " WHERE e.position = n.position RETURNING coalesce(e.variant_of, e.event_id), e.stream, e.type,"
         " e.occurred_at",

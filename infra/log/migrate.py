@@ -2,9 +2,14 @@
 
 import functools
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection, connect, outage, outages, plain_url
+from memctl.infra.log.partitions import make_partitions
+
+if TYPE_CHECKING:
+    from alembic.script import Script, ScriptDirectory
 
 _LOCK = 0x6D656D6D69677261  # one migration at a time in a database
 
@@ -63,14 +68,17 @@ def _known() -> frozenset[str]:
     return frozenset(file.name.partition("_")[0] for file in files)
 
 
-def migrate(database_url: str) -> str:
+def migrate(database_url: str, upto: str | None = None) -> str:
     """Bring the schema up to this version's; returns the revision. Safe to call at once from several processes.
+
+    Each version is a transaction of its own. What one can `prepare` beside the writers goes before it, in steps that
+    may be killed: the next call goes on where they were. `upto`: a version to stop at (tests begin there).
 
     Raises: NewerSchema when the database is ahead of this code, OlderSchema, WrongEncoding, DatabaseUnavailable.
     """
     from alembic import command
     from alembic.config import Config
-    from alembic.util import CommandError
+    from alembic.script import ScriptDirectory
     from psycopg import Error
     from sqlalchemy import create_engine
     from sqlalchemy.exc import DBAPIError
@@ -84,22 +92,28 @@ def migrate(database_url: str) -> str:
         guard.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
         if found := revisions(guard)[0]:
             _refuse_older(found)
+            refuse_newer(guard)
         url = plain_url(database_url).replace("postgres://", "postgresql://", 1)
         engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1))
         try:
-            with engine.begin() as connection:
-                config.attributes["connection"] = connection
-                try:
-                    command.upgrade(config, "head")
-                except CommandError as problem:
-                    raise NewerSchema(
-                        f"the database's schema is not one this memctl knows: {problem}",
-                        hint="upgrade memctl, then run `memctl up` again",
-                    ) from problem
+            for script in _pending(ScriptDirectory.from_config(config), found, upto or max(_known())):
+                if prepare := getattr(script.module, "prepare", None):
+                    prepare(guard)
+                with engine.begin() as connection:
+                    config.attributes["connection"] = connection
+                    command.upgrade(config, script.revision)
         except DBAPIError as problem:
             if isinstance(problem.orig, Error) and (known := outage(problem.orig)):
                 raise known from problem
             raise
         finally:
             engine.dispose()
-    return max(_known())
+    if upto is None:
+        with connect(database_url, name="memctl migrate") as connection:
+            make_partitions(connection)
+    return upto or max(_known())
+
+
+def _pending(scripts: "ScriptDirectory", found: str, upto: str) -> "list[Script]":
+    """The versions to come behind one ("": all of them) up to another, in order."""
+    return [script for script in reversed([*scripts.walk_revisions()]) if found < script.revision <= upto]

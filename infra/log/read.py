@@ -23,6 +23,12 @@ from memctl.domain.events.skipping import Undecodable
 from memctl.infra.database import Connection, single_row
 from memctl.infra.log.reach import Section
 
+_BY_ID = "position = ANY(ARRAY(SELECT * FROM memctl.positions_of(%s, %s)))"
+"""SQL: that an event has one of some ids; given space and ids."""
+
+_VERSIONS = "position = ANY(ARRAY(SELECT * FROM memctl.positions_of_versions(%s, %s)))"
+"""SQL: that an event is of one of some deliveries, in any version; given space and ids."""
+
 _COLUMNS = """position, event_id, space_id, stream, type, schema_version,
     (extract(epoch FROM occurred_at) * 1000000)::bigint, (extract(epoch FROM recorded_at) * 1000000)::bigint,
     actor, location, session_id, dedupe_key, payload, variant_of, sources"""
@@ -35,14 +41,15 @@ _TYPES = f"""SELECT {_COLUMNS}, variant_of IS NOT NULL OR EXISTS (
         SELECT FROM memctl.events v WHERE v.space_id = e.space_id AND v.variant_of = e.event_id)
     FROM memctl.events e WHERE position > %s AND position <= %s AND type = ANY(%s){{of}} ORDER BY position"""
 
+# The index of streams goes by 1,024 positions (`position >> 10`).
 _STREAMS = f"""SELECT {_COLUMNS} FROM memctl.events
     JOIN unnest(%s::int4[], %s::text[], %s::int8[]) AS wanted(space_id, stream, after) USING (space_id, stream)
-    WHERE position > after AND position <= %s
+    WHERE position > after AND position >> 10 >= after >> 10 AND position <= %s
     ORDER BY space_id, stream, position"""
 
 _STREAM = f"""SELECT {_COLUMNS} FROM memctl.events
-    WHERE space_id = %s AND stream = %s AND position > %s AND payload IS NOT NULL
-    ORDER BY position LIMIT %s"""
+    WHERE space_id = %s AND stream = %s AND position > %s AND position >> 10 >= %s::int8 >> 10 AND payload IS NOT NULL
+    ORDER BY position >> 10, position LIMIT %s"""
 
 _LENGTHS = """SELECT space_id, stream, (SELECT count(*) FROM (SELECT FROM memctl.events e
         WHERE e.space_id = wanted.space_id AND e.stream = wanted.stream AND e.position <= %s LIMIT %s) AS few)
@@ -51,7 +58,7 @@ _LENGTHS = """SELECT space_id, stream, (SELECT count(*) FROM (SELECT FROM memctl
 _ALL_STREAMS = f"""SELECT {_COLUMNS} FROM memctl.events
     WHERE (space_id, stream) > (%s, %s) AND (space_id, stream) <= (%s, %s) AND position <= %s
       AND stream LIKE 'session/%%/%%' AND payload IS NOT NULL
-    ORDER BY space_id, stream, position"""
+    ORDER BY space_id, stream, position >> 10, position"""
 
 _SIZES = """SELECT space_id, stream, count(*) FROM memctl.events
     WHERE position <= %s AND stream LIKE 'session/%%/%%' GROUP BY space_id, stream ORDER BY space_id, stream"""
@@ -60,12 +67,12 @@ _SIZES = """SELECT space_id, stream, count(*) FROM memctl.events
 _SKIPS = f"""SELECT {_COLUMNS} FROM memctl.events
     WHERE type = 'event.skipped' AND position <= %s AND payload IS NOT NULL ORDER BY position"""
 
-_HEADERS = """SELECT event_id, coalesce(variant_of, event_id), type, schema_version, stream, position, occurred_at,
+_HEADERS = f"""SELECT event_id, coalesce(variant_of, event_id), type, schema_version, stream, position, occurred_at,
     recorded_at, actor, session_id
-    FROM memctl.events WHERE space_id = %s AND event_id = ANY(%s)"""
+    FROM memctl.events WHERE {_BY_ID}"""
 
 _IDS = f"""SELECT {_COLUMNS} FROM memctl.events
-    WHERE space_id = %s AND (event_id = ANY(%s) OR variant_of = ANY(%s)) AND position <= %s ORDER BY position"""
+    WHERE {_VERSIONS} AND position <= %s ORDER BY position"""
 
 _END = Position(2**63 - 1)
 """Beyond every position."""
@@ -157,7 +164,7 @@ def read_stream(connection: Connection, space_id: int, stream: str, before: Posi
 
 def read_stream_after(connection: Connection, space_id: int, stream: str, after: Position, limit: int) -> list[Event]:
     """The first `limit` events of a stream behind a position, in order of position. Erased payloads are left out."""
-    return [_event(row) for row in connection.execute(_STREAM, [space_id, stream, after, limit], binary=True)]
+    return [_event(row) for row in connection.execute(_STREAM, [space_id, stream, after, after, limit], binary=True)]
 
 
 def first_unknown(connection: Connection, upto: Position) -> str:
@@ -231,7 +238,7 @@ def read_versions(
     """Every version of deliveries that stands at or before a position, by delivery id."""
     wanted = list(ids)
     by_delivery: dict[UUID, list[Event]] = {}
-    for row in connection.execute(_IDS, [space_id, wanted, wanted, upto], binary=True):
+    for row in connection.execute(_IDS, [space_id, wanted, upto], binary=True):
         if row[12] is not None:
             event = _event(row)
             by_delivery.setdefault(event.delivery_id, []).append(event)

@@ -226,8 +226,8 @@ def _evidence(connection: Connection, live: Live, result: Coverage) -> None:
             """SELECT c.stream, c.event FROM (
                 SELECT DISTINCT f.space_id, f.stream, s->>'event' AS event
                 FROM memctl.facts_g{g} f, jsonb_array_elements(f.payload->'evidence') s) c
-            WHERE NOT EXISTS (SELECT FROM memctl.events e
-                              WHERE e.space_id = c.space_id AND e.event_id = c.event::uuid)
+            WHERE NOT EXISTS (SELECT FROM memctl.deliveries d JOIN memctl.events USING (position)
+                              WHERE d.space_id = c.space_id AND d.event_id = c.event::uuid)
             ORDER BY 1, 2"""
         ).format(g=generation)
     ).fetchall()

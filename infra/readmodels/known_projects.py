@@ -140,7 +140,8 @@ def _brought_at(connection: Connection, space_id: int, rows: Sequence[Location])
     named = Counter(remote for row in rows for remote in names(row.remotes))
     ids = [UUID(each.delivery) for row in rows for each in row.brought if named[each.remote] > 1]
     found = connection.execute(
-        "SELECT event_id::text, position FROM memctl.events WHERE space_id = %s AND event_id = ANY(%s)", [space_id, ids]
+        "SELECT event_id::text, position FROM memctl.deliveries WHERE space_id = %s AND event_id = ANY(%s)",
+        [space_id, ids],
     )
     return dict(found.fetchall()) if ids else {}
 

@@ -134,12 +134,12 @@ def test_appends_that_are_under_way_when_the_mark_is_split_by_space_are_waited_f
     ):
         (was,) = log.execute("SELECT position FROM memctl.mark").fetchone() or (None,)
         [held] = append(early, 1, [prompt(1)])
-        killed = threads.submit(migrate, postgres_url)
+        killed = threads.submit(migrate, postgres_url, "0016")
         until(lambda: log.execute(migrating).fetchone())
         log.execute(f"SELECT pg_terminate_backend(pid) FROM ({migrating}) AS m".encode())
         assert killed.exception() is not None
         assert migrations.revisions(log)[0] == "0015"
-        migrated = threads.submit(migrate, postgres_url)
+        migrated = threads.submit(migrate, postgres_url, "0016")
         until(lambda: log.execute(migrating).fetchone())
         waiting = threads.submit(append, late, 1, [prompt(2)])
         until(lambda: waits_for_a_lock(log, "late"))

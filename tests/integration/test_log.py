@@ -207,6 +207,8 @@ def test_the_triggers_that_guard_the_log_fire_also_in_a_replica_session(log: Con
         "SELECT tgname, tgenabled::text FROM pg_trigger WHERE tgrelid = 'memctl.events'::regclass AND NOT tgisinternal"
     ).fetchall()
     assert sorted(found) == [
+        ("events_deliver", "A"),
+        ("events_deliver_again", "A"),
         ("events_hold_positions", "A"),
         ("events_no_change", "A"),
         ("events_no_truncate", "A"),

@@ -258,11 +258,11 @@ def said_about(connection: Connection, space_id: int, found: Round) -> set[UUID]
 
 
 def _session_streams(connection: Connection, space_id: int, ids: Iterable[UUID]) -> list[str]:
-    wanted = list(ids)
     rows = connection.execute(
-        "SELECT DISTINCT stream FROM memctl.events WHERE space_id = %s AND payload IS NOT NULL"
-        " AND (event_id = ANY(%s) OR variant_of = ANY(%s)) AND stream LIKE 'session/%%/%%' ORDER BY stream",
-        [space_id, wanted, wanted],
+        "SELECT DISTINCT stream FROM memctl.events"
+        " WHERE position = ANY(ARRAY(SELECT * FROM memctl.positions_of_versions(%s, %s))) AND payload IS NOT NULL"
+        " AND stream LIKE 'session/%%/%%' ORDER BY stream",
+        [space_id, list(ids)],
     )
     return [row[0] for row in rows]
 
@@ -270,11 +270,10 @@ def _session_streams(connection: Connection, space_id: int, ids: Iterable[UUID])
 def _folded_as_they_are(connection: Connection, space_id: int, ids: Iterable[UUID]) -> list[UUID]:
     """Those of the deliveries that stage 2 folds without stage 1."""
     names = list(names_of(folded_as_recorded()))
-    wanted = list(ids)
     rows = connection.execute(
-        "SELECT DISTINCT coalesce(variant_of, event_id) FROM memctl.events WHERE space_id = %s AND type = ANY(%s)"
-        " AND (event_id = ANY(%s) OR variant_of = ANY(%s))",
-        [space_id, names, wanted, wanted],
+        "SELECT DISTINCT coalesce(variant_of, event_id) FROM memctl.events"
+        " WHERE position = ANY(ARRAY(SELECT * FROM memctl.positions_of_versions(%s, %s))) AND type = ANY(%s)",
+        [space_id, list(ids), names],
     )
     return [row[0] for row in rows]
 

@@ -54,8 +54,9 @@ def _streams(connection: Connection, space_id: int, result: Round) -> tuple[list
     going: Counter[str] = Counter()
     for stream, kind, count, first_at, last_at in connection.execute(
         "SELECT e.stream, e.type, count(*), min(e.occurred_at), max(e.occurred_at) FROM memctl.events e"
-        " JOIN memctl_going g ON g.id = coalesce(e.variant_of, e.event_id)"
-        " WHERE e.space_id = %s AND e.payload IS NOT NULL AND e.type <> ALL(%s) GROUP BY e.stream, e.type",
+        " WHERE e.position = ANY(ARRAY("
+        "  SELECT * FROM memctl.positions_of_versions(%s, ARRAY(SELECT id FROM memctl_going))))"
+        " AND e.payload IS NOT NULL AND e.type <> ALL(%s) GROUP BY e.stream, e.type",
         [space_id, list(RECORDS)],
     ):
         result.count(stream, kind, count, first_at, last_at)

@@ -282,7 +282,8 @@ def _lasting(connection: Connection, space_id: int, live: generations.Live, unti
         streams.update(memory.sessions)
         events.update(span.event for span in memory.evidence)
     found = connection.execute(
-        "SELECT DISTINCT stream FROM memctl.events WHERE space_id = %s AND event_id = ANY(%s)",
+        "SELECT DISTINCT stream FROM memctl.events"
+        " WHERE position = ANY(ARRAY(SELECT * FROM memctl.positions_of(%s, %s)))",
         [space_id, list(events)],
     )
     return streams | {row[0] for row in found}

@@ -155,7 +155,8 @@ class _Look:
         none = self._rows(
             "SELECT target, source FROM {routes} r WHERE upstream IS NULL AND NOT EXISTS (SELECT FROM {facts} f"
             " WHERE f.space_id = r.space_id AND f.id = r.source AND (f.payload IS NOT NULL OR f.at > %s))"
-            " AND NOT EXISTS (SELECT FROM memctl.events e WHERE e.space_id = r.space_id AND e.event_id = r.source)"
+            " AND NOT EXISTS (SELECT FROM memctl.deliveries d JOIN memctl.events USING (position)"
+            " WHERE d.space_id = r.space_id AND d.event_id = r.source)"
             " AND space_id <> ALL(%s)",
             [self._upto, self._lag],
         )

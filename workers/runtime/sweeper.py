@@ -7,11 +7,15 @@ from collections.abc import Callable
 from redis import Redis
 
 from memctl.infra import queue
+from memctl.infra.log.partitions import make_partitions
 from memctl.workers.folding.drain import Drainer
 
 log = logging.getLogger("memctl.sweeper")
 
 EVERY_S = 1.0
+
+PARTITIONS_EVERY = 60
+"""Sweeps from one look at the log's partitions to the next."""
 
 
 class Sweeper:
@@ -23,6 +27,7 @@ class Sweeper:
         self._redis = redis
         self._installation = installation
         self._queue_down = False
+        self._sweeps = 0
 
     def run(self, stop: threading.Event) -> None:
         """Sweep until asked to stop; a fault is logged and tried again with growing pauses."""
@@ -37,9 +42,12 @@ class Sweeper:
                 pause = min(pause * 2, 30.0)
 
     def sweep(self) -> None:
-        """Move the mark, and wake (or drain) every shard behind it."""
+        """Move the mark, and wake (or drain) every shard behind it. Now and then make partitions ahead."""
         from redis.exceptions import RedisError
 
+        if self._sweeps % PARTITIONS_EVERY == 0 and (made := make_partitions(self._drainer.connection)) > 0:
+            log.info("made %d partitions of the log", made)
+        self._sweeps += 1
         behind = self._drainer.behind()
         try:
             if behind or self._queue_down:
