@@ -33,6 +33,7 @@ from memctl.api.write import ingest as ingesting
 from memctl.api.write.ingest_writer import IngestWriter
 from memctl.infra.backup import archive, copies
 from memctl.infra.database import connect
+from memctl.infra.log import migrate as migrations
 from memctl.infra.log.append import append
 from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
@@ -68,6 +69,11 @@ def ingest_the_example(url: str) -> None:
     ingesting.BATCH = 12
     with IngestWriter(load_settings(database_url=url)) as intake:
         ingesting.ingest(intake, [EXAMPLE])
+
+
+def migrate(url: str) -> None:
+    migrations.STEP = 40
+    migrations.migrate(url)
 
 
 def drain(url: str) -> None:

@@ -230,14 +230,12 @@ def _partitions(connection: Connection) -> Check:
     if found.in_rest:
         wrong.append(f"{number(found.in_rest, 'event')} lie beyond every partition, in events_rest")
     elif found.used >= found.ends - POSITIONS // 4:
-        wrong.append(f"positions are used up to {found.used:,}, and the last partition ends at {found.ends:,}")
-    full = [f"{part.name}, {_size(part.size)}{part.tablespace and ', in ' + part.tablespace}" for part in found.full]
-    said = f"{number(len(found.parts) - 1, 'partition')} up to {found.ends:,}" + (
-        f"; full: {'; '.join(full)}" if full else ""
-    )
+        wrong.append(f"positions are used up to {found.used:,}, the last partition ends at {found.ends:,}")
+    full = [", ".join((part.name, _size(part.size), *filter(None, [part.tablespace]))) for part in found.full]
     return check(
-        "postgres", "partitions", said, wrong,
-        advice="a worker makes them ahead: see its log; whoever holds the log for long keeps it from it",
+        "postgres", "partitions",
+        f"{len(found.parts) - 1} up to {found.ends:,}" + "; full: " * bool(full) + "; ".join(full), wrong,
+        advice="a worker makes them ahead: see its log, and who holds the log for long",
         full=len(full), rest=found.in_rest,
     )  # fmt: skip
 

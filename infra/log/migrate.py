@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 _LOCK = 0x6D656D6D69677261  # one migration at a time in a database
 
 
+STEP = 100_000
+"""Rows that one transaction of a migration's preparation goes through, about a second's work."""
+
+
 class NewerSchema(MemctlError):
     """The database was migrated by a newer version of memctl."""
 
@@ -98,7 +102,7 @@ def migrate(database_url: str, upto: str | None = None) -> str:
         try:
             for script in _pending(ScriptDirectory.from_config(config), found, upto or max(_known())):
                 if prepare := getattr(script.module, "prepare", None):
-                    prepare(guard)
+                    prepare(guard, STEP)
                 with engine.begin() as connection:
                     config.attributes["connection"] = connection
                     command.upgrade(config, script.revision)

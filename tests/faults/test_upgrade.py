@@ -9,11 +9,15 @@ forgotten, and a row in each table that steers. The first is 0014. Before a migr
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
+import itertools
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
+from uuid import UUID
 
+import dying
 import pytest
 import servers
 from data_dirs import used
@@ -29,12 +33,13 @@ from memctl.api.erasure import scope as forget
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.reader import reader_of
 from memctl.domain.events.event import UnknownEventType, stream_hash
+from memctl.domain.events.observations import event_id_of
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import Embedders
 from memctl.infra.log import migrate as migrations
 from memctl.infra.log.append import append
-from memctl.infra.log.audit import hashed, open_guards
+from memctl.infra.log.audit import astray, hashed, open_guards
 from memctl.infra.log.mark import last_position, mark, move_mark
 from memctl.infra.log.migrate import NewerSchema, OlderSchema, migrate, refuse_newer
 from memctl.infra.log.spaces import installation
@@ -152,6 +157,99 @@ def test_appends_that_are_under_way_when_the_mark_is_split_by_space_are_waited_f
         assert move_mark(log, patience_s=0) < begun.position
         late.commit()
         assert move_mark(log) == last_position(log) > begun.position
+
+
+@pytest.fixture
+def of_0017(postgres_url: str) -> str:
+    """A database as the memctl of before partitions left it, with some more in its log."""
+    dump = next(each for each in RELEASED if each.name.startswith("schema-0017"))
+    with connect(postgres_url) as old:
+        old.execute(gzip.decompress(dump.read_bytes()))
+    with connect(postgres_url) as old:
+        append(old, 1, [event for number in (1, 3, 4) for event in example(number)])
+    return postgres_url
+
+
+@pytest.fixture
+def mortals(tmp_path: Path) -> Iterator[dying.Mortals]:
+    with dying.mortals(tmp_path / "mortals") as mortals:
+        yield mortals
+
+
+def test_a_log_is_put_into_partitions_under_load_by_a_migration_that_is_killed_at_any_statement(
+    of_0017: str, postgres_server: str, migrated_template: str, mortals: dying.Mortals
+) -> None:
+    arriving = [event for number in range(5, 40) for event in example(number)]
+    acknowledged: dict[UUID, int] = {}
+    batches, migrated = threading.Semaphore(0), threading.Event()
+
+    def write() -> int:
+        """Append one or some at a time, each twice, until all is migrated and written to."""
+        sizes, at = itertools.cycle((1, 1, 3, 8)), 0
+        with connect(of_0017, name="writer") as writer:
+            while batches.acquire() and not (migrated.is_set() and at % 2):
+                batch = arriving[at : at + next(sizes)]
+                for events, status in ((batch, {"new"}), (batch[:1], {"duplicate"})):
+                    answers = append(writer, 1, events)
+                    assert {answer.status for answer in answers} == status
+                    for event, answer in zip(events, answers, strict=True):
+                        at_first = acknowledged.setdefault(event_id_of(1, event.dedupe_key), answer.position)
+                        assert at_first == answer.position
+                at += len(batch)
+        return at
+
+    with connect(of_0017) as log, ThreadPoolExecutor(1) as threads:
+        was = dict(log.execute("SELECT event_id, position FROM memctl.events"))
+        written = threads.submit(write)
+        rounds = itertools.count()
+        batches.release(8)
+        while mortals.dies(dying.migrate, of_0017, 2 * (killed := next(rounds))):
+            batches.release(8)
+        migrated.set()
+        batches.release(1 << 20)
+        count = written.result()
+        assert killed >= 10
+        assert dict(log.execute("SELECT event_id, position FROM memctl.events")) == was | acknowledged
+        assert (astray(log, last_position(log)), open_guards(log)) == ([], [])
+        again = append(log, 1, [*example(1), *arriving[:count]])
+        assert {answer.status for answer in again} == {"duplicate"}
+        replay(of_0017, None, processes=1)
+        drained(of_0017)
+        with servers.fresh_database(postgres_server, template=migrated_template) as url, connect(url) as fresh:
+            generations.ensure_live(fresh, 1)
+            append(fresh, 1, [*reversed(arriving[:count]), *example(0), told_otherwise()])
+            append(fresh, 1, [event for number in (4, 3, 1) for event in example(number)])
+            drained(url)
+            assert digests(log) == digests(fresh)
+
+
+def test_an_event_that_is_given_another_id_while_deliveries_are_entered_is_entered_by_that_one(
+    of_0017: str, mortals: dying.Mortals
+) -> None:
+    emptied = (
+        "UPDATE memctl.events SET payload = NULL, salt = NULL, payload_hash = NULL, sources = NULL, location = '',"
+        " causation_id = NULL, correlation_id = NULL, event_id = gen_random_uuid(), dedupe_key = 'gone'"
+        " WHERE variant_of IS NOT NULL AND payload IS NOT NULL RETURNING event_id, position"
+    )
+    with (
+        connect(of_0017) as log,
+        connect(of_0017, autocommit=False) as forgets,
+        ThreadPoolExecutor(1) as threads,
+    ):
+        answers = itertools.count()
+        while log.execute("SELECT to_regclass('memctl.deliveries')").fetchone() == (None,):
+            assert mortals.dies(dying.migrate, of_0017, next(answers))
+        forgets.execute("INSERT INTO memctl.receipts (receipt, space_id, scope) VALUES (gen_random_uuid(), 1, '{}')")
+        forgets.execute("SELECT set_config('memctl.receipt', receipt::text, true) FROM memctl.receipts"
+                        " WHERE finished_at IS NULL")  # fmt: skip
+        ((given, position),) = forgets.execute(emptied).fetchall()
+        migrating = threads.submit(migrate, of_0017)
+        until(lambda: waits_for_a_lock(log, "memctl migrate"))
+        forgets.commit()
+        migrating.result()
+        entered = log.execute("SELECT event_id FROM memctl.deliveries WHERE position = %s", [position]).fetchall()
+        assert entered == [(given,)]
+        assert astray(log, last_position(log)) == []
 
 
 def test_every_schema_before_the_newest_has_its_dump() -> None:

@@ -17,9 +17,6 @@ down_revision = "0017"
 SIZE = 10_000_000
 """Positions of a partition."""
 
-STEP = 100_000
-"""Positions whose deliveries one transaction enters."""
-
 PATIENCE_S = 2.0
 """How long a lock of the log is waited for before those who wait behind are let through."""
 
@@ -310,14 +307,15 @@ $$;
 """
 
 
-def prepare(connection: Connection[tuple[object, ...]]) -> None:
-    """What can be done beside the writers, of the database as 0017 left it; may be killed and begun again."""
+def prepare(connection: Connection[tuple[object, ...]], step: int) -> None:
+    """What can be done beside the writers, of the database as 0017 left it; may be killed and begun again. One
+    transaction enters the deliveries of `step` positions."""
     if not _is(connection, "SELECT to_regclass('memctl.deliveries') IS NOT NULL"):
         _patiently(connection, lambda: _run(connection, KEPT_IN_STEP, ROW_TRIGGERS))
     while _is(connection, "SELECT done < upto FROM memctl.filling"):
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s, 0)", [FILLING])
-            connection.execute(FILL, {"step": STEP})
+            connection.execute(FILL, {"step": step})
     connection.execute(APPEND)
     _index_streams(connection)
     beyond = _beyond(connection)
