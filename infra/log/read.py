@@ -5,6 +5,7 @@ stop at it. An event of a type or version that this memctl does not know is neve
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -58,10 +59,15 @@ _LENGTHS = """SELECT space_id, stream, (SELECT count(*) FROM (SELECT FROM memctl
 _ALL_STREAMS = f"""SELECT {_COLUMNS} FROM memctl.events
     WHERE (space_id, stream) > (%s, %s) AND (space_id, stream) <= (%s, %s) AND position <= %s
       AND stream LIKE 'session/%%/%%' AND payload IS NOT NULL
-    ORDER BY space_id, stream, position >> 10, position"""
+    ORDER BY space_id, stream"""
 
-_SIZES = """SELECT space_id, stream, count(*) FROM memctl.events
-    WHERE position <= %s AND stream LIKE 'session/%%/%%' GROUP BY space_id, stream ORDER BY space_id, stream"""
+# All of the log is counted in the index of streams alone, which does not hold positions; what lies beyond is taken off.
+_SIZES = """SELECT space_id, stream, sum(events)::bigint FROM (
+        SELECT space_id, stream, count(*) AS events FROM memctl.events
+        WHERE stream LIKE 'session/%%/%%' GROUP BY space_id, stream
+        UNION ALL SELECT space_id, stream, -count(*) FROM memctl.events
+        WHERE position > %s AND stream LIKE 'session/%%/%%' GROUP BY space_id, stream) AS counted
+    GROUP BY space_id, stream HAVING sum(events) > 0 ORDER BY space_id, stream"""
 
 # The type is written out for the sake of the partial index over it.
 _SKIPS = f"""SELECT {_COLUMNS} FROM memctl.events
@@ -224,12 +230,18 @@ def scan_streams(
                 event = _event(row)
                 here = (event.space_id, event.stream)
                 if key is not None and here != key:
-                    yield key, events
+                    yield key, _in_order(events)
                     events = []
                 key = here
                 events.append(event)
         if key is not None:
-            yield key, events
+            yield key, _in_order(events)
+
+
+def _in_order(events: list[Event]) -> list[Event]:
+    """By position. They come nearly so: who sorts here needs no room for all streams."""
+    events.sort(key=attrgetter("position"))
+    return events
 
 
 def read_versions(
