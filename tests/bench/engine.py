@@ -245,7 +245,7 @@ def pss_mb(pids: set[int]) -> int:
 
 
 _SIZES = """
-SELECT CASE WHEN c.relname = 'events' THEN 'log'
+SELECT CASE WHEN c.relname = 'deliveries' OR c.relname ~ '^events(_|$)' THEN 'log'
             WHEN c.relname ~ '_g[0-9]+$' THEN regexp_replace(c.relname, '_g[0-9]+$', '') ELSE 'other tables' END,
        pg_table_size(c.oid), pg_indexes_size(c.oid)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

@@ -62,11 +62,11 @@ FROM pg_class c WHERE relnamespace = 'memctl'::regnamespace AND relkind = 'r'
 class Log:
     """A database of the server's, how many events were put there, and a connection to it."""
 
-    def __init__(self, server: str, name: str) -> None:
+    def __init__(self, server: str, name: str, schema: str | None = None) -> None:
         with psycopg.connect(server, autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}".encode())
         self.url = server.replace("/memctl?", f"/{name}?", 1)
-        migrate(self.url)
+        migrate(self.url, schema)
         self.connection: Connection = connect(self.url)
         self.events = 0
 
@@ -157,6 +157,7 @@ def measure(logs: dict[str, Log]) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", default="1000000,10000000,20000000", help="sizes to grow to, in order")
+    parser.add_argument("--against", help="measure the small log against one of this schema, such as 0017")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     figures: dict[str, Any] = {"machine": machine()}
@@ -166,7 +167,18 @@ def main() -> None:
         with start_postgres(folder) as server:
             small, grown = Log(server.url, "small"), Log(server.url, "grown")
             small.fill(SMALL)
-            for number in map(int, given.events.split(",")):
+            if given.against:
+                before = Log(server.url, "before", given.against)
+                before.fill(SMALL)
+                found = measure({"before": before, "now": small})
+                figures[f"schema {given.against} and this, {SMALL:,} events"] = {
+                    **found,
+                    "now / before": {of: round(found["now"][of] / found["before"][of], 2) for of in found["now"]},
+                    "bytes an event before": before.sizes(),
+                    "bytes an event now": small.sizes(),
+                }
+                before.connection.close()
+            for number in map(int, filter(None, given.events.split(","))):
                 began = time.monotonic()
                 grown.fill(number)
                 filled = round((time.monotonic() - began) / 60, 1)

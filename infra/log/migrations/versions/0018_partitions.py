@@ -90,6 +90,7 @@ CREATE OR REPLACE FUNCTION memctl.append_events(
 DECLARE
     handed_out bigint[];
     entered    bigint[];
+    all_new    boolean;
     done       text;
 BEGIN
     IF memctl.begin_append(in_space) THEN
@@ -113,6 +114,7 @@ BEGIN
         ON CONFLICT DO NOTHING
         RETURNING position)
     SELECT coalesce(array_agg(put.position), '{}') INTO entered FROM put;
+    all_new := cardinality(entered) = cardinality(handed_out);
     done := set_config('memctl.covered', 'entered', true);
     INSERT INTO memctl.events (position, event_id, space_id, stream, stream_hash, type, schema_version, occurred_at,
         actor, location, session_id, causation_id, correlation_id, dedupe_key, variant_of, sources, salt, payload_hash,
@@ -129,9 +131,9 @@ BEGIN
                       in_salts, in_payloads)
               AS a(position, id, stream, hash, type, version, occurred, actor, location, session, causation,
                    correlation, key, variant_of, sources, salt, payload)
-          WHERE handed_out = entered OR a.position IN (SELECT unnest(entered))
+          WHERE all_new OR a.position IN (SELECT unnest(entered))
           OFFSET 0) i;
-    IF handed_out = entered THEN
+    IF all_new THEN
         positions := handed_out;
         statuses := repeat('n', cardinality(in_ids));
         RETURN;
@@ -173,23 +175,22 @@ BEGIN
             RETURN 0;
         END IF;
     END IF;
-    INSERT INTO memctl.deliveries (position, space_id, event_id)
+    done := set_config('memctl.covered', 'entered', true);
+    WITH put AS (
+        INSERT INTO memctl.deliveries (position, space_id, event_id)
         VALUES (nextval('memctl.events_position_seq'), in_space, in_id)
         ON CONFLICT DO NOTHING
-        RETURNING position INTO arrived;
-    IF arrived IS NULL THEN
-        done := set_config('memctl.covered', '', true);
-        RETURN NULL;
-    END IF;
-    done := set_config('memctl.covered', 'entered', true);
+        RETURNING position)
     INSERT INTO memctl.events (position, event_id, space_id, stream, stream_hash, type, schema_version, occurred_at,
         actor, location, session_id, causation_id, correlation_id, dedupe_key, variant_of, sources, salt, payload_hash,
         payload)
     OVERRIDING SYSTEM VALUE
-    VALUES (arrived, in_id, in_space, in_stream, in_hash, in_type, in_version,
+    SELECT put.position, in_id, in_space, in_stream, in_hash, in_type, in_version,
         timestamptz 'epoch' + in_occurred * interval '1 microsecond', in_actor, in_location, in_session, in_causation,
         in_correlation, in_key, in_variant_of, in_sources::uuid[], in_salt,
-        sha256(in_salt || convert_to(stored::text, 'UTF8')), stored);
+        sha256(in_salt || convert_to(stored::text, 'UTF8')), stored
+    FROM put
+    RETURNING position INTO arrived;
     RETURN arrived;
 END $$;
 """
