@@ -143,7 +143,8 @@ def test_up_says_what_to_do_where_only_postgres_itself_finds_the_damage(pristine
 def test_damaged_pages_stop_the_readers_and_verify_names_the_positions(cluster: Path, folder: Path) -> None:
     with start_postgres(cluster) as server, connect(server.url) as connection:
         row = connection.execute(
-            "SELECT pg_relation_filepath('memctl.events_from_1'), max((ctid::text::point)[0])::int / 2 FROM memctl.events"
+            "SELECT pg_relation_filepath('memctl.events_from_1'), max((ctid::text::point)[0])::int / 2"
+            " FROM memctl.events_from_1"
         ).fetchone()
         assert row is not None
         path, page = row
