@@ -1,6 +1,7 @@
 """Partitions of the log: ranges of positions, of a bounded size, made ahead of who appends.
 
-What lies beyond all of them goes into the rest, so no append fails for want of one.
+What lies beyond all of them goes into the rest, so no append fails for want of one. No append makes one: under that
+lock a writer that sleeps would hold up all others.
 """
 
 import msgspec
