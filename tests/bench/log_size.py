@@ -27,6 +27,7 @@ from memctl.infra.database import Connection, connect
 from memctl.infra.embedded.postgres import start_postgres
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import migrate
+from memctl.infra.log.partitions import make_partitions
 from memctl.infra.log.read import read_stream
 
 SMALL = 100_000
@@ -69,6 +70,7 @@ class Log:
         migrate(self.url, schema)
         self.connection: Connection = connect(self.url)
         self.events = 0
+        self.parted = schema is None
 
     def fill(self, upto: int) -> None:
         """Append small events until there are so many, by several connections."""
@@ -89,6 +91,8 @@ class Log:
                 last = min(at + CALL, first + count) - 1
                 given = {"first": at, "last": last, "salt": salt, "streams": STREAMS, "of": OF_A_STREAM}
                 connection.execute(FILL, given)
+                if self.parted:  # as the workers' sweeper does
+                    make_partitions(connection)
 
     def sizes(self) -> dict[str, float]:
         """Bytes an event of its indexes and of its tables."""
