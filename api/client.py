@@ -112,9 +112,9 @@ class Client:
     """One connection to the API; not for several threads.
 
     With `as_of` (a position, or a time in ISO 8601) it reads memory as that was: NotYet is raised while that is being
-    built, or whatever `not_yet` does is done before each attempt more. A `space` that is not the API's is refused;
-    without one it answers for its own. Methods return a `Received`. They raise Unreachable, NotThere, BadlyAsked or
-    Refused.
+    built, or whatever `not_yet` does is done before each attempt more. A `space` that is not the key's, or not there,
+    is refused; without one the API answers for the key's, or its own. Methods return a `Received`. They raise
+    Unreachable, NotThere, BadlyAsked or Refused.
     """
 
     def __init__(

@@ -32,6 +32,7 @@ from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.provenance import Provenance, words_of
 from memctl.domain.support.wording import seen
+from memctl.infra.api_keys import PREFIX
 from memctl.infra.settings import Settings
 
 INSTRUCTIONS = (
@@ -314,9 +315,12 @@ def serve_http(settings: Settings, port: int) -> None:
     url = settings.require("api_url")
     if not settings.api_token:
         raise NoToken
-    app = server(lambda: Client(url, _BEARER.get(), space=settings.space_meant), here="").streamable_http_app(
-        stateless_http=True, json_response=True
-    )
+
+    def client() -> Client:
+        bearer = _BEARER.get()
+        return Client(url, bearer, space="" if bearer.startswith(PREFIX) else settings.space_meant)
+
+    app = server(client, here="").streamable_http_app(stateless_http=True, json_response=True)
     guard = Guard(
         _remembering_bearer(app),
         settings.api_token,

@@ -29,8 +29,8 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 PREFIX = "memctl_"
 
 _ALL = (
-    "SELECT key_id AS id, name, scopes, projects, made_at, expires_at, revoked_at, hash FROM memctl.api_keys"
-    " WHERE space = %s ORDER BY made_at DESC, key_id"
+    "SELECT key_id AS id, space, name, scopes, projects, made_at, expires_at, revoked_at, hash FROM memctl.api_keys"
+    " WHERE space = coalesce(%s, space) ORDER BY made_at DESC, key_id"
 )
 
 
@@ -52,10 +52,11 @@ class SeveralKeys(MemctlError):
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True):
-    """A key without its secret. `projects` are the remotes and paths that it is limited to
-    (`domain.projects.key_limits`); None stands for all."""
+    """A key without its secret. It opens its space and no other. `projects` are the remotes and paths that it is
+    limited to (`domain.projects.key_limits`); None stands for all."""
 
     id: str
+    space: str
     name: str
     scopes: tuple[Scope, ...]
     projects: tuple[str, ...] | None
@@ -86,7 +87,7 @@ def make(
         [id, space, name, _hash(secret), list(kept), limit and list(limit), expires_at],
     ).fetchone()
     assert row is not None
-    key = Key(id=id, name=name, scopes=kept, projects=limit, made_at=row[0], expires_at=expires_at)
+    key = Key(id=id, space=space, name=name, scopes=kept, projects=limit, made_at=row[0], expires_at=expires_at)
     return key, f"{PREFIX}{id}_{secret}"
 
 
@@ -125,12 +126,12 @@ class Lock(msgspec.Struct, frozen=True):
         return key if same and token.startswith(PREFIX) else None
 
 
-def lock_of(connection: Connection, space: str) -> Lock:
-    """All that tokens of a space are compared with."""
-    return Lock({key.id: (key, hash) for key, hash in _all(connection, space)})
+def lock_of(connection: Connection) -> Lock:
+    """All that tokens are compared with, of every space."""
+    return Lock({key.id: (key, hash) for key, hash in _all(connection, None)})
 
 
-def _all(connection: Connection, space: str) -> Iterator[tuple[Key, bytes]]:
+def _all(connection: Connection, space: str | None) -> Iterator[tuple[Key, bytes]]:
     from psycopg.rows import dict_row
 
     rows = connection.cursor(row_factory=dict_row).execute(_ALL, [space])

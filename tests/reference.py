@@ -258,7 +258,7 @@ def described_api() -> dict[str, Any]:
     from memctl.infra.settings import load_settings
 
     readers = Readers("postgresql://nowhere", "default")
-    engine, settings = Engine("", "", Embedders(NONE), "default"), load_settings()
+    engine, settings = Engine("", "", Embedders(NONE)), load_settings()
     doors, deliveries = CommandHandler(settings, readers), RemoteIngest(settings, readers)
     app = application(readers, engine, doors, Browsers("none"), deliveries)
     found: dict[str, Any] = app.openapi()

@@ -16,7 +16,7 @@ GOOD_FOR_S = 60.0
 """Seconds after which a figure is counted again even where nothing seems to be new: days pass, and rows that are folded
 again move no offset."""
 
-KEPT = 64
+KEPT = 256
 """Figures that are kept at most, those asked for last."""
 
 

@@ -13,7 +13,7 @@ from memctl.domain.events.observations import event_id_of
 from memctl.domain.events.skipping import EventSkipped
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection, outages
-from memctl.infra.log.mark import SlowWriter, slow_writers
+from memctl.infra.log.mark import EVERY_SPACE, SlowWriter, slow_writers
 from memctl.infra.log.read import read_headers
 from memctl.infra.readmodels import dead_letters
 from memctl.infra.readmodels.dead_letters import DeadLetter, Halt, Target, to_be_tried
@@ -94,8 +94,14 @@ class LettersStatus(msgspec.Struct, frozen=True):
 @question("/dead-letters", "log", scopes=("operate",), whole=True, live=True)
 def standing(reader: Reader) -> LettersStatus:
     """What no fold could take and waits to be retried or dropped, and shards that stand still."""
-    halted = dead_letters.halts(reader.connection, reader.live)
-    return LettersStatus([_view(letter) for letter in _letters(reader)], halted, slow_writers(reader.connection))
+    halted, writers = dead_letters.halts(reader.connection, reader.live), slow_writers(reader.connection)
+    if reader.apart:  # what a shard stands still at, and who holds up whom, may be of another space
+        halted = [msgspec.structs.replace(each, message="the owner is shown why") for each in halted]
+        own = {reader.space, EVERY_SPACE}
+        writers = [
+            msgspec.structs.replace(each, spaces=(reader.space,)) for each in writers if own.intersection(each.spaces)
+        ]
+    return LettersStatus([_view(letter) for letter in _letters(reader)], halted, writers)
 
 
 def show(reader: Reader, id: int) -> ShownLetter:

@@ -564,6 +564,7 @@ def _late(behind: Behind, found: Health) -> Trouble:
 
 
 def _behind(reader: Reader, last: int) -> Behind | None:
+    """Of any space; of the caller's own where others are kept from it."""
     row = reader.connection.execute(
         "WITH lowest AS (SELECT position, held, updated_at FROM memctl.offsets WHERE generation = ANY(%s)"
         " ORDER BY memctl.lowest(position, held) LIMIT 1)"
@@ -571,8 +572,9 @@ def _behind(reader: Reader, last: int) -> Behind | None:
         " memctl.lowest(l.position, held), abs(extract(epoch FROM clock_timestamp() - l.updated_at)) < %s"
         " FROM lowest l, LATERAL (SELECT event_id, position, recorded_at FROM memctl.events"
         " WHERE position > memctl.lowest(l.position, held) AND position > memctl.of_space(l.position, held, space_id)"
+        " AND space_id = coalesce(%s, space_id)"
         " ORDER BY position LIMIT 1) e",
-        [[reader.live.stage1, reader.live.stage2], LATE_S],
+        [[reader.live.stage1, reader.live.stage2], LATE_S, reader.space_id if reader.apart else None],
     ).fetchone()
     if row is None or abs(row[3]) <= LATE_S:  # what was recorded later than now was so before the clock was set back
         return None
@@ -581,10 +583,13 @@ def _behind(reader: Reader, last: int) -> Behind | None:
 
 
 def health(reader: Reader, servers: Servers = Servers()) -> Health:  # noqa: B008  # it is frozen
-    """`servers` are asked by who calls: not within the snapshot of a reader."""
+    """`servers` are asked by who calls: not within the snapshot of a reader. Who is kept apart from other spaces gets
+    what is of its own, and nothing of what all share."""
     found = stats.progress(reader)
-    to_write, to_embed = outbox.backlog(reader.connection, reader.live.stage2)
-    replays = rebuilds.progress(reader.connection, LATEST)
+    space = reader.space_id if reader.apart else None
+    to_write, to_embed = outbox.backlog(reader.connection, reader.live.stage2, space)
+    replays = [] if reader.apart else rebuilds.progress(reader.connection, LATEST)
+    servers = Servers() if reader.apart else servers
     since = servers.embedding.since.get(installation(reader.connection))
     return Health(
         last_position=found.last_position,
@@ -593,7 +598,7 @@ def health(reader: Reader, servers: Servers = Servers()) -> Health:  # noqa: B00
         shards=tuple(found.shards),
         to_write=to_write,
         to_embed=to_embed,
-        filling=outbox.filling(reader.connection, reader.live.stage2),
+        filling=None if reader.apart else outbox.filling(reader.connection, reader.live.stage2),
         unembedded_s=0.0 if since is None else max(0.0, time.time() - since),
         standing=dead_letters.standing(reader),
         behind=_behind(reader, found.last_position),
@@ -601,6 +606,6 @@ def health(reader: Reader, servers: Servers = Servers()) -> Health:  # noqa: B00
         processors=tuple(processor_work.standings(reader.connection, reader.space_id)),
         held=tuple(processor_work.held_back(reader.connection, reader.live, reader.space_id)),
         replay=next((each for each in replays if each.status == "running"), None),
-        ended=last_replay(reader),
-        sizes=stats.sizes(reader),
+        ended=None if reader.apart else last_replay(reader),
+        sizes={} if reader.apart else stats.sizes(reader),
     )

@@ -16,9 +16,10 @@ from starlette.requests import Request
 
 from memctl.api.reading.caller import NOBODY, Caller
 from memctl.api.reading.questions import questions
-from memctl.api.reading.reader import Readers
+from memctl.api.reading.reader import Reader, Readers
 from memctl.infra import api_keys
 from memctl.infra.api_keys import SCOPES, Key, Scope
+from memctl.infra.log.spaces import space_names
 
 FRESH_S = 2.0
 """Seconds within which a key that was revoked is refused."""
@@ -31,15 +32,17 @@ MOST_MISSES = 20
 class RouteRule(NamedTuple):
     """Any one of these scopes opens a route; without scopes it is open to everyone.
 
-    `whole`: the route reports on memory as a whole, so a key that is limited to projects gets no answer.
+    `whole`: the route reports on memory as a whole, so a key that is limited to projects gets no answer. `shared`: it
+    reports on what all spaces of the database share, so no key does where there are several.
     """
 
     scopes: frozenset[Scope]
     whole: bool = False
+    shared: bool = False
 
 
-def _rule(*scopes: Scope, whole: bool = False) -> RouteRule:
-    return RouteRule(frozenset(scopes), whole)
+def _rule(*scopes: Scope, whole: bool = False, shared: bool = False) -> RouteRule:
+    return RouteRule(frozenset(scopes), whole, shared)
 
 
 _READ, _WRITE, _INGEST = _rule("read"), _rule("write"), _rule("ingest")
@@ -69,7 +72,7 @@ RULES: dict[tuple[str, str], RouteRule] = {
     ("GET", "/trends"): _READ,
     ("GET", "/projects"): _READ,
     ("GET", "/projects/"): _READ,
-    ("GET", "/engine"): _WATCH,
+    ("GET", "/engine"): _rule("operate", whole=True, shared=True),
     ("GET", "/forget"): _rule("erase", whole=True),
     ("POST", "/forget"): _rule("erase", whole=True),
     ("POST", "/v1/tickets"): _READ,
@@ -81,7 +84,7 @@ RULES: dict[tuple[str, str], RouteRule] = {
     ("POST", "/v1/ask"): _READ,
     ("GET", "/v1/jobs/"): _rule("read", whole=True),
     ("GET", "/v1/tail/events"): _rule("read", whole=True),
-    ("GET", "/v1/tail/progress"): _WATCH,
+    ("GET", "/v1/tail/progress"): _rule("operate", whole=True, shared=True),
     ("POST", "/v1/commands/"): _WRITE,
     ("POST", "/v1/hooks/"): _READ,
     ("POST", "/v1/events"): _INGEST,
@@ -98,7 +101,8 @@ RULES: dict[tuple[str, str], RouteRule] = {
 def rules() -> dict[tuple[str, str], RouteRule]:
     """The rule of each method and path; those of the declared questions stand beside them. The longest path decides."""
     declared = {
-        ("GET", f"/v1{each.path.partition('{')[0]}"): RouteRule(each.scopes, each.whole) for each in questions()
+        ("GET", f"/v1{each.path.partition('{')[0]}"): RouteRule(each.scopes, each.whole, each.shared)
+        for each in questions()
     }
     return RULES | declared
 
@@ -139,7 +143,7 @@ def is_open(method: str, path: str) -> bool:
 def refused(caller: Caller, method: str, path: str) -> str:
     """Why a caller gets no answer there; empty where it does."""
     rule = rule_of(method, path)
-    if "owner" in caller.scopes or (rule is not None and not rule.scopes):
+    if caller.owner or (rule is not None and not rule.scopes):
         return ""
     if rule is None:
         return "this is the owner's alone"
@@ -147,26 +151,39 @@ def refused(caller: Caller, method: str, path: str) -> str:
         return f"this key has no scope {' or '.join(sorted(rule.scopes))}"
     if rule.whole and caller.projects is not None:
         return "this reports on memory as a whole, and this key is limited to projects"
+    if rule.shared and caller.apart:
+        return "this reports on what all spaces of the database share, and this key is of one"
     return ""
 
 
 class Keyring:
-    """The keys of one space, looked up at most every `FRESH_S` seconds. For any number of threads."""
+    """The keys of all spaces of a database, looked up at most every `FRESH_S` seconds. For any number of threads."""
 
     def __init__(self, readers: Readers) -> None:
         self._readers = readers
         self._lock = threading.Lock()
         self._known = api_keys.Lock({})
+        self._several = True
         self._read_at = float("-inf")
         self._spare = 0
 
     def caller(self, token: str) -> Caller | None:
         """Who a token is of; None for nobody. Raises: DatabaseUnavailable, TooBusy."""
-        return _caller(self._key(lambda known: known.opened_by(token))) if token.startswith(api_keys.PREFIX) else None
+        return self._caller(lambda known: known.opened_by(token)) if token.startswith(api_keys.PREFIX) else None
 
     def holder(self, id: str) -> Caller | None:
         """Whose the key of that id is; None where it is in force no more. Raises: as `caller`."""
-        return _caller(self._key(lambda known: known.keys[id][0] if id in known.keys else None))
+        return self._caller(lambda known: known.keys[id][0] if id in known.keys else None)
+
+    def _caller(self, wanted: Callable[[api_keys.Lock], Key | None]) -> Caller | None:
+        """Who comes with a key; None where it is not in force."""
+        key = self._key(wanted)
+        if key is None or not key.holds(datetime.now(UTC)):
+            return None
+        name = key.name.strip() or key.id
+        return Caller(
+            f"key {key.id}", frozenset(key.scopes), key.projects, name, key.id, key.space, apart=self._several
+        )
 
     def _key(self, wanted: Callable[[api_keys.Lock], Key | None]) -> Key | None:
         with self._lock:
@@ -181,11 +198,7 @@ class Keyring:
             return found
 
     def _read(self) -> None:
-        self._known = self._readers.read(lambda reader: api_keys.lock_of(reader.connection, reader.space), NOBODY)
+        def look(reader: Reader) -> tuple[api_keys.Lock, bool]:
+            return api_keys.lock_of(reader.connection), len(space_names(reader.connection)) > 1
 
-
-def _caller(key: Key | None) -> Caller | None:
-    """Who comes with a key; None where it is not in force."""
-    if key is None or not key.holds(datetime.now(UTC)):
-        return None
-    return Caller(f"key {key.id}", frozenset(key.scopes), key.projects, key.name.strip() or key.id, key.id)
+        self._known, self._several = self._readers.read(look, NOBODY)

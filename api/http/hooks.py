@@ -16,7 +16,7 @@ from memctl.api.assist.before_tool import Delegations
 from memctl.api.assist.recall import Injection, recall
 from memctl.api.http.access import caller_of
 from memctl.api.reading import models
-from memctl.api.reading.caller import OWNER, Caller
+from memctl.api.reading.caller import Caller
 from memctl.api.reading.pages import rows_unseen
 from memctl.api.reading.places import limits_of, places_of, projects_of, visible, waiting_at
 from memctl.api.reading.reader import Reader, Readers
@@ -69,7 +69,7 @@ def routes(readers: Readers, engine: Engine, commands: CommandHandler, policy: C
         if name == "SubagentStart":
             payload = {**payload, "prompt": delegations.started(of_caller, string(payload.get("agent_type")))}
         # Whoever has a key is on another machine: a path of theirs says nothing of what lies here.
-        if policy.off("recall", session, here if caller == OWNER else ""):
+        if policy.off("recall", session, here if caller.owner else ""):
             return Response(status_code=204)
 
         limits = commands.settings.injection
@@ -93,7 +93,7 @@ def routes(readers: Readers, engine: Engine, commands: CommandHandler, policy: C
             and held_back(session, string(payload.get("prompt")), commands.settings.withhold_share)
         )
         recorded = _recalled(agent, space_id, delivery, name, payload, injection, withheld=withheld)
-        recording = BackgroundTask(_record, commands, recorded if recordable else None)
+        recording = BackgroundTask(_record, commands, recorded if recordable else None, caller)
         if withheld:
             return Response(status_code=204, background=recording)
         return Response(
@@ -172,10 +172,10 @@ def _recalled(
     )
 
 
-def _record(commands: CommandHandler, event: NewEvent | None) -> None:
+def _record(commands: CommandHandler, event: NewEvent | None, caller: Caller) -> None:
     if event is None:
         return
     try:
-        commands.record(event)
+        commands.record(event, caller)
     except Exception as problem:  # the agent has its answer; that it had one is worth no failure
         log.warning("what was recalled could not be recorded: %s", problem)

@@ -111,7 +111,7 @@ def _reached(reader: Reader) -> tuple[int, int, int, int]:
     """The log's last position, the one up to which all is folded, and points that wait for their words and meaning."""
     found = stats.progress(reader)
     lowest = min((shard.position for shard in found.shards), default=0)
-    return (found.last_position, lowest, *outbox.backlog(reader.connection, reader.live.stage2))
+    return (found.last_position, lowest, *outbox.backlog(reader.connection, reader.live.stage2, reader.space_id))
 
 
 class AddedHeaders:

@@ -19,20 +19,26 @@ from fastapi import APIRouter, Request, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memctl.api.checks.counting import Counted
+from memctl.api.checks.dead_letters import standing
 from memctl.api.checks.health import Health, Trouble, health, servers, troubles
 from memctl.api.http.access import caller_of
 from memctl.api.queries import hindsight as hindsights
 from memctl.api.queries.endings import uses_of
 from memctl.api.queries.stats import lasting_fixes, totals_of, version_of
+from memctl.api.reading.caller import Caller
 from memctl.api.reading.counts import Use
 from memctl.api.reading.hindsight import Count
 from memctl.api.reading.places import Places
-from memctl.api.reading.reader import Reader, Readers
+from memctl.api.reading.reader import Reader, Readers, reader_of
 from memctl.infra.backup import copies as backups
 from memctl.infra.backup.copies import KeptBackups
 from memctl.infra.hooks import spool
 from memctl.infra.llm import budget
+from memctl.infra.log.mark import mark, mark_age
+from memctl.infra.log.spaces import space_names
+from memctl.infra.readmodels import processor_work
 from memctl.infra.settings_model import Llm, Settings
+from memctl.infra.vectors import outbox
 
 FOLDER = "spool"
 """Of the data directory; a door on another machine has one of its own."""
@@ -55,17 +61,23 @@ class Metric(NamedTuple):
 
 METRICS = (
     Metric("log_position", "Highest position of the log."),
-    Metric("log_mark", "Position up to which the log may be read."),
-    Metric("log_mark_age_seconds", "Age of the oldest event of the space that may not be read yet, else 0."),
+    Metric("log_mark", "Position up to which the log may be read.", ("space",)),
+    Metric(
+        "log_mark_age_seconds", "Age of the oldest event of the space that may not be read yet, else 0.", ("space",)
+    ),
     Metric("shard_position", "Position up to which a shard is folded.", ("stage", "shard")),
     Metric("shard_lag", "Positions that a shard is behind.", ("stage", "shard")),
     Metric("unfolded_seconds", "Age of the oldest event not folded 30 s after it was appended; 0 where all are."),
     Metric("troubles", "What is not well, as `memctl status` says, and whether it needs a person.", ("kind", "needs")),
     Metric("shards_halted", "Shards that stand still."),
     Metric("slow_writers", "Transactions that others wait for: nothing appended to their spaces since is read."),
-    Metric("dead_letters", "Events and keys that this read model's fold could not take; none where all.", ("model",)),
-    Metric("points_waiting", "Points that the vector store does not have yet."),
-    Metric("dense_waiting", "Points that wait for their dense vector."),
+    Metric(
+        "dead_letters",
+        "Events and keys that this read model's fold could not take; none where all.",
+        ("space", "model"),
+    ),
+    Metric("points_waiting", "Points that the vector store does not have yet.", ("space",)),
+    Metric("dense_waiting", "Points that wait for their dense vector.", ("space",)),
     Metric("dense_seconds_left", "Time to embed what waits; none where nobody knows."),
     Metric("filling_waiting", "Points that wait for a vector of the model that is to serve; 0 where there is none."),
     Metric("spool_deliveries", "Hook deliveries that wait on this machine's disk."),
@@ -79,19 +91,34 @@ METRICS = (
     Metric("llm_allowed_usd", "Dollars that they may take.", ("period",)),
     Metric("llm_spent_tokens", "Tokens that they took, likewise.", ("period",)),
     Metric("llm_allowed_tokens", "Tokens that they may take.", ("period",)),
-    Metric("episodes", "Episodes that ended in a known way, by whether memory was injected.", ("memory", "outcome")),
-    Metric("fixes", "Errors that were resolved, and whether they stayed away.", ("held",)),
-    Metric("recalls", "Times that memories were injected in work that is over.", ("kind",)),
-    Metric("recalls_followed", "Those, the newest 32 of each memory, whose work ended in a known way.", ("kind",)),
-    Metric("recalls_worth", "What came of those: 1 for a success, 0.5 for a part of it.", ("kind",)),
-    Metric("ratings", "The newest 32 ratings of each memory; helpful from 0.5 on.", ("kind", "helpful")),
-    Metric("hindsight", "Times that memory held what was needed, and whether it was recalled.", ("kind", "recalled")),
-    Metric("processor_work", "Pieces of work of processors.", ("processor", "status")),
+    Metric(
+        "episodes",
+        "Episodes that ended in a known way, by whether memory was injected.",
+        ("space", "memory", "outcome"),
+    ),
+    Metric("fixes", "Errors that were resolved, and whether they stayed away.", ("space", "held")),
+    Metric("recalls", "Times that memories were injected in work that is over.", ("space", "kind")),
+    Metric(
+        "recalls_followed", "Those, the newest 32 of each memory, whose work ended in a known way.", ("space", "kind")
+    ),
+    Metric("recalls_worth", "What came of those: 1 for a success, 0.5 for a part of it.", ("space", "kind")),
+    Metric("ratings", "The newest 32 ratings of each memory; helpful from 0.5 on.", ("space", "kind", "helpful")),
+    Metric(
+        "hindsight",
+        "Times that memory held what was needed, and whether it was recalled.",
+        ("space", "kind", "recalled"),
+    ),
+    Metric("processor_work", "Pieces of work of processors.", ("space", "processor", "status")),
     Metric("database_bytes", "Size of the database."),
     Metric("log_bytes", "Size of the log."),
     Metric("embeddings_bytes", "Size of the cache of vectors."),
     Metric("read_models_bytes", "Size of the read models of all generations."),
-    Metric("request_seconds", "Time that answers of this process took.", ("method", "route", "status"), "histogram"),
+    Metric(
+        "request_seconds",
+        "Time that answers of this process took.",
+        ("space", "method", "route", "status"),
+        "histogram",
+    ),
 )
 
 
@@ -107,56 +134,72 @@ def routes(readers: Readers, timings: Timings, settings: Settings) -> APIRouter:
     @router.get("/metrics", response_class=Response)
     def figures(request: Request) -> Response:
         """How far everything is, for Prometheus."""
+        caller = caller_of(request)
+        if caller.apart:  # nothing of what all spaces share
+            samples = readers.read(lambda reader: _of_a_space(reader, counted), caller)
+            text = exposition(samples, timings, caller.space)
+            return Response(text, media_type=_TEXT)
         asked = servers(settings)
-        found, spent, worth, held = readers.read(
-            lambda reader: (
-                health(reader, asked),
-                budget.spent(reader.connection),
-                counted.of("worth", version_of(reader), lambda: _worth(reader)),
-                counted.of("hindsight", version_of(reader), lambda: _hindsight(reader)),
-            ),
-            caller_of(request),
-        )
+
+        def look(reader: Reader) -> list[Sample]:
+            names = {reader.space, *(space_names(reader.connection).values() if caller.owner else ())}
+            spaces = [reader_of(reader.connection, name, caller) for name in sorted(names)]
+            return [
+                *_of_the_database(health(reader, asked)),
+                *(sample for each in spaces for sample in _of_a_space(each, counted)),
+                *of_language_models(budget.spent(reader.connection), settings.llm),
+            ]
+
         samples = [
-            *_of_the_database(found),
-            *of_language_models(spent, settings.llm),
-            *of_worth(*worth),
-            *of_hindsight(held),
+            *readers.read(look, caller),
             *_of_the_spool(settings.data_dir / FOLDER),
             *of_backups(backups.kept(settings), datetime.now(UTC)),
         ]
         text = exposition(samples, timings)
-        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Response(text, media_type=_TEXT)
 
     return router
 
 
+_TEXT = "text/plain; version=0.0.4; charset=utf-8"
+
+
+def _of_a_space(reader: Reader, counted: Counted) -> list[Sample]:
+    connection, space, version = reader.connection, reader.space_id, version_of(reader)
+    to_write, to_embed = outbox.backlog(connection, reader.live.stage2, space)
+    letters = Counter(letter.projection or "facts" for letter in standing(reader).letters)
+    found = [
+        Sample("log_mark", mark(connection, space)),
+        Sample("log_mark_age_seconds", mark_age(connection, space)),
+        *(Sample("dead_letters", count, (model,)) for model, count in letters.items()),
+        Sample("points_waiting", to_write),
+        Sample("dense_waiting", to_embed),
+        *(
+            Sample("processor_work", getattr(each, status), (each.processor, status))
+            for each in processor_work.standings(connection, space)
+            for status in ("working", "done", "failed", "given_up")
+        ),
+        *of_worth(*counted.of(("worth", space), version, lambda: _worth(reader))),
+        *of_hindsight(counted.of(("hindsight", space), version, lambda: _hindsight(reader))),
+    ]
+    return [Sample(each.name, each.value, (reader.space, *each.labels)) for each in found]
+
+
 def _of_the_database(found: Health) -> list[Sample]:
     shards = [((str(shard.stage), str(shard.shard)), shard) for shard in found.shards]
-    letters = Counter(letter.projection or "facts" for letter in found.standing.letters)
     return [
         Sample("log_position", found.last_position),
-        Sample("log_mark", found.mark),
-        Sample("log_mark_age_seconds", found.mark_age_s),
         *(Sample("shard_position", shard.position, at) for at, shard in shards),
         *(Sample("shard_lag", shard.lag, at) for at, shard in shards),
         Sample("unfolded_seconds", found.behind.seconds if found.behind is not None else 0),
         *_of_troubles(found),
         Sample("shards_halted", len(found.standing.halted)),
         Sample("slow_writers", len(found.standing.writers)),
-        *(Sample("dead_letters", count, (model,)) for model, count in letters.items()),
-        Sample("points_waiting", found.to_write),
-        Sample("dense_waiting", found.to_embed),
         *([] if found.embedding_s is None else [Sample("dense_seconds_left", found.embedding_s)]),
         Sample("filling_waiting", found.filling.waiting if found.filling is not None else 0),
         Sample("replay_running", found.replay is not None),
         Sample("replay_failed", found.failed),
         Sample("replay_differing", found.differed),
-        *(
-            Sample("processor_work", getattr(each, status), (each.processor, status))
-            for each in found.processors
-            for status in ("working", "done", "failed", "given_up")
-        ),
         *(Sample(f"{name}_bytes", size) for name, size in found.sizes.items()),
     ]
 
@@ -243,7 +286,7 @@ class Took(NamedTuple):
 
 
 class Timings:
-    """How long requests took, by method, route and class of status: a histogram for each, since this process began."""
+    """How long requests took, by space, method, route and class of status: histograms since this process began."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -259,16 +302,21 @@ class Timings:
         """Every route that was asked, whatever the status, those asked most first."""
         merged: dict[tuple[str, str], Counter[int]] = {}
         with self._lock:
-            for (method, route, _), counts in self._counts.items():
+            for (_, method, route, _), counts in self._counts.items():
                 merged.setdefault((method, route), Counter()).update(counts)
         found = [
             Took(*at, counts.total(), _within(counts, 0.5), _within(counts, 0.95)) for at, counts in merged.items()
         ]
         return sorted(found, key=lambda took: (-took.answers, took.route, took.method))
 
-    def lines(self, metric: Metric) -> Iterator[str]:
+    def lines(self, metric: Metric, space: str | None = None) -> Iterator[str]:
+        """`space`: of that one alone."""
         with self._lock:
-            counted = [(labels, Counter(counts), self._sums[labels]) for labels, counts in self._counts.items()]
+            counted = [
+                (labels, Counter(counts), self._sums[labels])
+                for labels, counts in self._counts.items()
+                if space in (None, labels[0])
+            ]
         for labels, counts, total in sorted(counted, key=lambda each: each[0]):
             named = _labelled(metric, labels)[1:-1]
             so_far = 0
@@ -291,11 +339,13 @@ def _within(counts: Counter[int], share: float) -> float:
 
 
 class Timed:
-    """Measures each request until its answer's first byte. What matches no route counts as `other`."""
+    """Measures each request until its answer's first byte. What matches no route counts as `other`. `own`: the space
+    that the owner means where none is named."""
 
-    def __init__(self, app: ASGIApp, timings: Timings) -> None:
+    def __init__(self, app: ASGIApp, timings: Timings, own: str) -> None:
         self._app = app
         self._timings = timings
+        self._own = own
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.perf_counter()
@@ -303,7 +353,9 @@ class Timed:
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
                 took = time.perf_counter() - began
-                self._timings.took(took, scope["method"], _route_of(scope), f"{message['status'] // 100}xx")
+                caller: Caller = scope["state"]["caller"]
+                space = caller.space or (self._own if caller.owner else "")
+                self._timings.took(took, space, scope["method"], _route_of(scope), f"{message['status'] // 100}xx")
             await send(message)
 
         await self._app(scope, receive, sending if scope["type"] == "http" else send)
@@ -317,8 +369,8 @@ def _route_of(scope: Scope) -> str:
     return under + path if path else "other"
 
 
-def exposition(samples: Iterable[Sample], timings: Timings) -> str:
-    """All metrics as Prometheus reads them."""
+def exposition(samples: Iterable[Sample], timings: Timings, space: str | None = None) -> str:
+    """All metrics as Prometheus reads them. `space`: how long answers took in that one alone."""
     by_name: dict[str, list[Sample]] = {}
     for sample in samples:
         by_name.setdefault(sample.name, []).append(sample)
@@ -327,7 +379,7 @@ def exposition(samples: Iterable[Sample], timings: Timings) -> str:
         lines.append(f"# HELP memctl_{metric.name} {metric.meaning}")
         lines.append(f"# TYPE memctl_{metric.name} {metric.kind}")
         if metric.kind == "histogram":
-            lines.extend(timings.lines(metric))
+            lines.extend(timings.lines(metric, space))
         for _, value, labels in by_name.pop(metric.name, ()):
             lines.append(f"memctl_{metric.name}{_labelled(metric, labels)} {value:.15g}")
     assert not by_name, f"METRICS lacks {', '.join(by_name)}"

@@ -73,8 +73,8 @@ def _examples() -> dict[str, Any]:
     return found
 
 
-def document(app: FastAPI, space: str) -> dict[str, Any]:
-    """The whole document of the API of a space, made once."""
+def document(app: FastAPI) -> dict[str, Any]:
+    """The whole document of the API, made once."""
     if app.openapi_schema is None:
         from fastapi.openapi.utils import get_openapi
 
@@ -91,7 +91,7 @@ def document(app: FastAPI, space: str) -> dict[str, Any]:
                     rule = rule_of(method.upper(), path)
                     operation["x-scopes"] = sorted(rule.scopes) if rule else ["owner"]
                 promised = any(each["name"] == "as_of" for each in operation.get("parameters", ()))
-                operation.setdefault("parameters", []).append(http_spaces.parameter(space))
+                operation.setdefault("parameters", []).append(http_spaces.parameter())
                 later = {"202": _PROMISED, "429": _PROMISED_TOO_MUCH} if promised else {}
                 operation["responses"] = {
                     **_EVERYWHERE, **later, **operation["responses"], "422": _EVERYWHERE["422"],
@@ -130,7 +130,7 @@ _EVERYWHERE = {
     "404": described("Nothing has that id, or no such project is known."),
     "413": described("The body is too long."),
     "414": described("The path and its query are too long; post longer texts."),
-    "421": described("Another space is meant than this API answers for."),
+    "421": described("A space is meant that is not the key's, or not there."),
     "422": described("Badly asked."),
     "503": described("The database does not answer, or there is too much to do; try again."),
     "507": described("The disk has no room for what was sent."),

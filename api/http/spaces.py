@@ -1,41 +1,54 @@
-"""The space that an API answers for. A request that names another space gets an error, and no answer from this one."""
+"""The space that is asked: that of the key, or the one that the owner names; nobody gets an answer from another."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import Header
+import msgspec
+from fastapi import Header, Request
 
 from memctl.api.client import SPACE
+from memctl.api.http.access import caller_of
+from memctl.api.reading.reader import Readers
 from memctl.domain.support.errors import MemctlError
+from memctl.infra.log.spaces import space_names
 
 
 class OtherSpace(MemctlError):
     """this memctl answers for the space {own}, and {asked} was asked for"""
 
     hint = (
-        "let MEMCTL_API_URL or MEMCTL_DATA_DIR lead to the memctl of that space, or take the space out of MEMCTL_SPACE,"
-        " .memctl.toml or config.toml (`memctl config` says where it is set)"
+        "a key opens its own space alone; `memctl space create` makes one in this database; else let MEMCTL_API_URL or"
+        " MEMCTL_DATA_DIR lead to the memctl of that space, or take the space out of MEMCTL_SPACE, .memctl.toml or"
+        " config.toml (`memctl config` says where it is set)"
     )
     own: str
     asked: str
 
 
-def own_space(own: str) -> Callable[..., None]:
-    """What every route depends on: that the space is its own, where the caller names one. Raises: OtherSpace."""
+def space_asked(readers: Readers, own: str) -> Callable[..., None]:
+    """What every route depends on: a caller who names a space means it from here on. Raises: OtherSpace where it is not
+    that of the key, or none of the database."""
 
-    def check(asked: Annotated[str, Header(alias=SPACE, include_in_schema=False)] = "") -> None:
-        if asked and asked != own:
-            raise OtherSpace(own=own, asked=asked[:64])
+    def check(request: Request, asked: Annotated[str, Header(alias=SPACE, include_in_schema=False)] = "") -> None:
+        caller = caller_of(request)
+        mine = caller.space or own
+        if not asked or asked == mine:
+            return
+        known = caller.owner and asked in readers.read(lambda reader: space_names(reader.connection), caller).values()
+        if not known:
+            raise OtherSpace(own=mine, asked=asked[:64])
+        request.state.caller = msgspec.structs.replace(caller, space=asked)
 
     return check
 
 
-def parameter(own: str) -> dict[str, Any]:
+def parameter() -> dict[str, Any]:
     """How the API's description shows it."""
     return {
         "name": SPACE,
         "in": "header",
         "required": False,
-        "schema": {"type": "string", "enum": [own]},
-        "description": "The space that is meant; refused with 421 where it is another than this API answers for.",
+        "schema": {"type": "string"},
+        "description": "The space that is meant: a key's is its own, the token's any of the database, by default that"
+        " of MEMCTL_SPACE. Any other is refused with 421.",
     }

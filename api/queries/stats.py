@@ -83,11 +83,11 @@ def counts(reader: Reader, places: Places, since: int | None = None, before: int
 
 def state(reader: Reader) -> EngineState:
     """The part of `stats` that is quick to compute: how far everything is, what waits, and sizes."""
-    to_write, to_embed = backlog(reader.connection, reader.live.stage2)
+    to_write, to_embed = backlog(reader.connection, reader.live.stage2, reader.space_id if reader.apart else None)
     return EngineState(
         log=progress(reader),
         outbox=Outbox(to_write=to_write, waiting_for_dense=to_embed),
-        bytes=sizes(reader),
+        bytes={} if reader.apart else sizes(reader),
     )
 
 
@@ -129,7 +129,7 @@ class Replays(Struct, frozen=True):
     replays: list[rebuilds.RebuildProgress]
 
 
-@question("/replays", "log", scopes=("operate",), whole=True, live=True)
+@question("/replays", "log", scopes=("operate",), whole=True, live=True, shared=True)
 def replays(reader: Reader, *, limit: Annotated[int, Meta(ge=1, le=100)] = 10) -> Replays:
     """How far rebuilds of the read models are, with rate and time left, or how they ended; newest first."""
     return Replays(rebuilds.progress(reader.connection, limit))
@@ -152,7 +152,8 @@ def catalogue(reader: Reader) -> list[EventType]:
 def version_of(reader: Reader) -> str:
     """What rows an answer was made from: the live generations, and how far their shards have read, all together."""
     offsets = generations.offsets(reader.connection, reader.live.stage1, reader.live.stage2)
-    return f"{reader.live.stage1}.{reader.live.stage2}-{sum(o.reach.of(reader.space_id) for o in offsets)}"
+    read = sum(o.reach.of(reader.space_id) for o in offsets)
+    return f"{reader.space_id}.{reader.live.stage1}.{reader.live.stage2}-{read}"
 
 
 @question("/costs", "log", scopes=("operate",), whole=True, live=True)
@@ -166,7 +167,9 @@ def costs(reader: Reader, llm: Llm, *, limit: Limit = 50) -> Costs:
 
 
 def allowance(reader: Reader, llm: Llm) -> dict[str, Allowance]:
-    """What of the budget is spent, and what is allowed, by period and unit."""
+    """What of the budget is spent, and what is allowed, by period and unit; nothing where other spaces share it."""
+    if reader.apart:
+        return {}
     spent = budget.spent(reader.connection)
     return {
         "daily_usd": Allowance(spent=float(spent.daily_usd), allowed=llm.daily_usd),

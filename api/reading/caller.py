@@ -20,6 +20,17 @@ class Caller(msgspec.Struct, frozen=True):
     key: str = ""
     """The id of that key."""
 
+    space: str = ""
+    """The space that is meant, which is that of the key; empty for the API's own."""
+
+    apart: bool = False
+    """Whether the database holds other spaces, of which the key is shown nothing: not what they hold, nor how much."""
+
+    @property
+    def owner(self) -> bool:
+        """Whether it is the owner, whichever space is meant."""
+        return "owner" in self.scopes
+
     def speaks(self, actor: str) -> str:
         """The actor of what the caller has recorded: the user is the owner, and nobody who comes with a key."""
         return spoken_through(actor, self.member) if self.member else known_actor(actor)
@@ -34,7 +45,7 @@ NOBODY = Caller("nobody", frozenset(), ())
 
 def drawn(key: str, caller: Caller) -> str:
     """An idempotency key as that of its caller: callers who draw keys know nothing of each other's."""
-    return key if caller == OWNER else f"{caller.name} {key}"
+    return key if caller.owner else f"{caller.name} {key}"
 
 
 class Forbidden(MemctlError):

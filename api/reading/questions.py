@@ -39,6 +39,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 class Question(NamedTuple):
     """One question. `whole`: the answer is about memory as a whole, so a key that is limited to projects gets none.
+    `shared`: it is about what all spaces of the database share, so no key gets one where there are several.
     `live`: the answer changes without an event, by the clock or by what servers do, so it has no ETag."""
 
     path: str
@@ -47,6 +48,7 @@ class Question(NamedTuple):
     scopes: frozenset[Scope]
     whole: bool
     live: bool
+    shared: bool = False
 
     @property
     def name(self) -> str:
@@ -79,7 +81,13 @@ _ROOMS = ("reading", "queries", "search", "assist", "checks")
 
 
 def question(
-    path: str, tag: str, *, scopes: tuple[Scope, ...] = ("read",), whole: bool = False, live: bool = False
+    path: str,
+    tag: str,
+    *,
+    scopes: tuple[Scope, ...] = ("read",),
+    whole: bool = False,
+    live: bool = False,
+    shared: bool = False,
 ) -> Callable[[F], F]:
     """Declare the function as what answers `GET /v1` + path. Any of the scopes opens it.
 
@@ -91,7 +99,7 @@ def question(
     def declare(ask: F) -> F:
         if path in _declared:
             raise ValueError(f"{path}: {_declared[path].name} answers there already")
-        _declared[path] = Question(path, tag, ask, frozenset(scopes), whole, live)
+        _declared[path] = Question(path, tag, ask, frozenset(scopes), whole, live, shared)
         return ask
 
     return declare

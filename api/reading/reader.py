@@ -12,7 +12,7 @@ import msgspec
 import psycopg
 from psycopg import errors
 
-from memctl.api.reading.caller import OWNER, Caller
+from memctl.api.reading.caller import Caller
 from memctl.api.reading.deadline import QUESTION_S, is_late, work
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.provenance import Provenance, member_of, words_of
@@ -71,6 +71,8 @@ class Reader:
     """Whether the caller is on this machine, so that a path of theirs may be looked up."""
     member: str = ""
     """The member of the team who asks; empty for the owner."""
+    apart: bool = False
+    """Whether other spaces are kept from the caller, and how much they hold."""
 
     def whose(self, row: msgspec.Struct) -> str:
         """Whose words a row is in, as the caller is shown it."""
@@ -80,7 +82,8 @@ class Reader:
 
 
 class Readers:
-    """At most `size` connections to one database, opened as they are needed. For any number of threads."""
+    """At most `size` connections to one database, opened as they are needed. Callers read the space that they mean, or
+    else `space`. For any number of threads."""
 
     def __init__(self, database_url: str, space: str, size: int = 8, patience_s: float = 5.0) -> None:
         self._url = database_url
@@ -130,7 +133,7 @@ class Readers:
     @contextlib.contextmanager
     def _reader(self, caller: Caller) -> Iterator[Reader]:
         with self._connection() as connection, connection.transaction():
-            yield reader_of(connection, self._space, caller)
+            yield reader_of(connection, caller.space or self._space, caller)
 
     @contextlib.contextmanager
     def _connection(self) -> Iterator[Connection]:
@@ -160,7 +163,7 @@ def opened(settings: Settings, caller: Caller, name: str) -> Iterator[Reader]:
     """A look over a connection of its own, which is named in the database. Raises: NotRunning, DatabaseUnavailable,
     NoneYet."""
     with outages(), connect(settings.require("database_url"), name=name) as connection:
-        yield reader_of(connection, settings.space, caller)
+        yield reader_of(connection, caller.space or settings.space, caller)
 
 
 def reader_of(connection: Connection, space: str, caller: Caller) -> Reader:
@@ -178,4 +181,7 @@ def reader_of(connection: Connection, space: str, caller: Caller) -> Reader:
     then = AS_OF.get()
     live = Live(stage1, stage2) if then is None else then().live
     member = member_of(caller.speaks("user"))
-    return Reader(connection, live, number, space, caller.projects, alone=alone, here=caller == OWNER, member=member)
+    return Reader(
+        connection, live, number, space, caller.projects,
+        alone=alone, here=caller.owner, member=member, apart=caller.apart,
+    )  # fmt: skip

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -57,6 +58,9 @@ _REST_S = 30.0
 _FEW = 1_000
 _LOOK_FOR_S, _LOOK_FEW_FOR_S = 60.0, 5.0
 """How long a look at the collection (its count, its sample) is good for, and while it is small."""
+
+MOST_LOOKS = 64
+"""Spaces of which what was seen is kept, those searched last."""
 
 _LOADING = "the embedder is still being loaded"
 
@@ -113,6 +117,10 @@ class Corpus(Protocol):
     def recipe(self) -> Recipe | None:
         """How its dense vectors were made; None where nothing is known of them."""
 
+    @property
+    def space(self) -> str:
+        """Name of the space that they are of."""
+
     def alone(self) -> bool:
         """Whether that collection holds nothing of another space."""
 
@@ -145,10 +153,9 @@ class Sources:
     found that the vectors are another model's.
     """
 
-    def __init__(self, qdrant_url: str | None, qdrant_api_key: str | None, embedders: Embedders, space: str) -> None:
+    def __init__(self, qdrant_url: str | None, qdrant_api_key: str | None, embedders: Embedders) -> None:
         self._qdrant = (qdrant_url, qdrant_api_key)
         self._embedders = embedders
-        self._space = space
         self._searches: Searches | None = None
         self._meaning: _Meaning | None = None
         self._why_no_client = (
@@ -158,7 +165,9 @@ class Sources:
         self._again_at = 0.0
         """When an embedder that failed is asked again, by `time.monotonic`."""
         self._loading = threading.Lock()
-        self._looked = _Look("", 0, None, None, 0.0)
+        self._looking = threading.Lock()
+        self._looked: OrderedDict[tuple[str, str | None], _Look] = OrderedDict()
+        """By collection and space (None: it holds no other), what was seen there last."""
 
     @property
     def embeds(self) -> bool:
@@ -261,8 +270,9 @@ class Sources:
         vector = None if asked is None else asked[1]
         sparse = sparse_query(wanted.text) if switches.words else ([], [])
         name = corpus.collection()
-        look = self._look(searches, name, wanted.latest)
-        scope = _scope(wanted, None if corpus.alone() else self._space, look)
+        space = None if corpus.alone() else corpus.space
+        look = self._look(searches, name, space, corpus.space, wanted.latest)
+        scope = _scope(wanted, space, look)
         hybrid = partial(searches.hybrid, name, dense=vector, sparse=sparse)
         found = _Found()
         found.add(*hybrid(scope, limit=wanted.most))
@@ -283,26 +293,33 @@ class Sources:
         }
         gathered.candidates = lent(candidates, found.before) if switches.neighbours else candidates
 
-    def _look(self, searches: Searches, collection: str, latest: int | None) -> _Look:
-        """About how many points the collection holds, by which the rarity of words is measured, some vectors, and
-        whether any point is from after `latest` (in milliseconds)."""
-        looked = self._looked
+    def _look(self, searches: Searches, collection: str, space: str | None, named: str, latest: int | None) -> _Look:
+        """About how many points the collection holds of the space, by which the rarity of words is measured, some
+        vectors, and whether any point is from after `latest` (in milliseconds). `named`: the space where it is alone,
+        too."""
+        looked = self._looked.get((collection, space), _NOTHING_SEEN)
         good_for = _LOOK_FOR_S if looked.documents > _FEW else _LOOK_FEW_FOR_S
-        if looked.collection == collection and time.monotonic() - looked.at < good_for:
+        if looked is not _NOTHING_SEEN and time.monotonic() - looked.at < good_for:
             return looked
-        documents = searches.count(collection)
-        ends = latest if latest is not None and not searches.count(collection, PointScope(None, since=latest)) else None
+        documents = searches.count(collection, None if space is None else PointScope(space))
+        over = latest is not None and not searches.count(collection, PointScope(space, since=latest))
+        ends = latest if over else None
         sample = None
         if self._meaning is not None:
-            same = looked.collection == collection and documents <= looked.documents * 1.5
+            same = looked is not _NOTHING_SEEN and documents <= looked.documents * 1.5
             if same and looked.sample is not None and len(looked.sample) == SAMPLE:
                 sample = looked.sample
-            elif vectors := searches.sample(collection, self._space, SAMPLE):
+            elif vectors := searches.sample(collection, named, SAMPLE):
                 import numpy
 
                 sample = numpy.asarray(vectors, dtype=numpy.float32)
-        self._looked = _Look(collection, documents, sample, ends, time.monotonic())
-        return self._looked
+        seen = _Look(documents, sample, ends, time.monotonic())
+        with self._looking:
+            self._looked[collection, space] = seen
+            self._looked.move_to_end((collection, space))
+            while len(self._looked) > MOST_LOOKS:
+                self._looked.popitem(last=False)
+        return seen
 
 
 def _scope(wanted: Wanted, space: str | None, look: _Look) -> PointScope:
@@ -342,12 +359,14 @@ def _background(meaning: _Meaning, vector: Vectors, sample: Vectors | None) -> B
 class _Look(NamedTuple):
     """What was seen of a collection at a moment."""
 
-    collection: str
     documents: int
     sample: Vectors | None
     ends: int | None
     """A moment, in milliseconds, from which on nothing had happened; None where none is known."""
     at: float
+
+
+_NOTHING_SEEN = _Look(0, None, None, 0.0)
 
 
 class _Found:

@@ -196,8 +196,8 @@ class Ranking(msgspec.Struct, frozen=True):
 class Engine:
     """Searches, with what that needs beside the database. Thread-safe once it was warmed up."""
 
-    def __init__(self, qdrant_url: str | None, qdrant_api_key: str | None, embedders: Embedders, space: str) -> None:
-        self._sources = Sources(qdrant_url, qdrant_api_key, embedders, space)
+    def __init__(self, qdrant_url: str | None, qdrant_api_key: str | None, embedders: Embedders) -> None:
+        self._sources = Sources(qdrant_url, qdrant_api_key, embedders)
 
     def warm_up(self, readers: Readers | None = None) -> None:
         """Load the vector store's client, and the embedder of the vectors that are there. What fails is reported with
@@ -216,7 +216,7 @@ class Engine:
         everywhere = Places(None, "everywhere", None)
         gathered = self._sources.gather(_Live(reader), Wanted(text="memctl", places=everywhere))
         missing = list(gathered.degraded)
-        to_write, to_embed = backlog(reader.connection, reader.live.stage2)
+        to_write, to_embed = backlog(reader.connection, reader.live.stage2, reader.space_id)
         if to_write:
             missing.append(f"{to_write} memories are not in the vector store yet")
         if to_embed and self._sources.embeds:
@@ -301,6 +301,10 @@ class _Live:
     @cached_property
     def _model(self) -> VectorModel | None:
         return vector_models.models(self._reader.connection).serving
+
+    @property
+    def space(self) -> str:
+        return self._reader.space
 
     def alone(self) -> bool:
         return self._reader.alone

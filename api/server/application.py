@@ -40,7 +40,7 @@ def application(
         openapi_url="/v1/openapi.json",
         docs_url=None,  # its pages load scripts from elsewhere
         redoc_url=None,
-        dependencies=[Depends(http_spaces.own_space(commands.settings.space))],
+        dependencies=[Depends(http_spaces.space_asked(readers, commands.settings.space))],
     )
     http_problems.install(app)
     app.add_exception_handler(404, not_there)
@@ -56,7 +56,7 @@ def application(
     app.include_router(http_live.tails(readers), prefix=metrics.PREFIX)
     app.add_middleware(http_live.AddedHeaders)
     app.add_middleware(http_as_of.Now)
-    app.add_middleware(metrics.Timed, timings=timings)
+    app.add_middleware(metrics.Timed, timings=timings, own=commands.settings.space)
     app.include_router(http_commands.routes(commands), prefix=metrics.PREFIX)
     app.include_router(http_events.routes(deliveries), prefix=metrics.PREFIX)
     app.include_router(http_forget.routes(commands.settings), prefix=metrics.PREFIX)
@@ -66,7 +66,7 @@ def application(
     app.include_router(_callers(), prefix=metrics.PREFIX)
     app.include_router(_tickets(browsers), prefix=metrics.PREFIX)
     app.router.routes.extend(site(readers, engine, browsers, commands, timings))
-    app.openapi = lambda: http_openapi.document(app, commands.settings.space)  # type: ignore[method-assign]
+    app.openapi = lambda: http_openapi.document(app)  # type: ignore[method-assign]
     return app
 
 

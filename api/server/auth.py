@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from memctl.api.http.access import is_open, refused
 from memctl.api.http.turns import Turn, Turns
 from memctl.api.reading.caller import NOBODY, OWNER, Caller
-from memctl.api.server.key_use import A_SECOND, AT_ONCE, Audit, Rates
+from memctl.api.server.key_use import A_SECOND, AT_ONCE, SPACE_A_SECOND, SPACE_AT_ONCE, Audit, Rates
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.listening import viewer_host
 
@@ -72,6 +72,7 @@ class Guard:
         self._signed_in = signed_in
         self._caller = caller
         self._rates, self._turns, self._audit = Rates(), Turns(), Audit()
+        self._spaces = Rates(of_spaces=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -83,8 +84,10 @@ class Guard:
         refusal, caller = self._foreign(headers), None
         if refusal is None:
             caller, refusal = await self._admitted(method, path, headers)
-        key = caller.name if caller is not None and caller not in (OWNER, NOBODY) else ""
-        if key and self._rates.wait(key):  # also where it may not ask: refusing and noting it is work
+        key = caller.name if caller is not None and not caller.owner and caller != NOBODY else ""
+        space = caller.space if caller is not None and caller.apart else ""
+        # Also where it may not ask: refusing and noting it is work. What a key is refused costs its space nothing.
+        if key and (self._rates.wait(key) or (space and self._spaces.wait(space))):
             refusal = _TOO_MANY
         if refusal is None:
             refusal = _too_long(path, scope.get("query_string", b""), headers)
@@ -109,7 +112,7 @@ class Guard:
         if not key:
             await self._app(scope, _Limited(receive, _longest(path)), _hardened(send))
             return
-        async with self._turns.of(key) as turn:
+        async with self._turns.of(key, space) as turn:
             if turn is None:
                 self._audit.note(key, method, {"path": path}, _TOO_MUCH[0])
                 await _refuse(send, *_TOO_MUCH, goes_on=await _taken_in(headers, receive))
@@ -187,7 +190,8 @@ Refusal = tuple[int, str, str]
 """Status, title and detail."""
 
 _TOO_MANY: Refusal = (
-    429, "Too Many Requests", f"a key may make {A_SECOND:.0f} requests a second, and {AT_ONCE:.0f} at once",
+    429, "Too Many Requests", f"a key may make {A_SECOND:.0f} requests a second, and {AT_ONCE:.0f} at once;"
+    f" all keys of a space {SPACE_A_SECOND:.0f}, and {SPACE_AT_ONCE:.0f}",
 )  # fmt: skip
 
 _TOO_MUCH: Refusal = (503, "Service Unavailable", "too many questions of keys are being worked on; try again")

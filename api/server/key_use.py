@@ -13,15 +13,20 @@ log = logging.getLogger("memctl.keys")
 A_SECOND, AT_ONCE = 50.0, 500.0
 """Requests of one key in the long run, and those that it may make at once after a rest."""
 
+SPACE_A_SECOND, SPACE_AT_ONCE = 4 * A_SECOND, 4 * AT_ONCE
+"""The same of all keys of one space together."""
+
 MOST_KEYS = 1_000
-"""Keys that are counted apart; of more, those that asked longest ago begin again."""
+"""Keys and spaces that are counted apart; of more, those that asked longest ago begin again."""
 
 
 class Rates:
-    """How many requests each key has left: a bucket that fills with time. Safe to use from several threads."""
+    """How many requests each key has left, or each space: a bucket that fills with time. Safe to use from several
+    threads."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, of_spaces: bool = False) -> None:
         self._clock = clock
+        self._a_second, self._at_once = (SPACE_A_SECOND, SPACE_AT_ONCE) if of_spaces else (A_SECOND, AT_ONCE)
         self._lock = threading.Lock()
         self._left: dict[str, tuple[float, float]] = {}
         """By key: requests that were left, and when."""
@@ -30,12 +35,12 @@ class Rates:
         """Take one request of a key. How many seconds it has to wait first; 0 where it may come now."""
         now = self._clock()
         with self._lock:
-            left, at = self._left.pop(key, (AT_ONCE, now))
-            left = min(AT_ONCE, left + (now - at) * A_SECOND)
+            left, at = self._left.pop(key, (self._at_once, now))
+            left = min(self._at_once, left + (now - at) * self._a_second)
             if len(self._left) >= MOST_KEYS:
                 del self._left[next(iter(self._left))]
             self._left[key] = (max(left - 1, 0) if left >= 1 else left, now)
-        return 0.0 if left >= 1 else (1 - left) / A_SECOND
+        return 0.0 if left >= 1 else (1 - left) / self._a_second
 
 
 class Audit:

@@ -74,7 +74,7 @@ def run_api(settings: Settings) -> None:
     deliveries = RemoteIngest(settings, readers)
     keyring = Keyring(readers)
     browsers = Browsers(settings.api_token, keyring=keyring, secure=url.startswith("https:"))
-    engine = Engine(settings.qdrant_url, settings.qdrant_api_key, embedders_of(settings), settings.space)
+    engine = Engine(settings.qdrant_url, settings.qdrant_api_key, embedders_of(settings))
     with contextlib.ExitStack() as stack:
         stack.callback(readers.close)
         stack.callback(engine.close)

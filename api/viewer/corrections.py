@@ -11,7 +11,7 @@ from memctl.api.http.access import caller_of, refused
 from memctl.api.http.forget import Forget, forget_once
 from memctl.api.queries.project import waiting as known_waiting
 from memctl.api.queries.waiting import waiting
-from memctl.api.reading.caller import OWNER, Caller
+from memctl.api.reading.caller import Caller
 from memctl.api.reading.places import places_of, projects_of
 from memctl.api.reading.reader import Reader, Readers
 from memctl.api.reading.records import Waiting
@@ -47,7 +47,7 @@ def offered(kind: str, caller: Caller) -> list[str]:
     """What a caller may say of a thing of that kind. What only a person may say, a key may not."""
     if refused(caller, "POST", "/things"):
         return []
-    return [said for said in _OFFERED.get(kind, ()) if caller == OWNER or not commands()[_SAID[said][0]].by_people]
+    return [said for said in _OFFERED.get(kind, ()) if caller.owner or not commands()[_SAID[said][0]].by_people]
 
 
 def correct(handler: CommandHandler, form: Mapping[str, Any], caller: Caller) -> str:

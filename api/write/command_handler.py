@@ -13,7 +13,7 @@ from memctl.api.reading.caller import Caller, Forbidden, drawn
 from memctl.api.reading.places import kept_at, limits_of
 from memctl.api.reading.reader import Reader, Readers, reader_of
 from memctl.api.reading.views import Done
-from memctl.api.write.ingest_writer import IngestWriter, KeptWriter
+from memctl.api.write.ingest_writer import IngestWriter, Writers
 from memctl.api.write.remote_ingest import confined
 from memctl.domain.events.command import BadCommand, Command, KeyReused, Kind, commands, read_command
 from memctl.domain.events.event import Event, Micros, NewEvent, Payload, Position
@@ -43,12 +43,12 @@ class BadKey(MemctlError):
 
 
 class CommandHandler:
-    """Carries commands out, one at a time, over a connection that is opened with the first. For several threads."""
+    """Carries commands out, of each space one at a time. For several threads."""
 
     def __init__(self, settings: Settings, readers: Readers) -> None:
         self.settings = settings
         self._readers = readers
-        self._writer = KeptWriter(lambda: IngestWriter(settings))
+        self._writers = Writers(settings, IngestWriter)
 
     def carry_out(self, name: str, body: bytes, key: str, caller: Caller) -> Done:
         """Carry the command of that name out; what is returned is committed.
@@ -69,7 +69,8 @@ class CommandHandler:
             raise BadCommand(why=cls.by_people)
         if caller.projects is not None:
             self._check_place(asked, caller)
-        self._writer.opened()  # what ids mean is asked of read models, which are there from now on
+        writer = self._writers.of(caller.space)
+        writer.opened()  # what ids mean is asked of read models, which are there from now on
         dedupe_key = f"command:{name}:{_digest(drawn(key, caller))}"
         try:
             whole = self._with_whole_ids(asked, caller)
@@ -81,7 +82,7 @@ class CommandHandler:
         meant = [
             getattr(whole, field) for field in cls.__struct_fields__ if getattr(whole, field) != getattr(asked, field)
         ]
-        return self._writer.do(lambda writer: self._decided(writer, dedupe_key, whole, meant, caller, actor))
+        return writer.do(lambda writer: self._decided(writer, dedupe_key, whole, meant, caller, actor))
 
     def _before(self, key: str, caller: Caller) -> Done | None:
         """What the command of that key became, if it was carried out."""
@@ -104,12 +105,13 @@ class CommandHandler:
                 why="this key is limited to projects: `location` has to lie in one, and the command to be of it"
             )
 
-    def record(self, event: NewEvent) -> None:
-        """Append an event that nobody asked for. Raises: DatabaseUnavailable, EventsRefused."""
-        self._writer.do(lambda writer: writer.record([event]))
+    def record(self, event: NewEvent, caller: Caller) -> None:
+        """Append an event that nobody asked for to the space that the caller means. Raises: DatabaseUnavailable,
+        EventsRefused."""
+        self._writers.of(caller.space).do(lambda writer: writer.record([event]))
 
     def close(self) -> None:
-        self._writer.close()
+        self._writers.close()
 
     def _with_whole_ids(self, asked: Command, caller: Caller) -> Command:
         """The command with whole ids for the beginnings that people type. Raises: NotFound, Ambiguous."""
@@ -141,7 +143,7 @@ class CommandHandler:
         forgets it from now on meets the append. Raises: NotFound."""
         named = {field: kind for field, kind in asked.refers.items() if kind in ("memory", "claim", "thing")}
         if named:
-            reader = reader_of(connection, self.settings.space, caller)
+            reader = reader_of(connection, caller.space or self.settings.space, caller)
             for field, kind in named.items():
                 given = getattr(asked, field)
                 for id in given if isinstance(given, tuple) else (given,):

@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -201,6 +202,7 @@ class KeptWriter(Generic[W]):
         self._new = new
         self._writer: W | None = None
         self._lock = threading.RLock()
+        self._let_go = False
 
     def opened(self) -> W:
         with self._lock:
@@ -217,12 +219,55 @@ class KeptWriter(Generic[W]):
             except (DatabaseUnavailable, psycopg.Error):
                 self.close()
                 return work(self.opened())
+            finally:
+                if self._let_go:
+                    self.close()
+
+    def let_go(self) -> None:
+        """Keep no writer open from now on but while it is at work."""
+        self._let_go = True
+        if self._lock.acquire(blocking=False):  # else who is at work closes it
+            try:
+                self.close()
+            finally:
+                self._lock.release()
 
     def close(self) -> None:
         with self._lock, contextlib.suppress(Exception):
             writer, self._writer = self._writer, None
             if writer is not None:
                 writer.close()
+
+
+MOST_WRITERS = 16
+"""Spaces for which a connection is kept open to write, those written to last."""
+
+
+class Writers:
+    """A writer for each space: who writes to one waits for nobody of another. For several threads."""
+
+    def __init__(self, settings: Settings, new: Callable[[Settings], IngestWriter]) -> None:
+        self._settings = settings
+        self._new = new
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, KeptWriter[IngestWriter]] = OrderedDict()
+
+    def of(self, space: str) -> KeptWriter[IngestWriter]:
+        """That of a space; of the settings' own for ""."""
+        space = space or self._settings.space
+        settings = self._settings.model_copy(update={"space": space})
+        with self._lock:
+            kept = self._kept.setdefault(space, KeptWriter(lambda: self._new(settings)))
+            self._kept.move_to_end(space)
+            oldest = self._kept.popitem(last=False)[1] if len(self._kept) > MOST_WRITERS else None
+        if oldest is not None:
+            oldest.let_go()
+        return kept
+
+    def close(self) -> None:
+        with self._lock:
+            for kept in self._kept.values():
+                kept.close()
 
 
 def _reason(problem: BaseException) -> str:

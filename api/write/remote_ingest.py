@@ -6,7 +6,7 @@ agree by dedupe keys, so whatever is sent twice is kept once.
 
 import time
 from collections.abc import Iterable, Sequence, Set
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated
 from uuid import UUID
 
@@ -17,7 +17,7 @@ from memctl.api.reading.caller import Caller
 from memctl.api.reading.pages import rows_unseen
 from memctl.api.reading.places import limits_of, locations_of_row, projects_of
 from memctl.api.reading.reader import Reader, Readers
-from memctl.api.write.ingest_writer import IngestWriter, KeptWriter, WriteResult
+from memctl.api.write.ingest_writer import IngestWriter, WriteResult, Writers
 from memctl.domain.events import observations
 from memctl.domain.events.event import (
     FutureSchemaVersion,
@@ -196,13 +196,13 @@ def _comes_from_clients(payload: type[Payload]) -> bool:
 
 
 class RemoteIngest:
-    """Takes batches of events for one space. They are redacted side by side and appended one after the other. For
+    """Takes batches of events. They are redacted side by side, and those of one space appended one after the other. For
     several threads."""
 
     def __init__(self, settings: Settings, readers: Readers) -> None:
         self._settings = settings
         self._readers = readers
-        self._writer = KeptWriter(lambda: IngestWriter(settings, identify=False))
+        self._writers = Writers(settings, partial(IngestWriter, identify=False))
         self._new: dict[str, tuple[float, frozenset[str]]] = {}
         """By key, the places that it named first, and when that day began."""
 
@@ -222,7 +222,7 @@ class RemoteIngest:
         others = self._of_others(prepared.events, caller)
         own = [index for index in range(len(kept)) if index not in others]
         prepared = Prepared([prepared.events[index] for index in own], prepared.redactions)
-        recorded = self._writer.do(
+        recorded = self._writers.of(caller.space).do(
             lambda writer: msgspec.structs.replace(writer.write_rest(prepared), log=writer.installation)
         )
         refused |= {kept[own[index]]: why for index, why in recorded.refused.items()}
@@ -248,7 +248,7 @@ class RemoteIngest:
         self._new[caller.key] = began, new
 
     def close(self) -> None:
-        self._writer.close()
+        self._writers.close()
 
     @cached_property
     def _redactor(self) -> Redactor:

@@ -190,14 +190,17 @@ def position_at(connection: Connection, moment: datetime, space_id: int | None =
     return then.lowest if space_id is None else then.of(space_id)
 
 
-_SLOW_WRITERS = """
+EVERY_SPACE = "every space"
+"""What a slow writer is said to hold up that may hold positions of any space."""
+
+_SLOW_WRITERS = f"""
 WITH holding AS (
-    SELECT l.pid, coalesce(s.name, 'every space') AS space
+    SELECT l.pid, coalesce(s.name, '{EVERY_SPACE}') AS space
     FROM jsonb_each(memctl.position_holders()) AS h(space, holders)
     JOIN pg_locks l ON l.locktype = 'advisory' AND l.granted AND h.holders ? l.virtualtransaction
     LEFT JOIN memctl.spaces s ON s.space_id = h.space::int)
 SELECT pid, application, state, max(seconds),
-    (SELECT coalesce(array_agg(DISTINCT h.space ORDER BY h.space), '{}') FROM holding h WHERE h.pid = found.pid)
+    (SELECT coalesce(array_agg(DISTINCT h.space ORDER BY h.space), '{{}}') FROM holding h WHERE h.pid = found.pid)
 FROM (
     SELECT a.pid, a.application_name AS application, a.state,
         extract(epoch FROM clock_timestamp() - a.xact_start)::float8 AS seconds

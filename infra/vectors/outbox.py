@@ -77,16 +77,18 @@ class Filling(msgspec.Struct, frozen=True):
     waiting: int
 
 
-def backlog(connection: Connection, generation: int) -> tuple[int, int]:
-    """Points to be written, and points that wait for their dense vector of the model that serves."""
+def backlog(connection: Connection, generation: int, space_id: int | None = None) -> tuple[int, int]:
+    """Points to be written, and points that wait for their dense vector of the model that serves: of a space (None: of
+    all)."""
     row = single_row(
         connection,
         _of(
             generation,
-            "SELECT (SELECT count(*) FROM {table}), (SELECT count(*) FROM memctl.waiting_for_vectors w"
-            " JOIN memctl.vector_models m USING (model) WHERE m.status = 'serving' AND w.generation = %s)",
+            "SELECT (SELECT count(*) FROM {table} WHERE space_id = coalesce(%s, space_id)),"
+            " (SELECT count(*) FROM memctl.waiting_for_vectors w JOIN memctl.vector_models m USING (model)"
+            " WHERE m.status = 'serving' AND w.generation = %s AND w.space_id = coalesce(%s, w.space_id))",
         ),
-        [generation],
+        [space_id, generation, space_id],
     )
     return row[0], row[1]
 

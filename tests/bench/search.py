@@ -165,7 +165,7 @@ def ask(settings: dict[str, Any], method: str, path: str, body: Any) -> Any:
 
 @contextmanager
 def engine_of(settings: dict[str, Any]) -> Iterator[Engine]:
-    engine = Engine(settings["qdrant_url"], settings["qdrant_api_key"], Embedders(NONE), SPACE)
+    engine = Engine(settings["qdrant_url"], settings["qdrant_api_key"], Embedders(NONE))
     engine.warm_up()
     drawn = _Meaning(Drawn(), Drawn().embed_passages(ORDINARY))
     # The collection is of no model: its vectors were drawn, too.

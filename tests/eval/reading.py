@@ -127,7 +127,7 @@ def main() -> None:
     if settings.database_url is None:
         parser.error("no memctl runs here: `memctl up`, then `memctl ingest` the first part")
     readers = Readers(settings.database_url, settings.space)
-    engine = Engine(settings.qdrant_url, settings.qdrant_api_key, embedders_of(settings), settings.space)
+    engine = Engine(settings.qdrant_url, settings.qdrant_api_key, embedders_of(settings))
     engine.warm_up(readers)
     try:
         data = Data(FOLDER, given.rest)

@@ -84,6 +84,10 @@ class Bench:
     def recipe(self) -> Recipe:
         return self._recipe
 
+    @property
+    def space(self) -> str:
+        return SPACE
+
     def alone(self) -> bool:
         return False
 
@@ -222,7 +226,7 @@ def indexed(dataset: Dataset, embedders: Embedders, notify: Notify) -> Iterator[
                 COLLECTION,
                 (_stored(point, None if dense is None else dense[place]) for place, point in enumerate(points)),
             )
-            engine = Engine(url, token, embedders, SPACE)
+            engine = Engine(url, token, embedders)
             engine.warm_up()
             try:
                 yield Bench(dataset, engine, client, memories, embedders.chosen)

@@ -505,7 +505,7 @@ class Asking:
         embedding = {name.removeprefix("embedding__"): told.pop(name) for name in list(told) if "embedding__" in name}
         settings = load_settings(**told, embedding=embedding)
         self.readers = Readers(settings.require("database_url"), "default", size=2)
-        self.engine = Engine(settings.qdrant_url, settings.qdrant_api_key, embedders_of(settings), "default")
+        self.engine = Engine(settings.qdrant_url, settings.qdrant_api_key, embedders_of(settings))
         self.engine.warm_up(self.readers)
 
     def search(self, query: str) -> SearchAnswer:

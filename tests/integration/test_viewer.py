@@ -122,7 +122,7 @@ def viewer(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iter
         settings = load_settings()
         readers = Readers(memory.database_url, settings.space)
         stack.callback(readers.close)
-        engine = Engine(memory.qdrant_url, memory.qdrant_api_key, Embedders(NONE), settings.space)
+        engine = Engine(memory.qdrant_url, memory.qdrant_api_key, Embedders(NONE))
         stack.callback(engine.close)
         commands = CommandHandler(settings, readers)
         stack.callback(commands.close)

@@ -113,7 +113,7 @@ AT = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 def lock(**more: datetime) -> Lock:
-    key = Key(id="0123456789ab", name="dana", scopes=("read",), projects=None, made_at=AT, **more)
+    key = Key(id="0123456789ab", space="default", name="dana", scopes=("read",), projects=None, made_at=AT, **more)
     return Lock({key.id: (key, keys._hash("s_e-cret"))})
 
 
@@ -137,7 +137,7 @@ def test_no_other_token_opens_anything(token: str) -> None:
 
 def test_a_key_holds_until_it_is_revoked_or_expires() -> None:
     def key(**more: datetime) -> Key:
-        return Key(id="a", name="a", scopes=(), projects=None, made_at=AT, **more)
+        return Key(id="a", space="default", name="a", scopes=(), projects=None, made_at=AT, **more)
 
     assert key().holds(AT)
     assert key(expires_at=AT + timedelta(seconds=1)).holds(AT)

@@ -38,6 +38,41 @@ def test_a_key_waits_once_it_has_asked_too_much_and_no_other_key_does() -> None:
     assert sum(rates.wait("a") == 0.0 for _ in range(200)) == A_SECOND
 
 
+def test_the_keys_of_one_space_take_no_more_than_their_space_has_and_nothing_of_anothers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(key_use, "SPACE_AT_ONCE", 5.0)
+    monkeypatch.setattr(key_use, "SPACE_A_SECOND", 0.001)
+
+    def whose(token: str) -> Caller:
+        return Caller(token, frozenset({"read"}), None, key=token, space=token[0], apart=token[0] != "c")
+
+    guard = Guard(_answers, "owners", frozenset({"localhost"}), caller=whose)
+    assert [asked(guard, f"a{number}") for number in range(7)] == [200] * 5 + [429] * 2
+    assert asked(guard, "b1") == 200
+    assert [asked(guard, f"c{number}") for number in range(7)] == [200] * 7
+
+
+def test_no_space_keeps_all_turns_from_another() -> None:
+    async def asked() -> None:
+        taken = turns.Turns()
+        async with contextlib.AsyncExitStack() as held:
+            for number in range(turns.OF_SPACE):
+                assert await held.enter_async_context(taken.of(f"key {number}", "a")) is not None
+            more = asyncio.create_task(_one_more(taken, "key of a", "a"))
+            await asyncio.sleep(0)
+            assert await _one_more(taken, "key of b", "b")
+            more.cancel()
+        assert taken._each == {}
+
+    asyncio.run(asyncio.wait_for(asked(), turns.PATIENCE_S / 2))
+
+
+async def _one_more(taken: turns.Turns, key: str, space: str) -> bool:
+    async with taken.of(key, space) as turn:
+        return turn is not None
+
+
 def test_keys_without_end_take_no_more_room() -> None:
     rates = Rates(Clock())
     for number in range(3 * MOST_KEYS):

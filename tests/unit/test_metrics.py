@@ -26,6 +26,7 @@ from memctl.api.http.metrics import (
 )
 from memctl.api.queries.endings import ENDINGS
 from memctl.api.queries.stats import measures
+from memctl.api.reading.caller import OWNER
 from memctl.api.reading.counts import Use
 from memctl.infra.backup.copies import KeptBackups
 from memctl.infra.llm.budget import Spent
@@ -37,11 +38,11 @@ _LINE = re.compile(r'[a-z_]+(\{[a-z]+="[^"\n]*"(,[a-z]+="[^"\n]*")*\})? (\d+(\.\
 
 def test_every_line_is_a_comment_or_a_sample() -> None:
     timings = Timings()
-    timings.took(0.2, "GET", "/v1/search", "2xx")
-    told = exposition([Sample("shard_lag", 3, ("1", "0")), Sample("log_mark_age_seconds", 0.25)], timings)
+    timings.took(0.2, "default", "GET", "/v1/search", "2xx")
+    told = exposition([Sample("shard_lag", 3, ("1", "0")), Sample("log_mark_age_seconds", 0.25, ("lab",))], timings)
     lines = told.splitlines()
     assert 'memctl_shard_lag{stage="1",shard="0"} 3' in lines
-    assert "memctl_log_mark_age_seconds 0.25" in lines
+    assert 'memctl_log_mark_age_seconds{space="lab"} 0.25' in lines
     for line in lines:
         assert line.startswith("# ") or _LINE.match(line), line
 
@@ -78,18 +79,18 @@ def test_help_is_told_by_what_was_told_and_how_the_work_went() -> None:
         Use(kind="turn", recalls=3, followed=2, worth=0.0),
         Use(kind="", ratings=1),
     ]
-    samples = of_worth(totals, uses)
+    samples = [Sample(each.name, each.value, ("lab", *each.labels)) for each in of_worth(totals, uses)]
     lines = set(exposition(samples, Timings()).splitlines())
     assert lines >= {
-        'memctl_episodes{memory="with_memory",outcome="success"} 2',
-        'memctl_episodes{memory="with_memory",outcome="other"} 1',
-        'memctl_fixes{held="yes"} 0',
-        'memctl_fixes{held="no"} 4',
-        'memctl_recalls{kind="strategy"} 5',
-        'memctl_recalls_followed{kind="strategy"} 4',
-        'memctl_recalls_worth{kind="strategy"} 2.5',
-        'memctl_ratings{kind="strategy",helpful="yes"} 1',
-        'memctl_ratings{kind="other",helpful="no"} 1',
+        'memctl_episodes{space="lab",memory="with_memory",outcome="success"} 2',
+        'memctl_episodes{space="lab",memory="with_memory",outcome="other"} 1',
+        'memctl_fixes{space="lab",held="yes"} 0',
+        'memctl_fixes{space="lab",held="no"} 4',
+        'memctl_recalls{space="lab",kind="strategy"} 5',
+        'memctl_recalls_followed{space="lab",kind="strategy"} 4',
+        'memctl_recalls_worth{space="lab",kind="strategy"} 2.5',
+        'memctl_ratings{space="lab",kind="strategy",helpful="yes"} 1',
+        'memctl_ratings{space="lab",kind="other",helpful="no"} 1',
     }
     told = measures(totals, uses)
     assert told["success_with_memory"] == 0.6667
@@ -118,7 +119,7 @@ def test_names_and_kinds_are_prometheus_own() -> None:
 def test_a_histogram_counts_each_answer_in_every_bucket_that_holds_it(seconds: list[float]) -> None:
     timings = Timings()
     for each in seconds:
-        timings.took(each, "GET", "/v1/stats", "2xx")
+        timings.took(each, "default", "GET", "/v1/stats", "2xx")
     (metric,) = [metric for metric in METRICS if metric.kind == "histogram"]
     lines = list(timings.lines(metric))
     if not seconds:
@@ -134,7 +135,7 @@ def test_a_histogram_counts_each_answer_in_every_bucket_that_holds_it(seconds: l
 def test_what_half_and_nearly_all_took_lies_between_the_bounds_that_hold_it(seconds: list[float]) -> None:
     timings = Timings()
     for number, each in enumerate(seconds):
-        timings.took(each, "GET", "/v1/search", ("2xx", "4xx")[number % 2])
+        timings.took(each, "default", "GET", "/v1/search", ("2xx", "4xx")[number % 2])
     (took,) = timings.by_route()
     assert (took.method, took.route, took.answers) == ("GET", "/v1/search", len(seconds))
     for share, told in ((0.5, took.p50), (0.95, took.p95)):
@@ -152,9 +153,10 @@ async def test_a_request_is_counted_by_its_route_and_not_by_what_was_asked() -> 
 
     async def nothing(_: object = None) -> None: ...
 
-    await Timed(app, timings)({"type": "http", "method": "GET", "path": "/v1/things/secret"}, nothing, nothing)  # type: ignore[arg-type]
+    asked = {"type": "http", "method": "GET", "path": "/v1/things/secret", "state": {"caller": OWNER}}
+    await Timed(app, timings, "default")(asked, nothing, nothing)  # type: ignore[arg-type]
     told = exposition([], timings)
-    assert 'method="GET",route="/v1/things/{id}",status="4xx"' in told
+    assert 'space="default",method="GET",route="/v1/things/{id}",status="4xx"' in told
     assert "secret" not in told
 
 

@@ -78,7 +78,7 @@ def _measured(desk: ProcessorContext, url: str, folder: Path) -> Iterator[Figure
 
 def _found(reader: Reader, asked: list[Memory], now: int) -> set[str]:
     """Those that are among the first answers to their titles, by themselves or as what they are told as."""
-    engine = Engine(None, None, Embedders(NONE), "default")
+    engine = Engine(None, None, Embedders(NONE))
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=now + 1)
     found = set()
     for memory in asked:

@@ -45,7 +45,7 @@ def measure(data: Data) -> Iterator[Figure]:
     if settings.database_url is None:
         raise Missing("no memctl that has read the sessions runs here (MEMCTL_DATA_DIR)")
     readers = Readers(settings.database_url, settings.space)
-    engine = Engine(settings.qdrant_url, settings.qdrant_api_key, embedders_of(settings), settings.space)
+    engine = Engine(settings.qdrant_url, settings.qdrant_api_key, embedders_of(settings))
     engine.warm_up(readers)
     try:
         yield from readers.read(lambda reader: list(_figures(reader, engine, json.loads(file.read_text()))), OWNER)

@@ -50,7 +50,7 @@ def measure(data: Data) -> Iterator[Figure]:
     if settings.database_url is None or not data.has_sessions:
         raise Missing("no memctl that has read the sessions runs here (MEMCTL_DATA_DIR)")
     readers = Readers(settings.database_url, settings.space)
-    engine = Engine(settings.qdrant_url, settings.qdrant_api_key, embedders_of(settings), settings.space)
+    engine = Engine(settings.qdrant_url, settings.qdrant_api_key, embedders_of(settings))
     engine.warm_up(readers)
     sessions = sorted(filter(None, map(_session, data.facts.items())), key=lambda each: each.began)
     try:
