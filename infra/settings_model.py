@@ -188,7 +188,7 @@ class Settings(BaseSettings):
     space: str = Field(
         default="default",
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
-        description="the space whose memory is read and written (a team, a tenant); an API that runs refuses another",
+        description="the space whose memory is read and written (a team, a tenant)",
     )
 
     database_url: PostgresUrl | None = Field(default=None, repr=False, description="Postgres 15 or newer")
@@ -279,6 +279,10 @@ class Settings(BaseSettings):
     def space_meant(self) -> str:
         """The space, where a person set one; "" for that of whoever answers."""
         return self.space if self.configured("space") else ""
+
+    def of_space(self, space: str) -> Self:
+        """The same for another space."""
+        return self.model_copy(update={"space": space})
 
     def redactor(self) -> "Redactor":
         """The rules that these settings ask for, compiled once for all of memctl's processes. Raises: BadPattern."""

@@ -30,7 +30,7 @@ def compile_once() -> None:
 @functools.cache
 def _compiled() -> Path:
     with shared.made_once("compiled") as folder:
-        redactor_of([], anonymize=False, cache=folder)
+        redactor_of((), anonymize=False, cache=folder)
     return folder
 
 

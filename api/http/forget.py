@@ -95,7 +95,7 @@ def forget_once(settings: Settings, caller: Caller, asked: Forget, key: str) -> 
         meant = asked.model_dump_json(exclude={"reason"}).encode()
         with store_of(settings) as qdrant:
             return forget.forget_once(
-                settings,
+                settings.of_space(reader.space),
                 reader.connection,
                 reader.space_id,
                 drawn(key, caller),

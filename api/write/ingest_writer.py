@@ -255,7 +255,7 @@ class Writers:
     def of(self, space: str) -> KeptWriter[IngestWriter]:
         """That of a space; of the settings' own for ""."""
         space = space or self._settings.space
-        settings = self._settings.model_copy(update={"space": space})
+        settings = self._settings.of_space(space)
         with self._lock:
             kept = self._kept.setdefault(space, KeptWriter(lambda: self._new(settings)))
             self._kept.move_to_end(space)

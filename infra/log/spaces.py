@@ -1,6 +1,13 @@
 """Spaces: whose memory it is (a team, a tenant). The embedded default has one."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from memctl.infra.database import Connection, single_row
+
+if TYPE_CHECKING:
+    from memctl.infra.settings import Settings
 
 
 def space_id(connection: Connection, name: str) -> int:
@@ -14,6 +21,12 @@ def space_id(connection: Connection, name: str) -> int:
 
 def space_names(connection: Connection) -> dict[int, str]:
     return {row[0]: row[1] for row in connection.execute("SELECT space_id, name FROM memctl.spaces")}
+
+
+def of_every_space(connection: Connection, settings: Settings) -> list[Settings]:
+    """The settings for each space of the database, their own first: who works for all works for one after the other."""
+    others = sorted(set(space_names(connection).values()) - {settings.space})
+    return [settings, *(settings.of_space(name) for name in others)]
 
 
 def installation(connection: Connection) -> str:

@@ -526,8 +526,9 @@ def _pieces_behind(data: bytes, end: int, marker: str) -> Iterator[tuple[int, in
         yield start, end, marker
 
 
-def redactor_of(patterns: Iterable[str], *, anonymize: bool, cache: Path | None = None) -> Redactor:
-    """The rules that memctl ships, with what a user wants cut besides. Raises: BadPattern."""
+@lru_cache(maxsize=4)
+def redactor_of(patterns: tuple[str, ...], *, anonymize: bool, cache: Path | None = None) -> Redactor:
+    """The rules that memctl ships, with what a user wants cut besides; made once a process. Raises: BadPattern."""
     rules = [*load_rules(), *(user_rule(n, pattern) for n, pattern in enumerate(patterns, 1))]
     return Redactor([*rules, *personal_rules()] if anonymize else rules, cache)
 

@@ -33,6 +33,7 @@ from memctl.domain.knowledge.consolidation import MemoriesMerged, MemoryPruned, 
 from memctl.domain.language.notes import NOTES, MemoryNoted
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
+from memctl.infra.log.spaces import space_id
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels.processor_work import WorkLost
@@ -419,6 +420,38 @@ def test_whoever_lacks_what_all_its_work_needs_rests_and_the_others_go_on(
     assert looking.enough.wait(60)
     loop.stop(60)
     assert away.runs == 1
+
+
+class Endless(Counting):
+    """Always finds more, and says when it worked for two spaces."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spaces, self.both = set[int](), threading.Event()
+
+    def find(self, desk: ProcessorContext) -> Iterator[WorkItem]:
+        while True:
+            yield WorkItem(f"{desk.space_id} {self.runs}", "d")
+
+    def run(self, desk: ProcessorContext, work: WorkItem, attempt: int) -> Outcome:
+        self.runs += 1
+        self.spaces.add(desk.space_id)
+        if len(self.spaces) == 2:
+            self.both.set()
+        return Outcome()
+
+
+def test_a_worker_works_for_every_space_and_none_waits_for_the_end_of_anothers(
+    desk: ProcessorContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memctl.workers.processors.runner.EVERY_S", 0.01)
+    monkeypatch.setattr("memctl.workers.processors.runner.TURN_S", 0.1)
+    space_id(desk.connection, "lab")
+    endless = Endless()
+    loop = ProcessorLoop(desk.settings, [endless], threading.Event())
+    loop.start()
+    assert endless.both.wait(60)
+    loop.stop(60)
 
 
 def test_nothing_is_worked_on_while_read_models_are_rebuilt(desk: ProcessorContext) -> None:

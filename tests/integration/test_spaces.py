@@ -207,6 +207,28 @@ def test_what_a_key_records_is_of_its_space(api: Api, memory: Remembered, of_lab
     assert {space for space, _ in rows} == {LAB}
 
 
+def test_what_is_forgotten_with_a_key_is_recorded_and_gone_in_its_space_alone(
+    api: Api, memory: Remembered, of_lab: str
+) -> None:
+    said = "The same words stand in both spaces: verdigris."
+    with connect(memory.database_url) as connection:
+        for space in (1, space_id(connection, LAB)):
+            append(connection, space, prompts(said, session="verdigris"))
+    fold(memory)
+    publish(memory)
+    assert ask(api, of_lab, "/v1/forget", {"match": "verdigris"}, Idempotency_Key=uuid4().hex)[0] == 200
+    with connect(memory.database_url) as connection:
+        left = connection.execute(
+            "SELECT name, payload IS NULL FROM memctl.events JOIN memctl.spaces USING (space_id)"
+            " WHERE stream LIKE '%%verdigris' AND type = 'prompt.submitted' ORDER BY 1"
+        ).fetchall()
+        recorded = connection.execute(
+            "SELECT DISTINCT name FROM memctl.events JOIN memctl.spaces USING (space_id) WHERE type = 'content.erased'"
+        ).fetchall()
+    assert left == [("default", False), (LAB, True)]
+    assert recorded == [(LAB,)]
+
+
 def test_the_same_command_under_one_key_is_carried_out_in_each_space(api: Api, memory: Remembered) -> None:
     same, note = uuid4().hex, {"text": "tea is at four", "location": WORKSHOP}
     done = [

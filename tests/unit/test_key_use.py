@@ -63,6 +63,7 @@ def test_no_space_keeps_all_turns_from_another() -> None:
             await asyncio.sleep(0)
             assert await _one_more(taken, "key of b", "b")
             more.cancel()
+            await asyncio.gather(more, return_exceptions=True)
         assert taken._each == {}
 
     asyncio.run(asyncio.wait_for(asked(), turns.PATIENCE_S / 2))

@@ -1055,7 +1055,7 @@ def test_no_text_takes_long(filler: str) -> None:
 
 def test_what_a_user_wants_cut_is_cut_also_by_patterns_that_hyperscan_does_not_take() -> None:
     redactor = redactor_of(
-        ["(?i)project bluebird", r"(?<=ticket )OPS-\d+", "codename=([a-z]+)", r"x{4}(?!y)"], anonymize=False
+        ("(?i)project bluebird", r"(?<=ticket )OPS-\d+", "codename=([a-z]+)", r"x{4}(?!y)"), anonymize=False
     )
     text, counts = redactor.redact(f"Project Bluebird, ticket OPS-1234, codename=osprey, {KEY} xxxxxx")
     assert text == (
@@ -1065,10 +1065,10 @@ def test_what_a_user_wants_cut_is_cut_also_by_patterns_that_hyperscan_does_not_t
 
 
 def test_a_user_s_patterns_leave_the_compiled_rules_as_they_are(tmp_path: Path) -> None:
-    redactor_of([], anonymize=False, cache=tmp_path)
+    redactor_of((), anonymize=False, cache=tmp_path)
     compiled = {file.name: file.stat().st_mtime_ns for file in tmp_path.glob("*.hsdb")}
 
-    redactor_of(["(?i)project bluebird", r"(?<=ticket )OPS-\d+"], anonymize=False, cache=tmp_path)
+    redactor_of(("(?i)project bluebird", r"(?<=ticket )OPS-\d+"), anonymize=False, cache=tmp_path)
 
     assert len(compiled) <= 1  # none without Hyperscan
     assert {file.name: file.stat().st_mtime_ns for file in tmp_path.glob("*.hsdb")} == compiled

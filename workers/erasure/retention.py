@@ -21,6 +21,7 @@ from memctl.domain.events.event import Micros
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection, advisory_lock, connect
 from memctl.infra.log import erase
+from memctl.infra.log.spaces import of_every_space
 from memctl.infra.log.spaces import space_id as space_of
 from memctl.infra.logs import message_of
 from memctl.infra.readmodels import generations
@@ -197,7 +198,8 @@ def keep_pruning(settings: Settings, stop: threading.Event) -> None:
     while not stop.wait(LOOK_AGAIN_S):
         try:
             with connect(settings.require("database_url"), name="memctl retention") as connection:
-                prune_if_due(settings, connection, Micros(time.time_ns() // 1000), stop.is_set)
+                for each in of_every_space(connection, settings):
+                    prune_if_due(each, connection, Micros(time.time_ns() // 1000), stop.is_set)
             last = ""
         except Exception as problem:
             if (why := message_of(problem)) != last:

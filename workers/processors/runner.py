@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ from memctl.infra.database import Connection, connect
 from memctl.infra.event_writer import EventWriter
 from memctl.infra.llm.client import longest_s
 from memctl.infra.log import erase
+from memctl.infra.log.spaces import of_every_space
 from memctl.infra.readmodels import generations, rebuilds
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels import rows as readmodels
@@ -42,6 +44,9 @@ log = logging.getLogger("memctl.processors")
 
 EVERY_S = 60.0
 """Between two looks for work."""
+
+TURN_S = 60.0
+"""How long a processor works for one space while others wait for their turn."""
 
 MOST_SOURCES = 2_000
 """Events that an outcome may rest on. It names them all, or what was forgotten would live on in it: whoever makes one
@@ -268,7 +273,7 @@ def record(context: ProcessorContext, events: Sequence[NewEvent]) -> list[NewEve
 
 
 class ProcessorLoop:
-    """Lets processors look for work once a minute, one after the other, until asked to stop."""
+    """Lets processors look for work once a minute, space by space and one after the other, until asked to stop."""
 
     def __init__(
         self,
@@ -282,6 +287,8 @@ class ProcessorLoop:
         self._processors = processors
         self._stop = stop
         self._context: ProcessorContext | None = None
+        self._cut_off = False
+        """Whether the last look ended because other spaces wait."""
         # By processor, on the monotonic clock.
         self._rests_until = {
             name: time.monotonic() + processing.PAUSES[min(count, len(processing.PAUSES)) - 1].total_seconds()
@@ -305,19 +312,31 @@ class ProcessorLoop:
                 processing.later(connection, claimed, "stopped", timedelta(0))
 
     def _run(self) -> None:
-        while not self._stop.wait(EVERY_S):
+        pause = EVERY_S
+        while not self._stop.wait(pause):
+            pause = EVERY_S
             try:
                 with connect(self._settings.require("database_url"), name="memctl processors") as connection:
-                    self._context = context = ProcessorContext(connection, self._settings)
-                    for processor in self._processors:
-                        if time.monotonic() >= self._rests_until.get(processor.name, 0.0):
-                            self._look(context, processor)
+                    spaces = of_every_space(connection, self._settings)
+                    for settings in spaces:
+                        self._context = context = ProcessorContext(connection, settings)
+                        for processor in self._processors:
+                            if time.monotonic() >= self._rests_until.get(processor.name, 0.0):
+                                self._look(context, processor, TURN_S if len(spaces) > 1 else math.inf)
+                                pause = 0.0 if self._cut_off else pause
             except Exception as problem:
                 log.warning("processors could not work; they try again in %.0f s: %s", EVERY_S, problem)
 
-    def _look(self, context: ProcessorContext, processor: Processor) -> None:
+    def _look(self, context: ProcessorContext, processor: Processor, within_s: float) -> None:
+        until = time.monotonic() + within_s
+        self._cut_off = False
+
+        def ends() -> bool:
+            self._cut_off = time.monotonic() > until
+            return self._cut_off or self._stop.is_set()
+
         def rest(seconds: float) -> None:
             self._rests_until[processor.name] = time.monotonic() + seconds
 
-        if process(context, processor, self._stop.is_set, rest):
+        if process(context, processor, ends, rest):
             context.writer.wake()
