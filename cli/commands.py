@@ -88,6 +88,7 @@ GROUPS: dict[str, tuple[str, dict[str, Places]]] = {
                 "init": "memctl.cli.operate.processes:init",
                 "config": "memctl.cli.operate.processes:config",
                 "keys": "memctl.cli.operate.keys:keys",
+                "space": "memctl.cli.operate.spaces:space",
                 "completion": "memctl.cli.operate.completion:completion",
             },
             "Keep": {

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.data_dir import default_data_dir
 from memctl.infra.endpoints import NotRunning
 
@@ -177,6 +178,13 @@ class Embedding(BaseModel):
     usd_per_million: float = Field(default=0.0, ge=0, description="price of a million tokens, in dollars")
 
 
+class UnknownDatabase(MemctlError):
+    """No setting says where the database {name!r} is."""
+
+    hint = "set its URL: `[databases]` in config.toml, or MEMCTL_DATABASES__NAME, where the space is asked and written"
+    name: str
+
+
 class Settings(BaseSettings):
     """Effective settings. URLs and tokens may hold secrets, so they stay out of `repr`."""
 
@@ -192,6 +200,9 @@ class Settings(BaseSettings):
     )
 
     database_url: PostgresUrl | None = Field(default=None, repr=False, description="Postgres 15 or newer")
+    databases: dict[str, PostgresUrl] = Field(
+        default={}, repr=False, description="other databases on which spaces live, by name; see `memctl space`"
+    )
     redis_url: RedisUrl | None = Field(default=None, repr=False, description="Redis or Valkey that wakes the workers")
     qdrant_url: HttpUrl | None = Field(default=None, repr=False, description="Qdrant, or memctl's own vector server")
     qdrant_api_key: str | None = Field(default=None, repr=False, description="its key")
@@ -283,6 +294,14 @@ class Settings(BaseSettings):
     def of_space(self, space: str) -> Self:
         """The same for another space."""
         return self.model_copy(update={"space": space})
+
+    def on(self, database: str) -> Self:
+        """The same for the database of that name; as they are for "". Raises: UnknownDatabase."""
+        if not database:
+            return self
+        if database not in self.databases:
+            raise UnknownDatabase(name=database)
+        return self.model_copy(update={"database_url": self.databases[database]})
 
     def redactor(self) -> "Redactor":
         """The rules that these settings ask for, compiled once for all of memctl's processes. Raises: BadPattern."""

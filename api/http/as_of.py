@@ -17,8 +17,8 @@ from memctl.api.reading.caller import Caller, Forbidden
 from memctl.api.reading.reader import AS_OF, Then
 from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.database import connect, outages
 from memctl.infra.log.mark import mark, position_at
+from memctl.infra.log.spaces import connected
 from memctl.infra.readmodels import as_of_snapshots, generations
 from memctl.infra.readmodels.as_of_snapshots import AsOfSnapshot
 from memctl.infra.settings import Settings
@@ -117,7 +117,7 @@ def jobs(settings: Settings) -> APIRouter:
     @router.get("/jobs/{id}")
     def job(request: Request, id: Annotated[int, Path(ge=1, le=_LATEST), IN_DIGITS]) -> Response:
         """A job that a read with `as_of` was answered with: asked, building, ready (ask again now), failed, dropped."""
-        with outages(), connect(settings.require("database_url"), name="memctl as of") as connection:
+        with connected(settings, caller_of(request).space or settings.space, "memctl as of") as connection:
             found = as_of_snapshots.read(connection, id)
         if found is None:
             raise NoJob(id=id)
@@ -142,7 +142,7 @@ def _body_of(snapshot: AsOfSnapshot) -> bytes:
 
 
 def _then(settings: Settings, moment: Position | datetime, caller: Caller) -> Then:
-    with outages(), connect(settings.require("database_url"), name="memctl as of") as connection:
+    with connected(settings, caller.space or settings.space, "memctl as of") as connection:
         position = position_at(connection, moment) if isinstance(moment, datetime) else moment
         reached = mark(connection)
         if position > reached:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args, get_type_hints
 
 from fastapi import APIRouter, Request, Response
+from msgspec import structs
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memctl.api.checks.counting import Counted
@@ -29,7 +30,7 @@ from memctl.api.reading.caller import Caller
 from memctl.api.reading.counts import Use
 from memctl.api.reading.hindsight import Count
 from memctl.api.reading.places import Places
-from memctl.api.reading.reader import Reader, Readers, reader_of
+from memctl.api.reading.reader import Reader, Readers
 from memctl.infra.backup import copies as backups
 from memctl.infra.backup.copies import KeptBackups
 from memctl.infra.hooks import spool
@@ -142,16 +143,16 @@ def routes(readers: Readers, timings: Timings, settings: Settings) -> APIRouter:
         asked = servers(settings)
 
         def look(reader: Reader) -> list[Sample]:
-            names = {reader.space, *(space_names(reader.connection).values() if caller.owner else ())}
-            spaces = [reader_of(reader.connection, name, caller) for name in sorted(names)]
             return [
                 *_of_the_database(health(reader, asked)),
-                *(sample for each in spaces for sample in _of_a_space(each, counted)),
                 *of_language_models(budget.spent(reader.connection), settings.llm),
             ]
 
+        names = readers.read(lambda reader: {reader.space, *space_names(reader.connection).values()}, caller)
+        each = [structs.replace(caller, space=name) for name in sorted(names)] if caller.owner else [caller]
         samples = [
             *readers.read(look, caller),
+            *(sample for one in each for sample in readers.read(lambda reader: _of_a_space(reader, counted), one)),
             *_of_the_spool(settings.data_dir / FOLDER),
             *of_backups(backups.kept(settings), datetime.now(UTC)),
         ]

@@ -2,10 +2,12 @@
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
+from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -17,9 +19,11 @@ from memctl.api.reading.deadline import QUESTION_S, is_late, work
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.provenance import Provenance, member_of, words_of
 from memctl.infra.database import OF_A_GENERATION, Connection, DatabaseUnavailable, connect, outages
+from memctl.infra.log.spaces import connected
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels.generations import Live
 from memctl.infra.settings import Settings
+from memctl.infra.settings_model import UnknownDatabase
 
 T = TypeVar("T")
 
@@ -71,6 +75,8 @@ class Reader:
     """Whether the caller is on this machine, so that a path of theirs may be looked up."""
     member: str = ""
     """The member of the team who asks; empty for the owner."""
+    database: str = ""
+    """Name of the database that the space lives on; empty for that of the connection."""
     apart: bool = False
     """Whether other spaces are kept from the caller, and how much they hold."""
 
@@ -82,15 +88,22 @@ class Reader:
 
 
 class Readers:
-    """At most `size` connections to one database, opened as they are needed. Callers read the space that they mean, or
-    else `space`. For any number of threads."""
+    """At most `size` connections in use, opened as they are needed. Callers read the space that they mean, or else
+    `space`, where that lives: on the database of the URL, or on one of `databases`. For any number of threads."""
 
-    def __init__(self, database_url: str, space: str, size: int = 8, patience_s: float = 5.0) -> None:
-        self._url = database_url
+    def __init__(
+        self,
+        database_url: str,
+        space: str,
+        size: int = 8,
+        patience_s: float = 5.0,
+        databases: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self._urls = {"": database_url, **databases}
         self._space = space
         self._patience_s = patience_s
         self._free = threading.BoundedSemaphore(size)
-        self._idle: list[Connection] = []
+        self._idle: dict[str, list[Connection]] = {name: [] for name in self._urls}
         self._lock = threading.Lock()
         self._closed = False
 
@@ -126,24 +139,32 @@ class Readers:
 
     def _close_idle(self) -> None:
         with self._lock:
-            idle, self._idle = self._idle, []
-        for connection in idle:
+            idle, self._idle = self._idle, {name: [] for name in self._urls}
+        for connection in chain.from_iterable(idle.values()):
             connection.close()
 
     @contextlib.contextmanager
     def _reader(self, caller: Caller) -> Iterator[Reader]:
-        with self._connection() as connection, connection.transaction():
-            yield reader_of(connection, caller.space or self._space, caller)
+        database = ""
+        while True:
+            with self._connection(database) as connection, connection.transaction():
+                reader = reader_of(connection, caller.space or self._space, caller)
+                if not reader.database or database:
+                    yield reader
+                    return
+            database = reader.database
 
     @contextlib.contextmanager
-    def _connection(self) -> Iterator[Connection]:
+    def _connection(self, database: str) -> Iterator[Connection]:
+        if database not in self._urls:
+            raise UnknownDatabase(name=database)
         if not self._free.acquire(timeout=self._patience_s):
             raise TooBusy
         try:
             with self._lock:
-                connection = self._idle.pop() if self._idle else None
+                connection = self._idle[database].pop() if self._idle[database] else None
             if connection is None:
-                connection = connect(self._url, name="memctl api", statement_timeout_ms=STATEMENT_MS)
+                connection = connect(self._urls[database], name="memctl api", statement_timeout_ms=STATEMENT_MS)
                 connection.isolation_level, connection.read_only = psycopg.IsolationLevel.REPEATABLE_READ, True
             try:
                 yield connection
@@ -151,7 +172,7 @@ class Readers:
                 with self._lock:
                     keep = not (self._closed or connection.closed or connection.broken or is_late())
                     if keep:
-                        self._idle.append(connection)
+                        self._idle[database].append(connection)
                 if not keep:
                     connection.close()
         finally:
@@ -160,28 +181,30 @@ class Readers:
 
 @contextlib.contextmanager
 def opened(settings: Settings, caller: Caller, name: str) -> Iterator[Reader]:
-    """A look over a connection of its own, which is named in the database. Raises: NotRunning, DatabaseUnavailable,
-    NoneYet."""
-    with outages(), connect(settings.require("database_url"), name=name) as connection:
-        yield reader_of(connection, caller.space or settings.space, caller)
+    """A look over a connection of its own to where the space lives, which is named in the database. Raises: NotRunning,
+    UnknownDatabase, DatabaseUnavailable, NoneYet."""
+    space = caller.space or settings.space
+    with connected(settings, space, name) as connection:
+        yield reader_of(connection, space, caller)
 
 
 def reader_of(connection: Connection, space: str, caller: Caller) -> Reader:
     """A look through a connection that is open, out of what the caller may read. Raises: NoneYet."""
     row = connection.execute(
         "SELECT p.stage1, p.stage2, coalesce(s.space_id, %s),"
-        " s.space_id IS NOT NULL AND NOT EXISTS (SELECT FROM memctl.spaces o WHERE o.space_id <> s.space_id)"
+        " s.space_id IS NOT NULL AND NOT EXISTS (SELECT FROM memctl.spaces o WHERE o.space_id <> s.space_id),"
+        " coalesce(s.database, '')"
         " FROM memctl.projection_state p LEFT JOIN memctl.spaces s ON s.name = %s",
         [NO_SPACE, space],
     ).fetchone()
     if row is None:
         raise generations.NoneYet
-    stage1, stage2, number, alone = row
+    stage1, stage2, number, alone, database = row
     # A space begins with the first event that is kept in it; until then nothing is there to be found.
     then = AS_OF.get()
     live = Live(stage1, stage2) if then is None else then().live
     member = member_of(caller.speaks("user"))
     return Reader(
         connection, live, number, space, caller.projects,
-        alone=alone, here=caller.owner, member=member, apart=caller.apart,
+        alone=alone, here=caller.owner, member=member, database=database, apart=caller.apart,
     )  # fmt: skip

@@ -69,7 +69,7 @@ def run_api(settings: Settings) -> None:
     url = settings.require("api_url")
     if not settings.api_token:
         raise NoToken
-    readers = Readers(settings.require("database_url"), settings.space, CONNECTIONS)
+    readers = Readers(settings.require("database_url"), settings.space, CONNECTIONS, databases=settings.databases)
     commands = CommandHandler(settings, readers)
     deliveries = RemoteIngest(settings, readers)
     keyring = Keyring(readers)

@@ -21,6 +21,7 @@ from memctl.infra.endpoints import NotRunning
 from memctl.infra.event_writer import EventWriter
 from memctl.infra.log import checkpoints
 from memctl.infra.log.append import Appended
+from memctl.infra.log.spaces import database_of
 from memctl.infra.readmodels import generations
 from memctl.infra.redaction import Prepared
 from memctl.infra.settings import Settings
@@ -92,13 +93,17 @@ class EventSink(Protocol):
 
 
 class IngestWriter(EventWriter):
-    """Appends to one space of the log over a connection of its own. Not for several threads."""
+    """Appends to one space over a connection of its own to where that lives. Not for several threads."""
 
     def __init__(self, settings: Settings, *, identify: bool = True) -> None:
         """`identify`: whether events happened on this machine, so that git's files here show which checkout it is."""
         connection = connect(settings.require("database_url"), name="memctl intake")
         try:
             with outages():
+                if database := database_of(connection, settings.space):
+                    settings = settings.on(database)
+                    connection.close()
+                    connection = connect(settings.require("database_url"), name="memctl intake")
                 super().__init__(connection, settings)
                 generations.ensure_live(connection, settings.stage1_shards)
             self._identifier = Identifier() if identify else None

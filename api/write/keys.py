@@ -1,6 +1,7 @@
 """Keys of the API: made, listed and revoked where the database is. No request over HTTP does this."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from memctl.api.reading.caller import OWNER
@@ -10,6 +11,7 @@ from memctl.domain.projects.key_limits import given
 from memctl.domain.support.errors import MemctlError
 from memctl.infra import api_keys
 from memctl.infra.api_keys import Key, Scope
+from memctl.infra.database import Connection, connect, outages
 from memctl.infra.redaction import redact
 from memctl.infra.settings import Settings
 
@@ -33,18 +35,28 @@ def make(
     """
     if redact(name)[1]:
         raise NameHoldsASecret
-    with opened(settings, OWNER, _NAME) as reader:
-        limits = tuple(dict.fromkeys(each for p in projects for each in given(project_asked(reader, p, None), p)))
-        return api_keys.make(reader.connection, reader.space, name, scopes, limits or None, until)
+    limits: tuple[str, ...] = ()
+    if projects:
+        with opened(settings, OWNER, _NAME) as reader:
+            limits = tuple(dict.fromkeys(each for p in projects for each in given(project_asked(reader, p, None), p)))
+    with _home(settings) as connection:
+        return api_keys.make(connection, settings.space, name, scopes, limits or None, until)
 
 
 def listed(settings: Settings) -> list[Key]:
     """Every key of the space, latest first. Raises: DatabaseUnavailable."""
-    with opened(settings, OWNER, _NAME) as reader:
-        return api_keys.listed(reader.connection, reader.space)
+    with _home(settings) as connection:
+        return api_keys.listed(connection, settings.space)
 
 
 def revoke(settings: Settings, key: str) -> Key:
     """Put a key, by its id or name, out of force for good. Raises: as `api_keys.revoke`, DatabaseUnavailable."""
-    with opened(settings, OWNER, _NAME) as reader:
-        return api_keys.revoke(reader.connection, reader.space, key)
+    with _home(settings) as connection:
+        return api_keys.revoke(connection, settings.space, key)
+
+
+@contextlib.contextmanager
+def _home(settings: Settings) -> Iterator[Connection]:
+    """Keys lie where the API looks them up, wherever their spaces live."""
+    with outages(), connect(settings.require("database_url"), name=_NAME) as connection:
+        yield connection

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from memctl.infra.database import Connection, single_row
+from memctl.infra.database import Connection, connect, outages, single_row
 
 if TYPE_CHECKING:
     from memctl.infra.settings import Settings
@@ -23,10 +25,30 @@ def space_names(connection: Connection) -> dict[int, str]:
     return {row[0]: row[1] for row in connection.execute("SELECT space_id, name FROM memctl.spaces")}
 
 
+def database_of(connection: Connection, name: str) -> str:
+    """Name of the database that a space lives on; empty for this one, and where the space is new."""
+    row = connection.execute("SELECT database FROM memctl.spaces WHERE name = %s", [name]).fetchone()
+    return str(row[0]) if row is not None else ""
+
+
+@contextlib.contextmanager
+def connected(settings: Settings, space: str, name: str) -> Iterator[Connection]:
+    """A connection to where a space lives, which is named there. Raises: NotRunning, UnknownDatabase,
+    DatabaseUnavailable."""
+    with outages(), connect(settings.require("database_url"), name=name) as connection:
+        database = database_of(connection, space)
+        if not database:
+            yield connection
+    if database:
+        with outages(), connect(settings.on(database).require("database_url"), name=name) as connection:
+            yield connection
+
+
 def of_every_space(connection: Connection, settings: Settings) -> list[Settings]:
-    """The settings for each space of the database, their own first: who works for all works for one after the other."""
-    others = sorted(set(space_names(connection).values()) - {settings.space})
-    return [settings, *(settings.of_space(name) for name in others)]
+    """The settings for each space that lives on the database, their own first: who works for all works for one after
+    the other."""
+    here = {name for name, database in connection.execute("SELECT name, database FROM memctl.spaces") if not database}
+    return [settings, *(settings.of_space(name) for name in sorted(here - {settings.space}))]
 
 
 def installation(connection: Connection) -> str:

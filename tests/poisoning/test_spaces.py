@@ -122,11 +122,16 @@ def test_no_id_of_the_other_space_is_known(shared: tuple[Api, str, list[str]]) -
         assert status != 200, body
 
 
-def test_a_key_of_the_other_space_opens_nothing(shared: tuple[Api, str, list[str]]) -> None:
+def test_a_key_of_the_other_space_opens_that_one_alone(shared: tuple[Api, str, list[str]]) -> None:
     api, key, _ = shared
-    for path in ("/v1/sessions", "/v1/knowledge", "/v1/stats", "/metrics", "/v1/live"):
-        headers = {"Authorization": f"Bearer {key}", "X-Forwarded-For": "127.0.0.1", "Forwarded": "for=127.0.0.1"}
-        assert api.ask(path, headers=headers)[0] == 401, path
+    own = {each["session_id"] for each in json.loads(api.ask("/v1/sessions?project=*")[2])["items"]}
+    headers = {"Authorization": f"Bearer {key}", "X-Forwarded-For": "127.0.0.1", "Forwarded": "for=127.0.0.1"}
+    status, _, body = api.ask("/v1/sessions?project=*", headers=headers)
+    theirs = {each["session_id"] for each in json.loads(body)["items"]}
+    assert (status, bool(theirs), theirs & own) == (200, True, set())
+    for path in ("/v1/sessions", "/v1/knowledge", "/v1/stats", "/metrics", "/v1/commands/note"):
+        asked = {**headers, "Memctl-Space": "default"}
+        assert api.ask(path, headers=asked, method="POST" if "note" in path else "GET", body=b"{}")[0] == 421, path
 
 
 @pytest.mark.parametrize("name", ["X-Forwarded-Host", "X-Original-Host", "X-Forwarded-For", "Forwarded", "X-Real-IP"])

@@ -21,7 +21,7 @@ from memctl.api.write.remote_ingest import Delivery, sent
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import PromptSubmitted
 from memctl.infra import api_keys
-from memctl.infra.api_keys import SCOPES, Scope
+from memctl.infra.api_keys import SCOPES
 from memctl.infra.database import connect
 from memctl.infra.log.append import append
 from memctl.infra.log.spaces import space_id
@@ -73,9 +73,9 @@ def publish(memory: Remembered) -> None:
             pass
 
 
-def key_of(memory: Remembered, space: str, *scopes: Scope) -> str:
+def key_of(memory: Remembered, space: str, *projects: str) -> str:
     with connect(memory.database_url) as connection:
-        return api_keys.make(connection, space, f"of {uuid4().hex}", scopes or SCOPES)[1]
+        return api_keys.make(connection, space, f"of {uuid4().hex}", SCOPES, projects or None)[1]
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +151,18 @@ def test_a_key_of_one_space_is_shown_nothing_of_another_at_any_route(api: Api, o
     assert "quartz oscillator" in seen["/v1/memories?project=*"][1]
     for path in ("/engine", "/v1/replays"):
         assert seen[path][0] == 403
+
+
+def test_nor_is_a_key_that_is_limited_to_a_project_of_its_space(api: Api, memory: Remembered) -> None:
+    for places in ((WORKSHOP,), (LEDGER,)):
+        seen = walked(api, key_of(memory, LAB, *places))
+        assert {status for status, _ in seen.values()} <= {200, 403, 404, 422}
+        for path in ("/v1/memories", "/v1/sessions?project=*", "/v1/search", "/"):
+            assert seen[path][0] == 200, path
+        shown = {path: text for path, (status, text) in seen.items() if status == 200 and "q=" not in path}
+        assert not [
+            path for path, text in shown.items() if "Douglas" in text or ("Decimal" in text and path not in POSTED)
+        ]
 
 
 def test_what_another_space_gets_changes_no_answer(api: Api, memory: Remembered, of_lab: str) -> None:
