@@ -37,7 +37,7 @@ from memctl.infra.llm.agents import AGENTS
 from memctl.infra.log.mark import slow_writers
 from memctl.infra.log.migrate import revisions
 from memctl.infra.log.partitions import POSITIONS, partitions
-from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import fleet, generations
 from memctl.infra.readmodels.fingerprint import fingerprint
 from memctl.infra.settings import load_settings
 from memctl.infra.settings_model import Settings
@@ -217,9 +217,11 @@ def _schema(connection: Connection) -> Iterator[Check]:
     stale = ["a newer memctl made the live rows: upgrade this one"] if newer else []
     if not newer and generations.stale(connection):
         stale = ["the live rows were folded by other rules than this memctl has"]
+        if fleet.differs(connection) and fleet.leads(connection):
+            stale = ["workers fold by other rules than this memctl has: one that is started here waits for their end"]
     yield check(
         "postgres", "rules", f"fingerprint {fingerprint()[:12]}", stale,
-        advice="workers rebuild by themselves; see `memctl status`, or run `memctl replay --all`",
+        advice="workers of one image rebuild by themselves; see `memctl status`, or run `memctl replay --all`",
     )  # fmt: skip
 
 

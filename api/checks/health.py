@@ -40,7 +40,7 @@ from memctl.infra.hooks.spool import refusals, spooled_since
 from memctl.infra.log.mark import mark_age
 from memctl.infra.log.spaces import installation
 from memctl.infra.queue import Embedding
-from memctl.infra.readmodels import processor_work, rebuilds
+from memctl.infra.readmodels import fleet, processor_work, rebuilds
 from memctl.infra.readmodels.rebuilds import RebuildProgress
 from memctl.infra.vectors import outbox
 from memctl.infra.vectors.store import PORT
@@ -152,6 +152,7 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
         "backup",
         "transcript",
         "delivery",
+        "fleet",
     ]
     what: str
     do: str
@@ -185,6 +186,8 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     processors: tuple[processor_work.WorkState, ...] = ()
     held: tuple[processor_work.HeldWork, ...] = ()
     """Places that consolidation holds back."""
+    waiting: tuple[str, ...] = ()
+    """Addresses of workers that wait, for others of other rules lead."""
     replay: RebuildProgress | None = None
     """The one that is under way."""
     ended: RebuildProgress | None = None
@@ -383,6 +386,12 @@ def _troubles(found: Health) -> Iterator[Trouble]:
         )  # fmt: skip
     if (behind := found.behind) is not None:
         yield _late(behind, found)
+    if found.waiting:
+        yield Trouble(
+            kind="fleet", what=f"workers at {', '.join(found.waiting)} wait: their rules or libraries are not those of"
+            " the workers that fold", do="give all workers of the database the same image (`memctl doctor` on each"
+            " machine prints its fingerprint)",
+        )  # fmt: skip
     yield from _of_servers(found.servers)
     yield from _of_vectors(found)
     yield from _of_work(found)
@@ -605,6 +614,7 @@ def health(reader: Reader, servers: Servers = Servers()) -> Health:  # noqa: B00
         servers=servers,
         processors=tuple(processor_work.standings(reader.connection, reader.space_id)),
         held=tuple(processor_work.held_back(reader.connection, reader.live, reader.space_id)),
+        waiting=() if reader.apart else tuple(fleet.waiting(reader.connection)),
         replay=next((each for each in replays if each.status == "running"), None),
         ended=None if reader.apart else last_replay(reader),
         sizes={} if reader.apart else stats.sizes(reader),

@@ -103,11 +103,20 @@ def stale(connection: Connection) -> bool:
 
 def made_by_newer(connection: Connection) -> bool:
     """Whether a newer memctl than this one made the live read models."""
+    return any(made > _release(importlib.metadata.version("memctl")) for made in _made_by(connection))
+
+
+def made_by_older(connection: Connection) -> bool:
+    """Whether an older memctl than this one made the live read models, or a part of them."""
+    return any(made < _release(importlib.metadata.version("memctl")) for made in _made_by(connection))
+
+
+def _made_by(connection: Connection) -> list[tuple[int, ...]]:
     found = live(connection)
     rows = connection.execute(
         "SELECT made_by FROM memctl.generations WHERE generation = ANY(%s)", [[found.stage1, found.stage2]]
-    ).fetchall()
-    return any(_release(row[0]) > _release(importlib.metadata.version("memctl")) for row in rows)
+    )
+    return [_release(row[0]) for row in rows]
 
 
 _NUMBER = patterns.compile(r"\d+")

@@ -13,12 +13,18 @@ from pathlib import Path
 
 import pytest
 from histories import digests, example
+from waiting import until
 
-from memctl.infra.database import Connection
+from memctl.api.checks.doctor import _schema
+from memctl.api.checks.health import health, troubles
+from memctl.api.reading.caller import OWNER
+from memctl.api.reading.reader import reader_of
+from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import NewerSchema
 from memctl.infra.readmodels import fingerprint as rules
-from memctl.infra.settings import load_settings
+from memctl.infra.readmodels import fleet
+from memctl.infra.settings import Settings, load_settings
 from memctl.workers.folding.drain import Drainer
 from memctl.workers.runtime import worker as run
 
@@ -27,6 +33,7 @@ ROOT = Path(__file__).parents[2]
 DECIDES_NO_ROW = {
     "infra", "workers",  # the packages
     "infra.database", "infra.readmodels.generations", "infra.readmodels.rebuilds",  # who folds, and when
+    "infra.readmodels.fleet",
     "infra.readmodels.fingerprint", "infra.readmodels.processor_work", "infra.readmodels",
     "infra.log", "infra.log.mark", "infra.log.migrate", "infra.embedded", "infra.embedded.launch",
     "workers.folding", "workers.rebuild", "workers.folding.drain", "workers.folding.refold",
@@ -137,6 +144,73 @@ def test_a_rule_that_no_fold_imports_changes_nothing(copy: Path) -> None:
     edit(copy, "workers/runtime/sweeper.py")
     with Installed(copy) as process:
         assert process.fingerprint() == rules.fingerprint()
+
+
+# --- a fleet of one version and several images ---
+
+
+def other_rules(url: str) -> Connection:
+    """A worker of the live rules, which are not this process's. Ends when its connection is closed."""
+    with connect(url) as log, pytest.MonkeyPatch.context() as there:
+        there.setattr(fleet.rules, "fingerprint", lambda: OTHERS)
+        log.execute("UPDATE memctl.generations SET fingerprint = %s", [OTHERS])
+        worker = connect(url, name="memctl worker")
+        fleet.join(worker)
+        return worker
+
+
+OTHERS = "f" * 32
+
+
+def test_a_worker_whose_image_differs_waits_while_one_of_the_live_rules_lives(
+    database_url: str, log: Connection, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    looks: list[str] = []
+
+    def pause(seconds: float) -> None:
+        looks.append(str(fleet.waiting(log)))
+        if len(looks) == 3:
+            leader.close()
+            until(lambda: not fleet.leads(log), "the end of the other worker")
+
+    monkeypatch.setattr(run.time, "sleep", pause)
+    leader, drainer = other_rules(database_url), Drainer(database_url)
+    run._wait_for_others(drainer)
+    assert looks[:3] == ["['here']"] * 3
+    assert len(looks) == 4, "it is seen at two looks that none is there"
+    assert [message for message in caplog.messages if "this one waits" in message] == caplog.messages
+    assert log.execute("SELECT count(*) FROM memctl.rebuilds").fetchone() == (0,)
+    drainer.close()
+
+
+def test_status_and_doctor_say_who_waits_and_what_to_do(database_url: str, log: Connection, settings: Settings) -> None:
+    leader, drainer = other_rules(database_url), Drainer(database_url)
+    assert drainer.connection
+    (trouble,) = (each for each in troubles(health(reader_of(log, "default", OWNER))) if each.kind == "fleet")
+    assert (trouble.needs, "here wait" in trouble.what, "same image" in trouble.do) == (True, True, True)
+    (found,) = (each for each in _schema(log) if each.name == "rules")
+    assert "waits for their end" in str(found.found)
+    leader.close()
+    drainer.close()
+    until(lambda: not fleet.waiting(log), "nobody who waits")
+
+
+def test_a_newer_memctl_waits_for_nobody(database_url: str, log: Connection) -> None:
+    leader = other_rules(database_url)
+    assert fleet.differs(log)
+    assert fleet.leads(log)
+    log.execute("UPDATE memctl.generations SET made_by = '0.0.1'")
+    assert not fleet.differs(log)
+    leader.close()
+
+
+def test_workers_of_one_image_wait_for_nobody(database_url: str, log: Connection) -> None:
+    drainer = Drainer(database_url)
+    assert drainer.connection
+    assert not fleet.differs(log)
+    assert not fleet.leads(log)
+    assert fleet.waiting(log) == []
+    drainer.close()
 
 
 # --- a worker that runs while others upgrade ---

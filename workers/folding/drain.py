@@ -20,7 +20,7 @@ from memctl.infra.log.mark import move_marks
 from memctl.infra.log.migrate import refuse_newer
 from memctl.infra.log.reach import Reach, least, next_section
 from memctl.infra.log.read import StreamKey
-from memctl.infra.readmodels import dead_letters, generations
+from memctl.infra.readmodels import dead_letters, fleet, generations
 from memctl.infra.readmodels.dead_letters import fault_message
 from memctl.infra.readmodels.generations import Lease, LeaseLost
 from memctl.workers.folding.long_sessions import LongSessions
@@ -99,6 +99,7 @@ class Drainer:
     def connection(self) -> Connection:
         if self._connection is None or self._connection.closed:
             self._connection = connect(self._url, name="memctl worker")
+            fleet.join(self._connection)
             self._forget()
         return self._connection
 

@@ -18,7 +18,7 @@ from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import embedders_of
 from memctl.infra.log.migrate import NewerSchema, migrate, refuse_newer
 from memctl.infra.log.spaces import installation
-from memctl.infra.readmodels import dead_letters, generations
+from memctl.infra.readmodels import dead_letters, fleet, generations
 from memctl.infra.readmodels import fingerprint as rules
 from memctl.infra.readmodels.dead_letters import fault_message
 from memctl.infra.readmodels.generations import Live
@@ -48,6 +48,9 @@ log = logging.getLogger("memctl.worker")
 
 REBUILD_PAUSE_S = 10.0
 """Between looks whether a rebuild is due."""
+
+GONE_LOOKS, LOOK_PAUSE_S = 2, 5.0
+"""Looks that see no worker of the live rules before one of others takes over, and the pause between them."""
 
 FIRST_REBUILD_PAUSE_S, LONGEST_REBUILD_PAUSE_S = 20.0, 3600.0
 """How long a rebuild that stops at what it cannot fold is left alone at first, and at most; the pause doubles."""
@@ -88,6 +91,7 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     drainer = Drainer(database_url, settings.read_batch, trial_only, long)
     refuse_newer(drainer.connection)
     generations.ensure_live(drainer.connection, settings.stage1_shards)
+    _wait_for_others(drainer)
     stuck.set_aside(drainer.connection, before)
     here = installation(drainer.connection)
     embedders = embedders_of(settings)
@@ -147,6 +151,22 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
         outbox.stop(_left(deadline))
         for each in processors:
             each.stop(_left(deadline))
+
+
+def _wait_for_others(drainer: Drainer) -> None:
+    """Do nothing while workers of the same version fold by other rules: each would replace what the other built. One
+    that is not seen at two looks has ended, and did not just lose its connection."""
+    missing, said = 0, False
+    while missing < GONE_LOOKS and fleet.differs(drainer.connection):
+        missing = 0 if fleet.leads(drainer.connection) else missing + 1
+        if not (missing or said):
+            said = True
+            log.error(
+                "this worker's rules or libraries are not those of the live read models, and a worker of those is"
+                " there: this one waits until none is; give all workers of a database the same image"
+            )
+        if missing < GONE_LOOKS:
+            time.sleep(LOOK_PAUSE_S)
 
 
 def _load() -> None:
