@@ -4,8 +4,9 @@ Standard library only, and as little of it as can be, because a client waits for
 typing or contextlib on the way that is usually taken. It runs as part of `memctl`, and as a plain file (`python -I -S
 hook.py ingest --stdin`), which leaves out all that an environment adds to the start of an interpreter.
 
-A delivery is a header line (JSON: `v`, `id`, `at` in microseconds since 1970, `agent`, `event`, `size` in bytes) and
-then the raw payload. The same bytes travel over the door's socket and lie in the spool (`memctl.infra.hooks.spool`).
+A delivery is a header line (JSON: `v`, `id`, `at` in microseconds since 1970, `agent`, `event`, the `space` where one
+is meant, `size` in bytes) and then the raw payload. The same bytes travel over the door's socket and lie in the spool
+(`memctl.infra.hooks.spool`).
 """
 
 from __future__ import annotations
@@ -67,6 +68,9 @@ SILENCE_S = 5.0
 MOST_SETTINGS, MOST_OFF_FILE, MOST_PLACE_FILE = 1 << 18, 1 << 22, 1 << 12
 """Bytes of a file of settings, of `off.json`, and of a file that names a place. Longer ones take longer than a hook
 may."""
+
+LONGEST_SPACE = 64
+"""Characters of a space's name."""
 
 MOST_ANSWERED = 1 << 20
 """Bytes of an answer: no client takes as much as a tenth of this."""
@@ -148,7 +152,7 @@ def _deliver(options: dict[str, str]) -> None:
         return
     payload = _with_entrypoint(_read_payload(options), options["--agent"])
     identifier, at = os.urandom(16).hex(), time.time_ns() // 1000
-    delivery = header(identifier, at, options["--agent"], options["--event"], len(payload)) + payload
+    delivery = header(identifier, at, options["--agent"], options["--event"], len(payload), space_meant()) + payload
     user = user_settings()
     data_dir = options["--data-dir"] or data_directory(user)
     door = _door(data_dir, user)
@@ -261,11 +265,26 @@ def _in_agents_process() -> bool:
     return HOOK_VARIABLE not in names and any(name in names for name in SHELL_VARIABLES)
 
 
-def header(identifier: str, at: int, agent: str, event: str, size: int) -> bytes:
+def space_meant() -> str:
+    """The space that `MEMCTL_SPACE` names; empty for that of the door."""
+    word = os.environ.get("MEMCTL_SPACE", "")
+    return word if is_space(word) else ""
+
+
+def is_space(word: str) -> bool:
+    """Whether a space may be called so."""
+    return len(word) <= LONGEST_SPACE and word.isascii() and word[:1].isalnum() and not word.strip(_OF_NAMES)
+
+
+_OF_NAMES = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+
+
+def header(identifier: str, at: int, agent: str, event: str, size: int, space: str = "") -> bytes:
     """The line before a payload of `size` bytes; `at` in microseconds since 1970."""
+    meant = f'"space": "{space}", ' if space else ""
     return (
         f'{{"v": {VERSION}, "id": "{identifier}", "at": {at}, "agent": {_quote(agent)}, "event": {_quote(event)},'
-        f' "size": {size}}}\n'
+        f' {meant}"size": {size}}}\n'
     ).encode()
 
 
@@ -319,10 +338,11 @@ def _request_recall(
         client = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
         client.setblocking(False)
         client.connect(path)
+        meant = f"Memctl-Space: {space}\r\n" if (space := space_meant()) else ""
         head = (
             f"POST /v1/hooks/{agent}?event={event} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
             f"Memctl-Delivery: {'' if only else identifier}\r\nContent-Length: {len(payload)}\r\n"
-            "Connection: close\r\n\r\n"
+            f"{meant}Connection: close\r\n\r\n"
         )
         request = head.encode() + payload
         return client, request[client.send(request) :], deadline

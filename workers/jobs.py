@@ -30,7 +30,7 @@ class Wakes:
         began = time.monotonic()
         if not self.drainer.attempt(stage, shard):
             return
-        if time.monotonic() - began >= BUDGET_S:  # others had to wait; there is more
+        if time.monotonic() - began >= BUDGET_S or self.drainer.cut_off:  # others had to wait; there is more
             with contextlib.suppress(RedisError):
                 queue.wake(self.redis, self.installation, [(stage, shard)])
         # What stage 1 made is folded on at once: another turn in the queue would cost more than most batches.

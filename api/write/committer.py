@@ -16,7 +16,7 @@ from typing import Any, cast, get_args
 import msgspec
 
 from memctl.api.write.hang_watch import HUNG, Suspects, WatchedThread
-from memctl.api.write.ingest_writer import OUTAGES, EventSink, IngestWriter, KeptWriter
+from memctl.api.write.ingest_writer import OUTAGES, EventSink, IngestWriter, Writers
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import Agent
@@ -79,7 +79,7 @@ class Committer(WatchedThread):
         self._waiting: deque[PendingDelivery] = deque()
         self._changed = threading.Condition()
         self._stopping = False
-        self._writer = KeptWriter(lambda: open_writer(settings))
+        self._writers = Writers(settings, open_writer)
         self._away = False
         self.empty: dict[str, str] = {}
         """The latest deliveries of which nothing could be read, with why: they are kept nowhere."""
@@ -131,10 +131,10 @@ class Committer(WatchedThread):
 
     def run(self) -> None:
         with contextlib.suppress(Exception):  # so that the first hook need not wait; what is wrong shows when one comes
-            self._writer.opened()
+            self._writers.of("").opened()
         while self._commit_next():
             pass
-        self._writer.close()
+        self._writers.close()
         self._schedule(self.ended.set)
 
     def _commit_next(self) -> bool:
@@ -164,7 +164,7 @@ class Committer(WatchedThread):
         try:
             answers = self._record([waiting.delivery for waiting in group])
         except OUTAGES as problem:
-            self._writer.close()
+            self._writers.close()
             if not self._away:
                 self._away = True
                 log.warning("nothing can be kept for now: %s", problem)
@@ -181,7 +181,7 @@ class Committer(WatchedThread):
             kind = type(problem.__cause__ or problem).__name__
             frames = "".join(traceback.format_tb(problem.__traceback__))
             log.error("delivery %s is refused for what it holds: %s\n%s", group[0].delivery.id, kind, frames)
-            self._writer.close()
+            self._writers.close()
             self._answer_all(group, {"ok": False, "retry": False, "why": f"refused for what it holds: {kind}"})
             return True
         if self._away:
@@ -192,7 +192,14 @@ class Committer(WatchedThread):
         return True
 
     def _record(self, deliveries: Sequence[Delivery]) -> list[Acknowledgement]:
-        writer = self._writer.opened()
+        answers: dict[int, Acknowledgement] = {}
+        for space in dict.fromkeys(each.space for each in deliveries):
+            which = [n for n, each in enumerate(deliveries) if each.space == space]
+            answers |= zip(which, self._record_in(space, [deliveries[n] for n in which]), strict=True)
+        return [answers[n] for n in range(len(deliveries))]
+
+    def _record_in(self, space: str, deliveries: Sequence[Delivery]) -> list[Acknowledgement]:
+        writer = self._writers.of(space).opened()
         events: list[NewEvent] = []
         owners: list[Acknowledgement] = []
         answers: list[Acknowledgement] = []
@@ -219,7 +226,7 @@ class Committer(WatchedThread):
             owner["new" if done.status in ("new", "variant") else "duplicate"] += 1
         if self._reader is not None:
             for file, begins in named:
-                self._reader.read(file, neighbours=begins)
+                self._reader.read(file, neighbours=begins, space=space)
         return answers
 
     def _answer_all(self, group: Sequence[PendingDelivery], answer: Acknowledgement) -> None:

@@ -248,16 +248,16 @@ MOST_WRITERS = 16
 """Spaces for which a connection is kept open to write, those written to last."""
 
 
-class Writers:
+class Writers(Generic[W]):
     """A writer for each space: who writes to one waits for nobody of another. For several threads."""
 
-    def __init__(self, settings: Settings, new: Callable[[Settings], IngestWriter]) -> None:
+    def __init__(self, settings: Settings, new: Callable[[Settings], W]) -> None:
         self._settings = settings
         self._new = new
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str, KeptWriter[IngestWriter]] = OrderedDict()
+        self._kept: OrderedDict[str, KeptWriter[W]] = OrderedDict()
 
-    def of(self, space: str) -> KeptWriter[IngestWriter]:
+    def of(self, space: str) -> KeptWriter[W]:
         """That of a space; of the settings' own for ""."""
         space = space or self._settings.space
         settings = self._settings.of_space(space)

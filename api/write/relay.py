@@ -163,8 +163,8 @@ class _Relay:
         watched.cancel()
         await ended(committer, reader, deadline)
 
-    def _opened(self, settings: Settings) -> RemoteWriter:
-        return RemoteWriter(settings, self._notes, self._checkpoints)
+    def _opened(self, _: Settings) -> RemoteWriter:  # whatever space a hook means: the key has one
+        return RemoteWriter(self._settings, self._notes, self._checkpoints)
 
     async def _forward(self, committer: Committer, wake: asyncio.Event) -> None:
         """Send on what lies in the spool, oldest first, as soon as it is there; back off while it is not taken."""

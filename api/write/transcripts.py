@@ -17,7 +17,7 @@ from pathlib import Path
 
 from memctl.api.write.hang_watch import HUNG, Suspects, WatchedThread, line_of
 from memctl.api.write.ingest import THREAD, ingest
-from memctl.api.write.ingest_writer import OUTAGES, EventSink, IngestWriter, KeptWriter
+from memctl.api.write.ingest_writer import OUTAGES, EventSink, IngestWriter, Writers
 from memctl.infra.hooks.capture_policy import CapturePolicy
 from memctl.infra.log import checkpoints
 from memctl.infra.settings import Settings
@@ -66,12 +66,12 @@ class TranscriptReader(WatchedThread):
         self._alone = False
         self._settings = settings
         self._changed = threading.Condition()
-        self._due: list[tuple[float, str, bool]] = []
-        """A heap: when, which file, and whether its neighbours are to be read, too."""
+        self._due: list[tuple[float, str, bool, str]] = []
+        """A heap: when, which file, whether its neighbours are to be read, too, and the space that they are of."""
         self._stopping = False
         self.unread: dict[str, str] = {}
         """Paths of what could not be read, with the kind of error; the latest `MOST_UNREAD`."""
-        self._writer = KeptWriter(lambda: open_writer(settings))
+        self._writers = Writers(settings, open_writer)
         self._turn_ends: float | None = None
         """Of the file at hand, from its first new line on: each turn gets on, however long it takes to get there."""
         self._pause = 0.0
@@ -79,16 +79,17 @@ class TranscriptReader(WatchedThread):
         self._not_before = 0.0
         """When that is over."""
 
-    def read(self, path: str, *, neighbours: bool = False) -> None:
-        """Have a transcript read. `neighbours`: also those beside it that were read before and have grown since, whose
-        sessions ended without a word."""
+    def read(self, path: str, *, neighbours: bool = False, space: str = "") -> None:
+        """Have a transcript read into a space. `neighbours`: also those beside it that were read before and have grown
+        since, whose sessions ended without a word."""
         if not path.endswith((SUFFIX, WHOLE)) or not Path(path).is_absolute():
             return
         now = time.monotonic()
         with self._changed:
             for delay, wider in ((SOON_S, neighbours), (SETTLED_S, False)):
-                if not any(other == path and now < at <= now + delay and w >= wider for at, other, w in self._due):
-                    heapq.heappush(self._due, (now + delay, path, wider))
+                same = (at for at, other, w, of in self._due if (other, of) == (path, space) and w >= wider)
+                if not any(now < at <= now + delay for at in same):
+                    heapq.heappush(self._due, (now + delay, path, wider, space))
             self._changed.notify()
 
     def passed_over(self) -> dict[str, str]:
@@ -104,52 +105,51 @@ class TranscriptReader(WatchedThread):
 
     def run(self) -> None:
         while (asked := self._next()) is not None:
-            path, neighbours = asked
+            path, neighbours, space = asked
             self.at_since = time.monotonic()
             self.begin(Path(path), 0)
             try:
-                self._read(Path(path), neighbours)
+                self._read(Path(path), neighbours, self._writers.of(space).opened())
                 self._pause = 0.0
                 self.unread.pop(path, None)
             except TurnOver:
                 with self._changed:
-                    heapq.heappush(self._due, (time.monotonic(), path, neighbours))
+                    heapq.heappush(self._due, (time.monotonic(), *asked))
             except Stopped:
                 break
             except OUTAGES as problem:
                 if not self._pause:
                     log.warning("transcripts cannot be read for now: %s", problem)
-                self._writer.close()
-                self._put_off(path, neighbours)
+                self._writers.close()
+                self._put_off(*asked)
             except Exception as problem:
                 self.unread[path] = kind = type(problem).__name__
                 log.warning("a transcript could not be read, and will be when it is named again: %s", kind)
                 if len(self.unread) > MOST_UNREAD:
                     del self.unread[next(iter(self.unread))]
-                self._writer.close()
-        self._writer.close()
+                self._writers.close()
+        self._writers.close()
 
-    def _next(self) -> tuple[str, bool] | None:
+    def _next(self) -> tuple[str, bool, str] | None:
         self.at_since = None
         with self._changed:
             while not self._stopping:
                 wait = max(self._due[0][0], self._not_before) - time.monotonic() if self._due else None
                 if wait is not None and wait <= 0:
-                    _, path, neighbours = heapq.heappop(self._due)
-                    return path, neighbours
+                    return heapq.heappop(self._due)[1:]
                 self._changed.wait(wait)
         return None
 
-    def _put_off(self, path: str, neighbours: bool) -> None:
+    def _put_off(self, path: str, neighbours: bool, space: str) -> None:
         """Have it tried again after a pause, in which nothing else is tried either: each would lengthen it."""
         self._pause = min(max(2 * self._pause, AGAIN_S), MOST_AGAIN_S)
         with self._changed:
             self._not_before = time.monotonic() + self._pause
-            if not any(other == path and wider >= neighbours for _, other, wider in self._due):
-                heapq.heappush(self._due, (self._not_before, path, neighbours))
+            due = (wider for _, other, wider, of in self._due if (other, of) == (path, space))
+            if not any(wider >= neighbours for wider in due):
+                heapq.heappush(self._due, (self._not_before, path, neighbours, space))
 
-    def _read(self, path: Path, neighbours: bool) -> None:
-        writer = self._writer.opened()
+    def _read(self, path: Path, neighbours: bool, writer: EventSink) -> None:
         paths = [path, *_of_subagents(path)]
         if neighbours:
             known = writer.known()

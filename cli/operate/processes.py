@@ -136,4 +136,6 @@ def config(as_json: bool) -> None:
 
 
 def _secret(name: str, value: object) -> bool:
+    if isinstance(value, dict):
+        return any(_secret(inner, each) for inner, each in value.items())
     return name.endswith(("_token", "_key")) or (isinstance(value, str) and "://" in value and "@" in value)

@@ -36,9 +36,11 @@ class Delivery(NamedTuple):
     agent: str
     event: str
     payload: bytes
+    space: str = ""
+    """The space that is meant; empty for that of the door."""
 
     def encode(self) -> bytes:
-        return hook.header(self.id, self.at, self.agent, self.event, len(self.payload)) + self.payload
+        return hook.header(self.id, self.at, self.agent, self.event, len(self.payload), self.space) + self.payload
 
 
 class Refusals(NamedTuple):
@@ -70,7 +72,7 @@ def decode_header(line: bytes) -> tuple[Delivery, int]:
         if type(header["v"]) is int and header["v"] > hook.VERSION:
             raise NewerDelivery(why=f"the memctl that runs knows version {hook.VERSION}")
         version, size, identifier, at = header["v"], header["size"], str(header["id"]), header["at"]
-        agent, event = str(header["agent"]), str(header.get("event", ""))
+        agent, event, space = str(header["agent"]), str(header.get("event", "")), str(header.get("space", ""))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         raise BadDelivery(why=f"no header: {type(problem).__name__}") from problem
     if version != hook.VERSION:
@@ -81,7 +83,9 @@ def decode_header(line: bytes) -> tuple[Delivery, int]:
         raise BadDelivery(why="the id is not 32 hex digits")
     if type(at) is not int or not 0 <= at < YEAR_9999:
         raise BadDelivery(why="its time is not in microseconds between 1970 and the year 9999")
-    return Delivery(identifier, at, agent, event, b""), size
+    if space and not hook.is_space(space):
+        raise BadDelivery(why="no space is called so")
+    return Delivery(identifier, at, agent, event, b"", space), size
 
 
 def spool(folder: Path, delivery: Delivery) -> Path | None:

@@ -43,6 +43,7 @@ from memctl.infra.log.spaces import space_id
 from memctl.infra.readmodels import coverage, generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.projections.kernel import projections
+from memctl.workers.folding import drain
 from memctl.workers.folding.drain import Drainer
 from memctl.workers.folding.refold import refold
 from memctl.workers.rebuild.audit import audit
@@ -75,6 +76,37 @@ def sleeper(database_url: str) -> Iterator[Connection]:
     with connect(database_url, autocommit=False, name="a sleeper") as connection:
         yield connection
         connection.rollback()
+
+
+def test_who_brings_little_waits_for_a_turn_of_who_brings_much_and_not_for_its_end(
+    log: Connection, two: int, drainer: Drainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drain, "TURN", 20)
+    many = [event for number in range(6) for event in example(number)]
+    append(log, ONE, many)
+    (last,) = append(log, two, [prompt(1, "what others bring")])
+    append(log, ONE, statements())
+    for shard in range(2):
+        drainer.drain(1, shard)
+    drainer.drain(2, 0)
+    live = generations.live(log)
+    assert generations.lowest_offset(log, live.stage2, two) >= last.position
+    assert 0 < generations.lowest_offset(log, live.stage2, ONE) < last.position
+    assert drainer.cut_off
+    catch_up(drainer)
+    assert not drainer.cut_off
+    in_turns = digests(log)
+    replay(str(drainer._url), None)
+    assert digests(log) == in_turns
+
+
+def test_one_space_alone_is_folded_in_one_turn(
+    log: Connection, drainer: Drainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drain, "TURN", 20)
+    append(log, ONE, [event for number in range(3) for event in example(number)])
+    drainer.drain(1, 0)
+    assert not drainer.cut_off
 
 
 def test_a_writer_that_sleeps_holds_up_the_readers_of_its_space_only(

@@ -14,11 +14,12 @@ from functools import partial
 
 import psycopg
 
+from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.log.mark import move_marks
 from memctl.infra.log.migrate import refuse_newer
-from memctl.infra.log.reach import Reach, least, next_section
+from memctl.infra.log.reach import Reach, as_json, least, next_section
 from memctl.infra.log.read import StreamKey
 from memctl.infra.readmodels import dead_letters, fleet, generations
 from memctl.infra.readmodels.dead_letters import fault_message
@@ -32,6 +33,19 @@ log = logging.getLogger("memctl.worker")
 
 BUDGET_S = 4.0
 """How long one drain goes on before it lets others have their turn."""
+
+TURN = 200
+"""Events of one space that stage 1 folds before it looks what others have brought."""
+
+_WAITING = """
+SELECT space_id, min(position) FROM (
+    SELECT space_id, position, row_number() OVER (PARTITION BY space_id ORDER BY position) AS number FROM (
+        SELECT space_id, position FROM memctl.events WHERE position > %(lowest)s AND position <= %(upto)s
+            AND position > memctl.of_space(%(position)s, %(held)s::jsonb, space_id)
+        ORDER BY position LIMIT %(window)s) waiting) numbered
+WHERE number = %(turn)s AND (SELECT count(*) FROM memctl.spaces) > 1 GROUP BY space_id
+"""
+"""Where the turn ends of each space that has more to be folded than one."""
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 """How long a shard that could not go on is left alone at first, and at most; the pause doubles."""
@@ -94,6 +108,8 @@ class Drainer:
         self._forget()
         self._pauses: dict[tuple[int, int], tuple[float, float]] = {}
         """By stage and shard that could not go on: how long it is left alone, and until when."""
+        self.cut_off = False
+        """Whether stage 1 left something of a space for its next turn."""
 
     @property
     def connection(self) -> Connection:
@@ -192,10 +208,25 @@ class Drainer:
         if not own:
             return None
         if stage == 1:
-            upto = move_marks(self.connection, own[0])
+            upto = self._in_turns(own[0], move_marks(self.connection, own[0]))
         else:
             upto = least(offset.reach for offset in found if offset.stage == 1)
         return upto if next_section(own[0], upto) is not None else None
+
+    def _in_turns(self, read: Reach, upto: Reach) -> Reach:
+        """Up to where each space is read now. Of one that brings much it is a part, or others would wait for all of it
+        though they bring little."""
+        self.cut_off = False
+        if upto.position - read.lowest <= TURN:
+            return upto
+        found = self.connection.execute(
+            _WAITING,
+            {"lowest": read.lowest, "upto": upto.position, "position": read.position, "held": as_json(read.held),
+             "window": 4 * TURN, "turn": TURN},
+        ).fetchall()  # fmt: skip
+        ends = {space: Position(at) for space, at in found if at < upto.of(space)}
+        self.cut_off = bool(ends)
+        return Reach(upto.position, {**upto.held, **ends})
 
     def behind(self) -> list[tuple[int, int]]:
         """Shards (stage, shard) that have not read all they may, after the marks were moved."""
