@@ -593,6 +593,33 @@ def named(number: int, event: str, transcript: Path, session: str = "s1") -> Del
     return delivery(number, json.dumps(payload).encode())
 
 
+def test_one_door_takes_what_is_meant_for_each_space_and_the_transcripts_with_it(
+    place: Place, database_url: str
+) -> None:
+    def in_space(name: str) -> dict[str, int]:
+        with psycopg.connect(database_url) as connection:
+            rows = connection.execute(
+                "SELECT starts_with(dedupe_key, 'transcript'), count(*) FROM memctl.events"
+                " JOIN memctl.spaces USING (space_id) WHERE name = %s GROUP BY 1",
+                [name],
+            )
+            return {"transcript" if read else "hook": count for read, count in rows}
+
+    with place.open(database_url):
+        answers = [
+            ask(place.door, delivery(1)),
+            ask(place.door, named(2, "Stop", EXAMPLE, "of-lab")._replace(space="lab")),
+            ask(place.door, delivery(3)._replace(space="lab")),
+            ask(place.door, delivery(3)._replace(space="lab")),
+        ]
+        assert [each["new"] for each in answers] == [1, 1, 1, 0]
+        refused = ask(place.door, delivery(4)._replace(space="no/space"))
+        assert (refused["ok"], refused["retry"]) == (False, False)
+        until(lambda: in_space("lab").get("transcript", 0) > 20, "the transcript")
+    assert in_space("default") == {"hook": 1}
+    assert in_space("lab")["hook"] == 2
+
+
 def test_a_transcript_that_a_hook_names_is_read_from_where_it_was_left(
     tmp_path: Path, place: Place, database_url: str
 ) -> None:

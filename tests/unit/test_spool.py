@@ -38,6 +38,19 @@ def test_what_is_spooled_is_read_again_oldest_first(tmp_path: Path) -> None:
     assert [oct(path.stat().st_mode)[-3:] for path in spooled(tmp_path)] == ["600", "600"]
 
 
+@pytest.mark.parametrize(
+    ("word", "meant"), [("lab", "lab"), ("", ""), ("a b", ""), ("x" * 65, ""), ('a"', ""), ("-a", "")]
+)
+def test_a_hook_says_which_space_is_meant_where_one_may_be_called_so(
+    monkeypatch: pytest.MonkeyPatch, word: str, meant: str
+) -> None:
+    monkeypatch.setenv("MEMCTL_SPACE", word)
+    assert hook.space_meant() == meant
+    one = delivery()._replace(space=meant)
+    found, size = decode_header(one.encode().split(b"\n")[0])
+    assert (found._replace(payload=one.payload), size) == (one, 2)
+
+
 @pytest.mark.parametrize("at", [-1, -(10**18), 253_370_764_800_000_000, 10**30, 1.5, True, None, "0", float("inf")])
 def test_a_time_outside_of_1970_to_9998_is_no_header(at: object) -> None:
     header = {"v": 1, "id": "a" * 32, "at": at, "agent": "codex", "event": "", "size": 0}
