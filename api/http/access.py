@@ -19,7 +19,7 @@ from memctl.api.reading.questions import questions
 from memctl.api.reading.reader import Reader, Readers
 from memctl.infra import api_keys
 from memctl.infra.api_keys import SCOPES, Key, Scope
-from memctl.infra.log.spaces import space_names
+from memctl.infra.log import spaces
 
 FRESH_S = 2.0
 """Seconds within which a key that was revoked is refused."""
@@ -163,7 +163,7 @@ class Keyring:
         self._readers = readers
         self._lock = threading.Lock()
         self._known = api_keys.Lock({})
-        self._several = True
+        self._held = frozenset[str]()
         self._read_at = float("-inf")
         self._spare = 0
 
@@ -181,9 +181,8 @@ class Keyring:
         if key is None or not key.holds(datetime.now(UTC)):
             return None
         name = key.name.strip() or key.id
-        return Caller(
-            f"key {key.id}", frozenset(key.scopes), key.projects, name, key.id, key.space, apart=self._several
-        )
+        apart = bool(self._held - {key.space})
+        return Caller(f"key {key.id}", frozenset(key.scopes), key.projects, name, key.id, key.space, apart)
 
     def _key(self, wanted: Callable[[api_keys.Lock], Key | None]) -> Key | None:
         with self._lock:
@@ -198,7 +197,7 @@ class Keyring:
             return found
 
     def _read(self) -> None:
-        def look(reader: Reader) -> tuple[api_keys.Lock, bool]:
-            return api_keys.lock_of(reader.connection), len(space_names(reader.connection)) > 1
+        def look(reader: Reader) -> tuple[api_keys.Lock, frozenset[str]]:
+            return api_keys.lock_of(reader.connection), frozenset(spaces.held(reader.connection))
 
-        self._known, self._several = self._readers.read(look, NOBODY)
+        self._known, self._held = self._readers.read(look, NOBODY)

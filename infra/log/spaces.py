@@ -31,6 +31,17 @@ def database_of(connection: Connection, name: str) -> str:
     return str(row[0]) if row is not None else ""
 
 
+def held(connection: Connection) -> set[str]:
+    """Names of the spaces that hold something, or live elsewhere."""
+    return {
+        row[0]
+        for row in connection.execute(
+            "SELECT name FROM memctl.spaces s"
+            " WHERE database <> '' OR EXISTS (SELECT FROM memctl.events e WHERE e.space_id = s.space_id)"
+        )
+    }
+
+
 @contextlib.contextmanager
 def connected(settings: Settings, space: str, name: str) -> Iterator[Connection]:
     """A connection to where a space lives, which is named there. Raises: NotRunning, UnknownDatabase,

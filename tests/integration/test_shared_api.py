@@ -11,12 +11,15 @@ from uuid import uuid4
 
 import msgspec
 import pytest
+import servers
 from apis import Api, problem_of
 from asked import LEDGER, Remembered, remembered
 from draining import catch_up
 from events import observed
 from histories import example
 
+from memctl.api.http.access import Keyring
+from memctl.api.reading.reader import Readers
 from memctl.api.write.remote_ingest import Delivery, sent
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import PromptSubmitted
@@ -260,6 +263,23 @@ def test_a_key_opens_its_own_space_and_the_token_any_that_is_there(api: Api, of_
     assert {each["session_id"] for each in own}.isdisjoint({each["session_id"] for each in lab})
     assert any("lab1" in each["session_id"] for each in lab)
     assert problem_of(api.ask("/v1/memories", headers={"Memctl-Space": "nowhere"}))["status"] == 421
+
+
+def test_a_key_of_a_space_that_holds_nothing_is_kept_apart_and_one_that_is_alone_is_not(
+    api: Api, memory: Remembered, postgres_server: str, migrated_template: str
+) -> None:
+    with connect(memory.database_url) as connection:
+        space_id(connection, "new")
+    assert ask(api, key_of(memory, "new"), "/v1/replays")[0] == 403
+    with servers.fresh_database(postgres_server, template=migrated_template) as url, connect(url) as connection:
+        generations.ensure_live(connection, 1)
+        append(connection, space_id(connection, LAB), prompts("alone", session="lab1"))
+        _, token = api_keys.make(connection, LAB, "lee", ["operate"])
+        _, other = api_keys.make(connection, "default", "kim", ["operate"])
+        readers = Readers(url, LAB)
+        keyring = Keyring(readers)
+        assert [getattr(keyring.caller(each), "apart", None) for each in (token, other)] == [False, True]
+        readers.close()
 
 
 def test_figures_are_labelled_by_space_and_a_key_is_given_its_own(api: Api, memory: Remembered, of_lab: str) -> None:
