@@ -63,7 +63,7 @@ def create(name: str, database: str, as_json: bool) -> None:
 
     \b
     memctl space create payments
-    MEMCTL_DATABASES__EAST=postgresql://memctl@east/memctl memctl space create research --on east
+    memctl space create research --on east
     """
     from memctl.api.write import spaces
     from memctl.cli.output import print_json
