@@ -9,6 +9,7 @@ from typing import NamedTuple
 from uuid import uuid4
 
 import click
+import msgspec
 import pytest
 import servers
 from apis import Api, serving
@@ -18,6 +19,7 @@ from draining import catch_up
 from events import observed
 
 from memctl.api.write.ingest_writer import IngestWriter
+from memctl.api.write.remote_ingest import Delivery, sent
 from memctl.api.write.spaces import SpaceIsThere, create, listed
 from memctl.cli.main import memctl as program
 from memctl.domain.events.observations import PromptSubmitted
@@ -87,18 +89,25 @@ def test_a_key_of_a_space_on_another_database_writes_and_reads_there(two: Two) -
     token = two.run("keys", "add", "kim", space="research").stdout.strip()
     bearer = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     note = json.dumps({"text": "Nebulae are kept by their catalogue number.", "location": "/home/kim/sky"}).encode()
-    sent = {**bearer, "Idempotency-Key": uuid4().hex}
+    asked = {**bearer, "Idempotency-Key": uuid4().hex}
     for status in ("new", "duplicate"):
-        answer = two.api.ask("/v1/commands/note", method="POST", body=note, headers=sent)
+        answer = two.api.ask("/v1/commands/note", method="POST", body=note, headers=asked)
         assert (answer[0], json.loads(answer[2])["status"]) == (200, status)
     assert (events_in(two.home, "research"), events_in(two.east, "research")) == (0, 1)
+    id = json.loads(answer[2])["event_id"]
+    assert two.api.ask(f"/v1/events/{id}", headers=bearer)[0] == 200
+    assert two.api.ask(f"/v1/events/{id}")[0] == 404
+    prompt = observed(PromptSubmitted(line="1", text="find nebulae"), session="sky0", location="/home/kim/sky")
+    body = msgspec.json.encode(Delivery([sent(prompt)]))
+    assert two.api.ask("/v1/events", method="POST", body=body, headers=bearer)[0] == 200
     drainer = Drainer(two.east)
     catch_up(drainer)
     drainer.close()
-    body = two.api.ask("/v1/memories?project=*", headers=bearer)[2].decode()
-    assert "Nebulae" in body
-    assert "Nebulae" not in two.api.ask("/v1/memories?project=*")[2].decode()
-    assert "Nebulae" in two.api.ask("/v1/memories?project=*", headers={"Memctl-Space": "research"})[2].decode()
+    seen = [
+        "sky0" in two.api.ask("/v1/sessions?project=*", headers=headers)[2].decode()
+        for headers in (bearer, {"Memctl-Space": "research"}, {})
+    ]
+    assert seen == [True, True, False]
     assert 'space="research"' in two.api.ask("/metrics")[2].decode()
 
 
