@@ -9,22 +9,18 @@ from memctl.cli.pages import in_json
 
 @click.group()
 def space() -> None:
-    """Spaces: whose memory it is. One API and one fleet of workers serve all that a database holds.
-
-    A space sees nothing of another. Who has a key of one (`memctl keys`, with MEMCTL_SPACE set to it) reads and writes
-    there alone; the token means the one of MEMCTL_SPACE, or of `Memctl-Space` in a request.
+    """Spaces: whose memory it is. One API and one fleet of workers serve all.
 
     \b
     memctl space create payments
     MEMCTL_SPACE=payments memctl keys add dana
-    memctl space list
     """
 
 
 @space.command("list")
 @in_json
 def list_spaces(as_json: bool) -> None:
-    """List the spaces, each with its database and the collection of its vectors.
+    """List the spaces, with database and collection.
 
     \b
     memctl space list
@@ -52,17 +48,13 @@ def list_spaces(as_json: bool) -> None:
     "database",
     default="",
     metavar="DATABASE",
-    help="The database that it is to live on, as `databases` has it.",
+    help="Its name in the setting `databases`.",
 )
 @in_json
 def create(name: str, database: str, as_json: bool) -> None:
-    """Make the space NAME, here or on another database.
-
-    That one has to be set up (`memctl init`) and to have workers of its own; the API, doors and commands find it by its
-    name in the setting `databases`.
+    """Make the space NAME, here or on another database that has been set up.
 
     \b
-    memctl space create payments
     memctl space create research --on east
     """
     from memctl.api.write import spaces
