@@ -3,7 +3,7 @@
 from alembic import op
 
 revision = "0020"
-down_revision = "0017"
+down_revision = "0018"
 
 DIRECTORY = "ALTER TABLE memctl.spaces ADD COLUMN database text NOT NULL DEFAULT ''"
 
