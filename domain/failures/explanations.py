@@ -142,14 +142,14 @@ def _says_why(sentence: str) -> bool:
 
 
 def _says_nothing(sentence: str) -> bool:
-    """Whether a sentence only announces, asks, guesses or rejoices."""
+    """Whether a sentence only announces, asks, guesses, reports or rejoices."""
     return (
         len(sentence) < _SHORTEST
         or sentence.endswith("?")
         or _ANNOUNCES.match(sentence) is not None
         or guesses(sentence)
         or _LOOKS.search(sentence) is not None
-        or (_LINKS.search(sentence) is None and _PROPOSES.search(sentence) is not None)
+        or (_LINKS.search(sentence) is None and (_PROPOSES.search(sentence) or _REPORTS.match(sentence)) is not None)
         or _NEXT_STEP.match(sentence) is not None
         or _rules_out(sentence)
     )
@@ -307,6 +307,14 @@ _RULES_OUT = patterns.compile(
     patterns.I,
 )
 """What says what something is not, or does not come of."""
+_REPORTS = patterns.compile(
+    rf"{_OPENERS}(?:(?:i|we)(?:'ve| have)? (?:(?:now|also|just|already|successfully) )*(?!need|found|used)\w+ed\b|"
+    r"(?:done|fixed|finished|completed|verified|confirmed|updated|added|removed|committed)\b|"
+    r"(?:all|both|everything|(?:the )?(?:\w+ )?(?:tests?|build|lint(?:er|ing)?|suite|checks?|typecheck))\b.{0,60}"
+    r"\b(?:pass(?:es|ed|ing)?|succe(?:eds?|eded|ssful)|clean|green|done|complete[ds]?|in place)\b|[✅✓✔])",
+    patterns.I,
+)
+"""How begins what says no more than what is to be done next, or how far the work is."""
 _GUESSES = patterns.compile(
     r"\b(?:maybe|perhaps|let me try|might|probably|(?:may|could) be|i (?:suspect|guess|think (?:the|it|this)))\b",
     patterns.I,

@@ -96,6 +96,7 @@ _LANGUAGE = patterns.compile(
 )
 
 _QUOTED = patterns.compile(r"\"[^\"]+\"|“[^”]+”|「[^」]+」|«[^»]+»|(?<!\w)'[^'\n]+'(?!\w)|‘[^’\n]+’(?!\w)")
+_SENTENCE_WITHIN = patterns.compile(r"[.!?。]\s+\S")
 _HEAD = patterns.compile(
     r"[\s\-*•(\[\"'“‘]*(?:\d+[.)]\s+)?"
     r"(?:(?:(?:아|음|네|응|그리고|그럼|그러면|근데|그런데|그래서|또|또한|참고로|추가로|단|제발|부탁인데)[\s,]+){1,3})?"
@@ -116,6 +117,9 @@ _ENDS_OPEN = patterns.compile(r"(?:[:,(…]|\.\.|\b(?:and|or|but|because|so|the|
 _TAIL = 12
 """Characters at the end of a sentence, before its marks, in which a question's last words and open ends stand."""
 
+_FILLER = patterns.compile(
+    r"(?:(?:yes|no|nope|ok|okay|great|thanks|perfect|and|but|also|so|well|btw|actually)[\s,:;-]+)+", patterns.I
+)
 _LEAD = patterns.compile(
     r"(?:(?:please|pls|plz|always|in (?:this|the|our) (?:repo(?:sitory)?|project|codebase|team)|remember|note|"
     r"from now on|going forward|in (?:the )?future|next time|as a rule|in general|generally|"
@@ -282,6 +286,8 @@ def claims_in(text: str, *, lasting: bool = False) -> list[Claim]:
         likely = chance(sentence)
         if likely < PERHAPS or (lasting and (likely < MEANT or "scope" not in features(sentence))):
             continue
+        filler = _FILLER.match(sentence)
+        start += filler.end() if filler and filler.end() < len(sentence) else 0
         claim = _made(text[start:end], "", likely, start)
         if claim is not None:
             found.setdefault(claim.canonical, claim)
@@ -332,7 +338,7 @@ def _is_quotation(quote: patterns.Match[str]) -> bool:
     before = whole[max(start - _BESIDE, 0) : start].rpartition("\n")[2]
     after = whole[end : end + _BESIDE].partition("\n")[0]
     alone = not before.strip(" \t-*•>(") and not after.strip(" \t.,!)")
-    return alone or len(quote[0].split()) > _NAMED_BY
+    return alone or len(quote[0].split()) > _NAMED_BY or _SENTENCE_WITHIN.search(quote[0]) is not None
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:

@@ -285,7 +285,7 @@ def columns_of(connection: Connection) -> dict[str, str]:
     return dict(
         connection.execute(
             "SELECT relname, string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute JOIN pg_class c"
-            " ON c.oid = attrelid WHERE relnamespace = 'memctl'::regnamespace AND relkind = 'r' AND attnum > 0"
+            " ON c.oid = attrelid WHERE relnamespace = 'memctl'::regnamespace AND relkind IN ('r', 'p') AND attnum > 0"
             " AND NOT attisdropped GROUP BY relname"
         ).fetchall()
     )

@@ -60,7 +60,7 @@ def reader(door: Door) -> Reader:
 def served(door: Door, reader: Reader) -> Iterator[TestClient]:
     """The API and the viewer over the same memory, asked by its owner."""
     settings, readers = door.commands.settings, Readers(door.url, "default")
-    engine = Engine("http://127.0.0.1:1", "", Embedders(NONE), "default")
+    engine = Engine("http://127.0.0.1:1", "", Embedders(NONE))
     app = application(readers, engine, door.commands, Browsers("token"), RemoteIngest(settings, readers))
     guard = Guard(app, "token", names_of("http://127.0.0.1"), lambda _: None)
     yield TestClient(guard, "http://127.0.0.1", headers={"Authorization": "Bearer token"})
@@ -228,9 +228,9 @@ def everything_shown(client: TestClient, reader: Reader) -> Shown:
         put(name, "status", value)
 
     metrics = dict(re.findall(r"^(memctl_.+) (\S+)$", client.get("/metrics").text, re.MULTILINE))
-    put("log mark", "metrics", float(metrics["memctl_log_mark"]))
-    put("to_write", "metrics", float(metrics["memctl_points_waiting"]))
-    put("to_embed", "metrics", float(metrics["memctl_dense_waiting"]))
+    put("log mark", "metrics", summed(metrics, "memctl_log_mark"))
+    put("to_write", "metrics", summed(metrics, "memctl_points_waiting"))
+    put("to_embed", "metrics", summed(metrics, "memctl_dense_waiting"))
     put("errors_resolved", "metrics", summed(metrics, "memctl_fixes{"))
     put("work with a known end", "metrics", summed(metrics, "memctl_episodes{"))
     put("work with a known end", "stats", ended)
@@ -267,7 +267,7 @@ def everything_shown(client: TestClient, reader: Reader) -> Shown:
     table = rows_on(page("/hindsight"))
     for each in report["counts"]:
         for recalled, count in (("yes", each["recalled"]), ("no", each["count"] - each["recalled"])):
-            label = f'memctl_hindsight{{kind="{each["kind"]}",recalled="{recalled}"}}'
+            label = f'memctl_hindsight{{space="default",kind="{each["kind"]}",recalled="{recalled}"}}'
             put(f"{each['kind']}, recalled: {recalled}", "hindsight", count)
             put(f"{each['kind']}, recalled: {recalled}", "metrics", float(metrics[label]))
         if each["count"]:

@@ -192,13 +192,13 @@ def test_what_an_agent_writes_into_core_memory_stays_its_word_until_it_is_approv
     sections = Sections()
     by_agent = AppendCoreMemory(section="work", content="use quartz", by="agent", location="/work/a")
     assert sections.do(by_agent).said_by is Provenance.AGENT
-    mixed = sections.do(AppendCoreMemory(section="work", content="answer briefly", location="/work/b"))
+    mixed = sections.do(AppendCoreMemory(by="user", section="work", content="answer briefly", location="/work/b"))
     assert (mixed.said_by, mixed.by) == (Provenance.AGENT, "user")
-    approved = sections.do(ApproveCoreMemory(section="work", version=2))
+    approved = sections.do(ApproveCoreMemory(by="user", section="work", version=2))
     assert (approved.said_by, approved.confirmed) == (Provenance.AGENT, True)
     assert approved.text == "use quartz\nanswer briefly"
     with pytest.raises(NothingWaits):
-        sections.do(ApproveCoreMemory(section="work"))
+        sections.do(ApproveCoreMemory(by="user", section="work"))
 
 
 @pytest.mark.parametrize(("actor", "stream"), [("import", CORE), ("user", "session/claude-code/s"), ("user", NOTES)])
@@ -221,9 +221,9 @@ def test_which_places_are_one_project_is_the_users_word_alone(actor: str, stream
 
 def test_a_rejected_section_is_what_it_was_before_agents_wrote_into_it() -> None:
     sections = Sections()
-    sections.do(AppendCoreMemory(section="work", content="answer briefly"))
+    sections.do(AppendCoreMemory(by="user", section="work", content="answer briefly"))
     sections.do(AppendCoreMemory(section="work", content="use quartz", by="agent", location="/work/a"))
-    rejected = sections.do(RejectCoreMemory(section="work"))
+    rejected = sections.do(RejectCoreMemory(by="user", section="work"))
     assert (rejected.said_by, rejected.text) == (Provenance.USER_TYPED, "answer briefly")
 
 

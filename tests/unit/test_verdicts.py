@@ -215,10 +215,10 @@ def edited(*commands: AppendCoreMemory | ReplaceCoreMemory) -> list[Event]:
 
 def test_each_edit_of_core_memory_tells_the_whole_section() -> None:
     history = edited(
-        AppendCoreMemory(section="user", content="Jin, backend"),
-        AppendCoreMemory(section="other", content="elsewhere"),
-        AppendCoreMemory(section="user", content="Prefers Korean", version=1),
-        ReplaceCoreMemory(section="user", old="Korean", new="English", version=2),
+        AppendCoreMemory(by="user", section="user", content="Jin, backend"),
+        AppendCoreMemory(by="user", section="other", content="elsewhere"),
+        AppendCoreMemory(by="user", section="user", content="Prefers Korean", version=1),
+        ReplaceCoreMemory(by="user", section="user", old="Korean", new="English", version=2),
     )
     for order in permutations(history):
         row = None
@@ -231,7 +231,7 @@ def test_each_edit_of_core_memory_tells_the_whole_section() -> None:
 
 
 def test_what_people_wrote_stands_whatever_an_agent_does_to_it_until_they_approve() -> None:
-    history = edited(AppendCoreMemory(section="team", content="Money is Decimal."))
+    history = edited(AppendCoreMemory(by="user", section="team", content="Money is Decimal."))
     for number, taken in enumerate((ReplaceCoreMemory, AppendCoreMemory), 2):
         given = {"old": "Money is Decimal."} if taken is ReplaceCoreMemory else {"content": "Money is float."}
         command = taken(section="team", by="agent", location="/work/shop", **given)
@@ -244,7 +244,7 @@ def test_what_people_wrote_stands_whatever_an_agent_does_to_it_until_they_approv
         assert row.settled is not None
         assert (row.settled.text, row.settled.confirmed, row.settled.location) == ("Money is Decimal.", True, "")
         assert (row.text, row.confirmed, row.version) == ("Money is float.", False, 3)
-    assert AppendCoreMemory(section="team", content="Invoices are in cents.").decide(history[:2]).agents, (
+    assert AppendCoreMemory(by="user", section="team", content="Invoices are in cents.").decide(history[:2]).agents, (
         "it waits, too"
     )
     emptied = ApproveCoreMemory(section="team").decide(history[:2])
@@ -264,45 +264,45 @@ def test_an_agent_that_does_not_say_where_it_works_writes_nothing() -> None:
 
 def test_an_edit_repeats_the_one_before_in_its_section_and_nothing_of_other_sections() -> None:
     first, other = history = edited(
-        AppendCoreMemory(section="user", content="Jin, backend"),
-        AppendCoreMemory(section="other", content="elsewhere"),
+        AppendCoreMemory(by="user", section="user", content="Jin, backend"),
+        AppendCoreMemory(by="user", section="other", content="elsewhere"),
     )
-    assert AppendCoreMemory(section="user", content="x").repeats(history) == [first]
-    assert ReplaceCoreMemory(section="other", old="elsewhere").repeats(history) == [other]
-    assert AppendCoreMemory(section="new", content="x").repeats(history) == []
+    assert AppendCoreMemory(by="user", section="user", content="x").repeats(history) == [first]
+    assert ReplaceCoreMemory(by="user", section="other", old="elsewhere").repeats(history) == [other]
+    assert AppendCoreMemory(by="user", section="new", content="x").repeats(history) == []
 
 
 def test_an_edit_goes_on_from_what_stands_whatever_an_import_appended_after_it() -> None:
-    mine = edited(*(AppendCoreMemory(section="user", content=word) for word in ("one", "two", "three")))
-    theirs = edited(AppendCoreMemory(section="user", content="of another log"))
+    mine = edited(*(AppendCoreMemory(by="user", section="user", content=word) for word in ("one", "two", "three")))
+    theirs = edited(AppendCoreMemory(by="user", section="user", content="of another log"))
     shorter = msgspec.structs.replace(
         mine[2], event_id=derived_id("another telling"), variant_of=mine[2].event_id,
         payload=msgspec.structs.replace(mine[2].payload, text="three", version=9),
     )  # fmt: skip
     for history in permutations([*mine, *theirs, shorter]):
-        edit = AppendCoreMemory(section="user", content="four", version=3).decide(history)
+        edit = AppendCoreMemory(by="user", section="user", content="four", version=3).decide(history)
         assert (edit.text, edit.version) == ("one\ntwo\nthree\nfour", 4)
 
 
 def test_an_edit_cites_the_delivery_that_it_repeats_and_not_the_version_of_it_that_counts_here() -> None:
     """In a log that the versions reach in another order, that one is the delivery's first and has its id."""
-    [first] = edited(AppendCoreMemory(section="user", content="one"))
+    [first] = edited(AppendCoreMemory(by="user", section="user", content="one"))
     longer = msgspec.structs.replace(
         first, event_id=derived_id("another telling"), variant_of=first.event_id,
         payload=msgspec.structs.replace(first.payload, text="one of another log"),
     )  # fmt: skip
-    edit = new_event(AppendCoreMemory(section="user", content="two"), "key", [first, longer], "user")
+    edit = new_event(AppendCoreMemory(by="user", section="user", content="two"), "key", [first, longer], "user")
     assert isinstance(edit.payload, CoreMemoryAppended)
     assert (edit.payload.text, edit.sources) == ("one of another log\ntwo", (first.event_id,))
 
 
 def test_an_edit_meant_for_another_version_or_of_what_is_not_there_is_refused() -> None:
-    history = edited(AppendCoreMemory(section="user", content="Jin Jin"))
+    history = edited(AppendCoreMemory(by="user", section="user", content="Jin Jin"))
     with pytest.raises(SectionChanged):
-        AppendCoreMemory(section="user", content="more", version=0).decide(history)
+        AppendCoreMemory(by="user", section="user", content="more", version=0).decide(history)
     for old in ("Kim", "Jin"):  # not there, and there twice
         with pytest.raises(NotInSection):
-            ReplaceCoreMemory(section="user", old=old).decide(history)
+            ReplaceCoreMemory(by="user", section="user", old=old).decide(history)
     with pytest.raises(SectionFull):
-        AppendCoreMemory(section="user", content="x" * LONGEST_SECTION).decide(history)
+        AppendCoreMemory(by="user", section="user", content="x" * LONGEST_SECTION).decide(history)
     assert isinstance(history[0].payload, CoreMemoryAppended)
