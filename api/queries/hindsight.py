@@ -137,12 +137,7 @@ def _paired(reader: Reader, places: Places) -> list[tuple[Hindsight, Pair, Recor
         ):  # fmt: skip
             if places.locations is None or pair.need.location in places.locations:
                 found.append((row, pair))
-    stands = without_twins([(row.kind, pair) for row, pair in found if row.kind is not None])
-    twins: dict[tuple[str, str], set[str]] = {}
-    for (row, pair), stays in zip(found, stands, strict=True):
-        if not stays:  # the memory of the error helps with the command as well
-            twins.setdefault((pair.need.stream, pair.need.event), set()).update(_holding(row, pair.need))
-    found = [each for each, stays in zip(found, stands, strict=True) if stays]
+    found, twins = _each_once(found)
     blocks = _blocks(reader, {pair.need.stream for _, pair in found})
     unnamed = {row.subject for row, pair in found if row.kind == "known error" and not pair.need.text}
     names = _names_of(reader, unnamed)
@@ -156,6 +151,19 @@ def _paired(reader: Reader, places: Places) -> list[tuple[Hindsight, Pair, Recor
             record = structs.replace(record, what=names.get(row.subject, record.what))
         shown.append((row, pair, record))
     return sorted(shown, key=lambda each: (each[1].need.at, each[2].id), reverse=True)
+
+
+def _each_once(
+    found: Sequence[tuple[Hindsight, Pair]],
+) -> tuple[list[tuple[Hindsight, Pair]], dict[tuple[str, str], set[str]]]:
+    """The pairs without those that another stands for, and by stream and event what those leave it: the memory of an
+    error helps with the command as well."""
+    stands = without_twins([(row.kind, pair) for row, pair in found if row.kind is not None])
+    twins: dict[tuple[str, str], set[str]] = {}
+    for (row, pair), stays in zip(found, stands, strict=True):
+        if not stays:
+            twins.setdefault((pair.need.stream, pair.need.event), set()).update(_holding(row, pair.need))
+    return [each for each, stays in zip(found, stands, strict=True) if stays], twins
 
 
 def _rows(reader: Reader, places: Places) -> list[Keyed[Hindsight]]:

@@ -92,14 +92,7 @@ class Guard:
         if refusal is None:
             refusal = _too_long(path, scope.get("query_string", b""), headers)
         if refusal is not None or caller is None:
-            refusal = refusal or _UNKNOWN
-            page = not path.startswith("/v1") and b"text/html" in headers.get(b"accept", b"")
-            if key:
-                self._audit.note(key, method, {"path": path}, refusal[0])
-            if page and refusal[0] == 401:
-                await _lead(send, b"/sign-in")
-            else:
-                await _refuse(send, *refusal, goes_on=await _taken_in(headers, receive))
+            await self._refuse(refusal or _UNKNOWN, key, scope, headers, receive, send)
             return
 
         async def still_admitted() -> bool:
@@ -118,6 +111,19 @@ class Guard:
                 await _refuse(send, *_TOO_MUCH, goes_on=await _taken_in(headers, receive))
             else:
                 await self._answer(key, turn, scope, receive, send)
+
+    async def _refuse(
+        self, refusal: Refusal, key: str, scope: Scope, headers: dict[bytes, bytes], receive: Receive, send: Send
+    ) -> None:
+        """Refuse a request; who looks at a page without being signed in is led to where one does."""
+        path: str = scope["path"]
+        if key:
+            self._audit.note(key, scope["method"], {"path": path}, refusal[0])
+        page = not path.startswith("/v1") and b"text/html" in headers.get(b"accept", b"")
+        if page and refusal[0] == 401:
+            await _lead(send, b"/sign-in")
+        else:
+            await _refuse(send, *refusal, goes_on=await _taken_in(headers, receive))
 
     async def _answer(self, key: str, turn: Turn, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a key. It has its turn while it is worked on: not while its body comes, nor while its answer goes."""

@@ -109,13 +109,10 @@ def parse_hook(
         subagent=identifier(payload.get("agent_id")),
         subagent_type=string(payload.get("agent_type")),
     )
-    location, transcript = normalise(string(payload.get("cwd"))), string(payload.get("transcript_path"))
-    # Only `codex exec --ephemeral` has no transcript.
-    unattended = is_unattended(started) or (agent == "codex" and "transcript_path" in payload and not transcript)
-    asks = "agent" if common["subagent"] or unattended else "user"
-    if asks == "user" and name == "UserPromptSubmit" and _by_client(payload, agent, location):
-        asks = CLIENT
-    found = _observations(name, payload, common, asks)
+    location = normalise(string(payload.get("cwd")))
+    by_agent = bool(common["subagent"]) or is_unattended(started) or _is_ephemeral(payload, agent)
+    by_client = not by_agent and name == "UserPromptSubmit" and _by_client(payload, agent, location)
+    found = _observations(name, payload, common, "agent" if by_agent else CLIENT if by_client else "user")
     files = _written(payload) if name in _WRITTEN and started != AGENTS_SHELL else ()
     begins = name == "SessionStart"
     if not found:
@@ -138,6 +135,11 @@ def parse_hook(
         transcripts=files,
         begins=begins,
     )
+
+
+def _is_ephemeral(payload: dict[str, Any], agent: Agent) -> bool:
+    """Whether no transcript is written, as only `codex exec --ephemeral` has it."""
+    return agent == "codex" and "transcript_path" in payload and not string(payload["transcript_path"])
 
 
 def _written(payload: dict[str, Any]) -> tuple[str, ...]:
