@@ -27,8 +27,10 @@ def space_names(connection: Connection) -> dict[int, str]:
 
 def database_of(connection: Connection, name: str) -> str:
     """Name of the database that a space lives on; empty for this one, and where the space is new."""
-    row = connection.execute("SELECT database FROM memctl.spaces WHERE name = %s", [name]).fetchone()
-    return str(row[0]) if row is not None else ""
+    # As JSON, for a database of before there was a directory has no such field.
+    asked = "SELECT to_jsonb(s) ->> 'database' FROM memctl.spaces s WHERE name = %s"
+    row = connection.execute(asked, [name]).fetchone()
+    return str(row[0] or "") if row is not None else ""
 
 
 def held(connection: Connection) -> set[str]:

@@ -14,6 +14,9 @@ log = logging.getLogger("memctl.sweeper")
 
 EVERY_S = 1.0
 
+LONGEST_PAUSE_S = 30.0
+"""How long it waits at most after a sweep that failed."""
+
 PARTITIONS_EVERY = 60
 """Sweeps from one look at the log's partitions to the next."""
 
@@ -37,17 +40,14 @@ class Sweeper:
                 self.sweep()
                 pause = EVERY_S
             except Exception as problem:
-                log.warning("sweep failed, trying again in %.0f s: %s", min(pause * 2, 30.0), problem)
+                pause = min(max(pause * 2, EVERY_S), LONGEST_PAUSE_S)
+                log.warning("sweep failed, trying again in %.0f s: %s", pause, problem)
                 self._drainer.close()
-                pause = min(pause * 2, 30.0)
 
     def sweep(self) -> None:
         """Move the mark, and wake (or drain) every shard behind it. Now and then make partitions ahead."""
         from redis.exceptions import RedisError
 
-        if self._sweeps % PARTITIONS_EVERY == 0 and (made := make_partitions(self._drainer.connection)) > 0:
-            log.info("made %d partitions of the log", made)
-        self._sweeps += 1
         behind = self._drainer.behind()
         try:
             if behind or self._queue_down:
@@ -62,3 +62,6 @@ class Sweeper:
             for stage, shard in behind:
                 if self._drainer.attempt(stage, shard) and stage == 2:
                     self._moved()
+        self._sweeps += 1
+        if self._sweeps % PARTITIONS_EVERY == 1 and (made := make_partitions(self._drainer.connection)) > 0:
+            log.info("made %d partitions of the log", made)
