@@ -9,7 +9,7 @@ from psycopg import sql
 
 from memctl.domain.events.event import Position
 from memctl.infra.database import Connection, single_row, snapshot
-from memctl.infra.log.reach import Reach, least, next_section, reach_of
+from memctl.infra.log.reach import Reach, next_section, reach_of
 from memctl.infra.log.read import StreamKey, read_streams
 from memctl.infra.readmodels import facts, generations
 from memctl.infra.readmodels import rows as readmodels
@@ -49,10 +49,10 @@ def readers(connection: Connection, live: Live, mark: Position) -> list[ShardRea
     ).fetchall()
     marks = reach_of(*found[0][6:]) if found else Reach(mark)
     marks = marks if marks.held else Reach(max(mark, marks.position))
-    lowest = least(reach_of(row[2], row[3]) for row in found if row[0] == 1)
+    offsets = [generations.Offset(0, row[0], row[1], reach_of(row[2], row[3]), row[4]) for row in found]
     readers = []
     for stage, shard, position, held, owner, lease_s, *_ in found:
-        own, may = reach_of(position, held), marks if stage == 1 else lowest
+        own, may = reach_of(position, held), marks if stage == 1 else generations.may_read(shard, offsets)
         late = next_section(own, may)
         space = late.space_id if late is not None else None
         at, limit = (position, may.position) if space is None else (own.of(space), may.of(space))

@@ -1,6 +1,7 @@
 """Facts and routes: what stage 1 hands to stage 2, and which rows each source of stage 2 went to."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, LiteralString
 from uuid import UUID
 
@@ -27,6 +28,24 @@ class FactChange(msgspec.Struct, frozen=True):
     fact: Fact | None
 
 
+class RowChange(msgspec.Struct, frozen=True):
+    """A row that others are folded from was changed, or is gone. `slots` are those of the rows that it goes to and went
+    to; None where they are not known."""
+
+    space_id: int
+    read_model: str
+    key: str
+    gone: bool
+    slots: int | None
+
+
+class Dealt(msgspec.Struct, frozen=True):
+    """What one shard of stage 2 reads: sources of some types, or rows of some read models, that go to its slots."""
+
+    names: tuple[str, ...]
+    mask: int
+
+
 class Route(msgspec.Struct, frozen=True):
     """Where a source went: `keys` are `projection:key`. Upstream rows carry their projection and key."""
 
@@ -36,16 +55,23 @@ class Route(msgspec.Struct, frozen=True):
 
 
 def assert_facts(
-    connection: Connection, generation: int, at: Position, facts: Iterable[tuple[int, Identified]]
+    connection: Connection,
+    generation: int,
+    at: Position,
+    facts: Iterable[tuple[int, Identified]],
+    slots: Mapping[SourceKey, int | None] = MappingProxyType({}),
 ) -> None:
-    """Assert or revise facts (space, fact) as of the position; equal ones stay as they were, with their `at`."""
+    """Assert or revise facts (space, fact) as of the position; equal ones stay as they were, with their `at`. `slots`
+    are those of the rows that they go to, as far as they are known; to them are added those of where they went before.
+    """
     statement = sql.SQL(
-        "INSERT INTO memctl.facts_g{g} AS f (space_id, id, stream, type, at, payload)"
-        " SELECT space_id, id, stream, type, %b, payload::jsonb"
-        " FROM unnest(%b::int4[], %b::uuid[], %b::text[], %b::text[], %b::text[])"
-        " AS i(space_id, id, stream, type, payload)"
+        "INSERT INTO memctl.facts_g{g} AS f (space_id, id, stream, type, at, payload, slots)"
+        " SELECT space_id, id, stream, type, %b, payload::jsonb, slots"
+        " FROM unnest(%b::int4[], %b::uuid[], %b::text[], %b::text[], %b::text[], %b::int8[])"
+        " AS i(space_id, id, stream, type, payload, slots)"
         " ON CONFLICT (space_id, id) DO UPDATE SET at = excluded.at, type = excluded.type,"
-        " payload = excluded.payload WHERE f.payload IS DISTINCT FROM excluded.payload"
+        " payload = excluded.payload, slots = f.slots | excluded.slots"
+        " WHERE f.payload IS DISTINCT FROM excluded.payload"
     ).format(g=sql.SQL(str(generation)))
     encoded = ((space_id, fact, msgspec.json.encode(fact).decode()) for space_id, fact in facts)
     for given in in_parts(encoded, lambda row: len(row[2])):
@@ -58,6 +84,7 @@ def assert_facts(
                 [fact.stream for _, fact, _ in given],
                 [fact_type(fact) for _, fact, _ in given],
                 [payload for _, _, payload in given],
+                [slots.get((space_id, fact.id)) for space_id, fact, _ in given],
             ],
         )
 
@@ -102,27 +129,113 @@ def retract_others(
         )
 
 
-def batch_end(connection: Connection, generation: int, section: Section, limit: int) -> Position:
+_OF_SHARD = " AND type = ANY(%s) AND (slots IS NULL OR slots & %s <> 0)"
+
+
+def batch_end(
+    connection: Connection, generation: int, section: Section, limit: int, dealt: Dealt | None = None
+) -> Position:
     """Up to which `at` a batch of about `limit` changes of a section reaches; facts of one `at` are never parted."""
     row = connection.execute(
-        sql.SQL("SELECT at FROM memctl.facts_g{g} WHERE at > %s AND at <= %s{of} ORDER BY at OFFSET %s LIMIT 1").format(
-            g=sql.SQL(str(generation)), of=sql.SQL(section.where)
-        ),
-        [section.after, section.upto, *section.params, limit],
+        sql.SQL(
+            "SELECT at FROM memctl.facts_g{g} WHERE at > %s AND at <= %s{of}{dealt} ORDER BY at OFFSET %s LIMIT 1"
+        ).format(g=sql.SQL(str(generation)), of=sql.SQL(section.where), dealt=sql.SQL(_OF_SHARD if dealt else "")),
+        [section.after, section.upto, *section.params, *_dealt(dealt), limit],
     ).fetchone()
     return Position(row[0]) if row else section.upto
 
 
-def read_changes(connection: Connection, generation: int, section: Section) -> list[FactChange]:
+def read_changes(
+    connection: Connection, generation: int, section: Section, dealt: Dealt | None = None
+) -> list[FactChange]:
     """Facts asserted, revised or retracted with an `at` in a section, as they stand now."""
     found = connection.execute(
         sql.SQL(
-            "SELECT space_id, id, type, payload FROM memctl.facts_g{g} WHERE at > %s AND at <= %s{of} ORDER BY at, id"
-        ).format(g=sql.SQL(str(generation)), of=sql.SQL(section.where)),
-        [section.after, section.upto, *section.params],
+            "SELECT space_id, id, type, payload FROM memctl.facts_g{g} WHERE at > %s AND at <= %s{of}{dealt}"
+            " ORDER BY at, id"
+        ).format(g=sql.SQL(str(generation)), of=sql.SQL(section.where), dealt=sql.SQL(_OF_SHARD if dealt else "")),
+        [section.after, section.upto, *section.params, *_dealt(dealt)],
         binary=True,
     )
     return [_change(row) for row in found]
+
+
+def _dealt(dealt: Dealt | None) -> list[Any]:
+    return [] if dealt is None else [list(dealt.names), dealt.mask]
+
+
+def note_changed(connection: Connection, generation: int, at: Position, rows: Sequence[RowChange]) -> None:
+    """Note rows that others are folded from as changed, as of a position, for the shards that read them."""
+    if not rows:
+        return
+    connection.execute(
+        sql.SQL(
+            "INSERT INTO memctl.changed_g{g} AS c (space_id, read_model, key, at, slots, gone)"
+            " SELECT space_id, read_model, key, %b, slots, gone"
+            " FROM unnest(%b::int4[], %b::text[], %b::text[], %b::int8[], %b::boolean[])"
+            " AS i(space_id, read_model, key, slots, gone)"
+            " ON CONFLICT (space_id, read_model, key) DO UPDATE"
+            " SET at = excluded.at, slots = c.slots | excluded.slots, gone = excluded.gone"
+        ).format(g=sql.SQL(str(generation))),
+        [at, [row.space_id for row in rows], [row.read_model for row in rows], [row.key for row in rows],
+         [row.slots for row in rows], [row.gone for row in rows]],
+    )  # fmt: skip
+
+
+def changed_end(connection: Connection, generation: int, section: Section, limit: int, dealt: Dealt) -> Position:
+    """Up to which `at` a batch of about `limit` changed rows of a section reaches."""
+    row = connection.execute(
+        sql.SQL(
+            "SELECT at FROM memctl.changed_g{g} WHERE at > %s AND at <= %s{of} AND read_model = ANY(%s)"
+            " AND (slots IS NULL OR slots & %s <> 0) ORDER BY at OFFSET %s LIMIT 1"
+        ).format(g=sql.SQL(str(generation)), of=sql.SQL(section.where)),
+        [section.after, section.upto, *section.params, *_dealt(dealt), limit],
+    ).fetchone()
+    return Position(row[0]) if row else section.upto
+
+
+def read_changed(
+    connection: Connection, generation: int, section: Section, dealt: Dealt
+) -> list[tuple[str, tuple[int, str]]]:
+    """Rows (read model, and key) noted as changed with an `at` in a section."""
+    found = connection.execute(
+        sql.SQL(
+            "SELECT read_model, space_id, key FROM memctl.changed_g{g} WHERE at > %s AND at <= %s{of}"
+            " AND read_model = ANY(%s) AND (slots IS NULL OR slots & %s <> 0) ORDER BY at, read_model, space_id, key"
+        ).format(g=sql.SQL(str(generation)), of=sql.SQL(section.where)),
+        [section.after, section.upto, *section.params, *_dealt(dealt)],
+    )
+    return [(row[0], (row[1], row[2])) for row in found]
+
+
+def changed_since(connection: Connection, generation: int, position: Position) -> list[tuple[str, tuple[int, str]]]:
+    """Rows (read model, and key) noted as changed behind a position."""
+    statement = sql.SQL("SELECT read_model, space_id, key FROM memctl.changed_g{g} WHERE at > %s")
+    found = connection.execute(statement.format(g=sql.SQL(str(generation))), [position])
+    return [(row[0], (row[1], row[2])) for row in found]
+
+
+def forget_gone(connection: Connection, generation: int, upto: Position) -> None:
+    """Take away the notes of rows that are gone, which every shard has read that has read up to a position."""
+    connection.execute(
+        sql.SQL(
+            "DELETE FROM memctl.changed_g{g} WHERE ctid = ANY(ARRAY("
+            "SELECT ctid FROM memctl.changed_g{g} WHERE gone AND at <= %s FOR UPDATE SKIP LOCKED))"
+        ).format(g=sql.SQL(str(generation))),
+        [upto],
+    )
+
+
+def forget_changed(connection: Connection, generation: int, rows: Sequence[tuple[str, tuple[int, str]]]) -> None:
+    """Take away the notes of rows (read model, and key) that are gone and of which every shard knows."""
+    connection.execute(
+        sql.SQL(
+            "DELETE FROM memctl.changed_g{g} c USING unnest(%b::int4[], %b::text[], %b::text[])"
+            " AS i(space_id, read_model, key) WHERE c.gone AND (c.space_id, c.read_model, c.key)"
+            " = (i.space_id, i.read_model, i.key)"
+        ).format(g=sql.SQL(str(generation))),
+        [[key[0] for _, key in rows], [name for name, _ in rows], [key[1] for _, key in rows]],
+    )
 
 
 def read_changes_of(
@@ -144,7 +257,7 @@ def held(generation: int) -> sql.Composed:
     """As SQL, whether a fact may be in rows of a stage 2: it stands, or that it was retracted is yet to be read."""
     return sql.SQL(
         "(payload IS NOT NULL"
-        " OR at > (SELECT memctl.of_space(position, held, space_id) FROM memctl.offsets WHERE generation = {}))"
+        " OR at > (SELECT min(memctl.of_space(position, held, space_id)) FROM memctl.offsets WHERE generation = {}))"
     ).format(sql.SQL(str(generation)))
 
 
@@ -234,18 +347,37 @@ def routed_to(connection: Connection, generation: int, keys: Sequence[str]) -> d
     return _routes(found)
 
 
-def save_routes(connection: Connection, generation: int, routes: Mapping[SourceKey, Route]) -> None:
-    """Record where sources go from now on; those that go nowhere are forgotten."""
+def save_routes(
+    connection: Connection,
+    generation: int,
+    routes: Mapping[SourceKey, Route],
+    before: Mapping[SourceKey, Collection[str]] | None = None,
+) -> None:
+    """Record where sources go from now on; those that go nowhere are forgotten. With `before`, only what they went to
+    before of what is known of here: others know where else they go."""
     if not routes:
         return
-    connection.execute(
-        sql.SQL(
-            "DELETE FROM memctl.routes_g{g} r USING unnest(%b::int4[], %b::uuid[]) AS k(space_id, source)"
-            " WHERE r.space_id = k.space_id AND r.source = k.source"
-        ).format(g=sql.SQL(str(generation))),
-        [[key[0] for key in routes], [key[1] for key in routes]],
-    )
     put = [(key, target, route) for key, route in routes.items() for target in route.keys]
+    if before is None:
+        connection.execute(
+            sql.SQL(
+                "DELETE FROM memctl.routes_g{g} r USING unnest(%b::int4[], %b::uuid[]) AS k(space_id, source)"
+                " WHERE r.space_id = k.space_id AND r.source = k.source"
+            ).format(g=sql.SQL(str(generation))),
+            [[key[0] for key in routes], [key[1] for key in routes]],
+        )
+    else:
+        put = [each for each in put if each[1] not in before.get(each[0], ())]
+        gone = [(key, target) for key, route in routes.items() for target in before.get(key, ())
+                if target not in route.keys]  # fmt: skip
+        connection.execute(
+            sql.SQL(
+                "DELETE FROM memctl.routes_g{g} r USING unnest(%b::int4[], %b::uuid[], %b::text[])"
+                " AS k(space_id, source, target)"
+                " WHERE r.space_id = k.space_id AND r.source = k.source AND r.target = k.target"
+            ).format(g=sql.SQL(str(generation))),
+            [[key[0] for key, _ in gone], [key[1] for key, _ in gone], [target for _, target in gone]],
+        )
     connection.execute(
         sql.SQL(
             "INSERT INTO memctl.routes_g{g} (space_id, source, target, upstream, upstream_key)"

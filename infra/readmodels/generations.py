@@ -6,7 +6,7 @@ Tables carry the generation's number in their name; one row says which two are l
 
 import importlib.metadata
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Literal
 
@@ -19,6 +19,7 @@ from memctl.infra.database import Connection, past_deadlocks, single_row
 from memctl.infra.log.reach import Reach, as_json, least, reach_of
 from memctl.infra.readmodels import fingerprint as rules
 from memctl.infra.readmodels import rows as readmodels
+from memctl.projections import layers
 
 Status = Literal["building", "live", "previous", "scratch", "dropped"]
 
@@ -60,6 +61,8 @@ class Lease(msgspec.Struct, frozen=True):
     hashes: tuple[int, int]
     held: Mapping[int, Position] = {}
     """Spaces of which it has read less than up to `position`, and how far."""
+    shards: int = 1
+    """How many shards the generation has."""
 
     @property
     def reach(self) -> Reach:
@@ -134,7 +137,7 @@ def ensure_live(connection: Connection, shards: int) -> Live:
         if row is not None:
             return Live(*row)
         first = create(connection, 1, shards=shards, unlogged=False)
-        second = create(connection, 2, facts_of=first, unlogged=False)
+        second = create(connection, 2, shards=layers.shards_of(shards), facts_of=first, unlogged=False)
         connection.execute("INSERT INTO memctl.projection_state (stage1, stage2) VALUES (%s, %s)", [first, second])
         connection.execute(
             "UPDATE memctl.generations SET status = 'live', switched_at = clock_timestamp() WHERE generation = ANY(%s)",
@@ -266,6 +269,15 @@ def switch(connection: Connection, stage1: int, stage2: int) -> Live:
     return former
 
 
+def built_over(connection: Connection, stage1: int) -> int | None:
+    """The newest generation of stage 2 that is folded from the facts of one of stage 1."""
+    row = connection.execute(
+        "SELECT max(generation) FROM memctl.generations WHERE facts_of = %s AND status IN ('building', 'live')",
+        [stage1],
+    ).fetchone()
+    return None if row is None else row[0]
+
+
 def offset_of(connection: Connection, generation: int) -> Reach:
     """Up to here every shard of the generation has read, of each space."""
     found = connection.execute("SELECT position, held FROM memctl.offsets WHERE generation = %s", [generation])
@@ -292,6 +304,18 @@ def offsets(connection: Connection, *generations: int) -> list[Offset]:
         [list(generations)],
     ).fetchall()
     return [Offset(row[0], row[1], row[2], reach_of(row[3], row[4]), row[5]) for row in found]
+
+
+def may_read(shard: int, found: Collection[Offset]) -> Reach:
+    """Up to where a shard of stage 2 may read, by the offsets of both stages: as far as every shard of stage 1 has, or
+    of the layer before its own."""
+    of = sum(each.stage == 2 for each in found)
+    layer = layers.layer_of(shard, of)
+    return least(
+        each.reach
+        for each in found
+        if (each.stage == 1 if layer == 0 else each.stage == 2 and layers.layer_of(each.shard, of) == layer - 1)
+    )
 
 
 def hashes_of(shard: int, shards: int) -> tuple[int, int]:
@@ -325,7 +349,8 @@ def acquire(connection: Connection, generation: int, shard: int, owner: str, *, 
     ).fetchone()
     if row is None:
         return None
-    return Lease(generation, shard, Position(row[0]), row[1], hashes_of(shard, row[2]), reach_of(row[0], row[3]).held)
+    held = reach_of(row[0], row[3]).held
+    return Lease(generation, shard, Position(row[0]), row[1], hashes_of(shard, row[2]), held, row[2])
 
 
 def take(

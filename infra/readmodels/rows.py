@@ -21,7 +21,7 @@ R = TypeVar("R")
 RowKey = tuple[int, str]
 """Space and key of a row."""
 
-LAYOUT = 3
+LAYOUT = 4
 """Raise it when the tables of a generation change their columns: read models of another layout are rebuilt."""
 
 OUTBOX_OF = "vector_points"
@@ -34,7 +34,8 @@ CREATE {unlogged} TABLE memctl.facts_g{generation} (
     stream      text COLLATE "C" NOT NULL,
     type        text NOT NULL,
     at          bigint NOT NULL,
-    payload     jsonb
+    payload     jsonb,
+    slots       bigint
 ) WITH ({building})"""
 
 _ROUTES = """
@@ -54,6 +55,17 @@ CREATE {unlogged} TABLE memctl.outbox_g{generation} (
     PRIMARY KEY (space_id, key)
 )"""
 
+_CHANGED = """
+CREATE {unlogged} TABLE memctl.changed_g{generation} (
+    space_id   integer NOT NULL,
+    read_model text COLLATE "C" NOT NULL,
+    key        text COLLATE "C" NOT NULL,
+    at         bigint NOT NULL,
+    slots      bigint,
+    gone       boolean NOT NULL,
+    PRIMARY KEY (space_id, read_model, key)
+)"""
+
 _ROWS = """
 CREATE {unlogged} TABLE memctl.{name}_g{generation} (
     space_id integer NOT NULL,
@@ -66,13 +78,15 @@ _BUILDING = ("autovacuum_enabled", "toast.autovacuum_enabled")
 """Off until a table is finished: it is filled once, by tasks that look at nothing twice."""
 
 _KEYS = {"facts": "space_id, id", "routes": "space_id, source, target"}
-"""Primary keys; of rows it is space and key. That of the outbox is there from the beginning: it is written to twice."""
+"""Primary keys; of rows it is space and key. Those of the outbox and of what changed are there from the
+beginning: they are written to twice."""
 
 
 _INDEXES = {
     "facts": ("(at)", "(space_id, stream)"),
     "routes": ("(target)",),
     "outbox": ("(version)",),
+    "changed": ("(read_model, at)", "(at) WHERE gone"),
 }
 
 
@@ -85,7 +99,7 @@ def create_tables(connection: Connection, stage: Stage, generation: int, *, unlo
     """Empty tables for a generation, without the keys and indexes that are cheaper to build once they are full."""
     building = ", ".join(f"{option} = off" for option in _BUILDING)
     how = {"unlogged": "UNLOGGED" if unlogged else "", "generation": generation, "building": building}
-    parts = [_FACTS] if stage == 1 else [_ROUTES, _OUTBOX]
+    parts = [_FACTS] if stage == 1 else [_ROUTES, _OUTBOX, _CHANGED]
     statements = [part.format(**how) for part in parts]
     stream = 'stream text COLLATE "C" NOT NULL,' if stage == 1 else ""
     statements += [_ROWS.format(name=p.name, stream=stream, **how) for p in projections(stage)]
@@ -110,7 +124,7 @@ def finish_table(connection: Connection, stage: Stage, generation: int, name: st
     if durable:
         # First, because it rewrites the table and every index that is there.
         connection.execute(_literal(f"ALTER TABLE {full} SET LOGGED"))
-    if name != "outbox":
+    if name not in ("outbox", "changed"):
         key = _KEYS.get(name, "space_id, key")
         connection.execute(_literal(f"ALTER TABLE {full} ADD PRIMARY KEY ({key}), RESET ({', '.join(_BUILDING)})"))
     for index in indexes:
@@ -120,7 +134,7 @@ def finish_table(connection: Connection, stage: Stage, generation: int, name: st
 
 def tables(stage: Stage) -> list[str]:
     """Names of the tables of a stage's generations."""
-    return [*(("facts",) if stage == 1 else ("routes", "outbox")), *(p.name for p in projections(stage))]
+    return [*(("facts",) if stage == 1 else ("routes", "outbox", "changed")), *(p.name for p in projections(stage))]
 
 
 def drop_tables(connection: Connection, generation: int) -> None:

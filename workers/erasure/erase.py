@@ -227,7 +227,7 @@ def _erased(
         connection.execute(
             sql.SQL(
                 "DELETE FROM memctl.facts_g{g} WHERE space_id = %s AND stream = ANY(%s) AND payload IS NULL"
-                " AND at <= (SELECT memctl.of_space(position, held, space_id) FROM memctl.offsets"
+                " AND at <= (SELECT min(memctl.of_space(position, held, space_id)) FROM memctl.offsets"
                 " WHERE generation = %s)"
             ).format(g=sql.SQL(str(live.stage1))),
             [space_id, streams, live.stage2],

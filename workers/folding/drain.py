@@ -19,7 +19,7 @@ from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.log.mark import move_marks
 from memctl.infra.log.migrate import refuse_newer
-from memctl.infra.log.reach import Reach, as_json, least, next_section
+from memctl.infra.log.reach import Reach, as_json, next_section
 from memctl.infra.log.read import StreamKey
 from memctl.infra.readmodels import dead_letters, fleet, generations
 from memctl.infra.readmodels.dead_letters import fault_message
@@ -105,6 +105,8 @@ class Drainer:
         self._owner = f"{owner_of(os.getpid())}{id(self):x}"
         self._batch = batch
         self._connection: Connection | None = None
+        self.alone = True
+        """Whether stage 2 had one shard when it was looked at last."""
         self._forget()
         self._pauses: dict[tuple[int, int], tuple[float, float]] = {}
         """By stage and shard that could not go on: how long it is left alone, and until when."""
@@ -126,7 +128,7 @@ class Drainer:
         if self._long is not None:
             self._long.forget()
         self._stage1 = Stage1(self._batch, parks=True, trial_only=self._trial_only, long=self._long)
-        self._stage2 = Stage2(self._batch * 2, parks=True)
+        self._stage2: dict[int, Stage2] = {}
 
     def attempt(self, stage: int, shard: int) -> bool:
         """`drain`, unless the shard could not go on a moment ago. True when the offset moved.
@@ -185,7 +187,7 @@ class Drainer:
                 if stage == 1:
                     lease = self._stage1.drain_batch(connection, lease, upto)
                 else:
-                    lease = self._stage2.drain_batch(connection, lease, live.stage1, upto)
+                    lease = self._folds(lease).drain_batch(connection, lease, live.stage1, upto)
         except LeaseLost:
             return True
         except BaseException as problem:
@@ -201,16 +203,22 @@ class Drainer:
         generations.release(connection, lease)
         return lease.reach != began
 
+    def _folds(self, lease: Lease) -> Stage2:
+        if lease.shard not in self._stage2:
+            self._stage2[lease.shard] = Stage2(self._batch * 2, parks=True, shares=lease.shards)
+        return self._stage2[lease.shard]
+
     def _may_read(self, stage: int, shard: int, live: generations.Live) -> Reach | None:
         """Up to where a shard may read each space now; None where it has read that far, or no longer exists."""
         found = generations.offsets(self.connection, live.stage1, live.stage2)
+        self.alone = sum(offset.stage == 2 for offset in found) == 1
         own = [offset.reach for offset in found if (offset.stage, offset.shard) == (stage, shard)]
         if not own:
             return None
         if stage == 1:
             upto = self._in_turns(own[0], move_marks(self.connection, own[0]))
         else:
-            upto = least(offset.reach for offset in found if offset.stage == 1)
+            upto = generations.may_read(shard, found)
         return upto if next_section(own[0], upto) is not None else None
 
     def _in_turns(self, read: Reach, upto: Reach) -> Reach:
@@ -233,11 +241,18 @@ class Drainer:
         connection = self.connection
         live = generations.live(connection)
         upto = move_marks(connection, generations.offset_of(connection, live.stage1))
-        lowest = generations.offset_of(connection, live.stage1)
         found = generations.offsets(connection, live.stage1, live.stage2)
-        return [
-            (o.stage, o.shard) for o in found if next_section(o.reach, upto if o.stage == 1 else lowest) is not None
-        ]
+        return [(o.stage, o.shard) for o in found if self._is_behind(o, upto if o.stage == 1 else None, found)]
+
+    def following(self) -> list[tuple[int, int]]:
+        """Shards of stage 2 that have not read all they may."""
+        live = generations.live(self.connection)
+        found = generations.offsets(self.connection, live.stage1, live.stage2)
+        return [(2, o.shard) for o in found if o.stage == 2 and self._is_behind(o, None, found)]
+
+    @staticmethod
+    def _is_behind(offset: generations.Offset, upto: Reach | None, found: Collection[generations.Offset]) -> bool:
+        return next_section(offset.reach, upto or generations.may_read(offset.shard, found)) is not None
 
     def close(self) -> None:
         """Drop the connection: whatever transaction was open is rolled back, leases run out."""

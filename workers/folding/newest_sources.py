@@ -35,7 +35,9 @@ class Parted(NamedTuple):
 class NewestSources:
     """The rows that were folded last, parted, in one generation. Good for as long as nobody else writes them."""
 
-    def __init__(self) -> None:
+    def __init__(self, shares: int = 1) -> None:
+        """`shares`: how many such have one's memory together."""
+        self._most, self._most_bytes = MOST_HELD // shares, MOST_BYTES // shares
         self._held: OrderedDict[tuple[str, RowKey], Parted] = OrderedDict()
         self._sizes: dict[tuple[str, RowKey], int] = {}
         self._size = self._bytes = 0
@@ -66,7 +68,7 @@ class NewestSources:
             self._make_room()
 
     def _make_room(self) -> None:
-        while self._size > MOST_HELD or self._bytes > MOST_BYTES:
+        while self._size > self._most or self._bytes > self._most_bytes:
             self.drop(*next(iter(self._held)))
 
     def drop(self, projection: str, key: RowKey) -> None:

@@ -185,6 +185,9 @@ class Parking:
         self._waits: dict[int, int] = {}
         self.endless: Mapping[Target, Fault] = {}
         """What is known not to come to an end, and over which source."""
+        self.writes: Callable[[Target], bool] = lambda target: True
+        """Of which targets the letters are this batch's to write. That a source cannot be routed is met by every shard
+        that reads it, and written by one."""
 
     def over(self, sources: Collection[SourceKey]) -> list[Target]:
         """What was parked over one of these sources, and has not been tried again in this batch."""
@@ -212,6 +215,8 @@ class Parking:
 
     def wait(self, target: Target, count: int) -> None:
         """So many inputs came for a parked target."""
+        if not self.writes(target):
+            return
         letter = self._letters.of[target].id
         self._waits[letter] = self._waits.get(letter, 0) + count
 
@@ -225,7 +230,8 @@ class Parking:
         """Park a fault. Raises: CannotFold in a rebuild, which parks nothing."""
         if not self._parks:
             raise CannotFold(fault) from problem
-        self._faults[fault.target] = fault
+        if self.writes(fault.target):
+            self._faults[fault.target] = fault
 
     def postpone(self, fault: Fault) -> None:
         """Park what is only to be folded later. Nothing was wrong with it, so however often that is, its letter is as
@@ -234,7 +240,9 @@ class Parking:
 
     def save(self) -> None:
         dead_letters.wait(self._connection, self._waits)
-        done = [letter.id for target, letter in self._tried.items() if target not in self._faults]
+        done = [
+            letter.id for target, letter in self._tried.items() if target not in self._faults and self.writes(target)
+        ]
         dead_letters.settle(self._connection, done)
         dead_letters.park(self._connection, self._generation, [*self._faults.values(), *self._postponed.values()])
 

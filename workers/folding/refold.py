@@ -10,6 +10,7 @@ import socket
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from uuid import UUID
 
 import msgspec
@@ -18,7 +19,7 @@ from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection
 from memctl.infra.log.migrate import refuse_newer
-from memctl.infra.log.reach import Reach
+from memctl.infra.log.reach import Reach, least
 from memctl.infra.log.read import StreamKey, newest_position, read_events, read_streams
 from memctl.infra.readmodels import dead_letters, facts, generations
 from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, Target
@@ -138,7 +139,7 @@ def _fold(connection: Connection, work: _Work, checked: bool) -> None:
             raise LiveChanged
         # However long this takes, nobody else takes these shards: their rows stay locked.
         stage1 = [generations.renew(connection, lease) for lease in of_stage1]
-        stage2 = None if of_stage2 is None else generations.renew(connection, of_stage2)
+        stage2 = None if of_stage2 is None else [generations.renew(connection, lease) for lease in of_stage2]
         connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         work.first()
         folded: list[tuple[Lease, list[StreamKey]]] = []
@@ -155,7 +156,7 @@ def _fold(connection: Connection, work: _Work, checked: bool) -> None:
 
 
 def _fold_stage2(
-    connection: Connection, work: _Work, stage2: Lease, folded: Sequence[tuple[Lease, list[StreamKey]]]
+    connection: Connection, work: _Work, stage2: Sequence[Lease], folded: Sequence[tuple[Lease, list[StreamKey]]]
 ) -> None:
     """Fold on in stage 2 what was folded in shards of stage 1."""
     changes = []
@@ -163,11 +164,13 @@ def _fold_stage2(
         # Stage 2 is given them also where it has yet to read them, and what was changed in these streams before: else
         # its rows hold what is gone until it does, and who forgets does not learn what follows. That it reads them
         # again changes nothing.
-        since = Position(min(stage2.reach.lowest + 1, lease.reach.lowest))
+        since = Position(min(least(each.reach for each in stage2).lowest + 1, lease.reach.lowest))
         changes += facts.read_changes_of(connection, work.live.stage1, here, since)
-    sources = [*map(of_fact, changes), *_as_they_stand(connection, work.recorded, stage2.reach)]
     folds = Stage2(parks=work.parks, endless=work.endless)
-    folds.refold(connection, stage2, work.live.stage1, work.rows, changes=sources, letters=work.of_rows)
+    folds.refold(
+        connection, stage2, work.live.stage1, work.rows, changes=map(of_fact, changes),
+        recorded=partial(_as_they_stand, connection, work.recorded), letters=work.of_rows,
+    )  # fmt: skip
     if folded:
         generations.read_again(connection, work.live.stage1, min(lease.reach.lowest for lease, _ in folded))
 
@@ -188,33 +191,34 @@ def _is_parked(connection: Connection, live: Live, key: StreamKey) -> bool:
 
 
 @contextlib.contextmanager
-def _stage2(connection: Connection, work: _Work, shards: Sequence[Lease]) -> Iterator[Lease | None]:
-    """The lease of stage 2, or None where that may follow these shards."""
+def _stage2(connection: Connection, work: _Work, shards: Sequence[Lease]) -> Iterator[Sequence[Lease] | None]:
+    """The leases of stage 2, or None where that may follow these shards."""
     spaces = {key[0] for keys in work.by_shard.values() for key in keys}
-    held = (
-        _unless_it_goes_on(connection, work.live, shards, spaces)
-        if work.follows
-        else generations.take(connection, work.live.stage2, 0, _owner(), PATIENCE_S)
-    )
-    try:
-        yield held
-    finally:
-        if held is not None and not connection.closed:
-            generations.release(connection, held)
+    wanted = [(work.live.stage2, n) for n in range(generations.shards(connection, work.live.stage2))]
+    with contextlib.ExitStack() as held:
+        if work.follows:
+            yield _unless_it_goes_on(connection, wanted, shards, spaces, held)
+        else:
+            yield held.enter_context(_held(connection, wanted, ()))
 
 
 def _unless_it_goes_on(
-    connection: Connection, live: Live, shards: Sequence[Lease], spaces: Collection[int]
-) -> Lease | None:
+    connection: Connection,
+    wanted: Sequence[tuple[int, int]],
+    shards: Sequence[Lease],
+    spaces: Collection[int],
+    held: contextlib.ExitStack,
+) -> Sequence[Lease] | None:
     """None where more events wait for these shards: what is written as of the next position is read with those. The
-    lease of stage 2 where none do: nobody waits for either. Raises: LeaseHeld."""
+    leases of stage 2 where none do: nobody waits for either. Raises: LeaseHeld."""
     began = time.monotonic()
     while not _goes_on(connection, shards, spaces):
         waited = time.monotonic() - began
-        if waited > SOON_S and (held := generations.acquire(connection, live.stage2, 0, _owner())) is not None:
-            return held
+        if waited > SOON_S:
+            with contextlib.suppress(LeaseHeld):
+                return held.enter_context(_held(connection, wanted, (), patience_s=0.0))
         if waited > IDLE_S:
-            raise LeaseHeld(generation=live.stage2, shard=0, seconds=IDLE_S)
+            raise LeaseHeld(generation=wanted[0][0], shard=0, seconds=IDLE_S)
         time.sleep(0.02)
     return None
 
@@ -260,7 +264,10 @@ def _owner() -> str:
 
 @contextlib.contextmanager
 def _held(
-    connection: Connection, wanted: Sequence[tuple[int, int]], changes_in: Collection[tuple[int, int]]
+    connection: Connection,
+    wanted: Sequence[tuple[int, int]],
+    changes_in: Collection[tuple[int, int]],
+    patience_s: float = PATIENCE_S,
 ) -> Iterator[list[Lease]]:
     """The leases of these (generation, shard), in that order. Everybody who takes several takes them so. Events of some
     are to be changed."""
@@ -268,7 +275,7 @@ def _held(
     try:
         for generation, shard in wanted:
             changes = (generation, shard) in changes_in
-            held.append(generations.take(connection, generation, shard, _owner(), PATIENCE_S, changes=changes))
+            held.append(generations.take(connection, generation, shard, _owner(), patience_s, changes=changes))
         yield held
     finally:
         if not connection.closed:

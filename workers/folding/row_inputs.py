@@ -54,6 +54,11 @@ class Rows:
         while self._rows and (len(self._rows) > most or self.bytes > most_bytes):
             self.drop(next(iter(self._rows)))
 
+    def keep(self, names: Collection[str]) -> None:
+        """Let go of the rows of all but some read models."""
+        for of in [of for of in self._rows if of[0] not in names]:
+            self.drop(of)
+
     def clear(self) -> None:
         self._rows.clear()
         self.bytes = 0

@@ -28,14 +28,20 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Register:
-    """Who subscribes to what in stage 2."""
+    """Who subscribes to what in stage 2, or among some of its read models."""
 
-    def __init__(self) -> None:
-        self.projections = projections(2)
-        self.by_name = {p.name: p for p in self.projections}
+    def __init__(self, some: Sequence[Projection[Any]] | None = None) -> None:
+        every = projections(2)
+        self.projections = every if some is None else tuple(some)
+        self.by_name = {p.name: p for p in every}
+        self.places = {p.name: place for place, p in enumerate(every)}
         self.by_fact: dict[type[Any], list[Projection[Any]]] = defaultdict(list)
         self.by_payload: dict[type[Payload], list[Projection[Any]]] = defaultdict(list)
-        self.makers = {p.row: p for p in self.projections}
+        self.makers = {p.row: p for p in every}
+        self.takers_of: dict[str, list[Projection[Any]]] = {p.name: [] for p in every}
+        for p in every:
+            for row in p.upstream:
+                self.takers_of[self.makers[row].name].append(p)
         for p in self.projections:
             for fact in p.facts:
                 self.by_fact[fact].append(p)

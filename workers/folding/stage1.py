@@ -22,13 +22,16 @@ from memctl.infra.log.read import StreamKey, read_range, read_streams, stream_le
 from memctl.infra.readmodels import dead_letters, facts, generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.dead_letters import Fault, NoProgress, Target
+from memctl.infra.readmodels.facts import SourceKey
 from memctl.infra.readmodels.generations import Lease
 from memctl.projections.kernel import projections
 from memctl.projections.stream_state import Delta, StreamState, fold_stream, stored
 from memctl.workers.folding import stream_cache
 from memctl.workers.folding.costly_streams import CostlyStreams
+from memctl.workers.folding.dealing import slots_of_facts
 from memctl.workers.folding.long_sessions import LONG, LongSessions, beyond
 from memctl.workers.folding.poison import DeadLetterIndex, Parking, is_content_fault, stream_fault
+from memctl.workers.folding.sources import Register
 from memctl.workers.folding.stream_cache import StreamCache
 from memctl.workers.watchdog import progress_board as progress
 from memctl.workers.watchdog.progress_board import ThreadWork
@@ -137,6 +140,7 @@ class Stage1:
         self._ready: Mapping[StreamKey, FoldedAhead] = {}
         self._checked, self._at_next = True, False
         self._states = StreamCache()
+        self._register = Register()
         self._seen: dict[tuple[int, int], tuple[Position, int]] = {}
         """By generation and shard: the offset and epoch after our last batch. Of one generation: states are of it."""
         self._taken_at: dict[tuple[int, int], Position] = {}
@@ -260,7 +264,9 @@ class Stage1:
                     moved = generations.advance(connection, lease, to)
                     # Not in a pipeline: a worker that is stopped in one is busy to Postgres, which waits for the rest
                     # for ever, and nobody could take over the shard.
-                    _write(connection, lease.generation, Position(end + self._at_next), *folded)
+                    found = [(key[0], fact) for key, delta in folded[0].items() for fact in delta.facts.values()]
+                    slots = slots_of_facts(connection, lease, self._register, found, end)
+                    _write(connection, lease.generation, Position(end + self._at_next), *folded, slots)
                     if one_by_one:
                         self._fold_one_by_one(connection, moved, after, end, open_, parking)
                     parking.save()
@@ -484,7 +490,9 @@ class Stage1:
         def store(key: StreamKey, events: Sequence[Event], *, keep: bool) -> None:
             with connection.transaction(force_rollback=not keep):
                 _, delta = fold_stream(key[1], events)
-                _write(connection, lease.generation, Position(end + self._at_next), {key: delta}, {key})
+                found = [(key[0], fact) for fact in delta.facts.values()]
+                slots = slots_of_facts(connection, lease, self._register, found, end)
+                _write(connection, lease.generation, Position(end + self._at_next), {key: delta}, {key}, slots)
 
         aside: set[StreamKey] = set()
         if self._long is not None:
@@ -522,11 +530,15 @@ def _before(fault: Fault, events: Sequence[Event]) -> list[Event]:
 
 
 def _write(
-    connection: Connection, generation: int, at: Position, deltas: dict[StreamKey, Delta], whole: set[StreamKey]
+    connection: Connection,
+    generation: int,
+    at: Position,
+    deltas: dict[StreamKey, Delta],
+    whole: set[StreamKey],
+    slots: Mapping[SourceKey, int | None] = MappingProxyType({}),
 ) -> None:
-    facts.assert_facts(
-        connection, generation, at, ((key[0], fact) for key, delta in deltas.items() for fact in delta.facts.values())
-    )
+    found = ((key[0], fact) for key, delta in deltas.items() for fact in delta.facts.values())
+    facts.assert_facts(connection, generation, at, found, slots)
     retracted = [(key[0], id) for key, delta in deltas.items() for id in delta.retracted]
     facts.retract(connection, generation, at, retracted)
     facts.retract_others(connection, generation, at, {key: list(deltas[key].facts) for key in whole})

@@ -14,21 +14,24 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
 from memctl.domain.events.event import Position
-from memctl.domain.events.facts import Fact
+from memctl.domain.events.facts import FACT_TYPES, Fact
 from memctl.infra.database import Connection
 from memctl.infra.log.reach import Reach, Section, at_end, next_section
 from memctl.infra.readmodels import dead_letters, facts, generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, LeftOut, NoProgress, Skip, Target
-from memctl.infra.readmodels.facts import Route, SourceKey
+from memctl.infra.readmodels.facts import Dealt, Route, RowChange, SourceKey
 from memctl.infra.readmodels.generations import Lease
 from memctl.infra.readmodels.rows import RowKey
+from memctl.projections import layers
 from memctl.projections.kernel import Changed, Projection, Recorded
+from memctl.projections.layers import Slice
+from memctl.workers.folding.dealing import keys_or_none
 from memctl.workers.folding.newest_sources import NewestSources, Parted
 from memctl.workers.folding.poison import DeadLetterIndex, Parking, fault_of, first_fault, is_content_fault, keys_of
 from memctl.workers.folding.row_inputs import RowInputs, Rows
@@ -56,80 +59,159 @@ class Stage2:
     """Drains stage 2, keeping recent rows for as long as nobody else moves the offset."""
 
     def __init__(
-        self, batch: int = 4000, *, parks: bool = False, endless: Mapping[Target, Fault] = MappingProxyType({})
+        self,
+        batch: int = 4000,
+        *,
+        parks: bool = False,
+        endless: Mapping[Target, Fault] = MappingProxyType({}),
+        shares: int = 1,
     ) -> None:
         """`parks`: a row that cannot be folded is parked, and the others go on; else the batch fails. `endless`: what
-        is known not to come to an end, and over which source."""
+        is known not to come to an end, and over which source. `shares`: how many such have one's memory together."""
         self._batch = batch
         self._parks = parks
         self._endless = endless
-        self._register = Register()
+        self._slice = Slice((), frozenset(), 0, False)
+        self._register = Register(())
         self._rows = Rows()
-        self._newest = NewestSources()
+        self._shares = shares
+        self._newest = NewestSources(shares)
         self._letters: DeadLetterIndex | None = None
         """What is parked, for as long as nobody else can have changed it."""
-        self._seen: tuple[int, Reach, int] | None = None
+        self._seen: tuple[int, int, Reach, int] | None = None
 
     def drain_batch(self, connection: Connection, lease: Lease, facts_of: int, upto: Position | Reach) -> Lease:
-        """Fold one batch of the section of changes that is next, up to a position of each space that every shard of
-        stage 1 has reached.
+        """Fold one batch of the section of changes that is next, up to a position of each space that every shard before
+        this one's layer has reached.
 
         Raises: LeaseLost, CannotFold; then nothing was written.
         """
         section = next_section(lease.reach, upto if isinstance(upto, Reach) else Reach(upto)) or at_end(lease.reach)
         if (
             self._seen is None
-            or self._seen[:2] != (lease.generation, lease.reach)
-            or (lease.epoch - self._seen[2] not in (0, 1))
+            or self._seen[:3] != (lease.generation, lease.shard, lease.reach)
+            or (lease.epoch - self._seen[3] not in (0, 1))
         ):
             self._forget()
         self._seen = None
-        progress.slot().over(ThreadWork("stage 2", "0", generation=lease.generation))
-        section = section._replace(upto=facts.batch_end(connection, facts_of, section, self._batch))
-        changes = [of_fact(c) for c in facts.read_changes(connection, facts_of, section)]
+        self._deal(lease)
+        progress.slot().over(ThreadWork("stage 2", str(lease.shard), generation=lease.generation))
+        dealt, rows = self._dealt(self._register.by_fact), self._dealt_rows()
+        end = facts.batch_end(connection, facts_of, section, self._batch, dealt)
+        if rows is not None:
+            end = min(end, facts.changed_end(connection, lease.generation, section, self._batch, rows))
+        section = section._replace(upto=end)
+        changes = [of_fact(c) for c in facts.read_changes(connection, facts_of, section, dealt)]
         recorded = recorded_sources(connection, self._register.by_payload, section)
+        changed = facts.read_changed(connection, lease.generation, section, rows) if rows is not None else ()
         to = section.reached(lease.reach, section.upto)
-        lease = self._commit(connection, lease, facts_of, section, to, lambda batch: batch.fold([*changes, *recorded]))
-        self._rows.shrink(KEPT_ROWS, KEPT_BYTES)
-        self._seen = (lease.generation, lease.reach, lease.epoch)
+
+        def work(batch: _Batch) -> None:
+            batch.fold([*changes, *recorded], changed)
+
+        lease = self._commit(connection, lease, facts_of, section, to, work)
+        if not self._slice.whole:
+            self._rows.keep(self._slice.names)
+            self._letters = None
+            if lease.shard == lease.shards - 1:
+                facts.forget_gone(connection, lease.generation, generations.lowest_offset(connection, lease.generation))
+        self._rows.shrink(KEPT_ROWS // self._shares, KEPT_BYTES // self._shares)
+        self._seen = (lease.generation, lease.shard, lease.reach, lease.epoch)
         return lease
+
+    def _deal(self, lease: Lease) -> None:
+        found = layers.slice_of(lease.shard, lease.shards)
+        if found is not self._slice:
+            self._slice, self._register = found, Register(found.projections)
+
+    def _dealt(self, types: Iterable[type[Fact]]) -> Dealt | None:
+        """Which facts this shard reads: None for all."""
+        return None if self._slice.whole else Dealt(tuple(_TAGS[fact] for fact in types), self._slice.mask)
+
+    def _dealt_rows(self) -> Dealt | None:
+        """Which changed rows this shard reads: None where it has those that it folds from at hand, or reads none."""
+        names = {self._register.makers[row].name for p in self._slice.projections for row in p.upstream}
+        return None if self._slice.whole or not names else Dealt(tuple(sorted(names)), self._slice.mask)
 
     def refold(
         self,
         connection: Connection,
-        lease: Lease,
+        leases: Sequence[Lease],
         facts_of: int,
         rows: Iterable[tuple[str, RowKey]] = (),
         *,
         changes: Iterable[Source] = (),
+        recorded: Callable[[Reach], Iterable[Source]] = lambda reach: (),
         letters: Iterable[DeadLetter] = (),
-    ) -> Lease:
+    ) -> list[Lease]:
         """Fold rows (projection, and key) again from all that was routed to them, and all that follows from it.
 
-        `changes` of facts and recorded events that this offset has passed are folded in too, and what was parked is
-        tried again. The offset stays. Raises: LeaseLost, CannotFold; then nothing was written.
+        `leases` are those of all shards, in order. `changes` of facts, and recorded events as they stand for who has
+        read so far, that these offsets have passed are folded in too, and what was parked is tried again. The offsets
+        stay. Raises: LeaseLost, CannotFold; then nothing was written.
         """
+        wanted, parked, given = list(rows), list(letters), list(changes)
         self._seen = None
-        self._forget()
-        wanted, parked, changed = list(rows), list(letters), list(changes)
-        spaces = {*(key[0] for _, key in wanted), *(each.key[0] for each in changed)}
-        spaces.update(letter.target.space_id for letter in parked)
+        held: list[Lease] = []
+        changed: list[tuple[str, RowKey]] = []
+        for lease in leases:
+            self._forget()
+            self._deal(lease)
+            here = self._share(wanted, [*given, *recorded(lease.reach)], parked, changed)
+            if self._slice.whole or any(here):
+                lease, more = self._refold_shard(connection, lease, facts_of, here)
+                changed += more
+            held.append(lease)
+        if len(held) > 1 and changed:
+            facts.forget_changed(connection, held[0].generation, changed)
+        return held
+
+    def _share(
+        self,
+        rows: Iterable[tuple[str, RowKey]],
+        changes: Iterable[Source],
+        letters: Iterable[DeadLetter],
+        changed: Iterable[tuple[str, RowKey]],
+    ) -> _Again:
+        """What of it one shard is to fold again."""
+        mine, register = self._slice, self._register
+        return _Again(
+            [(name, key) for name, key in rows if mine.owns(name, key[1])],
+            [each for each in changes if each.item is None or register.takers(each.item)],
+            [each for each in letters if self._concerns(each.target)],
+            [row for row in changed if any(p.name in mine.names for p in register.takers_of[row[0]])],
+        )
+
+    def _concerns(self, target: Target) -> bool:
+        """Whether a target is this shard's; that a source cannot be routed concerns each that has the read model."""
+        mine = self._slice
+        return target.projection in mine.names and (target.key is None or mine.owns(target.projection, target.key))
+
+    def _refold_shard(
+        self, connection: Connection, lease: Lease, facts_of: int, again: _Again
+    ) -> tuple[Lease, list[tuple[str, RowKey]]]:
+        """One shard's share of it. Returns also the rows that others are folded from and that are different now."""
+        spaces = {*(key[0] for _, key in (*again.rows, *again.changed)), *(each.key[0] for each in again.changes)}
+        spaces.update(letter.target.space_id for letter in again.letters)
         # Each that lags by itself, as far as it was read, and all the others together.
         lag = sorted(spaces & lease.held.keys())
         sections = [Section(at, at, space) for space in lag for at in (lease.held[space],)]
         if len(lag) < len(spaces) or not spaces:
             sections.append(at_end(lease.reach))
+        changed: list[tuple[str, RowKey]] = []
         for of in sections:
+            tried: list[_Batch] = []
 
-            def work(batch: _Batch, of: Section = of) -> None:
-                batch.refold(
-                    [row for row in wanted if of.holds(row[1][0])],
-                    [each for each in changed if of.holds(each.key[0])],
-                    [letter for letter in parked if of.holds(letter.target.space_id)],
-                )
+            def work(batch: _Batch, of: Section = of, tried: list[_Batch] = tried) -> None:
+                tried[:] = [batch]
+                batch.refold(again.within(of))
 
             lease = self._commit(connection, lease, facts_of, of, lease.reach, work)
-        return lease
+            changed += tried[0].changed_upstream()
+        return lease, changed
+
+    def _writes(self, target: Target) -> bool:
+        return self._slice.owns(target.projection, str(target.source) if target.key is None else target.key)
 
     def _forget(self) -> None:
         self._rows.clear()
@@ -151,13 +233,16 @@ class Stage2:
                 with connection.transaction():
                     moved = generations.advance(connection, lease, to)
                     if self._letters is None:
-                        self._letters = DeadLetterIndex(dead_letters.parked(connection, lease.generation))
+                        letters = dead_letters.parked(connection, lease.generation)
+                        mine = [each for each in letters if each.target.key is None or self._concerns(each.target)]
+                        self._letters = DeadLetterIndex(mine)
                     parking = Parking(
                         connection, lease.generation, self._letters, parks=self._parks, before=section.after
                     )
                     parking.endless = self._endless
-                    made = (self._register, self._rows, self._newest, parking, skips, careful)
-                    work(_Batch(connection, lease.generation, section, facts_of, *made))
+                    parking.writes = self._writes
+                    made = (self._slice, self._register, self._rows, self._newest, parking, skips, careful)
+                    work(_Batch(connection, lease.generation, str(lease.shard), section, facts_of, *made))
                     parking.save()
                 if not parking.untouched:
                     self._letters = None
@@ -170,6 +255,26 @@ class Stage2:
         raise AssertionError("unreachable")
 
 
+class _Again(NamedTuple):
+    """What one shard is to fold again: see `Stage2.refold`. `changed`: rows that its own are folded from."""
+
+    rows: Sequence[tuple[str, RowKey]]
+    changes: Sequence[Source]
+    letters: Sequence[DeadLetter]
+    changed: Sequence[tuple[str, RowKey]]
+
+    def within(self, of: Section) -> _Again:
+        return _Again(
+            [row for row in self.rows if of.holds(row[1][0])],
+            [each for each in self.changes if of.holds(each.key[0])],
+            [letter for letter in self.letters if of.holds(letter.target.space_id)],
+            [row for row in self.changed if of.holds(row[1][0])],
+        )
+
+
+_TAGS: dict[type[Fact], str] = {cls: tag for tag, cls in FACT_TYPES.items()}
+
+
 class _Batch:
     """One transaction of stage 2. `careful`: whether Postgres takes a row or a route is tried for each by itself."""
 
@@ -177,8 +282,10 @@ class _Batch:
         self,
         connection: Connection,
         generation: int,
+        shard: str,
         section: Section,
         facts_of: int,
+        slice: Slice,
         register: Register,
         rows: Rows,
         newest: NewestSources,
@@ -189,6 +296,7 @@ class _Batch:
         self._connection = connection
         self._generation = generation
         self._end = section.upto
+        self._slice = slice
         self._register = register
         self._rows = rows
         self._newest = newest
@@ -208,12 +316,21 @@ class _Batch:
         self._refolds: dict[str, set[RowKey]] = defaultdict(set)
         """Rows to fold again from all that was routed to them."""
         self._changed: dict[str, dict[RowKey, Any]] = defaultdict(dict)
-        self._slot, self._step = progress.slot(), ThreadWork("stage 2", "0", generation=generation)
-        self._places = {p.name: place for place, p in enumerate(register.projections)}
+        self._former: dict[str, dict[RowKey, Any]] = defaultdict(dict)
+        """Rows of this shard that others are folded from, as they were before they changed."""
+        self._before: dict[SourceKey, Sequence[str]] = {}
+        """Where sources went before, of the rows of this shard."""
+        self._slot, self._step = progress.slot(), ThreadWork("stage 2", shard, generation=generation)
         self._piece = 0
 
-    def fold(self, sources: Sequence[Source]) -> None:
+    def changed_upstream(self) -> list[tuple[str, RowKey]]:
+        """Rows of this shard that others are folded from and that are different now."""
+        return [(name, key) for name, changed in self._former.items() for key in changed]
+
+    def fold(self, sources: Sequence[Source], changed: Iterable[tuple[str, RowKey]] = ()) -> None:
+        """`changed`: rows of other shards that those of this one are folded from."""
         self._inputs.items = items = {source.key: source.item for source in sources}
+        self._read(changed)
         self._try_again(items.keys())
         self._route(sources)
         self._leave_out()
@@ -221,30 +338,75 @@ class _Batch:
             for row_type in p.upstream:
                 self._feed(p, self._register.makers[row_type])
             self._fold_projection(p)
-        facts.save_routes(self._connection, self._generation, self._routes)
+        facts.save_routes(self._connection, self._generation, self._routes, None if self._slice.whole else self._before)
+        if not self._slice.whole:
+            self._note_changed()
         readmodels.queue_points(self._connection, self._generation, self._changed.get(readmodels.OUTBOX_OF, {}).keys())
 
-    def refold(
-        self, rows: Sequence[tuple[str, RowKey]], changes: Sequence[Source], letters: Sequence[DeadLetter]
-    ) -> None:
+    def _read(self, changed: Iterable[tuple[str, RowKey]]) -> None:
+        """Have rows of other shards at hand, as they stand now."""
+        by_name: dict[str, list[RowKey]] = defaultdict(list)
+        for name, key in changed:
+            by_name[name].append(key)
+        for name, keys in by_name.items():
+            self._inputs.load(self._register.by_name[name], keys)
+            self._changed[name].update({key: self._rows.get((name, key))[0] for key in keys})
+
+    def _note_changed(self) -> None:
+        """Note the rows that others are folded from and that are different now, with where they go and went."""
+        noted: list[RowChange] = []
+        for name, former in self._former.items():
+            ids = [(*key, row_source(name, key)) for key in former]
+            masks: list[int | None] = [0] * len(ids)
+            for p in self._register.takers_of[name]:
+                self._begin("upstream", f"{p.name}:{name}", ids)
+                for number, (space_id, key, source) in enumerate(ids):
+                    self._slot.piece(number)
+                    rows = (former[space_id, key], self._changed[name][space_id, key])
+                    mask = masks[number]
+                    if Target(p.name, space_id, None, source[1]) in self._parking:
+                        mask = None
+                    for row in rows:
+                        keys = () if row is None else keys_or_none(p, Changed(key, row))
+                        mask = None if mask is None or keys is None else mask | layers.mask_of(keys)
+                    masks[number] = mask
+                self._slot.over(self._step)
+            noted += [
+                RowChange(space_id, name, key, self._changed[name][space_id, key] is None, mask)
+                for (space_id, key, _), mask in zip(ids, masks, strict=True)
+            ]
+        facts.note_changed(self._connection, self._generation, self._end, noted)
+
+    def _routes_before(self, sources: Sequence[SourceKey]) -> dict[SourceKey, Route]:
+        """Where sources went so far, of the rows of this shard."""
+        found = facts.read_routes(self._connection, self._generation, sources)
+        if self._slice.whole:
+            return found
+        for source, route in found.items():
+            own = tuple(target for target in route.keys if self._slice.owns(*parts(target)))
+            found[source] = Route(own, route.upstream, route.upstream_key)
+            self._before.setdefault(source, own)
+        return found
+
+    def refold(self, again: _Again) -> None:
         self._refolding = True
         unrouted: list[SourceKey] = []
-        for letter in letters:
+        changed = list(again.changed)
+        for letter in again.letters:
             target, fault = letter.target, letter.fault
             self._parking.try_again(target)
             if target.key is not None:
                 self._refolds[target.projection].add((target.space_id, target.key))
             elif fault.upstream is not None and fault.upstream_key is not None:
-                upstream, key = self._register.by_name[fault.upstream], (target.space_id, fault.upstream_key)
-                self._inputs.load(upstream, [key])
-                self._changed[upstream.name][key] = self._rows.get((upstream.name, key))[0]
+                changed.append((fault.upstream, (target.space_id, fault.upstream_key)))
             else:
                 unrouted.append((target.space_id, fault.source))
-        for name, key in rows:
+        for name, key in again.rows:
             self._parking.try_again(Target(name, *key))
             self._refolds[name].add(key)
         found = self._inputs.sources({source: Route(()) for source in unrouted})
-        self.fold([*changes, *(Source(source, cast(Fact, found.get(source))) for source in unrouted)])
+        sources = [*again.changes, *(Source(source, cast(Fact, found.get(source))) for source in unrouted)]
+        self.fold(sources, changed)
 
     def _try_again(self, sources: Collection[SourceKey], by: Projection[Any] | None = None) -> None:
         """What was parked over one of these sources, which have changed, is folded again."""
@@ -256,15 +418,13 @@ class _Batch:
 
     def _leave_out(self) -> None:
         """Take sources that are dropped now off the rows that they went to."""
-        known = facts.read_routes(
-            self._connection, self._generation, [skip.source for skip in self._skips if skip.source not in self._routes]
-        )
+        known = self._routes_before([skip.source for skip in self._skips if skip.source not in self._routes])
         for skip in self._skips:
             name, space_id = skip.projection, skip.source[0]
-            if name not in self._register.by_name:
+            if name not in self._slice.names:
                 continue
             self._parking.try_again(Target(name, space_id, skip.key, skip.source[1] if skip.key is None else None))
-            if skip.key is not None:
+            if skip.key is not None and self._slice.owns(name, skip.key):
                 self._refolds[name].add((space_id, skip.key))
             route = self._routes.get(skip.source) or known.get(skip.source)
             if route is None:
@@ -275,10 +435,10 @@ class _Batch:
             self._routes[skip.source] = Route(kept, route.upstream, route.upstream_key)
 
     def _route(self, sources: Sequence[Source]) -> None:
-        before = facts.read_routes(self._connection, self._generation, [s.key for s in sources])
-        self._begin("source", "", [s.key for s in sources], len(self._register.projections))
+        before = self._routes_before([s.key for s in sources])
+        self._begin("source", "", [s.key for s in sources], len(self._register.places))
         for number, source in enumerate(sources):
-            self._piece = number * len(self._register.projections)
+            self._piece = number * len(self._register.places)
             was = before[source.key].keys if source.key in before else ()
             now = () if source.item is None else self._targets(source.key, source.item)
             space_id = source.key[0]
@@ -297,7 +457,7 @@ class _Batch:
         """Every `projection:key` that a fact or a recorded event goes to."""
         found: list[str] = []
         for p in self._register.takers(item):
-            self._slot.piece(self._piece + self._places[p.name])
+            self._slot.piece(self._piece + self._register.places[p.name])
             found += (f"{p.name}:{key}" for key in self._keys(p, source, item))
         return tuple(found)
 
@@ -318,6 +478,8 @@ class _Batch:
             return ()
         try:
             keys = keys_of(p, source, item, self._left_out)
+            if not self._slice.whole:
+                keys = tuple(key for key in keys if self._slice.owns(p.name, key))
             if self._careful and keys:
                 route = Route(tuple(f"{p.name}:{key}" for key in keys), *(upstream or (None, None)))
                 with self._connection.transaction(force_rollback=True):
@@ -337,7 +499,7 @@ class _Batch:
         ids = {key: row_source(upstream.name, key) for key in changed}
         self._try_again(set(ids.values()), p)
         missing = [ids[key] for key in changed if ids[key] not in self._routes]
-        before = facts.read_routes(self._connection, self._generation, missing)
+        before = self._routes_before(missing)
         prefix = f"{p.name}:"
         self._begin("upstream", f"{p.name}:{upstream.name}", [(*key, ids[key]) for key in changed])
         for number, (key, row) in enumerate(changed.items()):
@@ -372,9 +534,11 @@ class _Batch:
         whole = {key for key in touched if key in refolds or (key in revised and key not in parted)}
         inputs = self._inputs.of(p, whole)
         out: dict[RowKey, bytes | None] = {}
+        noted = not self._slice.whole and bool(self._register.takers_of[p.name])
         self._begin("row", p.name, touched)
         for number, key in enumerate(touched):
             row, before = self._rows.get((p.name, key))
+            former = row
             new, changes = feeds.get(key, {}), revised.get(key, {})
             members = inputs.get(key, []) if key in whole else None
             self._slot.piece(number, len(new if members is None else members))
@@ -401,6 +565,8 @@ class _Batch:
             if after != before:
                 out[key] = after
                 self._changed[p.name][key] = row
+                if noted:
+                    self._former[p.name][key] = former
         self._slot.over(self._step)
         readmodels.save(self._connection, p, self._generation, out)
 

@@ -24,6 +24,7 @@ from memctl.infra.log.read import StreamKey, read_streams
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, LeftOut, NoProgress, Target, place_of, skips
 from memctl.infra.readmodels.rows import RowKey
+from memctl.projections import layers
 from memctl.projections.stream_state import fold_stream
 from memctl.workers.folding.poison import fault_of, first_fault, is_content_fault, keys_of, stream_fault
 from memctl.workers.folding.row_inputs import RowInputs
@@ -189,7 +190,10 @@ def _of_row(connection: Connection, letter: DeadLetter) -> Fault | None:
     register, target = Register(), letter.target
     p = register.by_name[target.projection]
     facts_of = generations.live(connection).stage1
-    upto = generations.lowest_offset(connection, letter.generation, target.space_id)
+    name = str(target.source) if target.key is None else target.key
+    shard = layers.shard_of(target.projection, name, generations.shards(connection, letter.generation))
+    found = generations.offsets(connection, letter.generation)
+    upto = next(offset.reach for offset in found if offset.shard == shard).of(target.space_id)
     inputs = RowInputs(connection, letter.generation, facts_of, upto, register)
     if target.key is None:
         return _of_routing(connection, letter, upto)

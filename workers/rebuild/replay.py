@@ -32,6 +32,7 @@ from memctl.infra.settings import Settings
 from memctl.infra.vectors import QdrantClient, VectorStoreUnavailable, store
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.outbox import awaiting_dense, backlog, collection_of
+from memctl.projections import layers
 from memctl.projections.kernel import projections
 from memctl.workers.folding.poison import CannotFold
 from memctl.workers.folding.refold import refold
@@ -293,7 +294,8 @@ class _Replay:
             if first_stage == 1:
                 upto = marks(connection).lowest
                 stage1 = generations.create(connection, 1, shards=wanted)
-            stage2 = generations.create(connection, 2, facts_of=stage1)
+            of_rows = layers.shards_of(generations.shards(connection, stage1))
+            stage2 = generations.create(connection, 2, shards=of_rows, facts_of=stage1)
             return rebuilds.begin(connection, purpose, first_stage, upto, stage1, stage2)
 
     def _discard(self, rebuild: Rebuild) -> None:
@@ -351,7 +353,7 @@ class _Replay:
         if sum(lengths.values()) > WAITING_EVENTS:
             raise StillWaits(count=len(waiting))
         shards = generations.shards(self._connection, live.stage1)
-        of_rows = next(lease for lease in held if lease.generation == live.stage2)
+        of_rows = [lease for lease in held if lease.generation == live.stage2]
         with self._connection.transaction():
             for lease in held if waiting else ():
                 here = [key for key in waiting if generations.shard_of(key[1], shards) == lease.shard]
@@ -359,8 +361,7 @@ class _Replay:
                     continue
                 Stage1(parks=True).refold(self._connection, lease, here)
                 changes = facts.read_changes_of(self._connection, live.stage1, here, lease.reach.lowest)
-                sources = list(map(of_fact, changes))
-                Stage2(parks=True).refold(self._connection, of_rows, live.stage1, [], changes=sources, letters=[])
+                Stage2(parks=True).refold(self._connection, of_rows, live.stage1, changes=map(of_fact, changes))
 
     def _switch(
         self, live: Live, built: Live, result: Replayed, first_stage: Literal[1, 2], verify: bool, switch: bool
@@ -397,14 +398,18 @@ class _Replay:
             generations.release(self._connection, lease)
 
     def _drain_stage2(self, generation: int, facts_of: int, upto: Reach) -> None:
-        stage2 = Stage2()
-        lease = self._take(generation, 0)
-        while next_section(lease.reach, upto):
+        stage2, shards = Stage2(), generations.shards(self._connection, generation)
+        shard = 0
+        while shard < shards:
+            lease = self._take(generation, shard)
             try:
-                lease = stage2.drain_batch(self._connection, lease, facts_of, upto)
-            except LeaseLost:  # to whoever changed facts behind it
-                lease = self._take(generation, 0)
-        generations.release(self._connection, lease)
+                while next_section(lease.reach, upto):
+                    lease = stage2.drain_batch(self._connection, lease, facts_of, upto)
+                shard += 1
+            except LeaseLost:  # to whoever changed facts behind it: all shards read from before those again
+                shard = 0
+                continue
+            generations.release(self._connection, lease)
 
     def _take(self, generation: int, shard: int) -> Lease:
         return generations.take(self._connection, generation, shard, self._owner, PATIENCE_S)

@@ -27,6 +27,7 @@ from memctl.infra.readmodels.generations import LeaseHeld
 from memctl.infra.readmodels.rebuilds import Purpose
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors import outbox
+from memctl.projections import layers
 from memctl.projections.kernel import projections
 from memctl.workers.folding.drain import OtherRules, owner_of
 from memctl.workers.folding.poison import CannotFold, fault_of
@@ -133,9 +134,10 @@ def pause_of_points(before: EarlierProcesses) -> float:
 
 
 def _park(connection: Connection, generation: int, fault: Fault) -> None:
-    shard = 0
-    if not fault.target.projection:
-        shard = generations.shard_of(fault.target.key or "", generations.shards(connection, generation))
+    target, of = fault.target, generations.shards(connection, generation)
+    shard = generations.shard_of(target.key or "", of)
+    if target.projection:
+        shard = layers.shard_of(target.projection, str(target.source) if target.key is None else target.key, of)
     lease = None
     with suppress(LeaseHeld):
         lease = generations.take(connection, generation, shard, f"{owner_of(os.getpid())}aside", _LEASE_S)
