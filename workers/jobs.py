@@ -33,11 +33,10 @@ class Wakes:
         if time.monotonic() - began >= BUDGET_S or self.drainer.cut_off:  # others had to wait; there is more
             with contextlib.suppress(RedisError):
                 queue.wake(self.redis, self.installation, [(stage, shard)])
-        # What stage 1 made is folded on at once: another turn in the queue would cost more than most batches. Many shards
-        # are left to whoever is free.
+        # What stage 1 made is folded on at once: another turn in the queue would cost more than most batches.
         if stage == 2 or (self.drainer.alone and self.drainer.attempt(2, 0)):
             self.moved()
-        if not self.drainer.alone:
+        if not self.drainer.alone:  # whoever is free takes one
             with contextlib.suppress(RedisError):
                 queue.wake(self.redis, self.installation, self.drainer.following())
 

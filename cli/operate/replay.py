@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 @click.option("--processes", type=click.IntRange(1, 64), help="How many build it; one for each processor unless said.")
 @click.option("--rollback", is_flag=True, help="Switch back to the read models that were live before the last replay.")
 @click.option("--status", is_flag=True, help="How far replays are, or how they ended.")
+@click.option("--profile", is_flag=True, help="Print the processor time of each phase, and what share is serial.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def replay(
     names: tuple[str, ...],
@@ -43,6 +44,7 @@ def replay(
     processes: int | None,
     rollback: bool,
     status: bool,
+    profile: bool,
     as_json: bool,
 ) -> None:
     """Rebuild read models from the log beside the live ones, then switch to them.
@@ -61,20 +63,20 @@ def replay(
 
     settings = load_settings()
     if status or rollback:
-        if names or everything or verify or keep_live or moment or rows or shards or (status and rollback):
+        if names or everything or verify or keep_live or moment or rows or shards or profile or (status and rollback):
             raise click.UsageError("--status and --rollback stand alone")
         _status(settings, as_json) if status else _roll_back(settings, as_json)
         return
     if bool(names) == everything:
         raise click.UsageError("name read models or say --all, one of the two")
     if moment is not None:
-        if verify or keep_live or shards:
+        if verify or keep_live or shards or profile:
             raise click.UsageError("--to shows the past and switches to nothing: it goes without --verify and --shards")
         _as_of(settings, moment, names, processes, rows=rows, as_json=as_json)
         return
     if rows:
         raise click.UsageError("--rows goes with --to; for live rows see `memctl history`, `show` and their like")
-    _replay(settings, names, verify or keep_live, keep_live, shards, processes, as_json)
+    _replay(settings, names, verify or keep_live, keep_live, shards, processes, profile, as_json)
 
 
 def _replay(
@@ -84,6 +86,7 @@ def _replay(
     keep_live: bool,
     shards: int | None,
     processes: int | None,
+    profile: bool,
     as_json: bool,
 ) -> None:
     from memctl.cli.output import progress_bar
@@ -110,7 +113,9 @@ def _replay(
                 "the live rows had been folded by other rules and were replaced; comparing the new ones", err=True
             )
             result = rebuild()
-    _print_json(result) if as_json else _print(result, verify)
+    _print_json(result, profile) if as_json else _print(result, verify)
+    if profile and not as_json:
+        _print_profile(result)
     if keep_live and result.outdated:
         click.echo("the live rows were folded by other rules: there is nothing to compare", err=True)
         raise click.exceptions.Exit(1)
@@ -134,7 +139,7 @@ def _roll_back(settings: Settings, as_json: bool) -> None:
     with vector_store(settings) as qdrant:
         result = rollback(settings.require("database_url"), qdrant)
     if as_json:
-        _print_json(result)
+        _print_json(result, False)
     else:
         click.echo(f"the former read models are live again, at position {result.position}; --rollback takes it back")
 
@@ -236,7 +241,15 @@ def _print(result: Replayed, verified: bool) -> None:
             click.echo(f"    {key}")
 
 
-def _print_json(result: Replayed) -> None:
+def _print_profile(result: Replayed) -> None:
+    found = result.profile
+    for each in found.phases:
+        how = "one process" if each.serial else f"{each.pieces} tasks, the longest {each.longest_s:.2f} s"
+        click.echo(f"{each.name:<24} {each.cpu_s:>8.2f} s of processor time, {how}")
+    click.echo(f"{'in all':<24} {found.cpu_s:>8.2f} s, serial share {found.serial_share:.3f}")
+
+
+def _print_json(result: Replayed, profile: bool) -> None:
     import msgspec
 
     from memctl.cli.output import print_json
@@ -250,5 +263,6 @@ def _print_json(result: Replayed) -> None:
             "without_dense": result.without_dense,
             "equal": result.equal if result.compared else None,
             "read_models": {c.name: msgspec.to_builtins(c) for c in result.compared},
+            **({"profile": msgspec.to_builtins(result.profile)} if profile else {}),
         }
     )

@@ -256,12 +256,22 @@ def claim(connection: Connection, rebuild: int) -> Claimed | None:
     return None if row is None else Claimed(row[0], row[1], msgspec.json.decode(row[2], type=RebuildTask))
 
 
-def did(connection: Connection, rebuild: int, claimed: Claimed) -> None:
-    """Note, in the transaction that did it, that a task is done."""
+def did(connection: Connection, rebuild: int, claimed: Claimed, cpu_s: float) -> None:
+    """Note, in the transaction that did it, that a task is done, and the processor time that it took."""
     connection.execute(
-        "UPDATE memctl.rebuild_tasks SET done = true WHERE rebuild = %s AND step = %s AND number = %s",
-        [rebuild, claimed.step, claimed.number],
+        "UPDATE memctl.rebuild_tasks SET done = true, task = task || jsonb_build_object('cpu_s', %s::float8)"
+        " WHERE rebuild = %s AND step = %s AND number = %s",
+        [cpu_s, rebuild, claimed.step, claimed.number],
     )
+
+
+def spent(connection: Connection, rebuild: int) -> list[tuple[int, float]]:
+    """By task that is done, in order of the steps: its step, and the processor time that it took in seconds."""
+    return connection.execute(
+        "SELECT step, (task->>'cpu_s')::float8 FROM memctl.rebuild_tasks"
+        " WHERE rebuild = %s AND task->'cpu_s' IS NOT NULL ORDER BY step, number",
+        [rebuild],
+    ).fetchall()
 
 
 def task(connection: Connection, rebuild: int, step: int, number: int) -> RebuildTask | None:

@@ -41,10 +41,12 @@ from memctl.infra.readmodels.facts import Route, SourceKey
 from memctl.infra.readmodels.rebuilds import Rebuild, RebuildTask
 from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Changed, Projection, Recorded, projections
+from memctl.projections.layers import layers
 from memctl.projections.stream_state import Delta, fold_stream, stored
 from memctl.workers.folding import trial
 from memctl.workers.folding.poison import CannotFold, as_cannot_fold, fold_whole, is_content_fault, keys_of
 from memctl.workers.folding.sources import recorded_sources, row_source
+from memctl.workers.rebuild.profile import Profile, cpu_s
 from memctl.workers.watchdog import progress_board as progress
 from memctl.workers.watchdog.progress_board import ThreadWork
 
@@ -107,13 +109,9 @@ def steps_of(rebuild: Rebuild) -> list[BuildStep]:
     steps: list[BuildStep] = []
     if rebuild.first_stage == 1:
         steps += [BuildStep("streams", 1, "events"), BuildStep("tables", 1, "tables")]
-    layers: dict[int, list[Projection[Any]]] = {}
-    depth: dict[type[Any], int] = {}
-    for p in projections(2):
-        depth[p.row] = 1 + max((depth[row] for row in p.upstream), default=-1)
-        if p in wanted:
-            layers.setdefault(depth[p.row], []).append(p)
-    steps += [BuildStep("rows", 2, "facts" if n == 0 else f"layer {n + 1}", tuple(layers[n])) for n in sorted(layers)]
+    for n, layer in enumerate(layers()):
+        if some := tuple(p for p in layer if p in wanted):
+            steps.append(BuildStep("rows", 2, "facts" if n == 0 else f"layer {n + 1}", some))
     return [*steps, BuildStep("tables", 2, "tables")]
 
 
@@ -146,6 +144,8 @@ class Leader:
         self._rebuild = rebuild
         self._processes = processes
         self._worker = Worker(connection, rebuild)
+        self.led_s = 0.0
+        """Processor time that leading took, beside tasks."""
 
     def build(self) -> Iterator[StepProgress]:
         """Do all tasks, and yield again and again how far it is.
@@ -153,6 +153,7 @@ class Leader:
         Can be led again from where it stopped. Raises: RebuildStopped when a task cannot be done.
         """
         connection, rebuild = self._connection, self._rebuild
+        began = cpu_s(connection)
         helpers: list[subprocess.Popen[bytes]] = []
         if unknown := first_unknown(connection, rebuild.upto):
             raise RebuildStopped(why=unknown, hint="upgrade memctl, then try again")
@@ -187,6 +188,16 @@ class Leader:
             # Facts may have been changed since as of a position that is passed: see `generations.read_again`.
             now = rebuilds.read(connection, rebuild.id, locked=True)
             generations.begin_at(connection, rebuild.stage2, rebuild.upto if now is None else now.upto)
+        self.led_s = cpu_s(connection) - began - self._worker.spent_s
+
+    def profile(self) -> Profile:
+        """What its steps took: those of all processes, and what this one alone did to lead them."""
+        found, steps = Profile(), steps_of(self._rebuild)
+        led = found.phase("planning", serial=True)
+        for step, spent_s in rebuilds.spent(self._connection, self._rebuild.id):
+            found.phase(f"stage {steps[step].stage}: {steps[step].phase}", serial=False).add(spent_s)
+        led.add(self.led_s)
+        return found
 
     def _helpers(self, weight: int) -> list[subprocess.Popen[bytes]]:
         processes = self._processes or min(os.cpu_count() or 1, 8, 1 + weight // (2 * EVENTS))
@@ -239,6 +250,8 @@ class Worker:
         self._by_name = {p.name: p for p in projections()}
         self._slot = progress.slot()
         self._watched = ""
+        self.spent_s = 0.0
+        """Processor time that tasks took here."""
         # Beside a look at the past a worker folds what comes; for a rebuild all wait.
         self._fold_s = trial.SEARCH_CPU_S if rebuild.purpose == "as_of" else trial.TRIAL_CPU_S
         connection.execute("SET idle_in_transaction_session_timeout = 0")  # a fold takes as long as it takes
@@ -249,7 +262,7 @@ class Worker:
         A task that cannot be done is marked with the reason. Raises: psycopg.OperationalError over what is of the
         moment, and the task is free again.
         """
-        claimed = None
+        claimed, began = None, cpu_s(self._connection)
         try:
             with self._connection.transaction():
                 claimed = rebuilds.claim(self._connection, self._rebuild.id)
@@ -260,7 +273,9 @@ class Worker:
                 self._watched = f"{self._rebuild.id}/{claimed.step}/{claimed.number}"
                 with _uncollected():
                     self._do(claimed.task)
-                rebuilds.did(self._connection, self._rebuild.id, claimed)
+                spent_s = cpu_s(self._connection) - began
+                rebuilds.did(self._connection, self._rebuild.id, claimed, spent_s)
+                self.spent_s += spent_s
         except Exception as fault:
             # A limit of Postgres's (SQLSTATE class 54) is an OperationalError, too, and would be met again.
             if claimed is None or (isinstance(fault, psycopg.OperationalError) and not is_content_fault(fault)):

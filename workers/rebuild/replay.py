@@ -40,6 +40,7 @@ from memctl.workers.folding.sources import of_fact
 from memctl.workers.folding.stage1 import Stage1
 from memctl.workers.folding.stage2 import Stage2
 from memctl.workers.rebuild.build import Leader, RebuildStopped, known_read_models
+from memctl.workers.rebuild.profile import Profile
 from memctl.workers.vectors.outbox_publisher import WRITING, OutboxPublisher, drop_collections
 
 PATIENCE_S = 60.0
@@ -103,6 +104,7 @@ class Replayed(msgspec.Struct):
     former: Live | None = None
     outdated: bool = False
     """The live rows had been folded by other rules; there was nothing to compare with."""
+    profile: Profile = msgspec.field(default_factory=Profile)
 
     @property
     def equal(self) -> bool:
@@ -226,10 +228,12 @@ class _Replay:
         if not rebuilds.lock(connection, rebuild.id):
             raise ReplayRunning
         try:
-            for step in Leader(self._url, connection, rebuild, self._processes).build():
+            leader = Leader(self._url, connection, rebuild, self._processes)
+            for step in leader.build():
                 self._report(step.what, step.done, step.of)
                 if step.what == "events":
                     result.events = step.of
+            result.profile = leader.profile()
             result.facts = sum(facts.count_facts(connection, rebuild.stage1, rebuild.upto).values())
             built = Live(rebuild.stage1, rebuild.stage2)
             self._switch_over(live, built, result, first_stage, verify, switch)
@@ -325,11 +329,13 @@ class _Replay:
     ) -> None:
         """Catch up, and switch; once more where somebody took a lease in between, who may have changed what is live."""
         for left in reversed(range(MEETINGS)):
-            self._catch_up(built, first_stage)
-            if verify and not result.outdated:
-                self._try_what_waits(live)
+            with result.profile.serial("catching up", self._connection):
+                self._catch_up(built, first_stage)
+                if verify and not result.outdated:
+                    self._try_what_waits(live)
             try:
-                self._switch(live, built, result, first_stage, verify, switch)
+                with result.profile.serial("comparing and switching", self._connection):
+                    self._switch(live, built, result, first_stage, verify, switch)
                 return
             except (LeaseLost, StillWaits) as problem:
                 if not left:
