@@ -34,6 +34,7 @@ from memctl.infra.log.reach import Reach, least, next_section
 from memctl.infra.log.spaces import space_id
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels.generations import Lease, LeaseLost
+from memctl.projections import layers
 from memctl.workers.folding.drain import Drainer
 from memctl.workers.folding.stage1 import Stage1
 from memctl.workers.folding.stage2 import Stage2
@@ -155,9 +156,11 @@ class Worker:
         if self.stage == 1:
             self.lease = self.stage1.drain_batch(self.connection, self.lease, marks(self.connection))
         else:
-            facts_of = generations.live(self.connection).stage1
-            upto = generations.offset_of(self.connection, facts_of)
-            self.lease = self.stage2.drain_batch(self.connection, self.lease, facts_of, upto)
+            live = generations.live(self.connection)
+            upto = generations.may_read(
+                self.lease.shard, generations.offsets(self.connection, live.stage1, live.stage2)
+            )
+            self.lease = self.stage2.drain_batch(self.connection, self.lease, live.stage1, upto)
 
 
 class Engine(RuleBasedStateMachine):
@@ -249,7 +252,7 @@ class Engine(RuleBasedStateMachine):
     @rule(
         number=st.integers(0, WORKERS - 1),
         stage=st.integers(1, 2),
-        shard=st.integers(0, SHARDS - 1),
+        shard=st.integers(0, layers.shards_of(SHARDS) - 1),
         batches=st.integers(0, 4),
     )
     def fold(self, number: int, stage: int, shard: int, batches: int) -> None:
@@ -267,7 +270,7 @@ class Engine(RuleBasedStateMachine):
 
     def take(self, worker: Worker, stage: int, shard: int) -> None:
         live = generations.live(self.log)
-        where = (live.stage1, shard) if stage == 1 else (live.stage2, 0)
+        where = (live.stage1, shard % SHARDS) if stage == 1 else (live.stage2, shard)
         lease = generations.acquire(worker.connection, *where, owner=f"worker {id(worker)}")
         assert (lease is None) == (where in self.running)
         if lease is not None:
@@ -308,12 +311,13 @@ class Engine(RuleBasedStateMachine):
     def drain(self, number: int) -> None:
         """One of two drainers goes through all shards: what it kept in memory since its last turn may be old."""
         live = generations.live(self.log)
-        for stage, shard in (*((1, shard) for shard in range(SHARDS)), (2, 0)):
+        of_rows = range(layers.shards_of(SHARDS))
+        for stage, shard in (*((1, shard) for shard in range(SHARDS)), *((2, shard) for shard in of_rows)):
             where = (live.stage1 if stage == 1 else live.stage2, shard)
             offsets = generations.offsets(self.log, live.stage1, live.stage2)
             before = {(offset.generation, offset.shard): offset.reach for offset in offsets}
             moved = self.drainers[number].drain(stage, shard, budget_s=60)
-            readable = marks(self.log) if stage == 1 else generations.offset_of(self.log, live.stage1)
+            readable = marks(self.log) if stage == 1 else generations.may_read(shard, offsets)
             # Who has nothing to read takes no lease: whoever held it last may go on, also when it has run out.
             assert moved == (where not in self.running and next_section(before[where], readable) is not None)
             if moved:
@@ -355,6 +359,8 @@ class Engine(RuleBasedStateMachine):
         one = least(offset.reach for offset in found if offset.stage == 1)
         two = least(offset.reach for offset in found if offset.stage == 2)
         assert one.covers(two)
+        for offset in found:
+            assert offset.stage == 1 or generations.may_read(offset.shard, found).covers(offset.reach)
         assert one.covers(self.lowest[0])
         assert two.covers(self.lowest[1])
         self.lowest = (one, two)

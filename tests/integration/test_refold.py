@@ -129,7 +129,7 @@ def test_a_refold_waits_for_the_worker_that_has_the_lease_and_moves_no_offset(
     generations.release(log, lease)
     refold(log, streams=streams)
     assert [(o.shard, o.position) for o in generations.offsets(log, live.stage1, live.stage2)] == before
-    assert [o.owner for o in generations.offsets(log, live.stage1, live.stage2)] == [None] * 5
+    assert not any(o.owner for o in generations.offsets(log, live.stage1, live.stage2))
 
 
 def test_what_took_long_is_folded_before_its_shard_is_taken_from_others(

@@ -408,14 +408,17 @@ class _Replay:
         shard = 0
         while shard < shards:
             lease = self._take(generation, shard)
+            # Whoever changes facts behind them sends all shards back, those before this one's layer too.
+            offsets = generations.offsets(self._connection, facts_of, generation)
+            may = least([upto, generations.may_read(shard, offsets)])
             try:
-                while next_section(lease.reach, upto):
-                    lease = stage2.drain_batch(self._connection, lease, facts_of, upto)
-                shard += 1
-            except LeaseLost:  # to whoever changed facts behind it: all shards read from before those again
+                while next_section(lease.reach, may):
+                    lease = stage2.drain_batch(self._connection, lease, facts_of, may)
+            except LeaseLost:
                 shard = 0
                 continue
             generations.release(self._connection, lease)
+            shard = shard + 1 if may.covers(upto) else 0
 
     def _take(self, generation: int, shard: int) -> Lease:
         return generations.take(self._connection, generation, shard, self._owner, PATIENCE_S)
