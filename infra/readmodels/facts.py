@@ -129,39 +129,47 @@ def retract_others(
         )
 
 
-_OF_SHARD = " AND type = ANY(%s) AND (slots IS NULL OR slots & %s <> 0)"
-
-
-def batch_end(
-    connection: Connection, generation: int, section: Section, limit: int, dealt: Dealt | None = None
-) -> Position:
+def batch_end(connection: Connection, generation: int, section: Section, limit: int) -> Position:
     """Up to which `at` a batch of about `limit` changes of a section reaches; facts of one `at` are never parted."""
     row = connection.execute(
-        sql.SQL(
-            "SELECT at FROM memctl.facts_g{g} WHERE at > %s AND at <= %s{of}{dealt} ORDER BY at OFFSET %s LIMIT 1"
-        ).format(g=sql.SQL(str(generation)), of=sql.SQL(section.where), dealt=sql.SQL(_OF_SHARD if dealt else "")),
-        [section.after, section.upto, *section.params, *_dealt(dealt), limit],
+        sql.SQL("SELECT at FROM memctl.facts_g{g} WHERE at > %s AND at <= %s{of} ORDER BY at OFFSET %s LIMIT 1").format(
+            g=sql.SQL(str(generation)), of=sql.SQL(section.where)
+        ),
+        [section.after, section.upto, *section.params, limit],
     ).fetchone()
     return Position(row[0]) if row else section.upto
 
 
-def read_changes(
-    connection: Connection, generation: int, section: Section, dealt: Dealt | None = None
-) -> list[FactChange]:
+def read_changes(connection: Connection, generation: int, section: Section) -> list[FactChange]:
     """Facts asserted, revised or retracted with an `at` in a section, as they stand now."""
     found = connection.execute(
         sql.SQL(
-            "SELECT space_id, id, type, payload FROM memctl.facts_g{g} WHERE at > %s AND at <= %s{of}{dealt}"
-            " ORDER BY at, id"
-        ).format(g=sql.SQL(str(generation)), of=sql.SQL(section.where), dealt=sql.SQL(_OF_SHARD if dealt else "")),
-        [section.after, section.upto, *section.params, *_dealt(dealt)],
+            "SELECT space_id, id, type, payload FROM memctl.facts_g{g} WHERE at > %s AND at <= %s{of} ORDER BY at, id"
+        ).format(g=sql.SQL(str(generation)), of=sql.SQL(section.where)),
+        [section.after, section.upto, *section.params],
         binary=True,
     )
     return [_change(row) for row in found]
 
 
-def _dealt(dealt: Dealt | None) -> list[Any]:
-    return [] if dealt is None else [list(dealt.names), dealt.mask]
+def read_dealt(
+    connection: Connection, generation: int, section: Section, limit: int, dealt: Dealt
+) -> tuple[list[tuple[Position, FactChange]], Position]:
+    """About `limit` facts of a section that a shard reads, as they stand now, each with its `at`; and up to which `at`
+    they are all there."""
+    if not dealt.names:
+        return [], section.upto
+    found = connection.execute(
+        sql.SQL(
+            "SELECT space_id, id, type, payload, at FROM memctl.facts_g{g} WHERE at > %s AND at <= %s{of}"
+            " AND type = ANY(%s) AND (slots IS NULL OR slots & %s <> 0)"
+            " ORDER BY at FETCH FIRST %s ROWS WITH TIES"
+        ).format(g=sql.SQL(str(generation)), of=sql.SQL(section.where)),
+        [section.after, section.upto, *section.params, list(dealt.names), dealt.mask, limit],
+        binary=True,
+    ).fetchall()
+    found.sort(key=lambda row: (row[4], row[1]))
+    return [(row[4], _change(row)) for row in found], section.upto if len(found) < limit else Position(found[-1][4])
 
 
 def note_changed(connection: Connection, generation: int, at: Position, rows: Sequence[RowChange]) -> None:
@@ -182,30 +190,24 @@ def note_changed(connection: Connection, generation: int, at: Position, rows: Se
     )  # fmt: skip
 
 
-def changed_end(connection: Connection, generation: int, section: Section, limit: int, dealt: Dealt) -> Position:
-    """Up to which `at` a batch of about `limit` changed rows of a section reaches."""
-    row = connection.execute(
-        sql.SQL(
-            "SELECT at FROM memctl.changed_g{g} WHERE at > %s AND at <= %s{of} AND read_model = ANY(%s)"
-            " AND (slots IS NULL OR slots & %s <> 0) ORDER BY at OFFSET %s LIMIT 1"
-        ).format(g=sql.SQL(str(generation)), of=sql.SQL(section.where)),
-        [section.after, section.upto, *section.params, *_dealt(dealt), limit],
-    ).fetchone()
-    return Position(row[0]) if row else section.upto
-
-
 def read_changed(
-    connection: Connection, generation: int, section: Section, dealt: Dealt
-) -> list[tuple[str, tuple[int, str]]]:
-    """Rows (read model, and key) noted as changed with an `at` in a section."""
+    connection: Connection, generation: int, section: Section, limit: int, dealt: Dealt
+) -> tuple[list[tuple[Position, tuple[str, tuple[int, str]]]], Position]:
+    """About `limit` rows (read model, and key) noted as changed in a section that a shard reads, each with its `at` and
+    up to which `at` they are all there."""
+    if not dealt.names:
+        return [], section.upto
     found = connection.execute(
         sql.SQL(
-            "SELECT read_model, space_id, key FROM memctl.changed_g{g} WHERE at > %s AND at <= %s{of}"
-            " AND read_model = ANY(%s) AND (slots IS NULL OR slots & %s <> 0) ORDER BY at, read_model, space_id, key"
+            "SELECT at, read_model, space_id, key FROM memctl.changed_g{g} WHERE at > %s AND at <= %s{of}"
+            " AND read_model = ANY(%s) AND (slots IS NULL OR slots & %s <> 0)"
+            " ORDER BY at FETCH FIRST %s ROWS WITH TIES"
         ).format(g=sql.SQL(str(generation)), of=sql.SQL(section.where)),
-        [section.after, section.upto, *section.params, *_dealt(dealt)],
-    )
-    return [(row[0], (row[1], row[2])) for row in found]
+        [section.after, section.upto, *section.params, list(dealt.names), dealt.mask, limit],
+    ).fetchall()
+    found.sort()
+    changed = [(Position(row[0]), (row[1], (row[2], row[3]))) for row in found]
+    return changed, section.upto if len(found) < limit else Position(found[-1][0])
 
 
 def changed_since(connection: Connection, generation: int, position: Position) -> list[tuple[str, tuple[int, str]]]:
@@ -370,14 +372,17 @@ def save_routes(
         put = [each for each in put if each[1] not in before.get(each[0], ())]
         gone = [(key, target) for key, route in routes.items() for target in before.get(key, ())
                 if target not in route.keys]  # fmt: skip
-        connection.execute(
-            sql.SQL(
-                "DELETE FROM memctl.routes_g{g} r USING unnest(%b::int4[], %b::uuid[], %b::text[])"
-                " AS k(space_id, source, target)"
-                " WHERE r.space_id = k.space_id AND r.source = k.source AND r.target = k.target"
-            ).format(g=sql.SQL(str(generation))),
-            [[key[0] for key, _ in gone], [key[1] for key, _ in gone], [target for _, target in gone]],
-        )
+        if gone:
+            connection.execute(
+                sql.SQL(
+                    "DELETE FROM memctl.routes_g{g} r USING unnest(%b::int4[], %b::uuid[], %b::text[])"
+                    " AS k(space_id, source, target)"
+                    " WHERE r.space_id = k.space_id AND r.source = k.source AND r.target = k.target"
+                ).format(g=sql.SQL(str(generation))),
+                [[key[0] for key, _ in gone], [key[1] for key, _ in gone], [target for _, target in gone]],
+            )
+    if not put:
+        return
     connection.execute(
         sql.SQL(
             "INSERT INTO memctl.routes_g{g} (space_id, source, target, upstream, upstream_key)"

@@ -25,7 +25,7 @@ from memctl.infra.log.reach import Reach, Section, at_end, next_section
 from memctl.infra.readmodels import dead_letters, facts, generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, LeftOut, NoProgress, Skip, Target
-from memctl.infra.readmodels.facts import Dealt, Route, RowChange, SourceKey
+from memctl.infra.readmodels.facts import Dealt, FactChange, Route, RowChange, SourceKey
 from memctl.infra.readmodels.generations import Lease
 from memctl.infra.readmodels.rows import RowKey
 from memctl.projections import layers
@@ -96,18 +96,16 @@ class Stage2:
         self._seen = None
         self._deal(lease)
         progress.slot().over(ThreadWork("stage 2", str(lease.shard), generation=lease.generation))
-        dealt, rows = self._dealt(self._register.by_fact), self._dealt_rows()
-        end = facts.batch_end(connection, facts_of, section, self._batch, dealt)
-        if rows is not None:
-            end = min(end, facts.changed_end(connection, lease.generation, section, self._batch, rows))
-        section = section._replace(upto=end)
-        changes = [of_fact(c) for c in facts.read_changes(connection, facts_of, section, dealt)]
+        if self._slice.whole:
+            section = section._replace(upto=facts.batch_end(connection, facts_of, section, self._batch))
+            changes, changed = facts.read_changes(connection, facts_of, section), list[tuple[str, RowKey]]()
+        else:
+            section, changes, changed = self._dealt(connection, lease.generation, facts_of, section)
         recorded = recorded_sources(connection, self._register.by_payload, section)
-        changed = facts.read_changed(connection, lease.generation, section, rows) if rows is not None else ()
         to = section.reached(lease.reach, section.upto)
 
         def work(batch: _Batch) -> None:
-            batch.fold([*changes, *recorded], changed)
+            batch.fold([*map(of_fact, changes), *recorded], changed)
 
         lease = self._commit(connection, lease, facts_of, section, to, work)
         if not self._slice.whole:
@@ -124,14 +122,18 @@ class Stage2:
         if found is not self._slice:
             self._slice, self._register = found, Register(found.projections)
 
-    def _dealt(self, types: Iterable[type[Fact]]) -> Dealt | None:
-        """Which facts this shard reads: None for all."""
-        return None if self._slice.whole else Dealt(tuple(_TAGS[fact] for fact in types), self._slice.mask)
-
-    def _dealt_rows(self) -> Dealt | None:
-        """Which changed rows this shard reads: None where it has those that it folds from at hand, or reads none."""
-        names = {self._register.makers[row].name for p in self._slice.projections for row in p.upstream}
-        return None if self._slice.whole or not names else Dealt(tuple(sorted(names)), self._slice.mask)
+    def _dealt(
+        self, connection: Connection, generation: int, facts_of: int, section: Section
+    ) -> tuple[Section, list[FactChange], list[tuple[str, RowKey]]]:
+        """How far a batch goes that this shard reads, and the facts and rows of others in it."""
+        types = tuple(_TAGS[fact] for fact in self._register.by_fact)
+        names = tuple({self._register.makers[row].name for p in self._slice.projections for row in p.upstream})
+        mask = self._slice.mask
+        found, end = facts.read_dealt(connection, facts_of, section, self._batch, Dealt(types, mask))
+        section = section._replace(upto=end)
+        rows, end = facts.read_changed(connection, generation, section, self._batch, Dealt(names, mask))
+        section = section._replace(upto=end)
+        return section, [change for at, change in found if at <= end], [row for at, row in rows if at <= end]
 
     def refold(
         self,

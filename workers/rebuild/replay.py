@@ -407,6 +407,9 @@ class _Replay:
         stage2, shards = Stage2(), generations.shards(self._connection, generation)
         shard = 0
         while shard < shards:
+            if generations.offsets(self._connection, generation)[shard].reach.covers(upto):
+                shard += 1
+                continue
             lease = self._take(generation, shard)
             # Whoever changes facts behind them sends all shards back, those before this one's layer too.
             offsets = generations.offsets(self._connection, facts_of, generation)
