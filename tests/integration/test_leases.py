@@ -63,7 +63,7 @@ def test_a_taken_shard_is_told_of_as_it_stands_and_no_other_is_touched(log: Conn
     live = generations.live(log)
     before = offsets(log)
     lease = acquired(log)
-    assert lease == Lease(live.stage1, 1, Position(0), 1, generations.hashes_of(1, SHARDS))
+    assert lease == Lease(live.stage1, 1, Position(0), 1, generations.hashes_of(1, SHARDS), {}, SHARDS)
     assert changed(before, offsets(log)) == [(live.stage1, 1, 0, 1, "one", 15)]
 
 

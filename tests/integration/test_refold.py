@@ -150,7 +150,7 @@ def test_what_took_long_is_folded_before_its_shard_is_taken_from_others(
 
     monkeypatch.setattr(stage1, "fold_stream", noted)
     refold(log, letters=dead_letters.parked(log, live.stage1))
-    assert held == [None] * 5, "it is folded once, while nobody holds a shard"
+    assert not any(held), "it is folded once, while nobody holds a shard"
     assert dead_letters.parked(log, live.stage1) == []
     assert digests(log) == filled
 
