@@ -34,9 +34,9 @@ class Slice(msgspec.Struct, frozen=True):
         return self.whole or (projection in self.names and bool(self.mask >> slot_of(key) & 1))
 
 
-def slot_of(key: str) -> int:
-    """The slot of a key. Read models that share a key share its slot."""
-    return zlib.crc32(key.encode("utf-8", "surrogatepass")) % SLOTS
+def slot_of(key: str, of: int = SLOTS) -> int:
+    """The slot of a key, of so many. Read models that share a key share its slot."""
+    return zlib.crc32(key.encode("utf-8", "surrogatepass")) % of
 
 
 def layers() -> tuple[tuple[Projection[Any], ...], ...]:
@@ -95,6 +95,12 @@ def mask_of(keys: Iterable[str]) -> int:
     bits = 0
     for key in keys:
         bits |= 1 << slot_of(key)
+    return _signed(bits)
+
+
+def mask_of_part(part: int, parts: int) -> int:
+    """The slots of those keys whose hash is `part` modulo `parts`, a power of two."""
+    bits = sum(1 << slot for slot in range(SLOTS) if slot % min(parts, SLOTS) == part % SLOTS)
     return _signed(bits)
 
 

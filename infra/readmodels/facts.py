@@ -89,16 +89,18 @@ def assert_facts(
         )
 
 
-def copy_facts(connection: Connection, generation: int, at: Position, facts: Iterable[tuple[int, Identified]]) -> None:
-    """Put facts into an empty generation by COPY."""
+def copy_facts(
+    connection: Connection, generation: int, at: Position, facts: Iterable[tuple[int, Identified, int | None]]
+) -> None:
+    """Put facts (space, fact, and slots as in `assert_facts`) into an empty generation by COPY."""
     statement = sql.SQL(
-        "COPY memctl.facts_g{g} (space_id, id, stream, type, at, payload) FROM STDIN WITH (FORMAT binary)"
+        "COPY memctl.facts_g{g} (space_id, id, stream, type, at, payload, slots) FROM STDIN WITH (FORMAT binary)"
     ).format(g=sql.SQL(str(generation)))
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
-        copy.set_types(["int4", "uuid", "text", "text", "int8", "jsonb"])
-        for space_id, fact in facts:
+        copy.set_types(["int4", "uuid", "text", "text", "int8", "jsonb", "int8"])
+        for space_id, fact, slots in facts:
             payload = Jsonb(msgspec.json.encode(fact), bytes)
-            copy.write_row((space_id, fact.id, fact.stream, fact_type(fact), at, payload))
+            copy.write_row((space_id, fact.id, fact.stream, fact_type(fact), at, payload, slots))
 
 
 def retract(connection: Connection, generation: int, at: Position, ids: Sequence[SourceKey]) -> None:
@@ -281,10 +283,12 @@ def scan_facts(
     types: Sequence[str],
     size: int,
     share: tuple[int, int] = (0, 1),
+    mask: int = -1,
 ) -> Iterator[list[tuple[SourceKey, Fact]]]:
     """The facts of some types that were last changed at or before a position, in batches.
 
-    `share` (n, of): only those that the hash of their id deals to the n-th of so many shares.
+    `share` (n, of): only those that the hash of their id deals to the n-th of so many shares. `mask`: only those that
+    may go to one of its slots.
     Reads through a server-side cursor inside a transaction of `connection`.
     """
     with connection.cursor(name="scan_facts") as cursor:
@@ -292,8 +296,9 @@ def scan_facts(
             sql.SQL(
                 "SELECT space_id, id, type, payload FROM memctl.facts_g{g} WHERE payload IS NOT NULL AND at <= %s"
                 " AND type = ANY(%s) AND mod(uuid_hash(id) & 2147483647, %s::int4) = %s"
+                " AND (slots IS NULL OR slots & %s <> 0)"
             ).format(g=sql.SQL(str(generation))),
-            [upto, list(types), share[1], share[0]],
+            [upto, list(types), share[1], share[0], mask],
             binary=True,
         )
         while rows := cursor.fetchmany(size):

@@ -25,6 +25,16 @@ def keys_or_none(p: Projection[Any], item: Item) -> Sequence[str] | None:
         return None
 
 
+def slots_of(register: Register, fact: Identified) -> int | None:
+    """The slots of the rows that a fact goes to; None where a key raises."""
+    found: list[str] = []
+    for p in register.takers(fact):
+        if (keys := keys_or_none(p, fact)) is None:
+            return None
+        found += keys
+    return layers.mask_of(found)
+
+
 def slots_of_facts(
     connection: Connection, lease: Lease, register: Register, facts: Sequence[tuple[int, Identified]], end: Position
 ) -> dict[SourceKey, int | None]:

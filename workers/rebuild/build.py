@@ -15,9 +15,8 @@ import signal
 import subprocess
 import sys
 import time
-import zlib
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Literal
@@ -41,11 +40,12 @@ from memctl.infra.readmodels.facts import Route, SourceKey
 from memctl.infra.readmodels.rebuilds import Rebuild, RebuildTask
 from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Changed, Projection, Recorded, projections
-from memctl.projections.layers import layers
+from memctl.projections.layers import layers, mask_of_part, slot_of
 from memctl.projections.stream_state import Delta, fold_stream, stored
 from memctl.workers.folding import trial
+from memctl.workers.folding.dealing import slots_of
 from memctl.workers.folding.poison import CannotFold, as_cannot_fold, fold_whole, is_content_fault, keys_of
-from memctl.workers.folding.sources import recorded_sources, row_source
+from memctl.workers.folding.sources import Register, recorded_sources, row_source
 from memctl.workers.rebuild.profile import Profile, cpu_s
 from memctl.workers.watchdog import progress_board as progress
 from memctl.workers.watchdog.progress_board import ThreadWork
@@ -60,6 +60,10 @@ SOURCES = 10_000
 
 ROWS_BYTES = 6 << 20
 """About how much, as it lies on disk, the rows take that a task folds: some are as long as two thousand others."""
+
+DEALT = 100_000
+"""Events from which on facts are dealt to slots as they are made, so that a task of stage 2 reads its own: with fewer
+events there are few tasks of a read model, and each reads all of its facts."""
 
 CHUNK = 5_000
 """Facts or routes written at once."""
@@ -223,7 +227,8 @@ class Leader:
                 parts = max(1, round(weight / SOURCES))
                 if not p.one_to_one:  # else they are written as they come
                     read = sum(readmodels.disk_size(connection, rows[row], rebuild.stage2) for row in p.upstream)
-                    parts = max(parts, round(read / ROWS_BYTES))
+                    # A power of two, as slots are: of what is dealt to slots, each part reads its own.
+                    parts = 1 << (max(parts, round(read / ROWS_BYTES)) - 1).bit_length()
                 yield from (
                     RebuildTask("rows", p.name, part=n, parts=parts, weight=weight // parts) for n in range(parts)
                 )
@@ -248,6 +253,7 @@ class Worker:
         self._connection = connection
         self._rebuild = rebuild
         self._by_name = {p.name: p for p in projections()}
+        self._register = Register()
         self._slot = progress.slot()
         self._watched = ""
         self.spent_s = 0.0
@@ -318,13 +324,19 @@ class Worker:
         endless = {} if past else {(at.space_id, at.key): letter for at, letter in self._endless(live).items()}
         gone = dead_letters.skipped_events(connection, mark(connection)) if past else {}
         deltas: list[tuple[int, str, Delta]] = []
+        slots: dict[SourceKey, int | None] = {}
+        deals = rebuilds.step_state(connection, self._rebuild.id, 0).total > DEALT
+        parked = self._endless(generations.live(connection).stage2)
+        unrouted = {(at.space_id, at.source) for at in parked}
         waiting = 0
 
         def folded(stream: str, space_id: int, events: Sequence[Event]) -> Delta:
             _, delta = fold_stream(stream, events)
+            for id, fact in delta.facts.items() if deals else ():
+                slots[space_id, id] = None if (space_id, id) in unrouted else slots_of(self._register, fact)
             if careful:
                 with connection.transaction(force_rollback=True):
-                    _write(connection, generation, upto, [(space_id, stream, delta)])
+                    _write(connection, generation, upto, [(space_id, stream, delta)], slots)
             return delta
 
         for (space_id, stream), events in scan_streams(connection, upto, task.after, task.to):
@@ -343,9 +355,9 @@ class Worker:
             waiting += len(events)
             self._slot.idle()
             if waiting >= CHUNK:
-                _write(connection, generation, upto, deltas)
-                deltas, waiting = [], 0
-        _write(connection, generation, upto, deltas)
+                _write(connection, generation, upto, deltas, slots)
+                deltas, slots, waiting = [], {}, 0
+        _write(connection, generation, upto, deltas, slots)
 
     def _endless(self, generation: int) -> dict[Target, DeadLetter]:
         """What is parked at a source that its fold does not end with: it stays so, to be tried apart, for nobody else
@@ -389,7 +401,7 @@ class Worker:
                     continue
                 keys = keys_of(p, source, item, left_out)
                 if not p.one_to_one:
-                    keys = tuple(k for k in keys if zlib.crc32(k.encode("utf-8", "surrogatepass")) % parts == part)
+                    keys = tuple(k for k in keys if slot_of(k, parts) == part)
                 if not keys:
                     continue
                 for key in keys:
@@ -431,7 +443,8 @@ class Worker:
         connection, rebuild = self._connection, self._rebuild
         tags = [_TAGS[fact] for fact in p.facts]
         if tags:
-            for batch in facts.scan_facts(connection, rebuild.stage1, rebuild.upto, tags, SCAN, share):
+            mask = -1 if p.one_to_one else mask_of_part(part, parts)
+            for batch in facts.scan_facts(connection, rebuild.stage1, rebuild.upto, tags, SCAN, share, mask):
                 yield from ((key, fact, None) for key, fact in batch)
         if p.recorded:
             for source in recorded_sources(connection, p.recorded, Section(Position(0), rebuild.upto)):
@@ -475,11 +488,17 @@ class _Rows:
             self._encoded[key] = msgspec.json.encode(row)
 
 
-def _write(connection: Connection, generation: int, at: Position, deltas: Iterable[tuple[int, str, Delta]]) -> None:
+def _write(
+    connection: Connection,
+    generation: int,
+    at: Position,
+    deltas: Iterable[tuple[int, str, Delta]],
+    slots: Mapping[SourceKey, int | None],
+) -> None:
     rows: dict[str, list[tuple[RowKey, str, bytes]]] = {p.name: [] for p in projections(1)}
     found = []
     for space_id, stream, delta in deltas:
-        found += [(space_id, fact) for fact in delta.facts.values()]
+        found += [(space_id, fact, slots.get((space_id, fact.id))) for fact in delta.facts.values()]
         for (name, key), row in delta.rows.items():
             if row is not None:
                 rows[name].append(((space_id, key), stream, stored(row)))
