@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     help="As it was at a position, or a time (UTC where no zone is given); dropped afterwards.",
 )
 @click.option("--rows", is_flag=True, help="With --to: print the rows, one JSON object a line.")
-@click.option("--shards", type=click.IntRange(1, 256), help="Give stage 1 this many shards from now on.")
+@click.option("--shards", type=click.IntRange(1, 256), help="Fold by this many shards from now on.")
 @click.option("--processes", type=click.IntRange(1, 64), help="How many build it; one for each processor unless said.")
 @click.option("--rollback", is_flag=True, help="Switch back to the read models that were live before the last replay.")
 @click.option("--status", is_flag=True, help="How far replays are, or how they ended.")

@@ -1,4 +1,4 @@
-"""What memctl would take at 10^6, 10^8 and 10^10 events: arithmetic over what was measured, and a simulation of lag.
+"""What memctl would take at 10^6, 10^8 and 10^10 events and on more processors: arithmetic over what was measured.
 
 Nothing here was run at such sizes. Each figure that goes in names where it was measured; what is only assumed says so.
 
@@ -8,10 +8,10 @@ python tests/bench/scaling.py --write  # writes them into the page
 
 from __future__ import annotations
 
-import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 PAGE = Path(__file__).parents[2] / "docs" / "scaling.md"
 
@@ -39,18 +39,23 @@ POINT_BYTES = 384 * 3 + 32 * 4 + 60 * 8 + 500
 # Assumed.
 EMBED_CPU = 12e-3
 """Seconds to embed one short memory on one processor."""
-ROUND_FIXED = 0.02
-"""Seconds a round takes with nothing in it: a wake-up, a lease, two reads, a commit."""
-LAG_MEDIAN, LAG_P99 = 0.092, 0.162
-"""Seconds, as measured at 500 events/s from twenty sessions with one shard (docs/internals/benchmarks.md)."""
-STREAM_CPU = 0.9e-3
-"""Seconds a round takes for each session that is open in it: its rows are read, folded and written whole. Fitted, so
-that the simulation gives about that median. Its p99 is too low: real rounds differ more than these do."""
-SESSION_RATE = 25.0
-"""Events a second of one session that is being worked in, as in that measurement."""
 
-SPREAD = REPLAY_WALL * 2 / (1e6 * (FOLD_CPU + POSTGRES_CPU))
-"""How much longer two processors took than their work alone: what is not parallel, and waiting."""
+
+class Phase(NamedTuple):
+    """Of a replay of `PROFILED` events: processor time in seconds, and of the longest task; 0 where one process works
+    and the others wait."""
+
+    cpu_s: float
+    longest_s: float
+
+
+# Measured (`python tests/bench/sharding.py`, two busy processors).
+PROFILED = 100_000
+PHASES: dict[str, Phase] = {}
+WORK = {1: (0.0, 0.0), 16: (0.0, 0.0)}
+"""By the number of shards: microseconds of processor time an event, of stages 1 and 2."""
+LONGEST = {1: 0.0, 16: 0.0}
+"""Of stage 2, of the longest shards of all layers together."""
 
 
 def sizes(events: Sequence[float] = (1e6, 1e8, 1e10)) -> Iterator[list[str]]:
@@ -72,80 +77,32 @@ def sizes(events: Sequence[float] = (1e6, 1e8, 1e10)) -> Iterator[list[str]]:
 
 
 def _replay(events: float, processors: int) -> float:
-    """Seconds, if tasks are dealt out as well to many processors as to two. Postgres' own limits are not in it."""
-    return events * (FOLD_CPU + POSTGRES_CPU) * SPREAD / processors
+    """Seconds at least: what cannot be dealt out, and of each phase its share, or its longest task. At 1,000,000 events
+    two processors took so much of it all. Postgres' own limits are not in it."""
+    return events / 1e6 * REPLAY_WALL * _on(processors, events) / _on(2, events)
 
 
-def lags() -> Iterator[list[str]]:
-    """p50/p99 by rate and shards."""
-    counts = (1, 4, 16)
-    yield ["events/s", "open sessions", *(f"{shards} shard{'s' if shards > 1 else ''}" for shards in counts)]
-    for rate in (50, 500, 1_000, 2_000):
-        found = (simulated(rate, shards) for shards in counts)
-        told = ("behind" if p50 is None or p99 is None else f"{p50 * 1e3:.0f}/{p99 * 1e3:.0f} ms" for p50, p99 in found)
-        yield [f"{rate:,}", f"{max(rate / SESSION_RATE, 1):,.0f}", *told]
+def _on(processors: int, events: float) -> float:
+    """Tasks hold as many events however many there are; tables are one task each."""
+    more = events / PROFILED
+    return sum(
+        more * phase.cpu_s
+        if not phase.longest_s
+        else max(more * phase.cpu_s / processors, phase.longest_s * (more if "tables" in name else 1))
+        for name, phase in PHASES.items()
+    )
 
 
-def simulated(rate: float, shards: int, *, seconds: float = 30.0) -> tuple[float | None, float | None]:
-    """Median and 99th percentile of the lag up to stage 2, in seconds, with a processor for each shard and one for
-    stage 2; None where the backlog grows. One shard shares its worker with stage 2, as shipped.
-
-    Events come as a Poisson process. A shard's round takes everything that came since its last began; a round of stage
-    2 everything that the shards are done with.
-    """
-    chance = random.Random(7)
-    came: list[float] = []
-    now = 0.0
-    while (now := now + chance.expovariate(rate)) < seconds:
-        came.append(now)
-    sessions = max(rate / SESSION_RATE, 1)
-    told: list[float] = []
-    if shards == 1:
-        for end, first, last in _rounds(came, lambda n: _stage1(n, sessions) + _stage2(n, sessions)):
-            told += [end - at for at in came[first:last]]
-    else:
-        dealt: list[list[float]] = [[] for _ in range(shards)]
-        for at in came:
-            dealt[chance.randrange(shards)].append(at)
-        folded: list[tuple[float, float]] = []
-        for of_shard in dealt:
-            for end, first, last in _rounds(of_shard, lambda n: _stage1(n, sessions / shards)):
-                folded += [(end, at) for at in of_shard[first:last]]
-        folded.sort()
-        for end, first, last in _rounds([done for done, _ in folded], lambda n: _stage2(n, sessions)):
-            told += [end - at for _, at in folded[first:last]]
-    quarter = len(told) // 4
-    if max(told) > seconds or sum(told[-quarter:]) > 2 * sum(told[quarter : 2 * quarter]):
-        return None, None
-    told.sort()
-    return told[len(told) // 2], told[len(told) * 99 // 100]
+def serial_share() -> float:
+    return sum(phase.cpu_s for phase in PHASES.values() if not phase.longest_s) / sum(p.cpu_s for p in PHASES.values())
 
 
-def _rounds(came: Sequence[float], cost: Callable[[int], float]) -> Iterator[tuple[float, int, int]]:
-    """Rounds of a worker that takes all there is: when each ended, and which part of what came it took."""
-    at, first = 0.0, 0
-    while first < len(came):
-        at = max(at, came[first])
-        last = first
-        while last < len(came) and came[last] <= at:
-            last += 1
-        end = at + cost(last - first)
-        yield end, first, last
-        at, first = end, last
-
-
-STAGE2_SHARE = 0.35
-"""Of a replay's time, stage 2 and its tables."""
-
-
-def _stage1(events: int, sessions: float) -> float:
-    work = events * (FOLD_CPU + POSTGRES_CPU) * (1 - STAGE2_SHARE)
-    return ROUND_FIXED + work + min(events, sessions) * STREAM_CPU * (1 - STAGE2_SHARE)
-
-
-def _stage2(events: int, sessions: float) -> float:
-    work = events * (FOLD_CPU + POSTGRES_CPU) * STAGE2_SHARE
-    return ROUND_FIXED + work + min(events, sessions) * STREAM_CPU * STAGE2_SHARE
+def rates() -> Iterator[list[str]]:
+    """What folds keep up with, by the number of shards, each with a processor."""
+    yield ["shards", "stage 1", "stage 2", "events/s at most"]
+    for shards, (first, second) in WORK.items():
+        most = 1e6 / (first + second) if shards == 1 else 1e6 / max(first / shards, LONGEST[shards])
+        yield [str(shards), f"{first:.0f} µs", f"{second:.0f} µs", f"{most:,.0f}"]
 
 
 def table(rows: Iterator[list[str]]) -> str:
@@ -156,7 +113,7 @@ def table(rows: Iterator[list[str]]) -> str:
 
 def written(page: str) -> str:
     """The page with the tables that this module computes."""
-    for name, rows in (("sizes", sizes()), ("lags", lags())):
+    for name, rows in (("sizes", sizes()), ("rates", rates())):
         before, begin, rest = page.partition(f"<!-- {name} -->\n")
         _, end, after = rest.partition(f"<!-- /{name} -->")
         assert end, f"{PAGE.name} has no place for {name}"
@@ -183,4 +140,4 @@ if __name__ == "__main__":
     if "--write" in sys.argv[1:]:
         PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     else:
-        print(table(sizes()), table(lags()), sep="\n\n")
+        print(table(sizes()), table(rates()), sep="\n\n")
