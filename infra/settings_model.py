@@ -219,7 +219,7 @@ class Settings(BaseSettings):
     door_socket: AbsolutePath | None = Field(default=None, description="Unix socket of the ingest door: what is kept")
 
     stage1_shards: int = Field(
-        default=1, ge=1, le=256, description="shards of stage 1 at first start: as many workers can fold it at once"
+        default=1, ge=1, le=256, description="shards of both stages at first start: as many workers can fold at once"
     )
     append_batch: int = Field(default=500, ge=1, le=10_000, description="most events the door commits at once")
     read_batch: int = Field(default=5_000, ge=1, le=100_000, description="most events a worker reads at once")
