@@ -21,9 +21,9 @@ RULES = ("domain", "projections")
 
 ENGINE = (
     "infra.log.reach", "infra.log.read", "infra.readmodels.dead_letters", "infra.readmodels.facts",
-    "infra.readmodels.rows", "workers.folding.newest_sources", "workers.folding.poison", "workers.folding.row_inputs",
-    "workers.folding.sources", "workers.folding.stage1", "workers.folding.stage2", "workers.folding.stream_cache",
-    "workers.folding.trial", "workers.rebuild.build",
+    "infra.readmodels.rows", "workers.folding.dealing", "workers.folding.newest_sources", "workers.folding.poison",
+    "workers.folding.row_inputs", "workers.folding.sources", "workers.folding.stage1", "workers.folding.stage2",
+    "workers.folding.stream_cache", "workers.folding.trial", "workers.rebuild.build",
 )  # fmt: skip
 """Beside folds: what is read for them, in which order and how it is routed, and what is done where they fail."""
 

@@ -40,6 +40,7 @@ DECIDES_NO_ROW = {
     "workers.folding.long_sessions", "workers.folding.costly_streams",
     # that a fold never ends, not where
     "workers.watchdog.frames", "workers.watchdog.guard", "workers.watchdog.progress_board", "workers.rebuild.stuck",
+    "workers.rebuild.profile",  # what time it takes
 }  # fmt: skip
 """What the modules that fold import, and the fingerprint leaves out: a change of it leads to the same rows."""
 

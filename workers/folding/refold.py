@@ -131,7 +131,7 @@ def _fold(connection: Connection, work: _Work, checked: bool) -> None:
     shards = {key: shard for shard, keys in work.by_shard.items() for key in keys}
     needed = [(live.stage1, shard) for shard in sorted(work.by_shard)]
     with (
-        _held(connection, needed, {(live.stage1, shards[key]) for key in work.changed}) as of_stage1,
+        _held(connection, needed, {(live.stage1, shards[key]) for key in work.changed}, PATIENCE_S) as of_stage1,
         _stage2(connection, work, of_stage1) as of_stage2,
         connection.transaction(),
     ):
@@ -199,7 +199,7 @@ def _stage2(connection: Connection, work: _Work, shards: Sequence[Lease]) -> Ite
         if work.follows:
             yield _unless_it_goes_on(connection, wanted, shards, spaces, held)
         else:
-            yield held.enter_context(_held(connection, wanted, ()))
+            yield held.enter_context(_held(connection, wanted, (), PATIENCE_S))
 
 
 def _unless_it_goes_on(
@@ -216,7 +216,7 @@ def _unless_it_goes_on(
         waited = time.monotonic() - began
         if waited > SOON_S:
             with contextlib.suppress(LeaseHeld):
-                return held.enter_context(_held(connection, wanted, (), patience_s=0.0))
+                return held.enter_context(_held(connection, wanted, (), 0.0))
         if waited > IDLE_S:
             raise LeaseHeld(generation=wanted[0][0], shard=0, seconds=IDLE_S)
         time.sleep(0.02)
@@ -267,7 +267,7 @@ def _held(
     connection: Connection,
     wanted: Sequence[tuple[int, int]],
     changes_in: Collection[tuple[int, int]],
-    patience_s: float = PATIENCE_S,
+    patience_s: float,
 ) -> Iterator[list[Lease]]:
     """The leases of these (generation, shard), in that order. Everybody who takes several takes them so. Events of some
     are to be changed."""
