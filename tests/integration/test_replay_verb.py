@@ -18,6 +18,7 @@ from memctl.infra.log.append import append
 from memctl.infra.log.mark import mark
 from memctl.infra.readmodels import generations
 from memctl.infra.vectors import store
+from memctl.projections import layers
 from memctl.workers.vectors.outbox_publisher import drop_collections
 
 
@@ -41,7 +42,7 @@ def said(*arguments: str, code: int = 0) -> str:
         (), ("stats", "--all"), ("--status", "--rollback"), ("--rollback", "stats"), ("--status", "--shards", "2"),
         ("--all", "--rows"), ("--all", "--to", "1", "--verify"), ("--all", "--to", "1", "--shards", "2"),
         ("--all", "--to", "yesterday"), ("--all", "--to", "²"), ("--all", "--shards", "257"),
-        ("--all", "--processes", "0"),
+        ("--all", "--processes", "0"), ("--status", "--profile"), ("--all", "--to", "1", "--profile"),
     ],
 )  # fmt: skip
 def test_what_contradicts_itself_is_a_usage_error(arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,9 +79,12 @@ def test_shards_are_changed_compared_told_of_and_taken_back(
     compared = json.loads(said("stats", "--keep-live", "--processes", "1", "--json"))
     assert compared["read_models"]["stats"]["equal"]
     assert generations.live(log) == before
-    said("--all", "--shards", "7", "--processes", "1")
+    phases = said("--all", "--shards", "7", "--processes", "1", "--profile").splitlines()
+    assert [line.split("  ")[0] for line in phases[1:4]] == ["planning", "stage 1: events", "stage 1: tables"]
+    assert 0 < float(phases[-1].rpartition("serial share ")[2]) < 1
     live = generations.live(log)
     assert (generations.shards(log, live.stage1), digests(log)) == (7, rows)
+    assert generations.shards(log, live.stage2) == layers.shards_of(7)
     said("--rollback")
     assert (generations.live(log), digests(log)) == (before, rows)
     newest, first = json.loads(said("--status", "--json"))
