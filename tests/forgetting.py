@@ -17,6 +17,7 @@ from memctl.api.reading.reader import reader_of
 from memctl.domain.events.feedback import MemoryRated
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
+from memctl.infra.log.partitions import tables
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import Settings
@@ -68,8 +69,7 @@ def holds(url: str, text: str) -> list[str]:
     """The tables of memctl's in which a text stands, in any case."""
     found = []
     with connect(url) as connection:
-        names = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'memctl'").fetchall()
-        for (name,) in names:
+        for name in tables(connection):
             rows = connection.execute(
                 f"SELECT count(*) FROM memctl.{name} t WHERE strpos(lower(t::text), lower(%s)) > 0", [text]
             ).fetchone()

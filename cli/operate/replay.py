@@ -63,7 +63,7 @@ def replay(
 
     settings = load_settings()
     if status or rollback:
-        if names or everything or verify or keep_live or moment or rows or shards or profile or (status and rollback):
+        if any((names, everything, verify, keep_live, moment, rows, shards, profile, status and rollback)):
             raise click.UsageError("--status and --rollback stand alone")
         _status(settings, as_json) if status else _roll_back(settings, as_json)
         return

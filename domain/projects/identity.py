@@ -315,6 +315,10 @@ _NEVER = Named(True, 1 << 63)
 """Of a remote of which nobody knows since when: such a claim comes last."""
 HOME = patterns.compile(r"/(?:home|Users)/[^/]+|/root|[A-Z]:/Users/[^/]+")
 """Whoever keeps settings in a repository at home keeps other projects there too, not inside it."""
+_OF_ANYTHING = patterns.compile(
+    r"/[^/]*|/var/tmp|(?:/(?:home|Users)/[^/]+|/root|[A-Z]:/Users/[^/]+)(?:/(?:Downloads|Desktop|Documents))?|[A-Z]:/?"
+)
+"""Folders in which anything may lie."""
 
 
 class Projects:
@@ -391,10 +395,13 @@ class Projects:
         return next((p for at in paths if (p := self._by_location.get(at) or self._by_root.get(at))), None)
 
     def _holds(self, path: str) -> bool:
-        """Whether what lies below a known path is of its project: of a checkout, but for one at home, and of what keys
-        speak of. A plain folder may hold anything."""
+        """Whether what lies below a known path is of its project. A home may hold anything, and so may a plain folder
+        that is for everything or in which checkouts lie."""
         known = self._places.get(path)
-        return not HOME.fullmatch(path) and (path in self._checkouts or (known is not None and not known.free))
+        if path in self._checkouts or (known is not None and not known.free):
+            return not HOME.fullmatch(path)
+        mixed = any(each != path and inside(each, path) for each in self._checkouts)
+        return known is not None and not mixed and not _OF_ANYTHING.fullmatch(path)
 
     def asks(self, path: str, checkout: Place | None = None) -> list[WaitingCheckout]:
         """What waits for a person's word at a path."""

@@ -73,3 +73,12 @@ def partitions(connection: Connection) -> Partitions:
     ).fetchone()
     used, in_rest = row or (0, 0)
     return Partitions(tuple(Partition(*each) for each in rows), used, in_rest)
+
+
+def tables(connection: Connection) -> list[str]:
+    """Names of memctl's tables, by name; of the log the whole, not its partitions."""
+    rows = connection.execute(
+        "SELECT relname FROM pg_class WHERE relnamespace = 'memctl'::regnamespace AND relkind IN ('r', 'p')"
+        " AND NOT relispartition ORDER BY 1"
+    )
+    return [name for (name,) in rows]

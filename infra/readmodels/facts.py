@@ -366,26 +366,10 @@ def save_routes(
         return
     put = [(key, target, route) for key, route in routes.items() for target in route.keys]
     if before is None:
-        connection.execute(
-            sql.SQL(
-                "DELETE FROM memctl.routes_g{g} r USING unnest(%b::int4[], %b::uuid[]) AS k(space_id, source)"
-                " WHERE r.space_id = k.space_id AND r.source = k.source"
-            ).format(g=sql.SQL(str(generation))),
-            [[key[0] for key in routes], [key[1] for key in routes]],
-        )
+        _forget_routes(connection, generation, routes)
     else:
         put = [each for each in put if each[1] not in before.get(each[0], ())]
-        gone = [(key, target) for key, route in routes.items() for target in before.get(key, ())
-                if target not in route.keys]  # fmt: skip
-        if gone:
-            connection.execute(
-                sql.SQL(
-                    "DELETE FROM memctl.routes_g{g} r USING unnest(%b::int4[], %b::uuid[], %b::text[])"
-                    " AS k(space_id, source, target)"
-                    " WHERE r.space_id = k.space_id AND r.source = k.source AND r.target = k.target"
-                ).format(g=sql.SQL(str(generation))),
-                [[key[0] for key, _ in gone], [key[1] for key, _ in gone], [target for _, target in gone]],
-            )
+        _take_from_routes(connection, generation, routes, before)
     if not put:
         return
     connection.execute(
@@ -400,6 +384,37 @@ def save_routes(
             [route.upstream for _, _, route in put],
             [route.upstream_key for _, _, route in put],
         ],
+    )
+
+
+def _forget_routes(connection: Connection, generation: int, sources: Collection[SourceKey]) -> None:
+    connection.execute(
+        sql.SQL(
+            "DELETE FROM memctl.routes_g{g} r USING unnest(%b::int4[], %b::uuid[]) AS k(space_id, source)"
+            " WHERE r.space_id = k.space_id AND r.source = k.source"
+        ).format(g=sql.SQL(str(generation))),
+        [[key[0] for key in sources], [key[1] for key in sources]],
+    )
+
+
+def _take_from_routes(
+    connection: Connection,
+    generation: int,
+    routes: Mapping[SourceKey, Route],
+    before: Mapping[SourceKey, Collection[str]],
+) -> None:
+    """Take the targets away that sources went to before and do not go to any more."""
+    gone = [(key, target) for key, route in routes.items() for target in before.get(key, ())
+            if target not in route.keys]  # fmt: skip
+    if not gone:
+        return
+    connection.execute(
+        sql.SQL(
+            "DELETE FROM memctl.routes_g{g} r USING unnest(%b::int4[], %b::uuid[], %b::text[])"
+            " AS k(space_id, source, target)"
+            " WHERE r.space_id = k.space_id AND r.source = k.source AND r.target = k.target"
+        ).format(g=sql.SQL(str(generation))),
+        [[key[0] for key, _ in gone], [key[1] for key, _ in gone], [target for _, target in gone]],
     )
 
 

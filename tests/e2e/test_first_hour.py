@@ -365,4 +365,4 @@ def test_an_agent_asks_over_mcp(memctl: Memctl) -> None:
     assert answers["note"] == "noted"
     assert "Memory holds nothing under '00000000-nothing'" in answers["get failed"]
     assert "Ids come from" in answers["get failed"]
-    assert "at least 1 character" in answers["search failed"]
+    assert "`q` is empty" in answers["search failed"]

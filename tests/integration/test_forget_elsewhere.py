@@ -153,7 +153,7 @@ def test_what_was_said_of_an_event_by_its_id_goes_with_it_though_it_cites_nothin
     planned = forget.plan(reader_of(log, "default", OWNER), id=id_of(edit))
     assert forget.preview(log, 1, planned).statements_about == 1
     assert forget.forget(settings, log, 1, planned, None).types["change.undone"] == 1
-    assert holds(database_url, id_of(edit)) == ["events", "receipts"]
+    assert holds(database_url, id_of(edit)) == ["deliveries", "events", "receipts"]
     assert replay(database_url, None, verify=True, processes=1).equal
 
 

@@ -25,6 +25,7 @@ from memctl.domain.events.statements import Statement
 from memctl.infra.database import Connection
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
+from memctl.infra.log.partitions import tables
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import Settings
@@ -41,8 +42,7 @@ def shards() -> int:
 
 def tables_with(log: Connection, phrase: str) -> list[str]:
     """The tables in which a phrase stands in any form, found by the tests' own way of undoing them."""
-    names = log.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'memctl' ORDER BY 1").fetchall()
-    rows = {name: log.execute(f"SELECT t::text FROM memctl.{name} t").fetchall() for (name,) in names}
+    rows = {name: log.execute(f"SELECT t::text FROM memctl.{name} t").fetchall() for name in tables(log)}
     return [name for name, said in rows.items() if any(stands_in(phrase, row) for (row,) in said)]
 
 
@@ -195,9 +195,9 @@ def test_the_receipt_names_what_keeps_a_path_on_purpose(settings: Settings, log:
 
 @pytest.mark.filled
 def test_every_table_is_in_the_register(log: Connection) -> None:
-    names = log.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'memctl'").fetchall()
+    names = tables(log)
     assert len(names) > 40
-    assert [name for (name,) in names if register.place_of(name, register.TABLES) is register.UNKNOWN] == []
+    assert [name for name in names if register.place_of(name, register.TABLES) is register.UNKNOWN] == []
 
 
 def test_a_phrase_that_nothing_holds_in_any_form_is_nothing_to_forget(log: Connection, database_url: str) -> None:

@@ -21,7 +21,10 @@ def got(api: Api, path: str) -> Any:
 def told(api: Api, where: Remembered, command: str, key: str, **given: Any) -> dict[str, Any]:
     """Carry a command out, and fold what it says."""
     status, _, body = api.ask(
-        f"/v1/commands/{command}", method="POST", body=json.dumps(given).encode(), headers={"Idempotency-Key": key}
+        f"/v1/commands/{command}",
+        method="POST",
+        body=json.dumps({"by": "user", **given}).encode(),
+        headers={"Idempotency-Key": key},
     )
     assert status == 200, body
     folded(where)

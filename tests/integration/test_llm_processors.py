@@ -85,7 +85,7 @@ def outcomes(desk: ProcessorContext) -> list[str]:
 
 
 def test_a_verdict_wins_over_the_rule_and_is_asked_for_once(desk: ProcessorContext, server: Server) -> None:
-    server.then(answers({**JUDGED, "quotes": ["pytest"]}))
+    server.then(answers({**JUDGED, "quotes": ["test", "export"]}))
     count = process(desk, Judge())
     assert count == len(outcomes(desk)) > 0
     assert set(outcomes(desk)) == {"failure"}

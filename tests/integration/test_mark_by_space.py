@@ -88,7 +88,9 @@ def test_who_brings_little_waits_for_a_turn_of_who_brings_much_and_not_for_its_e
     append(log, ONE, statements())
     for shard in range(2):
         drainer.drain(1, shard)
-    drainer.drain(2, 0)
+    while behind := drainer.following():
+        for stage, shard in behind:
+            drainer.drain(stage, shard)
     live = generations.live(log)
     assert generations.lowest_offset(log, live.stage2, two) >= last.position
     assert 0 < generations.lowest_offset(log, live.stage2, ONE) < last.position
@@ -286,7 +288,7 @@ def test_the_other_space_is_folded_while_one_sleeps_and_its_events_are_folded_on
     catch_up(drainer)
     live = generations.live(log)
     read = generations.offsets(log, live.stage1, live.stage2)
-    assert [each.reach for each in read] == [Reach(last_position(log))] * 3
+    assert all(each.reach == Reach(last_position(log)) for each in read)
     folded = digests(log)
     assert replay(database_url, None, verify=True, processes=1).equal
     assert digests(log) == folded

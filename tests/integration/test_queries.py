@@ -625,7 +625,7 @@ def test_stats_agree_with_the_tables(read: Read, memory: Remembered) -> None:
     assert row is not None
     assert (told.events.total, told.log.last_position) == row
     assert told.log.mark == row[1]
-    assert [shard.lag for shard in told.log.shards] == [0, 0, 0]
+    assert {shard.lag for shard in told.log.shards} == {0}
     assert (told.outbox.to_write, told.outbox.waiting_for_dense) == (0, 0)
     assert told.read_models["sessions"] == 4
     assert told.totals["errors_resolved"] >= 3

@@ -255,14 +255,17 @@ def test_a_repository_inside_another_stays_its_own() -> None:
     assert len(Projects([outer, own_root, Place("/w/env/lib/src")]).all) == 2
 
 
-def test_a_plain_folder_and_a_home_hold_nothing_that_memory_does_not_know() -> None:
+def test_homes_and_folders_for_anything_hold_nothing_that_memory_does_not_know() -> None:
     checkouts = [Place(at, root=at, checked=True) for at in ("/home/dana", "/w/shop")]
-    known = Projects([Place("/tmp/notes"), *checkouts])
-    assert [known.holding(f"{path}/unpacked-1.0") for path in ("/tmp/notes", "/home/dana")] == [None, None]
+    mixed = ("/tmp", "/srv/mixed", "/home/eve", "/home/eve/Downloads")
+    checkouts.append(Place("/srv/mixed/a", root="/srv/mixed/a", checked=True))
+    known = Projects([Place("/w/notes"), *map(Place, mixed), *checkouts])
+    assert [known.holding(f"{path}/unpacked-1.0") for path in (*mixed, "/home/dana")] == [None] * 5
+    assert known.holding("/w/notes/old") is known.of("/w/notes")
     assert known.holding("/w/shop/src") is known.of("/w/shop")
     tracked = Place("/home/dana/.config", root="/home/dana", checked=True)
     assert known.holding("/home/dana/.config", tracked) is known.of("/home/dana"), "git says that it is of it"
-    assert known.one("/tmp/notes/old").root == "/tmp/notes", "a person names a path in it"
+    assert known.one("/srv/mixed/b").root == "/srv/mixed", "a person names a path in it"
 
 
 def test_a_key_for_a_path_that_had_two_remotes_names_one_of_them() -> None:

@@ -22,6 +22,7 @@ from memctl.infra.backup.sealed import UNSEALED
 from memctl.infra.database import Connection
 from memctl.infra.hooks.capture_policy import FILE, PASSED_FILE
 from memctl.infra.log import erase
+from memctl.infra.log.partitions import tables
 from memctl.infra.settings_model import Settings
 
 NAMED_AT_MOST = 5
@@ -55,6 +56,7 @@ class DataStore(NamedTuple):
 TABLES = (
     DataStore(r".+_g[0-9]+|dead_letters", Leftover.NOTHING, "holds what was folded"),
     DataStore("events", Leftover.NOTHING, "is the log"),
+    DataStore("deliveries", Leftover.NAMED, "keeps ids, so that none comes twice"),
     DataStore("processing", Leftover.DROPPED, "says what processors worked on"),
     DataStore("receipts|tombstones", Leftover.NAMED, "keeps places, ids and the reason, so that it stays gone"),
     DataStore("checkpoints", Leftover.NAMED, "keeps paths of transcripts, so that none is read twice"),
@@ -136,8 +138,7 @@ def _in_events(connection: Connection, space_id: int, sought: WrittenForms) -> I
 
 
 def _tables(connection: Connection, rule: Leftover) -> list[tuple[DataStore, str]]:
-    rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'memctl' ORDER BY 1").fetchall()
-    found = [(place_of(table, TABLES), table) for (table,) in rows]
+    found = [(place_of(table, TABLES), table) for table in tables(connection)]
     return [(place, table) for place, table in found if place.rule is rule]
 
 
