@@ -400,8 +400,9 @@ class Projects:
         known = self._places.get(path)
         if path in self._checkouts or (known is not None and not known.free):
             return not HOME.fullmatch(path)
-        mixed = any(each != path and inside(each, path) for each in self._checkouts)
-        return known is not None and not mixed and not _OF_ANYTHING.fullmatch(path)
+        if known is None or _OF_ANYTHING.fullmatch(path):
+            return False
+        return not any(each != path and inside(each, path) for each in self._checkouts)
 
     def asks(self, path: str, checkout: Place | None = None) -> list[WaitingCheckout]:
         """What waits for a person's word at a path."""
