@@ -401,8 +401,10 @@ def test_projects_part_the_locations_whatever_the_order(places, words, rng) -> N
     rng.shuffle(shuffled)
     assert Projects(shuffled, words).all == projects.all
     assert Projects(shuffled, words).waiting == projects.waiting
-    joined = [Words(w.root, (Merging(9, w.root, w.project),)) for w in projects.waiting]
-    kept = {each.anchor: each for each in (*words, *joined)}
+    kept = {each.anchor: each for each in words}
+    for each in projects.waiting:  # a person says yes to it, whatever was said of it before
+        said = kept.get(each.root, Words(each.root))
+        kept[each.root] = structs.replace(said, into=(*said.into, Merging(9, each.root, each.project)))
     assert len(Projects(places, kept.values()).all) <= len(projects.all)
 
 
