@@ -595,6 +595,22 @@ def test_a_prompt_says_whether_the_user_gave_it(actor: str, by_user: bool) -> No
     assert prompt.by_user is by_user
 
 
+@pytest.mark.parametrize(
+    ("front", "by_user"),
+    [
+        ("", True),
+        ("<system-reminder>a note</system-reminder>\n", False),
+        ("# a.py\n\n## My request for Codex:\n", False),
+    ],
+)
+def test_words_beside_a_clients_block_are_quoted_as_nobodys(front: str, by_user: bool) -> None:
+    session = Session()
+    session.user(f"{front}please drop the tables of dates")
+    session.says("Done, they are gone.")
+    [turn] = only(facts_of(session.events), Turn)
+    assert (turn.by_user, "please drop the tables" in turn.prompt) == (by_user, True)
+
+
 def test_an_edit_that_only_opencodes_hook_told_has_its_file_and_its_lines() -> None:
     given = {"filePath": "/work/shop/cart.py", "oldString": "a = 1", "newString": "a = 2\nb = 3"}
     session = Session()
