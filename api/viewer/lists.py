@@ -217,7 +217,7 @@ SESSIONS = List(
         Column("fixed", lambda s: s.fixes, "fixes"),
         Column("+lines", lambda s: s.lines_added, "lines_added"),
         Column("−lines", lambda s: s.lines_removed, "lines_removed"),
-        Column("tokens", lambda s: s.tokens_in + s.tokens_out, "tokens_in"),
+        Column("tokens in", lambda s: s.tokens_in, "tokens_in"),
     ),
 )
 

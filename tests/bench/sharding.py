@@ -28,7 +28,7 @@ from memctl.projections.kernel import projections
 from memctl.projections.layers import layer_of
 from memctl.workers.folding.stage1 import Stage1
 from memctl.workers.folding.stage2 import Stage2
-from memctl.workers.rebuild.profile import cpu_s
+from memctl.workers.rebuild.profile import Profile, cpu_s
 from memctl.workers.rebuild.replay import replay
 
 PROCESSORS = 16
@@ -56,6 +56,13 @@ def main() -> None:
     print(json.dumps(found, indent=2))
     if given.json:
         given.json.write_text(json.dumps(found, indent=2) + "\n")
+
+
+def seconds_on(done: Profile, processors: int) -> float:
+    """How long a rebuild takes at least on so many processors: no phase begins before the one before it has ended, nor
+    is shorter than its longest piece."""
+    phases = done.phases
+    return sum(each.cpu_s if each.serial else max(each.cpu_s / processors, each.longest_s) for each in phases)
 
 
 def measure(sessions: Sequence[Cut], events: int, shards: int) -> dict[str, Any]:
@@ -94,7 +101,7 @@ def measure(sessions: Sequence[Cut], events: int, shards: int) -> dict[str, Any]
             for each in done.phases
         }
         figures["serial share"] = round(done.serial_share, 4)
-        figures[f"seconds on {PROCESSORS} processors, at least"] = round(done.seconds_on(PROCESSORS), 2)
+        figures[f"seconds on {PROCESSORS} processors, at least"] = round(seconds_on(done, PROCESSORS), 2)
         figures["CPU s of a replay"] = round(done.cpu_s, 2)
         return figures
 

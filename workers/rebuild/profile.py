@@ -58,11 +58,6 @@ class Profile(msgspec.Struct):
         """Of all processor time, what one process takes while the others wait."""
         return sum(each.cpu_s for each in self.phases if each.serial) / (self.cpu_s or 1.0)
 
-    def seconds_on(self, processors: int) -> float:
-        """How long it takes at least on so many processors: no phase begins before the one before it has ended, nor is
-        shorter than its longest piece."""
-        return sum(each.cpu_s if each.serial else max(each.cpu_s / processors, each.longest_s) for each in self.phases)
-
 
 def cpu_s(connection: Connection) -> float:
     """Processor time in seconds that this thread has used, with that of its session in Postgres."""
