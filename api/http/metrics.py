@@ -25,7 +25,7 @@ from memctl.api.checks.health import Health, Trouble, health, servers, troubles
 from memctl.api.http.access import caller_of
 from memctl.api.queries import hindsight as hindsights
 from memctl.api.queries.endings import uses_of
-from memctl.api.queries.stats import lasting_fixes, totals_of, version_of
+from memctl.api.queries.stats import lasting_fixes, sizes, totals_of, version_of
 from memctl.api.reading.caller import Caller
 from memctl.api.reading.counts import Use
 from memctl.api.reading.hindsight import Count
@@ -145,6 +145,7 @@ def routes(readers: Readers, timings: Timings, settings: Settings) -> APIRouter:
         def look(reader: Reader) -> list[Sample]:
             return [
                 *_of_the_database(health(reader, asked)),
+                *(Sample(f"{name}_bytes", size) for name, size in sizes(reader).items()),
                 *of_language_models(budget.spent(reader.connection), settings.llm),
             ]
 
@@ -201,7 +202,6 @@ def _of_the_database(found: Health) -> list[Sample]:
         Sample("replay_running", found.replay is not None),
         Sample("replay_failed", found.failed),
         Sample("replay_differing", found.differed),
-        *(Sample(f"{name}_bytes", size) for name, size in found.sizes.items()),
     ]
 
 

@@ -30,12 +30,9 @@ from memctl.infra.database import single_row
 
 DAY_US = 86_400_000_000
 
-PARTS = 160
+PARTS = 120
 """Into which the time that is asked about is cut. Sessions of one project that began in one part are one span, so the
 answer is bounded, however many sessions there were."""
-
-MOST_PROJECTS = 60
-"""With the most prompts in that time."""
 
 MOST_FIXES, MOST_CLAIMS = 24, 60
 """Of the errors seen most often, and of the claims heard of last: more would hide one another."""
@@ -52,6 +49,7 @@ def activity(
     *,
     since: Annotated[Micros | None, Meta(description="Without it, 60 days before the newest session.")] = None,
     before: Annotated[Micros | None, Meta(description="Without it, the end of the newest session.")] = None,
+    limit: Annotated[int, Meta(ge=1, le=200, description="Most projects: those with the most prompts.")] = 60,
 ) -> Activity:
     """When sessions were at work, by project, with errors that were fixed and claims that were verified meanwhile."""
     newest = _newest(reader, places, now)
@@ -59,7 +57,7 @@ def activity(
     begin = since if since is not None else Micros(max(upto - MOST_DAYS * DAY_US, 0))
     if begin >= upto:
         return Activity(since=moment(begin), before=moment(upto), spans=[], fixes=[], claims=[], hidden=0)
-    spans, hidden = _spans(reader, places, begin, upto)
+    spans, hidden = _spans(reader, places, begin, upto, limit)
     return Activity(
         since=moment(begin),
         before=moment(upto),
@@ -112,7 +110,7 @@ GROUP BY 1, 2, width_bucket(started_at, %s, %s, %s) ORDER BY 4
 """A row is taken apart once for all of its fields: one of some length is kept compressed."""
 
 
-def _spans(reader: Reader, places: Places, begin: Micros, upto: Micros) -> tuple[list[WorkSpan], int]:
+def _spans(reader: Reader, places: Places, begin: Micros, upto: Micros, limit: int) -> tuple[list[WorkSpan], int]:
     """The spans, and how many projects there are beyond those that have some."""
     p, known = models.sessions, projects_of(reader)
     where, values = all_of(
@@ -122,7 +120,7 @@ def _spans(reader: Reader, places: Places, begin: Micros, upto: Micros) -> tuple
     found = reader.connection.execute(
         _WORK.format(table=table_of(reader, p), where=where),
         [
-            [location for location, _ in named], [name for _, name in named], *values, upto, begin, MOST_PROJECTS,
+            [location for location, _ in named], [name for _, name in named], *values, upto, begin, limit,
             begin, upto, PARTS,
         ],
     ).fetchall()  # fmt: skip
@@ -140,7 +138,7 @@ def _spans(reader: Reader, places: Places, begin: Micros, upto: Micros) -> tuple
         )
         for place, is_known, sessions, started, last, prompts, errors, fixes, stream, title, _ in found
     ]
-    return spans, max(found[0][-1] - MOST_PROJECTS, 0) if found else 0
+    return spans, max(found[0][-1] - limit, 0) if found else 0
 
 
 def _fixes(reader: Reader, places: Places, begin: Micros, upto: Micros) -> Iterator[FixedError]:

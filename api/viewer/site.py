@@ -48,7 +48,7 @@ from memctl.api.search.engine import Engine, Question
 from memctl.api.viewer import corrections, lists, plots, render, trends
 from memctl.api.viewer.forgetting import Forgetting, PageAnswer
 from memctl.api.viewer.sign_in import COOKIE, SIGNED_IN_S, Browsers
-from memctl.api.viewer.timeline import LAST_S
+from memctl.api.viewer.timeline import LAST_S, MOST_LANES
 from memctl.api.viewer.timeline import timeline as drawn
 from memctl.api.write.command_handler import CommandHandler
 from memctl.domain.events.event import Micros
@@ -259,7 +259,8 @@ class _Pages:
                 Micros(min(_number(request, name), LAST_S) * 1_000_000) or None for name in ("since", "before")
             )
             now = datetime.now(UTC)
-            work = drawn(activity(reader, places, now, since=since, before=before), reach(reader, places, now))
+            found = activity(reader, places, now, since=since, before=before, limit=MOST_LANES)
+            work = drawn(found, reach(reader, places, now))
             if timeline_alone:
                 return self._page(request, "timeline.html", work=work)
             return self._page(
@@ -268,7 +269,7 @@ class _Pages:
                 sessions=queries.sessions(reader, places, limit=6).items,
                 claims=claims.insights(reader, places, limit=6).items,
                 bugs=bugs.known(reader, places, limit=4).hits,
-                stats=None if asked is None else _all_of(self._counts(reader, places), stats.state(reader)),
+                stats=None if asked is None else self._counts(reader, places),
                 troubles=[] if asked is None else troubles(health(reader, asked)),
                 work=work,
             )

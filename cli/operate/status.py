@@ -261,13 +261,16 @@ def _backups(kept: KeptBackups) -> str:
 
 def _health(settings: Settings) -> Health | str:
     """How all is; why that is not known where the database cannot be asked now."""
+    from msgspec import structs
+
     from memctl.api.checks.health import health, servers
+    from memctl.api.queries.stats import sizes
     from memctl.api.reading.caller import OWNER
     from memctl.api.reading.reader import opened
 
     try:
         with opened(settings, OWNER, "memctl status") as reader:
-            return health(reader, servers(settings))
+            return structs.replace(health(reader, servers(settings)), sizes=sizes(reader))
     except MemctlError as problem:
         return " ".join(str(problem).split())
 
