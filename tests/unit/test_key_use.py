@@ -59,19 +59,15 @@ def test_no_space_keeps_all_turns_from_another() -> None:
         async with contextlib.AsyncExitStack() as held:
             for number in range(turns.OF_SPACE):
                 assert await held.enter_async_context(taken.of(f"key {number}", "a")) is not None
-            more = asyncio.create_task(_one_more(taken, "key of a", "a"))
+            more = asyncio.create_task(held.enter_async_context(taken.of("key of a", "a")))
             await asyncio.sleep(0)
-            assert await _one_more(taken, "key of b", "b")
+            async with taken.of("key of b", "b") as turn:
+                assert turn is not None
             more.cancel()
             await asyncio.gather(more, return_exceptions=True)
         assert taken._each == {}
 
     asyncio.run(asyncio.wait_for(asked(), turns.PATIENCE_S / 2))
-
-
-async def _one_more(taken: turns.Turns, key: str, space: str) -> bool:
-    async with taken.of(key, space) as turn:
-        return turn is not None
 
 
 def test_keys_without_end_take_no_more_room() -> None:
