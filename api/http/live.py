@@ -19,6 +19,7 @@ from memctl.api.http.openapi import Responses
 from memctl.api.http.parameters import IN_DIGITS
 from memctl.api.http.turns import Turn
 from memctl.api.queries import stats
+from memctl.api.reading.caller import Caller
 from memctl.api.reading.counts import LogProgress
 from memctl.api.reading.reader import Reader, Readers, TooBusy
 from memctl.domain.support.errors import MemctlError
@@ -39,8 +40,8 @@ TAIL_EVERY_S = 0.5
 BEAT_S = 15.0
 """A tail that has nothing to say says so this often, so that dead connections are found."""
 
-MOST_TAILS = 16
-"""Tails at once: each keeps a connection."""
+MOST_TAILS, OF_KEYS, OF_A_SPACE, OF_A_KEY = 16, 12, 8, 4
+"""Tails at once, each of which keeps a connection: of all, of all keys, of one space where there are several, of a key."""
 MOST_AT_ONCE = 500
 """Events that a tail reads at once, and holds in memory."""
 
@@ -154,12 +155,12 @@ def tails(readers: Readers) -> APIRouter:
             start = await run_in_threadpool(
                 readers.read, lambda reader: int(mark(reader.connection, reader.space_id)), caller_of(request)
             )
-        return _Tail(_events(_Looking(readers, request), start), open_tails)
+        return _Tail(_events(_Looking(readers, request), start), caller_of(request), open_tails)
 
     @router.get("/tail/progress", responses=described, response_class=StreamingResponse)
     async def progress(request: Request) -> Response:
         """How far the read models are behind the log, and how far rebuilds are, whenever that changes."""
-        return _Tail(_progress(_Looking(readers, request)), open_tails)
+        return _Tail(_progress(_Looking(readers, request)), caller_of(request), open_tails)
 
     return router
 
@@ -167,12 +168,23 @@ def tails(readers: Readers) -> APIRouter:
 class _Tail(StreamingResponse):
     """An answer that goes on. Counted from where it is sure to be taken back."""
 
-    def __init__(self, source: AsyncIterator[bytes], open_tails: set[_Tail]) -> None:
+    def __init__(self, source: AsyncIterator[bytes], caller: Caller, open_tails: set[_Tail]) -> None:
         super().__init__(source, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+        self._caller = caller
         self._open = open_tails
 
+    def _has_room(self) -> bool:
+        mine, others = self._caller, [each._caller for each in self._open]
+        if not mine.key:
+            return len(others) < MOST_TAILS
+        keys = [each for each in others if each.key]
+        of_space = [each for each in keys if each.space == mine.space]
+        of_key = [each for each in of_space if each.key == mine.key]
+        room = len(keys) < OF_KEYS and len(of_key) < OF_A_KEY
+        return room and not (mine.apart and len(of_space) >= OF_A_SPACE)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if len(self._open) >= MOST_TAILS:
+        if not self._has_room():
             raise TooBusy
         self._open.add(self)
         try:

@@ -181,8 +181,8 @@ def _of_a_space(reader: Reader, counted: Counted) -> list[Sample]:
             for each in processor_work.standings(connection, space)
             for status in ("working", "done", "failed", "given_up")
         ),
-        *of_worth(*counted.of(("worth", space), version, lambda: _worth(reader))),
-        *of_hindsight(counted.of(("hindsight", space), version, lambda: _hindsight(reader))),
+        *of_worth(*counted.of(("worth", reader.space), version, lambda: _worth(reader))),
+        *of_hindsight(counted.of(("hindsight", reader.space), version, lambda: _hindsight(reader))),
     ]
     return [Sample(each.name, each.value, (reader.space, *each.labels)) for each in found]
 

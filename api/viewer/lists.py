@@ -84,7 +84,7 @@ class List(NamedTuple):
 
     def given(self, query: Mapping[str, str]) -> dict[str, str]:
         """The values of the filters; what is none of a filter's words asks for nothing."""
-        said = {choice: query.get(choice.name, "").strip()[:1024] for choice in self.choices}
+        said = {choice: query.get(choice.name, "").replace("\0", "").strip()[:1024] for choice in self.choices}
         return {choice.name: word if not choice.words or word in choice.words else "" for choice, word in said.items()}
 
     def everything(self, reader: Reader, wanted: Wanted) -> Iterator[Any]:
@@ -101,7 +101,7 @@ class List(NamedTuple):
 def as_csv(a_list: List, items: Iterator[Any]) -> str:
     """The rows as a spreadsheet reads them. What it would take for a formula is marked as text."""
     written = io.StringIO()
-    writer = csv.writer(written)
+    writer = csv.writer(written, quoting=csv.QUOTE_ALL)  # some spreadsheets part cells by other marks than commas
     writer.writerow([a_list.name, "project", *(column.label for column in a_list.columns)])
     for item in items:
         cells = [a_list.about(item), _project_of(item), *(column.of(item) for column in a_list.columns)]

@@ -127,6 +127,9 @@ def _lit(text: str, asked: Set[str]) -> Markup:
 LONGEST_MARKDOWN = 20_000
 """Characters that are laid out; a longer text is shown as it is."""
 
+MOST_CELLS = 4_000
+"""Cells of tables that are: each row of a table is filled up to the width of its head."""
+
 
 @cache
 def _markdown() -> MarkdownIt:
@@ -141,8 +144,10 @@ def _markdown() -> MarkdownIt:
 
 
 def laid_out(text: str) -> Markup:
-    """A text with its Markdown laid out."""
-    if len(text) > LONGEST_MARKDOWN:
+    """A text with its Markdown laid out, where that is no work for long."""
+    parts = [part.split("\n") for part in text.split("\n\n") if "|" in part] if len(text) <= LONGEST_MARKDOWN else []
+    cells = sum(len(lines) * max(line.count("|") for line in lines) for lines in parts)
+    if len(text) > LONGEST_MARKDOWN or cells > MOST_CELLS:
         return Markup("<pre>{}</pre>").format(shown(text))
     return Markup('<div class="laid">{}</div>').format(Markup(_markdown().render(seen(text, "�"))))  # noqa: S704 - its renderer escapes
 

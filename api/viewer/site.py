@@ -322,7 +322,7 @@ class _Pages:
         query, cursor, given = request.query_params, request.query_params.get("cursor"), wanted.given
         since, before = (_day(request, name) for name in ("since", "before"))
         page, order = a_list.find(reader, wanted, lists.MOST_ROWS, cursor), wanted.order
-        key = (reader.space_id, "total", a_list.name, reader.limited_to, *wanted[:3], tuple(given.items()))
+        key = (reader.space, "total", a_list.name, reader.limited_to, *wanted[:3], tuple(given.items()))
         total = None if cursor else self._counted.of(key, stats.version_of(reader), page.total)
         days = {"since": str(since or ""), "before": str(before or "")}
         project = query.get("project", "")[:4096]
@@ -348,7 +348,7 @@ class _Pages:
             days = (wanted.since, wanted.before)
             return {
                 "totals": self._counted.of(
-                    (reader.space_id, wanted.places, days),
+                    (reader.space, wanted.places, days),
                     stats.version_of(reader),
                     lambda: stats.totals_of(reader, wanted.places, *days),
                 )
@@ -433,7 +433,7 @@ class _Pages:
         places, today = _places(reader, request), datetime.now(UTC).date()
         whole = reader.limited_to is None
         drawn = self._counted.of(
-            (reader.space_id, "trends", places, today, reader.limited_to), stats.version_of(reader),
+            (reader.space, "trends", places, today, reader.limited_to), stats.version_of(reader),
             lambda: (trends.trends(reader, places, today), uses_of(reader) if whole else []),
         )  # fmt: skip
         return self._page(request, "trends.html", plots=drawn[0], uses=drawn[1])
@@ -499,7 +499,7 @@ class _Pages:
         """What there is, counted again now and then."""
         version = stats.version_of(reader)
         return self._counted.of(
-            (reader.space_id, places),
+            (reader.space, places),
             version,
             lambda: stats.counts(reader, places),
         )
@@ -507,7 +507,7 @@ class _Pages:
     def _by_kind(self, reader: Reader) -> _ByKind:
         """Of what kinds memories are, and how far claims have come, everywhere: counted as `_counts` are."""
         return self._counted.of(
-            (reader.space_id, "by kind"),
+            (reader.space, "by kind"),
             stats.version_of(reader),
             lambda: _ByKind(figures.memories_by_kind(reader), figures.claims_by_level(reader)),
         )

@@ -18,7 +18,7 @@ from memctl.infra.readmodels.generations import Live
 from memctl.projections.kernel import projections
 from memctl.projections.locations import Location, Root
 
-KEPT = 4
+KEPT = 32
 """Spaces and generations whose projects a process keeps worked out."""
 
 

@@ -54,7 +54,7 @@ def is_expanded(prompt: str, location: str, agent: str, sent: Micros | None = No
     to look at than one prompt is worth, or a command is nothing but another's text, any is; and any that was `sent`
     before a file or folder of commands changed: what that held is not known."""
     words = _plain(prompt)
-    if not words or not Path(location).is_absolute():
+    if not words or not _is_a_path(location):
         return False
     left, unread = _COMPARED, _MOST_READ
     for looked_at, path in enumerate(_files_at(Path(location))):
@@ -101,6 +101,13 @@ def _became(command: str, words: str) -> bool:
             if len(piece) >= _ENOUGH:
                 return True
     return held >= _MOST_OF * own
+
+
+def _is_a_path(location: str) -> bool:
+    try:
+        return Path(location).is_absolute() and b"\0" not in os.fsencode(location)
+    except UnicodeEncodeError:
+        return False
 
 
 def _is_anothers(command: str) -> bool:

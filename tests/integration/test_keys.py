@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from events import observed
 from waiting import seconds, until
 
-from memctl.api.http.live import MOST_TAILS, MOST_WAITING, PATIENCE_S
+from memctl.api.http.live import MOST_WAITING, OF_A_KEY, OF_KEYS, PATIENCE_S
 from memctl.api.viewer.sign_in import MOST_TICKETS
 from memctl.api.write.keys import NameHoldsASecret
 from memctl.api.write.remote_ingest import NEW_PLACES_A_DAY, Delivery, sent
@@ -913,13 +913,20 @@ def test_a_live_tail_ends_when_its_key_does(api: Api, verb: Verb) -> None:
             pass
 
 
-def test_no_more_tails_are_open_than_may_be_however_they_come(api: Api, key: Callable[..., str]) -> None:
-    token = key("operate")
+def test_a_key_holds_few_tails_all_keys_some_and_the_owner_finds_room(api: Api, key: Callable[..., str]) -> None:
     with contextlib.ExitStack() as lines:
-        tails = [lines.enter_context(opened(api, "/v1/tail/progress", token)) for _ in range(MOST_TAILS + 3)]
-        first = [line.recv(20) for line in tails]
-    assert sum(b" 503 " in each for each in first) == 3
-    until(lambda: b" 200 " in _first(api, "/v1/tail/progress", token), "room for another")
+
+        def tails(token: str, count: int) -> list[bytes]:
+            held = [lines.enter_context(opened(api, "/v1/tail/progress", token)) for _ in range(count)]
+            return [line.recv(20) for line in held]
+
+        one = key("operate")
+        assert sum(b" 503 " in each for each in tails(one, OF_A_KEY + 3)) == 3
+        others = [key("operate") for _ in range(OF_KEYS // OF_A_KEY - 1)]
+        assert not [each for other in others for each in tails(other, OF_A_KEY) if b" 200 " not in each]
+        assert b" 503 " in tails(key("operate"), 1)[0]
+        assert b" 200 " in tails(TOKEN, 1)[0]
+    until(lambda: b" 200 " in _first(api, "/v1/tail/progress", one), "room for another")
 
 
 def _first(api: Api, path: str, token: str) -> bytes:

@@ -50,7 +50,8 @@ def two(
         pytest.MonkeyPatch.context() as here,
     ):
         with connect(home) as connection, connect(east) as other:
-            generations.ensure_live(connection, 2)
+            for each in (connection, other):
+                generations.ensure_live(each, 2)
             other.execute("UPDATE memctl.installation SET id = gen_random_uuid()")  # both are copies of one
         here.setenv("MEMCTL_DATABASES__EAST", east)
         memory = Remembered(home, *vectors, collection="")

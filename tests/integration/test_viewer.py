@@ -578,6 +578,7 @@ def test_the_parts_of_a_list_by_a_filter_are_the_whole(viewer: Viewer, a_list: l
                 assert sorted(each for found, _ in parts for each in found) == sorted(whole), choice.name
                 assert sum(said for _, said in parts) == len(whole)
             assert rows_of_none(client, f"/{a_list.name}?{choice.name}=no+such+word") == (not choice.words)
+            assert client.get(f"/{a_list.name}?{choice.name}=%00").status_code == 200
         days = [rows_of(client, f"/{a_list.name}?{day}") for day in ("before=2026-03-03", "since=2026-03-03")]
         assert sorted(each for found, _ in days for each in found) == sorted(whole)
         assert sum(said for _, said in days) == len(whole)

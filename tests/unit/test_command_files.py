@@ -319,3 +319,8 @@ const say = (sessionID, text) => hooks["chat.message"]({{ sessionID }}, {{ parts
     )
     subprocess.run(["node", str(tmp_path / "run.mjs")], check=True, timeout=60)
     return [json.loads(line) for line in (tmp_path / "sent").read_text().replace("}{", "}\n{").splitlines()]
+
+
+@pytest.mark.parametrize("location", ["/w/\0x", "/w/\ud800", "relative", ""])
+def test_where_no_file_can_lie_there_is_no_command(location: str) -> None:
+    assert not is_expanded(RULE, location, "opencode")

@@ -236,6 +236,8 @@ def test_lists_tables_and_code_are_laid_out_and_hidden_characters_shown() -> Non
         assert part in laid
     assert "this�" in laid
     assert render.laid_out("# " * 20_000).startswith("<pre># ")
+    wide = ("|a" * 300 + "\n" + "|-" * 300 + "\n" + "|b\n" * 3_000)[:9_900]
+    assert len(render.laid_out(wide)) < 2 * len(wide), "rows are filled up to the width of their head"
 
 
 def test_a_spreadsheet_is_given_no_formula() -> None:
@@ -245,6 +247,8 @@ def test_a_spreadsheet_is_given_no_formula() -> None:
     assert list(csv.reader(io.StringIO(rows))) == [
         ["things", "project"], ["'=1+1", "'@SUM(A1)"], ["'-2", "'@SUM(A1)"], ['a,\n"b', "'@SUM(A1)"],
     ]  # fmt: skip
+    by_semicolons = csv.reader(io.StringIO(lists.as_csv(a_list, iter([SimpleNamespace(what="a;=1;b", **vars(of))]))), delimiter=";")
+    assert not [cell for row in by_semicolons for cell in row if cell.startswith("=")]
 
 
 def test_words_of_the_question_are_marked_in_any_form_and_stay_text() -> None:
