@@ -41,7 +41,7 @@ BEAT_S = 15.0
 """A tail that has nothing to say says so this often, so that dead connections are found."""
 
 MOST_TAILS, OF_KEYS, OF_A_SPACE, OF_A_KEY = 16, 12, 8, 4
-"""Tails at once, each of which keeps a connection: of all, of all keys, of one space where there are several, of a key."""
+"""Tails at once, each a connection: of all, of all keys, of one space where there are several, of one key."""
 MOST_AT_ONCE = 500
 """Events that a tail reads at once, and holds in memory."""
 

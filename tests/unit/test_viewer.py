@@ -247,8 +247,9 @@ def test_a_spreadsheet_is_given_no_formula() -> None:
     assert list(csv.reader(io.StringIO(rows))) == [
         ["things", "project"], ["'=1+1", "'@SUM(A1)"], ["'-2", "'@SUM(A1)"], ['a,\n"b', "'@SUM(A1)"],
     ]  # fmt: skip
-    by_semicolons = csv.reader(io.StringIO(lists.as_csv(a_list, iter([SimpleNamespace(what="a;=1;b", **vars(of))]))), delimiter=";")
-    assert not [cell for row in by_semicolons for cell in row if cell.startswith("=")]
+    rows = lists.as_csv(a_list, iter([SimpleNamespace(what="a;=1;b", **vars(of))]))
+    cells = [cell for row in csv.reader(io.StringIO(rows), delimiter=";") for cell in row]
+    assert not [cell for cell in cells if cell.startswith("=")]
 
 
 def test_words_of_the_question_are_marked_in_any_form_and_stay_text() -> None:
