@@ -2,6 +2,7 @@
 
 import contextlib
 import random
+import select
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, LiteralString, TypeVar
@@ -46,6 +47,12 @@ class TooManyConnections(DatabaseUnavailable):
     """Postgres takes no more connections."""
 
     hint = "end what is not needed, or raise max_connections; then run this again"
+
+
+class TransactionPooling(DatabaseUnavailable):
+    """A pooler serves each transaction by another session of Postgres: locks and limits do not last."""
+
+    hint = "set the pooler's pool_mode to session for memctl, or let MEMCTL_DATABASE_URL name Postgres itself"
 
 
 class OutOfMemory(DatabaseUnavailable):
@@ -114,7 +121,27 @@ _BY_STATE: dict[str, type[DatabaseUnavailable]] = {
 OF_A_GENERATION = patterns.compile(r"memctl\.\w+_g\d+")
 """The table of a generation, in an error's words."""
 
-_FULL = ("too many clients", "remaining connection slots", "too many connections")
+_FULL = (
+    "too many clients", "remaining connection slots", "too many connections",
+    "no more connections allowed", "query_wait_timeout",  # PgBouncer's words
+)  # fmt: skip
+
+_LIMITS = (
+    # Who waits for a lock reads afterwards what its holder wrote: an append the tombstones, for one.
+    ("default_transaction_isolation", "read committed"),
+    ("idle_in_transaction_session_timeout", "60s"),
+    ("lock_timeout", f"{LOCK_TIMEOUT_S * 1000:.0f}"),
+    ("synchronous_commit", "on"),
+    ("timezone", "UTC"),
+)
+"""What holds for every connection's session. As a statement: poolers refuse or drop what comes with the connection."""
+
+_SET = "SELECT " + "".join(f"set_config('{name}', '{value}', false), " for name, value in _LIMITS)
+
+_PID = b"SELECT pg_backend_pid()"
+
+_PROBED_S = 2.0
+"""How long a pooler gets to serve a second connection: where every place of its pool is taken, it waits."""
 
 
 class _JsonbAsBytes(Loader):
@@ -161,23 +188,23 @@ def connect(url: str, *, autocommit: bool = True, name: str = "memctl", statemen
 
     Raises: DatabaseUnavailable, with libpq's reason.
     """
-    options = (
-        "-c idle_in_transaction_session_timeout=60s -c timezone=UTC -c synchronous_commit=on"
-        # Who waits for a lock reads afterwards what its holder wrote: an append the tombstones, for one.
-        r" -c default_transaction_isolation=read\ committed"
-        f" -c lock_timeout={LOCK_TIMEOUT_S * 1000:.0f} -c statement_timeout={statement_timeout_ms}"
-    )
     try:
         connection = psycopg.connect(
             plain_url(url),
-            autocommit=autocommit,
+            autocommit=True,
             application_name=name,
-            options=options,
             client_encoding="utf8",  # whatever PGCLIENTENCODING says: arrays are packed so
             cursor_factory=psycopg.Cursor,
             connect_timeout=7,  # `status` has ten seconds in all
             keepalives_idle=30,
         )
+        *_, pid = single_row(
+            connection,
+            f"{_SET}set_config('statement_timeout', '{statement_timeout_ms}', false), pg_backend_pid()".encode(),
+        )
+        if pid != connection.info.backend_pid:  # a pooler's own number
+            _refuse_transaction_pooling(connection, url)
+        connection.autocommit = autocommit
     except psycopg.OperationalError as problem:
         # Only words say why a connection is refused: it has no SQLSTATE yet.
         if any(words in str(problem) for words in _FULL):
@@ -192,6 +219,43 @@ def connect(url: str, *, autocommit: bool = True, name: str = "memctl", statemen
     connection.adapters.register_loader("jsonb", _JsonbTextAsBytes)
     connection.adapters.register_dumper(Packed, _PackedDumper)
     return connection
+
+
+def pooled(connection: Connection) -> bool:
+    """Whether a pooler stands between."""
+    return bool(single_row(connection, _PID)[0] != connection.info.backend_pid)
+
+
+_of_sessions: set[str] = set()
+"""URLs whose pooler gives each connection a session of its own."""
+
+
+def _refuse_transaction_pooling(connection: Connection, url: str) -> None:
+    """Raises: TransactionPooling where two connections that are open at once are served by one session in turns, or one
+    by several."""
+    if url in _of_sessions:
+        return
+    with contextlib.closing(psycopg.connect(plain_url(url))) as other:
+        ours, theirs = set[int](), set[int]()
+        for _ in range(3):
+            ours |= _serving(connection) | _serving(connection)  # by turns, each might get every other session
+            if not (served := _serving(other)):
+                return
+            theirs |= served
+    if ours & theirs or len(ours) > 1 or len(theirs) > 1:
+        connection.close()
+        raise TransactionPooling
+    _of_sessions.add(url)
+
+
+def _serving(connection: Connection) -> set[int]:
+    """The process of Postgres that serves a connection; none where it is not served in time."""
+    link = connection.pgconn
+    link.send_query(_PID)
+    if not select.select([link.socket], [], [], _PROBED_S)[0]:
+        return set()
+    first, *_ = iter(link.get_result, None)
+    return {int(first.get_value(0, 0) or 0)}
 
 
 def outage(problem: psycopg.Error) -> DatabaseUnavailable | None:

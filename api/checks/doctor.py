@@ -27,7 +27,7 @@ from memctl.api.reading.reader import reader_of
 from memctl.domain.projects.identity import WaitingCheckout
 from memctl.infra import queue
 from memctl.infra.beside import beside
-from memctl.infra.database import Connection, connect, single_row
+from memctl.infra.database import Connection, connect, pooled, single_row
 from memctl.infra.embedded import instance
 from memctl.infra.embedded.instance import InstanceStatus
 from memctl.infra.embedders import EmbedderFailed, embedders_of
@@ -175,7 +175,7 @@ def _server(settings: Settings, connection: Connection) -> Iterator[Check]:
     )
     version, release, fsync, commit, pages, checksums, standby, most, used, lz4 = row
     old = [f"memctl needs PostgreSQL {LEAST_POSTGRES // 10_000}"] if release < LEAST_POSTGRES else []
-    where = f"{version} [{settings.origin('database_url')}]"
+    where = f"{version}{', through a pooler' if pooled(connection) else ''} [{settings.origin('database_url')}]"
     yield check("postgres", "server", where, old, advice="upgrade Postgres, or name another in MEMCTL_DATABASE_URL")
     safety = {"fsync": fsync, "full_page_writes": pages, "synchronous_commit": commit}
     wrong = [

@@ -97,8 +97,8 @@ def migrate(database_url: str, upto: str | None = None) -> str:
         if found := revisions(guard)[0]:
             _refuse_older(found)
             refuse_newer(guard)
-        url = plain_url(database_url).replace("postgres://", "postgresql://", 1)
-        engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1))
+        # Not by its URL, which libpq reads otherwise: several hosts, for one.
+        engine = create_engine("postgresql+psycopg://", creator=lambda: Connection.connect(plain_url(database_url)))
         try:
             for script in _pending(ScriptDirectory.from_config(config), found, upto or max(_known())):
                 if prepare := getattr(script.module, "prepare", None):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from commandline import Memctl
@@ -20,3 +22,11 @@ def memctl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memctl]:
         yield memctl
     finally:
         memctl("down")
+
+
+@pytest.fixture(scope="module")
+def servers_folder() -> Iterator[Path]:
+    """A folder that lets other users through to what is theirs in it."""
+    with tempfile.TemporaryDirectory(prefix="memctl-servers-") as name:
+        Path(name).chmod(0o711)
+        yield Path(name)
