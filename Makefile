@@ -6,7 +6,7 @@ LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-pythons check bench bench-sessions bench-stages bench-engine bench-hooks bench-search eval docs site scene lock release test-wheel test-deploy test-tutorial axe
-.PHONY: calibrate patterns unseen test-howtos test-client test-model test-external soak planted fuzz fuzz-api audit mutation clean
+.PHONY: calibrate patterns unseen test-howtos test-client test-model test-external test-own-servers restore-drill soak planted fuzz fuzz-api audit mutation clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 16
@@ -115,6 +115,12 @@ axe: $(VENV)/.installed-dev ## Look for what makes the viewer hard to use, with 
 
 test-external: $(VENV)/.installed-dev ## Run the tests that need servers against Debian's PostgreSQL and Redis
 	$(BIN)/python tests/external.py
+
+test-own-servers: $(VENV)/.installed-dev ## Run memctl behind PgBouncer, with a standby, and through failovers, by Debian's PostgreSQL and HAProxy
+	$(BIN)/pytest -q tests/e2e/poolers.py tests/e2e/standbys.py
+
+restore-drill: $(VENV)/.installed-dev ## Destroy a PostgreSQL that archives its log, bring it back to a point in time, and look what came back
+	$(BIN)/pytest -q tests/e2e/restore_drill.py
 
 SOAK ?= 20
 soak: $(VENV)/.installed-dev ## Look SOAK times as long for an order of events or faults that breaks a promise

@@ -14,6 +14,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 from forking import Ran, ran
 
@@ -93,6 +95,16 @@ class Memctl:
     def database_url(self) -> str:
         """Of the database that `up` started."""
         return read_endpoints(Places(self.data))["database_url"]
+
+    def asked(self, path: str) -> tuple[int, str]:
+        """Status and body of what the API answers that `up` started."""
+        found = read_endpoints(Places(self.data))
+        asked = Request(found["api_url"] + path, headers={"Authorization": f"Bearer {found['api_token']}"})
+        try:
+            with urlopen(asked, timeout=60) as answer:
+                return answer.status, answer.read().decode()
+        except HTTPError as refused:
+            return refused.code, refused.read().decode()
 
     def json(self, *arguments: str, code: int = 0) -> Any:
         return json.loads(self(*arguments, "--json", code=code))

@@ -10,20 +10,20 @@ from uuid import UUID
 import msgspec
 import psycopg
 
-from memctl.domain.events.erasure import Tombstone, scope_tombstones
+from memctl.domain.events.erasure import Tombstone
 from memctl.domain.support.errors import MemctlError
 from memctl.infra import api_keys
 from memctl.infra.backup import archive
 from memctl.infra.backup.archive import BadBackup
 from memctl.infra.backup.copies import backup, backups, folder_of
-from memctl.infra.backup.receipts import RECEIPTS, Recalled, read_receipts, write_receipts
+from memctl.infra.backup.receipts import RECEIPTS, Recalled, begin_again, read_receipts, write_receipts
 from memctl.infra.data_dir import Places, sync_folder
 from memctl.infra.database import Connection, connect, outages
 from memctl.infra.embedded import instance
 from memctl.infra.embedded.programs import SERVERS
 from memctl.infra.log import erase
 from memctl.infra.log.mark import move_mark
-from memctl.infra.log.spaces import space_id, space_names
+from memctl.infra.log.spaces import space_names
 from memctl.infra.settings import Settings
 from memctl.workers.erasure.erase import nothing_rebuilt
 
@@ -100,10 +100,8 @@ def restore(settings: Settings, connection: Connection, file: Path, receipts: It
             redactions = [each for each in since.values() if each.scope.kind == "rules"]
             begun = [each for each in since.values() if each.scope.kind != "rules" and not each.outcome]
             fresh = [each for each in since.values() if each.scope.kind != "rules" and each.outcome]
-            for each in redactions:
-                erase.begin(connection, space_id(connection, each.space), each.id, each.scope, each.reason)
-            for each in begun:
-                _begin_again(connection, each)
+            for each in (*redactions, *begun):
+                begin_again(connection, each)
             left_out = sum(_forget_again(connection, each) for each in fresh)
         move_mark(connection)
         write_receipts(connection, settings.data_dir)
@@ -158,19 +156,9 @@ def set_aside(settings: Settings, notify: Callable[[str], None] = lambda _: None
     return aside
 
 
-def _begin_again(connection: Connection, each: Recalled) -> int:
-    """Open a receipt with all that is known to be meant by it. Returns the space."""
-    space = space_id(connection, each.space)
-    erase.begin(connection, space, each.id, each.scope, each.reason)
-    erase.to_come(connection, each.id, each.erased)
-    stones = [Tombstone(kind="event", value=str(id)) for id in each.erased]
-    erase.lay_tombstones(connection, space, each.id, [*scope_tombstones(each.scope), *each.stones, *stones])
-    return space
-
-
 def _forget_again(connection: Connection, each: Recalled) -> int:
     """Forget what a receipt is about, in a log that may hold it now or may receive it later."""
-    space = _begin_again(connection, each)
+    space = begin_again(connection, each)
     ids = set(each.erased)
     if each.scope.kind in ("session", "project", "before"):
         ids |= erase.found_by(connection, space, each.scope)

@@ -26,6 +26,7 @@ from memctl.api.reading.places import projects_of
 from memctl.api.reading.reader import reader_of
 from memctl.domain.projects.identity import WaitingCheckout
 from memctl.infra import queue
+from memctl.infra.backup.wal_archive import wal_archive
 from memctl.infra.beside import beside
 from memctl.infra.database import Connection, connect, pooled, single_row
 from memctl.infra.embedded import instance
@@ -73,7 +74,7 @@ def examine() -> Iterator[Check]:
     of_a_relay = () if relay is None else (("relay", lambda: relay_check(settings, relay)),)
     of_an_instance = (
         ("programs", lambda: _programs(settings, found)),
-        ("postgres", lambda: _postgres(settings)),
+        ("postgres", lambda: _postgres(settings, said)),
         ("queue", lambda: _queue(settings)),
         ("vectors", lambda: _vectors(settings, said)),
         ("embedder", lambda: _embedder(settings)),
@@ -155,13 +156,15 @@ def _programs(settings: Settings, found: InstanceStatus) -> Iterator[Check]:
         )
 
 
-def _postgres(settings: Settings) -> Iterator[Check]:
+def _postgres(settings: Settings, said: Future[Servers]) -> Iterator[Check]:
     if settings.database_url is None:
         yield _down("postgres", "server")
         return
     with connect(settings.database_url, name="memctl doctor", statement_timeout_ms=10_000) as connection:
         yield from _server(settings, connection)
-        yield from _schema(connection)
+        yield from _schema(settings, connection)
+    if (age := said.result().standby_s) is not None:  # what is wrong with it is said of memory
+        yield check("postgres", "standby", f"answers questions, {age:.1f} s behind [{settings.origin('standby_url')}]")
 
 
 def _server(settings: Settings, connection: Connection) -> Iterator[Check]:
@@ -201,7 +204,7 @@ def _clocks(connection: Connection) -> Check:
     return check("postgres", "clocks", f"{abs(skew) * 1000:.0f} ms apart", wrong, advice="set both by NTP")
 
 
-def _schema(connection: Connection) -> Iterator[Check]:
+def _schema(settings: Settings, connection: Connection) -> Iterator[Check]:
     there, head = revisions(connection)
     wrong = [] if there == head else [f"the database is at {there or 'no revision'}, this memctl at {head}"]
     yield check("postgres", "schema", f"revision {there or '-'}", wrong, advice="`memctl up` or `memctl init` migrates")
@@ -213,6 +216,8 @@ def _schema(connection: Connection) -> Iterator[Check]:
     )  # fmt: skip
     if there == head:
         yield _partitions(connection)
+        if settings.configured("database_url"):
+            yield _archive(connection)
     newer = generations.made_by_newer(connection)
     stale = ["a newer memctl made the live rows: upgrade this one"] if newer else []
     if not newer and generations.stale(connection):
@@ -240,6 +245,17 @@ def _partitions(connection: Connection) -> Check:
         advice="a worker makes them ahead: see its log, and who holds the log for long",
         full=len(full), rest=found.in_rest,
     )  # fmt: skip
+
+
+def _archive(connection: Connection) -> Check:
+    """Whether Postgres' own archive can bring the database back to a point in time."""
+    found = wal_archive(connection)
+    if found is None:
+        off = check("postgres", "archive", "off: nothing brings the database back to a point in time")
+        return msgspec.structs.replace(off, advice="set archive_command, or `[backup] every_hours` of memctl's own")
+    counted = f"{found.waiting / 1e6:,.1f} MB wait, archive_timeout {found.timeout_s} s"
+    wrong = [found.wrong] if found.wrong else []
+    return check("postgres", "archive", counted, wrong, advice="see Postgres' log; let archive_timeout be a minute")
 
 
 def _long_writers(connection: Connection) -> Iterator[str]:

@@ -27,9 +27,11 @@ from memctl.api.checks.dead_letters import LettersStatus
 from memctl.api.queries import stats
 from memctl.api.reading.counts import ShardProgress
 from memctl.api.reading.reader import Reader
+from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.wording import span
 from memctl.infra import queue
 from memctl.infra.backup import copies as backups
+from memctl.infra.backup.wal_archive import WalArchive, wal_archive
 from memctl.infra.beside import beside
 from memctl.infra.data_dir import Places
 from memctl.infra.embedded import supervisor
@@ -42,6 +44,7 @@ from memctl.infra.log.spaces import installation
 from memctl.infra.queue import Embedding
 from memctl.infra.readmodels import fleet, processor_work, rebuilds
 from memctl.infra.readmodels.rebuilds import RebuildProgress
+from memctl.infra.standby import standby_age
 from memctl.infra.vectors import outbox
 from memctl.infra.vectors.store import PORT
 
@@ -107,8 +110,9 @@ class Servers(msgspec.Struct, frozen=True):
     left on the disk, where it is known. `unreadable`: why it is not known what `memctl off` switched off. `steps`: for
     how many seconds the door is at each thing that it is at; `unread_count` transcripts it could not read, and of
     `empty_count` deliveries nothing; `unread` and `empty` name some. `aside`: paths of what was found damaged.
-    `overdue`: whether the last backup is. `mute`: what has not ended its answer within `ASKED_S`, so that it is not
-    known."""
+    `overdue`: whether the last backup is. `standby`: why the standby that questions are asked of does not answer,
+    `standby_s`: how old what it holds is, None where there is none. `mute`: what has not ended its answer within
+    `ASKED_S`, so that it is not known."""
 
     queue: str = ""
     vectors: str = ""
@@ -128,6 +132,8 @@ class Servers(msgspec.Struct, frozen=True):
     empty_count: int = 0
     aside: tuple[str, ...] = ()
     overdue: bool = False
+    standby: str = ""
+    standby_s: float | None = None
     mute: tuple[str, ...] = ()
 
 
@@ -145,11 +151,13 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
         "off",
         "disk",
         "queue",
+        "standby",
         "vectors",
         "replay",
         "processor",
         "damaged",
         "backup",
+        "archive",
         "transcript",
         "delivery",
         "fleet",
@@ -183,6 +191,8 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     standing: LettersStatus
     behind: Behind | None = None
     servers: Servers = Servers()
+    archive: WalArchive | None = None
+    """Of the database's write-ahead log; None where it is not archived."""
     processors: tuple[processor_work.WorkState, ...] = ()
     held: tuple[processor_work.HeldWork, ...] = ()
     """Places that consolidation holds back."""
@@ -288,6 +298,15 @@ def _queue(settings: Settings) -> dict[str, Any]:
         return {"queue": str(problem) or type(problem).__name__}
 
 
+def _standby(settings: Settings) -> dict[str, Any]:
+    from psycopg import Error
+
+    try:
+        return {"standby_s": standby_age(settings)}
+    except (MemctlError, Error) as problem:
+        return {"standby": str(problem)}
+
+
 def _on_disk(settings: Settings) -> dict[str, Any]:
     unreadable = ""
     try:
@@ -329,7 +348,7 @@ def _programs(settings: Settings) -> dict[str, Any]:
 _Part = Callable[["Settings"], dict[str, Any]]
 _PARTS: dict[_Part, str] = {
     _on_disk: "the data directory", _programs: "the programs of this instance", _queue: "Redis",
-    _vectors: VECTOR_STORE,
+    _vectors: VECTOR_STORE, _standby: "the standby",
 }  # fmt: skip
 """What is looked at, each by what people call it."""
 
@@ -393,6 +412,11 @@ def _troubles(found: Health) -> Iterator[Trouble]:
             " machine prints its fingerprint)",
         )  # fmt: skip
     yield from _of_servers(found.servers)
+    if found.archive is not None and found.archive.wrong:
+        yield Trouble(
+            kind="archive", what=found.archive.wrong,
+            do="see Postgres' log and archive_command, and let archive_timeout be a minute",
+        )  # fmt: skip
     yield from _of_vectors(found)
     yield from _of_work(found)
 
@@ -445,6 +469,12 @@ def _of_servers(servers: Servers) -> Iterator[Trouble]:
         yield Trouble(
             kind="queue", what=f"Redis does not answer ({servers.queue}): workers see what is new a second later",
             do="start it with `memctl up`, or check MEMCTL_REDIS_URL",
+        )  # fmt: skip
+    if servers.standby or (servers.standby_s or 0) > LATE_S:
+        why = f"does not answer ({servers.standby})" if servers.standby else f"is {span(servers.standby_s or 0)} behind"
+        yield Trouble(
+            kind="standby", what=f"the standby that questions are asked of {why}",
+            do="see its log, or let MEMCTL_STANDBY_URL name the database that is written to",
         )  # fmt: skip
     if servers.vectors:
         yield Trouble(
@@ -612,6 +642,7 @@ def health(reader: Reader, servers: Servers = Servers()) -> Health:  # noqa: B00
         standing=dead_letters.standing(reader),
         behind=_behind(reader, found.last_position),
         servers=servers,
+        archive=None if reader.apart else wal_archive(reader.connection),
         processors=tuple(processor_work.standings(reader.connection, reader.space_id)),
         held=tuple(processor_work.held_back(reader.connection, reader.live, reader.space_id)),
         waiting=() if reader.apart else tuple(fleet.waiting(reader.connection)),

@@ -20,6 +20,7 @@ from memctl.api.reading.evidence import broken_quotes
 from memctl.api.reading.reader import reader_of
 from memctl.domain.events.event import Position, event_types
 from memctl.domain.support.errors import MemctlError
+from memctl.infra.backup.receipts import unknown
 from memctl.infra.database import Connection, DatabaseUnavailable, ReadModelsReplaced, connect, outage, outages
 from memctl.infra.hooks.capture_policy import PassedOverTranscripts
 from memctl.infra.log import audit, erase
@@ -153,8 +154,10 @@ class Verification:
         pruned = sum(bool(each.scope.rule) for each in receipts)
         yield check(
             "log", "forgetting", number(len(receipts), "receipt") + (f", {pruned:,} by age" if pruned else ""),
-            [f"receipt {each.id} of {each.begun_at:%Y-%m-%d %H:%M} was begun and not finished"
-             for each in receipts if each.finished_at is None],
+            [*(f"receipt {each.id} of {each.begun_at:%Y-%m-%d %H:%M} was begun and not finished"
+               for each in receipts if each.finished_at is None),
+             *(f"receipt {each.id} of {each.begun_at:%Y-%m-%d %H:%M} is not in the database, which was set back in time"
+               for each in unknown(connection, self.settings.data_dir))],
             advice="run `memctl forget --resume`",
         )  # fmt: skip
         yield check(

@@ -28,10 +28,11 @@ from memctl.workers.erasure.forgetting import (
     holding,
     of_thing,
     preview,
+    reopen,
     resume,
 )
 
-__all__ = ["Forgotten", "Plan", "Preview", "forget", "forget_once", "plan", "preview", "resume"]
+__all__ = ["Forgotten", "Plan", "Preview", "forget", "forget_once", "plan", "preview", "reopen", "resume"]
 
 
 def plan(

@@ -62,8 +62,9 @@ class StillBehind(MemctlError):
     wanted: int
 
 
-def caught_up(readers: Readers) -> Callable[..., Awaitable[None]]:
+def caught_up(readers: Readers, *, standby: bool = False) -> Callable[..., Awaitable[None]]:
     """A dependency that lets a request wait until everything up to `min_position` can be read and searched by words.
+    `standby`: what is read from may not have received the log's end yet.
 
     It holds no thread while it waits: all that is asked of the API shares those.
     """
@@ -86,7 +87,7 @@ def caught_up(readers: Readers) -> Callable[..., Awaitable[None]]:
         try:
             while True:
                 last, reached, waiting, dense = await run_in_threadpool(readers.read, _reached, caller_of(request))
-                if min_position > last:
+                if min_position > last and not standby:
                     raise NotWritten(last=last, wanted=min_position)
                 if reached >= min_position and not waiting:
                     break

@@ -33,6 +33,7 @@ from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader, Readers
 from memctl.infra.backup import copies as backups
 from memctl.infra.backup.copies import KeptBackups
+from memctl.infra.backup.wal_archive import WalArchive
 from memctl.infra.hooks import spool
 from memctl.infra.llm import budget
 from memctl.infra.log.mark import mark, mark_age
@@ -85,6 +86,10 @@ METRICS = (
     Metric("spool_refused", "Hook deliveries that found no room in this machine's spool, ever.", kind="counter"),
     Metric("backup_age_seconds", "Age of the newest backup where they go by themselves; none where there is none."),
     Metric("backup_interval_seconds", "How often one is made; 0 where none is on schedule."),
+    Metric("archive_failing", "Whether Postgres fails to archive its write-ahead log; none where it archives nothing."),
+    Metric("archive_waiting_bytes", "What it wrote since the last file that it archived."),
+    Metric("archive_waiting_seconds", "For how long something is recorded that is in no archived file."),
+    Metric("standby_behind_seconds", "Age of what questions are answered from; none where no standby is set."),
     Metric("replay_running", "Whether a replay is under way."),
     Metric("replay_failed", "Whether the last replay that ended has failed."),
     Metric("replay_differing", "Whether the last replay that ended had found live rows that differ."),
@@ -199,10 +204,19 @@ def _of_the_database(found: Health) -> list[Sample]:
         Sample("slow_writers", len(found.standing.writers)),
         *([] if found.embedding_s is None else [Sample("dense_seconds_left", found.embedding_s)]),
         Sample("filling_waiting", found.filling.waiting if found.filling is not None else 0),
+        *_of_the_archive(found.archive),
+        *([] if found.servers.standby_s is None else [Sample("standby_behind_seconds", found.servers.standby_s)]),
         Sample("replay_running", found.replay is not None),
         Sample("replay_failed", found.failed),
         Sample("replay_differing", found.differed),
     ]
+
+
+def _of_the_archive(found: WalArchive | None) -> Iterator[Sample]:
+    if found is not None:
+        yield Sample("archive_failing", bool(found.failed))
+        yield Sample("archive_waiting_bytes", found.waiting)
+        yield Sample("archive_waiting_seconds", found.unarchived_s)
 
 
 def _of_troubles(found: Health) -> Iterator[Sample]:

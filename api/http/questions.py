@@ -35,13 +35,15 @@ _HERE = Parameter("here", Parameter.KEYWORD_ONLY, default=None, annotation=Here)
 _ANYWHERE = Parameter("anywhere", Parameter.KEYWORD_ONLY, default=False, annotation=Anywhere)
 
 
-def routes(answers: Answers, given: Mapping[type, Any]) -> APIRouter:
-    """The routes. `given` are the values of types that no request names: the search engine, settings."""
+def routes(answers: Answers, given: Mapping[type, Any], of_the_engine: Answers) -> APIRouter:
+    """The routes. `given` are the values of types that no request names: the search engine, settings. `of_the_engine`
+    answers what operators ask."""
     router = APIRouter()
     known: Given = {**_PLACES, **{of: _always(value) for of, value in given.items()}}
     for each in questions():
+        asked = of_the_engine if "operate" in each.scopes else answers
         router.add_api_route(
-            each.path, _endpoint(each, answers, known), tags=[each.tag], name=each.name, description=each.description,
+            each.path, _endpoint(each, asked, known), tags=[each.tag], name=each.name, description=each.description,
             responses=openapi.answer_of(each),
         )  # fmt: skip
     return router

@@ -29,10 +29,19 @@ from memctl.infra.settings_model import Llm, Settings
 
 
 def application(
-    readers: Readers, engine: Engine, commands: CommandHandler, browsers: Browsers, deliveries: RemoteIngest
+    readers: Readers,
+    engine: Engine,
+    commands: CommandHandler,
+    browsers: Browsers,
+    deliveries: RemoteIngest,
+    of_a_standby: Readers | None = None,
 ) -> FastAPI:
-    """The API and the viewer as an ASGI application. Whoever serves it puts `memctl.api.server.auth.Guard` before
-    it."""
+    """The API and the viewer as an ASGI application. Whoever serves it puts `memctl.api.server.auth.Guard` before it.
+
+    `of_a_standby` read what questions ask that may be seconds old. How the engine is, what hooks and keys ask, and the
+    viewer, which shows at once what was done in it, are read where it is written.
+    """
+    questioned = of_a_standby or readers
     app = FastAPI(
         title="memctl",
         summary="What a coding agent did, learnt and recalled, and the events it rests on.",
@@ -47,13 +56,18 @@ def application(
     timings = metrics.Timings()
     app.include_router(_probes(readers, commands.settings))
     app.include_router(metrics.routes(readers, timings, commands.settings))
-    reading = [Depends(http_live.caught_up(readers)), Depends(http_as_of.as_of(commands.settings))]
-    answers = Answers(readers)
+    reading = [
+        Depends(http_live.caught_up(questioned, standby=of_a_standby is not None)),
+        Depends(http_as_of.as_of(commands.settings)),
+    ]
+    answers = Answers(questioned)
     given = {Engine: engine, Llm: commands.settings.llm}
-    app.include_router(http_questions.routes(answers, given), prefix=metrics.PREFIX, dependencies=reading)
+    app.include_router(
+        http_questions.routes(answers, given, Answers(readers)), prefix=metrics.PREFIX, dependencies=reading
+    )
     app.include_router(http_long_texts.routes(answers, engine), prefix=metrics.PREFIX, dependencies=reading)
     app.include_router(http_as_of.jobs(commands.settings), prefix=metrics.PREFIX)
-    app.include_router(http_live.tails(readers), prefix=metrics.PREFIX)
+    app.include_router(http_live.tails(questioned), prefix=metrics.PREFIX)
     app.add_middleware(http_live.AddedHeaders)
     app.add_middleware(http_as_of.Now)
     app.add_middleware(metrics.Timed, timings=timings, own=commands.settings.space)

@@ -70,6 +70,9 @@ def run_api(settings: Settings) -> None:
     if not settings.api_token:
         raise NoToken
     readers = Readers(settings.require("database_url"), settings.space, CONNECTIONS, databases=settings.databases)
+    standby = None
+    if settings.standby_url:
+        standby = Readers(settings.standby_url, settings.space, CONNECTIONS, databases=settings.databases)
     commands = CommandHandler(settings, readers)
     deliveries = RemoteIngest(settings, readers)
     keyring = Keyring(readers)
@@ -77,6 +80,8 @@ def run_api(settings: Settings) -> None:
     engine = Engine(settings.qdrant_url, settings.qdrant_api_key, embedders_of(settings))
     with contextlib.ExitStack() as stack:
         stack.callback(readers.close)
+        if standby is not None:
+            stack.callback(standby.close)
         stack.callback(engine.close)
         stack.callback(commands.close)
         stack.callback(deliveries.close)
@@ -84,7 +89,7 @@ def run_api(settings: Settings) -> None:
         if settings.api_socket is not None:
             listeners.append(stack.enter_context(_unix(settings.api_socket)))
         threading.Thread(target=engine.warm_up, args=[readers], name="warm-up", daemon=True).start()
-        deadline = Deadline(application(readers, engine, commands, browsers, deliveries))
+        deadline = Deadline(application(readers, engine, commands, browsers, deliveries, standby))
         guard = Guard(
             deadline,
             settings.api_token,

@@ -21,7 +21,7 @@ from memctl.infra.endpoints import NotRunning
 from memctl.infra.event_writer import EventWriter
 from memctl.infra.log import checkpoints
 from memctl.infra.log.append import Appended
-from memctl.infra.log.spaces import database_of
+from memctl.infra.log.spaces import database_of, log_id
 from memctl.infra.readmodels import generations
 from memctl.infra.redaction import Prepared
 from memctl.infra.settings import Settings
@@ -105,6 +105,7 @@ class IngestWriter(EventWriter):
                     connection.close()
                     connection = connect(settings.require("database_url"), name="memctl intake")
                 super().__init__(connection, settings)
+                self.log_id = log_id(connection)
                 generations.ensure_live(connection, settings.stage1_shards)
             self._identifier = Identifier() if identify else None
             self._backpressure = Backpressure(connection, self.space_id)

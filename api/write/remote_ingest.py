@@ -223,7 +223,7 @@ class RemoteIngest:
         own = [index for index in range(len(kept)) if index not in others]
         prepared = Prepared([prepared.events[index] for index in own], prepared.redactions)
         recorded = self._writers.of(caller.space).do(
-            lambda writer: msgspec.structs.replace(writer.write_rest(prepared), log=writer.installation)
+            lambda writer: msgspec.structs.replace(writer.write_rest(prepared), log=writer.log_id)
         )
         refused |= {kept[own[index]]: why for index, why in recorded.refused.items()}
         refused |= {kept[index]: ANOTHERS for index, found in others.items() if found is None}

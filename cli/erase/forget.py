@@ -45,7 +45,9 @@ class _Forget(click.Command):
 )
 @click.option("--match", metavar="TEXT", help="Every event in which a text stands, in any case and layout; - asks.")
 @click.option("--scrub", is_flag=True, help="Build the database again afterwards: its files then hold nothing of it.")
-@click.option("--resume", is_flag=True, help="Go on with what was begun and did not end.")
+@click.option(
+    "--resume", is_flag=True, help="Go on with what was begun; and what a database set back in time brought back."
+)
 @click.option("--dry-run", is_flag=True, help="Show what would go and what would follow, and change nothing.")
 @click.option("--reason", default="", metavar="TEXT", help="Why; it is kept in the log.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -137,6 +139,7 @@ def _resumed(settings: Settings, reader: Reader, qdrant: Any) -> list[Forgotten]
     from memctl.api.erasure import scope as forgetting
     from memctl.api.erasure.redaction import open_redactions, redact_past
 
+    forgetting.reopen(settings, reader.connection)
     done = list(forgetting.resume(settings, reader.connection, reader.space_id, qdrant))
     redacted: UUID | None = None
     if open_redactions(reader.connection, settings.space):

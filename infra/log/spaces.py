@@ -68,3 +68,13 @@ def installation(connection: Connection) -> str:
     """Eight hex digits that set this database's memctl apart from others on the same Redis or Qdrant."""
     row = single_row(connection, "SELECT id FROM memctl.installation")
     return str(row[0]).replace("-", "")[:8]
+
+
+def log_id(connection: Connection) -> str:
+    """Sets this log apart for who keeps how far it was sent: another where it was restored elsewhere, and where
+    Postgres began another timeline, because it was set back in time or a standby took over."""
+    (timeline,) = single_row(
+        connection, "SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_walfile_name(pg_current_wal_lsn()) END"
+    )
+    later = timeline is not None and not timeline.startswith("00000001")
+    return installation(connection) + (f"-{timeline[:8]}" if later else "")

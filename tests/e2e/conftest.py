@@ -24,7 +24,7 @@ def memctl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memctl]:
         memctl("down")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def servers_folder() -> Iterator[Path]:
     """A folder that lets other users through to what is theirs in it."""
     with tempfile.TemporaryDirectory(prefix="memctl-servers-") as name:

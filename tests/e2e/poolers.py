@@ -14,7 +14,7 @@ from data_dirs import used
 from memctl.infra.database import TransactionPooling, connect
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def postgres(servers_folder: Path) -> Iterator[Cluster]:
     with cluster(servers_folder / "pg", fsync="off") as found:
         yield found

@@ -24,7 +24,7 @@ from memctl.domain.events.event import Micros, NewEvent, Position, derived_id
 from memctl.domain.events.observations import event_id_of
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.written_forms import WrittenForms
-from memctl.infra.backup.receipts import write_receipts
+from memctl.infra.backup.receipts import begin_again, unknown, write_receipts
 from memctl.infra.database import Connection, advisory_lock, outages, single_row
 from memctl.infra.event_writer import EventWriter
 from memctl.infra.hooks.spool import Delivery, read_spooled
@@ -279,6 +279,14 @@ def resume(
                 plan = _taken_up(each)
                 done.append(_carry_out(settings, connection, space_id, each.id, plan, qdrant, each.reason))
     return done
+
+
+def reopen(settings: Settings, connection: Connection) -> None:
+    """Open the receipts of the data directory that the database knows nothing of, as one that was set back in time:
+    `resume` forgets again what they name, `redact` applies today's rules. Raises: BadReceipts."""
+    with outages(), connection.transaction():
+        for each in unknown(connection, settings.data_dir):
+            begin_again(connection, each)
 
 
 def _folded(connection: Connection, space_id: int, upto: Position) -> bool:
