@@ -81,8 +81,9 @@ def unknown(connection: Connection, folder: Path) -> list[Recalled]:
     """What was forgotten in this database by the receipts of a folder, and what it knows nothing of: it was set back in
     time. Raises: BadReceipts."""
     here, known = installation(connection), {each.id for each in erase.receipts(connection)}
+    away = {name for (name,) in connection.execute("SELECT name FROM memctl.spaces WHERE database <> ''")}
     found = {each.id: each for each in read_receipts([folder / RECEIPTS]) if each.log == here}
-    return [each for id, each in found.items() if id not in known]
+    return [each for id, each in found.items() if id not in known and each.space not in away]
 
 
 def begin_again(connection: Connection, each: Recalled) -> int:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import threading
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import dying
 import psycopg
@@ -23,7 +24,7 @@ from memctl.api.erasure import scope as forget
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.reader import reader_of
 from memctl.api.write.ingest_writer import IngestWriter
-from memctl.infra.backup import archive
+from memctl.infra.backup import archive, receipts
 from memctl.infra.backup.copies import backup
 from memctl.infra.backup.receipts import RECEIPTS
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
@@ -233,3 +234,48 @@ def test_what_rules_cut_is_open_until_they_were_applied_to_what_was_restored(
     assert redacting.redact_past(load_settings()).receipt == cut.receipt
     assert redacting.open_redactions(elsewhere, "default") == []
     assert holds(url_of(elsewhere, database_url), "invoice") == []
+
+
+def test_a_database_set_back_in_time_forgets_again_what_the_data_directory_knows_of(
+    settings: Settings, log: Connection, database_url: str, postgres_server: str
+) -> None:
+    session = rated_session(log, database_url)
+    append(log, 1, [prompt(1)])
+    drained(database_url)
+    log.close()
+    with servers.fresh_database(postgres_server, template=urlsplit(database_url).path.lstrip("/")) as back:
+        with connect(database_url) as later:
+            forget.forget(settings, later, 1, forget.plan(reader_of(later, "default", OWNER), session=session), None)
+            wanted = digests(later)
+        with connect(back) as earlier:
+            assert holds(back, "Dana said so") != []
+            receipts.write_receipts(earlier, settings.data_dir)  # as whoever forgets something else there
+            (missing,) = receipts.unknown(earlier, settings.data_dir)
+            forget.reopen(settings, earlier)
+            assert [each.id for each in erase.receipts(earlier, unfinished=True)] == [missing.id]
+            (ended,) = forget.resume(settings, earlier, 1, None)
+            assert ended.receipt == missing.id
+            assert receipts.unknown(earlier, settings.data_dir) == []
+            assert holds(back, "Dana said so") == []
+            assert {each.status for each in append(earlier, 1, workshop(0))} == {"forgotten"}
+            drained(back)
+            assert digests(earlier) == wanted
+            assert replay(back, None, verify=True).equal
+
+
+def test_receipts_of_another_log_are_kept_and_forget_nothing_here(
+    settings: Settings, log: Connection, elsewhere: Connection, database_url: str
+) -> None:
+    session = rated_session(log, database_url)
+    forget.forget(settings, log, 1, forget.plan(reader_of(log, "default", OWNER), session=session), None)
+    elsewhere.execute("UPDATE memctl.installation SET id = gen_random_uuid()")
+    receipts.write_receipts(elsewhere, settings.data_dir)
+    assert receipts.unknown(elsewhere, settings.data_dir) == []
+    assert len(list(receipts.read_receipts([settings.data_dir / RECEIPTS]))) == 1
+
+
+def test_receipts_that_cannot_be_read_are_not_written_over(settings: Settings, log: Connection, tmp_path: Path) -> None:
+    (tmp_path / RECEIPTS).write_text("{torn")
+    receipts.write_receipts(log, tmp_path)
+    assert (tmp_path / RECEIPTS).with_suffix(".damaged").read_text() == "{torn"
+    assert list(receipts.read_receipts([tmp_path / RECEIPTS])) == []

@@ -19,6 +19,7 @@ from memctl.cli.operate.status import Installation, screen, troubles_of
 from memctl.cli.output import width_of
 from memctl.domain.events.event import Position
 from memctl.infra.backup.copies import KeptBackups
+from memctl.infra.backup.wal_archive import WalArchive
 from memctl.infra.data_dir import Places
 from memctl.infra.embedded.instance import InstanceStatus, ProgramStatus
 from memctl.infra.log.mark import SlowWriter
@@ -85,6 +86,11 @@ def test_where_nothing_is_wrong_the_first_word_says_so_and_a_screen_holds_it() -
     assert max(map(width_of, lines)) <= 80
 
 
+@pytest.mark.parametrize("archive", [("", 4, 180.0, 60, 1), ("", 0, 7260.0, 0, 1)])
+def test_an_archive_that_keeps_up_is_well(archive: tuple[str, int, float, int, int]) -> None:
+    assert shown(with_health(archive=WalArchive(*archive))).startswith("all is well")
+
+
 def test_what_nobody_knows_has_no_line() -> None:
     printed = shown(Installation(InstanceStatus(PLACES, False, [], {})))
     assert [row for row in printed.splitlines() if row and len(row.split()) < 2] == []
@@ -108,6 +114,12 @@ def test_what_nobody_knows_has_no_line() -> None:
             "spool/1.refused was refused for what it holds",
         ),
         (with_health(servers=Servers(overdue=True)), "the last backup is overdue"),
+        (with_health(servers=Servers(standby_s=40.0)), "the standby that questions are asked of is 40 s behind"),
+        (with_health(servers=Servers(standby="no route")), "does not answer (no route)"),
+        (with_health(archive=WalArchive("0A", 0, 0.0, 60, 1)), "cannot archive its write-ahead log: it failed at 0A"),
+        (with_health(archive=WalArchive("", 5, 0.0, 60, 1)), "the archive is 0.0 MB and 0 min behind the log"),
+        (with_health(archive=WalArchive("", 0, 181.0, 60, 1)), "and 3 min behind the log"),
+        (with_health(archive=WalArchive("", 0, 7261.0, 0, 1)), "and 121 min behind the log"),
         (
             with_health(servers=Servers(stopped=("door",), spooled=3, spooled_s=50.0)),
             "3 deliveries of hooks on this disk, the oldest for 50 s, not in the log yet",
