@@ -201,7 +201,7 @@ class Settings(BaseSettings):
 
     database_url: PostgresUrl | None = Field(default=None, repr=False, description="Postgres 15 or newer")
     standby_url: PostgresUrl | None = Field(
-        default=None, repr=False, description="a standby of that one, of which the API asks questions; else of that one"
+        default=None, repr=False, description="a standby of it that answers the API's questions"
     )
     databases: dict[str, PostgresUrl] = Field(
         default={}, repr=False, description="other databases on which spaces live, by name; see `memctl space`"

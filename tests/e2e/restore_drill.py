@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,10 +16,13 @@ import pytest
 from clusters import Cluster, cluster, ended, make_folder
 from commandline import Memctl
 from data_dirs import used
+from documents import ROOT
 from waiting import until
 from working import caught_up
 
 from memctl.infra.database import connect
+
+CONF = ROOT / "infra" / "deploy" / "postgres" / "archive.conf"
 
 EARLIER, KEPT, FORGOTTEN, LATER = (
     f"We rely on the {word} protocol everywhere."
@@ -37,9 +41,8 @@ class Site(NamedTuple):
 @pytest.fixture
 def site(servers_folder: Path, tmp_path: Path) -> Iterator[Site]:
     archive = make_folder(servers_folder / "archive")
-    copied = f"{archive}/%f"  # whole or not at all, as in docs/how-to/back-up-and-move.md
-    command = f"test ! -f {copied} && cp %p {copied}.part && sync {copied}.part && mv {copied}.part {copied}"
-    settings = {"archive_mode": "on", "archive_command": command, "archive_timeout": "60"}
+    words = CONF.read_text().replace("/archive", str(archive))
+    settings = dict(re.findall(r"^(\w+) = '?(.*?)'?$", words, re.MULTILINE))
     memctl = Memctl(tmp_path)
     used(memctl.data)
     with cluster(servers_folder / "pg", **settings) as postgres:
