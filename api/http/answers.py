@@ -16,10 +16,15 @@ Ask = Callable[[Reader], Any]
 
 
 class Answers:
-    """Asks a question for the caller of a request."""
+    """Asks a question for the caller of a request; about the past of other `readers`, for no standby has what is built
+    for that."""
 
-    def __init__(self, readers: Readers) -> None:
-        self._readers = readers
+    def __init__(self, readers: Readers, past: Readers | None = None) -> None:
+        self._now, self._past = readers, past or readers
+
+    @property
+    def _readers(self) -> Readers:
+        return self._now if AS_OF.get() is None else self._past
 
     def found(self, request: Request, ask: Ask) -> Response:
         """The answer with its ETag, or 304 where the caller has it already."""

@@ -38,8 +38,8 @@ def application(
 ) -> FastAPI:
     """The API and the viewer as an ASGI application. Whoever serves it puts `memctl.api.server.auth.Guard` before it.
 
-    `of_a_standby` read what questions ask that may be seconds old. How the engine is, what hooks and keys ask, and the
-    viewer, which shows at once what was done in it, are read where it is written.
+    `of_a_standby` read what questions ask that may be seconds old. How the engine is, the past, tails, what hooks and
+    keys ask, and the viewer, which shows at once what was done in it, are read where it is written.
     """
     questioned = of_a_standby or readers
     app = FastAPI(
@@ -60,14 +60,14 @@ def application(
         Depends(http_live.caught_up(questioned, standby=of_a_standby is not None)),
         Depends(http_as_of.as_of(commands.settings)),
     ]
-    answers = Answers(questioned)
+    answers = Answers(questioned, readers)
     given = {Engine: engine, Llm: commands.settings.llm}
     app.include_router(
         http_questions.routes(answers, given, Answers(readers)), prefix=metrics.PREFIX, dependencies=reading
     )
     app.include_router(http_long_texts.routes(answers, engine), prefix=metrics.PREFIX, dependencies=reading)
     app.include_router(http_as_of.jobs(commands.settings), prefix=metrics.PREFIX)
-    app.include_router(http_live.tails(questioned), prefix=metrics.PREFIX)
+    app.include_router(http_live.tails(readers), prefix=metrics.PREFIX)
     app.add_middleware(http_live.AddedHeaders)
     app.add_middleware(http_as_of.Now)
     app.add_middleware(metrics.Timed, timings=timings, own=commands.settings.space)
