@@ -238,7 +238,8 @@ def _refuse_transaction_pooling(connection: Connection, url: str) -> None:
     with contextlib.closing(psycopg.connect(plain_url(url))) as other:
         ours, theirs = set[int](), set[int]()
         for _ in range(3):
-            ours |= _serving(connection) | _serving(connection)  # by turns, each might get every other session
+            # Twice: by turns, each might get every other session.
+            ours |= {pid for _ in range(2) for (pid,) in connection.execute(_PID, prepare=False)}
             if not (served := _serving(other)):
                 return
             theirs |= served
@@ -250,9 +251,10 @@ def _refuse_transaction_pooling(connection: Connection, url: str) -> None:
 
 def _serving(connection: Connection) -> set[int]:
     """The process of Postgres that serves a connection; none where it is not served in time."""
-    link = connection.pgconn
+    link, answer = connection.pgconn, select.poll()
     link.send_query(_PID)
-    if not select.select([link.socket], [], [], _PROBED_S)[0]:
+    answer.register(link.socket, select.POLLIN)
+    if not answer.poll(_PROBED_S * 1000):
         return set()
     first, *_ = iter(link.get_result, None)
     return {int(first.get_value(0, 0) or 0)}
