@@ -110,25 +110,32 @@ def test_a_standby_takes_over(
         with connect(url) as connection:
             log = log_id(connection)
         until(lambda: folded(url))
-        acknowledged = appended(url, 0, 100)
-        if replicated == "asynchronously":
+        acknowledged = set[str]()
+        writer = threading.Thread(target=append_some, args=[url, 0, 100_000, acknowledged])
+        if replicated == "synchronously":
+            writer.start()
+            until(lambda: len(acknowledged) > 300)
+            one.kill()  # as it writes
+            writer.join(60)
+        else:
+            append_some(url, 0, 100, acknowledged)
             two.stop()
-            acknowledged |= appended(url, 100, 50)
+            append_some(url, 100, 50, acknowledged)
             until(lambda: folded(url))
-        one.kill()
-        if replicated == "asynchronously":
+            one.kill()
             two.start()
         two.promote()
         if replicated == "synchronously":
             two.ask("ALTER SYSTEM SET synchronous_standby_names = ''")
             two.ask("SELECT pg_reload_conf()")
         until(lambda: answers(url))
-        acknowledged |= appended(url, 150, 20)
+        append_some(url, 200_000, 20, acknowledged)
         with connect(url) as connection:
             held = {str(id) for (id,) in connection.execute("SELECT dedupe_key FROM memctl.events").fetchall()}
             assert log_id(connection) != log, "relays send again what they sent"
         lost = acknowledged - held
         assert len(lost) == (0 if replicated == "synchronously" else 50), lost
+        print(f"{len(acknowledged)} acknowledged, {len(lost)} lost")
         until(lambda: folded(url))
         home("note", WORDS.format("cellar"))
         until(lambda: folded(url))
@@ -155,15 +162,14 @@ def url_of(way: str, one: Cluster, two: Cluster, folder: Path):  # type: ignore[
     return by_haproxy() if way == "haproxy" else contextlib.nullcontext(either(one, two, "read-write"))
 
 
-def appended(url: str, since: int, count: int) -> set[str]:
-    """Append so many events, each by a commit of its own; the keys of those that were acknowledged."""
-    done = set[str]()
-    with connect(url) as connection:
+def append_some(url: str, since: int, count: int, acknowledged: set[str]) -> None:
+    """Append so many events, each by a commit of its own, or until the connection is lost; note the keys of those that
+    were acknowledged."""
+    with connect(url) as connection, contextlib.suppress(psycopg.OperationalError):
         for number in range(since, since + count):
             event: NewEvent = prompt(number, f"words {number}", session="failover")
             append(connection, 1, [event])
-            done.add(event.dedupe_key)
-    return done
+            acknowledged.add(event.dedupe_key)
 
 
 def answers(url: str) -> bool:
