@@ -25,6 +25,7 @@ from memctl.infra.database import DatabaseUnavailable, connect
 from memctl.infra.log.append import append
 from memctl.infra.log.spaces import log_id
 
+COUNTED = "SELECT count(*) FROM memctl.events"
 WORDS = "We rely on the {} protocol everywhere."
 
 
@@ -119,6 +120,7 @@ def test_a_standby_takes_over(
             writer.join(60)
         else:
             append_some(url, 0, 100, acknowledged)
+            until(lambda: two.ask(COUNTED) == one.ask(COUNTED))
             two.stop()
             append_some(url, 100, 50, acknowledged)
             until(lambda: folded(url))
