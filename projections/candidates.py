@@ -78,7 +78,10 @@ def _key(item: Input) -> str:
 
 
 @projection(
-    row=ClaimCandidate, key=_key, indexes=(("location", "ready", "last_seen"), ("waits", "last_seen"), ("last_seen",))
+    row=ClaimCandidate,
+    key=_key,
+    same_key=True,
+    indexes=(("location", "ready", "last_seen"), ("waits", "last_seen"), ("last_seen",)),
 )
 def candidates(
     row: ClaimCandidate | None, item: Changed[Insight] | Recorded[KnowledgeVerified] | Recorded[KnowledgeRejected]

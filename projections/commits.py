@@ -87,7 +87,7 @@ def _key(item: Input) -> str | None:
     return commit_key(place_of(item.event), payload.parent if isinstance(payload, TagRecorded) else payload.line)
 
 
-@projection(row=Commit, key=_key, indexes=(("location", "at"),))
+@projection(row=Commit, key=_key, same_key=True, indexes=(("location", "at"),))
 def commits(row: Commit | None, item: Input) -> Commit:
     """Commits with the reasons they give, what took them back, and their tags."""
     row = row or Commit()

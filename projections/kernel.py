@@ -85,6 +85,8 @@ class Projection(msgspec.Struct, Generic[R], frozen=True):
     """The fold takes a sequence of facts (stage 1 only)."""
     one_to_one: bool = False
     """No two inputs go to one row (stage 2 only): a rebuild deals out what it reads, and keeps no row waiting."""
+    same_key: bool = False
+    """Rows that it reads go to the row of their own key (stage 2 only): one shard folds both."""
     indexed_texts: tuple[tuple[str, ...], ...] = ()
     """Of each index the fields that hold a text of any length, where it has such."""
 
@@ -135,10 +137,12 @@ def projection(
     stage: Stage = 2,
     indexes: tuple[tuple[str, ...], ...] = (),
     one_to_one: bool = False,
+    same_key: bool = False,
 ) -> Callable[[Callable[[Any, Any], R | None]], Projection[R]]:
     """Make a fold a projection, registered under its own name.
 
     `one_to_one`: each input has a row of its own, which makes a large read model of stage 2 quicker to rebuild.
+    `same_key`: each row that it reads goes to the row of the same key, so that no other shard has to hear of it.
     """
 
     def register(fold: Callable[[Any, Any], R | None]) -> Projection[R]:
@@ -162,7 +166,7 @@ def projection(
         texts = (tuple(field for field in fields if kinds[field] is str) for fields in indexes)
         _register[name] = made = Projection(
             name, stage, row, key, fold, facts, recorded, upstream, indexes, doc, fold.__module__, at_once, one_to_one,
-            tuple(dict.fromkeys(fields for fields in texts if fields)),
+            same_key, tuple(dict.fromkeys(fields for fields in texts if fields)),
         )  # fmt: skip
         stored_facts.cache_clear()
         folded_as_recorded.cache_clear()

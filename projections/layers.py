@@ -1,10 +1,12 @@
 """How stage 2 is dealt out: in layers, by which read models read others, and within a layer over shards, by key.
 
 A read model of the first layer folds facts and recorded events. One that reads rows of others (`Changed`) stands in the
-layer behind theirs, and reads those rows as stage 2 reads facts: from a log of what changed, as they stand now.
+layer behind theirs, and reads those rows as stage 2 reads facts: from a log of what changed, as they stand now. One whose rows
+have the keys of those it reads stands beside them: the same shard folds both.
 """
 
 import functools
+import operator
 import zlib
 from collections.abc import Iterable
 from typing import Any
@@ -40,16 +42,21 @@ def slot_of(key: str, of: int = SLOTS) -> int:
 
 
 def layers() -> tuple[tuple[Projection[Any], ...], ...]:
-    """The read models of stage 2, each in the layer behind the last of those that it reads."""
+    """The read models of stage 2, each in the layer behind the last of those that it reads under other keys."""
     return _layers(projections(2))
 
 
+def steps() -> tuple[tuple[Projection[Any], ...], ...]:
+    """The read models of stage 2, each behind all that it reads: whole ones are folded in that order."""
+    return _layers(projections(2), whole=True)
+
+
 @functools.lru_cache(maxsize=8)
-def _layers(found: tuple[Projection[Any], ...]) -> tuple[tuple[Projection[Any], ...], ...]:
+def _layers(found: tuple[Projection[Any], ...], whole: bool = False) -> tuple[tuple[Projection[Any], ...], ...]:
     depth: dict[type[Any], int] = {}
     made: list[list[Projection[Any]]] = []
     for p in found:
-        depth[p.row] = level = 1 + max((depth[row] for row in p.upstream), default=-1)
+        depth[p.row] = level = max((depth[row] + (whole or not p.same_key) for row in p.upstream), default=0)
         if level == len(made):
             made.append([])
         made[level].append(p)
@@ -92,10 +99,12 @@ def shard_of(projection: str, key: str, of: int) -> int:
 
 def mask_of(keys: Iterable[str]) -> int:
     """The slots of these keys."""
-    bits = 0
-    for key in keys:
-        bits |= 1 << slot_of(key)
-    return _signed(bits)
+    return _signed(functools.reduce(operator.or_, (1 << slot_of(key) for key in keys), 0))
+
+
+def mask_of_targets(targets: Iterable[str]) -> int:
+    """The slots of the keys of these `projection:key`s."""
+    return mask_of(target.partition(":")[2] for target in targets)
 
 
 def mask_of_part(part: int, parts: int) -> int:

@@ -38,9 +38,14 @@ _RANGE = f"""SELECT {_COLUMNS} FROM memctl.events
     WHERE position > %s AND position <= %s AND stream_hash BETWEEN %s AND %s AND payload IS NOT NULL{{of}}
     ORDER BY position LIMIT %s"""
 
+# As the partial index has it, letter by letter: of sessions, stage 2 folds facts instead.
+_RECORDED = """type NOT IN ('context.compacted', 'notice.received', 'prompt.submitted', 'response.received',
+    'session.ended', 'session.started', 'tool.called', 'tool.failed', 'tool.returned')"""
+
 _TYPES = f"""SELECT {_COLUMNS}, variant_of IS NOT NULL OR EXISTS (
         SELECT FROM memctl.events v WHERE v.space_id = e.space_id AND v.variant_of = e.event_id)
-    FROM memctl.events e WHERE position > %s AND position <= %s AND type = ANY(%s){{of}} ORDER BY position"""
+    FROM memctl.events e WHERE position > %s AND position <= %s AND type = ANY(%s) AND {_RECORDED}{{of}}
+    ORDER BY position"""
 
 # The index of streams goes by 1,024 positions (`position >> 10`).
 _STREAMS = f"""SELECT {_COLUMNS} FROM memctl.events

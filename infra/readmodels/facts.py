@@ -13,10 +13,12 @@ from memctl.domain.events.event import Position
 from memctl.domain.events.facts import FACT_TYPES, Fact, Identified, fact_type
 from memctl.infra.database import Connection, in_parts
 from memctl.infra.log.reach import Section
+from memctl.projections import layers
 
 SourceKey = tuple[int, UUID]
 """Space, and id of a fact, a recorded event, or an upstream row."""
 
+_targets = msgspec.json.Decoder(tuple[str, ...])
 _decoders = {tag: msgspec.json.Decoder(cls) for tag, cls in FACT_TYPES.items()}
 
 
@@ -26,6 +28,8 @@ class FactChange(msgspec.Struct, frozen=True):
     space_id: int
     id: UUID
     fact: Fact | None
+    targets: tuple[str, ...] | None = None
+    """Every `projection:key` that it goes to, where whoever asserted it said so."""
 
 
 class RowChange(msgspec.Struct, frozen=True):
@@ -59,22 +63,24 @@ def assert_facts(
     generation: int,
     at: Position,
     facts: Iterable[tuple[int, Identified]],
-    slots: Mapping[SourceKey, int | None] = MappingProxyType({}),
+    targets: Mapping[SourceKey, Sequence[str] | None] = MappingProxyType({}),
 ) -> None:
-    """Assert or revise facts (space, fact) as of the position; equal ones stay as they were, with their `at`. `slots`
-    are those of the rows that they go to, as far as they are known; to them are added those of where they went before.
+    """Assert or revise facts (space, fact) as of the position; equal ones stay as they were, with their `at`. `targets`
+    are the `projection:key`s that they go to, as far as they are known; to the slots of those are added the slots of
+    where they went before.
     """
     statement = sql.SQL(
-        "INSERT INTO memctl.facts_g{g} AS f (space_id, id, stream, type, at, payload, slots)"
-        " SELECT space_id, id, stream, type, %b, payload::jsonb, slots"
-        " FROM unnest(%b::int4[], %b::uuid[], %b::text[], %b::text[], %b::text[], %b::int8[])"
-        " AS i(space_id, id, stream, type, payload, slots)"
+        "INSERT INTO memctl.facts_g{g} AS f (space_id, id, stream, type, at, payload, slots, targets)"
+        " SELECT space_id, id, stream, type, %b, payload::jsonb, slots, targets"
+        " FROM unnest(%b::int4[], %b::uuid[], %b::text[], %b::text[], %b::text[], %b::int8[], %b::text[])"
+        " AS i(space_id, id, stream, type, payload, slots, targets)"
         " ON CONFLICT (space_id, id) DO UPDATE SET at = excluded.at, type = excluded.type,"
-        " payload = excluded.payload, slots = f.slots | excluded.slots"
+        " payload = excluded.payload, slots = f.slots | excluded.slots, targets = excluded.targets"
         " WHERE f.payload IS DISTINCT FROM excluded.payload"
     ).format(g=sql.SQL(str(generation)))
     encoded = ((space_id, fact, msgspec.json.encode(fact).decode()) for space_id, fact in facts)
     for given in in_parts(encoded, lambda row: len(row[2])):
+        known = [targets.get((space_id, fact.id)) for space_id, fact, _ in given]
         connection.execute(
             statement,
             [
@@ -84,7 +90,8 @@ def assert_facts(
                 [fact.stream for _, fact, _ in given],
                 [fact_type(fact) for _, fact, _ in given],
                 [payload for _, _, payload in given],
-                [slots.get((space_id, fact.id)) for space_id, fact, _ in given],
+                [None if keys is None else layers.mask_of_targets(keys) for keys in known],
+                [None if keys is None else msgspec.json.encode(keys).decode() for keys in known],
             ],
         )
 
@@ -92,7 +99,7 @@ def assert_facts(
 def copy_facts(
     connection: Connection, generation: int, at: Position, facts: Iterable[tuple[int, Identified, int | None]]
 ) -> None:
-    """Put facts (space, fact, and slots as in `assert_facts`) into an empty generation by COPY."""
+    """Put facts (space, fact, and slots of where they go) into an empty generation by COPY."""
     statement = sql.SQL(
         "COPY memctl.facts_g{g} (space_id, id, stream, type, at, payload, slots) FROM STDIN WITH (FORMAT binary)"
     ).format(g=sql.SQL(str(generation)))
@@ -163,15 +170,16 @@ def read_dealt(
         return [], section.upto
     found = connection.execute(
         sql.SQL(
-            "SELECT space_id, id, type, payload, at FROM memctl.facts_g{g} WHERE at > %s AND at <= %s{of}"
+            "SELECT space_id, id, type, payload, targets, at FROM memctl.facts_g{g} WHERE at > %s AND at <= %s{of}"
             " AND type = ANY(%s) AND (slots IS NULL OR slots & %s <> 0)"
             " ORDER BY at FETCH FIRST %s ROWS WITH TIES"
         ).format(g=sql.SQL(str(generation)), of=sql.SQL(section.where)),
         [section.after, section.upto, *section.params, list(dealt.names), dealt.mask, limit],
         binary=True,
     ).fetchall()
-    found.sort(key=lambda row: (row[4], row[1]))
-    return [(row[4], _change(row)) for row in found], section.upto if len(found) < limit else Position(found[-1][4])
+    found.sort(key=lambda row: (row[5], row[1]))
+    changes = [(Position(row[5]), _change(row, None if row[4] is None else _targets.decode(row[4]))) for row in found]
+    return changes, section.upto if len(found) < limit else changes[-1][0]
 
 
 def note_changed(connection: Connection, generation: int, at: Position, rows: Sequence[RowChange]) -> None:
@@ -439,5 +447,5 @@ def _routes(rows: Iterable[tuple[Any, ...]]) -> dict[SourceKey, Route]:
     return found
 
 
-def _change(row: tuple[Any, ...]) -> FactChange:
-    return FactChange(row[0], row[1], None if row[3] is None else _decoders[row[2]].decode(row[3]))
+def _change(row: tuple[Any, ...], targets: tuple[str, ...] | None = None) -> FactChange:
+    return FactChange(row[0], row[1], None if row[3] is None else _decoders[row[2]].decode(row[3]), targets)

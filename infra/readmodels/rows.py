@@ -21,7 +21,7 @@ R = TypeVar("R")
 RowKey = tuple[int, str]
 """Space and key of a row."""
 
-LAYOUT = 4
+LAYOUT = 5
 """Raise it when the tables of a generation change their columns: read models of another layout are rebuilt."""
 
 OUTBOX_OF = "vector_points"
@@ -35,7 +35,8 @@ CREATE {unlogged} TABLE memctl.facts_g{generation} (
     type        text NOT NULL,
     at          bigint NOT NULL,
     payload     jsonb,
-    slots       bigint
+    slots       bigint,
+    targets     text
 ) WITH ({building})"""
 
 _ROUTES = """

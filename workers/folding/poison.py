@@ -143,6 +143,7 @@ class DeadLetterIndex:
 
     def __init__(self, letters: Iterable[DeadLetter]) -> None:
         self.of = {letter.target: letter for letter in letters}
+        self.unrouted = any(target.source is not None for target in self.of)
         self._over: dict[SourceKey, list[Target]] = {}
         self._rows: dict[str, dict[RowKey, Target]] = {}
         for target, letter in self.of.items():
@@ -204,6 +205,11 @@ class Parking:
     def place(self, target: Target) -> str:
         """Where a target stands that is parked, as its letter says."""
         return self._letters.of[target].fault.place
+
+    @property
+    def unrouted(self) -> bool:
+        """Whether where some source goes could not be worked out."""
+        return self._letters.unrouted
 
     @property
     def untouched(self) -> bool:

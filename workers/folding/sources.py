@@ -25,6 +25,8 @@ class Source(msgspec.Struct, frozen=True):
 
     key: SourceKey
     item: Fact | Recorded[Any] | None
+    targets: tuple[str, ...] | None = None
+    """Every `projection:key` that it goes to, where that is known."""
 
 
 class Register:
@@ -39,8 +41,9 @@ class Register:
         self.by_payload: dict[type[Payload], list[Projection[Any]]] = defaultdict(list)
         self.makers = {p.row: p for p in every}
         self.takers_of: dict[str, list[Projection[Any]]] = {p.name: [] for p in every}
+        """Who reads rows of a read model under other keys."""
         for p in every:
-            for row in p.upstream:
+            for row in () if p.same_key else p.upstream:
                 self.takers_of[self.makers[row].name].append(p)
         for p in self.projections:
             for fact in p.facts:
@@ -102,7 +105,7 @@ def upstream_of(register: Register, p: Projection[Any], source: SourceKey, item:
 
 def of_fact(change: FactChange) -> Source:
     """A changed fact as something to fold."""
-    return Source((change.space_id, change.id), change.fact)
+    return Source((change.space_id, change.id), change.fact, change.targets)
 
 
 def when(item: Item) -> int:

@@ -127,7 +127,7 @@ class Stage2:
     ) -> tuple[Section, list[FactChange], list[tuple[str, RowKey]]]:
         """How far a batch goes that this shard reads, and the facts and rows of others in it."""
         types = tuple(_TAGS[fact] for fact in self._register.by_fact)
-        names = tuple({self._register.makers[row].name for p in self._slice.projections for row in p.upstream})
+        names = tuple({self._register.makers[row].name for p in self._slice.projections if not p.same_key for row in p.upstream})
         mask = self._slice.mask
         found, end = facts.read_dealt(connection, facts_of, section, self._batch, Dealt(types, mask))
         section = section._replace(upto=end)
@@ -442,7 +442,7 @@ class _Batch:
         for number, source in enumerate(sources):
             self._piece = number * len(self._register.places)
             was = before[source.key].keys if source.key in before else ()
-            now = () if source.item is None else self._targets(source.key, source.item)
+            now = () if source.item is None else self._targets(source)
             space_id = source.key[0]
             for target in was:
                 name, key = parts(target)
@@ -455,12 +455,15 @@ class _Batch:
                 self._routes[source.key] = Route(now)
         self._slot.over(self._step)
 
-    def _targets(self, source: SourceKey, item: Fact | Recorded[Any]) -> tuple[str, ...]:
-        """Every `projection:key` that a fact or a recorded event goes to."""
+    def _targets(self, source: Source) -> tuple[str, ...]:
+        """Every `projection:key` of this shard that a fact or a recorded event goes to."""
+        if source.targets is not None and not (self._careful or self._left_out.rows or self._parking.unrouted):
+            return tuple(target for target in source.targets if self._slice.owns(*parts(target)))
         found: list[str] = []
-        for p in self._register.takers(item):
+        assert source.item is not None
+        for p in self._register.takers(source.item):
             self._slot.piece(self._piece + self._register.places[p.name])
-            found += (f"{p.name}:{key}" for key in self._keys(p, source, item))
+            found += (f"{p.name}:{key}" for key in self._keys(p, source.key, source.item))
         return tuple(found)
 
     def _begin(self, kind: str, name: str, pieces: Sequence[Any], steps: int = 1) -> None:

@@ -40,10 +40,10 @@ from memctl.infra.readmodels.facts import Route, SourceKey
 from memctl.infra.readmodels.rebuilds import Rebuild, RebuildTask
 from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Changed, Projection, Recorded, projections
-from memctl.projections.layers import layers, mask_of_part, slot_of
+from memctl.projections.layers import mask_of_part, mask_of_targets, slot_of, steps
 from memctl.projections.stream_state import Delta, fold_stream, stored
 from memctl.workers.folding import trial
-from memctl.workers.folding.dealing import slots_of
+from memctl.workers.folding.dealing import targets_of
 from memctl.workers.folding.poison import CannotFold, as_cannot_fold, fold_whole, is_content_fault, keys_of
 from memctl.workers.folding.sources import Register, recorded_sources, row_source
 from memctl.workers.rebuild.profile import Profile, cpu_s
@@ -110,13 +110,13 @@ class BuildStep(msgspec.Struct, frozen=True):
 def steps_of(rebuild: Rebuild) -> list[BuildStep]:
     """What a rebuild consists of: for some read models only as much as they need."""
     wanted = needed(rebuild.read_models)
-    steps: list[BuildStep] = []
+    made: list[BuildStep] = []
     if rebuild.first_stage == 1:
-        steps += [BuildStep("streams", 1, "events"), BuildStep("tables", 1, "tables")]
-    for n, layer in enumerate(layers()):
+        made += [BuildStep("streams", 1, "events"), BuildStep("tables", 1, "tables")]
+    for n, layer in enumerate(steps()):
         if some := tuple(p for p in layer if p in wanted):
-            steps.append(BuildStep("rows", 2, "facts" if n == 0 else f"layer {n + 1}", some))
-    return [*steps, BuildStep("tables", 2, "tables")]
+            made.append(BuildStep("rows", 2, "facts" if n == 0 else f"layer {n + 1}", some))
+    return [*made, BuildStep("tables", 2, "tables")]
 
 
 def needed(read_models: Sequence[str] | None) -> tuple[Projection[Any], ...]:
@@ -196,10 +196,10 @@ class Leader:
 
     def profile(self) -> Profile:
         """What its steps took: those of all processes, and what this one alone did to lead them."""
-        found, steps = Profile(), steps_of(self._rebuild)
+        found, order = Profile(), steps_of(self._rebuild)
         led = found.phase("planning", serial=True)
         for step, spent_s in rebuilds.spent(self._connection, self._rebuild.id):
-            found.phase(f"stage {steps[step].stage}: {steps[step].phase}", serial=False).add(spent_s)
+            found.phase(f"stage {order[step].stage}: {order[step].phase}", serial=False).add(spent_s)
         led.add(self.led_s)
         return found
 
@@ -333,7 +333,8 @@ class Worker:
         def folded(stream: str, space_id: int, events: Sequence[Event]) -> Delta:
             _, delta = fold_stream(stream, events)
             for id, fact in delta.facts.items() if deals else ():
-                slots[space_id, id] = None if (space_id, id) in unrouted else slots_of(self._register, fact)
+                targets = None if (space_id, id) in unrouted else targets_of(self._register, fact)
+                slots[space_id, id] = None if targets is None else mask_of_targets(targets)
             if careful:
                 with connection.transaction(force_rollback=True):
                     _write(connection, generation, upto, [(space_id, stream, delta)], slots)
