@@ -1,8 +1,8 @@
 """How stage 2 is dealt out: in layers, by which read models read others, and within a layer over shards, by key.
 
 A read model of the first layer folds facts and recorded events. One that reads rows of others (`Changed`) stands in the
-layer behind theirs, and reads those rows as stage 2 reads facts: from a log of what changed, as they stand now. One whose rows
-have the keys of those it reads stands beside them: the same shard folds both.
+layer behind theirs, and reads those rows as stage 2 reads facts: from a log of what changed, as they stand now. One
+whose rows have the keys of those it reads stands beside them: the same shard folds both.
 """
 
 import functools
@@ -39,6 +39,11 @@ class Slice(msgspec.Struct, frozen=True):
 def slot_of(key: str, of: int = SLOTS) -> int:
     """The slot of a key, of so many. Read models that share a key share its slot."""
     return zlib.crc32(key.encode("utf-8", "surrogatepass")) % of
+
+
+def slot_of_target(target: str) -> int:
+    """The slot of the key of a `projection:key`."""
+    return slot_of(target.partition(":")[2])
 
 
 def layers() -> tuple[tuple[Projection[Any], ...], ...]:
@@ -99,12 +104,12 @@ def shard_of(projection: str, key: str, of: int) -> int:
 
 def mask_of(keys: Iterable[str]) -> int:
     """The slots of these keys."""
-    return _signed(functools.reduce(operator.or_, (1 << slot_of(key) for key in keys), 0))
+    return mask_of_slots(map(slot_of, keys))
 
 
-def mask_of_targets(targets: Iterable[str]) -> int:
-    """The slots of the keys of these `projection:key`s."""
-    return mask_of(target.partition(":")[2] for target in targets)
+def mask_of_slots(slots: Iterable[int]) -> int:
+    """These slots."""
+    return _signed(functools.reduce(operator.or_, (1 << slot for slot in slots), 0))
 
 
 def mask_of_part(part: int, parts: int) -> int:

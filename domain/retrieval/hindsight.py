@@ -117,12 +117,8 @@ def nearness(request: Iterable[str], memory: Iterable[str]) -> float:
 
 
 def _kept(words: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(words, key=_drawn)[:MOST_WORDS])
-
-
-def _drawn(word: str) -> tuple[int, str]:
     """Long words first, which say more; so that what is cut away is not one end of the alphabet."""
-    return -len(word), word
+    return tuple(sorted(sorted(words), key=len, reverse=True)[:MOST_WORDS])
 
 
 # --- ways out of errors ---

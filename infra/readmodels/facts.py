@@ -18,7 +18,10 @@ from memctl.projections import layers
 SourceKey = tuple[int, UUID]
 """Space, and id of a fact, a recorded event, or an upstream row."""
 
-_targets = msgspec.json.Decoder(tuple[str, ...])
+Dealt = Mapping[int, Sequence[str]]
+"""Every `projection:key` that a source goes to, by the slot of the key."""
+
+_dealt = msgspec.json.Decoder(dict[int, list[str]])
 _decoders = {tag: msgspec.json.Decoder(cls) for tag, cls in FACT_TYPES.items()}
 
 
@@ -28,8 +31,8 @@ class FactChange(msgspec.Struct, frozen=True):
     space_id: int
     id: UUID
     fact: Fact | None
-    targets: tuple[str, ...] | None = None
-    """Every `projection:key` that it goes to, where whoever asserted it said so."""
+    dealt: Dealt | None = None
+    """Where it goes, where whoever asserted it said so."""
 
 
 class RowChange(msgspec.Struct, frozen=True):
@@ -43,7 +46,7 @@ class RowChange(msgspec.Struct, frozen=True):
     slots: int | None
 
 
-class Dealt(msgspec.Struct, frozen=True):
+class Share(msgspec.Struct, frozen=True):
     """What one shard of stage 2 reads: sources of some types, or rows of some read models, that go to its slots."""
 
     names: tuple[str, ...]
@@ -63,24 +66,23 @@ def assert_facts(
     generation: int,
     at: Position,
     facts: Iterable[tuple[int, Identified]],
-    targets: Mapping[SourceKey, Sequence[str] | None] = MappingProxyType({}),
+    dealt: Mapping[SourceKey, Dealt | None] = MappingProxyType({}),
 ) -> None:
-    """Assert or revise facts (space, fact) as of the position; equal ones stay as they were, with their `at`. `targets`
-    are the `projection:key`s that they go to, as far as they are known; to the slots of those are added the slots of
-    where they went before.
+    """Assert or revise facts (space, fact) as of the position; equal ones stay as they were, with their `at`. `dealt`:
+    where they go, as far as that is known; to the slots of it are added those of where they went before.
     """
     statement = sql.SQL(
-        "INSERT INTO memctl.facts_g{g} AS f (space_id, id, stream, type, at, payload, slots, targets)"
-        " SELECT space_id, id, stream, type, %b, payload::jsonb, slots, targets"
+        "INSERT INTO memctl.facts_g{g} AS f (space_id, id, stream, type, at, payload, slots, dealt)"
+        " SELECT space_id, id, stream, type, %b, payload::jsonb, slots, dealt"
         " FROM unnest(%b::int4[], %b::uuid[], %b::text[], %b::text[], %b::text[], %b::int8[], %b::text[])"
-        " AS i(space_id, id, stream, type, payload, slots, targets)"
+        " AS i(space_id, id, stream, type, payload, slots, dealt)"
         " ON CONFLICT (space_id, id) DO UPDATE SET at = excluded.at, type = excluded.type,"
-        " payload = excluded.payload, slots = f.slots | excluded.slots, targets = excluded.targets"
+        " payload = excluded.payload, slots = f.slots | excluded.slots, dealt = excluded.dealt"
         " WHERE f.payload IS DISTINCT FROM excluded.payload"
     ).format(g=sql.SQL(str(generation)))
     encoded = ((space_id, fact, msgspec.json.encode(fact).decode()) for space_id, fact in facts)
     for given in in_parts(encoded, lambda row: len(row[2])):
-        known = [targets.get((space_id, fact.id)) for space_id, fact, _ in given]
+        known = [dealt.get((space_id, fact.id)) for space_id, fact, _ in given]
         connection.execute(
             statement,
             [
@@ -90,8 +92,8 @@ def assert_facts(
                 [fact.stream for _, fact, _ in given],
                 [fact_type(fact) for _, fact, _ in given],
                 [payload for _, _, payload in given],
-                [None if keys is None else layers.mask_of_targets(keys) for keys in known],
-                [None if keys is None else msgspec.json.encode(keys).decode() for keys in known],
+                [None if by_slot is None else layers.mask_of_slots(by_slot) for by_slot in known],
+                [None if by_slot is None else msgspec.json.encode(by_slot).decode() for by_slot in known],
             ],
         )
 
@@ -162,23 +164,23 @@ def read_changes(connection: Connection, generation: int, section: Section) -> l
 
 
 def read_dealt(
-    connection: Connection, generation: int, section: Section, limit: int, dealt: Dealt
+    connection: Connection, generation: int, section: Section, limit: int, share: Share
 ) -> tuple[list[tuple[Position, FactChange]], Position]:
     """About `limit` facts of a section that a shard reads, as they stand now, each with its `at`; and up to which `at`
     they are all there."""
-    if not dealt.names:
+    if not share.names:
         return [], section.upto
     found = connection.execute(
         sql.SQL(
-            "SELECT space_id, id, type, payload, targets, at FROM memctl.facts_g{g} WHERE at > %s AND at <= %s{of}"
-            " AND type = ANY(%s) AND (slots IS NULL OR slots & %s <> 0)"
+            "SELECT space_id, id, type, payload, dealt, at FROM memctl.facts_g{g} WHERE at > %s AND at <= %s{of}"
+            " AND (slots IS NULL OR slots & %s <> 0) AND type = ANY(%s)"
             " ORDER BY at FETCH FIRST %s ROWS WITH TIES"
         ).format(g=sql.SQL(str(generation)), of=sql.SQL(section.where)),
-        [section.after, section.upto, *section.params, list(dealt.names), dealt.mask, limit],
+        [section.after, section.upto, *section.params, share.mask, list(share.names), limit],
         binary=True,
     ).fetchall()
     found.sort(key=lambda row: (row[5], row[1]))
-    changes = [(Position(row[5]), _change(row, None if row[4] is None else _targets.decode(row[4]))) for row in found]
+    changes = [(Position(row[5]), _change(row, None if row[4] is None else _dealt.decode(row[4]))) for row in found]
     return changes, section.upto if len(found) < limit else changes[-1][0]
 
 
@@ -201,11 +203,11 @@ def note_changed(connection: Connection, generation: int, at: Position, rows: Se
 
 
 def read_changed(
-    connection: Connection, generation: int, section: Section, limit: int, dealt: Dealt
+    connection: Connection, generation: int, section: Section, limit: int, share: Share
 ) -> tuple[list[tuple[Position, tuple[str, tuple[int, str]]]], Position]:
     """About `limit` rows (read model, and key) noted as changed in a section that a shard reads, each with its `at` and
     up to which `at` they are all there."""
-    if not dealt.names:
+    if not share.names:
         return [], section.upto
     found = connection.execute(
         sql.SQL(
@@ -213,7 +215,7 @@ def read_changed(
             " AND read_model = ANY(%s) AND (slots IS NULL OR slots & %s <> 0)"
             " ORDER BY at FETCH FIRST %s ROWS WITH TIES"
         ).format(g=sql.SQL(str(generation)), of=sql.SQL(section.where)),
-        [section.after, section.upto, *section.params, list(dealt.names), dealt.mask, limit],
+        [section.after, section.upto, *section.params, list(share.names), share.mask, limit],
     ).fetchall()
     found.sort()
     changed = [(Position(row[0]), (row[1], (row[2], row[3]))) for row in found]
@@ -334,16 +336,19 @@ def read_facts(connection: Connection, generation: int, keys: Sequence[SourceKey
     return {(row[0], row[1]): _decoders[row[2]].decode(row[3]) for row in found}
 
 
-def read_routes(connection: Connection, generation: int, sources: Sequence[SourceKey]) -> dict[SourceKey, Route]:
-    """Where these sources went so far."""
+def read_routes(
+    connection: Connection, generation: int, sources: Sequence[SourceKey], mask: int = -1
+) -> dict[SourceKey, Route]:
+    """Where these sources went so far, of the rows of some slots."""
     if not sources:
         return {}
     found = connection.execute(
         sql.SQL(
             "SELECT r.space_id, r.source, r.target, r.upstream, r.upstream_key FROM memctl.routes_g{g} r"
-            " JOIN unnest(%b::int4[], %b::uuid[]) AS k(space_id, source) USING (space_id, source) ORDER BY r.target"
+            " JOIN unnest(%b::int4[], %b::uuid[]) AS k(space_id, source) USING (space_id, source)"
+            " WHERE %b::int8 >> r.slot & 1 = 1 ORDER BY r.target"
         ).format(g=sql.SQL(str(generation))),
-        [[key[0] for key in sources], [key[1] for key in sources]],
+        [[key[0] for key in sources], [key[1] for key in sources], mask],
         binary=True,
     )
     return _routes(found)
@@ -369,7 +374,7 @@ def save_routes(
     before: Mapping[SourceKey, Collection[str]] | None = None,
 ) -> None:
     """Record where sources go from now on; those that go nowhere are forgotten. With `before`, only what they went to
-    before of what is known of here: others know where else they go."""
+    before of what is known of here: others know where else they go. Without, nobody asks for some slots alone."""
     if not routes:
         return
     put = [(key, target, route) for key, route in routes.items() for target in route.keys]
@@ -382,13 +387,14 @@ def save_routes(
         return
     connection.execute(
         sql.SQL(
-            "INSERT INTO memctl.routes_g{g} (space_id, source, target, upstream, upstream_key)"
-            " SELECT * FROM unnest(%b::int4[], %b::uuid[], %b::text[], %b::text[], %b::text[])"
+            "INSERT INTO memctl.routes_g{g} (space_id, source, target, slot, upstream, upstream_key)"
+            " SELECT * FROM unnest(%b::int4[], %b::uuid[], %b::text[], %b::int2[], %b::text[], %b::text[])"
         ).format(g=sql.SQL(str(generation))),
         [
             [key[0] for key, _, _ in put],
             [key[1] for key, _, _ in put],
             [target for _, target, _ in put],
+            [0 if before is None else layers.slot_of_target(target) for _, target, _ in put],
             [route.upstream for _, _, route in put],
             [route.upstream_key for _, _, route in put],
         ],
@@ -429,13 +435,15 @@ def _take_from_routes(
 def copy_routes(connection: Connection, generation: int, routes: Iterable[tuple[SourceKey, Route]]) -> None:
     """Put routes of sources that have none yet to these targets by COPY."""
     statement = sql.SQL(
-        "COPY memctl.routes_g{g} (space_id, source, target, upstream, upstream_key) FROM STDIN WITH (FORMAT binary)"
+        "COPY memctl.routes_g{g} (space_id, source, target, slot, upstream, upstream_key)"
+        " FROM STDIN WITH (FORMAT binary)"
     ).format(g=sql.SQL(str(generation)))
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
-        copy.set_types(["int4", "uuid", "text", "text", "text"])
+        copy.set_types(["int4", "uuid", "text", "int2", "text", "text"])
         for (space_id, source), route in routes:
             for target in route.keys:
-                copy.write_row((space_id, source, target, route.upstream, route.upstream_key))
+                slot = layers.slot_of_target(target)
+                copy.write_row((space_id, source, target, slot, route.upstream, route.upstream_key))
 
 
 def _routes(rows: Iterable[tuple[Any, ...]]) -> dict[SourceKey, Route]:
@@ -447,5 +455,5 @@ def _routes(rows: Iterable[tuple[Any, ...]]) -> dict[SourceKey, Route]:
     return found
 
 
-def _change(row: tuple[Any, ...], targets: tuple[str, ...] | None = None) -> FactChange:
-    return FactChange(row[0], row[1], None if row[3] is None else _decoders[row[2]].decode(row[3]), targets)
+def _change(row: tuple[Any, ...], dealt: Dealt | None = None) -> FactChange:
+    return FactChange(row[0], row[1], None if row[3] is None else _decoders[row[2]].decode(row[3]), dealt)

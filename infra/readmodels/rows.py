@@ -29,14 +29,14 @@ OUTBOX_OF = "vector_points"
 
 _FACTS = """
 CREATE {unlogged} TABLE memctl.facts_g{generation} (
+    at          bigint NOT NULL,
+    slots       bigint,
     space_id    integer NOT NULL,
     id          uuid NOT NULL,
     stream      text COLLATE "C" NOT NULL,
     type        text NOT NULL,
-    at          bigint NOT NULL,
     payload     jsonb,
-    slots       bigint,
-    targets     text
+    dealt       text
 ) WITH ({building})"""
 
 _ROUTES = """
@@ -44,6 +44,7 @@ CREATE {unlogged} TABLE memctl.routes_g{generation} (
     space_id     integer NOT NULL,
     source       uuid NOT NULL,
     target       text COLLATE "C" NOT NULL,
+    slot         smallint NOT NULL,
     upstream     text,
     upstream_key text
 ) WITH ({building})"""

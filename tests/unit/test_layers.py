@@ -14,10 +14,12 @@ NUMBERS = (1, 2, 3, 7, 16, 64, 100, 256)
 
 
 def test_each_read_model_stands_behind_those_that_it_reads() -> None:
+    step_of = {p.row: n for n, step in enumerate(layers.steps()) for p in step}
     layer_of = {p.row: n for n, layer in enumerate(layers.layers()) for p in layer}
-    assert layer_of.keys() == {p.row for p in projections(2)}
+    assert step_of.keys() == layer_of.keys() == {p.row for p in projections(2)}
     for p in projections(2):
-        assert layer_of[p.row] == 1 + max((layer_of[row] for row in p.upstream), default=-1)
+        assert step_of[p.row] == max((1 + step_of[row] for row in p.upstream), default=0)
+        assert layer_of[p.row] == max((layer_of[row] + (not p.same_key) for row in p.upstream), default=0)
 
 
 @pytest.mark.parametrize("number", NUMBERS)

@@ -358,3 +358,13 @@ def test_where_each_input_has_a_row_of_its_own_no_two_share_one(seed: int, count
             taken += [Changed(key, row) for key, row in tables[up.name].items()]
         keys = [key for item in taken for key in p.keys(item)]
         assert len(keys) == len(set(keys)), p.name
+
+
+@laws
+@given(seed=st.integers(0, 2**32), count=st.integers(2, 30))
+def test_where_rows_go_to_the_row_of_their_key_they_go_nowhere_else(seed: int, count: int) -> None:
+    tables = folded(inputs_of(STAGE_2, random.Random(seed), count))
+    for p in (p for p in STAGE_2 if p.same_key):
+        for up in (up for up in STAGE_2 if up.row in p.upstream):
+            for key, row in tables[up.name].items():
+                assert p.keys(Changed(key, row)) == p.keys(Changed(key, None)) == (key,), p.name

@@ -1,14 +1,15 @@
 """Where facts go in stage 2, worked out once, by who makes them: a shard reads its own, and routes nothing again."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from memctl.domain.events.event import Position
 from memctl.domain.events.facts import Identified
 from memctl.infra.database import Connection
 from memctl.infra.readmodels import dead_letters, generations
-from memctl.infra.readmodels.facts import SourceKey
+from memctl.infra.readmodels.facts import Dealt, SourceKey
 from memctl.infra.readmodels.generations import Lease
+from memctl.projections import layers
 from memctl.projections.kernel import Projection
 from memctl.workers.folding.sources import Item, Register
 from memctl.workers.watchdog import progress_board as progress
@@ -23,22 +24,23 @@ def keys_or_none(p: Projection[Any], item: Item) -> Sequence[str] | None:
         return None
 
 
-def targets_of(
-    register: Register, fact: Identified, shown: Callable[[int], None] = lambda place: None
-) -> tuple[str, ...] | None:
-    """Every `projection:key` that a fact goes to; None where a key raises. `shown` hears whose key is asked for."""
-    found: list[str] = []
+def dealt_of(register: Register, fact: Identified, first: int | None = None) -> Dealt | None:
+    """Where a fact goes; None where a key raises. With the `first` of its pieces, it shows whose key it asks for."""
+    found: dict[int, list[str]] = {}
+    slot = progress.slot()
     for p in register.takers(fact):
-        shown(register.places[p.name])
+        if first is not None:
+            slot.piece(first + register.places[p.name])
         if (keys := keys_or_none(p, fact)) is None:
             return None
-        found += [f"{p.name}:{key}" for key in keys]
-    return tuple(found)
+        for key in keys:
+            found.setdefault(layers.slot_of(key), []).append(f"{p.name}:{key}")
+    return found
 
 
-def targets_of_facts(
+def dealt_facts(
     connection: Connection, lease: Lease, register: Register, facts: Sequence[tuple[int, Identified]], end: Position
-) -> dict[SourceKey, tuple[str, ...] | None]:
+) -> dict[SourceKey, Dealt | None]:
     """Where facts (space, fact) go that a shard of stage 1 writes; None for those that every shard of stage 2 is to
     read, and route. Where stage 2 has one shard, nothing is worked out."""
     over = generations.built_over(connection, lease.generation) if lease.shards > 1 and facts else None
@@ -51,10 +53,9 @@ def targets_of_facts(
     # As stage 2 shows what it routes: a key that does not come to an end is parked there, and not asked for here again.
     sources = [(space_id, fact.id) for space_id, fact in facts]
     slot.fold(ThreadWork("source", "", sources, over, end, len(register.places)))
-    found: dict[SourceKey, tuple[str, ...] | None] = {}
+    found: dict[SourceKey, Dealt | None] = {}
     for number, ((_, fact), source) in enumerate(zip(facts, sources, strict=True)):
         first = number * len(register.places)
-        known = source not in unrouted
-        found[source] = targets_of(register, fact, lambda at, of=first: slot.piece(of + at)) if known else None
+        found[source] = None if source in unrouted else dealt_of(register, fact, first)
     slot.over(ThreadWork("stage 1", str(lease.shard), generation=lease.generation))
     return found

@@ -13,7 +13,7 @@ from memctl.domain.events.skipping import Undecodable
 from memctl.infra.database import Connection
 from memctl.infra.log.reach import Section
 from memctl.infra.log.read import names_of, read_events, read_types
-from memctl.infra.readmodels.facts import FactChange, SourceKey
+from memctl.infra.readmodels.facts import Dealt, FactChange, SourceKey
 from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Changed, Projection, Recorded, folded_as_recorded, projections
 
@@ -25,8 +25,8 @@ class Source(msgspec.Struct, frozen=True):
 
     key: SourceKey
     item: Fact | Recorded[Any] | None
-    targets: tuple[str, ...] | None = None
-    """Every `projection:key` that it goes to, where that is known."""
+    dealt: Dealt | None = None
+    """Where it goes, where that is known."""
 
 
 class Register:
@@ -105,7 +105,7 @@ def upstream_of(register: Register, p: Projection[Any], source: SourceKey, item:
 
 def of_fact(change: FactChange) -> Source:
     """A changed fact as something to fold."""
-    return Source((change.space_id, change.id), change.fact, change.targets)
+    return Source((change.space_id, change.id), change.fact, change.dealt)
 
 
 def when(item: Item) -> int:

@@ -22,13 +22,13 @@ from memctl.infra.log.read import StreamKey, read_range, read_streams, stream_le
 from memctl.infra.readmodels import dead_letters, facts, generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.dead_letters import Fault, NoProgress, Target
-from memctl.infra.readmodels.facts import SourceKey
+from memctl.infra.readmodels.facts import Dealt, SourceKey
 from memctl.infra.readmodels.generations import Lease
 from memctl.projections.kernel import projections
 from memctl.projections.stream_state import Delta, StreamState, fold_stream, stored
 from memctl.workers.folding import stream_cache
 from memctl.workers.folding.costly_streams import CostlyStreams
-from memctl.workers.folding.dealing import targets_of_facts
+from memctl.workers.folding.dealing import dealt_facts
 from memctl.workers.folding.long_sessions import LONG, LongSessions, beyond
 from memctl.workers.folding.poison import DeadLetterIndex, Parking, is_content_fault, stream_fault
 from memctl.workers.folding.sources import Register
@@ -265,8 +265,8 @@ class Stage1:
                     # Not in a pipeline: a worker that is stopped in one is busy to Postgres, which waits for the rest
                     # for ever, and nobody could take over the shard.
                     found = [(key[0], fact) for key, delta in folded[0].items() for fact in delta.facts.values()]
-                    targets = targets_of_facts(connection, lease, self._register, found, end)
-                    _write(connection, lease.generation, Position(end + self._at_next), *folded, targets)
+                    dealt = dealt_facts(connection, lease, self._register, found, end)
+                    _write(connection, lease.generation, Position(end + self._at_next), *folded, dealt)
                     if one_by_one:
                         self._fold_one_by_one(connection, moved, after, end, open_, parking)
                     parking.save()
@@ -491,8 +491,8 @@ class Stage1:
             with connection.transaction(force_rollback=not keep):
                 _, delta = fold_stream(key[1], events)
                 found = [(key[0], fact) for fact in delta.facts.values()]
-                targets = targets_of_facts(connection, lease, self._register, found, end)
-                _write(connection, lease.generation, Position(end + self._at_next), {key: delta}, {key}, targets)
+                dealt = dealt_facts(connection, lease, self._register, found, end)
+                _write(connection, lease.generation, Position(end + self._at_next), {key: delta}, {key}, dealt)
 
         aside: set[StreamKey] = set()
         if self._long is not None:
@@ -535,10 +535,10 @@ def _write(
     at: Position,
     deltas: dict[StreamKey, Delta],
     whole: set[StreamKey],
-    targets: Mapping[SourceKey, Sequence[str] | None] = MappingProxyType({}),
+    dealt: Mapping[SourceKey, Dealt | None] = MappingProxyType({}),
 ) -> None:
     found = ((key[0], fact) for key, delta in deltas.items() for fact in delta.facts.values())
-    facts.assert_facts(connection, generation, at, found, targets)
+    facts.assert_facts(connection, generation, at, found, dealt)
     retracted = [(key[0], id) for key, delta in deltas.items() for id in delta.retracted]
     facts.retract(connection, generation, at, retracted)
     facts.retract_others(connection, generation, at, {key: list(deltas[key].facts) for key in whole})

@@ -25,11 +25,11 @@ from memctl.infra.log.reach import Reach, Section, at_end, next_section
 from memctl.infra.readmodels import dead_letters, facts, generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, LeftOut, NoProgress, Skip, Target
-from memctl.infra.readmodels.facts import Dealt, FactChange, Route, RowChange, SourceKey
+from memctl.infra.readmodels.facts import FactChange, Route, RowChange, Share, SourceKey
 from memctl.infra.readmodels.generations import Lease
 from memctl.infra.readmodels.rows import RowKey
 from memctl.projections import layers
-from memctl.projections.kernel import Changed, Projection, Recorded
+from memctl.projections.kernel import Changed, Projection
 from memctl.projections.layers import Slice
 from memctl.workers.folding.dealing import keys_or_none
 from memctl.workers.folding.newest_sources import NewestSources, Parted
@@ -127,11 +127,13 @@ class Stage2:
     ) -> tuple[Section, list[FactChange], list[tuple[str, RowKey]]]:
         """How far a batch goes that this shard reads, and the facts and rows of others in it."""
         types = tuple(_TAGS[fact] for fact in self._register.by_fact)
-        names = tuple({self._register.makers[row].name for p in self._slice.projections if not p.same_key for row in p.upstream})
+        names = tuple(
+            {self._register.makers[row].name for p in self._slice.projections if not p.same_key for row in p.upstream}
+        )
         mask = self._slice.mask
-        found, end = facts.read_dealt(connection, facts_of, section, self._batch, Dealt(types, mask))
+        found, end = facts.read_dealt(connection, facts_of, section, self._batch, Share(types, mask))
         section = section._replace(upto=end)
-        rows, end = facts.read_changed(connection, generation, section, self._batch, Dealt(names, mask))
+        rows, end = facts.read_changed(connection, generation, section, self._batch, Share(names, mask))
         section = section._replace(upto=end)
         return section, [change for at, change in found if at <= end], [row for at, row in rows if at <= end]
 
@@ -381,7 +383,7 @@ class _Batch:
 
     def _routes_before(self, sources: Sequence[SourceKey]) -> dict[SourceKey, Route]:
         """Where sources went so far, of the rows of this shard."""
-        found = facts.read_routes(self._connection, self._generation, sources)
+        found = facts.read_routes(self._connection, self._generation, sources, self._slice.mask)
         if self._slice.whole:
             return found
         for source, route in found.items():
@@ -457,9 +459,12 @@ class _Batch:
 
     def _targets(self, source: Source) -> tuple[str, ...]:
         """Every `projection:key` of this shard that a fact or a recorded event goes to."""
-        if source.targets is not None and not (self._careful or self._left_out.rows or self._parking.unrouted):
-            return tuple(target for target in source.targets if self._slice.owns(*parts(target)))
         found: list[str] = []
+        if source.dealt is not None and not (self._careful or self._left_out.rows or self._parking.unrouted):
+            for slot, targets in source.dealt.items():
+                if self._slice.mask >> slot & 1:
+                    found += [target for target in targets if parts(target)[0] in self._slice.names]
+            return tuple(found)
         assert source.item is not None
         for p in self._register.takers(source.item):
             self._slot.piece(self._piece + self._register.places[p.name])

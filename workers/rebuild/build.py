@@ -40,10 +40,10 @@ from memctl.infra.readmodels.facts import Route, SourceKey
 from memctl.infra.readmodels.rebuilds import Rebuild, RebuildTask
 from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Changed, Projection, Recorded, projections
-from memctl.projections.layers import mask_of_part, mask_of_targets, slot_of, steps
+from memctl.projections.layers import mask_of_part, mask_of_slots, slot_of, steps
 from memctl.projections.stream_state import Delta, fold_stream, stored
 from memctl.workers.folding import trial
-from memctl.workers.folding.dealing import targets_of
+from memctl.workers.folding.dealing import dealt_of
 from memctl.workers.folding.poison import CannotFold, as_cannot_fold, fold_whole, is_content_fault, keys_of
 from memctl.workers.folding.sources import Register, recorded_sources, row_source
 from memctl.workers.rebuild.profile import Profile, cpu_s
@@ -333,8 +333,8 @@ class Worker:
         def folded(stream: str, space_id: int, events: Sequence[Event]) -> Delta:
             _, delta = fold_stream(stream, events)
             for id, fact in delta.facts.items() if deals else ():
-                targets = None if (space_id, id) in unrouted else targets_of(self._register, fact)
-                slots[space_id, id] = None if targets is None else mask_of_targets(targets)
+                dealt = None if (space_id, id) in unrouted else dealt_of(self._register, fact)
+                slots[space_id, id] = None if dealt is None else mask_of_slots(dealt)
             if careful:
                 with connection.transaction(force_rollback=True):
                     _write(connection, generation, upto, [(space_id, stream, delta)], slots)
