@@ -16,7 +16,7 @@ from memctl.api.checks.doctor import examine
 from memctl.api.erasure import scope as forget
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.reader import reader_of
-from memctl.domain.events.event import Position
+from memctl.domain.events.event import Position, event_types
 from memctl.infra.backup.copies import backup
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import partitions as module
@@ -25,9 +25,11 @@ from memctl.infra.log.audit import astray, hashed, open_guards, stranded_variant
 from memctl.infra.log.mark import last_position, move_mark
 from memctl.infra.log.migrate import migrate
 from memctl.infra.log.partitions import make_partitions, partitions
-from memctl.infra.log.read import read_stream, read_stream_after, read_streams
+from memctl.infra.log.reach import Section
+from memctl.infra.log.read import _RECORDED, _TYPES, names_of, read_stream, read_stream_after, read_streams
 from memctl.infra.readmodels import generations
 from memctl.infra.settings import Settings
+from memctl.projections.kernel import folded_as_recorded
 from memctl.workers.rebuild.replay import replay
 
 SIZE = 20
@@ -214,3 +216,19 @@ def test_partitions_that_are_due_and_events_without_one_are_named_by_doctor(
     counted, found = said()
     assert counted.startswith("2 up to 40; full: events_from_1, ")
     assert found == ""
+
+
+def test_who_folds_what_was_recorded_reads_no_event_of_sessions(log: Connection) -> None:
+    append(log, 1, [prompt(number) for number in range(20)])
+    log.execute("SET enable_seqscan = off")
+    section = Section(Position(0), Position(1_000))
+    plan = log.execute(
+        f"EXPLAIN {_TYPES.format(of=section.where)}".encode(), [0, 1_000, list(names_of(folded_as_recorded()))]
+    ).fetchall()
+    found = log.execute("SELECT indexname FROM pg_indexes WHERE indexdef LIKE '%context.compacted%'").fetchall()
+    scans = [line for (line,) in plan if " e_" in line and "Scan" in line]
+    assert len(scans) == len(partitions(log).parts)
+    assert all(any(name in line for (name,) in found) for line in scans), plan
+    observed = {name for name in event_types() if f"'{name}'" in _RECORDED}
+    assert len(observed) == 9
+    assert not observed & names_of(folded_as_recorded())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -146,6 +147,26 @@ def test_no_order_in_which_shards_read_changes_a_row(
     drainer.close()
     assert digests(log) == expected
     assert replay(database_url, None, verify=True, processes=1).equal
+
+
+@pytest.mark.parametrize("shards", [1, 16])
+def test_a_fact_is_stored_with_the_rows_that_it_goes_to_where_shards_read_them(log: Connection, shards: int) -> None:
+    append(log, 1, HISTORY)
+    made = read_by_stage1(log)
+    dealt = dict(log.execute(f"SELECT id, dealt FROM memctl.facts_g{made.live.stage1}".encode()).fetchall())
+    with log.transaction():
+        tags = list(facts.count_facts(log, made.live.stage1, made.upto.position))
+        for batch in facts.scan_facts(log, made.live.stage1, made.upto.position, tags, 100):
+            for (_, id), fact in batch:
+                if shards == 1:
+                    assert dealt[id] is None
+                    continue
+                wanted = {f"{p.name}:{key}" for p in projections(2) if type(fact) in p.facts for key in p.keys(fact)}
+                by_slot = json.loads(dealt[id])
+                assert {target for targets in by_slot.values() for target in targets} == wanted
+                assert all(
+                    str(layers.slot_of_target(each)) == slot for slot, found in by_slot.items() for each in found
+                )
 
 
 def test_no_layer_passes_the_one_that_it_reads(log: Connection) -> None:
