@@ -186,8 +186,8 @@ class Parking:
         self._waits: dict[int, int] = {}
         self.endless: Mapping[Target, Fault] = {}
         """What is known not to come to an end, and over which source."""
-        self.writes: Callable[[Target], bool] = lambda target: True
-        """Of which targets the letters are this batch's to write. That a source cannot be routed is met by every shard
+        self.writes: Callable[[Fault], bool] = lambda fault: True
+        """Of which faults the letters are this batch's to write. That a source cannot be routed is met by every shard
         that reads it, and written by one."""
 
     def over(self, sources: Collection[SourceKey]) -> list[Target]:
@@ -221,10 +221,9 @@ class Parking:
 
     def wait(self, target: Target, count: int) -> None:
         """So many inputs came for a parked target."""
-        if not self.writes(target):
-            return
-        letter = self._letters.of[target].id
-        self._waits[letter] = self._waits.get(letter, 0) + count
+        letter = self._letters.of[target]
+        if self.writes(letter.fault):
+            self._waits[letter.id] = self._waits.get(letter.id, 0) + count
 
     def try_again(self, target: Target) -> None:
         """The target is folded in this batch; unless that fails, its letter goes."""
@@ -236,7 +235,7 @@ class Parking:
         """Park a fault. Raises: CannotFold in a rebuild, which parks nothing."""
         if not self._parks:
             raise CannotFold(fault) from problem
-        if self.writes(fault.target):
+        if self.writes(fault):
             self._faults[fault.target] = fault
 
     def postpone(self, fault: Fault) -> None:
@@ -247,7 +246,9 @@ class Parking:
     def save(self) -> None:
         dead_letters.wait(self._connection, self._waits)
         done = [
-            letter.id for target, letter in self._tried.items() if target not in self._faults and self.writes(target)
+            letter.id
+            for target, letter in self._tried.items()
+            if target not in self._faults and self.writes(letter.fault)
         ]
         dead_letters.settle(self._connection, done)
         dead_letters.park(self._connection, self._generation, [*self._faults.values(), *self._postponed.values()])

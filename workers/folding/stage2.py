@@ -214,8 +214,12 @@ class Stage2:
             changed += tried[0].changed_upstream()
         return lease, changed
 
-    def _writes(self, target: Target) -> bool:
-        return self._slice.owns(target.projection, str(target.source) if target.key is None else target.key)
+    def _writes(self, fault: Fault) -> bool:
+        """Whether a letter is this shard's. Where keys are the same, no other meets a row that cannot be routed."""
+        target, key = fault.target, fault.target.key
+        if key is None and self._register.by_name[target.projection].same_key:
+            key = fault.upstream_key
+        return self._slice.owns(target.projection, str(target.source) if key is None else key)
 
     def _forget(self) -> None:
         self._rows.clear()
