@@ -81,6 +81,7 @@ def begin(
     connection: Connection, space_id: int, receipt: UUID, scope: Scope, reason: str, ids: Iterable[UUID] = ()
 ) -> None:
     """Open a receipt: until it is finished, events may be emptied under it. `ids` are to be, whatever comes between."""
+    connection.execute("SELECT memctl.stay(%s)", [space_id])
     connection.execute(
         "INSERT INTO memctl.receipts (receipt, space_id, scope, reason, erased) VALUES (%s, %s, %s, %s, %s::uuid[])"
         " ON CONFLICT (receipt) DO NOTHING",  # one that was begun and not finished
