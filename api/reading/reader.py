@@ -19,7 +19,7 @@ from memctl.api.reading.deadline import QUESTION_S, is_late, work
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.provenance import Provenance, member_of, words_of
 from memctl.infra.database import OF_A_GENERATION, Connection, DatabaseUnavailable, connect, outages
-from memctl.infra.log.spaces import HERE, MOST_HOPS, Residence, SpaceMoving, connected
+from memctl.infra.log.spaces import HERE, LIVES_HERE, MOST_HOPS, Residence, SpaceMoving, connected
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels.generations import Live
 from memctl.infra.settings import Settings
@@ -75,7 +75,7 @@ class Reader:
     """Whether the caller is on this machine, so that a path of theirs may be looked up."""
     member: str = ""
     """The member of the team who asks; empty for the owner."""
-    residence: Residence = Residence()
+    residence: Residence = LIVES_HERE
     """Where the space lives, as this database knows it."""
     apart: bool = False
     """Whether other spaces are kept from the caller, and how much they hold."""

@@ -59,11 +59,14 @@ class Residence(NamedTuple):
         return "" if self.arriving and came_by == self.move else self.database
 
 
+LIVES_HERE = Residence()
+
+
 def residence(connection: Connection, name: str) -> Residence:
     """Where the space of that name lives; on this database, where it is new."""
     asked = "SELECT database, arriving, move FROM memctl.spaces WHERE name = %s"
     row = connection.execute(asked, [name]).fetchone()
-    return Residence(*row) if row is not None else Residence()
+    return Residence(*row) if row is not None else LIVES_HERE
 
 
 def arrive(connection: Connection, name: str, move: UUID | None) -> None:

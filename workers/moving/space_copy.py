@@ -1,4 +1,4 @@
-"""What a database holds of a space that moves: whether it is folded, how rows are brought, and how all of it is deleted."""
+"""What a database holds of a space that moves: whether it is folded, how rows come to it, and how all is deleted."""
 
 import contextlib
 import time
@@ -72,9 +72,10 @@ class SpaceCopy(NamedTuple):
         asked = "SELECT count(*) FROM memctl.deliveries WHERE space_id = %s"
         return int(single_row(self.connection, asked, [self.number])[0])
 
-    def await_folds(self, *, vectors: bool = False, still_s: float = PATIENCE_S) -> None:
+    def await_folds(self, *, vectors: bool = False, still_s: float = 0) -> None:
         """Wait until all that it holds now is folded, and the `vectors` are written. Raises: NotFolded, where nothing
         has moved for so long."""
+        still_s = still_s or PATIENCE_S
         upto, began, seen = last_position(self.connection), time.monotonic(), None
         while not self._folded(upto) or (vectors and any(self._backlog())):
             if (now := self._progress()) != seen:
@@ -137,8 +138,7 @@ class SpaceCopy(NamedTuple):
         connection, space = self.connection, [self.number]
         with nothing_rebuilt(connection):
             connection.execute("UPDATE memctl.spaces SET copied = -1 WHERE space_id = %s", space)
-            # Who stands still for longer than a lease writes nothing more.
-            with contextlib.suppress(NotFolded):
+            with contextlib.suppress(NotFolded):  # without workers, nobody folds it
                 self.await_folds(still_s=2 * generations.LEASE.total_seconds())
             deleted = 1
             while deleted:
@@ -146,6 +146,7 @@ class SpaceCopy(NamedTuple):
                     connection.execute("SELECT set_config('memctl.moved', %s, true)", [str(self.number)])
                     deleted = connection.execute(_DELETE, {"space": self.number, "most": AT_ONCE}).rowcount
             live = self.live
+            generations.trust_nothing(connection, live)
             with connection.transaction():
                 queue, points = (sql.SQL(table(name, live.stage2)) for name in ("outbox", OUTBOX_OF))
                 queued = sql.SQL(

@@ -1,8 +1,9 @@
 """Moves a space to another database while it is written and read.
 
 Its log is copied, the workers of the target fold it there, log and read models are compared, and one commit on the
-database that it leaves makes it live on the other. Until then nobody is answered from the copy. What was left is deleted
-afterwards. Every step may be killed: `move` goes on from there, and until the switch `give_up` deletes what was copied.
+database that it leaves makes it live on the other. Until then nobody is answered from the copy. What was left is
+deleted afterwards. Every step may be killed: `move` goes on from there, and until the switch `give_up` deletes what
+was copied.
 """
 
 import contextlib
