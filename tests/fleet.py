@@ -11,10 +11,10 @@ import argparse
 import contextlib
 import itertools
 import json
+import math
 import os
 import random
 import signal
-import statistics
 import sys
 import tempfile
 import threading
@@ -53,6 +53,9 @@ from memctl.workers.folding.drain import Drainer
 NAMES = ("here", "east", "west")
 BATCH = 10
 """Events of one request."""
+
+PROBES = 3
+"""Who writes and waits until it can be read, at once."""
 
 
 class Program:
@@ -184,18 +187,19 @@ class Load:
         """By space, how long it took until what was written could be read."""
         self.problems: list[str] = []
         self.refused = 0
-        self._fleet, self._names, self._rate, self._ended = fleet, names, rate, threading.Event()
+        self.rate = rate
+        self._fleet, self._ended = fleet, threading.Event()
         self._locks = {name: threading.Lock() for name in names}
         mine = [names[n::threads] for n in range(threads)]
         self._threads = [threading.Thread(target=self._write, args=[n, each]) for n, each in enumerate(mine)]
-        self._threads.append(threading.Thread(target=self._probe))
+        self._writers = len(self._threads)
+        self._threads += [threading.Thread(target=self._probe, args=[n, names[n::PROBES]]) for n in range(PROBES)]
 
     def _write(self, number: int, names: list[str]) -> None:
-        api, pause = Api(self._fleet.ports, number), BATCH / self._rate * len(self._threads[:-1])
-        due = time.monotonic()
+        api, due = Api(self._fleet.ports, number), time.monotonic()
         try:
             for name in itertools.cycle(names):
-                due += pause
+                due = max(due, time.monotonic() - 1) + BATCH / self.rate * self._writers
                 if self._ended.wait(max(0.0, due - time.monotonic())):
                     return
                 self._send(api, name)
@@ -206,26 +210,24 @@ class Load:
         """Write the next events of a space, until that is acknowledged; the last one's position."""
         with self._locks[name]:
             at = len(self.kept[name])
-            session, batch = f"{name}-{at // 500}", [work(at + n, session=f"{name}-{at // 500}") for n in range(BATCH)]
+            batch = [work(at + n, session=f"{name}-{at // 500}") for n in range(BATCH)]
             body = msgspec.json.encode(Delivery([sent(each) for each in batch]))
             while (answer := api.ask("POST", "/v1/events", name, body)) is None:
                 self.refused += 1
-                if self._ended.wait(0.2) and self.refused > 1_000_000:
-                    return 0
+                time.sleep(0.2)
             self.kept[name] += batch
-            del session
         return max(int(each["position"]) for each in json.loads(answer)["appended"])
 
-    def _probe(self) -> None:
-        api = Api(self._fleet.ports, 0)
+    def _probe(self, number: int, names: list[str]) -> None:
+        api = Api(self._fleet.ports, number)
         try:
-            for name in itertools.cycle(self._names):
+            for name in itertools.cycle(names):
                 if self._ended.wait(0.02):
                     return
                 began = time.monotonic()
                 at = self._send(api, name)
-                if api.ask("GET", f"/v1/sessions?limit=1&min_position={at}", name) is not None:
-                    self.waits.append((name, time.monotonic() - began))
+                answered = api.ask("GET", f"/v1/sessions?limit=1&min_position={at}", name) is not None
+                self.waits.append((name, time.monotonic() - began if answered else math.inf))
         except BaseException as problem:
             self.problems.append(f"reader: {problem!r}")
 
@@ -240,10 +242,6 @@ class Load:
             each.join()
 
 
-def percentile(values: list[float], share: float) -> float:
-    return statistics.quantiles(values, n=1000, method="inclusive")[round(share * 1000) - 1] if len(values) > 1 else 0.0
-
-
 @contextlib.contextmanager
 def asleep(settings: Settings, space: str) -> Iterator[None]:
     """A writer that has appended to a space and does not commit."""
@@ -255,21 +253,34 @@ def asleep(settings: Settings, space: str) -> Iterator[None]:
 
 
 def beside_a_sleeper(fleet: Fleet, load: Load, names: list[str], seconds: float) -> dict[str, float]:
-    """p99 of the others with a writer asleep in one space, and without, in turns."""
-    settings, sleeper, found = fleet.settings(), names[0], {True: list[float](), False: list[float]()}
-    for turn in range(8):
+    """How long it takes until others can be read with a writer asleep in one space, and without, in turns: of those on
+    the same database (every third), and of all."""
+    settings, turns = fleet.settings(), 20
+    found: dict[tuple[bool, bool], list[float]] = {key: [] for key in itertools.product((False, True), repeat=2)}
+    same = set(names[3::3])
+    for turn in range(turns):
         sleeps = turn % 2 == 1
-        with asleep(settings, sleeper) if sleeps else contextlib.nullcontext():
-            time.sleep(1)
+        with asleep(settings, names[0]) if sleeps else contextlib.nullcontext():
+            time.sleep(0.5)
             load.waits.clear()
-            time.sleep(seconds / 8)
-            found[sleeps] += [took for name, took in load.waits if name != sleeper]
-    calm, beside = (percentile(found[each], 0.99) * 1000 for each in (False, True))
-    middle = [percentile(found[each], 0.5) * 1000 for each in (False, True)]
-    return {
-        "p50 ms": middle[0], "p50 ms beside a sleeper": middle[1], "p99 ms": calm, "p99 ms beside a sleeper": beside,
-        "ratio of p99": beside / calm if calm else 0, "looks": len(found[False]) + len(found[True]),
-    }  # fmt: skip
+            time.sleep(seconds / turns)
+            for name, took in list(load.waits):
+                if name != names[0]:
+                    found[sleeps, name in same].append(took)
+    said: dict[str, float] = {}
+    for where, of in (("all", (False, True)), ("same database", (True,))):
+        calm, beside = (sorted(took for each in of for took in found[sleeps, each]) for sleeps in (False, True))
+        said[f"{where}: looks"] = len(calm) + len(beside)
+        said[f"{where}: unanswered, calm"] = sum(map(math.isinf, calm))
+        said[f"{where}: unanswered, beside a sleeper"] = sum(map(math.isinf, beside))
+        for share in (0.5, 0.9, 0.99):
+            one, other = (took[min(int(len(took) * share), len(took) - 1)] * 1000 for took in (calm, beside))
+            said[f"{where}: p{share * 100:.0f} ms"], said[f"{where}: p{share * 100:.0f} ms beside a sleeper"] = (
+                one,
+                other,
+            )
+            said[f"{where}: ratio of p{share * 100:.0f}"] = other / one if one < math.inf else 0.0
+    return said
 
 
 def moved(fleet: Fleet, space: str, to: str, kill_after: float | None, report: Callable[[str], None]) -> None:
@@ -300,8 +311,11 @@ def disturbed(fleet: Fleet, names: list[str], seconds: float, report: Callable[[
 
     def moving(space: str, *to: str) -> None:
         try:
-            for each in to:
+            for each in itertools.cycle(to):
+                if time.monotonic() - began > seconds:
+                    return
                 moved(fleet, space, each, luck.uniform(1, 8), report)
+                time.sleep(luck.uniform(0, seconds / 20))
         except BaseException as problem:
             problems.append(problem)
 
@@ -399,6 +413,7 @@ def main() -> None:
     asked.add_argument("--rate", type=float, default=1000.0, help="events/s over all spaces")
     asked.add_argument("--seconds", type=float, default=600.0, help="how long everything is disturbed")
     asked.add_argument("--calm", type=float, default=120.0, help="how long a writer sleeps, and does not, in turns")
+    asked.add_argument("--calm-rate", type=float, help="events/s then, where it is not the rate")
     asked.add_argument("--spaces", type=int, default=40)
     asked.add_argument("--embedder", default="none")
     asked.add_argument("--json", type=Path)
@@ -418,12 +433,13 @@ def main() -> None:
         for n, name in enumerate(names):
             spaces.create(fleet.settings(), name, ("", *NAMES[1:])[n % 3])
         report(f"{len(fleet.programs)} programs serve {len(names)} spaces")
-        with Load(fleet, names, given.rate) as load:
+        with Load(fleet, names, given.calm_rate or given.rate) as load:
             time.sleep(5)
             found: dict[str, float] = {"rate asked": given.rate}
             if given.calm:
                 found |= beside_a_sleeper(fleet, load, names, given.calm)
                 report(", ".join(f"{name} {value:,.2f}" for name, value in found.items()))
+            load.rate = given.rate
             at, from_then = sum(map(len, load.kept.values())), time.monotonic()
             found["kills"] = disturbed(fleet, names, given.seconds, report)
             found["seconds"] = time.monotonic() - from_then

@@ -21,6 +21,7 @@ from soak import FACTOR
 from waiting import until
 from working import caught_up
 
+from memctl.api.checks.verify import Verification
 from memctl.api.erasure import scope
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.reader import Reader, Readers, reader_of
@@ -209,6 +210,9 @@ def test_a_space_moves_to_and_fro_while_it_is_written_and_read_and_its_movers_ar
     assert {event.actor for event in log if event_id_of(NUMBER, event.dedupe_key) not in said} <= {"processor"}
     assert digests(two.here) == on_one_machine(postgres_server, templates.live(2), log)
     assert (digests(two.here, 1), digests(two.there, 1)) == neighbours
+    for url in two.urls:
+        checks = Verification(load_settings(database_url=url)).checks()
+        assert [(each.name, each.found) for each in checks if each.result == "gap" and each.part != "vectors"] == []
 
 
 def log_of(connection: Connection) -> list[NewEvent]:

@@ -25,8 +25,9 @@ HELD_S = 8.0
 PATIENCE_S = 120.0
 """How long a move waits for workers that make no progress, and for writers that do not end."""
 
-_STAYS = ("spaces", "deliveries", "llm_calls")
-"""Tables whose rows of a space are not deleted with its read models."""
+_STAYS = ("spaces", "deliveries", "llm_calls", "receipts", "tombstones")
+"""Tables whose rows of a space are not deleted with its read models. An older backup may be restored here: what was
+forgotten stays so."""
 
 _DELETE = """
 WITH gone AS (DELETE FROM memctl.deliveries WHERE space_id = %(space)s AND event_id IN
@@ -35,9 +36,7 @@ DELETE FROM memctl.events WHERE position IN (SELECT position FROM gone)"""
 
 _TABLES = """
 SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'space_id'
-WHERE c.relnamespace = 'memctl'::regnamespace AND c.relkind = 'r' AND NOT c.relispartition AND c.relname <> ALL(%s)
-ORDER BY c.relname DESC"""
-"""Tombstones before their receipts."""
+WHERE c.relnamespace = 'memctl'::regnamespace AND c.relkind = 'r' AND NOT c.relispartition AND c.relname <> ALL(%s)"""
 
 _STANDING = """
 SELECT event_id, coalesce(variant_of, event_id) FROM memctl.events WHERE payload IS NOT NULL
