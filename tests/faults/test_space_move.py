@@ -207,7 +207,7 @@ def test_a_space_moves_to_and_fro_while_it_is_written_and_read_and_its_movers_ar
     assert len(set(ids)) == len(ids) == sum(rows_in(two.here)[t] for t in ("deliveries",))
     said = {event_id_of(NUMBER, event.dedupe_key) for event in (*first, *traffic.kept)}
     assert said - set(ids) == set()
-    assert {event.actor for event in log if event_id_of(NUMBER, event.dedupe_key) not in said} <= {"processor"}
+    assert {event.actor for event in log if event_id_of(NUMBER, event.dedupe_key) not in said} <= {"memctl"}
     assert digests(two.here) == on_one_machine(postgres_server, templates.live(2), log)
     assert (digests(two.here, 1), digests(two.there, 1)) == neighbours
     for url in two.urls:
