@@ -81,12 +81,17 @@ def begin(
     connection: Connection, space_id: int, receipt: UUID, scope: Scope, reason: str, ids: Iterable[UUID] = ()
 ) -> None:
     """Open a receipt: until it is finished, events may be emptied under it. `ids` are to be, whatever comes between."""
-    connection.execute("SELECT memctl.stay(%s)", [space_id])
     connection.execute(
         "INSERT INTO memctl.receipts (receipt, space_id, scope, reason, erased) VALUES (%s, %s, %s, %s, %s::uuid[])"
         " ON CONFLICT (receipt) DO NOTHING",  # one that was begun and not finished
         [receipt, space_id, Jsonb(scope, msgspec.json.encode), reason, list(ids)],
     )
+
+
+def stay(connection: Connection, space_id: int) -> None:
+    """Let no space move away before the caller's transaction ends, in which it begins to forget. Raises psycopg's
+    error of `SpaceMoved`, where the space lives on another database."""
+    connection.execute("SELECT memctl.stay(%s)", [space_id])
 
 
 def to_come(connection: Connection, receipt: UUID, ids: Iterable[UUID]) -> None:
