@@ -19,7 +19,7 @@ from memctl.workers.erasure.erase import nothing_rebuilt
 AT_ONCE = 2_000
 """Events that one transaction copies, or deletes."""
 
-HELD_S = 8.0
+HELD_S = 15.0
 """How long writers wait for a switch at most; it is tried again later."""
 
 PATIENCE_S = 120.0

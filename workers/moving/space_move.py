@@ -337,6 +337,7 @@ class _Move:
             time.sleep(0.5)
             self._forget_there()
             self._catch_up()
+            self._target.await_folds()
 
     def _at_rest(self, seen: contextlib.ExitStack) -> Position:
         """Look at the source as it is while all of the space is folded; returns up to where that is."""
