@@ -6,7 +6,7 @@ LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-pythons check bench bench-sessions bench-stages bench-engine bench-hooks bench-search eval docs site scene lock release test-wheel test-deploy test-tutorial axe
-.PHONY: calibrate patterns unseen test-howtos test-client test-model test-external test-own-servers restore-drill soak planted fuzz fuzz-api audit mutation clean
+.PHONY: calibrate patterns unseen test-howtos test-client test-model test-external test-own-servers restore-drill soak fleet planted fuzz fuzz-api audit mutation clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 16
@@ -125,6 +125,9 @@ restore-drill: $(VENV)/.installed-dev ## Destroy a PostgreSQL that archives its 
 SOAK ?= 20
 soak: $(VENV)/.installed-dev ## Look SOAK times as long for an order of events or faults that breaks a promise
 	MEMCTL_TEST_SOAK=$(SOAK) $(BIN)/pytest -n 2 --dist loadfile tests/faults tests/poisoning tests/unit/test_projection_laws.py tests/unit/test_row_sizes.py
+
+fleet: $(VENV)/.installed-dev ## Kill every process of a fleet on this machine in turn, and move two spaces (RATE=1000 events/s, SECONDS=600, SPACES=40)
+	PYTHONPATH=tests $(BIN)/python tests/fleet.py --rate $(or $(RATE),1000) --seconds $(or $(SECONDS),600) --spaces $(or $(SPACES),40) --json $(or $(JSON),fleet.json)
 
 planted: $(VENV)/.installed-dev ## Forget 208 planted phrases one by one in all ways, scrub, and look for them everywhere (five minutes for each 52)
 	MEMCTL_TEST_PLANTS=$(or $(PLANTS),208) $(BIN)/pytest -q tests/e2e/test_planted.py

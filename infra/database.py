@@ -102,6 +102,12 @@ class ReadModelsReplaced(DatabaseUnavailable):
     hint = "run this again; where they stay away, `memctl replay --all` rebuilds them"
 
 
+class SpaceMoved(DatabaseUnavailable):
+    """The space has moved to another database."""
+
+    hint = "run this again: what was kept moved with it, and nothing is doubled"
+
+
 class SchemaMissing(DatabaseUnavailable):
     """The database lacks a part of memctl's schema."""
 
@@ -114,7 +120,7 @@ _BY_STATE: dict[str, type[DatabaseUnavailable]] = {
     "40001": Locked, "57014": StatementEnded, "25006": ReadOnly, "42501": NotPermitted,
     "3F000": SchemaMissing, "42P01": SchemaMissing,
     "42883": SchemaMissing, "XX001": DatabaseDamaged, "XX002": DatabaseDamaged, "58030": DatabaseDamaged,
-    "58P01": DatabaseDamaged,
+    "58P01": DatabaseDamaged, "MC001": SpaceMoved,
 }  # fmt: skip
 """What an SQLSTATE, or the beginning of one, means to a user; the longest that fits counts."""
 

@@ -206,6 +206,9 @@ class Settings(BaseSettings):
     databases: dict[str, PostgresUrl] = Field(
         default={}, repr=False, description="other databases on which spaces live, by name; see `memctl space`"
     )
+    queues: dict[str, RedisUrl] = Field(
+        default={}, repr=False, description="what wakes their workers, by name, where it is not `redis_url`"
+    )
     redis_url: RedisUrl | None = Field(default=None, repr=False, description="Redis or Valkey that wakes the workers")
     qdrant_url: HttpUrl | None = Field(default=None, repr=False, description="Qdrant, or memctl's own vector server")
     qdrant_api_key: str | None = Field(default=None, repr=False, description="its key")
@@ -299,12 +302,13 @@ class Settings(BaseSettings):
         return self.model_copy(update={"space": space})
 
     def on(self, database: str) -> Self:
-        """The same for the database of that name; as they are for "". Raises: UnknownDatabase."""
-        if not database:
+        """The same for the database of that name; as they are for "here", or "". Raises: UnknownDatabase."""
+        if database in ("", "here"):
             return self
         if database not in self.databases:
             raise UnknownDatabase(name=database)
-        return self.model_copy(update={"database_url": self.databases[database]})
+        queue = self.queues.get(database, self.redis_url)
+        return self.model_copy(update={"database_url": self.databases[database], "redis_url": queue})
 
     def redactor(self) -> "Redactor":
         """The rules that these settings ask for, compiled once for all of memctl's processes. Raises: BadPattern."""

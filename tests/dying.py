@@ -41,6 +41,7 @@ from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors import store
 from memctl.workers.erasure import forgetting, retention
 from memctl.workers.folding.drain import Drainer
+from memctl.workers.moving import space_move
 from memctl.workers.rebuild import replay as replaying
 from memctl.workers.vectors.outbox_publisher import DriftScan, OutboxPublisher, drop_leftovers, switched
 
@@ -135,6 +136,12 @@ def import_store(url: str) -> None:
     ingesting.BATCH = 12
     with IngestWriter(settings) as intake:
         importing.import_stores(intake, [settings.data_dir / STORE], mine=True)
+
+
+def move_space(urls: str) -> None:
+    """The space `lab` to the database `there`; `urls` are those of the database that all begin at, and of `there`."""
+    here, there, to = urls.split()
+    space_move.move(load_settings(database_url=here, databases={"there": there}), "lab", to)
 
 
 class Mortals:

@@ -19,7 +19,7 @@ from memctl.api.reading.deadline import QUESTION_S, is_late, work
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.provenance import Provenance, member_of, words_of
 from memctl.infra.database import OF_A_GENERATION, Connection, DatabaseUnavailable, connect, outages
-from memctl.infra.log.spaces import connected
+from memctl.infra.log.spaces import HERE, LIVES_HERE, MOST_HOPS, Residence, SpaceMoving, connected
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels.generations import Live
 from memctl.infra.settings import Settings
@@ -75,8 +75,8 @@ class Reader:
     """Whether the caller is on this machine, so that a path of theirs may be looked up."""
     member: str = ""
     """The member of the team who asks; empty for the owner."""
-    database: str = ""
-    """Name of the database that the space lives on; empty for that of the connection."""
+    residence: Residence = LIVES_HERE
+    """Where the space lives, as this database knows it."""
     apart: bool = False
     """Whether other spaces are kept from the caller, and how much they hold."""
 
@@ -99,7 +99,7 @@ class Readers:
         patience_s: float = 5.0,
         databases: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        self._urls = {"": database_url, **databases}
+        self._urls = {**databases, HERE: database_url}
         self._space = space
         self._patience_s = patience_s
         self._free = threading.BoundedSemaphore(size)
@@ -145,14 +145,16 @@ class Readers:
 
     @contextlib.contextmanager
     def _reader(self, caller: Caller) -> Iterator[Reader]:
-        database = ""
-        while True:
+        database, came_by = HERE, None
+        for _ in range(MOST_HOPS):
             with self._connection(database) as connection, connection.transaction():
                 reader = reader_of(connection, caller.space or self._space, caller)
-                if not reader.database or database:
+                database = reader.residence.leads_to(came_by)
+                if not database:
                     yield reader
                     return
-            database = reader.database
+            came_by = reader.residence.move
+        raise SpaceMoving(space=caller.space or self._space)
 
     @contextlib.contextmanager
     def _connection(self, database: str) -> Iterator[Connection]:
@@ -193,18 +195,18 @@ def reader_of(connection: Connection, space: str, caller: Caller) -> Reader:
     row = connection.execute(
         "SELECT p.stage1, p.stage2, coalesce(s.space_id, %s),"
         " s.space_id IS NOT NULL AND NOT EXISTS (SELECT FROM memctl.spaces o WHERE o.space_id <> s.space_id),"
-        " coalesce(s.database, '')"
+        " coalesce(s.database, ''), coalesce(s.arriving, false), s.move"
         " FROM memctl.projection_state p LEFT JOIN memctl.spaces s ON s.name = %s",
         [NO_SPACE, space],
     ).fetchone()
     if row is None:
         raise generations.NoneYet
-    stage1, stage2, number, alone, database = row
+    stage1, stage2, number, alone, *lives = row
     # A space begins with the first event that is kept in it; until then nothing is there to be found.
     then = AS_OF.get()
     live = Live(stage1, stage2) if then is None else then().live
     member = member_of(caller.speaks("user"))
     return Reader(
         connection, live, number, space, caller.projects,
-        alone=alone, here=caller.owner, member=member, database=database, apart=caller.apart,
+        alone=alone, here=caller.owner, member=member, residence=Residence(*lives), apart=caller.apart,
     )  # fmt: skip

@@ -16,12 +16,12 @@ from memctl.api.write.identify import Identifier
 from memctl.domain.events.event import NewEvent
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.backpressure import Backpressure
-from memctl.infra.database import DatabaseUnavailable, connect, outages, past_deadlocks
+from memctl.infra.database import DatabaseUnavailable, outages, past_deadlocks
 from memctl.infra.endpoints import NotRunning
 from memctl.infra.event_writer import EventWriter
 from memctl.infra.log import checkpoints
 from memctl.infra.log.append import Appended
-from memctl.infra.log.spaces import database_of, log_id
+from memctl.infra.log.spaces import connect_to, log_id
 from memctl.infra.readmodels import generations
 from memctl.infra.redaction import Prepared
 from memctl.infra.settings import Settings
@@ -97,13 +97,11 @@ class IngestWriter(EventWriter):
 
     def __init__(self, settings: Settings, *, identify: bool = True) -> None:
         """`identify`: whether events happened on this machine, so that git's files here show which checkout it is."""
-        connection = connect(settings.require("database_url"), name="memctl intake")
+        with outages():
+            connection, database = connect_to(settings, settings.space, "memctl intake")
+        settings = settings.on(database)
         try:
             with outages():
-                if database := database_of(connection, settings.space):
-                    settings = settings.on(database)
-                    connection.close()
-                    connection = connect(settings.require("database_url"), name="memctl intake")
                 super().__init__(connection, settings)
                 self.log_id = log_id(connection)
                 generations.ensure_live(connection, settings.stage1_shards)

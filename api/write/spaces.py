@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import msgspec
-from psycopg.errors import UniqueViolation
 
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection, connect, outages
@@ -61,14 +60,16 @@ def create(settings: Settings, name: str, database: str = "") -> Space:
     """
     settings = settings.of_space(name)
     with outages(), connect(settings.require("database_url"), name=_NAME) as connection:
+        if connection.execute("SELECT FROM memctl.spaces WHERE name = %s", [name]).fetchone() is not None:
+            raise SpaceIsThere(space=name)
+        number = None
         if database:  # there first: what the directory names is there
             with connect(settings.on(database).require("database_url"), name=_NAME) as there:
                 generations.ensure_live(there, settings.stage1_shards)
-                space_id(there, name)
-        try:
-            connection.execute("INSERT INTO memctl.spaces (name, database) VALUES (%s, %s)", [name, database])
-        except UniqueViolation:
-            raise SpaceIsThere(space=name) from None
+                number = space_id(there, name)
+        with connection.transaction():
+            space_id(connection, name, number)
+            connection.execute("UPDATE memctl.spaces SET database = %s WHERE name = %s", [database, name])
     return next(each for each in listed(settings) if each.name == name)
 
 

@@ -68,3 +68,35 @@ def create(name: str, database: str, as_json: bool) -> None:
         print_json(made)
     else:
         click.echo(f"space {made.name} is there, on {made.database or 'this database'}", err=True)
+
+
+@space.command("move")
+@click.argument("name")
+@click.option(
+    "--to",
+    "database",
+    required=True,
+    metavar="DATABASE",
+    help="Its name in the setting `databases`; `here` for that of `database_url`.",
+)
+@click.option("--undo", is_flag=True, help="Delete what an unfinished move has copied there.")
+def move(name: str, database: str, undo: bool) -> None:
+    """Move the space NAME to another database, while it is written and read.
+
+    It is copied there, folded by the workers there, compared, switched and deleted here. Killed, it goes on when run
+    again.
+
+    \b
+    memctl space move research --to east
+    """
+    from memctl.infra.hooks.agent_shell import only_a_person
+    from memctl.infra.settings import load_settings
+    from memctl.workers.moving import space_move
+
+    only_a_person("moves spaces")
+    if undo:
+        space_move.give_up(load_settings(), name, database)
+        click.echo(f"nothing of space {name} is left on {database}; it stays where it was", err=True)
+        return
+    space_move.move(load_settings(), name, database, lambda said: click.echo(said, err=True))
+    click.echo(f"space {name} lives on {database}", err=True)

@@ -88,6 +88,12 @@ def begin(
     )
 
 
+def stay(connection: Connection, space_id: int) -> None:
+    """Let no space move away before the caller's transaction ends, in which it begins to forget. Raises psycopg's
+    error of `SpaceMoved`, where the space lives on another database."""
+    connection.execute("SELECT memctl.stay(%s)", [space_id])
+
+
 def to_come(connection: Connection, receipt: UUID, ids: Iterable[UUID]) -> None:
     """Note more that is to be emptied under a receipt, in the caller's transaction."""
     connection.execute(_MORE, [list(ids), receipt])

@@ -180,6 +180,19 @@ def hold_off_appends(connection: Connection) -> None:
     )
 
 
+def hold_off_space(connection: Connection, space_id: int) -> None:
+    """No append to a space is under way, none begins, and nothing of it begins to be forgotten, until the caller's
+    transaction ends. Its mark moves meanwhile. Raises: LockNotAvailable, where somebody is at it for long."""
+    connection.execute("SET LOCAL lock_timeout = '500ms'")
+    connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_APPENDERS, space_id])
+    connection.execute("SELECT FROM memctl.spaces WHERE space_id = %s FOR UPDATE", [space_id])
+
+
+def hold_positions(connection: Connection, space_id: int) -> None:
+    """Who hands out positions of a space by itself holds its mark until the caller's transaction ends."""
+    connection.execute("SELECT pg_advisory_xact_lock_shared(%s, %s)", [_APPENDERS, space_id])
+
+
 def position_at(connection: Connection, moment: datetime, space_id: int | None = None) -> Position:
     """Where the mark of a space stood at a moment, or the lowest of all (0 before the log began), to about a second."""
     row = connection.execute(

@@ -189,6 +189,14 @@ def reset_offsets(connection: Connection) -> None:
     )
 
 
+def trust_nothing(connection: Connection, live: Live) -> None:
+    """Events that were read are gone from the log: whoever folds loses its lease, and all that it has kept of them."""
+    connection.execute(
+        "UPDATE memctl.offsets SET epoch = epoch + %s, owner = NULL, lease_until = NULL WHERE generation = ANY(%s)",
+        [CHANGED, [live.stage1, live.stage2]],
+    )
+
+
 def read_again(connection: Connection, facts_of: int, position: Position) -> None:
     """Facts of a stage 1 were changed as of a position that others than the live stage 2 may have passed, or be about
     to: a generation that is being built over them, or kept, reads from before it again. In the caller's transaction.

@@ -88,7 +88,7 @@ def test_the_command_line_runs_no_statement_and_opens_no_connection() -> None:
             assert called not in ("execute", "executemany", "cursor"), f"{file}:{node.lineno} runs a statement"
 
 
-USE_CASES = {"erasure", "folding", "rebuild"}
+USE_CASES = {"erasure", "folding", "moving", "rebuild"}
 """What a command line and a request may have done at once; `runtime` and `processors` are processes."""
 
 

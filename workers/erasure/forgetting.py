@@ -233,6 +233,7 @@ def _begin(settings: Settings, connection: Connection, space_id: int, receipt: U
     if reason:
         reason, _ = redact(reason, settings.redactor())
     with connection.transaction():
+        erase.stay(connection, space_id)
         erase.begin(connection, space_id, receipt, plan.scope, reason, ids)
         erase.lay_tombstones(connection, space_id, receipt, [*scope_tombstones(plan.scope), *plan.tombstones])
     # Should the database be lost before the end, who restores an older one learns of it.

@@ -1,0 +1,1 @@
+"""Moving a space from one database to another."""
