@@ -368,7 +368,7 @@ def _guarded(tool: Callable[..., str]) -> Callable[..., str]:
         try:
             answer = tool(*args, **kwargs)
         except MemctlError as problem:
-            raise ToolError(" ".join(filter(None, (str(problem), problem.hint)))) from problem
+            raise ToolError(" ".join(f"{problem} {problem.hint or ''}".split())) from problem
         answer = seen(answer)
         return answer if len(answer) <= WHOLE else f"{answer[:WHOLE]}… (cut: {len(answer):,} characters)"
 

@@ -275,12 +275,18 @@ def dated_ahead(connection: Connection, space_id: int, scope: Scope) -> list[Tom
     """What keeps that from coming back which such a scope holds and which is dated later than its end."""
     where, given = _held_by(connection, space_id, scope)
     found = connection.execute(
-        "SELECT stream, max(occurred_at) FROM memctl.events WHERE space_id = %(space)s AND payload IS NOT NULL"
+        "SELECT stream, max(occurred_at), array_agg(coalesce(variant_of, event_id)) FROM memctl.events"
+        " WHERE space_id = %(space)s AND payload IS NOT NULL AND type <> ALL(%(records)s)"
         f" AND occurred_at >= %(until)s AND {where} GROUP BY stream",
-        given,
+        {**given, "records": list(RECORDS)},
         prepare=False,
-    )
-    return [Tombstone(kind="session", value=stream, until=_micros(latest)) for stream, latest in found]
+    ).fetchall()
+    stones = [
+        Tombstone(kind="session", value=stream, until=_micros(latest))
+        for stream, latest, _ in found
+        if stream.startswith("session/")
+    ]
+    return stones + [Tombstone(kind="event", value=str(id)) for _, _, ids in found for id in ids]
 
 
 def _held_by(connection: Connection, space_id: int, scope: Scope) -> tuple[str, dict[str, Any]]:
