@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from datetime import datetime
 from typing import Annotated, Any, BinaryIO, Literal
@@ -26,7 +26,7 @@ from memctl.api.reading.advice import TaskGuidance
 from memctl.api.reading.caller import Caller
 from memctl.api.reading.records import Context, CoreSectionItem, EpisodeItem, KnowledgeItem, StrategyItem
 from memctl.api.reading.views import BugHit, Found, Json, Scope
-from memctl.domain.events.recalls import quoted
+from memctl.domain.events.recalls import named, quoted
 from memctl.domain.knowledge.acting import commands_somebody
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
@@ -44,6 +44,9 @@ INSTRUCTIONS = (
 
 TEXT, PASSAGE = 400, 640
 """Characters of a memory in a list, and of what answers a search; `get` has it whole."""
+
+MOST_NAMES = 5
+"""Projects of one error that are named, and files of its fix."""
 
 MOST_LOOKED_AT = 30
 """Results of a search out of which those of a kind are taken."""
@@ -365,7 +368,7 @@ def _guarded(tool: Callable[..., str]) -> Callable[..., str]:
         try:
             answer = tool(*args, **kwargs)
         except MemctlError as problem:
-            raise ToolError(" ".join(filter(None, (str(problem), problem.hint)))) from problem
+            raise ToolError(" ".join(f"{problem} {problem.hint or ''}".split())) from problem
         answer = seen(answer)
         return answer if len(answer) <= WHOLE else f"{answer[:WHOLE]}… (cut: {len(answer):,} characters)"
 
@@ -436,13 +439,14 @@ def _listed(items: list[str], otherwise: str, scope: Scope | None = None) -> str
 
 
 def _found(found: Found) -> str:
-    details = ", ".join(filter(None, (found.kind, found.origin, _day(found.occurred_at), found.project, found.outcome)))
+    project = (named(found.project),) if found.project else ()
+    details = ", ".join(filter(None, (found.kind, found.origin, _day(found.occurred_at), *project, found.outcome)))
     said = quoted(found.passage or found.text, PASSAGE)
     return f"[{found.class_} {found.score:.2f}] {said} ({details}; id {found.id})"
 
 
 def _bug(hit: BugHit) -> str:
-    seen = f"seen {hit.occurrences}×, last {_day(hit.last_seen)}, in {', '.join(hit.projects)}"
+    seen = f"seen {hit.occurrences}×, last {_day(hit.last_seen)}, in {_names(hit.projects)}"
     shown = words_of(Provenance.TOOL)
     lines = [f"[{hit.score:.2f}] {_quoted(hit.message)} ({shown}; {seen}; same {', '.join(hit.aspects)}; id {hit.id})"]
     solution = hit.solution
@@ -451,7 +455,7 @@ def _bug(hit: BugHit) -> str:
         how = solution.approach or solution.description
         lines.append(f"  an agent's fix{rate}: {_agents(how)}")
         if files := solution.files:
-            lines.append(f"  changed: {', '.join(files[:5])}")
+            lines.append(f"  changed: {_names(files)}")
     else:
         lines.append("  no fix is known")
     return "\n".join(lines)
@@ -501,6 +505,10 @@ def _quoted(text: str) -> str:
     return quoted(text, TEXT)
 
 
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(map(named, names[:MOST_NAMES]))
+
+
 def _agents(text: str) -> str:
     """What an agent wrote of its work, or was asked then: quoted, with whose it is, and a warning where whoever follows
     it installs or runs something."""
@@ -509,7 +517,7 @@ def _agents(text: str) -> str:
 
 
 def _section(row: CoreSectionItem) -> str:
-    return f"{row.section} (version {row.version}, {row.origin}): {quoted(row.text, WHOLE)}"
+    return f"{named(row.section)} (version {row.version}, {row.origin}): {quoted(row.text, WHOLE)}"
 
 
 def _day(at: datetime | str | None) -> str:

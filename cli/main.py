@@ -142,9 +142,11 @@ def run() -> None:
 
 
 def _show_error(problem: MemctlError) -> NoReturn:
-    click.echo(f"error: {problem}", err=True)
+    from memctl.cli.output import notice
+
+    notice(f"error: {problem}")
     if problem.hint:
-        click.echo(f"hint: {problem.hint}", err=True)
+        notice(f"hint: {problem.hint}")
     sys.exit(problem.exit_code)
 
 

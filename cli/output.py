@@ -72,8 +72,8 @@ def when(iso: str | datetime | None, now: datetime | None = None) -> str:
 
 
 def notice(message: str) -> None:
-    """A message for people, to stderr."""
-    click.echo(safe(message), err=True)
+    """A message for people, on one line of stderr."""
+    click.echo(safe(message.replace("\n", " ")), err=True)
 
 
 def print_json(answer: object, indent: int | None = 2) -> None:
@@ -91,10 +91,10 @@ def _plain(value: object) -> object:
 
 
 def print_lines(*lines: str) -> None:
-    """Texts of stored content, made safe. On a terminal they are broken at words, below where each begins."""
-    for each in lines:
-        for row in safe(each).split("\n"):
-            click.echo("\n".join(broken(row, len(row) - len(row.lstrip(" ")))))
+    """Lines of stored content, each made safe and one line, so that no name begins another. On a terminal they are
+    broken at words, below where each begins."""
+    for row in (safe(each.replace("\n", " ")) for each in lines):
+        click.echo("\n".join(broken(row, len(row) - len(row.lstrip(" ")))))
 
 
 def broken(text: str, indent: int) -> list[str]:

@@ -20,6 +20,7 @@ from memctl.api.reading.places import places_of
 from memctl.api.reading.reader import reader_of
 from memctl.api.write.ingest import Account
 from memctl.api.write.ingest_writer import IngestWriter
+from memctl.api.write.remote_ingest import COMMANDS, misnamed
 from memctl.domain.events.event import Micros, NewEvent, decode_payload
 from memctl.domain.events.observations import (
     CommitRecorded,
@@ -207,7 +208,7 @@ def _of_another(writer: IngestWriter, events: list[NewEvent], account: Account) 
     )
     known = {id for (id,) in rows}
     new = [each for id, each in zip(ids, events, strict=True) if id not in known]
-    said = [of_another(each) for each in new if _is_said(each)]
+    said = [of_another(each) for each in new if _is_said(each) and not _takes_a_name(each)]
     own = _of_own_sessions(writer, {each.stream for each in said})
     account.duplicate += len(events) - len(new)
     if len(said) < len(new):
@@ -248,6 +249,11 @@ def _is_said(event: NewEvent) -> bool:
         return event.stream == NOTES
     said = isinstance(event.payload, Observation | Statement) and not isinstance(event.payload, _CONCLUDED)
     return said and is_of_a_session(event)
+
+
+def _takes_a_name(event: NewEvent) -> bool:
+    """Whether an event has the name of one that something else here will record, which would find it taken."""
+    return misnamed(event) and (isinstance(event.payload, Observation) or not event.dedupe_key.startswith(COMMANDS))
 
 
 def is_of_a_session(event: NewEvent) -> bool:

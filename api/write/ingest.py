@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -385,11 +385,15 @@ def _read(reading: _Reading, path: Path, batches: Batches, progress: Progress) -
     """Read a file on from where it was left, into batches; however it ends, what was read whole is noted."""
     last: tuple[Transcript, Parsed] | None = None
     off = _Off()
-    brought = not kept_by_a_client(path)
+    brought, name = not kept_by_a_client(path), checkpoints.name_of(path)
+
+    @cache
+    def passed_over() -> Spans:
+        return reading.policy.passed_over_before(name) if reading.policy is not None else []
 
     def note() -> None:
         if reading.policy is not None:
-            reading.policy.passed_over(checkpoints.name_of(path), off.taken())
+            reading.policy.passed_over(name, off.taken())
         if last is not None:
             transcript, parsed = last
             batches.reached(path, transcript.checkpoint(parsed))
@@ -399,7 +403,7 @@ def _read(reading: _Reading, path: Path, batches: Batches, progress: Progress) -
             for transcript, parsed in lines:
                 progress(path, parsed.end - parsed.offset)
                 if reading.policy is not None:
-                    saved = _without_unsaved(parsed, reading.policy)
+                    saved = _without_unsaved(parsed, reading.policy, passed_over)
                     off.add(parsed, passed_over=saved is not parsed)
                     parsed = saved
                 if brought:
@@ -486,12 +490,20 @@ class _Off:
         return taken
 
 
-def _without_unsaved(parsed: Parsed, policy: CapturePolicy) -> Parsed:
-    """A line without what was said where and while saving was off."""
+_OF_AIDER = "session/aider/"
+"""Streams of sessions whose lines bear no time but that of the session's beginning."""
+
+
+def _without_unsaved(parsed: Parsed, policy: CapturePolicy, passed_over: Callable[[], Spans]) -> Parsed:
+    """A line without what was said where and while saving was off. One without a time of its own was said now, or when
+    it was passed over."""
+    timeless = any(event.stream.startswith(_OF_AIDER) for event in parsed.events)
+    before = timeless and any(at <= parsed.offset and parsed.end <= to for at, to in passed_over())
     kept = tuple(
         event
         for event in parsed.events
         if not policy.saving_was_off(event.session_id, event.location, event.occurred_at)
+        and not (timeless and (before or policy.off("save", event.session_id, event.location)))
     )
     if len(kept) == len(parsed.events):
         return parsed

@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import orjson
 
-from memctl.api.client import answered, connection_to, headers_of
+from memctl.api.client import SPACE, answered, connection_to, headers_of
 from memctl.api.write.committer import BUSY, Acknowledgement, Committer, parse, without_unsaved
 from memctl.api.write.door import SPOOL_EVERY_S, Door, alone, drain, ended, listens_again, serve
 from memctl.api.write.hang_watch import Suspects, watch
@@ -48,6 +48,7 @@ MOST_HEAD = 8 << 10
 ASKED_AT_ONCE = 8
 """Questions passed on at once, each by a thread: as many sessions as may be at work on one machine."""
 HOOKS = "/v1/hooks/"
+_SPACE = SPACE.lower().encode()
 
 
 class MemctlRunsHere(MemctlError):
@@ -140,7 +141,7 @@ class Spooling:
 
 class _Relay:
     def __init__(self, settings: Settings, places: Places, notes: Notes, checkpoints: Checkpoints) -> None:
-        self._settings = settings
+        self._settings = settings.of_space(settings.space_meant)  # "" is the key's, whichever that is
         self._places = places
         self._notes = notes
         self._checkpoints = checkpoints
@@ -163,8 +164,9 @@ class _Relay:
         watched.cancel()
         await ended(committer, reader, deadline)
 
-    def _opened(self, _: Settings) -> RemoteWriter:  # whatever space a hook means: the key has one
-        return RemoteWriter(self._settings, self._notes, self._checkpoints)
+    def _opened(self, given: Settings) -> RemoteWriter:
+        meant = "" if given.space == self._settings.space else given.space
+        return RemoteWriter(self._settings, self._notes, self._checkpoints, meant)
 
     async def _forward(self, committer: Committer, wake: asyncio.Event) -> None:
         """Send on what lies in the spool, oldest first, as soon as it is there; back off while it is not taken."""
@@ -235,11 +237,11 @@ class Asking:
         body = await reader.readexactly(size)
         if self._notes.standing.state in ("refused", "outdated"):
             return self._said(target, body)
-        delivery = headers.get(b"memctl-delivery", b"").decode("ascii")
+        delivery, space = (headers.get(name, b"").decode("ascii") for name in (b"memctl-delivery", _SPACE))
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._passing, self._ask, target, body, delivery)
+        return await loop.run_in_executor(self._passing, self._ask, target, body, delivery, space)
 
-    def _ask(self, target: str, body: bytes, delivery: str) -> tuple[int, bytes]:
+    def _ask(self, target: str, body: bytes, delivery: str, space: str) -> tuple[int, bytes]:
         parts = urlsplit(target)
         _, payload = read_asked(parts.path.removeprefix(HOOKS), body, parse_qs(parts.query).get("event", [""])[0])
         if self._policy.off("recall", *place_of(payload)):  # where it is off is known on this machine alone
@@ -249,7 +251,7 @@ class Asking:
             token = read_token(file) if file else self._settings.api_token
         except SettingsInvalid:  # said by whoever sends
             return 502, b"{}"
-        headers = {**headers_of(token or "", self._settings.space_meant), "Memctl-Delivery": delivery}
+        headers = {**headers_of(token or "", space or self._settings.space_meant), "Memctl-Delivery": delivery}
         connection = self._idle.pop() if self._idle else connection_to(self._url.geturl(), RECALL_PATIENCE_S)
         try:
             status, content = answered(connection, "POST", self._url.path.rstrip("/") + target, body, headers)

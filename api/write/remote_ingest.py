@@ -216,7 +216,7 @@ class RemoteIngest:
         if caller.projects is not None:
             refused, events = self._not_theirs(events, caller), [confined(event) for event in events]
         if caller.member:
-            refused = {index: MISNAMED for index, event in enumerate(events) if _misnamed(event)} | refused
+            refused = {index: MISNAMED for index, event in enumerate(events) if misnamed(event)} | refused
         kept = [index for index in range(len(events)) if index not in refused]
         prepared = prepare_all([events[index] for index in kept], self._redactor)
         others = self._of_others(prepared.events, caller)
@@ -321,14 +321,15 @@ class RemoteIngest:
         return self._readers.read(look, caller)
 
 
-_OF_MEMCTL = ("processor:", "command:", "recalled:", "skip:")
+COMMANDS = "command:"
+_OF_MEMCTL = ("processor:", COMMANDS, "recalled:", "skip:")
 """How the names begin of what memctl itself records."""
 
 _MOST_PARTS = 10
 """Parts of a delivery's name behind the session's: a line's name may hold colons."""
 
 
-def _misnamed(event: NewEvent) -> bool:
+def misnamed(event: NewEvent) -> bool:
     """Whether a delivery has the name of one that another session, a repository or memctl will have: whoever brings
     that would find it taken, and it would be forgotten with what took it."""
     key = event.dedupe_key

@@ -15,6 +15,7 @@ from memctl.api.write.identify import Identifier
 from memctl.api.write.ingest_writer import Away, EventsRefused, WriteResult
 from memctl.api.write.remote_ingest import Delivery, Sent, sent
 from memctl.domain.events.event import NewEvent
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.hooks.remote_progress import Checkpoints, Notes, State
 from memctl.infra.log.append import Appended
 from memctl.infra.redaction import Prepared, prepare_all
@@ -50,6 +51,12 @@ class SpaceRefused(Away):
     hint = "set `space` on this machine to the team's, or not at all; `memctl config` says where it is set"
 
 
+class NotOfThisKey(MemctlError):
+    """What is meant for space {space} is not sent: this machine's key is for another."""
+
+    space: str
+
+
 class ApiOutdated(Away):
     """The team's API does not know what this relay sends: {why}"""
 
@@ -59,10 +66,12 @@ class ApiOutdated(Away):
 class RemoteWriter:
     """Appends to a team's log, over one connection to its API. Not for several threads.
 
-    `notes` hear how it goes. A key in a file is read when this is opened, which is `lost` once there is another.
+    `notes` hear how it goes. `space` is the one that hooks name: what is meant for it goes to no other. A key in a file
+    is read when this is opened, which is `lost` once there is another.
     """
 
-    def __init__(self, settings: Settings, notes: Notes, checkpoints: Checkpoints) -> None:
+    def __init__(self, settings: Settings, notes: Notes, checkpoints: Checkpoints, space: str = "") -> None:
+        self._meant = space
         self.settings = settings
         self._notes = notes
         self._checkpoints = checkpoints
@@ -78,7 +87,7 @@ class RemoteWriter:
                 " their beginning, when a hook names them or a session starts beside them"
             )
         self._client = Client(
-            settings.require("api_url"), self._token, patience_s=PATIENCE_S, space=settings.space_meant
+            settings.require("api_url"), self._token, patience_s=PATIENCE_S, space=space or settings.space_meant
         )
         self._redactor = settings.redactor()
         self._identifier = Identifier()
@@ -162,10 +171,12 @@ class RemoteWriter:
         refused |= {first + index: why for index, why in recorded.refused.items()}
         self._notes.took(len(recorded.appended))
 
-    def _why(self, problem: Refused) -> Away:
+    def _why(self, problem: Refused) -> MemctlError:
         if problem.status in _REFUSES_KEY:
             return self._away("refused", KeyRefused(why=str(problem)))
         if problem.status == _OF_ANOTHER_SPACE:
+            if self._meant:
+                return NotOfThisKey(space=self._meant)
             return self._away("refused", SpaceRefused(why=str(problem)))
         if problem.status in _OF_ANOTHER_VERSION:
             return self._away("outdated", ApiOutdated(why=str(problem)))

@@ -106,7 +106,7 @@ def prefs(ask: Reading) -> None:
 
 def _print_preferences(items: list[PreferenceItem]) -> None:
     for group in dict.fromkeys(item.group for item in items):
-        click.echo(click.style(group, bold=True))
+        click.echo(click.style(line(group), bold=True))
         rows = [_preference(item) for item in items if item.group == group]
         print_table([Column(""), Column(""), Column(""), Column("", give=True)], rows, headings=False)
 
@@ -133,7 +133,7 @@ def explain(id: str, as_json: bool) -> None:
         return
     found = answer.value
     click.echo(click.style(line(found.text)[:400], bold=True))
-    place = f" · {found.project}" if found.project else ""
+    place = f" · {line(found.project)}" if found.project else ""
     short = found.id.rpartition("/")[2][:SHORT_ID]
     click.echo(click.style(f"{found.kind} {short}{place} · level {found.level}", dim=True))
     for level in found.levels:

@@ -51,7 +51,7 @@ def context(context: click.Context, session: str | None, as_json: bool, project:
 def _print(item: Context) -> None:
     state = f"ended {when(item.ended_at)}" if item.ended_at else f"last heard {when(item.updated_at)}"
     branch = f" on {item.branch}" if item.branch else ""
-    who = click.style(f"{item.agent} {item.session_id[:SHORT_ID]}", bold=True)
+    who = click.style(line(f"{item.agent} {item.session_id[:SHORT_ID]}"), bold=True)
     _row(who, f"{item.project}{branch}, {state}")
     _row("", item.title or item.summary)
     if item.task_description:

@@ -51,7 +51,7 @@ def recalls(ask: Reading, since: str | None) -> None:
 
 
 def _print_recalls(session: SessionRecalls) -> None:
-    click.echo(f"{line(session.session)}  {session.project or ''}  {session.count} blocks")
+    click.echo(f"{line(session.session)}  {line(session.project or '')}  {session.count} blocks")
     for block in session.blocks:
         held = ", held back" if block.withheld else ""
         click.echo(f"  {when(block.at)}  {line(block.hook)}, {block.tokens} tokens{held}")

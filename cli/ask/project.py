@@ -8,7 +8,7 @@ import click
 from memctl.api.reading.projects import Line, ProjectItem, ProjectPage, WaitingItem
 from memctl.cli.ask.record import print_result, say
 from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed, running
-from memctl.cli.output import Cell, Column, line, notice, print_json, print_lines, safe, when
+from memctl.cli.output import Cell, Column, line, notice, print_json, print_lines, when
 from memctl.cli.pages import in_json, print_items, table
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import inside
@@ -83,7 +83,7 @@ def show(name: str | None, also: str | None, as_json: bool) -> None:
         return
     found = answer.value
     about, counts = found.project, found.stats
-    click.echo(click.style(line(about.name), bold=True) + safe(f"  {about.anchor}  ({about.id[:SHORT_ID]})"))
+    click.echo(click.style(line(about.name), bold=True) + f"  {line(about.anchor)}  ({about.id[:SHORT_ID]})")
     ends = counts.outcomes
     known = sum(n for outcome, n in ends.items() if outcome != "unknown")
     rate = f"; {ends.get('success', 0)} of {known} with a known end went well" if known else ""

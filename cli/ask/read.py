@@ -237,7 +237,7 @@ def print_found(found: Found) -> None:
     about = f"{found.id[:SHORT_ID]} · {found.kind}{whose} · {when(found.occurred_at)}{place} · {found.why}"
     click.echo(click.style("\n".join(broken(f"{'':<10}{line(about)}", 10)), dim=True))
     for each in _rest(found.passage or found.text, found.title)[:MOST_LINES]:
-        print_lines(f"          {each}")
+        print_lines(f"          > {each}")
     for name, value in (found.explain or {}).items():
         print_lines(f"          {name}: {value}")
     click.echo()
@@ -326,7 +326,7 @@ def _print_thing(thing: Thing) -> None:
 def _print_memory(memory: MemoryItem) -> None:
     about = (memory.kind, memory.project, when(memory.occurred_at), memory.origin, memory.outcome)
     click.echo(click.style(line(" · ".join(filter(None, about))), dim=True))
-    print_lines(*memory.text.splitlines())
+    print_lines(*(f"> {each}" for each in memory.text.splitlines()))
     _print_names("files", memory.files)
     _print_names("sessions", memory.sessions)
 
@@ -334,7 +334,7 @@ def _print_memory(memory: MemoryItem) -> None:
 def _print_pattern(item: dict[str, Json]) -> None:
     """An error with all that ended it; how often, when and where it was met."""
     pattern = msgspec.convert(item, _Pattern)
-    print_lines(*(pattern.example.text or pattern.message).splitlines()[:20])
+    print_lines(*(f"> {each}" for each in (pattern.example.text or pattern.message).splitlines()[:20]))
     print_lines(f"      seen {pattern.occurrences}×, {when(pattern.first_seen)} to {when(pattern.last_seen)}")
     mean_s = pattern.resolve_us_total / pattern.resolutions / 1_000_000 if pattern.resolutions else None
     for solution in pattern.solutions[:MOST_LISTED]:
@@ -392,12 +392,12 @@ def _print_evidence(each: Evidence) -> None:
 def _print_field(name: str, value: Json, indent: str) -> None:
     label = name.replace("_", " ")
     if isinstance(value, dict):
-        click.echo(f"{indent}{safe(label)}:")
+        click.echo(f"{indent}{line(label)}:")
         for inner, each in value.items():
             if each not in (None, "", [], {}):
                 _print_field(inner, each, indent + "  ")
     elif isinstance(value, list):
-        click.echo(f"{indent}{safe(label)}:")
+        click.echo(f"{indent}{line(label)}:")
         for each in value[:20]:
             if isinstance(each, (dict, list)):
                 content = ", ".join(f"{k}={v}" for k, v in each.items() if v) if isinstance(each, dict) else str(each)
@@ -405,9 +405,9 @@ def _print_field(name: str, value: Json, indent: str) -> None:
             else:
                 print_lines(f"{indent}  - {line(str(each))}")
     elif isinstance(value, str) and "\n" in value:
-        click.echo(f"{indent}{safe(label)}:")
+        click.echo(f"{indent}{line(label)}:")
         for text in value.splitlines():
-            print_lines(f"{indent}  {text}")
+            print_lines(f"{indent}  > {text}")
     else:
         shown = when(value) if isinstance(value, str) and name.endswith(("_at", "_seen")) else str(value)
         print_lines(f"{indent}{label}: {shown}")

@@ -4,7 +4,7 @@ import click
 
 from memctl.api.reading.records import StrategyItem
 from memctl.cli.connection import SHORT_ID
-from memctl.cli.output import line
+from memctl.cli.output import line, print_lines
 from memctl.cli.pages import Reading, each, print_items, reading
 
 
@@ -30,7 +30,7 @@ def _print_strategy(item: StrategyItem) -> None:
     warned = ", and acts: look before you follow it" if item.acts else ""
     click.echo(f"{item.id[:SHORT_ID]}  {line(item.title)}")
     click.echo(f"          {line(item.content)}")
-    click.echo(
+    print_lines(
         f"          {item.confidence:.2f}, {sessions} session{'s' if sessions != 1 else ''}, "
         f"{item.project or 'everywhere'}, {item.origin}{by}{warned}"
     )

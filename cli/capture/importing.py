@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memctl.cli.operate.keeping import opening
+from memctl.cli.output import print_lines
 
 if TYPE_CHECKING:
     from memctl.api.write.ingest import Account
@@ -105,10 +106,10 @@ def _print(account: Account, examples: list[str], new: str) -> None:
     for name, number in account.types.most_common():
         click.echo(f"  {number:>8}  {name}")
     for name, number in account.ignored.most_common():
-        click.echo(f"  {number:>8}  ignored  {name}")
+        print_lines(f"  {number:>8}  ignored  {name}")
     for line in account.bad:
-        click.echo(f"  bad  {line.file}:{line.line}  {line.why}")
+        print_lines(f"  bad  {line.file}:{line.line}  {line.why}")
     if account.bad_lines > len(account.bad):
         click.echo(f"  bad  {account.bad_lines - len(account.bad)} more")
     for example in examples:
-        click.echo(f"  {example}")
+        print_lines(f"  {example}")

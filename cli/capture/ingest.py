@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from memctl.cli.output import notice, print_lines
+
 if TYPE_CHECKING:
     from memctl.api.write.ingest import Account
     from memctl.infra.hooks.capture_policy import CapturePolicy
@@ -133,14 +135,14 @@ def _files_to_read(sources: Sequence[Path], paths: Sequence[Path], agent: str, *
     unread: dict[Path, OSError] = {}
     files = list(discover(sources, agent, refused=unread.__setitem__))
     for path, why in unread.items():
-        click.echo(f"{path} is not read: {why.strerror or why}", err=True)
+        notice(f"{path} is not read: {why.strerror or why}")
     strangers = [path for path in paths if path.is_file() and path not in unread and not any(discover([path], agent))]
     for path in strangers:
-        click.echo(f"{path} is {_what_else(path, agent)}", err=True)
+        notice(f"{path} is {_what_else(path, agent)}")
     if not files and not follow:
         if not paths or len(strangers) < len(paths):
             where = f" in {', '.join(map(str, paths))}" if paths else ": name a file or folder"
-            click.echo(f"no sessions{f' of {agent}' if agent else ''} found{where}", err=True)
+            notice(f"no sessions{f' of {agent}' if agent else ''} found{where}")
         raise click.exceptions.Exit(3)
     return files
 
@@ -156,7 +158,7 @@ def _repositories(paths: Sequence[Path]) -> list[Path]:
     for path in paths or [Path.cwd()]:
         root = repository_at(path.expanduser())
         if root is None or policy.saving_was_off("", str(root), 0):
-            click.echo(f"{path} lies in no repository" if root is None else f"saving is off in {root}", err=True)
+            notice(f"{path} lies in no repository" if root is None else f"saving is off in {root}")
             raise click.exceptions.Exit(3)
         found[root] = None
     return list(found)
@@ -260,11 +262,11 @@ def print_account(account: Account, as_json: bool) -> None:
     click.echo(f"lines: {account.with_events} with events, {ignored} ignored, {account.blank} blank,"
                f" {account.incomplete} incomplete, {account.bad_lines} bad")  # fmt: skip
     for name, number in account.ignored.most_common(KINDS_SHOWN):
-        click.echo(f"  {number:>8}  ignored  {name}")
+        print_lines(f"  {number:>8}  ignored  {name}")
     if len(account.ignored) > KINDS_SHOWN:
         rest = ignored - sum(number for _, number in account.ignored.most_common(KINDS_SHOWN))
         click.echo(f"  {rest:>8}  ignored  of {len(account.ignored) - KINDS_SHOWN} other kinds; --json shows each")
     for line in account.bad:
-        click.echo(f"  bad  {line.file}{f':{line.line}' if line.line else ''}  {line.why}")
+        print_lines(f"  bad  {line.file}{f':{line.line}' if line.line else ''}  {line.why}")
     if account.bad_lines > len(account.bad):
         click.echo(f"  bad  {account.bad_lines - len(account.bad)} more")

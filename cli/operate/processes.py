@@ -124,6 +124,8 @@ def config(as_json: bool) -> None:
     """
     import json
 
+    from memctl.cli.output import print_lines
+
     settings = _settings()
     values = settings.model_dump(mode="json")
     if as_json:
@@ -132,7 +134,7 @@ def config(as_json: bool) -> None:
     width = max(map(len, values))
     for name, value in values.items():
         shown = "(hidden; --json shows it)" if value and _secret(name, value) else value
-        click.echo(f"{name:<{width}}  {shown if shown is not None else '-'}  [{settings.origin(name)}]")
+        print_lines(f"{name:<{width}}  {shown if shown is not None else '-'}  [{settings.origin(name)}]")
 
 
 def _secret(name: str, value: object) -> bool:

@@ -225,6 +225,8 @@ def _time(text: str) -> datetime:
 
 
 def _print(result: Replayed, verified: bool) -> None:
+    from memctl.cli.output import print_lines
+
     rate = f" ({result.events / result.seconds:,.0f} events/s)" if result.events and result.seconds else ""
     read = f"{result.events} events into {result.facts} facts" if result.events else f"{result.facts} facts"
     click.echo(f"replayed {read} up to position {result.position} in {result.seconds:.1f} s{rate}", err=verified)
@@ -238,7 +240,7 @@ def _print(result: Replayed, verified: bool) -> None:
         waiting = f", {c.without_dense} without dense" if c.without_dense else ""
         click.echo(f"{c.name:<20} {c.rows:>8} rows  {c.digest_live[:12]}  {c.digest_rebuilt[:12]}  {verdict}{waiting}")
         for key in c.differing:
-            click.echo(f"    {key}")
+            print_lines(f"    {key}")
 
 
 def _print_profile(result: Replayed) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memctl.cli.output import print_json, progress_bar, safe
+from memctl.cli.output import line, print_json, print_lines, progress_bar, safe
 from memctl.cli.pages import in_json
 
 if TYPE_CHECKING:
@@ -134,15 +134,15 @@ def _shown(checks: Iterable[Check], *, quiet: bool) -> Iterator[Check]:
 def _print(one: Check) -> None:
     mark, colour = _MARKS[one.result]
     first, *rest = _wrapped(one.counted, 25) or [""]
-    click.echo(f"  {click.style(f'{mark:<3}', fg=colour)}  {safe(one.name):<16}  {first}".rstrip())
-    for line in rest:
-        click.echo(" " * 25 + line)
+    click.echo(f"  {click.style(f'{mark:<3}', fg=colour)}  {line(one.name):<16}  {first}".rstrip())
+    for each in rest:
+        click.echo(" " * 25 + each)
     for found in one.found:
-        click.echo(f"       {safe(found)}")  # whole: it holds paths and ids
+        print_lines(f"       {found}")  # whole: it holds paths and ids
     if one.more:
         click.echo(f"       and {one.more:,} more")
-    for at, line in enumerate(_wrapped(one.advice, 9)):
-        click.echo(f"       {'  ' if at else '→ '}{line}")
+    for at, each in enumerate(_wrapped(one.advice, 9)):
+        click.echo(f"       {'  ' if at else '→ '}{each}")
 
 
 def _wrapped(text: str, indent: int) -> list[str]:

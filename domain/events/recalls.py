@@ -10,6 +10,7 @@ import msgspec
 from memctl.domain.events.event import event
 from memctl.domain.events.facts import Recalled
 from memctl.domain.events.statements import Statement
+from memctl.domain.support import patterns
 from memctl.domain.support.wording import seen
 
 
@@ -88,6 +89,15 @@ def held_back(session: str, prompt: str, share: float) -> bool:
     session is always treated alike."""
     drawn = int.from_bytes(hashlib.sha256(f"{session}\n{prompt}".encode("utf-8", "surrogatepass")).digest()[:8], "big")
     return drawn < share * 2**64
+
+
+def named(name: str) -> str:
+    """A name that others chose (of a project, a file, a section), as an agent is given it: in quotation marks where it
+    is more than one word."""
+    return name if _WORD.fullmatch(name) else quoted(name, 300)
+
+
+_WORD = patterns.compile(r"[\w.@+~:/\\-]{1,300}")
 
 
 def quoted(text: str, most: int) -> str:

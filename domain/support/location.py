@@ -224,9 +224,13 @@ def joined(location: str, path: str) -> str:
 
 @remembered(256)
 def project_name(location: str) -> str:
-    """A short name for people: the last element of the project's path, or the path where it has none."""
+    """A short name for people: the last element of the project's path, or the path where it has none. For what ends a
+    line or steers a terminal stands `�`."""
     project = project_of(location)
-    return project.rstrip("/").rpartition("/")[2] or project
+    return (project.rstrip("/").rpartition("/")[2] or project).translate(_CONTROLS)
+
+
+_CONTROLS = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029), "�")
 
 
 @remembered(512)

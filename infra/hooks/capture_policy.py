@@ -190,6 +190,10 @@ class CapturePolicy:
         self._look()
         return self._off.held(session, location, at) or self._said_at("save", location)
 
+    def passed_over_before(self, name: str) -> Spans:
+        """Bytes of a transcript that are not to be kept, as they were noted."""
+        return PassedOverTranscripts(self._data_dir).of(name)
+
     def _look(self) -> None:
         now = time.monotonic()
         if now - self._read_at > FRESH_S:

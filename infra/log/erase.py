@@ -253,7 +253,11 @@ _UNPLACED = f"""(location = '' AND type = ANY(%(observed)s) AND coalesce(
 before it in its stream, else to the first one named there."""
 
 
-_BEFORE = """(occurred_at < %(until)s AND (occurred_at > timestamptz 'epoch' OR coalesce(
+_UPTO = "least(occurred_at, recorded_at) <= %(until)s"
+"""What was recorded by then was said by then, whatever a client's clock showed: it may be a day ahead."""
+
+_BEFORE = """(occurred_at >= %(until)s AND recorded_at < %(until)s
+    OR occurred_at < %(until)s AND (occurred_at > timestamptz 'epoch' OR coalesce(
     (SELECT min(l.occurred_at) FROM memctl.events l WHERE l.space_id = events.space_id AND l.stream = events.stream
      AND starts_with(events.stream, 'session/') AND l.occurred_at > timestamptz 'epoch'), recorded_at) < %(until)s))"""
 """What bears no time (a title, all that some clients write) counts as of the moment when its session began, else as of
@@ -269,19 +273,44 @@ key may say what others said in a session of its own that is old."""
 
 def found_by(connection: Connection, space_id: int, scope: Scope) -> set[UUID]:
     """The deliveries that a scope of streams, places or time holds."""
+    where, given = _held_by(connection, space_id, scope)
+    return _ids(connection, where, **given)
+
+
+def dated_ahead(connection: Connection, space_id: int, scope: Scope) -> list[Tombstone]:
+    """What keeps that from coming back which such a scope holds and which is dated later than its end."""
+    where, given = _held_by(connection, space_id, scope)
+    found = connection.execute(
+        "SELECT stream, max(occurred_at), array_agg(coalesce(variant_of, event_id)) FROM memctl.events"
+        " WHERE space_id = %(space)s AND payload IS NOT NULL AND type <> ALL(%(records)s)"
+        f" AND occurred_at >= %(until)s AND {where} GROUP BY stream",
+        {**given, "records": list(RECORDS)},
+        prepare=False,
+    ).fetchall()
+    stones = [
+        Tombstone(kind="session", value=stream, until=_micros(latest))
+        for stream, latest, _ in found
+        if stream.startswith("session/")
+    ]
+    return stones + [Tombstone(kind="event", value=str(id)) for _, _, ids in found for id in ids]
+
+
+def _held_by(connection: Connection, space_id: int, scope: Scope) -> tuple[str, dict[str, Any]]:
+    """The condition of what a scope holds, and its parameters."""
     held, keyed = _places_within(connection, space_id, scope.locations)
     where = {
-        "session": "stream = ANY(%(streams)s) AND occurred_at <= %(until)s"
+        "session": f"stream = ANY(%(streams)s) AND {_UPTO}"
         f" AND (%(rule)s = '' OR (type = ANY(%(observed)s) AND NOT {_STANDS_ELSEWHERE}))",
         # What git said of a place is recorded elsewhere, and names it.
         "project": f"({PLACED} OR {_UNPLACED} OR type = ANY(%(naming)s) AND NOT {_CONFINED}"
-        " AND payload->>'location' = ANY(%(places)s)) AND occurred_at <= %(until)s",
+        f" AND payload->>'location' = ANY(%(places)s)) AND {_UPTO}",
         "before": _BEFORE,
     }[scope.kind]
-    return _ids(
-        connection, where, space=space_id, streams=list(scope.streams), places=list(scope.locations), held=held,
-        keyed=keyed, naming=naming_places(), until=_moment(scope.until), rule=scope.rule, observed=observed(),
-    )  # fmt: skip
+    return where, {
+        "space": space_id, "streams": list(scope.streams), "places": list(scope.locations), "held": held,
+        "keyed": keyed, "naming": naming_places(), "until": _moment(scope.until), "rule": scope.rule,
+        "observed": observed(),
+    }  # fmt: skip
 
 
 def _places_within(connection: Connection, space_id: int, places: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -3,7 +3,7 @@
 A chat begins with `# aider chat started at`, a prompt's lines with `#### `, aider's own words with `> `; these lines
 end in two spaces, which sets them apart from headings and quotes in answers. All else is the answer. A chat has no id:
 it is named by its time and a digest of its text up to its first prompt, and its lines count from its own heading, so
-that trimmed and joined histories give the same events. Times are local, and a chat has one; they are taken for UTC.
+that trimmed and joined histories give the same events. A chat has one time, of the zone of the machine that reads it.
 
 Not kept: chats without a prompt, questions that aider asks and the announcements behind its version and model.
 `.aider.input.history` repeats the prompts and is not read.
@@ -12,6 +12,7 @@ Not kept: chats without a prompt, questions that aider asks and the announcement
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -146,7 +147,7 @@ def _sections(lines: list[str]) -> Iterator[_Section]:
     for number, line in enumerate(lines):
         if started := _STARTED.fullmatch(line):
             yield from ended()
-            chat, at, run, kind = _Chat(line, micros(f"{started[1]}T{started[2]}")), number, [], "answer"
+            chat, at, run, kind = _Chat(line, _local(f"{started[1]}T{started[2]}")), number, [], "answer"
             start = number + 1
             yield _Section("started", 1, f"{started[1]} {started[2]}", chat)
             continue
@@ -162,6 +163,14 @@ def _sections(lines: list[str]) -> Iterator[_Section]:
         match = prompt or said
         run.append(line if match is None else match[1] or "")
     yield from ended()
+
+
+def _local(time: str) -> Micros:
+    """A time of this machine's zone, or 0."""
+    try:
+        return micros(datetime.fromisoformat(time).astimezone().isoformat())
+    except (ValueError, OverflowError, OSError):
+        return Micros(0)
 
 
 def _said_again(section: _Section, after: _Section | None) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import time
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -152,6 +153,30 @@ def test_a_project_holds_what_was_told_in_folders_inside_its_places_and_not_besi
     ):
         scope = Scope(kind="project", locations=tuple(asked), until=Micros(NOON + 60_000_000))
         assert erase.found_by(log, 1, scope) == {event_id_of(1, told[number].dedupe_key) for number in held}
+
+
+@pytest.mark.parametrize("asked", [{"session": "ahead"}, {"project": "/w/ahead"}, {"before": None}])
+def test_what_a_clock_dated_ahead_goes_too_and_stays_gone_and_what_is_said_later_is_kept(
+    settings: Settings, log: Connection, database_url: str, asked: dict[str, Any]
+) -> None:
+    def line(name: str, text: str, ahead_h: int, session: str = "ahead") -> NewEvent:
+        event = observed(PromptSubmitted(line=name, text=text), session=session, location="/w/ahead")
+        at = time.time_ns() // 1000 + ahead_h * 3_600_000_000
+        return prepare(msgspec.structs.replace(event, occurred_at=Micros(at)))
+
+    said = [line("1", f"It is called {PHRASE}.", 9), line("2", "Go on, please.", -1), line("3", "A hook.", 2)]
+    append(log, 1, said)
+    generations.ensure_live(log, 1)
+    move_mark(log)
+    drained(database_url)
+    if "before" in asked:
+        asked = {"before": datetime.now(UTC)}
+    assert forgotten(settings, log, **asked).events == 3
+    assert holds(database_url, PHRASE) == []
+    twin = msgspec.structs.replace(said[0], dedupe_key=hook_key("again"))
+    assert {each.status for each in append(log, 1, [*said, twin])} == {"forgotten"}
+    assert [each.status for each in append(log, 1, [line("4", "A new start.", 0, "next")])] == ["new"]
+    assert holds(database_url, PHRASE) == []
 
 
 def test_lines_that_tell_no_place_go_with_the_place_they_were_said_at(

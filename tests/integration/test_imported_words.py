@@ -23,6 +23,8 @@ from memctl.domain.events.observations import (
     SessionStarted,
     ToolCalled,
     ToolReturned,
+    history_key,
+    transcript_key,
 )
 from memctl.domain.events.processor_events import Claim, InsightExtracted
 from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory
@@ -172,6 +174,19 @@ def test_nothing_of_another_memory_comes_in_by_the_name_of_its_stream(
     settings: Settings, log: Connection, elsewhere: Connection, tmp_path: Path, stream: str, payload: Payload
 ) -> None:
     append(elsewhere, 1, [stated(stream, payload)])
+    generations.ensure_live(elsewhere, 1)
+    move_mark(elsewhere)
+    account = moved_over(settings, elsewhere, tmp_path)
+    assert types(log) == set()
+    assert account.ignored["settled in another memory"] == 1
+
+
+@pytest.mark.parametrize("key", [history_key("history/shop", "c" * 40), transcript_key("claude-code", "own", "1", 0)])
+def test_nothing_of_another_memory_takes_the_name_of_what_is_to_be_recorded_here(
+    settings: Settings, log: Connection, elsewhere: Connection, tmp_path: Path, key: str
+) -> None:
+    theirs = observed(PromptSubmitted(line="1", text="quartz"), session="f", location="/w/shop")
+    append(elsewhere, 1, [msgspec.structs.replace(theirs, dedupe_key=key)])
     generations.ensure_live(elsewhere, 1)
     move_mark(elsewhere)
     account = moved_over(settings, elsewhere, tmp_path)

@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import tarfile
+import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ from memctl.api.write.ingest_writer import IngestWriter
 from memctl.cli.capture.ingest import ingest as ingest_verb
 from memctl.domain.events.event import NewEvent, Position
 from memctl.infra.database import Connection, connect
+from memctl.infra.hooks.capture_policy import CapturePolicy, switch
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.read import read_range
 from memctl.infra.redaction import Prepared
@@ -582,3 +584,35 @@ def test_a_line_that_cannot_be_redacted_is_reported_and_what_stands_around_it_is
     kept = log.execute("SELECT payload->>'text' FROM memctl.events WHERE payload ? 'text' ORDER BY 1").fetchall()
     assert kept == [("a before",), ("a behind",), ("b before",), ("b behind",), ("between",)]
     assert "quarrelsome" not in caplog.text
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles"])
+def test_what_aider_is_asked_while_saving_is_off_is_not_kept_then_nor_later(
+    settings: Settings, log: Connection, tmp_path: Path, zone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lines bear the time at which their chat began."""
+    (tmp_path / "shop" / ".git").mkdir(parents=True)
+    history = tmp_path / "shop" / ".aider.chat.history.md"
+
+    def ask(text: str) -> None:
+        with history.open("a") as file:
+            file.write(f"#### {text}  \n\nI will.\n\n")
+        with IngestWriter(settings) as writer:
+            ingest(writer, [history], policy=CapturePolicy(settings))
+
+    with monkeypatch.context() as there:
+        there.setenv("TZ", zone)
+        time.tzset()
+        history.write_text(f"\n# aider chat started at {time.strftime('%Y-%m-%d %H:%M:%S')}\n\n> Aider v0.86.1  \n\n")
+        ask("What is kept of this?")
+        switch(settings.data_dir, False)
+        ask("And of this, between us?")
+        began = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() + 1))
+        with history.open("a") as file:
+            file.write(f"\n# aider chat started at {began}\n\n> Aider v0.86.1  \n\n")
+        ask("And of this chat, between us?")
+        switch(settings.data_dir, True)
+        ask("And of this, for all?")
+    time.tzset()
+    kept = log.execute("SELECT payload->>'text' FROM memctl.events WHERE type = 'prompt.submitted' ORDER BY position")
+    assert [text for (text,) in kept] == ["What is kept of this?", "And of this, for all?"]

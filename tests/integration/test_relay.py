@@ -434,7 +434,9 @@ def test_what_a_relay_of_another_space_is_told_waits_until_it_names_the_apis(rel
     relay.environment["MEMCTL_SPACE"] = "lab"
     try:
         relay.start()
+        del relay.environment["MEMCTL_SPACE"]  # the hooks name none
         relay.say("elsewhere", range(2))
+        relay.environment["MEMCTL_SPACE"] = "lab"
         until(lambda: relay.state() == "refused")
         assert "space default, and lab was asked for" in relay.status()[1]["relay"]["why"]
         found = relay.doctor()["relay api"]
@@ -446,6 +448,32 @@ def test_what_a_relay_of_another_space_is_told_waits_until_it_names_the_apis(rel
         del relay.environment["MEMCTL_SPACE"]
     relay.start()
     until(lambda: kept(log, "elsewhere") == expected(range(2)))
+
+
+def test_what_a_hook_means_for_another_space_goes_to_no_other_and_holds_nothing_up(
+    relay: Relay, line: Line, log: Connection
+) -> None:
+    relay.say("both", range(1))
+    until(lambda: kept(log, "both") == expected(range(1)))
+    line.sent.clear()
+    starts = {"session_id": "lab", "cwd": LEDGER, "hook_event_name": "SessionStart", "source": "startup"}
+    relay.environment["MEMCTL_SPACE"] = "lab"  # of these hooks alone
+    try:
+        relay.say("lab", range(2))
+        assert relay.hook(starts, "--recall") == "", "nor is it given what the key's space holds"
+    finally:
+        del relay.environment["MEMCTL_SPACE"]
+    relay.say("both", range(1, 3))
+    until(lambda: kept(log, "both") == expected(range(3)))
+    until(lambda: relay.waiting() == 0)
+    assert kept(log, "lab") == []
+    assert b"memctl-space: lab" in bytes(line.sent).lower()
+    assert relay.state() == "forwarding"
+    refused = list((relay.data / "spool").glob("*.refused"))
+    assert len(refused) == 3
+    for file in refused:
+        file.unlink()
+    assert b"What memory holds of" in relay.hook(starts, "--recall").encode()
 
 
 def test_a_key_file_that_goes_away_loses_nothing(relay: Relay, line: Line, log: Connection) -> None:

@@ -107,6 +107,7 @@ def test_a_project_is_named_by_the_end_of_its_path() -> None:
     assert project_name("C:/") == "C:"
     assert project_name("") == ""
     assert project_name("/") == "/"
+    assert project_name("/w/a\n[high]\x1b[1m\u2028b") == "a�[high]�[1m�b"
 
 
 def test_a_file_has_one_name_in_all_worktrees_and_directories() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from memctl.domain.events.observations import (
     ToolReturned,
 )
 from memctl.infra.transcripts.aider import Aider
+from memctl.infra.transcripts.fields import micros
 from memctl.infra.transcripts.files import default_sources
 from memctl.infra.transcripts.gemini import GeminiDocument, GeminiLines
 from memctl.infra.transcripts.opencode import OpenCode
@@ -361,6 +363,19 @@ def test_what_aider_writes_twice_because_it_was_asked_in_another_mode_is_one_pro
         "this is an engine", "/ask", "/architect turn it round", "now the next",
     ]  # fmt: skip
     assert [notice.text for notice in notices(found, "command")] == ["/ask this is an engine"]
+
+
+@pytest.mark.parametrize(("zone", "ahead_h"), [("UTC", 0), ("America/Los_Angeles", 7), ("Asia/Seoul", -9)])
+def test_aiders_times_are_of_this_machines_zone(
+    tmp_path: Path, zone: str, ahead_h: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = b"\n# aider chat started at 2024-10-15 14:27:44\n\n#### how are you?  \n\nfine\n"
+    with monkeypatch.context() as there:
+        there.setenv("TZ", zone)
+        time.tzset()
+        moments = {event.occurred_at for event in events(Aider, tmp_path / "h.md", told)}
+    time.tzset()
+    assert moments == {micros(f"2024-10-15T{14 + ahead_h:02}:27:44Z")}
 
 
 def test_an_aider_history_lies_at_the_root_of_its_project(tmp_path: Path) -> None:

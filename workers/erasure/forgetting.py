@@ -232,10 +232,13 @@ def _begin(settings: Settings, connection: Connection, space_id: int, receipt: U
     ids = _ids(connection, space_id, plan)
     if reason:
         reason, _ = redact(reason, settings.redactor())
+    stones = [*scope_tombstones(plan.scope), *plan.tombstones]
+    if plan.scope.kind not in ("id", "match"):
+        stones += erase.dated_ahead(connection, space_id, plan.scope)
     with connection.transaction():
         erase.stay(connection, space_id)
         erase.begin(connection, space_id, receipt, plan.scope, reason, ids)
-        erase.lay_tombstones(connection, space_id, receipt, [*scope_tombstones(plan.scope), *plan.tombstones])
+        erase.lay_tombstones(connection, space_id, receipt, stones)
     # Should the database be lost before the end, who restores an older one learns of it.
     write_receipts(connection, settings.data_dir)
     return reason
