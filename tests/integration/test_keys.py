@@ -873,7 +873,11 @@ def test_a_variant_leads_to_nothing_that_was_told_elsewhere(
 
 
 def test_what_a_hook_was_told_is_recorded_for_those_who_may_speak_in_its_session(
-    api: Api, memory: Remembered, key: Callable[..., str], two_teams: tuple[str, str]
+    api: Api,
+    memory: Remembered,
+    key: Callable[..., str],
+    two_teams: tuple[str, str],
+    fold: Callable[[], None],
 ) -> None:
     def recalled(token: str, session: str, cwd: str) -> None:
         payload = {"hook_event_name": "SessionStart", "source": "startup", "session_id": session, "cwd": cwd}
@@ -885,6 +889,9 @@ def test_what_a_hook_was_told_is_recorded_for_those_who_may_speak_in_its_session
             return {row[0] for row in found}
 
     rivers, _ = two_teams
+    with api.client() as owner:
+        owner.command("note", uuid4().hex, by="user", text="Rivers are always drawn blue.", location="/home/ann/rivers")
+    fold()
     before = sessions()
     recalled(key("read", projects=(RIVERS,)), "rivers2", "/home/ann/rivers")
     recalled(rivers, "secret1", "/home/ann/rivers")
