@@ -463,6 +463,7 @@ def test_what_keys_said_before_at_a_bare_path_goes_on_at_the_member_s_where_one_
     assert grouped(Projects([before, now])) == [{before.location, now.location}]
     mixed = of("/home/dana/cli", CLI, "github.com/kim/beta", by_key=True)
     assert len(Projects([mixed, now]).all) == 2
+    assert len(Projects([mixed, of_a_member("dana", "/home/dana/cli", *mixed.remotes, at=2)]).all) == 2
     seen = of("/home/dana/cli", CLI)
     assert len(Projects([seen, now]).all) == 2, "this machine saw that"
 
