@@ -13,6 +13,7 @@ import msgspec
 from memctl.domain.events.event import derived_of
 from memctl.domain.events.facts import CommandRan, ErrorResolved, Fact, FileChanged, StackShown, TestsRan, ToolUsed
 from memctl.domain.projects.stack import commit_style_of, subject_of
+from memctl.domain.support.location import path_of
 from memctl.domain.support.remembered import remembered
 from memctl.domain.support.tallies import Tallies, count
 from memctl.projections.kernel import projection
@@ -131,4 +132,4 @@ def _count(row: SessionKnowledge, fact: CountedFact) -> None:
 
 def _below(location: str, path: str) -> str:
     """The path from the location on, where it lies there."""
-    return path[len(location) + 1 :] if path.startswith(location + "/") else path
+    return path.removeprefix(path_of(location) + "/")

@@ -10,6 +10,7 @@ import msgspec
 
 from memctl.domain.events.facts import FileTouched, Span
 from memctl.domain.support.bounded import clipped, newest
+from memctl.domain.support.location import path_of
 from memctl.projections.kernel import projection
 
 SHARES = 16
@@ -50,7 +51,7 @@ def _key(fact: FileTouched) -> str | None:
 def project_shares(row: ProjectShare | None, fact: FileTouched) -> ProjectShare:
     """Files that were changed at a place, by share of the sessions."""
     row = row or ProjectShare(location=fact.location)
-    path = clipped(fact.path.removeprefix(fact.location.rstrip("/") + "/"), 120)
+    path = clipped(fact.path.removeprefix(path_of(fact.location).rstrip("/") + "/"), 120)
     span = fact.evidence[0] if fact.evidence else None
     touch = Touch(int(fact.occurred_at), str(fact.id), path, clipped(fact.stream, 120), span)
     return msgspec.structs.replace(row, touches=newest(row.touches, touch, TOUCHES))

@@ -4,7 +4,7 @@ import logging
 import time
 import uuid
 from datetime import datetime
-from typing import Annotated, Any, get_args
+from typing import Annotated, get_args
 
 import msgspec
 import orjson
@@ -18,7 +18,7 @@ from memctl.api.http.access import caller_of
 from memctl.api.reading import models
 from memctl.api.reading.caller import Caller
 from memctl.api.reading.pages import rows_unseen
-from memctl.api.reading.places import limits_of, places_of, projects_of, visible, waiting_at
+from memctl.api.reading.places import limits_of, on_machine, places_of, projects_of, visible, waiting_at
 from memctl.api.reading.reader import Reader, Readers
 from memctl.api.search.engine import Engine
 from memctl.api.write.command_handler import CommandHandler
@@ -74,16 +74,16 @@ def routes(readers: Readers, engine: Engine, commands: CommandHandler, policy: C
 
         limits = commands.settings.injection
 
-        def look(reader: Reader) -> tuple[Injection, int, bool]:
+        def look(reader: Reader) -> tuple[Injection, int, str, bool]:
             places = places_of(reader, None, string(payload.get("cwd")) or None)
             stream = session_stream(agent, session)
             injection = recall(reader, engine, name, payload, stream, places, datetime.now().astimezone(), None, limits)
             recordable = bool(injection.text) and _may_record(reader, caller, stream, here)
             if name == "SessionStart" and payload.get("source") != "compact":
                 injection = _asking(injection, _question(reader, string(payload.get("cwd"))))
-            return injection, reader.space_id, recordable
+            return injection, reader.space_id, on_machine(reader, here), recordable
 
-        injection, space_id, recordable = await run_in_threadpool(readers.read, look, caller)
+        injection, space_id, location, recordable = await run_in_threadpool(readers.read, look, caller)
         if not injection.text or agent not in get_args(Agent):
             return Response(status_code=204)
         # What nobody may record is not held back either: it would be measured by nothing.
@@ -92,7 +92,7 @@ def routes(readers: Readers, engine: Engine, commands: CommandHandler, policy: C
             and name == "UserPromptSubmit"
             and held_back(session, string(payload.get("prompt")), commands.settings.withhold_share)
         )
-        recorded = _recalled(agent, space_id, delivery, name, payload, injection, withheld=withheld)
+        recorded = _recalled(agent, space_id, delivery, session, location, name, injection, withheld=withheld)
         recording = BackgroundTask(_record, commands, recorded if recordable else None, caller)
         if withheld:
             return Response(status_code=204, background=recording)
@@ -145,13 +145,13 @@ def _recalled(
     agent: str,
     space_id: int,
     delivery: str,
+    session: str,
+    location: str,
     hook: str,
-    payload: dict[str, Any],
     injection: Injection,
     *,
     withheld: bool,
 ) -> NewEvent | None:
-    session, location = place_of(payload)
     if not session:
         return None
     return NewEvent(

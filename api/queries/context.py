@@ -9,7 +9,7 @@ from memctl.api.queries import memories as queries
 from memctl.api.reading import models
 from memctl.api.reading.briefs import summaries
 from memctl.api.reading.pages import between, one, page, within
-from memctl.api.reading.places import Places, places_of
+from memctl.api.reading.places import Places, kept_at, places_of
 from memctl.api.reading.questions import question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.records import Context
@@ -100,4 +100,4 @@ def session_here(reader: Reader, location: str) -> str:
         rows, _ = page(reader, p, "updated_at", [*within(p, here), *between(p, "updated_at", since, None)], limit=1)
         if rows:
             return rows[0].key
-    return session_stream(BY_HAND, digest_of(location))
+    return session_stream(BY_HAND, digest_of(kept_at(reader, location)))

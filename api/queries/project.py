@@ -27,7 +27,7 @@ from memctl.api.reading.views import BugHit, Listing, iso, moment
 from memctl.domain.projects.identity import Project, Projects
 from memctl.domain.projects.stack import case_of, is_config, is_entry, is_library, language_of, test_style_of
 from memctl.domain.support.bounded import one_line
-from memctl.domain.support.location import above, project_of
+from memctl.domain.support.location import above, path_of, project_of
 from memctl.domain.support.provenance import Provenance, words_of
 from memctl.domain.support.tallies import Tallies, Tally
 from memctl.projections.kernel import Projection
@@ -151,13 +151,13 @@ class Roots:
     """The checkouts of a project: where in one a file lies."""
 
     def __init__(self, project: Project) -> None:
-        self._tops = {at.rstrip("/") for at in (project.root, *project.locations)}
+        self._tops = {path_of(at).rstrip("/") for at in (project.root, *project.locations)}
         self._of: dict[str, str | None] = {}
         """The root of the checkout that a directory lies in, as far as it was asked for."""
 
     def path_in(self, location: str, path: str) -> str:
         """A file's path from the root of its checkout on; empty for a file that lies outside of the project."""
-        whole = path if path.startswith("/") or path[1:2] == ":" else f"{location}/{path}"
+        whole = path if path.startswith("/") or path[1:2] == ":" else f"{path_of(location)}/{path}"
         directory = whole.rpartition("/")[0]
         if directory not in self._of:
             self._of[directory] = self._root(whole)

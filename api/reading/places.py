@@ -9,10 +9,10 @@ import msgspec
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Scope
 from memctl.domain.events.recalls import named
-from memctl.domain.projects.identity import Place, Project, Projects, UnknownProject, WaitingCheckout
+from memctl.domain.projects.identity import Place, Project, Projects, UnknownProject, WaitingCheckout, one_of
 from memctl.domain.projects.key_limits import Limits
 from memctl.domain.support.bounded import LOCATIONS
-from memctl.domain.support.location import by_key, normalise
+from memctl.domain.support.location import by_key, is_absolute, normalise, of_member, path_of
 from memctl.infra.git import checkout_at
 from memctl.infra.readmodels.known_projects import known_projects
 from memctl.projections.memory_feedback import MemoryFeedback
@@ -96,18 +96,15 @@ def places_of(reader: Reader, project: str | None, here: str | None = None, *, a
 
     Without it, the project that the directory `here` lies in. Where memory knows none there (also of an empty path),
     only what holds everywhere; or everything, with `anywhere` and where nobody says where they are.
-    Of several of that name it is the one that `here` lies in. Raises: UnknownProject, with names that are near, and
-    SeveralProjects.
+    Of several of that name it is the one that `here` lies in. A member's paths are those of the member's own machine.
+    Raises: UnknownProject, with names that are near, and SeveralProjects.
     """
     if project == EVERYWHERE:
         return Places(None, "asked", _all(reader))
     if project:
-        known = projects_of(reader)
-        found = known.named(project)
-        if not found:
-            raise _unknown(project, known)
+        found = _named(reader, project)
         at = _holding(reader, here) if here and len(found) > 1 else None
-        meant = at if at is not None and at in found else known.one(project)
+        meant = at if at is not None and at in found else one_of(found, project)
         return Places(meant.name, "asked", meant.locations)
     if here and (holding := _holding(reader, here)) is not None:
         return Places(holding.name, "here", holding.locations)
@@ -120,23 +117,40 @@ def places_of(reader: Reader, project: str | None, here: str | None = None, *, a
 
 def waiting_at(reader: Reader, here: str) -> list[WaitingCheckout]:
     """What a person has to say of the checkout at a path, before it may be of the project that it claims."""
-    return projects_of(reader).asks(here, _checkout(reader, here))
+    return projects_of(reader).asks(on_machine(reader, here), _checkout(reader, here))
 
 
 def _holding(reader: Reader, here: str) -> Project | None:
     """The project that a path lies in. Who comes with a key limited to projects may be the only one who knows it."""
     known = projects_of(reader)
-    found = known.holding(here, _checkout(reader, here))
+    found = known.holding(on_machine(reader, here), _checkout(reader, here))
     if found is None and limits_of(reader) is not None:
-        found = known.holding(by_key(normalise(here)))
+        at = normalise(here)
+        found = known.holding(by_key(at)) or known.holding(of_member(reader.member, at))
     return found
+
+
+def on_machine(reader: Reader, path: str) -> str:
+    """A caller's path: of the member's own machine, where it comes through an unlimited key."""
+    unlimited = reader.member and reader.limited_to is None
+    return of_member(reader.member, normalise(path)) if unlimited else path
+
+
+def _named(reader: Reader, text: str) -> list[Project]:
+    """The projects that a text names, of those on the caller's own machine if any is. Raises: UnknownProject."""
+    known = projects_of(reader)
+    found = known.named(on_machine(reader, text) if is_absolute(normalise(text)) else text)
+    if not found:
+        raise _unknown(text, known)
+    own = [each for each in found if any(at == on_machine(reader, path_of(at)) for at in each.locations)]
+    return own or found
 
 
 def kept_at(reader: Reader, path: str) -> str:
     """Where something that the caller says at a path is kept: what a key limited to projects says of a path that is no
     known place of theirs lies at no path of this machine."""
     limits = limits_of(reader)
-    return path if limits is None or path in limits.locations else by_key(path)
+    return on_machine(reader, path) if limits is None or path in limits.locations else by_key(path)
 
 
 def _checkout(reader: Reader, here: str) -> Place | None:
@@ -162,9 +176,7 @@ def project_asked(reader: Reader, project: str | None, here: str | None) -> Proj
     """The one project that is named, or else that `here` lies in. Raises: UnknownProject, SeveralProjects."""
     known = projects_of(reader)
     if project:
-        if not known.named(project):
-            raise _unknown(project, known)
-        return known.one(project)
+        return one_of(_named(reader, project), project)
     if here and (holding := _holding(reader, here)) is not None:
         return holding
     raise _unknown(here or "", known)

@@ -8,7 +8,7 @@ from memctl.api.reading import models
 from memctl.api.reading.pages import several
 from memctl.api.reading.reader import Reader
 from memctl.domain.events.file_checks import changed_after
-from memctl.domain.support.location import joined
+from memctl.domain.support.location import joined, path_of
 from memctl.infra.readmodels import rows
 from memctl.projections.kernel import projections
 from memctl.projections.memory_rows import Memory
@@ -51,12 +51,16 @@ def stale(reader: Reader, memories: Iterable[Memory]) -> set[str]:
     was seen, or by what the staleness checker found in the files."""
     claims = [memory for memory in memories if memory.kind in CLAIMING and memory.files]
     changed = changed_since(reader, (path for memory in claims for path in memory.files))
-    wholes = {(memory.id, path): joined(memory.location, path) for memory in claims for path in memory.files}
+    here = (memory for memory in claims if path_of(memory.location) == memory.location)
+    wholes = {(memory.id, path): joined(memory.location, path) for memory in here for path in memory.files}
     looked: dict[str, ObservedFile] = several(reader, models.observed_files, list(wholes.values()))
     return {
         memory.id
         for memory in claims
         for path in memory.files
         if changed.get(path, 0) > memory.last_at
-        or ((file := looked.get(wholes[memory.id, path])) and changed_after(file.looks, memory.last_at) is not None)
+        or (
+            (file := looked.get(wholes.get((memory.id, path), "")))
+            and changed_after(file.looks, memory.last_at) is not None
+        )
     }

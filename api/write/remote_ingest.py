@@ -41,12 +41,12 @@ from memctl.domain.events.observations import (
     event_id_of,
     session_in,
 )
-from memctl.domain.projects.identity import ProjectIdentified, project_stream
+from memctl.domain.projects.identity import PATHS, ProjectIdentified, at_member, project_stream
 from memctl.domain.projects.key_limits import Limits
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.json_bodies import read_body
-from memctl.domain.support.location import around, normalise
+from memctl.domain.support.location import around, normalise, of_member, path_of
 from memctl.domain.support.provenance import through
 from memctl.domain.support.structs import carried_over
 from memctl.infra.log.append import Appended
@@ -185,6 +185,13 @@ def confined(event: NewEvent) -> NewEvent:
     return msgspec.structs.replace(event, payload=msgspec.structs.replace(event.payload, confined=True))
 
 
+def _at_member(event: NewEvent, caller: Caller) -> NewEvent:
+    """An event of a caller with an unlimited key, as it is kept: at a place of the caller's own machine."""
+    payload = event.payload
+    payload = at_member(payload, caller.member) if isinstance(payload, ProjectIdentified) else payload
+    return msgspec.structs.replace(event, payload=payload, location=of_member(caller.member, event.location))
+
+
 def _speaker(event: NewEvent, caller: Caller) -> str:
     """The actor of what a caller delivers. What a repository is and holds is the word of whoever says so here."""
     of_repositories = isinstance(event.payload, ProjectIdentified | SessionStarted | CommitRecorded | TagRecorded)
@@ -210,6 +217,8 @@ class RemoteIngest:
         """Append what a relay sent; what is returned is committed. An event that is refused for good is reported by its
         index; the others are appended. Raises: what `received` raises, TooManyPlaces, and DatabaseUnavailable."""
         events = [msgspec.structs.replace(each, actor=_speaker(each, caller)) for each in received(body)]
+        if caller.member and caller.projects is None:
+            events = [_at_member(event, caller) for event in events]
         if caller.key:
             self._admit(events, caller)
         refused: dict[int, str] = {}
@@ -347,9 +356,10 @@ def misnamed(event: NewEvent) -> bool:
 
 
 def _said(payload: bytes) -> object:
-    """What a stored payload says, whoever delivered it."""
+    """What a stored payload says, whoever delivered it from whichever machine."""
     fields = msgspec.json.decode(payload, type=dict[str, object])
-    return {name: value for name, value in fields.items() if name != "confined"}
+    paths = {name: path_of(path) for name in PATHS if isinstance(path := fields.get(name), str)}
+    return {name: value for name, value in (fields | paths).items() if name != "confined"}
 
 
 def _begun_by_others(reader: Reader, streams: Set[str], member: str) -> set[str]:

@@ -11,7 +11,7 @@ from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed,
 from memctl.cli.output import Cell, Column, line, notice, print_json, print_lines, when
 from memctl.cli.pages import in_json, print_items, table
 from memctl.domain.support.errors import MemctlError
-from memctl.domain.support.location import inside
+from memctl.domain.support.location import inside, path_of
 
 
 class NothingToSplit(MemctlError):
@@ -166,10 +166,12 @@ def join(path: str | None, no: bool, as_json: bool) -> None:
     place = os.path.abspath(os.path.expanduser(path or "."))
     with running() as client:
         items = client.listing("/v1/projects/waiting", WaitingItem).value.items
-    found = [each for each in items if inside(place, each.root)]
+    # A member's is named as the list names it, or by its path on that machine.
+    found = [each for each in items if each.root == path] or [each for each in items if inside(place, each.root)]
+    found = found or [each for each in items if inside(place, path_of(each.root))]
     if not found:
         raise NothingWaits(place=place)
-    for each in [item for item in found if len(item.root) == max(len(one.root) for one in found)]:
+    for each in [item for item in found if len(path_of(item.root)) == max(len(path_of(one.root)) for one in found)]:
         if not no:
             _asked(each.root, f"{each.claims}, which memory knows from {each.known_from}")
             done = say("merge-projects", into=each.project, project=each.root)

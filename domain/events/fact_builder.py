@@ -6,7 +6,7 @@ import msgspec
 
 from memctl.domain.events.event_order import OrderedEvent
 from memctl.domain.events.facts import TAGS, Fact, Identified, Span, fact_id, quote, quote_hash
-from memctl.domain.support.location import by_key, home_of, inside
+from memctl.domain.support.location import by_key, home_of, inside, path_of
 from memctl.domain.support.provenance import through
 
 F = TypeVar("F", bound=Fact)
@@ -36,6 +36,16 @@ class FactBuilder:
         """Tokens that the session has spent so far, in and out."""
         self._facts: list[Fact] = []
         self._counts: dict[str, int] = {}
+
+    @property
+    def directory(self) -> str:
+        """The path of its location, on whichever machine that is."""
+        return path_of(self.location)
+
+    @property
+    def top(self) -> str:
+        """The path of its base."""
+        return path_of(self.base)
 
     @property
     def home(self) -> str:

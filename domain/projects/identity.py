@@ -29,10 +29,15 @@ from memctl.domain.support.location import (
     inside,
     is_in_another_memory,
     normalise,
+    of_member,
+    path_of,
     project_of,
     said_of,
     tree_of,
 )
+
+PATHS = ("location", "root", "repository", "borrows")
+"""Fields of `ProjectIdentified` that are paths."""
 
 REMOTES = 4
 """Remotes that are known of a location at most, newest first."""
@@ -67,6 +72,19 @@ class ProjectIdentified(Payload, frozen=True, kw_only=True, omit_defaults=True):
     history: whoever wrote that may have given it any date."""
     there_since: int = 0
     """When the repository came to lie there (microseconds), where that was only after what happened."""
+
+
+def at_member(found: ProjectIdentified, key: str) -> ProjectIdentified:
+    """The same of a member's machine, where it came through an unlimited key of that name."""
+    return msgspec.structs.replace(found, **{name: of_member(key, getattr(found, name)) for name in PATHS})
+
+
+def bare(payload: Payload, location: str) -> tuple[Payload, str]:
+    """An event's payload and location without whose machine they are of."""
+    if isinstance(payload, ProjectIdentified):
+        of_paths = {name: path_of(getattr(payload, name)) for name in PATHS}
+        payload = msgspec.structs.replace(payload, **of_paths)
+    return payload, path_of(location)
 
 
 @event("project.merged")
@@ -399,8 +417,8 @@ class Projects:
         that is for everything or in which checkouts lie."""
         known = self._places.get(path)
         if path in self._checkouts or (known is not None and not known.free):
-            return not HOME.fullmatch(path)
-        if known is None or _OF_ANYTHING.fullmatch(path):
+            return not HOME.fullmatch(path_of(path))
+        if known is None or _OF_ANYTHING.fullmatch(path_of(path)):
             return False
         return not any(each != path and inside(each, path) for each in self._checkouts)
 
@@ -436,12 +454,7 @@ class Projects:
 
     def one(self, text: str) -> Project:
         """The one project that a text names. Raises: UnknownProject, SeveralProjects."""
-        found = self.named(text)
-        if not found:
-            raise UnknownProject(project=text, hint="`memctl project list` shows what memory knows")
-        if len(found) > 1:
-            raise SeveralProjects(project=text, candidates=", ".join(f"{p.id} ({p.root or p.anchor})" for p in found))
-        return found[0]
+        return one_of(self.named(text), text)
 
     def anchor(self, text: str) -> str:
         """The anchor of the one project that a text names. Raises: UnknownProject, SeveralProjects."""
@@ -524,10 +537,11 @@ class Projects:
             if place.root or place.checked or at in checkouts:
                 continue
             known = roots - seen if place.by_key else seen
-            outer = next((root for root in above(at) if root in known and not HOME.fullmatch(root)), "")
+            outer = next((root for root in above(at) if root in known and not HOME.fullmatch(path_of(root))), "")
             for other in dict.fromkeys((*place.inside, outer)):
                 if not self._differ(place, other):
                     self._join(at, other)
+        self._join_members(free)
         self._grant(free)
         for place in self._shown.values():
             if not place.free:
@@ -538,6 +552,13 @@ class Projects:
         self._anchors = self._anchored()
         """Anchors of the groups that rules make, by their representative."""
         self._by_anchor = {anchor: base for base, anchor in self._anchors.items()}
+
+    def _join_members(self, free: Iterable[Place]) -> None:
+        """Join checkouts of members that lie at one path and have one remote, as those of containers do."""
+        first: dict[tuple[str, tuple[str, ...]], str] = {}
+        for place in free:
+            if place.by_key and place.root and len(place.remotes) == 1:
+                self._join(first.setdefault((path_of(place.root), place.remotes), place.location), place.location)
 
     def _grant(self, free: Sequence[Place]) -> None:
         """Let each remote be of the root that was first seen to name it, of those that nobody set apart."""
@@ -696,6 +717,15 @@ class Projects:
         """Whether no folder above a place is known as one of the same project."""
         group = self._find(place.location)
         return not any(at in self._places and self._find(at) == group for at in above(place.location))
+
+
+def one_of(found: Sequence[Project], text: str) -> Project:
+    """The one project that a text names. Raises: UnknownProject, SeveralProjects."""
+    if not found:
+        raise UnknownProject(project=text, hint="`memctl project list` shows what memory knows")
+    if len(found) > 1:
+        raise SeveralProjects(project=text, candidates=", ".join(f"{p.id} ({p.root or p.anchor})" for p in found))
+    return found[0]
 
 
 def settled(places: Iterable[Place]) -> list[Place]:

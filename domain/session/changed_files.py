@@ -34,7 +34,7 @@ class ChangedFiles:
         """Files were changed; of the documents among them, what was put in."""
         parts = patch_parts(patch_text(given))
         for named in dict.fromkeys(change.path for change in changes):  # a patch may name one file many times
-            path = file_of(named, self._assert.location)
+            path = file_of(named, self._assert.directory)
             if path not in self._files and len(self._files) < MOST_FILES:
                 self._files.add(path)
                 self._assert.make(FileTouched, use.came, path, use.quote(named), path=path)

@@ -93,7 +93,7 @@ class ProjectPractices:
         if isinstance(command, list) and len(command) == 3 and command[1] in ("-c", "-lc"):
             command, field = command[2], f"{field}.2"
         if isinstance(command, str):
-            began = directory_of(given, self._assert.location)
+            began = directory_of(given, self._assert.directory)
             self._commands[seen.call] = _Command(command, placed.event, field, began=began)
 
     def came_back(self, placed: OrderedEvent, seen: ToolOutcome) -> None:
@@ -113,7 +113,7 @@ class ProjectPractices:
         """A command came back: what its parts say of how this project is worked on."""
         if not any(part.head.partition(" ")[0] in _SHOWING for part in parts_of(command.text)):
             return
-        base, there = self._assert.base, None
+        base, there = self._assert.top, None
         parts = list(parts_where(command.text, command.began))
         proved = passed and all(part.after in ("", "&&") for _, part in parts)
         for at, part in parts:
@@ -133,7 +133,7 @@ class ProjectPractices:
         self, placed: OrderedEvent, command: _Command, way: ProjectCommand, at: str, part: Part, proved: bool
     ) -> None:
         """A command that does something to the whole project ran."""
-        base = self._assert.base
+        base = self._assert.top
         where = "" if way.anywhere or at == base else at.removeprefix(base + "/")
         form = f"{way.command} in {where}" if where else way.command
         if way.own:
@@ -179,7 +179,7 @@ class ProjectPractices:
 
     def _committed(self, placed: OrderedEvent, command: _Command) -> None:
         """The forms of commits and branches that a command made."""
-        if not git_stays_in(command.text, command.began, self._assert.base):
+        if not git_stays_in(command.text, command.began, self._assert.top):
             return
         # What stands in a string, or in a script that was written, is not run.
         heads = {part.head for part in parts_of(command.text)}

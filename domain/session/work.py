@@ -124,7 +124,7 @@ class Work:
 
     def called(self, placed: OrderedEvent, seen: ToolCalled) -> None:
         if seen.call:
-            self._calls[through(placed.event.actor), seen.call] = placed, self._assert.location
+            self._calls[through(placed.event.actor), seen.call] = placed, self._assert.directory
             if len(self._calls) > MOST_CALLS:
                 del self._calls[next(iter(self._calls))]
 
@@ -319,7 +319,7 @@ class Work:
 
     def _lies_elsewhere(self, path: str) -> bool:
         """Whether a file lies in another place than the session works in: a library's source, another project's."""
-        base = self._assert.base
+        base = self._assert.top
         return bool(base) and not belongs(joined(base, path), base)
 
     def _planned(self, placed: OrderedEvent, tool: str, given: dict[str, Any], seen: ToolOutcome) -> None:
@@ -343,7 +343,7 @@ class Work:
         task, episode = self._talk.task, self._talk.episode_of(placed)
         short = command[:LONGEST_COMMAND]
         head = head_of(command)
-        within, elsewhere = parted(command, use.began, self._assert.base)
+        within, elsewhere = parted(command, use.began, self._assert.top)
         self._assert.note(
             CommandRan,
             placed,
@@ -386,7 +386,7 @@ class Work:
             if episode.changed_at is not None:
                 for step in steps_of(command):
                     episode.went_through(step)
-            if is_commit(command) and git_stays_in(command, use.began, self._assert.base):
+            if is_commit(command) and git_stays_in(command, use.began, self._assert.top):
                 self._outcomes.learnt(use.came, episode, of_commit(tuple(episode.passed)), Span(use.came.cite))
                 episode.committed(subject_of(command))
                 self._talk.committed(use.came)

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterator
 
 from memctl.domain.support import patterns
+from memctl.domain.support.provenance import member_called
 from memctl.domain.support.remembered import remembered
 
 LONGEST = 1000
@@ -54,8 +55,8 @@ def normalise(cwd: str) -> str:
 
 
 def _folded(cwd: str) -> str:
-    path = _slashed(cwd) if cwd.strip() else ""
-    root = ""
+    whose, path, root = cwd.removesuffix(path_of(cwd)), path_of(cwd), ""
+    path = _slashed(path) if path.strip() else ""
     if _has_drive(path):
         root, path = f"{path[0].upper()}:/", path[2:]
     elif path.startswith("/"):
@@ -71,7 +72,7 @@ def _folded(cwd: str) -> str:
             parts.pop()
         elif not root:
             parts.append(part)
-    return bounded(root + "/".join(parts))
+    return bounded(whose + root + "/".join(parts))
 
 
 def _slashed(path: str, location: str = "") -> str:
@@ -97,7 +98,7 @@ def nowhere(path: str) -> str:
     """What stands for a path that is not kept as it is: a digest keeps it distinct. It lies in no directory, for with
     a part of its text left out it might lie in one that the path does not lie in."""
     digest = hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    elsewhere = next((each for each in (_IMPORTED, _BY_KEY) if path.startswith(each)), "")
+    elsewhere = _IMPORTED if is_in_another_memory(path) else path.removesuffix(path_of(path))
     return f"{elsewhere}/~{digest}"
 
 
@@ -178,10 +179,30 @@ def said_of(location: str) -> str:
     return location.removeprefix(_BY_KEY)
 
 
+_MEMBERS = "member:"
+_PARTING = str.maketrans({char: f"%{ord(char):02X}" for char in "%/:\\"})
+"""Characters that would end a member's name in a location."""
+
+
+def of_member(key: str, location: str) -> str:
+    """Where what comes through an unlimited key of that name lies: on machines of its member, whose paths say nothing
+    of what lies here or at another member's."""
+    if location in ("", NOWHERE):
+        return location
+    return normalise(f"{_MEMBERS}{member_called(key).translate(_PARTING)}:{location}")
+
+
+def path_of(location: str) -> str:
+    """The path of a location on the machine that it is on, a member's or this one."""
+    if location.startswith(_MEMBERS):
+        return location[location.find(":", len(_MEMBERS)) + 1 :]
+    return said_of(location)
+
+
 def above(path: str) -> Iterator[str]:
     """The directories that hold a normalised path, innermost first; the root of the file system is none."""
     at = path.rfind("/")
-    while at > 0:
+    while at > 0 and not (path[at - 1] == ":" and path.find("/") == at):
         yield path[:at]
         at = path.rfind("/", 0, at)
 

@@ -4,7 +4,7 @@ Values are addresses, names of environment variables, long options, and names of
 """
 
 from memctl.domain.support import patterns
-from memctl.domain.support.location import inside, joined, project_of, said_of
+from memctl.domain.support.location import inside, joined, path_of, project_of
 from memctl.domain.support.remembered import remembered
 
 LONGEST_VALUE, SHORTEST_NAME = 120, 10
@@ -84,7 +84,7 @@ def path_within(location: str, path: str) -> str:
     """A file's path within the project that a location lies in, the same in each of its worktrees; empty outside."""
     if _REDACTED in path:
         return ""  # several files may be called so now
-    location = said_of(location)
+    location = path_of(location)
     whole = joined(location, path)
     for root in (project_of(location), location):
         if inside(whole, root):

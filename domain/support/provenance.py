@@ -106,7 +106,7 @@ def spoken_through(actor: str, key: str) -> str:
     """The actor of what came through a key: who says there that they are the user, or a member, and what the user
     answered and refused there, is the key's member; an agent or a client is that member's."""
     role = _MEMBER if actor in _USERS else _role(actor)
-    return f"{role if role in _KEYED else _AGENT}{_THROUGH}{_name(key)}"
+    return f"{role if role in _KEYED else _AGENT}{_THROUGH}{member_called(key)}"
 
 
 def known_actor(actor: str) -> str:
@@ -114,11 +114,12 @@ def known_actor(actor: str) -> str:
     name is an agent, and a member's name is one."""
     role, keyed, key = actor.partition(_THROUGH)
     if keyed and role in _KEYED:
-        return f"{role}{_THROUGH}{_name(key)}"
+        return f"{role}{_THROUGH}{member_called(key)}"
     return actor if actor in (*_USERS, *_KEYED[1:], _MEMCTL) else _AGENT
 
 
-def _name(key: str) -> str:
+def member_called(key: str) -> str:
+    """The name of the member whose key is called so."""
     return " ".join("".join(char for char in key if char.isprintable()).split())[:LONGEST_NAME] or "?"
 
 

@@ -13,6 +13,7 @@ from psycopg.pq import TransactionStatus
 
 from memctl.domain.events.event import Event, NewEvent, Payload, Position, derived_bytes, stream_hash, type_of
 from memctl.domain.events.observations import MESSAGE
+from memctl.domain.projects.identity import bare
 from memctl.domain.support import patterns
 from memctl.infra.database import Connection, Packed
 
@@ -224,7 +225,7 @@ def _really_different(
     again: Redact,
 ) -> list[int]:
     """Those of the events that differ from all that is stored under their keys by more than rules that came since, or
-    than the time of a message that has none of its own."""
+    than the time of a message that has none of its own, or whose machine a path is of."""
     from memctl.infra.log.read import read_versions
 
     # All versions: the id of one is of the text that came, which jsonb may have laid out otherwise.
@@ -235,11 +236,13 @@ def _really_different(
     for id, versions in stored.items():  # each version is redacted once, however many of the events come under its key
         said = known.setdefault(id, {})
         for version in versions:
-            said.setdefault(_envelope(version, id in timeless), []).append(again(version.payload, version.location))
+            said.setdefault(_envelope(version, id in timeless), []).append(
+                bare(*again(version.payload, version.location))
+            )
     return [
         n
         for n in which
-        if (events[n].payload, events[n].location)
+        if bare(events[n].payload, events[n].location)
         not in known.get(ids[n], {}).get(_envelope(events[n], ids[n] in timeless), ())
     ]
 

@@ -36,7 +36,7 @@ from memctl.domain.events.observations import (
     capped,
     with_note,
 )
-from memctl.domain.projects.identity import ProjectIdentified
+from memctl.domain.projects.identity import PATHS, ProjectIdentified
 from memctl.domain.support import patterns
 from memctl.domain.support.location import LONGEST, bounded, nowhere
 from memctl.infra.redaction.text import Redactor, clean, default_redactor, drop_private
@@ -136,8 +136,7 @@ def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewE
         long = odd or len(joined) > _OTHER_CAP or _has_many(payload)
         payload = _within_limits(payload, long, length, injected=injected)
     elif isinstance(payload, ProjectIdentified) and (payload is not event.payload or len(joined) > _SHORT_PATH):
-        names = ("location", "root", "repository", "borrows")
-        of_paths = {name: bounded(_placed(getattr(event.payload, name), getattr(payload, name))) for name in names}
+        of_paths = {name: bounded(_placed(getattr(event.payload, name), getattr(payload, name))) for name in PATHS}
         placed = msgspec.structs.replace(payload, **of_paths)
         payload = payload if placed == payload else placed
     if len(location) > _SHORT_PATH:

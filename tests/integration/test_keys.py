@@ -567,9 +567,9 @@ def fold(memory: Remembered) -> Callable[[], None]:
 
 @pytest.fixture(scope="module")
 def two_teams(api: Api, key: Callable[..., str], fold: Callable[[], None]) -> tuple[str, str]:
-    """Two repositories that somebody without limits told of, and the key of each."""
+    """Two repositories that this machine saw, and the key of each."""
     told = deliver(
-        api, key("ingest"), cloned("/home/ann/rivers", RIVERS), a_prompt("r1", "/home/ann/rivers", "rivers1"),
+        api, TOKEN, cloned("/home/ann/rivers", RIVERS), a_prompt("r1", "/home/ann/rivers", "rivers1"),
         cloned("/home/eve/secret", SECRET), a_prompt("s1", "/home/eve/secret", "secret1"),
     )  # fmt: skip
     assert told[0] == 200
@@ -607,7 +607,9 @@ def test_what_a_key_says_of_repositories_is_its_members_word(
     early = [msgspec.structs.replace(each, occurred_at=Micros(1)) for each in said]
     assert [each["status"] for each in deliver(api, key("ingest"), *early)[1]["appended"]] == ["new", "new"]
     with connect(memory.database_url) as connection:
-        actors = connection.execute("SELECT actor FROM memctl.events WHERE location = %s", [place]).fetchall()
+        actors = connection.execute(
+            "SELECT actor FROM memctl.events WHERE location LIKE %s", [f"member:of %:{place}"]
+        ).fetchall()
     assert {actor.partition(" ")[0] for (actor,) in actors} == {"member:of"}
 
 
@@ -670,11 +672,11 @@ def test_nobody_speaks_into_a_session_that_is_not_shown_to_them(
 
 
 def test_a_session_that_was_elsewhere_too_tells_nothing_of_itself(
-    api: Api, two_teams: tuple[str, str], key: Callable[..., str], fold: Callable[[], None]
+    api: Api, two_teams: tuple[str, str], fold: Callable[[], None]
 ) -> None:
     rivers, secret = two_teams
     moved = [a_prompt("m1", "/home/eve/secret", "both"), a_prompt("m2", "/home/ann/rivers", "both")]
-    assert deliver(api, key("ingest"), *moved)[0] == 200
+    assert deliver(api, TOKEN, *moved)[0] == 200
     fold()
     for token in (rivers, secret):
         assert "both" not in sessions_of(api, token)
@@ -685,7 +687,7 @@ def test_a_session_that_was_elsewhere_too_tells_nothing_of_itself(
 
 
 def test_what_went_on_elsewhere_too_is_shown_to_no_key_for_one_project(
-    api: Api, key: Callable[..., str], two_teams: tuple[str, str], fold: Callable[[], None]
+    api: Api, two_teams: tuple[str, str], fold: Callable[[], None]
 ) -> None:
     rivers, secret = two_teams
     here, there = "/home/ann/rivers", "/home/eve/secret"
@@ -698,7 +700,7 @@ def test_what_went_on_elsewhere_too_is_shown_to_no_key_for_one_project(
         (ResponseReceived(line="w6", text="The quillgate is shut, and the weir is done."), there),
     ]
     events = [observed(each, session="went", at=at, location=place) for at, (each, place) in enumerate(said)]
-    assert deliver(api, key("ingest"), *events)[1]["refused"] == {}
+    assert deliver(api, TOKEN, *events)[1]["refused"] == {}
     fold()
     asked = ("episodes", "memories", "history", "sessions", "tasks", "search?q=the+weir", "guidance?task=draw+the+weir")
     for token, words in ((rivers, ("quillplan", "quillsluice", "quillgate")), (secret, ("quillmill",))):
@@ -731,10 +733,10 @@ def test_a_key_for_a_project_states_nothing_that_holds_elsewhere(
 
 
 def test_what_a_member_says_is_theirs_by_name_and_given_to_their_own_sessions(
-    api: Api, key: Callable[..., str], verb: Verb, fold: Callable[[], None]
+    api: Api, verb: Verb, fold: Callable[[], None]
 ) -> None:
     here, command = "/home/ann/quarry", "/v1/commands"
-    assert deliver(api, key("ingest"), cloned(here, QUARRY), a_prompt("q1", here, "quarry1"))[0] == 200
+    assert deliver(api, TOKEN, cloned(here, QUARRY), a_prompt("q1", here, "quarry1"))[0] == 200
     fold()
     scopes = ("--scope", "read", "--scope", "write", "--scope", "ingest", "--project", QUARRY)
     dana, erin = (verb("keys", "add", name, *scopes)[1].strip() for name in ("dana", "erin"))
@@ -795,11 +797,9 @@ def test_lists_name_the_member_whose_prompts_and_titles_they_show(
     assert [turn["origin"] for turn in turns if "quillfern" in turn["title"]] == ["in a prompt of fern"]
 
 
-def test_nobody_speaks_as_another_member_or_settles_what_holds(
-    api: Api, key: Callable[..., str], verb: Verb, fold: Callable[[], None]
-) -> None:
+def test_nobody_speaks_as_another_member_or_settles_what_holds(api: Api, verb: Verb, fold: Callable[[], None]) -> None:
     here = "/home/ann/quarry"
-    assert deliver(api, key("ingest"), cloned(here, QUARRY), a_prompt("q2", here, "quarry2"))[0] == 200
+    assert deliver(api, TOKEN, cloned(here, QUARRY), a_prompt("q2", here, "quarry2"))[0] == 200
     fold()
     eve, nameless = (
         verb("keys", "add", name, "--scope", "write", "--scope", "read", "--scope", "ingest")[1].strip()
@@ -828,7 +828,7 @@ def test_nobody_hands_a_task_to_a_subagent_of_another(api: Api, key: Callable[..
     here = {"session_id": "planted", "cwd": ATLAS}
     handed = {"hook_event_name": "PreToolUse", "tool_name": "Task", "tool_input": task, **here}
     starts = json.dumps({"hook_event_name": "SubagentStart", "agent_type": "Explore", **here}).encode()
-    reader = key("read")
+    reader = key("read", projects=(ATLAS,))
     assert ask(api, reader, "/v1/hooks/claude-code", handed)[0] == 204
     assert api.ask("/v1/hooks/claude-code", method="POST", body=starts)[0] == 204
     assert ask(api, reader, "/v1/hooks/claude-code", json.loads(starts))[0] == 200
@@ -844,12 +844,10 @@ def test_an_idempotency_key_is_its_callers_own(api: Api, two_teams: tuple[str, s
             assert (code, json.loads(body).get("status")) == (200, status)
 
 
-def test_what_others_did_takes_no_room_in_lists(
-    api: Api, two_teams: tuple[str, str], key: Callable[..., str], fold: Callable[[], None]
-) -> None:
+def test_what_others_did_takes_no_room_in_lists(api: Api, two_teams: tuple[str, str], fold: Callable[[], None]) -> None:
     rivers, secret = two_teams
     crowd = [a_prompt(f"w{n}", "/home/eve/secret", f"crowd-{n:02}") for n in range(10)]
-    assert deliver(api, key("ingest"), *crowd, a_prompt("w", "/home/ann/rivers", "crowd-zz"))[0] == 200
+    assert deliver(api, TOKEN, *crowd, a_prompt("w", "/home/ann/rivers", "crowd-zz"))[0] == 200
     fold()
     assert json.loads(ask(api, rivers, "/v1/sessions/crowd")[2])["session_id"] == "crowd-zz"
     assert ask(api, secret, "/v1/sessions/crowd")[0] == 422  # it is one of ten
@@ -858,12 +856,12 @@ def test_what_others_did_takes_no_room_in_lists(
 
 
 def test_a_variant_leads_to_nothing_that_was_told_elsewhere(
-    api: Api, memory: Remembered, two_teams: tuple[str, str], key: Callable[..., str]
+    api: Api, memory: Remembered, two_teams: tuple[str, str]
 ) -> None:
     rivers, _ = two_teams
     first = observed(PromptSubmitted(line="v", text="the long secret " * 9), session="v", location="/home/eve/secret")
     second = observed(PromptSubmitted(line="v", text="short"), session="v", location="/home/ann/rivers")
-    told = deliver(api, key("ingest"), first, second)
+    told = deliver(api, TOKEN, first, second)
     assert [each["status"] for each in told[1]["appended"]] == ["new", "variant"]
     with connect(memory.database_url) as connection:
         ids = connection.execute(
@@ -875,7 +873,11 @@ def test_a_variant_leads_to_nothing_that_was_told_elsewhere(
 
 
 def test_what_a_hook_was_told_is_recorded_for_those_who_may_speak_in_its_session(
-    api: Api, memory: Remembered, key: Callable[..., str], two_teams: tuple[str, str]
+    api: Api,
+    memory: Remembered,
+    key: Callable[..., str],
+    two_teams: tuple[str, str],
+    fold: Callable[[], None],
 ) -> None:
     def recalled(token: str, session: str, cwd: str) -> None:
         payload = {"hook_event_name": "SessionStart", "source": "startup", "session_id": session, "cwd": cwd}
@@ -887,8 +889,11 @@ def test_what_a_hook_was_told_is_recorded_for_those_who_may_speak_in_its_session
             return {row[0] for row in found}
 
     rivers, _ = two_teams
+    with api.client() as owner:
+        owner.command("note", uuid4().hex, by="user", text="Rivers are always drawn blue.", location="/home/ann/rivers")
+    fold()
     before = sessions()
-    recalled(key("read"), "atlas1", ATLAS)
+    recalled(key("read", projects=(RIVERS,)), "rivers2", "/home/ann/rivers")
     recalled(rivers, "secret1", "/home/ann/rivers")
     recalled(rivers, "rivers1", "/home/ann/rivers")
     until(lambda: "rivers1" in sessions(), "the record")

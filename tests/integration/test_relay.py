@@ -510,13 +510,15 @@ def test_what_a_key_for_another_project_could_not_tell_is_told_once_there_is_one
 
 
 def test_what_a_hook_asks_is_answered_by_the_team_also_after_its_connection_was_closed(
-    relay: Relay, line: Line
+    relay: Relay, line: Line, log: Connection
 ) -> None:
+    relay.give(keys.make(log, "default", "dana", ("read", "ingest"), (LEDGER,))[1])
     starts = {"session_id": "asks", "cwd": LEDGER, "hook_event_name": "SessionStart", "source": "startup"}
     for _ in range(2):
         said = relay.hook(starts, "--recall")
         assert "What memory holds of" in json.loads(said)["hookSpecificOutput"]["additionalContext"]
         line.set("open")  # ends what is idle, as servers do
+    relay.give(a_key(log))
 
 
 def test_what_is_off_here_never_leaves_this_machine(relay: Relay, line: Line, log: Connection) -> None:

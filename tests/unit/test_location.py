@@ -6,15 +6,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.domain.support.location import (
+    NOWHERE,
     above,
+    by_key,
     file_of,
     home_of,
+    in_another_memory,
     inside,
     normalise,
+    of_member,
+    path_of,
     project_name,
     project_of,
     tree_of,
 )
+from memctl.domain.support.provenance import member_called
 
 
 @pytest.mark.parametrize(
@@ -119,3 +125,21 @@ def test_a_folder_whose_name_holds_a_blank_at_its_end_is_another_folder(blank: s
     for path in (f"/work/shop{blank}", f"/work/{blank}shop", f"/work/shop{blank}/src/.."):
         assert normalise(path) != "/work/shop"
         assert not inside(normalise(path), "/work/shop")
+
+
+NAMES = st.text(st.sampled_from("a:/%\\ \t.") | st.characters(codec="utf-8"), max_size=70)
+
+
+PATHS = ("/w/shop", "C:/w/shop", "/", "//host/x", "/w/evil/..\\..\\shop", "rel/x", "/" + "deep/" * 300)
+
+
+@given(NAMES, NAMES, st.sampled_from(PATHS))
+def test_a_member_s_place_is_of_one_member_and_one_path(one: str, other: str, path: str) -> None:
+    path = normalise(path)
+    at = of_member(one, path)
+    assert normalise(at) == at
+    assert at not in (path, by_key(path), in_another_memory(path))
+    assert (at == of_member(other, path)) == (member_called(one) == member_called(other))
+    assert path_of(at) == path or "~" in path
+    assert all(map(path_of, above(at)))
+    assert (of_member(one, ""), of_member(one, NOWHERE)) == ("", NOWHERE)

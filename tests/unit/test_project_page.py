@@ -8,6 +8,7 @@ from uuid import UUID
 from memctl.api.queries.project import DAY, Roots, came_back, sections_of
 from memctl.api.reading.views import BugHit, ShownSolution
 from memctl.domain.projects.identity import Place, Project, Projects
+from memctl.domain.support.location import of_member
 from memctl.domain.support.tallies import Tally
 from memctl.projections.project_knowledge import SessionKnowledge
 
@@ -45,6 +46,8 @@ def test_files_are_named_from_the_root_of_their_checkout_on() -> None:
         ("/w/cli", "/w/cli/.worktrees/2/cmd/a.go"),
     ):
         assert Roots(project()).path_in(location, path) == "cmd/a.go"
+        there = Projects([Place(of_member("kim", each.location), remotes=each.remotes) for each in PLACES])
+        assert Roots(there.one("cli")).path_in(of_member("kim", location), path) == "cmd/a.go"
     assert Roots(project()).path_in("/w/cli", "/home/dana/notes.md") == ""
     assert Roots(project()).path_in("/w/cli", "web/node_modules/x/index.js") == ""
 

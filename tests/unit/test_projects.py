@@ -26,6 +26,7 @@ from memctl.domain.projects.identity import (
 )
 from memctl.domain.projects.key_limits import SeveralRemotes
 from memctl.domain.projects.key_limits import given as limits_given
+from memctl.domain.support.location import of_member
 
 CLI = "github.com/acme/cli"
 
@@ -365,7 +366,9 @@ def test_what_rules_joined_can_be_set_apart_and_joined_again() -> None:
     assert grouped(Projects(places, [again])) == grouped(together)
 
 
-LOCATIONS = st.sampled_from(["/a", "/a/b", "/a/b/.worktrees/1", "/a/b/c", "/d/b", "/d/e", "D:/x", "/"])
+LOCATIONS = st.sampled_from(
+    ["/a", "/a/b", "/a/b/.worktrees/1", "/a/b/c", "/d/b", "/d/e", "D:/x", "/", "member:dana:/a/b", "member:kim:/a/b"]
+)
 MERGINGS = st.builds(Merging, st.integers(1, 4), st.text(max_size=2), LOCATIONS)
 
 
@@ -374,7 +377,7 @@ MERGINGS = st.builds(Merging, st.integers(1, 4), st.text(max_size=2), LOCATIONS)
         st.builds(
             Place,
             LOCATIONS,
-            root=st.sampled_from(["", "/a/b", "/d"]),
+            root=st.sampled_from(["", "/a/b", "/d", "member:dana:/a/b"]),
             remotes=st.sampled_from([(), (CLI,), ("github.com/acme/web", CLI)]),
             inside=st.sampled_from([(), ("/a",)]),
             borrows=st.sampled_from(["", "/d"]),
@@ -426,3 +429,49 @@ def test_a_path_with_a_blank_at_its_end_names_no_other_project() -> None:
     projects = Projects([of("/work/shop"), of("/work/shop\u3000")])
     assert [each.root for each in projects.named("/work/shop\u3000")] == ["/work/shop\u3000"]
     assert [each.root for each in projects.named(" shop ")] == ["/work/shop"]
+
+
+def of_a_member(name: str, path: str, *remotes: str, at: int = 1) -> Place:
+    return of(of_member(name, path), *remotes, at=at, by_key=True)
+
+
+def test_checkouts_of_members_at_one_path_are_one_project_where_they_have_the_same_one_remote() -> None:
+    other = "github.com/kim/beta"
+    places = [
+        of_a_member("dana", "/workspace", CLI),
+        of_a_member("kim", "/workspace", other),
+        of_a_member("lee", "/workspace", CLI, at=2),
+        of_a_member("mo", "/workspace"),
+        of_a_member("ned", "/home/ned/cli", CLI, at=3),
+        of("/workspace", "github.com/owner/gamma"),
+        Place(of_member("lee", "/workspace/src"), by_key=True),
+    ]
+    dana, kim, lee, mo = (of_member(name, "/workspace") for name in ("dana", "kim", "lee", "mo"))
+    for order in (places, places[::-1]):
+        projects = Projects(order)
+        assert projects.one(CLI).locations == (dana, lee, of_member("lee", "/workspace/src"))
+        assert [projects.of(at).locations for at in (kim, mo, "/workspace")] == [(kim,), (mo,), ("/workspace",)]
+        assert projects.waiting == [WaitingCheckout(of_member("ned", "/home/ned/cli"), CLI, CLI)]
+        assert projects.of(mo).name == "workspace"
+        apart = Projects(order, split(projects, lee, at=1))
+        assert apart.of(lee) != apart.of(dana)
+
+
+def test_what_keys_said_before_at_a_bare_path_goes_on_at_the_member_s_where_one_remote_is_known() -> None:
+    before = of("/home/dana/cli", CLI, by_key=True)
+    now = of_a_member("dana", "/home/dana/cli", CLI, at=2)
+    assert grouped(Projects([before, now])) == [{before.location, now.location}]
+    mixed = of("/home/dana/cli", CLI, "github.com/kim/beta", by_key=True)
+    assert len(Projects([mixed, now]).all) == 2
+    assert len(Projects([mixed, of_a_member("dana", "/home/dana/cli", *mixed.remotes, at=2)]).all) == 2
+    seen = of("/home/dana/cli", CLI)
+    assert len(Projects([seen, now]).all) == 2, "this machine saw that"
+
+
+def test_a_member_s_home_or_root_holds_no_project_of_its_member() -> None:
+    for path in ("/", "/home/dana", "/tmp"):
+        projects = Projects([Place(of_member("dana", path), by_key=True)])
+        assert projects.holding(of_member("dana", "/home/dana/shop/src")) is None
+        assert projects.holding(of_member("dana", path)) is not None
+    home = Projects([of_a_member("dana", "/home/dana", CLI), Place(of_member("dana", "/home/dana/shop"), by_key=True)])
+    assert len(home.all) == 2
