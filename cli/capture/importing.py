@@ -46,6 +46,7 @@ def import_legacy(
 
 
 def _import(paths: tuple[Path, ...], *, dry_run: bool, mine: bool, wait: bool, as_json: bool) -> None:
+    from memctl.api.checks.check import number
     from memctl.api.write.exporting import is_export
     from memctl.api.write.importing import account_of, import_stores, stores
     from memctl.infra.hooks.agent_shell import only_a_person
@@ -75,9 +76,28 @@ def _import(paths: tuple[Path, ...], *, dry_run: bool, mine: bool, wait: bool, a
         print_json(account.as_json())
     else:
         _print(account, examples, "would be new" if dry_run else "new")
+    if account.new and not (mine or dry_run):
+        what = f"{number(_waiting(), 'claim waits', 'claims wait')} for you" if wait else "its claims wait once folded"
+        click.echo(f"{what}: memctl waiting --project '*'", err=True)
     if not account.with_events:
         click.echo("nothing to import was found", err=True)
         raise click.exceptions.Exit(3)
+
+
+def _waiting() -> int:
+    """How many claims wait, up to the longest page."""
+    from memctl.api.queries.waiting import waiting
+    from memctl.api.reading.caller import OWNER
+    from memctl.api.reading.pages import LONGEST_PAGE
+    from memctl.api.reading.places import EVERYWHERE, places_of
+    from memctl.api.reading.reader import reader_of
+    from memctl.infra.database import connect
+    from memctl.infra.settings import load_settings
+
+    settings = load_settings()
+    with connect(settings.require("database_url"), name="memctl import") as connection:
+        reader = reader_of(connection, settings.space, OWNER)
+        return len(waiting(reader, places_of(reader, EVERYWHERE), limit=LONGEST_PAGE).claims)
 
 
 def _exports(paths: list[Path], wait: bool, *, mine: bool) -> Account:
