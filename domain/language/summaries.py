@@ -102,8 +102,9 @@ _OF_BEFORE = patterns.compile(
 
 _POLITE = patterns.compile(
     r"(?:\W*(?:(?:you(?:['’]| a)re (?:very |most |so )?welcome|(?:i['’]?m )?(?:very |so )?(?:glad|happy) (?:to help|"
-    r"(?:i|it|that|this|everything)\b)|thank(?:s| you) for|let me know if|feel free to|have a (?:great|good|nice|lovely)\b)"
-    r"[^.!?\n]{0,100}|any ?time|no problem|no worries|my pleasure|thanks|thank you|cheers|enjoy|good luck|"
+    r"(?:i|it|that|this|everything)\b)|thank(?:s| you) for|let me know if|feel free to|"
+    r"have a (?:great|good|nice|lovely)\b)[^.!?\n]{0,100}|"
+    r"any ?time|no problem|no worries|my pleasure|thanks|thank you|cheers|enjoy|good luck|"
     r"gern geschehen|de nada|천만에요|별말씀을요))+\W*",
     patterns.I,
 )
