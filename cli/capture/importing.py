@@ -93,7 +93,11 @@ def _import(paths: tuple[Path, ...], *, dry_run: bool, mine: bool, wait: bool, a
     else:
         _print(account, examples, "would be new" if dry_run else "new")
     if account.new and not (mine or dry_run):
-        what = f"{number(_waiting(), 'claim waits', 'claims wait')} for you" if wait else "its claims wait once folded"
+        from memctl.api.queries.waiting import claims_waiting
+        from memctl.infra.settings import load_settings
+
+        waits = claims_waiting(load_settings()) if wait else 0
+        what = f"{number(waits, 'claim waits', 'claims wait')} for you" if wait else "its claims wait once folded"
         click.echo(f"{what}: memctl waiting --project '*'", err=True)
     if dry_run and account.bad_lines and teams:
         raise click.exceptions.Exit(1)
@@ -115,22 +119,6 @@ def _teams(paths: list[Path], account: Account, wait: bool) -> None:
                 print_lines(f"no longer in {path}: {gone} (if it holds no more: memctl reject ID)")
         if wait:
             wait_until_folded(intake)
-
-
-def _waiting() -> int:
-    """How many claims wait, up to the longest page."""
-    from memctl.api.queries.waiting import waiting
-    from memctl.api.reading.caller import OWNER
-    from memctl.api.reading.pages import LONGEST_PAGE
-    from memctl.api.reading.places import EVERYWHERE, places_of
-    from memctl.api.reading.reader import reader_of
-    from memctl.infra.database import connect
-    from memctl.infra.settings import load_settings
-
-    settings = load_settings()
-    with connect(settings.require("database_url"), name="memctl import") as connection:
-        reader = reader_of(connection, settings.space, OWNER)
-        return len(waiting(reader, places_of(reader, EVERYWHERE), limit=LONGEST_PAGE).claims)
 
 
 def _exports(paths: list[Path], wait: bool, *, mine: bool) -> Account:

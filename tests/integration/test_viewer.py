@@ -345,7 +345,9 @@ def test_a_memory_is_told_whole_below_its_title(viewer: Viewer) -> None:
         page = html.unescape(browser.get(f"/things/{turn['id']}").text)
         assert "\n" in turn["text"]
         assert f"<h1>{turn['title']}</h1>" in page
-        assert f'<p class="text long">{turn["text"]}</p>' in page
+        asked_it, answer = turn["text"].split("\n→ ", 1)
+        assert f'<div class="text long"><div class="laid"><p>{asked_it}' in page
+        assert answer.split("\n")[0] in page
 
 
 def test_a_session_is_told_in_the_order_in_which_it_went(viewer: Viewer) -> None:
@@ -682,9 +684,12 @@ def test_a_person_says_where_they_read_what_holds_and_what_comes_first(viewer: V
         shown = client.get("/search?q=decimal").text
         id = html.unescape(re.findall(r'<p class="head">.*?href="/things/([^"]+)"', shown)[0])
         assert 'value="pin"' in client.get(f"/things/{id}").text
+        assert 'value="unpin"' not in client.get(f"/things/{id}").text
         asked = {"id": id, "say": "pin", "key": "once"}
         headers = {"Origin": viewer.url}
         assert [client.post("/things", data=asked, headers=headers).status_code for _ in range(2)] == [200, 200]
+        pinned = client.post("/things", data=asked, headers=headers).text
+        assert ('value="unpin"' in pinned, 'value="pin"' in pinned) == (True, False)
         assert "It is recorded." in client.post("/things", data={**asked, "say": "helped"}, headers=headers).text
         refused = client.post("/things", data={**asked, "say": "anything"}, headers=headers)
         assert (refused.status_code, "nothing of that kind" in refused.text) == (422, True)
