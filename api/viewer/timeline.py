@@ -9,6 +9,7 @@ import msgspec
 
 from memctl.api.reading.records import Activity, FixedError, LearntClaim, WorkSpan
 from memctl.domain.support.bounded import one_line
+from memctl.domain.support.wording import number
 
 WIDTH, HEIGHT = 1000, 34
 """Of a lane, in units of its view box."""
@@ -113,7 +114,8 @@ def _work(span: WorkSpan, at: _Scale) -> Iterable[Mark]:
         href = _query(_seconds(span.started_at) - 300, _seconds(span.last_at) + 300)
         what = f"{span.sessions} sessions"
     said = (
-        f"{what} · {span.started_at:%-d %b %Y %H:%M} · {span.prompts} prompts, {span.errors} errors, {span.fixes} fixed"
+        f"{what} · {span.started_at:%-d %b %Y %H:%M} · {number(span.prompts, 'prompt')},"
+        f" {number(span.errors, 'error')}, {span.fixes} fixed"
     )
     yield Mark(x, width, "work", said, href)
     if span.errors:

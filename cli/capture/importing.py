@@ -10,6 +10,7 @@ import click
 
 from memctl.cli.operate.keeping import opening
 from memctl.cli.output import print_lines
+from memctl.domain.support.wording import number
 
 if TYPE_CHECKING:
     from memctl.api.write.ingest import Account
@@ -48,7 +49,6 @@ def import_legacy(
 
 
 def _import(paths: tuple[Path, ...], *, dry_run: bool, mine: bool, wait: bool, as_json: bool) -> None:
-    from memctl.api.checks.check import number
     from memctl.api.write.exporting import is_export, look_through
     from memctl.api.write.importing import account_of, import_stores, stores
     from memctl.api.write.ingest import Account
@@ -140,13 +140,13 @@ def _exports(paths: list[Path], wait: bool, *, mine: bool) -> Account:
 
 def _print(account: Account, examples: list[str], new: str) -> None:
     ignored = sum(account.ignored.values())
-    click.echo(f"{account.files} files, {account.lines} rows: {account.with_events} with events, {ignored} ignored,"
-               f" {account.blank} blank, {account.bad_lines} bad")  # fmt: skip
+    click.echo(f"{number(account.files, 'file')}, {number(account.lines, 'row')}: {account.with_events} with events,"
+               f" {ignored} ignored, {account.blank} blank, {account.bad_lines} bad")  # fmt: skip
     click.echo(f"events: {account.new} {new}, {account.duplicate} duplicate, {account.variant} variant")
-    for name, number in account.types.most_common():
-        click.echo(f"  {number:>8}  {name}")
-    for name, number in account.ignored.most_common():
-        click.echo(f"  {number:>8}  ignored  {name}")
+    for name, count in account.types.most_common():
+        click.echo(f"  {count:>8}  {name}")
+    for name, count in account.ignored.most_common():
+        click.echo(f"  {count:>8}  ignored  {name}")
     for line in account.bad:
         click.echo(f"  bad  {line.file}:{line.line}  {line.why}")
     if account.bad_lines > len(account.bad):

@@ -9,7 +9,7 @@ import click
 
 from memctl.cli.output import notice, print_json, print_lines
 from memctl.cli.pages import in_json
-from memctl.domain.support.wording import size
+from memctl.domain.support.wording import number, size
 
 if TYPE_CHECKING:
     from memctl.infra.backup.archive import BackupManifest
@@ -188,7 +188,7 @@ def export(
 
         added = export_team(settings, team, project=where, here=placed(None)["here"])
         print_lines(*added.new)
-        notice(f"{len(added.new):,} files are new in {team}, {added.known:,} were there")
+        notice(f"{number(len(added.new), 'file is', 'files are')} new in {team}, {added.known:,} were there")
         return
     if recipient is not None:
         written = _sealed_export(settings, file, recipient, session=session, project=where)
@@ -197,7 +197,7 @@ def export(
     else:
         with open_private(file) as out:
             written = exported(settings, out.write, session=session, project=where)
-    notice(f"{written:,} events exported")
+    notice(f"{number(written, 'event')} exported")
     if not written:
         raise click.exceptions.Exit(3)
 

@@ -164,7 +164,7 @@ Shown = dict[str, dict[str, float]]
 
 NUMBER = r"[+−]?[\d,]+(?:\.\d+)?"
 TOTALS = {
-    "prompts": "prompts", "uses of tools": "tool_uses", "errors, resolved": "errors errors_resolved",
+    "prompts": "prompts", "uses of tools": "tool_uses", "errors resolved": "errors_resolved errors",
     "lines": "lines_added lines_removed", "tokens in, out": "tokens_in tokens_out", "tokens cached": "tokens_cached",
     "events": "events", "memories": "memories", "sessions": "sessions", "mark": "log mark",
     "to write, to embed": "to_write to_embed", "episodes": "episodes",

@@ -392,7 +392,7 @@ def test_forgetting_shows_what_would_go_then_does_it_once_and_shows_the_receipt(
         )
     with viewer.signed_in() as browser:
         page = browser.get("/forget", params={"how": "match", "what": "a plantain to forget"}).text
-        assert "1 event (1 prompt.submitted)" in page
+        assert "1 prompt, 0 answers" in page
         key = re.search(r'name="key" value="(\w+)"', page)
         assert key is not None
         form = {"how": "match", "what": "a plantain to forget", "key": key[1], "reason": "a test"}
@@ -642,7 +642,7 @@ def test_sessions_say_what_their_days_took(viewer: Viewer) -> None:
                 "totals"
             ]
             assert figures(query)["prompts"] == f"{totals['prompts']:,}"
-            assert figures(query)["errors, resolved"] == f"{totals['errors']:,}, {totals['errors_resolved']:,}"
+            assert figures(query)["errors resolved"] == f"{totals['errors_resolved']:,} of {totals['errors']:,}"
         assert figures("?before=2020-01-01")["prompts"] == "0"
         assert rows_of_none(client, "/sessions?before=2020-01-01")
 
