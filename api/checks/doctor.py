@@ -108,7 +108,8 @@ def _data_directory(settings: Settings, found: InstanceStatus) -> Iterator[Check
     folder = settings.data_dir
     yield check("data directory", "place", f"{folder} [{settings.origin('data_dir')}]")
     if not folder.is_dir():
-        yield skipped("data directory", "permissions", "it does not exist yet; `memctl up` makes it")
+        maker = "relay" if settings.server else "up"
+        yield skipped("data directory", "permissions", f"it does not exist yet; `memctl {maker}` makes it")
         return
     yield check(
         "data directory", "permissions", "0700, ours", _open_to_others(folder),

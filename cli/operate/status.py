@@ -196,7 +196,7 @@ def _programs(look: Installation) -> Iterator[str]:
 
 
 def _figures(look: Installation) -> Iterator[tuple[str, str]]:
-    if look.relay is not None:
+    if look.relay is not None and look.relay.standing.since:
         yield from _relay_figures(look.relay.standing)
     if look.health is not None:
         yield from _engine_figures(look.health)
