@@ -586,7 +586,7 @@ def _spooled(found: Servers) -> Trouble:
 def _late(behind: Behind, found: Health) -> Trouble:
     how_long = f"for {span(behind.seconds)}" if behind.seconds > 0 else "since before the clock was set back"
     what = (
-        f"{behind.count:,} events are not folded yet, the oldest {how_long}:"
+        f"{number(behind.count, 'event is', 'events are')} not folded yet, the oldest {how_long}:"
         f" event {behind.event} at position {behind.position}"
     )
     if found.replay is not None:

@@ -160,7 +160,7 @@ def sessions(ask: Reading, since: str | None) -> None:
 
     shown = table(row, "id", "last", "agent", "project", Column("in short", give=True))
     answer = ask.page("sessions", SessionItem, since=since)
-    print_items(answer, ask.as_json, shown, "no sessions of your own yet")
+    print_items(answer, ask.as_json, shown, "no sessions yet")
 
 
 @click.command()

@@ -141,8 +141,9 @@ def _files_to_read(sources: Sequence[Path], paths: Sequence[Path], agent: str, *
         click.echo(f"{path} is {_what_else(path, agent)}", err=True)
     if not files and not follow:
         if not paths or len(strangers) < len(paths):
-            where = f" in {', '.join(map(str, paths))}" if paths else ": name a file or folder"
-            click.echo(f"no sessions{f' of {agent}' if agent else ''} found{where}", err=True)
+            of = f" of {agent}" if agent else ""
+            where = f"found in {', '.join(map(str, paths))}" if paths else "of your own yet; name a file or folder"
+            click.echo(f"no sessions{of} {where}", err=True)
         raise click.exceptions.Exit(3)
     return files
 
