@@ -106,11 +106,11 @@ def place(rank: int) -> str:
     return f"{rank}{'th' if rank // 10 % 10 == 1 else {1: 'st', 2: 'nd', 3: 'rd'}.get(rank % 10, 'th')}"
 
 
-def much(number: float) -> str:
-    """A large number in three digits: `1.15 G`."""
+def much(number: float) -> Markup | str:
+    """A large number in three digits, `1.15 G`, with all of them on hovering."""
     for unit, of in (("G", 1e9), ("M", 1e6)):
-        if number >= of:
-            return f"{number / of:.3g} {unit}"
+        if number >= 0.9995 * of:
+            return Markup('<data value="{0:.0f}" title="{0:,.0f}">{1:.3g} {2}</data>').format(number, number / of, unit)
     return count(number)
 
 
