@@ -81,8 +81,8 @@ def description_of(words: str) -> str:
 
 
 def titled(words: str) -> str:
-    """What words are called: a plan by its title, anything else as it is."""
-    return description_of(words) if _PLAN.match(words) else words
+    """What words are called: a plan by its title, anything else as it is, without a client's marks."""
+    return description_of(words) if _PLAN.match(words) else _MARK.sub("", words)
 
 
 def _cut(text: str) -> str:

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from events import observed
 from histories import drained
 
@@ -13,9 +14,11 @@ from memctl.api.queries.waiting import waiting
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import EVERYWHERE, places_of
 from memctl.api.reading.reader import reader_of
+from memctl.api.write.exporting import export
 from memctl.api.write.ingest import Account
 from memctl.api.write.ingest_writer import IngestWriter
 from memctl.api.write.team_files import export_team, import_team, team_entries
+from memctl.cli.main import memctl
 from memctl.domain.events.observations import PromptSubmitted
 from memctl.infra.database import Connection, snapshot
 from memctl.infra.log.append import append
@@ -87,3 +90,29 @@ def test_an_edited_file_is_new_words_under_the_same_id(written: Path) -> None:
     path.write_text(path.read_text().replace("main", "trunk"))
     (after,) = team_entries(written, Account())
     assert (after.id, "trunk" in after.text) == (before.id, True)
+
+
+def test_the_command_line_writes_checks_and_takes_in_and_says_where_it_waits(
+    written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(written.parent)
+    shutil.rmtree(written)
+    out = CliRunner().invoke(memctl, ["export", "--team", str(written)])
+    assert (out.exit_code, out.stdout.count(".md")) == (0, 1), out.output
+    shutil.copytree(written, theirs := tmp_path / "clone" / ".memory")
+    looked = CliRunner().invoke(memctl, ["import", "--dry-run", str(theirs)])
+    assert (looked.exit_code, RULE in looked.stdout, "1 would be new" in looked.stdout) == (0, True, True)
+    taken = CliRunner().invoke(memctl, ["import", str(theirs)])
+    assert taken.exit_code == 0
+    assert "memctl waiting --project '*'" in taken.stderr
+    assert CliRunner().invoke(memctl, ["import", "--mine", str(theirs)]).exit_code == 2
+    (theirs / "claims" / "broken.md").write_text("nothing of a head")
+    assert CliRunner().invoke(memctl, ["import", "--dry-run", str(theirs)]).exit_code == 1
+
+
+def test_a_dry_run_of_an_export_shows_what_would_come(log: Connection, written: Path, tmp_path: Path) -> None:
+    with open(file := tmp_path / "log.jsonl", "wb") as out:
+        exported = export(log, "default", out.write)
+    shown = CliRunner().invoke(memctl, ["import", "--dry-run", str(file)])
+    assert (shown.exit_code, f"events: {exported} would be new" in shown.stdout) == (0, True), shown.output
+    assert f"{len(SAID):>8}  prompt.submitted" in shown.stdout

@@ -719,6 +719,40 @@ def test_an_error_is_posted_with_all_its_lines_by_pages_of_ours_alone(viewer: Vi
         assert browser.post("/bugs", data={"q": error}).status_code == 401
 
 
+def test_on_a_phone_the_current_page_is_in_sight_and_filters_are_folded(viewer: Viewer) -> None:
+    with chromium_page(viewport={"width": 390, "height": 740}) as page:
+        page.goto(f"{by_name(viewer)}/sign-in/{viewer.browsers.ticket(OWNER)}")
+        for path in ("/forget", "/knowledge"):
+            page.goto(by_name(viewer) + path)
+            box = page.locator(".top nav [aria-current]").bounding_box()
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= 390
+            assert not page.locator(".top kbd").is_visible()
+        assert not page.locator(".filters").is_visible()
+        page.click("text=Filters")
+        assert page.locator(".filters").is_visible()
+        page.goto(by_name(viewer) + "/knowledge?project=ledger")
+        assert page.locator(".filters").is_visible(), "what narrows the list is shown"
+    with chromium_page(viewport={"width": 1280, "height": 740}) as page:
+        page.goto(f"{by_name(viewer)}/sign-in/{viewer.browsers.ticket(OWNER)}")
+        page.goto(by_name(viewer) + "/knowledge")
+        assert page.locator(".filters").is_visible()
+
+
+def test_the_timeline_begins_with_all_projects_where_they_are_few(
+    viewer: Viewer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def days() -> float:
+        with viewer.signed_in() as browser:
+            since, before = re.findall(r'data-(?:since|before)="(\d+)"', browser.get("/").text)
+        return (int(before) - int(since)) / 86_400
+
+    monkeypatch.setattr(site, "MOST_LANES", 1)
+    assert round(days()) == 60
+    monkeypatch.setattr(site, "MOST_LANES", 200)
+    assert round(days()) != 60
+
+
 def test_times_are_those_of_where_the_browser_is(viewer: Viewer) -> None:
     with chromium_page(timezone_id="Asia/Seoul") as page:
         page.goto(f"{by_name(viewer)}/sign-in/{viewer.browsers.ticket(OWNER)}")

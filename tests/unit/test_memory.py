@@ -120,6 +120,7 @@ def test_only_a_short_prompt_is_led_in_by_the_one_before_it(before: str, prompt:
         ("Yes, please add it.", "The cache is dropped at each release."),
         ("커밋해줘", "The cache is dropped at each release."),
         ("why so slow?", "why so slow?"),
+        ("[[ ## user_query ## ]]\nDrop the cache at each release", "Drop the cache at each release"),
         ("Drop the cache at each release, please", "Drop the cache at each release, please"),
         ("Implement the following plan:\n\n# Plan: Drop caches\n\n## Context\n\nThey age.", "Drop caches"),
         ("Implement the following plan: # Plan: Drop caches ## Context They age.", "Drop caches"),
