@@ -20,8 +20,8 @@ from memctl.api.reading.evidence import broken_quotes
 from memctl.api.reading.reader import reader_of
 from memctl.domain.events.event import Position, event_types
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.backup.receipts import unknown
 from memctl.domain.support.wording import number
+from memctl.infra.backup.receipts import unknown
 from memctl.infra.database import Connection, DatabaseUnavailable, ReadModelsReplaced, connect, outage, outages
 from memctl.infra.hooks.capture_policy import PassedOverTranscripts
 from memctl.infra.log import audit, erase

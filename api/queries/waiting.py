@@ -23,8 +23,8 @@ _TEXTS = ("text", "title", "description", "message", "name")
 
 @question("/waiting", "claims", whole=True)
 def waiting(reader: Reader, places: Places, *, limit: Limit = 50) -> Waiting:
-    """Claims that act, that agents wrote or that another memory says, what agents wrote into core memory, and what they
-    ask to have forgotten, the newest first."""
+    """Claims that act or that agents or another memory made, what agents wrote into core memory, and what they ask to
+    have forgotten, the newest first."""
     p = models.candidates
     conditions = [*within(p, places, or_everywhere=True), *equal(p, "waits", True)]
     found, _ = page(reader, p, "last_seen", conditions, limit=limit, cursor=None)

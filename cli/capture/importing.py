@@ -36,7 +36,7 @@ def import_legacy(
     \b
     memctl import ~/bot/memory.db --dry-run
     memctl import exported.jsonl --mine --wait
-    memctl import .memory          # a team's files; with --dry-run, a check for CI
+    memctl import .memory --dry-run  # a team's files, checked in CI
     """
     from memctl.infra.backup.sealed import SEALED, unsealed
     from memctl.infra.settings import load_settings
