@@ -187,4 +187,5 @@ def print_scope(scope: Scope | None) -> None:
     elif scope.chosen == "unknown":
         notice("memory does not know this directory: what holds everywhere (--project '*' for all)")
     elif scope.chosen == "everywhere":
-        notice("all projects (memory knows none here)")
+        limited = scope.locations > 0
+        notice(f"asking {'the projects of your key' if limited else 'all projects'}: this folder is of none")

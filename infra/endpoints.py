@@ -16,8 +16,11 @@ api_socket, door_socket. Those that were configured to be elsewhere are missing.
 class NotRunning(MemctlError):
     """memctl is not running: {name} is not set, and no instance runs in {data_dir}."""
 
-    def __init__(self, name: str, data_dir: Path) -> None:
-        super().__init__(name=name, data_dir=data_dir, hint=f"run `memctl up`, or set MEMCTL_{name.upper()}")
+    def __init__(self, name: str, data_dir: Path, server: str = "") -> None:
+        """`server`: the API that this machine asks instead."""
+        here = f"run `memctl up`, or set MEMCTL_{name.upper()}"
+        there = f"this machine asks {server}: do it on that server; hooks here need `memctl relay`"
+        super().__init__(name=name, data_dir=data_dir, server=server, hint=there if server else here)
 
 
 def read_endpoints(places: Places) -> Endpoints:

@@ -18,6 +18,7 @@ step memctl ingest --wait || code=$?
 if [ "$code" -eq 3 ]; then
     echo "Reading the example session that comes with memctl instead."
     step memctl ingest --example --wait
+    example=yes
     asked="why were the invoice totals off by a cent"
 elif [ "$code" -ne 0 ]; then
     exit "$code"
@@ -27,4 +28,7 @@ fi
 step memctl search --project '*' --limit 2 "$asked" || true
 step memctl insights --project '*' --limit 3 || true
 step memctl bugs --project '*' --limit 1 || true
+if [ "${example:-}" ]; then
+    printf '\nThe example is in your memory as project "ledger". It goes with:  memctl forget --project ledger\n'
+fi
 printf '\nmemctl runs. It stops with:  %s down\n' "$(command -v memctl)"

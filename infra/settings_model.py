@@ -293,6 +293,13 @@ class Settings(BaseSettings):
         return self.origin(name) not in ("default", "running instance")
 
     @property
+    def server(self) -> str:
+        """The API of the machine that has the memory: on a member's machine, where a relay runs. Empty where it is
+        this one."""
+        here = self.configured("database_url") or not self.configured("api_url")
+        return "" if here else str(self.api_url)
+
+    @property
     def space_meant(self) -> str:
         """The space, where a person set one; "" for that of whoever answers."""
         return self.space if self.configured("space") else ""
@@ -321,5 +328,5 @@ class Settings(BaseSettings):
         """The endpoint of that name. Raises NotRunning where there is none."""
         value = getattr(self, name)
         if value is None:
-            raise NotRunning(name, self.data_dir)
+            raise NotRunning(name, self.data_dir, self.server)
         return str(value)

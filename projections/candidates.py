@@ -115,10 +115,12 @@ def _verdict(item: Recorded[KnowledgeVerified] | Recorded[KnowledgeRejected]) ->
 
 
 def _waits(insight: Insight | None, standing: ClaimSupport, last: Verdict | None) -> bool:
-    """Whether only a person can let it through, and none spoke of it: what acts, and what an agent asked to be kept."""
+    """Whether only a person can let it through, and none spoke of it: what acts, what an agent asked to be kept, and
+    what another memory's user meant to last."""
     if insight is None or insight.best is None or last is not None or not needs_person(standing):
         return False
-    asked = insight.best.rule == "note" or (insight.confidence >= MEANT and acts(insight.text, insight.polarity))
+    meant = insight.said_by is Provenance.IMPORT or acts(insight.text, insight.polarity)
+    asked = insight.best.rule == "note" or (insight.confidence >= MEANT and meant)
     return asked and all(check.passed for check in checks_of(standing))
 
 

@@ -7,15 +7,18 @@ import msgspec
 from memctl.domain.events.facts import Episode, SectionWritten, Turn
 from memctl.domain.failures.solutions import Solution
 from memctl.domain.knowledge import memory as rules
+from memctl.domain.knowledge.graduation import length_of
 from memctl.domain.knowledge.memory import (
     MemoryKind,
     day_of,
     first_sentences,
     key_sentences,
     memory_id,
+    plain_sentences,
     search_text,
 )
 from memctl.domain.language.prompt_origin import is_typed
+from memctl.domain.language.tasks import titled
 from memctl.domain.support.bounded import ELSEWHERE, clipped, names, one_line
 from memctl.domain.support.location import NOWHERE, is_in_another_memory
 from memctl.domain.support.provenance import RIGHTS, Provenance, words_of
@@ -137,7 +140,7 @@ def of_turn(turn: Turn) -> Memory:
         id=memory_id("turn", str(turn.id)),
         kind="turn",
         bucket="EPISODIC",
-        title=one_line(asked, rules.TITLE),
+        title=one_line(_title(turn, asked, said), rules.TITLE),
         gist=one_line(embedded, rules.GIST),
         text=text,
         search_text=search_text(
@@ -162,6 +165,18 @@ def of_turn(turn: Turn) -> Memory:
         before=memory_id("turn", str(turn.before)) if turn.before is not None else "",
         elsewhere=turn.elsewhere[: ELSEWHERE + 1],
     )
+
+
+SAYS_LITTLE = 20
+"""Characters of a prompt below which the turn is called by its answer: "commit"."""
+
+
+def _title(turn: Turn, asked: str, said: str) -> str:
+    """What a turn is called."""
+    if said and length_of(asked) < SAYS_LITTLE and "?" not in asked:
+        return next(plain_sentences(said[: rules.GIST]), asked)
+    called = titled(turn.prompt)
+    return asked if called == turn.prompt else called
 
 
 def _answers(turn: Turn, most: int, *, why: bool = True) -> str:

@@ -25,6 +25,7 @@ from memctl.domain.events.facts import (
     TokensSpent,
     ToolUsed,
 )
+from memctl.domain.language.tasks import titled
 from memctl.domain.support.bounded import LOCATIONS, NARROW, clipped, one_line
 from memctl.domain.support.text import digest_of
 from memctl.projections.kernel import projection
@@ -201,7 +202,7 @@ def _count(row: Session, fact: SessionFact) -> None:
             row.summary, row.summarized = clipped(fact.summary, 600), True
             row.tags = tuple(clipped(tag, 40) for tag in fact.tags[:12])
         case SessionTitled():
-            row.title = clipped(fact.title, 300)
+            row.title = clipped(titled(fact.title), 300)
         case SessionClosed():
             row.ended_at, row.end_reason = fact.occurred_at, _name(fact.reason)
         case _:
@@ -212,7 +213,7 @@ def _prompted(row: Session, fact: Prompted) -> None:
     if fact.kind != "command":
         row.prompts += 1
         row.corrections += fact.kind == "correction"
-        row.first_prompt = row.first_prompt or one_line(fact.text, 300)
+        row.first_prompt = row.first_prompt or one_line(titled(fact.text), 300)
 
 
 def _answered(row: Session, fact: Answered) -> None:
@@ -235,7 +236,7 @@ def _opened(row: Session, fact: SessionOpened) -> None:
     row.model = _name(fact.model) or row.model
     row.agent_version = _name(fact.agent_version) or row.agent_version
     row.repository = clipped(fact.repository, 400, NARROW) or row.repository
-    row.title = clipped(fact.title, 300) or row.title
+    row.title = clipped(titled(fact.title), 300) or row.title
     row.parent = _name(fact.parent) or row.parent
 
 

@@ -69,11 +69,6 @@ def attempted(part: str, checks: Callable[[], Iterator[Check]]) -> Iterator[Chec
         )
 
 
-def number(count: int, noun: str, plural: str = "") -> str:
-    """A count with its noun: `1 event`, `18,219 events`."""
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
-
-
 def as_json(checks: list[Check]) -> list[dict[str, Any]]:
     """Checks as `--json` prints them."""
     return [msgspec.to_builtins(one) for one in checks]

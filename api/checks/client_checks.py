@@ -9,7 +9,8 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from memctl.api.checks.check import Check, check, number, skipped
+from memctl.api.checks.check import Check, check, skipped
+from memctl.domain.support.wording import number
 from memctl.infra import hook
 from memctl.infra.hooks.client_files import SettingsUnreadable
 from memctl.infra.hooks.clients import CLIENTS, NAME, AgentClient, installed, plugin_commands, plugin_enabled

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from memctl.api.checks.check import Check, attempted, check, number, skipped
+from memctl.api.checks.check import Check, attempted, check, skipped
 from memctl.api.checks.client_checks import clients
 from memctl.api.checks.health import ANSWERED_S, VECTOR_STORE, Servers, fetched, health, servers, troubles
 from memctl.api.checks.relay_checks import relay as relay_check
@@ -25,6 +25,7 @@ from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import projects_of
 from memctl.api.reading.reader import reader_of
 from memctl.domain.projects.identity import WaitingCheckout
+from memctl.domain.support.wording import number
 from memctl.infra import queue
 from memctl.infra.backup.wal_archive import wal_archive
 from memctl.infra.beside import beside
@@ -70,7 +71,7 @@ def examine() -> Iterator[Check]:
     settings, ends = load_settings(), time.monotonic() + ANSWERED_S
     said = beside(partial(servers, settings))
     found = instance.status(settings)
-    relay = None if found.running else relay_seen(found.places)
+    relay = None if found.running else relay_seen(found.places, settings.server)
     of_a_relay = () if relay is None else (("relay", lambda: relay_check(settings, relay)),)
     of_an_instance = (
         ("programs", lambda: _programs(settings, found)),
@@ -107,7 +108,8 @@ def _data_directory(settings: Settings, found: InstanceStatus) -> Iterator[Check
     folder = settings.data_dir
     yield check("data directory", "place", f"{folder} [{settings.origin('data_dir')}]")
     if not folder.is_dir():
-        yield skipped("data directory", "permissions", "it does not exist yet; `memctl up` makes it")
+        maker = "relay" if settings.server else "up"
+        yield skipped("data directory", "permissions", f"it does not exist yet; `memctl {maker}` makes it")
         return
     yield check(
         "data directory", "permissions", "0700, ours", _open_to_others(folder),

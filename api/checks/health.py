@@ -22,13 +22,12 @@ from urllib.parse import urlsplit
 import msgspec
 
 from memctl.api.checks import dead_letters
-from memctl.api.checks.check import number
 from memctl.api.checks.dead_letters import LettersStatus
 from memctl.api.queries import stats
 from memctl.api.reading.counts import ShardProgress
 from memctl.api.reading.reader import Reader
 from memctl.domain.support.errors import MemctlError
-from memctl.domain.support.wording import span
+from memctl.domain.support.wording import number, span
 from memctl.infra import queue
 from memctl.infra.backup import copies as backups
 from memctl.infra.backup.wal_archive import WalArchive, wal_archive
@@ -587,7 +586,7 @@ def _spooled(found: Servers) -> Trouble:
 def _late(behind: Behind, found: Health) -> Trouble:
     how_long = f"for {span(behind.seconds)}" if behind.seconds > 0 else "since before the clock was set back"
     what = (
-        f"{behind.count:,} events are not folded yet, the oldest {how_long}:"
+        f"{number(behind.count, 'event is', 'events are')} not folded yet, the oldest {how_long}:"
         f" event {behind.event} at position {behind.position}"
     )
     if found.replay is not None:

@@ -4,9 +4,10 @@ import time
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from memctl.api.checks.check import Check, check, number, skipped
+from memctl.api.checks.check import Check, check, skipped
 from memctl.api.client import Client, Refused, Unreachable
 from memctl.api.reading.caller import Caller
+from memctl.domain.support.wording import number
 from memctl.infra.hooks.remote_progress import RelaySeen
 from memctl.infra.settings_model import Settings
 

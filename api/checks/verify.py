@@ -14,12 +14,13 @@ from pathlib import Path
 import psycopg
 
 from memctl.api.checks import accounting
-from memctl.api.checks.check import Check, attempted, check, number, skipped
+from memctl.api.checks.check import Check, attempted, check, skipped
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.evidence import broken_quotes
 from memctl.api.reading.reader import reader_of
 from memctl.domain.events.event import Position, event_types
 from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.wording import number
 from memctl.infra.backup.receipts import unknown
 from memctl.infra.database import Connection, DatabaseUnavailable, ReadModelsReplaced, connect, outage, outages
 from memctl.infra.hooks.capture_policy import PassedOverTranscripts

@@ -97,7 +97,7 @@ class InsightFilter(NamedTuple):
         return [
             *within(p, places, or_everywhere=True),
             *equal(p, "kind", self.kind),
-            *above(p, "sessions", 0),
+            *either([*above(p, "sessions", 0), *equal(p, "waits", True)]),
             *equal(p, "ready", None if self.waiting is None else not self.waiting),
             *holding(p, "text", self.text),
             *between(p, "last_seen", self.since, self.before),

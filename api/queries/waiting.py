@@ -3,14 +3,17 @@
 from memctl.api.queries import claims
 from memctl.api.queries import memories as queries
 from memctl.api.reading import models
+from memctl.api.reading.caller import OWNER
 from memctl.api.reading.evidence import with_evidence
-from memctl.api.reading.pages import Keyed, equal, page, within
-from memctl.api.reading.places import Places
+from memctl.api.reading.pages import LONGEST_PAGE, Keyed, equal, page, within
+from memctl.api.reading.places import EVERYWHERE, Places, places_of
 from memctl.api.reading.questions import Limit, question
-from memctl.api.reading.reader import Reader
+from memctl.api.reading.reader import Reader, reader_of
 from memctl.api.reading.records import ForgetRequestItem, InsightItem, Waiting
 from memctl.api.reading.views import shown_as
 from memctl.domain.support.provenance import by_actor, through, words_of
+from memctl.infra.database import connect, outages
+from memctl.infra.settings import Settings
 
 TEXT = 300
 
@@ -20,8 +23,8 @@ _TEXTS = ("text", "title", "description", "message", "name")
 
 @question("/waiting", "claims", whole=True)
 def waiting(reader: Reader, places: Places, *, limit: Limit = 50) -> Waiting:
-    """Claims that act or that agents wrote, what agents wrote into core memory, and what they ask to have forgotten,
-    the newest first."""
+    """Claims that act or that agents or another memory made, what agents wrote into core memory, and what they ask to
+    have forgotten, the newest first."""
     p = models.candidates
     conditions = [*within(p, places, or_everywhere=True), *equal(p, "waits", True)]
     found, _ = page(reader, p, "last_seen", conditions, limit=limit, cursor=None)
@@ -30,6 +33,13 @@ def waiting(reader: Reader, places: Places, *, limit: Limit = 50) -> Waiting:
     return Waiting(
         claims=with_evidence(reader, rows, InsightItem), sections=sections, requests=_requests(reader, limit)
     )
+
+
+def claims_waiting(settings: Settings) -> int:
+    """How many claims wait anywhere, up to the longest page. Raises: DatabaseUnavailable."""
+    with connect(settings.require("database_url"), name="memctl waiting") as connection, outages():
+        reader = reader_of(connection, settings.space, OWNER)
+        return len(waiting(reader, places_of(reader, EVERYWHERE), limit=LONGEST_PAGE).claims)
 
 
 def _requests(reader: Reader, limit: int) -> list[ForgetRequestItem]:

@@ -187,7 +187,7 @@ class Guard:
         except MemctlError as why:
             return None, (503, "Service Unavailable", str(why))
         if caller is None:
-            return None, _UNKNOWN
+            return None, _REVOKED if scheme.lower() == b"bearer" else _UNKNOWN
         why_not = refused(caller, method, path)
         return caller, (403, "Forbidden", why_not) if why_not else None
 
@@ -202,6 +202,7 @@ _TOO_MANY: Refusal = (
 
 _TOO_MUCH: Refusal = (503, "Service Unavailable", "too many questions of keys are being worked on; try again")
 
+_REVOKED: Refusal = (401, "Not authorised", "this token or key is unknown or revoked")
 _UNKNOWN: Refusal = (
     401,
     "Not authorised",

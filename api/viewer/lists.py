@@ -158,7 +158,7 @@ def _find_work(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -
 
 def _find_claims(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Found:
     given = wanted.given
-    waiting = {"waits": True, "verified": False}.get(given["level"])
+    waiting = {"unproved": True, "verified": False}.get(given["level"])
     asked = claims.InsightFilter(given["kind"] or None, waiting, given["text"], wanted.since, wanted.before)
     page = claims.insights_by(reader, wanted.places, wanted.order, asked, limit=limit, cursor=cursor)
     return Found(page.items, page.next, lambda: _sum_of(claims.levels(reader, wanted.places, asked)))
@@ -253,7 +253,7 @@ KNOWLEDGE = List(
     (
         Choice("text", "Text"),
         Choice("kind", "Kind", get_args(claims.ClaimKind)),
-        Choice("level", "Level", ("verified", "waits")),
+        Choice("level", "Level", ("verified", "unproved")),
     ),
 )
 

@@ -1,7 +1,7 @@
 """Templates, and the filters they write values with. All text is escaped; what memory holds is data, never markup."""
 
 import json
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 
 from memctl.api.http.access import refused
 from memctl.api.reading.caller import Caller
+from memctl.api.reading.records import SessionItem
 from memctl.domain.events.facts import quote_hash
 from memctl.domain.knowledge.acting import commands_somebody
 from memctl.domain.support import patterns
@@ -30,7 +31,7 @@ POLICY = (
 LEVELS = {
     4: ("in use", "search finds it"),
     3: ("verified", "it holds"),
-    2: ("waits", "it passed its checks and waits to be said by you or seen in more sessions"),
+    2: ("unproved", "it passed its checks and needs more sessions or your yes"),
     1: ("read", "it was read out of what was said, and failed a check"),
 }
 """Of claims: a word for each, and what it means."""
@@ -46,7 +47,18 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(when=when, size=size, part=part, count=count, pretty=pretty, marked=marked, brief=brief)
+    made.filters.update(
+        when=when,
+        size=size,
+        part=part,
+        count=count,
+        much=much,
+        place=place,
+        alike=alike,
+        pretty=pretty,
+        marked=marked,
+        brief=brief,
+    )
     made.filters.update(
         laid_out=laid_out, span=span, ticked=ticked, found=found, acts=commands_somebody, digest=quote_hash
     )
@@ -81,6 +93,25 @@ def when(at: str | datetime | None) -> Markup | str:
 
 def count(number: float) -> str:
     return f"{number:,.0f}"
+
+
+def alike(session: SessionItem, sessions: Sequence[SessionItem]) -> bool:
+    """Whether others of these sessions are called the same."""
+    called = session.title or session.first_prompt
+    return sum((each.title or each.first_prompt) == called for each in sessions) > 1
+
+
+def place(rank: int) -> str:
+    """A rank as an ordinal: `1st`, `12th`."""
+    return f"{rank}{'th' if rank // 10 % 10 == 1 else {1: 'st', 2: 'nd', 3: 'rd'}.get(rank % 10, 'th')}"
+
+
+def much(number: float) -> Markup | str:
+    """A large number in three digits, `1.15 G`, with all of them on hovering."""
+    for unit, of in (("G", 1e9), ("M", 1e6)):
+        if number >= 0.9995 * of:
+            return Markup('<data value="{0:.0f}" title="{0:,.0f}">{1:.3g} {2}</data>').format(number, number / of, unit)
+    return count(number)
 
 
 def part(text: object) -> str:

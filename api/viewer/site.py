@@ -259,8 +259,11 @@ class _Pages:
                 Micros(min(_number(request, name), LAST_S) * 1_000_000) or None for name in ("since", "before")
             )
             now = datetime.now(UTC)
+            whole = reach(reader, places, now)
+            if not (since or before) and 1 < _lanes(reader, places) <= MOST_LANES:
+                since = Micros(whole[0])
             found = activity(reader, places, now, since=since, before=before, limit=MOST_LANES)
-            work = drawn(found, reach(reader, places, now))
+            work = drawn(found, whole)
             if timeline_alone:
                 return self._page(request, "timeline.html", work=work)
             return self._page(
@@ -383,13 +386,15 @@ class _Pages:
 
     def correct(self, given: Mapping[str, Any], caller: Caller) -> str:
         """A person said something of a thing: its page, with that."""
-        id = corrections.correct(self._handler, given, caller)
-        return self._readers.read(lambda reader: self._thing(reader, id, "It is recorded.", caller), caller)()
+        id, said = corrections.correct(self._handler, given, caller), str(given.get("say", ""))
+        return self._readers.read(lambda reader: self._thing(reader, id, "It is recorded.", caller, said), caller)()
 
-    def _thing(self, reader: Reader, asked: str, done: str, caller: Caller) -> Draw:
+    def _thing(self, reader: Reader, asked: str, done: str, caller: Caller, said: str = "") -> Draw:
         found = queries.thing(reader, asked)
         id = str(found.item["id"])
-        offered = corrections.offered(found.kind, caller)
+        feedback = one(reader, models.memory_feedback, id)
+        pinned = said == "pin" or (said != "unpin" and feedback is not None and feedback.pinned)
+        offered = [each for each in corrections.offered(found.kind, caller) if each != ("pin" if pinned else "unpin")]
         words = queries.words_of(reader, queries.id_of(reader, "claim", id)) if "holds" in offered else ""
         return partial(
             render.page, "thing.html", caller, kind=found.kind, item=found.item, why=explain(reader, id),
@@ -555,6 +560,11 @@ def _start_of(day: date | None) -> Micros | None:
 
 def _places(reader: Reader, request: Request) -> Places:
     return places_of(reader, _project(request))
+
+
+def _lanes(reader: Reader, places: Places) -> int:
+    """How many lanes show all that was worked on."""
+    return 1 if places.project else len(projects_of(reader).all)
 
 
 def _episodes_of(reader: Reader, session: SessionItem) -> Sequence[Keyed[EpisodeRow]]:

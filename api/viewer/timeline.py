@@ -9,6 +9,7 @@ import msgspec
 
 from memctl.api.reading.records import Activity, FixedError, LearntClaim, WorkSpan
 from memctl.domain.support.bounded import one_line
+from memctl.domain.support.wording import number
 
 WIDTH, HEIGHT = 1000, 34
 """Of a lane, in units of its view box."""
@@ -50,7 +51,7 @@ class Lane(msgspec.Struct, frozen=True):
 
 
 class Timeline(msgspec.Struct, frozen=True):
-    """Lanes, the dates below them, and the ways to look at another time, each a label and a query."""
+    """Lanes, the dates below them, and the ways to look at another time: a label, a query, whether it is looked at."""
 
     since: int
     before: int
@@ -58,7 +59,7 @@ class Timeline(msgspec.Struct, frozen=True):
     lanes: list[Lane]
     hidden: int
     ticks: list[str]
-    ways: list[tuple[str, str]]
+    ways: list[tuple[str, str, bool]]
 
 
 def timeline(found: Activity, reach: tuple[int, int]) -> Timeline:
@@ -72,7 +73,8 @@ def timeline(found: Activity, reach: tuple[int, int]) -> Timeline:
     claims: dict[str, list[LearntClaim]] = defaultdict(list)
     for claim in found.claims:
         claims[claim.project].append(claim)
-    at = _Scale(found.since, found.before)
+    at, whole = _Scale(found.since, found.before), (reach[0] // 1_000_000, reach[1] // 1_000_000)
+    shown = (_seconds(found.since), _seconds(found.before))
     names = sorted(spans, key=lambda name: (-sum(span.prompts for span in spans[name]), name))
     lanes = [
         Lane(
@@ -85,12 +87,12 @@ def timeline(found: Activity, reach: tuple[int, int]) -> Timeline:
         for name in names[:MOST_LANES]
     ]
     return Timeline(
-        since=_seconds(found.since),
-        before=_seconds(found.before),
+        since=shown[0],
+        before=shown[1],
         lanes=lanes,
         hidden=len(names) - len(lanes) + found.hidden,
         ticks=_ticks(found.since, found.before),
-        ways=[*_ways(found.since, found.before), ("all", _query(reach[0] // 1_000_000, reach[1] // 1_000_000))],
+        ways=[*_ways(*shown), ("all", _query(*whole), shown[0] <= whole[0] and shown[1] >= whole[1])],
     )
 
 
@@ -112,7 +114,8 @@ def _work(span: WorkSpan, at: _Scale) -> Iterable[Mark]:
         href = _query(_seconds(span.started_at) - 300, _seconds(span.last_at) + 300)
         what = f"{span.sessions} sessions"
     said = (
-        f"{what} · {span.started_at:%-d %b %Y %H:%M} · {span.prompts} prompts, {span.errors} errors, {span.fixes} fixed"
+        f"{what} · {span.started_at:%-d %b %Y %H:%M} · {number(span.prompts, 'prompt')},"
+        f" {number(span.errors, 'error')}, {span.fixes} fixed"
     )
     yield Mark(x, width, "work", said, href)
     if span.errors:
@@ -137,17 +140,16 @@ def _ticks(since: datetime, before: datetime) -> list[str]:
     return [f"{at:{form}}" for at in (*(since + apart * n for n in range(TICKS - 1)), before)]
 
 
-def _ways(since: datetime, before: datetime) -> Iterable[tuple[str, str]]:
-    begin, end = _seconds(since), _seconds(before)
+def _ways(begin: int, end: int) -> Iterable[tuple[str, str, bool]]:
     whole, middle = max(end - begin, 1), (begin + end) // 2
-    yield "earlier", _query(begin - whole // 2, end - whole // 2)
-    yield "later", _query(begin + whole // 2, end + whole // 2)
+    yield "earlier", _query(begin - whole // 2, end - whole // 2), False
+    yield "later", _query(begin + whole // 2, end + whole // 2), False
     if whole // 2 >= SHORTEST_S:
-        yield "closer", _query(middle - whole // 4, middle + whole // 4)
+        yield "closer", _query(middle - whole // 4, middle + whole // 4), False
     if whole * 2 <= LONGEST_S:
-        yield "wider", _query(middle - whole, middle + whole)
+        yield "wider", _query(middle - whole, middle + whole), False
     for name, days in STEPS:
-        yield name, _query(end - days * DAY_S, end)
+        yield name, _query(end - days * DAY_S, end), abs(whole - days * DAY_S) <= 1
 
 
 def _query(since: int, before: int) -> str:

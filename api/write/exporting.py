@@ -200,6 +200,18 @@ def import_export(writer: IngestWriter, file: Path, *, mine: bool, account: Acco
     return account
 
 
+def look_through(file: Path, account: Account, *, mine: bool) -> None:
+    """Count by type what an export would bring into an empty memory. Raises: NotAnExport."""
+    account.files += 1
+    _check(file)
+    for batch in _batches(file, _links(file), account):
+        come = [event.type for _, _, event in batch if mine or _is_said(event)]
+        account.new += len(come)
+        account.types.update(come)
+        if len(come) < len(batch):
+            account.ignored["settled in another memory"] += len(batch) - len(come)
+
+
 def _of_another(writer: IngestWriter, events: list[NewEvent], account: Account) -> list[NewEvent]:
     """What of these comes in from another's memory, as imported. What is known here stays as it is."""
     ids = [event_id_of(writer.space_id, each.dedupe_key) for each in events]

@@ -10,6 +10,7 @@ from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed,
 from memctl.cli.output import cut, line, notice, print_json, when
 from memctl.cli.pages import in_json
 from memctl.domain.support.provenance import Provenance
+from memctl.domain.support.wording import number
 
 WIDTH = 100
 """Columns that a line takes at most; fewer on a terminal that has fewer."""
@@ -56,7 +57,7 @@ def _print(item: Context) -> None:
     _row("", item.title or item.summary)
     if item.task_description:
         stats = item.stats
-        steps = f"{item.steps} steps" + (f", {item.outcome}: {item.why}" if item.outcome else "")
+        steps = number(item.steps, "step") + (f", {item.outcome}: {item.why}" if item.outcome else "")
         _row("task", f"{item.task_type}, {item.task_status}: {item.task_description}")
         _row("", steps)
         _row("", f"session: {_counts(stats)}" if stats.tool_calls else "")
@@ -89,8 +90,8 @@ def _row(label: str, text: str) -> None:
 
 
 def _list(label: str, texts: list[str]) -> None:
-    for number, text in enumerate(texts):
-        _row("" if number else label, text)
+    for at, text in enumerate(texts):
+        _row("" if at else label, text)
 
 
 def _around(plan: list[PlanStep], current: int, room: int = 8) -> list[PlanStep]:
@@ -103,7 +104,7 @@ def _around(plan: list[PlanStep], current: int, room: int = 8) -> list[PlanStep]
 def _counts(stats: WorkCounts) -> str:
     parts = [f"{stats.tool_calls:,} tool calls", f"{stats.tokens_used:,} tokens"]
     if stats.errors_encountered:
-        parts.append(f"{stats.errors_encountered} errors")
+        parts.append(number(stats.errors_encountered, "error"))
     if stats.patches_applied:
         parts.append(f"{stats.patches_applied} of {max(stats.patches_proposed, stats.patches_applied)} patches")
         parts.append(f"+{stats.lines_added} −{stats.lines_removed} lines")

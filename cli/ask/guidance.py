@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
-from memctl.api.reading.advice import TaskGuidance
-from memctl.cli.ask.read import print_bug, print_found
+from memctl.api.reading.advice import Answer, TaskGuidance
+from memctl.cli.ask.read import print_bug, print_nearest, print_results
 from memctl.cli.connection import NOTHING_FOUND, looking_back, placed, running
 from memctl.cli.output import notice, print_json, print_lines
 from memctl.cli.pages import OneOf, Reading, in_json, print_scope, reading
@@ -53,19 +53,26 @@ def ask(ask: Reading, kind: str, text: tuple[str, ...], session: str) -> None:
         print_json(received.json)
     else:
         print_scope(answer.scope)
-        notice(f"{answer.source.replace('_', ' ')}: {answer.message}")
+        notice(_heading(answer))
         if error := answer.error:
             print_lines(f"earlier: {error.message}")
             if error.resolution:
                 print_lines(f"what was done then: {error.resolution}")
-        if course := answer.course:
-            print_lines(f"{course.strategy.replace('_', ' ')}: {course.approach or course.reason}")
+        if answer.source != "none" and (course := answer.course):
+            print_lines(course.approach or course.reason)
         for hit in answer.bugs:
             print_bug(hit)
-        for found in answer.results:
-            print_found(found)
+        (print_nearest if answer.source == "none" else print_results)(answer.results)
     if answer.source == "none":
         raise click.exceptions.Exit(NOTHING_FOUND)
+
+
+def _heading(answer: Answer) -> str:
+    """What was found, in a line above it."""
+    said = f"{answer.message[:1].upper()}{answer.message[1:]}"
+    if answer.source == "none":
+        return f"{said}; nearest:" if answer.results else f"{said}."
+    return "Done before:" if answer.source == "episodic_memory" and answer.results else f"{said}:"
 
 
 @click.command()

@@ -1,11 +1,20 @@
 """The verbs for what memory held when it was needed, and what it put before agents: `hindsight`, `recalls`."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
 import click
 
 from memctl.api.reading.hindsight import Count, Explained, Record, Report, SessionRecalls
 from memctl.cli.connection import SHORT_ID
 from memctl.cli.output import Cell, Column, line, print_json, when
 from memctl.cli.pages import Reading, each, nothing, print_items, reading, since, table
+from memctl.domain.support.wording import number
+
+if TYPE_CHECKING:
+    from memctl.api.client import Client, NotThere
 
 
 @click.command()
@@ -50,8 +59,19 @@ def recalls(ask: Reading, since: str | None) -> None:
     )
 
 
+def show_record(client: Client, id: str, why: NotThere, *, as_json: bool) -> None:
+    """Print the record of hindsight of that id. Raises: NotThere, as `why` says it, where there is none."""
+    from memctl.api.client import NotThere
+
+    try:
+        record = client.read(f"/v1/hindsight/{quote(id, safe='')}", Explained)
+    except NotThere:
+        raise why from None
+    print_json(record.json) if as_json else _print_record(record.value)
+
+
 def _print_recalls(session: SessionRecalls) -> None:
-    click.echo(f"{line(session.session)}  {line(session.project or '')}  {session.count} blocks")
+    click.echo(f"{line(session.session)}  {line(session.project or '')}  {number(session.count, 'block')}")
     for block in session.blocks:
         held = ", held back" if block.withheld else ""
         click.echo(f"  {when(block.at)}  {line(block.hook)}, {block.tokens} tokens{held}")
@@ -68,7 +88,7 @@ def _print_counts(counts: list[Count]) -> None:
             left = count.count - count.recalled
             click.echo(
                 f"{count.count} × {count.kind}: recalled {count.recalled}; the other {left} cost "
-                f"{count.calls} calls, {_spent(count.seconds)}, {count.tokens:,} tokens"
+                f"{number(count.calls, 'call')}, {_spent(count.seconds)}, {count.tokens:,} tokens"
             )
     click.echo()
 
@@ -91,7 +111,7 @@ def _print_record(record: Explained) -> None:
         ("of", f"{record.memory.session}, since position {record.memory.position}"),
         ("paired as", record.why),
         ("recalled", f"{recall.hook}, rank {recall.rank}, score {recall.score}" if recall else "no"),
-        ("cost", f"{record.calls} calls, {_spent(record.seconds)}, {record.tokens:,} tokens"),
+        ("cost", f"{number(record.calls, 'call')}, {_spent(record.seconds)}, {record.tokens:,} tokens"),
         ("held in", f"{len(record.held_by)} places, needed in {len(record.needed_by)}"),
     ):
         click.echo(f"{name:<10} {line(value)}")

@@ -12,6 +12,7 @@ from memctl.cli.output import Cell, Column, line, notice, print_json, print_line
 from memctl.cli.pages import in_json, print_items, table
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import inside, path_of
+from memctl.domain.support.wording import number
 
 
 class NothingToSplit(MemctlError):
@@ -88,7 +89,10 @@ def show(name: str | None, also: str | None, as_json: bool) -> None:
     known = sum(n for outcome, n in ends.items() if outcome != "unknown")
     rate = f"; {ends.get('success', 0)} of {known} with a known end went well" if known else ""
     types = ", ".join(f"{n} {kind}" for kind, n in list(counts.types.items())[:4])
-    print_lines(f"{counts.sessions} sessions, last {when(about.last_seen)}; {counts.episodes} episodes ({types}){rate}")
+    print_lines(
+        f"{number(counts.sessions, 'session')}, last {when(about.last_seen)};"
+        f" {number(counts.episodes, 'episode')} ({types}){rate}"
+    )
     if len(about.locations) > 1:
         print_lines(f"{len(about.locations)} locations, the newest checkout at {about.root}")
     for part in about.parts[1:]:

@@ -91,8 +91,7 @@ def search(
         print_json(received.json["results"] if isinstance(received.json, dict) else [])
     elif answer.results:
         print_scope(answer.scope)
-        for found in answer.results:
-            print_found(found)
+        print_results(answer.results)
     if not answer.results:
         nothing(answer.scope, "nothing was found")
 
@@ -102,7 +101,7 @@ def search(
 @looking_back
 @in_json
 def show(id: str, as_json: bool) -> None:
-    """Show one thing whole: a memory, session, episode, bug pattern, claim, task or event.
+    """Show one thing whole: a memory, session, episode, bug pattern, claim, task, event or hindsight.
 
     ID may be the beginning of an id, as long as only one thing has it.
 
@@ -110,8 +109,15 @@ def show(id: str, as_json: bool) -> None:
     memctl show 3f6f1d52
     memctl show 3f6f1d52 --json
     """
+    from memctl.api.client import NotThere
+    from memctl.cli.ask.hindsight import show_record
+
     with running() as client:
-        answer = client.thing(id)
+        try:
+            answer = client.thing(id)
+        except NotThere as why:
+            show_record(client, id, why, as_json=as_json)
+            return
     if as_json:
         print_json(answer.json)
     else:
@@ -154,7 +160,7 @@ def sessions(ask: Reading, since: str | None) -> None:
 
     shown = table(row, "id", "last", "agent", "project", Column("in short", give=True))
     answer = ask.page("sessions", SessionItem, since=since)
-    print_items(answer, ask.as_json, shown, "no sessions found")
+    print_items(answer, ask.as_json, shown, "no sessions yet")
 
 
 @click.command()
@@ -221,6 +227,22 @@ def events(as_json: bool) -> None:
     columns = [Column("event"), Column("version", "right"), Column("meaning", give=True)]
     rows = [[e.name, str(e.version), e.doc.split("\n\n")[0]] for e in event_types().values()]
     print_table(columns, rows)
+
+
+def print_results(results: Sequence[Found]) -> None:
+    """What was found; a line each where nothing of it is likely."""
+    if results[:1] and results[0].class_ == "none":
+        click.echo("Nothing here is sure or likely: these only came nearest.")
+        print_nearest(results)
+    else:
+        for each in results:
+            print_found(each)
+
+
+def print_nearest(results: Sequence[Found]) -> None:
+    """A line each."""
+    for each in results:
+        print_lines(f"  {each.id[:SHORT_ID]}  {line(each.title)[:100]}")
 
 
 def print_found(found: Found) -> None:

@@ -67,4 +67,7 @@ def note(
     memctl note "Answer in Korean." --everywhere --kind preference
     """
     done = say("note", text=" ".join(text), kind=kind or "", everywhere=everywhere, files=files, importance=importance)
-    print_result(done, as_json, "noted")
+    from memctl.infra.hooks.agent_shell import speaker
+
+    by_user = speaker() == "user"
+    print_result(done, as_json, "noted" if by_user else "noted; waits for approval: memctl waiting")

@@ -9,7 +9,7 @@ from memctl.cli.ask.record import print_result, say
 from memctl.cli.connection import SHORT_ID
 from memctl.cli.output import Cell, Column, by_whom, line, print_lines, when
 from memctl.cli.pages import OneOf, Reading, in_json, print_items, reading, since, table
-from memctl.domain.support.wording import span
+from memctl.domain.support.wording import number, span
 
 OUTCOMES: dict[str, Literal["green", "red", "yellow"]] = {"success": "green", "failure": "red", "partial": "yellow"}
 _TYPES = OneOf(["bugfix", "feature", "refactor", "test", "docs", "question", "review", "chore", "unknown"])
@@ -122,7 +122,7 @@ def print_episode(item: EpisodeItem) -> None:
 def _figures(item: EpisodeItem) -> str:
     """Type, place, time and size of an episode, on one line."""
     took = span(item.duration_us / 1e6)
-    parts = [item.task_type, item.project, when(item.started_at), took, f"{item.steps} steps"]
+    parts = [item.task_type, item.project, when(item.started_at), took, number(item.steps, "step")]
     parts += [f"{item.tokens:,} tokens"] if item.tokens else []
     parts += [f"complexity {item.complexity:.2f}"]
     if item.tests_passed is not None:

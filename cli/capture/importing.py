@@ -10,6 +10,7 @@ import click
 
 from memctl.cli.operate.keeping import opening
 from memctl.cli.output import print_lines
+from memctl.domain.support.wording import number
 
 if TYPE_CHECKING:
     from memctl.api.write.ingest import Account
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 def import_legacy(
     paths: tuple[Path, ...], dry_run: bool, mine: bool, wait: bool, as_json: bool, identity: Path | None
 ) -> None:
-    """Import what `memctl export` wrote; or legacy stores: SQLite or JSON with bot_memory, collected_info and their
-    like, code-memory's exports.
+    """Import what `memctl export` wrote, a team's files too; or legacy stores: SQLite or JSON with bot_memory,
+    collected_info and their like, code-memory's exports.
 
     The stores are only read, and importing one again adds nothing. What a store claims counts less than your own word:
     it is a candidate until you, a run or your sessions confirm it. Its sessions, and all that an export says, are
@@ -35,6 +36,7 @@ def import_legacy(
     \b
     memctl import ~/bot/memory.db --dry-run
     memctl import exported.jsonl --mine --wait
+    memctl import .memory --dry-run  # a team's files, checked in CI
     """
     from memctl.infra.backup.sealed import SEALED, unsealed
     from memctl.infra.settings import load_settings
@@ -47,17 +49,31 @@ def import_legacy(
 
 
 def _import(paths: tuple[Path, ...], *, dry_run: bool, mine: bool, wait: bool, as_json: bool) -> None:
-    from memctl.api.write.exporting import is_export
+    from memctl.api.write.exporting import is_export, look_through
     from memctl.api.write.importing import account_of, import_stores, stores
+    from memctl.api.write.ingest import Account
+    from memctl.api.write.team_files import is_team, team_entries
     from memctl.infra.hooks.agent_shell import only_a_person
 
     examples: list[str] = []
     if mine:
         only_a_person("says whose memory this is")
-    if exports := [path for path in paths if is_export(path)]:
-        if dry_run or len(exports) < len(paths):
-            raise click.UsageError("exports are imported by themselves, and without --dry-run")
-        account = _exports(exports, wait, mine=mine)
+    exports, teams = [path for path in paths if is_export(path)], [path for path in paths if is_team(path)]
+    if len(paths) > len(exports or teams) > 0:
+        raise click.UsageError("exports are imported by themselves, and so are a team's files")
+    if exports:
+        account = Account() if dry_run else _exports(exports, wait, mine=mine)
+        for path in exports if dry_run else ():
+            look_through(path, account, mine=mine)
+    elif teams:
+        if mine:
+            raise click.UsageError("what a team's files say is another's word")
+        account = Account()
+        if dry_run:
+            examples = [f"{each.path}  {each.text}" for path in teams for each in team_entries(path, account)]
+            account.new = len(examples)
+        else:
+            _teams(teams, account, wait)
     elif dry_run:
         account, examples = account_of(stores(paths))
     else:
@@ -76,9 +92,33 @@ def _import(paths: tuple[Path, ...], *, dry_run: bool, mine: bool, wait: bool, a
         print_json(account.as_json())
     else:
         _print(account, examples, "would be new" if dry_run else "new")
+    if account.new and not (mine or dry_run):
+        from memctl.api.queries.waiting import claims_waiting
+        from memctl.infra.settings import load_settings
+
+        waits = claims_waiting(load_settings()) if wait else 0
+        what = f"{number(waits, 'claim waits', 'claims wait')} for you" if wait else "its claims wait once folded"
+        click.echo(f"{what}: memctl waiting --project '*'", err=True)
+    if dry_run and account.bad_lines and teams:
+        raise click.exceptions.Exit(1)
     if not account.with_events:
         click.echo("nothing to import was found", err=True)
         raise click.exceptions.Exit(3)
+
+
+def _teams(paths: list[Path], account: Account, wait: bool) -> None:
+    from memctl.api.write.ingest_writer import IngestWriter
+    from memctl.api.write.team_files import import_team
+    from memctl.cli.capture.ingest import wait_until_folded
+    from memctl.infra.settings import load_settings
+
+    settings = load_settings()
+    with IngestWriter(settings) as intake:
+        for path in paths:
+            for gone in import_team(intake, settings, path, account):
+                print_lines(f"no longer in {path}: {gone} (if it holds no more: memctl reject ID)")
+        if wait:
+            wait_until_folded(intake)
 
 
 def _exports(paths: list[Path], wait: bool, *, mine: bool) -> Account:
@@ -100,13 +140,13 @@ def _exports(paths: list[Path], wait: bool, *, mine: bool) -> Account:
 
 def _print(account: Account, examples: list[str], new: str) -> None:
     ignored = sum(account.ignored.values())
-    click.echo(f"{account.files} files, {account.lines} rows: {account.with_events} with events, {ignored} ignored,"
-               f" {account.blank} blank, {account.bad_lines} bad")  # fmt: skip
+    click.echo(f"{number(account.files, 'file')}, {number(account.lines, 'row')}: {account.with_events} with events,"
+               f" {ignored} ignored, {account.blank} blank, {account.bad_lines} bad")  # fmt: skip
     click.echo(f"events: {account.new} {new}, {account.duplicate} duplicate, {account.variant} variant")
-    for name, number in account.types.most_common():
-        click.echo(f"  {number:>8}  {name}")
-    for name, number in account.ignored.most_common():
-        print_lines(f"  {number:>8}  ignored  {name}")
+    for name, count in account.types.most_common():
+        click.echo(f"  {count:>8}  {name}")
+    for name, count in account.ignored.most_common():
+        print_lines(f"  {count:>8}  ignored  {name}")
     for line in account.bad:
         print_lines(f"  bad  {line.file}:{line.line}  {line.why}")
     if account.bad_lines > len(account.bad):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memctl.cli.output import notice, print_lines
+from memctl.domain.support.wording import number
 
 if TYPE_CHECKING:
     from memctl.api.write.ingest import Account
@@ -141,8 +142,9 @@ def _files_to_read(sources: Sequence[Path], paths: Sequence[Path], agent: str, *
         notice(f"{path} is {_what_else(path, agent)}")
     if not files and not follow:
         if not paths or len(strangers) < len(paths):
-            where = f" in {', '.join(map(str, paths))}" if paths else ": name a file or folder"
-            notice(f"no sessions{f' of {agent}' if agent else ''} found{where}")
+            of = f" of {agent}" if agent else ""
+            where = f"found in {', '.join(map(str, paths))}" if paths else "of your own yet; name a file or folder"
+            notice(f"no sessions{of} {where}")
         raise click.exceptions.Exit(3)
     return files
 
@@ -250,21 +252,21 @@ def print_account(account: Account, as_json: bool) -> None:
         return
     rate = account.read_bytes / 1e6 / account.seconds if account.seconds else 0.0
     unchanged = f" ({account.unchanged} unchanged)" if account.unchanged else ""
-    click.echo(f"{account.files} files{unchanged}, {account.lines} lines, {account.read_bytes / 1e6:.1f} MB"
-               f" in {account.seconds:.1f} s ({rate:.1f} MB/s)")  # fmt: skip
+    click.echo(f"{number(account.files, 'file')}{unchanged}, {number(account.lines, 'line')},"
+               f" {account.read_bytes / 1e6:.1f} MB in {account.seconds:.1f} s ({rate:.1f} MB/s)")  # fmt: skip
     gone = f", {account.forgotten} forgotten before" if account.forgotten else ""
     click.echo(f"events: {account.new} new, {account.duplicate} duplicate, {account.variant} variant{gone}")
-    for name, number in account.types.most_common():
-        click.echo(f"  {number:>8}  {name}")
+    for name, count in account.types.most_common():
+        click.echo(f"  {count:>8}  {name}")
     if account.redacted:
         click.echo("redacted: " + ", ".join(f"{n} {kind}" for kind, n in account.redacted.most_common()))
     ignored = sum(account.ignored.values())
     click.echo(f"lines: {account.with_events} with events, {ignored} ignored, {account.blank} blank,"
                f" {account.incomplete} incomplete, {account.bad_lines} bad")  # fmt: skip
-    for name, number in account.ignored.most_common(KINDS_SHOWN):
-        print_lines(f"  {number:>8}  ignored  {name}")
+    for name, count in account.ignored.most_common(KINDS_SHOWN):
+        print_lines(f"  {count:>8}  ignored  {name}")
     if len(account.ignored) > KINDS_SHOWN:
-        rest = ignored - sum(number for _, number in account.ignored.most_common(KINDS_SHOWN))
+        rest = ignored - sum(count for _, count in account.ignored.most_common(KINDS_SHOWN))
         click.echo(f"  {rest:>8}  ignored  of {len(account.ignored) - KINDS_SHOWN} other kinds; --json shows each")
     for line in account.bad:
         print_lines(f"  bad  {line.file}{f':{line.line}' if line.line else ''}  {line.why}")

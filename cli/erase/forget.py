@@ -11,7 +11,7 @@ import click
 
 from memctl.cli.output import Column, notice, print_json, print_lines, print_table, when
 from memctl.cli.pages import in_json
-from memctl.domain.support.wording import size
+from memctl.domain.support.wording import number, size
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -246,9 +246,9 @@ def _staying(kept: int) -> str:
 
 def _show(seen: Preview) -> None:
     types = ", ".join(f"{count:,} {name}" for name, count in seen.types.items())
-    lines = [f"{seen.what}: {seen.events:,} events ({types})"]
+    lines = [f"{seen.what}: {number(seen.events, 'event')} ({types})"]
     if seen.first_at:
-        lines.append(f"from {when(seen.first_at)} to {when(seen.last_at)}, in {seen.sessions:,} sessions")
+        lines.append(f"from {when(seen.first_at)} to {when(seen.last_at)}, in {number(seen.sessions, 'session')}")
     if seen.statements_about:
         at_least = "" if seen.exact else "at least "
         lines.append(f"with {at_least}{seen.statements_about:,} statements about what would be gone")
@@ -265,7 +265,8 @@ def _show(seen: Preview) -> None:
 
 def _print_receipt(done: Forgotten) -> None:
     print_lines(
-        f"forgotten: {done.what}, {done.events:,} events; {done.looked_for:,} ids and words looked for, none found",
+        f"forgotten: {done.what}, {number(done.events, 'event')}; {done.looked_for:,} ids and words looked for,"
+        " none found",
         f"receipt    {done.receipt}",
         *(f"stays      {each}" for each in done.stays),
     )

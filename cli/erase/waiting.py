@@ -28,7 +28,7 @@ class WaitsNot(MemctlError):
 @click.option("--approve", metavar="ID", help="Let it through: it holds, or is forgotten where that was asked.")
 @click.option("--reject", metavar="ID", help="Do not: it is not shown again, or is kept.")
 def waiting(ask: Reading, approve: str | None, reject: str | None) -> None:
-    """List what waits for you: claims that act, what agents wrote, and what they ask to have forgotten.
+    """List what waits for you: claims that act, what agents or another memory say, what is to be forgotten.
 
     Whoever follows a claim that acts fetches, runs, sends or takes away something. What an agent wrote is given to no
     session unasked until you approve it.

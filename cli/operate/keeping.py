@@ -9,7 +9,7 @@ import click
 
 from memctl.cli.output import notice, print_json, print_lines
 from memctl.cli.pages import in_json
-from memctl.domain.support.wording import size
+from memctl.domain.support.wording import number, size
 
 if TYPE_CHECKING:
     from memctl.infra.backup.archive import BackupManifest
@@ -156,9 +156,13 @@ def restore(
 @click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--session", metavar="ID", help="Only of this session.")
 @click.option("--project", metavar="NAME|PATH", help="Only of this project's places.")
+@click.option("--team", type=click.Path(path_type=Path, file_okay=False), help="Add what a project holds to its files.")
 @sealing
-def export(file: Path | None, session: str | None, project: str | None, recipient: str | None) -> None:
-    """Write the log as JSON lines, to FILE or the terminal, for other tools and for `memctl import`.
+def export(
+    file: Path | None, session: str | None, project: str | None, team: Path | None, recipient: str | None
+) -> None:
+    """Write the log as JSON lines, to FILE or the terminal, for other tools and for `memctl import`; or with `--team`
+    what a project holds true as Markdown files, nothing personal.
 
     The first line says what it is, each other line is an event, the last has their number and checksum
     (docs/export.md).
@@ -166,6 +170,7 @@ def export(file: Path | None, session: str | None, project: str | None, recipien
     \b
     memctl export log.jsonl
     memctl export --project ~/work/shop | gzip > shop.jsonl.gz
+    memctl export --team .memory
     """
     import sys
 
@@ -176,6 +181,15 @@ def export(file: Path | None, session: str | None, project: str | None, recipien
 
     settings = load_settings()
     where = placed(project)["project"]
+    if team is not None:
+        if file is not None or session is not None or recipient is not None:
+            raise click.UsageError("--team goes with --project alone")
+        from memctl.api.write.team_files import export_team
+
+        added = export_team(settings, team, project=where, here=placed(None)["here"])
+        print_lines(*added.new)
+        notice(f"{number(len(added.new), 'file is', 'files are')} new in {team}, {added.known:,} were there")
+        return
     if recipient is not None:
         written = _sealed_export(settings, file, recipient, session=session, project=where)
     elif file is None:
@@ -183,7 +197,7 @@ def export(file: Path | None, session: str | None, project: str | None, recipien
     else:
         with open_private(file) as out:
             written = exported(settings, out.write, session=session, project=where)
-    notice(f"{written:,} events exported")
+    notice(f"{number(written, 'event')} exported")
     if not written:
         raise click.exceptions.Exit(3)
 

@@ -35,6 +35,8 @@ LABEL = 10
 MOST_NAMED = 3
 """Things that a line names: it is to fit a terminal."""
 
+_NO_RELAY = "no relay runs here; start it with: memctl relay"
+
 OF_LATE = timedelta(days=1)
 """Errors in the logs are shown for this long."""
 
@@ -76,7 +78,7 @@ def look_at(settings: Settings) -> Installation:
         found,
         None if isinstance(asked, str) else asked,
         asked if isinstance(asked, str) else "",
-        None if found.running else relay_seen(found.places),
+        None if found.running else relay_seen(found.places, settings.server),
         len(spool.spooled(found.places.spool)),
         logs.latest_errors(found.places.log, datetime.now().astimezone() - OF_LATE, MOST_NAMED),
         free_bytes(found.places.data),
@@ -127,7 +129,7 @@ def troubles_of(look: Installation) -> list[str]:
     if health is None:  # which says so itself
         problems += [f"{each.name} does not run" for each in found.programs if found.running and not each.well]
     if (relay := look.relay) is not None:
-        problems += ([] if relay.well else [relay.standing.why]) if relay.running else ["the relay does not run"]
+        problems += ([] if relay.well else [relay.standing.why]) if relay.running else [_NO_RELAY]
     elif not (found.running or found.elsewhere):
         problems.append("memctl is not running")
     if health is None and (found.running or found.elsewhere or look.unanswered):
@@ -194,7 +196,7 @@ def _programs(look: Installation) -> Iterator[str]:
 
 
 def _figures(look: Installation) -> Iterator[tuple[str, str]]:
-    if look.relay is not None:
+    if look.relay is not None and look.relay.standing.since:
         yield from _relay_figures(look.relay.standing)
     if look.health is not None:
         yield from _engine_figures(look.health)

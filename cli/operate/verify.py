@@ -39,8 +39,8 @@ def verify(context: click.Context, paths: tuple[Path, ...], repair: bool, rebuil
     memctl verify
     memctl verify ~/old-sessions --repair
     """
-    from memctl.api.checks.check import number
     from memctl.api.checks.verify import Verification
+    from memctl.domain.support.wording import number
     from memctl.infra.settings import load_settings
 
     settings = load_settings()

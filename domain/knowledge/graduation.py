@@ -122,14 +122,11 @@ def missing_of(claim: ClaimSupport) -> tuple[str, ...]:
     if warrant_of(claim):
         return missing
     if _acts(claim):
-        return (*missing, "a person confirms it: whoever follows it fetches, runs, sends or takes away something")
+        return (*missing, "a person's yes: whoever follows it fetches, runs, sends or takes away something")
     if RIGHTS[claim.said_by].level < VERIFIED:
-        return (*missing, f"one of: the user says so, a person confirms it: it is {RIGHTS[claim.said_by].words}")
+        return (*missing, f"a person's yes: it is {RIGHTS[claim.said_by].words}")
     more = enough_sessions(claim.kind, claim.said_by, claim.denials) - claim.sessions
-    return (
-        *missing,
-        f"one of: the user says so, {more} more session{'s' if more > 1 else ''}, a person confirms it",
-    )
+    return (*missing, f"{more} more session{'s' if more > 1 else ''} or a person's yes")
 
 
 def needs_person(claim: ClaimSupport) -> bool:

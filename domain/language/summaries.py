@@ -100,6 +100,23 @@ _OF_BEFORE = patterns.compile(
 """A heading of what was there before, or of what was wrong with it."""
 
 
+_POLITE = patterns.compile(
+    r"(?:\W*(?:(?:you(?:['’]| a)re (?:very |most |so )?welcome|(?:i['’]?m )?(?:very |so )?(?:glad|happy) (?:to help|"
+    r"(?:i|it|that|this|everything)\b)|thank(?:s| you) for|let me know if|feel free to|"
+    r"have a (?:great|good|nice|lovely)\b)[^.!?\n]{0,100}|"
+    r"any ?time|no problem|no worries|my pleasure|thanks|thank you|cheers|enjoy|good luck|"
+    r"gern geschehen|de nada|천만에요|별말씀을요))+\W*",
+    patterns.I,
+)
+POLITENESS = 240
+"""Characters of a text that is tried for nothing but politeness."""
+
+
+def is_politeness(text: str) -> bool:
+    """Whether an agent's words only take thanks, or say goodbye."""
+    return len(text) <= POLITENESS and bool(_POLITE.fullmatch(text))
+
+
 def gist_of(text: str, limit: int) -> str:
     """The sentences of an agent's words that say something, as many as fit in `limit` characters."""
     found = ""

@@ -57,7 +57,7 @@ def description_of(words: str) -> str:
     if plan := _PLAN.match(text):
         text = text[plan.end() :]
         if title := _HEADING.search(text[:400]):
-            return _cut(title["title"].strip(" #*"))
+            return _cut(title["title"].partition(" ## ")[0].strip(" #*"))
     text = _MARK.sub("", text).strip()
     polite = _POLITE.match(text)
     if polite and len(text) - polite.end() > 15:
@@ -78,6 +78,11 @@ def description_of(words: str) -> str:
             break
         found += " " + sentence
     return _cut(found)
+
+
+def titled(words: str) -> str:
+    """What words are called: a plan by its title, anything else as it is, without a client's marks."""
+    return description_of(words) if _PLAN.match(words) else _MARK.sub("", words)
 
 
 def _cut(text: str) -> str:

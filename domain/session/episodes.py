@@ -14,7 +14,7 @@ from memctl.domain.failures.explanations import links, sentences
 from memctl.domain.knowledge.memory import first_sentences
 from memctl.domain.language.decisions import asks_again
 from memctl.domain.language.prompts import words_in
-from memctl.domain.language.summaries import account_of, gist_of, says_done
+from memctl.domain.language.summaries import account_of, gist_of, is_politeness, says_done
 from memctl.domain.session.outcome_rules import Signs, Verdict, verdict_of
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import clipped, one_line
@@ -196,7 +196,9 @@ class EpisodeSoFar(Signs, kw_only=True):
             _keep(self.gotchas, (f"{first} → {why}",), LINES // 2)
 
     def said(self, text: str, span: Span) -> None:
-        """The agent spoke: its last words, and the fullest since the last change."""
+        """The agent spoke: its last words, and the fullest since the last change. "You're welcome" answers nothing."""
+        if self.answer and is_politeness(text):
+            return
         self.answer, self.answered, self.answered_at = text[:2_000], span, self.steps
         # What is said to a later prompt, with nothing changed since, answers another question.
         longer = len(text) > len(self.summary) and self.prompts == self.summary_prompts

@@ -116,7 +116,7 @@ def _by_words(work: Signs, *, closed: bool) -> Verdict:
     if work.refused_at is not None and (work.changed_at or 0) <= work.refused_at:
         return Verdict("partial", "the user refused a change, and none was made since", TAKEN_BACK)
     if not work.answer:
-        return Verdict("unknown", "nothing tells how it went", 0.0)
+        return Verdict("unknown", "nothing says how it went", 0.0)
     if work.answered_at < work.steps:
         return Verdict("unknown", "the record ends in the middle of the work", 0.0)
     if _OWNS_UP.search(work.answer[-_LAST_WORDS:]):

@@ -33,6 +33,11 @@ def seen(text: str, mark: str = "") -> str:
     return text if text.isascii() else _hidden().sub(lambda found: found[1] or mark, text)
 
 
+def number(count: int, noun: str, plural: str = "") -> str:
+    """A count with its noun: `1 event`, `18,219 events`."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
 def span(seconds: float | None) -> str:
     """A duration as people say it: `40 s`, `12 min`, `3 h`, `2 d`; empty where it is not known."""
     if seconds is None:

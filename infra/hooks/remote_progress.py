@@ -102,12 +102,13 @@ class Notes:
         write_private(self._places.run / _FILE, msgspec.json.encode(self.standing).decode() + "\n")
 
 
-def relay_seen(places: Places) -> RelaySeen | None:
-    """The relay of a data directory; None where none was started, or the last one ended as it should."""
+def relay_seen(places: Places, api_url: str = "") -> RelaySeen | None:
+    """The relay of a data directory; None where none was started, or the last one ended as it should, unless it is to
+    run there for `api_url`."""
     try:
         standing = msgspec.json.decode(read_file(places.run / _FILE), type=RemoteState)
     except (FileNotFoundError, NoRegularFile, msgspec.MsgspecError):
-        return None
+        return RelaySeen(RemoteState(api_url, since=0.0), False, len(spooled(places.spool))) if api_url else None
     process = Process.recorded(places.run / _RECORD)
     return RelaySeen(standing, process is not None and process.lives(), len(spooled(places.spool)))
 

@@ -10,6 +10,11 @@ import pytest
 from events import observed, stated
 from histories import drained
 
+from memctl.api.queries.claims import insights
+from memctl.api.queries.waiting import waiting
+from memctl.api.reading.caller import OWNER
+from memctl.api.reading.places import EVERYWHERE, places_of
+from memctl.api.reading.reader import reader_of
 from memctl.api.write import exporting
 from memctl.api.write.exporting import ExportLine
 from memctl.api.write.ingest import Account
@@ -34,7 +39,7 @@ from memctl.domain.language.notes import NOTES, MemoryNoted
 from memctl.domain.projects.identity import ProjectIdentified, ProjectMerged, ProjectSplit, project_stream
 from memctl.domain.support.location import in_another_memory
 from memctl.domain.support.provenance import Provenance
-from memctl.infra.database import Connection
+from memctl.infra.database import Connection, snapshot
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
 from memctl.infra.readmodels import generations
@@ -97,6 +102,21 @@ def test_what_an_export_says_is_the_users_where_the_user_says_so(
     settled = {"core_memory.appended", "knowledge.verified", "project.merged"} & types(log)
     assert (len(settled) > 1) is mine
     assert account.ignored.get("settled in another memory", 0) == (0 if mine else 3)
+
+
+@pytest.mark.parametrize("mine", [False, True])
+def test_what_another_memorys_user_meant_to_last_waits_for_a_person(
+    settings: Settings, log: Connection, database_url: str, forged: Path, mine: bool
+) -> None:
+    with IngestWriter(settings, identify=False) as intake:
+        exporting.import_export(intake, forged, mine=mine)
+    drained(database_url)
+    with snapshot(log):
+        reader = reader_of(log, "default", OWNER)
+        everywhere = places_of(reader, EVERYWHERE)
+        waits = {each.text for each in waiting(reader, everywhere).claims}
+        listed = {each.text for each in insights(reader, everywhere, waiting=True).items}
+    assert (RULE in waits, RULE in listed) == (not mine, not mine)
 
 
 def moved_over(settings: Settings, log: Connection, folder: Path) -> Account:

@@ -117,6 +117,7 @@ def test_a_key_is_listed_without_its_secret_and_refused_once_it_is_revoked(api: 
     assert token.split("_", 2)[2] not in out
     assert verb("keys", "revoke", "laptop")[0] == 0
     until(lambda: ask(api, token, "/v1/health")[0] == 401, "the refusal")
+    assert "unknown or revoked" in str(ask(api, token, "/v1/health"))
     assert made["id"] not in verb("keys", "list")[1]
     assert "revoked" in verb("keys", "list", "--all")[1]
     with pytest.raises(MemctlError, match="laptop"):

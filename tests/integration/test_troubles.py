@@ -142,7 +142,7 @@ def test_what_is_not_folded_is_said_when_the_clock_was_set_back(
     append(log, 1, [FIRST])
     late(log, "-1 hour")
     (said,) = json.loads(CliRunner().invoke(memctl, ["status", "--json"]).output)["troubles"]
-    assert "1 events are not folded yet, the oldest since before the clock was set back" in said["what"]
+    assert "1 event is not folded yet, the oldest since before the clock was set back" in said["what"]
     assert "no worker moves" in said["do"]
     catch_up(Drainer(database_url))
     assert json.loads(CliRunner().invoke(memctl, ["status", "--json"]).output)["troubles"] == []

@@ -345,7 +345,9 @@ def test_a_memory_is_told_whole_below_its_title(viewer: Viewer) -> None:
         page = html.unescape(browser.get(f"/things/{turn['id']}").text)
         assert "\n" in turn["text"]
         assert f"<h1>{turn['title']}</h1>" in page
-        assert f'<p class="text long">{turn["text"]}</p>' in page
+        asked_it, answer = turn["text"].split("\n→ ", 1)
+        assert f'<div class="text long"><div class="laid"><p>{asked_it}' in page
+        assert answer.split("\n")[0] in page
 
 
 def test_a_session_is_told_in_the_order_in_which_it_went(viewer: Viewer) -> None:
@@ -390,7 +392,7 @@ def test_forgetting_shows_what_would_go_then_does_it_once_and_shows_the_receipt(
         )
     with viewer.signed_in() as browser:
         page = browser.get("/forget", params={"how": "match", "what": "a plantain to forget"}).text
-        assert "1 event (1 prompt.submitted)" in page
+        assert "1 prompt, 0 answers" in page
         key = re.search(r'name="key" value="(\w+)"', page)
         assert key is not None
         form = {"how": "match", "what": "a plantain to forget", "key": key[1], "reason": "a test"}
@@ -640,7 +642,7 @@ def test_sessions_say_what_their_days_took(viewer: Viewer) -> None:
                 "totals"
             ]
             assert figures(query)["prompts"] == f"{totals['prompts']:,}"
-            assert figures(query)["errors, resolved"] == f"{totals['errors']:,}, {totals['errors_resolved']:,}"
+            assert figures(query)["errors resolved"] == f"{totals['errors_resolved']:,} of {totals['errors']:,}"
         assert figures("?before=2020-01-01")["prompts"] == "0"
         assert rows_of_none(client, "/sessions?before=2020-01-01")
 
@@ -682,9 +684,12 @@ def test_a_person_says_where_they_read_what_holds_and_what_comes_first(viewer: V
         shown = client.get("/search?q=decimal").text
         id = html.unescape(re.findall(r'<p class="head">.*?href="/things/([^"]+)"', shown)[0])
         assert 'value="pin"' in client.get(f"/things/{id}").text
+        assert 'value="unpin"' not in client.get(f"/things/{id}").text
         asked = {"id": id, "say": "pin", "key": "once"}
         headers = {"Origin": viewer.url}
         assert [client.post("/things", data=asked, headers=headers).status_code for _ in range(2)] == [200, 200]
+        pinned = client.post("/things", data=asked, headers=headers).text
+        assert ('value="unpin"' in pinned, 'value="pin"' in pinned) == (True, False)
         assert "It is recorded." in client.post("/things", data={**asked, "say": "helped"}, headers=headers).text
         refused = client.post("/things", data={**asked, "say": "anything"}, headers=headers)
         assert (refused.status_code, "nothing of that kind" in refused.text) == (422, True)
@@ -712,6 +717,40 @@ def test_an_error_is_posted_with_all_its_lines_by_pages_of_ours_alone(viewer: Vi
         assert "Traceback:\r\n  in total\r\n" in page  # it stands in the field as it was pasted
         assert browser.post("/bugs", data={"q": error * 900}, headers=ours).status_code == 200
         assert browser.post("/bugs", data={"q": error}).status_code == 401
+
+
+def test_on_a_phone_the_current_page_is_in_sight_and_filters_are_folded(viewer: Viewer) -> None:
+    with chromium_page(viewport={"width": 390, "height": 740}) as page:
+        page.goto(f"{by_name(viewer)}/sign-in/{viewer.browsers.ticket(OWNER)}")
+        for path in ("/forget", "/knowledge"):
+            page.goto(by_name(viewer) + path)
+            box = page.locator(".top nav [aria-current]").bounding_box()
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= 390
+            assert not page.locator(".top kbd").is_visible()
+        assert not page.locator(".filters").is_visible()
+        page.click("text=Filters")
+        assert page.locator(".filters").is_visible()
+        page.goto(by_name(viewer) + "/knowledge?project=ledger")
+        assert page.locator(".filters").is_visible(), "what narrows the list is shown"
+    with chromium_page(viewport={"width": 1280, "height": 740}) as page:
+        page.goto(f"{by_name(viewer)}/sign-in/{viewer.browsers.ticket(OWNER)}")
+        page.goto(by_name(viewer) + "/knowledge")
+        assert page.locator(".filters").is_visible()
+
+
+def test_the_timeline_begins_with_all_projects_where_they_are_few(
+    viewer: Viewer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def days() -> float:
+        with viewer.signed_in() as browser:
+            since, before = re.findall(r'data-(?:since|before)="(\d+)"', browser.get("/").text)
+        return (int(before) - int(since)) / 86_400
+
+    monkeypatch.setattr(site, "MOST_LANES", 1)
+    assert round(days()) == 60
+    monkeypatch.setattr(site, "MOST_LANES", 200)
+    assert round(days()) != 60
 
 
 def test_times_are_those_of_where_the_browser_is(viewer: Viewer) -> None:

@@ -21,7 +21,7 @@ SOURCES = re.compile("|".join([*(re.escape(may.words) for may in RIGHTS.values()
 """What names another than the user."""
 
 _ID = re.compile(r"\bid ([0-9a-f-]{36})")
-_WAITS = "a person confirms it"
+_WAITS = "a person's yes"
 """What a claim lacks that acts."""
 _PIECE = re.compile(r"<(?:li|tr|section|svg|h1)\b")
 _SHOWN_BY = ('href="/sessions/', 'href="/events/', "an agent's fix")

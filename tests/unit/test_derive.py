@@ -49,6 +49,7 @@ from memctl.domain.events.observations import (
     event_id_of,
 )
 from memctl.domain.knowledge.memory import worth_keeping
+from memctl.domain.language.summaries import is_politeness
 from memctl.domain.session.stream_facts import derive
 from memctl.domain.session.tool_uses import Use
 from memctl.projections.memories import CORRECTED, of_turn
@@ -287,6 +288,22 @@ def test_what_git_alone_changed_is_told_by_its_commit() -> None:
     session.runs('git rm stray.txt && git commit -m "Remove a stray file"', "[main 1a2b3c4] Remove a stray file")
     [episode] = only(facts_of(session.events), Episode)
     assert episode.solution == "Remove a stray file"
+
+
+@pytest.mark.parametrize("words", ["You're welcome!", "Glad it works. Let me know if anything comes up.", "천만에요!"])
+def test_what_takes_thanks_solves_nothing(words: str) -> None:
+    session = Session()
+    session.user("why is the total of the cart negative?")
+    session.says("The sign is lost in `total`.")
+    session.user("thanks")
+    session.says(words)
+    [episode] = only(facts_of(session.events), Episode)
+    assert episode.answer == "The sign is lost in `total`."
+
+
+@pytest.mark.parametrize("words", ["Thanks to the index, it takes 2 ms.", "No problem was found."])
+def test_what_begins_politely_and_says_something_is_an_answer(words: str) -> None:
+    assert not is_politeness(words)
 
 
 def test_a_commit_in_another_repository_tells_nothing_of_the_work(repaired: Session) -> None:

@@ -49,15 +49,15 @@ def test_each_warrant_lets_a_claim_pass(claim: ClaimSupport, warrant: str) -> No
 @pytest.mark.parametrize(
     ("claim", "more"),
     [
-        (SHOWN, "2 more sessions,"),
-        (but(kind="fact", proved=True), "1 more session,"),
-        (but(kind="pattern", sessions=2), "1 more session,"),
-        (but(sessions=7, denials=2), "1 more session,"),
+        (SHOWN, "2 more sessions or"),
+        (but(kind="fact", proved=True), "1 more session or"),
+        (but(kind="pattern", sessions=2), "1 more session or"),
+        (but(sessions=7, denials=2), "1 more session or"),
     ],
 )
 def test_without_a_warrant_it_says_what_would_do(claim: ClaimSupport, more: str) -> None:
     (missing,) = missing_of(claim)
-    assert "the user says so" in missing
+    assert "a person's yes" in missing
     assert more in missing
 
 
@@ -92,7 +92,7 @@ def test_confidence_grows_with_sessions_and_never_reaches_certainty() -> None:
 def test_no_number_of_sessions_lifts_what_only_a_person_may(said_by: Provenance) -> None:
     claim = but(said_by=said_by, sessions=32, kind="fact")
     assert warrant_of(claim) == ""
-    assert "a person confirms it" in missing_of(claim)[0]
+    assert "a person's yes" in missing_of(claim)[0]
 
 
 def test_the_user_outranks_a_run_a_tool_and_a_model() -> None:

@@ -274,7 +274,6 @@ PRIVATE = {"told", "untold", "tells", "telling", "anew", "aftermath", "whereabou
 STORED_OR_SERVED = {
     "domain/events/facts.py": {'"told"', "told: int"},
     "domain/events/recalls.py": {'"told"'},
-    "domain/session/outcome_rules.py": {"nothing tells how it went"},
     "domain/language/prompt_origin.py": {"said|told|wrote"},
     "domain/session/reasoning.py": {"told=moved.mentions"},
     "projections/episodes.py": {"(told)"},

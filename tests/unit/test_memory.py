@@ -113,6 +113,27 @@ def test_only_a_short_prompt_is_led_in_by_the_one_before_it(before: str, prompt:
     assert lead == "" or len(prompt) < SPEAKS_FOR_ITSELF
 
 
+@pytest.mark.parametrize(
+    ("prompt", "title"),
+    [
+        ("commit", "The cache is dropped at each release."),
+        ("Yes, please add it.", "The cache is dropped at each release."),
+        ("커밋해줘", "The cache is dropped at each release."),
+        ("why so slow?", "why so slow?"),
+        ("[[ ## user_query ## ]]\nDrop the cache at each release", "Drop the cache at each release"),
+        ("Drop the cache at each release, please", "Drop the cache at each release, please"),
+        ("Implement the following plan:\n\n# Plan: Drop caches\n\n## Context\n\nThey age.", "Drop caches"),
+        ("Implement the following plan: # Plan: Drop caches ## Context They age.", "Drop caches"),
+    ],
+)
+def test_a_turn_is_called_by_what_says_something(prompt: str, title: str) -> None:
+    turn = Turn(
+        id=uuid4(), stream="s", occurred_at=Micros(0), location="", evidence=(), prompt=prompt,
+        answer="The cache is dropped at each release. It was kept before.",
+    )  # fmt: skip
+    assert of_turn(turn).title == title
+
+
 @given(st.text(min_size=1, max_size=900), st.text(max_size=900), st.text(max_size=LEAD))
 def test_what_is_embedded_of_a_turn_fits_and_keeps_its_lead(prompt: str, answer: str, before: str) -> None:
     turn = Turn(

@@ -161,7 +161,7 @@ def test_an_agents_claim_waits_for_a_person_however_often_it_is_made() -> None:
     facts = [said(n, "tests run with pytest", "pytest", said_by="agent", session=f"s{n}") for n in range(8)]
     waiting = candidate_of(*facts)
     assert (waiting.ready, waiting.sessions) == (False, 0)
-    assert "a person confirms it: it is written by an agent" in waiting.missing[0]
+    assert "a person's yes: it is written by an agent" in waiting.missing[0]
     assert knowledge_of(waiting) is None
 
 

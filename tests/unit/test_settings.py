@@ -91,6 +91,18 @@ def test_an_instance_that_died_fills_nothing_even_if_its_pid_is_in_use(bare: Pat
     assert "memctl up" in str(raised.value.hint)
 
 
+def test_a_members_machine_is_sent_to_its_server(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMCTL_API_URL", "https://memory.example")
+    settings = load_settings()
+    assert settings.server.rstrip("/") == "https://memory.example"
+    with pytest.raises(NotRunning) as raised:
+        settings.require("database_url")
+    assert "https://memory.example" in str(raised.value.hint)
+    assert "memctl relay" in str(raised.value.hint)
+    monkeypatch.setenv("MEMCTL_DATABASE_URL", "postgresql://db.example/memctl")
+    assert load_settings().server == ""
+
+
 @pytest.mark.parametrize(
     "setting", ['database_url = "postgresql://evil/x"', 'data_dir = "/tmp/x"', 'api_url = "http://e"']
 )

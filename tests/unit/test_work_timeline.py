@@ -82,10 +82,17 @@ def test_nothing_is_drawn_outside_and_no_way_leads_to_a_time_that_cannot_be_show
         assert 0 <= mark.x <= mark.x + mark.width <= WIDTH + 0.01
     asked = {
         name: int(query["before"][0]) - int(query["since"][0])
-        for name, query in ((name, parse_qs(query.lstrip("?"))) for name, query in shown.ways)
+        for name, query in ((name, parse_qs(query.lstrip("?"))) for name, query, _ in shown.ways)
     }
     assert asked.get("closer", SHORTEST_S) >= SHORTEST_S
     assert asked.get("wider", LONGEST_S) <= LONGEST_S + 1
+
+
+def test_the_time_that_is_looked_at_is_marked() -> None:
+    before = NOON + DAY
+    for days, chosen in ((7, "week"), (30, "month")):
+        shown = drawn(span("ledger", NOON - 5 * DAY), since=before - days * DAY, before=before)
+        assert chosen in [name for name, _, here in shown.ways if here]
 
 
 def test_a_clock_at_the_end_of_the_calendar_is_drawn() -> None:

@@ -27,6 +27,8 @@ function here(part) {
 }
 
 here(document);
+document.querySelector(".top nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+if (matchMedia("(max-width: 40rem)").matches) for (const fold of document.querySelectorAll(".fold:not([data-kept])")) fold.open = false;
 for (const zone of document.querySelectorAll("#zone")) zone.textContent = zoned.resolvedOptions().timeZone;
 
 if (results && field) {

@@ -1,4 +1,4 @@
-// memctl for OpenCode: hands what happens to memctl's hook, and tells the agent what memory is sure of.
+// memctl for OpenCode: hands what happens to memctl's hook, and gives the agent what memory is sure of.
 // Written by `memctl install opencode`; `memctl install opencode --uninstall` takes it away.
 //
 // Each payload has the shape of Claude Code's hooks. The hook is a short process that always ends with 0; should it
@@ -113,8 +113,8 @@ export const Memctl = async ({ client, directory }) => {
       });
     },
     "experimental.chat.system.transform": async ({ sessionID }, { system }) => {
-      for (const told of [context.get(sessionID), asked.get(sessionID)]) {
-        if (told) system.push(told);
+      for (const memory of [context.get(sessionID), asked.get(sessionID)]) {
+        if (memory) system.push(memory);
       }
     },
   };

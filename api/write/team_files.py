@@ -1,0 +1,225 @@
+"""What a project holds true, as Markdown files that a team reviews in git: one a claim, decision or strategy.
+
+`memctl export --team DIR` adds files, and changes and removes none: what is in git is the team's. `memctl import DIR`
+reads them as another's words, which wait for a person. A file is named by its words and its id, which comes from its
+content, so that two members who hold the same write the same file.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from memctl.api.queries.strategies import strategies
+from memctl.api.reading import models
+from memctl.api.reading.caller import OWNER
+from memctl.api.reading.pages import LONGEST_PAGE, Condition, Keyed, page, within
+from memctl.api.reading.places import Places, places_of, project_asked
+from memctl.api.reading.reader import Reader, reader_of
+from memctl.api.write.ingest import Account
+from memctl.api.write.ingest_writer import IngestWriter
+from memctl.domain.events.event import Micros, NewEvent, derived_of
+from memctl.domain.events.facts import InsightKind, quote_hash
+from memctl.domain.language.notes import LONGEST_NOTE, NOTES, MemoryNoted
+from memctl.domain.session.episodes import CHOSE
+from memctl.domain.support import patterns
+from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.location import normalise
+from memctl.domain.support.provenance import IMPORTED, RIGHTS
+from memctl.infra.database import connect, outages, snapshot
+from memctl.infra.files import read_file
+from memctl.infra.git import checkout_at
+from memctl.infra.settings import Settings
+from memctl.projections.kernel import Projection
+
+LARGEST_FILE = 16 << 10
+"""Bytes of a team's file."""
+MOST_FILES = 5_000
+"""Files that are read of each kind."""
+
+_FOLDERS = ("claims", "decisions", "strategies")
+_ORIGIN, _KEY = "team", "team/"
+_PERSONAL = patterns.compile(r"\b(?:I|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself)\b|(?:^|\s)(?:나는|난|저는|전|제가|내가|내|제)\s")
+"""What somebody says of themselves."""
+_APART = patterns.compile(r"[^a-z0-9]+")
+
+
+class NotATeamFile(MemctlError):
+    """{file} is no file of `memctl export --team`: {why}."""
+
+    file: str
+    why: str
+
+
+class TeamEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """What one file holds. `said_by` is its provenance in words, `since` a day."""
+
+    id: str
+    folder: str
+    kind: str
+    text: str
+    said_by: str
+    since: str
+
+    @property
+    def path(self) -> str:
+        words = _APART.sub("-", self.text[:48].lower()).strip("-") or self.kind
+        return f"{self.folder}/{words}-{self.id[:8]}.md"
+
+    def written(self) -> str:
+        return f"---\nid: {self.id}\nkind: {self.kind}\nfrom: {self.said_by}\nsince: {self.since}\n---\n\n{self.text}\n"
+
+
+class TeamExport(msgspec.Struct, frozen=True):
+    """What an export came to: files that are new, and how many were there already."""
+
+    new: list[str]
+    known: int
+
+
+def export_team(settings: Settings, folder: Path, *, project: str | None, here: str | None) -> TeamExport:
+    """Add a file for each thing that is held true of a project. Raises: UnknownProject, DatabaseUnavailable."""
+    with connect(settings.require("database_url"), name="memctl export") as connection, outages(), snapshot(connection):
+        reader = reader_of(connection, settings.space, OWNER)
+        found = sorted(_held(reader, project_asked(reader, project, here).name, here), key=lambda each: each.path)
+    there = {path.stem.rpartition("-")[2] for path in _files(folder)}
+    new = [each for each in found if each.id[:8] not in there]
+    for each in new:
+        path = folder / each.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.parent.is_symlink():
+            raise NotATeamFile(file=str(path.parent), why="the folder is a link to another place")
+        path.write_text(each.written())
+    return TeamExport([each.path for each in new], len(found) - len(new))
+
+
+def is_team(folder: Path) -> bool:
+    """Whether a folder holds a team's files."""
+    return any((folder / each).is_dir() for each in _FOLDERS)
+
+
+def team_entries(folder: Path, account: Account) -> list[TeamEntry]:
+    """What the files of a folder say; a file that cannot be read is a bad one in the account."""
+    entries = []
+    for path in _files(folder):
+        account.files += 1
+        account.lines += 1
+        try:
+            entries.append(_entry(path))
+            account.with_events += 1
+        except (OSError, ValueError, MemctlError) as problem:
+            account.refuse(path, 1, str(problem))
+    return entries
+
+
+def import_team(writer: IngestWriter, settings: Settings, folder: Path, account: Account) -> list[str]:
+    """Take in what a team's files say of the project that they lie in, as candidates; what is held here already is a
+    duplicate. Returns what was taken in before and is in no file any more. Raises: DatabaseUnavailable."""
+    entries = team_entries(folder, account)
+    checkout = checkout_at(normalise(str(folder.resolve())))
+    root = checkout.root if checkout and checkout.root else normalise(str(folder.resolve().parent))
+    with outages(), snapshot(writer.connection):
+        reader = reader_of(writer.connection, settings.space, OWNER)
+        where = places_of(reader, None, root)
+        held = {each.id for each in _held(reader, where.project, root)} if where.project else set()
+        before = _taken_in(reader, where.locations or (root,))
+    events = {_key_of(each): _noted(each, root) for each in entries}
+    new = [event for each in entries if each.id not in held and (event := events[_key_of(each)])]
+    account.duplicate += len(entries) - len(new)
+    if new:
+        for event, done in zip(new, writer.record(new).appended, strict=True):
+            account.take(event.type, done)
+    return sorted(text for key, text in before.items() if key not in events)
+
+
+def _key_of(entry: TeamEntry) -> str:
+    return f"{_KEY}{entry.id}/{quote_hash(entry.text)}"
+
+
+def _noted(entry: TeamEntry, root: str) -> NewEvent:
+    kind: InsightKind | Literal[""] = next((each for each in get_args(InsightKind) if each == entry.kind), "")
+    at = datetime.fromisoformat(entry.since).replace(tzinfo=UTC)
+    return NewEvent(
+        stream=NOTES,
+        payload=MemoryNoted(text=entry.text, kind=kind, origin=_ORIGIN),
+        occurred_at=Micros(int(at.timestamp()) * 1_000_000),
+        dedupe_key=_key_of(entry),
+        actor=IMPORTED,
+        location=root,
+    )
+
+
+def _taken_in(reader: Reader, locations: tuple[str, ...]) -> dict[str, str]:
+    """What was taken in of a team's files at these places, by key."""
+    rows = reader.connection.execute(
+        "SELECT dedupe_key, payload FROM memctl.events WHERE space_id = %s AND stream = %s AND actor = %s"
+        " AND location = ANY(%s) AND starts_with(dedupe_key, %s) AND payload IS NOT NULL",
+        [reader.space_id, NOTES, IMPORTED, list(locations), _KEY],
+        binary=True,
+    )
+    return {key: msgspec.json.decode(payload, type=MemoryNoted).text for key, payload in rows}
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for each in _FOLDERS:
+        yield from sorted((folder / each).glob("*.md"))[:MOST_FILES]
+
+
+def _entry(path: Path) -> TeamEntry:
+    head, _, text = read_file(path, LARGEST_FILE).decode().removeprefix("---\n").partition("\n---\n")
+    said = dict(line.partition(": ")[::2] for line in head.splitlines())
+    if missing := [name for name in ("id", "kind", "from", "since") if not said.get(name)]:
+        raise NotATeamFile(file=path.name, why=f"its head has no `{missing[0]}`")
+    datetime.fromisoformat(said["since"])
+    if not 0 < len(text := text.strip()) <= LONGEST_NOTE:
+        raise NotATeamFile(file=path.name, why=f"it has not 1 to {LONGEST_NOTE:,} characters")
+    return TeamEntry(id=said["id"][:64], folder=path.parent.name, kind=said["kind"], text=text, said_by=said["from"],
+                     since=said["since"])  # fmt: skip
+
+
+def _held(reader: Reader, project: str | None, here: str | None) -> Iterator[TeamEntry]:
+    """What is held true of a project, and nothing of a person, that holds everywhere, or that waits."""
+    places = places_of(reader, project, here)
+    for claim in _rows(reader, models.verified_knowledge, within(models.verified_knowledge, places)):
+        first = claim.claims[0]
+        if claim.status == "verified" and first.kind not in ("profile", "expertise"):
+            words = RIGHTS[first.said_by].words.replace("by you", "by the user")
+            yield from _made("claims", first.kind, first.text, words, first.valid_from,
+                             first.kind, str(first.polarity), first.canonical)  # fmt: skip
+    for episode in _rows(reader, models.episodes, within(models.episodes, places)):
+        for each in episode.decisions:
+            if each.startswith(CHOSE):
+                yield from _made("decisions", "decision", each, "said by the user", episode.started_at, each)
+    yield from _lessons(reader, places)
+
+
+def _lessons(reader: Reader, places: Places) -> Iterator[TeamEntry]:
+    cursor: str | None = None
+    while True:
+        listed = strategies(reader, places, limit=LONGEST_PAGE, cursor=cursor)
+        for each in listed.items:
+            at = int(datetime.fromisoformat(each.first_seen).timestamp()) * 1_000_000
+            text = each.content or each.description or each.title
+            yield from _made("strategies", "strategy", text, each.origin, at, text)
+        if (cursor := listed.next) is None:
+            return
+
+
+def _made(folder: str, kind: str, text: str, said_by: str, at: int, *parts: str) -> Iterator[TeamEntry]:
+    if not _PERSONAL.search(text) and len(text) <= LONGEST_NOTE:
+        day = datetime.fromtimestamp(at / 1_000_000, UTC).date().isoformat()
+        id = str(derived_of("team", folder, *parts))
+        yield TeamEntry(id=id, folder=folder, kind=kind, text=text.strip(), said_by=said_by, since=day)
+
+
+def _rows(reader: Reader, p: Projection[Any], conditions: list[Condition]) -> Iterator[Any]:
+    cursor: str | None = None
+    while True:
+        rows: list[Keyed[Any]]
+        rows, cursor = page(reader, p, "last_seen" if p is models.verified_knowledge else "started_at", conditions,
+                            limit=LONGEST_PAGE, cursor=cursor)  # fmt: skip
+        yield from (keyed.row for keyed in rows)
+        if cursor is None:
+            return

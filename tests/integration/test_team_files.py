@@ -1,0 +1,118 @@
+"""What a project holds lies in git as files that people review, and comes in as another's words."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from events import observed
+from histories import drained
+
+from memctl.api.queries.waiting import waiting
+from memctl.api.reading.caller import OWNER
+from memctl.api.reading.places import EVERYWHERE, places_of
+from memctl.api.reading.reader import reader_of
+from memctl.api.write.exporting import export
+from memctl.api.write.ingest import Account
+from memctl.api.write.ingest_writer import IngestWriter
+from memctl.api.write.team_files import export_team, import_team, team_entries
+from memctl.cli.main import memctl
+from memctl.domain.events.observations import PromptSubmitted
+from memctl.infra.database import Connection, snapshot
+from memctl.infra.log.append import append
+from memctl.infra.log.mark import move_mark
+from memctl.infra.readmodels import generations
+from memctl.infra.settings import Settings
+
+RULE = "Never force push to main!"
+SAID = (RULE, "I prefer small commits over big ones.", "we use Postgres for everything that must survive")
+"""A rule of the project, what is personal, and what waits for more sessions."""
+
+
+@pytest.fixture
+def written(settings: Settings, log: Connection, database_url: str, tmp_path: Path) -> Path:
+    """A team's files, exported from where the user said it all."""
+    place = tmp_path / "shop"
+    place.mkdir()
+    append(log, 1, [observed(PromptSubmitted(line=str(n), text=text), session=f"s{n}", location=str(place))
+                    for n, text in enumerate(SAID)])  # fmt: skip
+    generations.ensure_live(log, 1)
+    move_mark(log)
+    drained(database_url)
+    export_team(settings, place / ".memory", project=None, here=str(place))
+    return place / ".memory"
+
+
+def files(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in sorted(folder.rglob("*.md"))}
+
+
+def test_only_what_the_project_holds_is_written_and_twice_writes_the_same(settings: Settings, written: Path) -> None:
+    first = files(written)
+    (text,) = first.values()
+    assert text.endswith(f"---\n\n{RULE}\n")
+    assert "from: said by the user" in text
+    again = export_team(settings, written, project=None, here=str(written.parent))
+    assert (again.new, again.known, files(written)) == ([], 1, first)
+
+
+def test_who_wrote_the_files_takes_in_nothing_of_them(settings: Settings, written: Path) -> None:
+    with IngestWriter(settings) as intake:
+        import_team(intake, settings, written, account := Account())
+    assert (account.new, account.duplicate) == (0, 1)
+
+
+def test_a_teams_files_come_in_once_and_wait_for_a_person(
+    settings: Settings, log: Connection, database_url: str, written: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(written, theirs := tmp_path / "clone" / ".memory")
+    for expected in ((1, 0), (0, 1)):
+        with IngestWriter(settings) as intake:
+            assert import_team(intake, settings, theirs, account := Account()) == []
+        assert (account.new, account.duplicate) == expected
+    drained(database_url)
+    with snapshot(log):
+        reader = reader_of(log, "default", OWNER)
+        (claim,) = waiting(reader, places_of(reader, EVERYWHERE)).claims
+    assert (claim.text, claim.said_by, claim.location) == (RULE, "import", str(tmp_path / "clone"))
+    next(theirs.rglob("*.md")).unlink()
+    (theirs / "claims" / "broken.md").write_text("nothing of a head")
+    with IngestWriter(settings) as intake:
+        assert import_team(intake, settings, theirs, account := Account()) == [RULE]
+    assert (account.bad_lines, "`id`" in account.bad[0].why) == (1, True)
+
+
+def test_an_edited_file_is_new_words_under_the_same_id(written: Path) -> None:
+    (path,) = written.rglob("*.md")
+    (before,) = team_entries(written, Account())
+    path.write_text(path.read_text().replace("main", "trunk"))
+    (after,) = team_entries(written, Account())
+    assert (after.id, "trunk" in after.text) == (before.id, True)
+
+
+def test_the_command_line_writes_checks_and_takes_in_and_says_where_it_waits(
+    written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(written.parent)
+    shutil.rmtree(written)
+    out = CliRunner().invoke(memctl, ["export", "--team", str(written)])
+    assert (out.exit_code, out.stdout.count(".md")) == (0, 1), out.output
+    shutil.copytree(written, theirs := tmp_path / "clone" / ".memory")
+    looked = CliRunner().invoke(memctl, ["import", "--dry-run", str(theirs)])
+    assert (looked.exit_code, RULE in looked.stdout, "1 would be new" in looked.stdout) == (0, True, True)
+    taken = CliRunner().invoke(memctl, ["import", str(theirs)])
+    assert taken.exit_code == 0
+    assert "memctl waiting --project '*'" in taken.stderr
+    assert CliRunner().invoke(memctl, ["import", "--mine", str(theirs)]).exit_code == 2
+    (theirs / "claims" / "broken.md").write_text("nothing of a head")
+    assert CliRunner().invoke(memctl, ["import", "--dry-run", str(theirs)]).exit_code == 1
+
+
+def test_a_dry_run_of_an_export_shows_what_would_come(log: Connection, written: Path, tmp_path: Path) -> None:
+    with open(file := tmp_path / "log.jsonl", "wb") as out:
+        exported = export(log, "default", out.write)
+    shown = CliRunner().invoke(memctl, ["import", "--dry-run", str(file)])
+    assert (shown.exit_code, f"events: {exported} would be new" in shown.stdout) == (0, True), shown.output
+    assert f"{len(SAID):>8}  prompt.submitted" in shown.stdout
