@@ -3,7 +3,7 @@
 A wish for a screen or a command is mostly about files that some session made. No one piece of work that was found for
 it need have changed the right ones: the sessions that were found vote, each by how much of the prompt its work holds,
 and a file counts for more where its name holds words of the prompt. Who has not looked at any file yet is given what
-holds a third of the prompt; who is at work, only what it names.
+holds a third of the prompt; who is at work mostly goes on with that, and is given only what holds most of it.
 """
 
 from collections import defaultdict
