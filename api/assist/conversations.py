@@ -50,10 +50,11 @@ PASSAGE, ANSWERS = 320, 0.5
 MOST_CONVERSATIONS, MOST_LOADED = 6, 100
 """Conversations that are looked at for one question, and turns that are read of each."""
 
-SAME_SUBJECT, SAYS = 0.15, 700
-"""From this likeness of what they say on two conversations are about one subject, and the later one is said first. Of
-sde-bench's six amended decisions the least like had .193, and of 171 other pairs the most alike .111. And the
-characters of what one says."""
+SAME_SUBJECT, ALSO_HELD, SAYS = 0.15, 0.25, 700
+"""From this likeness of what they say on two conversations are about one subject, and the later one is said first where
+it holds this share of what the other holds of a question: what every answer ends with makes none alike. Of sde-bench's
+six amended decisions the least like had .193, and of 171 other pairs the most alike .111. And the characters of what
+one says."""
 
 
 class Said(NamedTuple):
@@ -199,7 +200,11 @@ def latest_first(kept: Sequence[Conversation], others: Sequence[Conversation]) -
     alike = _likenesses(every)
     ordered: list[Conversation] = []
     for each in kept:
-        later = [other for other in every if other.at > each.at and alike[each.id, other.id] >= SAME_SUBJECT]
+        later = [
+            other
+            for other in every
+            if other.at > each.at and other.held >= ALSO_HELD * each.held and alike[each.id, other.id] >= SAME_SUBJECT
+        ]
         for one in (*sorted(later, key=lambda other: -other.at), each):
             if one not in ordered:
                 ordered.append(one)

@@ -46,6 +46,9 @@ LIKELY, WEAK, LEAST = (1.1, 17.0), (1.5, 30.0), 0.25
 """How many times what others hold of a prompt a conversation holds that is meant, and that times what it holds: of one
 that is likely, and of a weak one; and the score of a weak one. By set 1; sde-bench's right ones all lead by 1.1."""
 
+OPENING = 0.6
+"""The score from which on a likely conversation is said where the session looked at no file yet."""
+
 SHORTEST_PROMPT, LEAST_DISTINCTIVE = 12, 4
 """Characters of a prompt that asks by itself, and its words beside those of chores: "commit and push this" asks nothing
 of memory."""
@@ -82,14 +85,15 @@ def for_prompt(
     own = payload.get("session_id")
     found = [each for each in engine.search(reader, asked).results if not _is_before_its_eyes(each, own)]
     said = already_said(reader, stream)
-    at_hand = (*in_play, *(each.path for each in row.files)) if row is not None else in_play
+    at_hand = frozenset(named(each.path) for each in row.files) if row is not None else frozenset[str]()
     sure = {each.id: each for each in found if each.id not in said and each.class_ != "none"}
     if sure and not asks_by_itself(prompt):
         sure = _about(reader, in_play, sure)
     lines = list(islice(_lessons(reader, prompt, sure.values()), MOST_MEMORIES))
     if asks_by_itself(prompt):
         lines += commits_for(reader, prompt, found, said)
-        lines += _conversations(reader, query, found, said) or earlier_work(reader, query, found, said, at_hand)
+        earlier = _conversations(reader, query, found, said, at_hand)
+        lines += earlier or earlier_work(reader, query, found, said, at_hand)
     return [each for each in lines if each.memory.score >= limits.min_score], found
 
 
@@ -113,11 +117,15 @@ def _about(reader: Reader, in_play: Sequence[str], found: Mapping[str, Found]) -
     return {id: each for id, each in found.items() if id in rows and at_hand & set(map(named, rows[id].files))}
 
 
-def _conversations(reader: Reader, prompt: str, found: Sequence[Found], said: Collection[str]) -> list[Line]:
+def _conversations(
+    reader: Reader, prompt: str, found: Sequence[Found], said: Collection[str], at_hand: Collection[str]
+) -> list[Line]:
     """What the conversation that is meant came to, behind what came later of its subject: each turn's words under its
     own id, and none that this session was given, be it of a copy."""
     every = conversations(reader, found, prompt)
     kept = [each for each in every if is_meant(prompt, each)][:1]
+    if not kept and not at_hand:
+        kept = sorted((each for each in every if is_likely(each)), key=lambda each: -each.held)[:1]
     others = [each for each in every if each not in kept]
     given = {row.text for row in several(reader, models.memories, list(said)).values()} if kept else set()
     lines = []
@@ -133,6 +141,11 @@ def _conversations(reader: Reader, prompt: str, found: Sequence[Found], said: Co
             text = f"{day_of(turn.occurred_at)[:10]} {quoted(text, SAYS)}{where}{corrected}"
             lines.append(line(text, turn.id, each.score, each.class_, origin=words_of(Provenance.AGENT)))
     return lines
+
+
+def is_likely(each: Conversation) -> bool:
+    """Whether search is sure enough of a conversation for a session that looked at no file yet."""
+    return each.class_ != "none" and each.score >= OPENING
 
 
 def is_meant(prompt: str, each: Conversation) -> bool:

@@ -169,7 +169,7 @@ def sparse_query(text: str) -> tuple[list[int], list[float]]:
     have weigh less, and words that come again and again weigh more. Of an address only the end of its path counts, two
     names of it: host and owner are shared by whatever else was said of that place.
     """
-    text = _ADDRESS.sub(_end_of, text)
+    text = short_addresses(text)
     head, _, rest = text.strip().partition("\n")
     counts = Counter(map(_index, tokens(head)))
     if not rest:
@@ -181,6 +181,11 @@ def sparse_query(text: str) -> tuple[list[int], list[float]]:
 
 
 _ADDRESS = patterns.compile(r"\bhttps?://([^\s<>\"'`]+)")
+
+
+def short_addresses(text: str) -> str:
+    """A text with the ends of its addresses alone: whatever else was said of that place shares host and owner."""
+    return _ADDRESS.sub(_end_of, text)
 
 
 def _end_of(address: patterns.Match[str]) -> str:

@@ -8,12 +8,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from memctl.api.assist.conversations import Conversation, answer_of, by_subject, latest_first, with_answer
+from memctl.api.assist.earlier_work import is_meant as is_meant_work
+from memctl.api.assist.earlier_work import voted
 from memctl.api.assist.prompts import (
     LONGEST,
     LOOKED_FOR,
     asks_by_itself,
     ends,
     files_in_play,
+    is_likely,
     is_meant,
     query_of,
     volunteered,
@@ -90,6 +93,48 @@ def test_a_weak_conversation_has_to_hold_more_and_to_lead_by_more() -> None:
     assert not is_meant("Where is the cart?", conversation(60, 1.2, "none"))
     assert not is_meant("Where is the cart?", conversation(16, 1.6, "none"))
     assert not is_meant("Where is the cart?", conversation(30, 1.6, "none", score=0.1))
+
+
+def test_a_session_that_looked_at_nothing_is_given_what_search_is_sure_of() -> None:
+    assert is_likely(conversation(6, 1.0))
+    assert not is_likely(conversation(6, 1.0, score=0.5))
+    assert not is_likely(conversation(60, 1.0, "none", score=0.9))
+
+
+# --- which earlier work is meant ---
+
+TAB, HOOK = "/work/shop/src/VoucherTab.tsx", "/work/shop/src/useShop.ts"
+WISH = {"hide": 3.0, "voucher": 2.0, "tab": 2.0, "label": 3.0}
+
+
+def test_sessions_vote_for_the_files_that_their_work_changed() -> None:
+    every = [
+        turn("one", "Hide the label of the voucher tab.\n→ Done.", HOOK),
+        turn("two", "Paint the tab.\n→ Painted.", TAB),
+        turn("three", "Sort vouchers in the tab.\n→ Sorted.", TAB, HOOK),
+    ]
+    votes = voted(every, WISH)
+    assert [path for path, _, _ in votes.values()] == [HOOK, TAB]
+    assert [sessions for _, _, sessions in votes.values()] == [2, 2]
+    again = voted([*every[1:], turn("four", "The label of the voucher tab is too long.\n→ Cut.", TAB)], WISH)
+    assert next(iter(again.values()))[0] == TAB, "three sessions say so, and its name does"
+
+
+def test_work_is_meant_whose_text_or_files_hold_enough_of_a_prompt() -> None:
+    work = replace(turn("one", "Sort the tab.\n→ Sorted.", TAB), title="Sort the tab.")
+    assert is_meant_work(work, work.files, WISH, begun=False)
+    assert not is_meant_work(work, work.files, WISH, begun=True), "who is at work is past it"
+    held = replace(work, text="Hide the label of the voucher tab.\n→ Done.")
+    assert is_meant_work(held, held.files, WISH, begun=True)
+    other = turn("two", "Hide the label.\n→ Done.", "/work/shop/src/door.ts")
+    assert not is_meant_work(other, other.files, WISH, begun=False), "neither title nor file is about it"
+
+
+def test_a_prompt_that_spells_out_a_files_name_means_the_work_that_was_for_it() -> None:
+    wish = {"resum": 2.0, **{f"w{number}": 4.0 for number in range(5)}}
+    work = replace(turn("one", "Fix it.\n→ Done.", "/work/shop/resume.go"), title="a bug of `shop resume`")
+    assert is_meant_work(work, work.files, wish, begun=False)
+    assert not is_meant_work(replace(work, title="Fix it."), work.files, wish, begun=False)
 
 
 def test_who_names_an_issue_means_the_work_that_was_done_for_it() -> None:
@@ -169,6 +214,14 @@ def test_of_two_conversations_that_answer_alike_the_later_one_stands_first() -> 
     ]
     assert latest_first([first], [amended, *others]) == [amended, first]
     assert latest_first([others[0]], [first, amended]) == [others[0]]
+
+
+def test_what_only_ends_alike_does_not_stand_first() -> None:
+    first = replace(later("one", 1, *AT_FIRST), held=20.0)
+    amended = later("two", 2, "The retries?\n→ Retries stop after seven attempts now, and the pause doubles each time.")
+    others = [later(f"x{n}", 3 + n, f"Paint door {n}.\n→ Door number {n} is green, as agreed.") for n in range(4)]
+    assert latest_first([first], [replace(amended, held=10.0), *others])[0].id == "two"
+    assert latest_first([first], [replace(amended, held=2.0), *others]) == [first]
 
 
 def test_who_says_the_same_once_more_is_no_rival() -> None:
