@@ -14,6 +14,7 @@ from apis import Api, serving
 from asked import Remembered
 from events import observed
 from histories import drained
+from waiting import until
 
 from memctl.api.write.remote_ingest import Delivery, sent
 from memctl.domain.events.event import NewEvent
@@ -161,12 +162,17 @@ def test_what_a_member_says_at_a_path_of_the_owner_s_is_of_the_member_s_machine(
     drained(team.database)
     at = f"/v1/knowledge?here={PLAIN}&limit=200"
     assert ["basalt" in team.ask(who, at)[1] for who in ("kim", "dana", "")] == [True, False, False]
-    team.given("kim", PLAIN)
+    starts = {"hook_event_name": "SessionStart", "session_id": "of-kim", "cwd": PLAIN, "source": "startup"}
+    assert "basalt" in team.ask("kim", "/v1/hooks/claude-code", starts)[1]
     with connect(team.database) as connection:
-        found = connection.execute(
-            "SELECT DISTINCT location FROM memctl.events WHERE type = 'memory.recalled' OR actor LIKE '%:kim'"
-        )
-        assert {each for (each,) in found if "/srv" in each} == {of_member("kim", PLAIN)}
+
+        def places(where: str) -> list[str]:
+            found = connection.execute(f"SELECT DISTINCT location FROM memctl.events WHERE {where} ORDER BY 1")
+            return [place for (place,) in found]
+
+        until(lambda: places("session_id = 'of-kim'"), "the record of what was recalled")
+        assert places("session_id = 'of-kim'") == [of_member("kim", PLAIN)]
+        assert places("actor LIKE '%:kim' AND location LIKE '%/srv%'") == [of_member("kim", PLAIN)]
 
 
 def test_what_came_before_at_a_bare_path_comes_again_as_the_same(team: Team) -> None:
