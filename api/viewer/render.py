@@ -31,7 +31,7 @@ POLICY = (
 LEVELS = {
     4: ("in use", "search finds it"),
     3: ("verified", "it holds"),
-    2: ("unproved", "it passed its checks and needs more sessions or your yes"),
+    2: ("unproved", "it passed its checks, and more sessions or a person may prove it"),
     1: ("read", "it was read out of what was said, and failed a check"),
 }
 """Of claims: a word for each, and what it means."""

@@ -21,7 +21,7 @@ SOURCES = re.compile("|".join([*(re.escape(may.words) for may in RIGHTS.values()
 """What names another than the user."""
 
 _ID = re.compile(r"\bid ([0-9a-f-]{36})")
-_WAITS = "a person's yes"
+_WAITS = re.compile(r"(?:a person(?:'|&#39;)s|your) yes")
 """What a claim lacks that acts."""
 _PIECE = re.compile(r"<(?:li|tr|section|svg|h1)\b")
 _SHOWN_BY = ('href="/sessions/', 'href="/events/', "an agent's fix")
@@ -139,7 +139,7 @@ def unmarked_of_pages(shown: Mapping[str, str], canary: str) -> list[str]:
             continue
         for piece in [page] if path.startswith("/things/") else _PIECE.split(page):
             text = unescape(piece)
-            waits = path == "/waiting" or _WAITS in text
+            waits = path == "/waiting" or _WAITS.search(text) is not None
             named = SOURCES.search(text) or any(each in text for each in _SHOWN_BY) or waits
             if holds(text, canary) and (not named or (USERS in text and not waits)):
                 wrong.append(f"{path}: {text[:300]}")
