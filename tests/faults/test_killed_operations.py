@@ -22,7 +22,7 @@ from soak import FACTOR
 from waiting import seconds, until
 
 from memctl.api.checks.verify import Verification
-from memctl.infra.backup import archive, copies
+from memctl.infra.backup import archive, copies, receipts
 from memctl.infra.data_dir import Places, make_private
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedded.postgres import start_postgres
@@ -113,6 +113,8 @@ def test_an_operation_killed_at_any_moment_loses_nothing_and_can_be_done_again(
         expected = stored(log), digests(log)
     luck = random.Random(f"{name} {FACTOR}")
     for after in (luck.randrange(statements) for _ in range(KILLS)):
+        if name != "restore":  # each database begins without what was forgotten in the one before
+            (mortals.folder / receipts.RECEIPTS).unlink(missing_ok=True)
         with servers.fresh_database(postgres_server, template) as url, connect(url) as log:
             before = stored(log)
             assert mortals.dies(act, url, after), after

@@ -426,7 +426,7 @@ def template(postgres_server: str, migrated_template: str) -> Iterator[str]:
         with connect(url) as connection:
             connection.execute(DYING)
             generations.ensure_live(connection, SHARDS)
-            assert space_id(connection, "another") == SPACES[1]
+            assert space_id(connection, "another", SPACES[1]) == SPACES[1]
         yield urlsplit(url).path.lstrip("/")
 
 

@@ -314,7 +314,7 @@ def test_what_one_space_is_told_changes_nothing_in_another(server: Server, seed:
     def rows(told: list[tuple[int, NewEvent]], shards: int) -> list[list[tuple[Any, ...]]]:
         """Of the first space, once all that was told is folded, some of it anew and something forgotten elsewhere."""
         with servers.fresh_database(server[0], server[1].live(shards)) as url, connect(url) as connection:
-            assert space_id(connection, "other") == 2
+            assert space_id(connection, "other", 2) == 2
             drainer = Drainer(url, luck.choice((7, 2000)))
             for number, (space, event) in enumerate(told):
                 append(connection, space, [event])

@@ -176,16 +176,16 @@ def test_a_row_of_no_source_is_named(memory: Connection) -> None:
 def test_routes_that_no_source_or_no_key_gives_are_named(memory: Connection) -> None:
     (source,) = changed(
         memory,
-        "INSERT INTO memctl.routes_g2 (space_id, source, target)"
-        " SELECT space_id, source, 'memories:elsewhere' FROM memctl.routes_g2 WHERE upstream IS NULL LIMIT 1"
+        "INSERT INTO memctl.routes_g2 (space_id, source, target, slot)"
+        " SELECT space_id, source, 'memories:elsewhere', 0 FROM memctl.routes_g2 WHERE upstream IS NULL LIMIT 1"
         " RETURNING source",
     )
     nobody = UUID(int=7)
     changed(
         memory,
-        "INSERT INTO memctl.routes_g2 (space_id, source, target, upstream, upstream_key) VALUES"
-        f" (1, '{nobody}', 'memories:a', NULL, NULL), (1, '{nobody}', 'memories:b', 'insights', 'gone'),"
-        f" (1, '{nobody}', 'memories:c', 'unheard_of', 'gone') RETURNING source",
+        "INSERT INTO memctl.routes_g2 (space_id, source, target, slot, upstream, upstream_key) VALUES"
+        f" (1, '{nobody}', 'memories:a', 0, NULL, NULL), (1, '{nobody}', 'memories:b', 0, 'insights', 'gone'),"
+        f" (1, '{nobody}', 'memories:c', 0, 'unheard_of', 'gone') RETURNING source",
     )
     assert sorted(audit(memory).routes.first) == [
         f"memories:a: {nobody} goes there, and is not there",

@@ -84,9 +84,10 @@ def test_whoever_is_connected_while_a_backup_is_restored_tells_the_space_of_its_
     settings: Settings, log: Connection, elsewhere: Connection, database_url: str, tmp_path: Path, others: list[str]
 ) -> None:
     for number, name in enumerate(["default", *others]):
-        append(log, space_id(log, name), [prompt(number)])
+        append(log, space_id(log, name, number + 1), [prompt(number)])
     move_mark(log)
     file = backup(settings, log, tmp_path / "kept")
+    assert space_id(elsewhere, "team", 2) == 2
     team = load_settings(database_url=url_of(elsewhere, database_url), data_dir=settings.data_dir, space="team")
     doors = [IngestWriter(team)]
     looks = connect(team.require("database_url"), autocommit=False)

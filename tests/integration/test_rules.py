@@ -189,7 +189,7 @@ def test_status_and_doctor_say_who_waits_and_what_to_do(database_url: str, log: 
     assert drainer.connection
     (trouble,) = (each for each in troubles(health(reader_of(log, "default", OWNER))) if each.kind == "fleet")
     assert (trouble.needs, "here wait" in trouble.what, "same image" in trouble.do) == (True, True, True)
-    (found,) = (each for each in _schema(log) if each.name == "rules")
+    (found,) = (each for each in _schema(settings, log) if each.name == "rules")
     assert "waits for their end" in str(found.found)
     leader.close()
     drainer.close()
