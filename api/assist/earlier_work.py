@@ -67,20 +67,22 @@ def earlier_work(
         for file, count, sessions in votes.values()
         if count >= least and sessions > 1 and not {file, named(file)} & {*row.files, *at_hand}
     ][:MOST_BESIDE]
-    named_in = [_within(row, file, prompt) for file in own], [_within(row, file, prompt) for file in beside]
-    files, more = (list(filter(None, each)) for each in named_in)
-    if not files:
-        return
     # What came of it is said where it names the file, too.
     wanted = {**weight, basename(own[0]).lower(): max(weight.values())}
+    files, more = ([at for file in paths if (at := _within(row, file, prompt))] for paths in (own, beside))
+    if files and (text := _text_of(row, wanted, files, more)):
+        yield line(text, row.id, each.score, each.class_, origin=words_of(Provenance.AGENT))
+
+
+def _text_of(row: Memory, wanted: Mapping[str, float], files: Sequence[str], more: Sequence[str]) -> str:
+    """What is said of earlier work; empty where neither what it was for nor what came of it may be."""
     came = passage([said_in(unobeyed(_came_of(row)))], wanted, PASSAGE).text
     asked = _asked(row)
     if not came and not asked:
-        return
+        return ""
     text = f"{day_of(row.last_at)[:10]} earlier work{asked} changed {quoted(', '.join(files), 300)}"
     text += f", work like it {quoted(', '.join(more), 200)}" if more else ""
-    text += f"; the agent said: {quoted(came, PASSAGE)}" if came else ""
-    yield line(text, row.id, each.score, each.class_, origin=words_of(Provenance.AGENT))
+    return text + (f"; the agent said: {quoted(came, PASSAGE)}" if came else "")
 
 
 def _came_of(row: Memory) -> str:

@@ -216,16 +216,7 @@ class RemoteIngest:
     def take(self, body: bytes, caller: Caller) -> WriteResult:
         """Append what a relay sent; what is returned is committed. An event that is refused for good is reported by its
         index; the others are appended. Raises: what `received` raises, TooManyPlaces, and DatabaseUnavailable."""
-        events = [msgspec.structs.replace(each, actor=_speaker(each, caller)) for each in received(body)]
-        if caller.member and caller.projects is None:
-            events = [_at_member(event, caller) for event in events]
-        if caller.key:
-            self._admit(events, caller)
-        refused: dict[int, str] = {}
-        if caller.projects is not None:
-            refused, events = self._not_theirs(events, caller), [confined(event) for event in events]
-        if caller.member:
-            refused = {index: MISNAMED for index, event in enumerate(events) if misnamed(event)} | refused
+        events, refused = self._by(caller, received(body))
         kept = [index for index in range(len(events)) if index not in refused]
         prepared = prepare_all([events[index] for index in kept], self._redactor)
         others = self._of_others(prepared.events, caller)
@@ -239,6 +230,20 @@ class RemoteIngest:
         new = iter(recorded.appended)
         appended = [others.get(index) or next(new) for index, at in enumerate(kept) if at not in refused]
         return msgspec.structs.replace(recorded, appended=tuple(appended), refused=refused)
+
+    def _by(self, caller: Caller, events: Iterable[NewEvent]) -> tuple[list[NewEvent], dict[int, str]]:
+        """The events as that caller may say them, and why some are refused, by index. Raises: TooManyPlaces."""
+        events = [msgspec.structs.replace(each, actor=_speaker(each, caller)) for each in events]
+        if caller.member and caller.projects is None:
+            events = [_at_member(event, caller) for event in events]
+        if caller.key:
+            self._admit(events, caller)
+        refused: dict[int, str] = {}
+        if caller.projects is not None:
+            refused, events = self._not_theirs(events, caller), [confined(event) for event in events]
+        if caller.member:
+            refused = {index: MISNAMED for index, event in enumerate(events) if misnamed(event)} | refused
+        return events, refused
 
     def _admit(self, events: Sequence[NewEvent], caller: Caller) -> None:
         """Count the places that these events name and memory does not know. Raises: TooManyPlaces, then none is."""

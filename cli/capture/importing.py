@@ -49,43 +49,17 @@ def import_legacy(
 
 
 def _import(paths: tuple[Path, ...], *, dry_run: bool, mine: bool, wait: bool, as_json: bool) -> None:
-    from memctl.api.write.exporting import is_export, look_through
-    from memctl.api.write.importing import account_of, import_stores, stores
-    from memctl.api.write.ingest import Account
-    from memctl.api.write.team_files import is_team, team_entries
     from memctl.infra.hooks.agent_shell import only_a_person
 
-    examples: list[str] = []
     if mine:
         only_a_person("says whose memory this is")
-    exports, teams = [path for path in paths if is_export(path)], [path for path in paths if is_team(path)]
-    if len(paths) > len(exports or teams) > 0:
-        raise click.UsageError("exports are imported by themselves, and so are a team's files")
-    if exports:
-        account = Account() if dry_run else _exports(exports, wait, mine=mine)
-        for path in exports if dry_run else ():
-            look_through(path, account, mine=mine)
-    elif teams:
-        if mine:
-            raise click.UsageError("what a team's files say is another's word")
-        account = Account()
-        if dry_run:
-            examples = [f"{each.path}  {each.text}" for path in teams for each in team_entries(path, account)]
-            account.new = len(examples)
-        else:
-            _teams(teams, account, wait)
-    elif dry_run:
-        account, examples = account_of(stores(paths))
+    exports, teams = _of_one_kind(paths, mine=mine)
+    if dry_run:
+        account, examples = _would_come(paths, exports, teams, mine=mine)
+    elif exports:
+        account, examples = _exports(exports, wait, mine=mine), []
     else:
-        from memctl.api.write.ingest_writer import IngestWriter
-        from memctl.cli.capture.ingest import wait_until_folded
-        from memctl.infra.settings import load_settings
-
-        found = stores(paths)
-        with IngestWriter(load_settings()) as intake:
-            account = import_stores(intake, found, mine=mine)
-            if wait:
-                wait_until_folded(intake)
+        account, examples = _teams(teams, wait) if teams else _stores(paths, wait, mine=mine), []
     if as_json:
         from memctl.cli.output import print_json
 
@@ -93,12 +67,7 @@ def _import(paths: tuple[Path, ...], *, dry_run: bool, mine: bool, wait: bool, a
     else:
         _print(account, examples, "would be new" if dry_run else "new")
     if account.new and not (mine or dry_run):
-        from memctl.api.queries.waiting import claims_waiting
-        from memctl.infra.settings import load_settings
-
-        waits = claims_waiting(load_settings()) if wait else 0
-        what = f"{number(waits, 'claim waits', 'claims wait')} for you" if wait else "its claims wait once folded"
-        click.echo(f"{what}: memctl waiting --project '*'", err=True)
+        _say_what_waits(wait)
     if dry_run and account.bad_lines and teams:
         raise click.exceptions.Exit(1)
     if not account.with_events:
@@ -106,19 +75,76 @@ def _import(paths: tuple[Path, ...], *, dry_run: bool, mine: bool, wait: bool, a
         raise click.exceptions.Exit(3)
 
 
-def _teams(paths: list[Path], account: Account, wait: bool) -> None:
+def _of_one_kind(paths: tuple[Path, ...], *, mine: bool) -> tuple[list[Path], list[Path]]:
+    """All of the paths as exports, or as teams' files, or none as either: then they are stores."""
+    from memctl.api.write.exporting import is_export
+    from memctl.api.write.team_files import is_team
+
+    exports, teams = [path for path in paths if is_export(path)], [path for path in paths if is_team(path)]
+    if len(paths) > len(exports or teams) > 0:
+        raise click.UsageError("exports are imported by themselves, and so are a team's files")
+    if mine and teams:
+        raise click.UsageError("what a team's files say is another's word")
+    return exports, teams
+
+
+def _would_come(
+    paths: tuple[Path, ...], exports: list[Path], teams: list[Path], *, mine: bool
+) -> tuple[Account, list[str]]:
+    """The account of what would come in, and examples of it."""
+    from memctl.api.write.exporting import look_through
+    from memctl.api.write.importing import account_of, stores
+    from memctl.api.write.ingest import Account
+    from memctl.api.write.team_files import team_entries
+
+    if not (exports or teams):
+        return account_of(stores(paths))
+    account = Account()
+    for path in exports:
+        look_through(path, account, mine=mine)
+    examples = [f"{each.path}  {each.text}" for path in teams for each in team_entries(path, account)]
+    account.new += len(examples)
+    return account, examples
+
+
+def _say_what_waits(folded: bool) -> None:
+    from memctl.api.queries.waiting import claims_waiting
+    from memctl.infra.settings import load_settings
+
+    waits = claims_waiting(load_settings()) if folded else 0
+    what = f"{number(waits, 'claim waits', 'claims wait')} for you" if folded else "its claims wait once folded"
+    click.echo(f"{what}: memctl waiting --project '*'", err=True)
+
+
+def _stores(paths: tuple[Path, ...], wait: bool, *, mine: bool) -> Account:
+    from memctl.api.write.importing import import_stores, stores
+    from memctl.api.write.ingest_writer import IngestWriter
+    from memctl.cli.capture.ingest import wait_until_folded
+    from memctl.infra.settings import load_settings
+
+    found = stores(paths)
+    with IngestWriter(load_settings()) as intake:
+        account = import_stores(intake, found, mine=mine)
+        if wait:
+            wait_until_folded(intake)
+    return account
+
+
+def _teams(paths: list[Path], wait: bool) -> Account:
+    from memctl.api.write.ingest import Account
     from memctl.api.write.ingest_writer import IngestWriter
     from memctl.api.write.team_files import import_team
     from memctl.cli.capture.ingest import wait_until_folded
     from memctl.infra.settings import load_settings
 
-    settings = load_settings()
+    settings, account = load_settings(), Account()
     with IngestWriter(settings) as intake:
         for path in paths:
             for gone in import_team(intake, settings, path, account):
                 print_lines(f"no longer in {path}: {gone} (if it holds no more: memctl reject ID)")
         if wait:
             wait_until_folded(intake)
+    return account
 
 
 def _exports(paths: list[Path], wait: bool, *, mine: bool) -> Account:
