@@ -20,6 +20,7 @@ import msgspec
 from memctl.domain.events.command import BadCommand, Command, Kind, command
 from memctl.domain.events.event import Event, Payload, derived_id, event
 from memctl.domain.events.observations import HISTORY
+from memctl.domain.events.recalls import named
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import (
@@ -469,11 +470,11 @@ class Projects:
         if path in self._places:
             return self._anchors[self._bases[path]]
         anchors = dict.fromkeys(self._anchors.values())
-        named = [a for a in anchors if _is_named(a, wanted) or remote_of(text) == a]
-        named = named or [a for a in anchors if wanted == _name_of(a).casefold()]
-        if len(named) > 1:
-            raise SeveralProjects(project=text, candidates=", ".join(f"{project_id(a)} ({a})" for a in named))
-        return named[0] if named else self.one(text).anchor
+        meant = [a for a in anchors if _is_named(a, wanted) or remote_of(text) == a]
+        meant = meant or [a for a in anchors if wanted == _name_of(a).casefold()]
+        if len(meant) > 1:
+            raise SeveralProjects(project=text, candidates=", ".join(f"{project_id(a)} ({named(a)})" for a in meant))
+        return meant[0] if meant else self.one(text).anchor
 
     def place(self, text: str) -> str:
         """What a split is said of: `part`, but a location of a group that nothing was ever merged with by itself.
@@ -724,7 +725,8 @@ def one_of(found: Sequence[Project], text: str) -> Project:
     if not found:
         raise UnknownProject(project=text, hint="`memctl project list` shows what memory knows")
     if len(found) > 1:
-        raise SeveralProjects(project=text, candidates=", ".join(f"{p.id} ({p.root or p.anchor})" for p in found))
+        candidates = ", ".join(f"{p.id} ({named(p.root or p.anchor)})" for p in found)
+        raise SeveralProjects(project=text, candidates=candidates)
     return found[0]
 
 
