@@ -26,7 +26,7 @@ from memctl.api.reading.advice import TaskGuidance
 from memctl.api.reading.caller import Caller
 from memctl.api.reading.records import Context, CoreSectionItem, EpisodeItem, KnowledgeItem, StrategyItem
 from memctl.api.reading.views import BugHit, Found, Json, Scope
-from memctl.domain.events.recalls import named, quoted
+from memctl.domain.events.recalls import quoted, quoted_name
 from memctl.domain.knowledge.acting import commands_somebody
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
@@ -439,7 +439,7 @@ def _listed(items: list[str], otherwise: str, scope: Scope | None = None) -> str
 
 
 def _found(found: Found) -> str:
-    project = (named(found.project),) if found.project else ()
+    project = (quoted_name(found.project),) if found.project else ()
     details = ", ".join(filter(None, (found.kind, found.origin, _day(found.occurred_at), *project, found.outcome)))
     said = quoted(found.passage or found.text, PASSAGE)
     return f"[{found.class_} {found.score:.2f}] {said} ({details}; id {found.id})"
@@ -506,7 +506,7 @@ def _quoted(text: str) -> str:
 
 
 def _names(names: Sequence[str]) -> str:
-    return ", ".join(map(named, names[:MOST_NAMES]))
+    return ", ".join(map(quoted_name, names[:MOST_NAMES]))
 
 
 def _agents(text: str) -> str:
@@ -517,7 +517,7 @@ def _agents(text: str) -> str:
 
 
 def _section(row: CoreSectionItem) -> str:
-    return f"{named(row.section)} (version {row.version}, {row.origin}): {quoted(row.text, WHOLE)}"
+    return f"{quoted_name(row.section)} (version {row.version}, {row.origin}): {quoted(row.text, WHOLE)}"
 
 
 def _day(at: datetime | str | None) -> str:

@@ -24,7 +24,14 @@ from memctl.api.reading.records import CoreSectionItem, KnowledgeItem
 from memctl.api.reading.views import Found, Json
 from memctl.api.search.engine import Engine
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
-from memctl.domain.events.recalls import MOST_PASSED_OVER, PassedOver, PassedOverFor, RecalledMemory, named, quoted
+from memctl.domain.events.recalls import (
+    MOST_PASSED_OVER,
+    PassedOver,
+    PassedOverFor,
+    RecalledMemory,
+    quoted,
+    quoted_name,
+)
 from memctl.domain.knowledge.acting import acts, commands_somebody
 from memctl.domain.knowledge.memory import day_of, memory_id, plain_sentences
 from memctl.domain.knowledge.orders import only_checks, only_names, unobeyed, what_failed
@@ -128,7 +135,7 @@ def _always(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
     """Core memory and what is pinned, with the keys of what that was made of."""
     lines = [
         line(
-            f"{(row.changed_at or '')[:10]} {named(row.section)}: {quoted(row.text, TEXT)}",
+            f"{(row.changed_at or '')[:10]} {quoted_name(row.section)}: {quoted(row.text, TEXT)}",
             f"core/{row.section}",
             origin=row.origin,
             settled=True,

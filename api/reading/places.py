@@ -8,7 +8,7 @@ import msgspec
 
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Scope
-from memctl.domain.events.recalls import named
+from memctl.domain.events.recalls import quoted_name
 from memctl.domain.projects.identity import Place, Project, Projects, UnknownProject, WaitingCheckout, one_of
 from memctl.domain.projects.key_limits import Limits
 from memctl.domain.support.bounded import LOCATIONS
@@ -186,7 +186,7 @@ def _unknown(project: str, known: Projects) -> UnknownProject:
     called = sorted({each.name for each in known.all})
     near = difflib.get_close_matches(project[:100], called[:1_000], n=3, cutoff=0.5) or called[:5]
     hint = (
-        f"it knows {', '.join(map(named, near))}; '*' asks all"
+        f"it knows {', '.join(map(quoted_name, near))}; '*' asks all"
         if near
         else "nothing was kept yet; see `memctl ingest --help`"
     )

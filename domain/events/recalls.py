@@ -91,7 +91,7 @@ def held_back(session: str, prompt: str, share: float) -> bool:
     return drawn < share * 2**64
 
 
-def named(name: str) -> str:
+def quoted_name(name: str) -> str:
     """A name that others chose (of a project, a file, a section), as an agent is given it: in quotation marks where it
     is more than one word."""
     return name if _WORD.fullmatch(name) else quoted(name, 300)

@@ -20,7 +20,7 @@ import msgspec
 from memctl.domain.events.command import BadCommand, Command, Kind, command
 from memctl.domain.events.event import Event, Payload, derived_id, event
 from memctl.domain.events.observations import HISTORY
-from memctl.domain.events.recalls import named
+from memctl.domain.events.recalls import quoted_name
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import (
@@ -473,7 +473,9 @@ class Projects:
         meant = [a for a in anchors if _is_named(a, wanted) or remote_of(text) == a]
         meant = meant or [a for a in anchors if wanted == _name_of(a).casefold()]
         if len(meant) > 1:
-            raise SeveralProjects(project=text, candidates=", ".join(f"{project_id(a)} ({named(a)})" for a in meant))
+            raise SeveralProjects(
+                project=text, candidates=", ".join(f"{project_id(a)} ({quoted_name(a)})" for a in meant)
+            )
         return meant[0] if meant else self.one(text).anchor
 
     def place(self, text: str) -> str:
@@ -725,7 +727,7 @@ def one_of(found: Sequence[Project], text: str) -> Project:
     if not found:
         raise UnknownProject(project=text, hint="`memctl project list` shows what memory knows")
     if len(found) > 1:
-        candidates = ", ".join(f"{p.id} ({named(p.root or p.anchor)})" for p in found)
+        candidates = ", ".join(f"{p.id} ({quoted_name(p.root or p.anchor)})" for p in found)
         raise SeveralProjects(project=text, candidates=candidates)
     return found[0]
 

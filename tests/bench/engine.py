@@ -14,7 +14,6 @@ import json
 import multiprocessing
 import os
 import platform
-import resource
 import subprocess
 import sys
 import tempfile
@@ -152,11 +151,11 @@ def measure_replay(sessions: Sequence[Cut], number: int) -> dict[str, Any]:
             connection.execute("VACUUM (ANALYZE) memctl.events")
             connection.execute("CHECKPOINT")
         with Peak(server) as peak:
-            ours, postgres = _cpu_of_children(), _cpu_of(server)
+            before = _cpu_of(server)
             child = subprocess.Popen([sys.executable, "-c", REPLAY, url], stdout=subprocess.PIPE)
             peak.watch(child.pid)
             answer, _ = child.communicate()
-            ours, postgres = _cpu_of_children() - ours, _cpu_of(server) - postgres
+            ours, postgres = peak.cpu_s, _cpu_of(server) - before
         if child.returncode:
             sys.exit("the replay failed")
         done = json.loads(answer)
@@ -173,28 +172,27 @@ def measure_replay(sessions: Sequence[Cut], number: int) -> dict[str, Any]:
         return figures | {"disk MB": disk(url, folder, figures["raw MB"])}
 
 
-def _cpu_of_children() -> float:
-    """Seconds of processor time of the processes of ours that have ended, with theirs."""
-    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return spent.ru_utime + spent.ru_stime
-
-
 def _cpu_of(server: int) -> float:
     """Seconds of processor time of a server, of its processes, and of those of them that have ended."""
-    ticks = 0
-    for pid in family_of(server, process_parents()):
-        with contextlib.suppress(OSError):
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            ticks += sum(map(int, fields[11:15] if pid == server else fields[11:13]))
-    return ticks / os.sysconf("SC_CLK_TCK")
+    return sum(_spent(pid, with_ended=pid == server) for pid in family_of(server, process_parents()))
+
+
+def _spent(pid: int, *, with_ended: bool = False) -> float:
+    """Seconds of processor time of a process, and of those of it that it has seen end; 0 where it is gone."""
+    with contextlib.suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11 : 15 if with_ended else 13])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
 
 
 class Peak:
-    """The largest memory seen, in MB: proportional set sizes, so what processes share counts once."""
+    """The largest memory seen, in MB: proportional set sizes, so what processes share counts once. And what processor
+    time ours took, as last seen: who helps with a replay is killed, and no parent is given its figures."""
 
     def __init__(self, server: int) -> None:
         self._roots = {"postgres": server}
         self.ours = self.postgres = 0
+        self._spent: dict[int, float] = {}
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
 
@@ -206,7 +204,14 @@ class Peak:
             parents = process_parents()
             self.postgres = max(self.postgres, pss_mb(family_of(self._roots["postgres"], parents)))
             if "ours" in self._roots:
-                self.ours = max(self.ours, pss_mb(family_of(self._roots["ours"], parents)))
+                family = family_of(self._roots["ours"], parents)
+                self.ours = max(self.ours, pss_mb(family))
+                self._spent |= {pid: spent for pid in family if (spent := _spent(pid))}
+
+    @property
+    def cpu_s(self) -> float:
+        """Seconds of processor time of all of ours."""
+        return sum(self._spent.values())
 
     def __enter__(self) -> Peak:
         self._thread.start()
