@@ -25,7 +25,7 @@ from memctl.infra.readmodels import dead_letters, facts, generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.generations import LeaseLost, Live
 from memctl.projections import layers
-from memctl.projections.kernel import projections
+from memctl.projections.kernel import Changed, Projection, projections
 from memctl.workers.folding.drain import Drainer
 from memctl.workers.folding.refold import refold
 from memctl.workers.folding.stage1 import Stage1
@@ -262,6 +262,32 @@ def test_a_row_that_is_parked_in_one_shard_holds_up_no_other(
     assert {name for name in there if there[name] != expected[name]} <= {
         "bug_sightings", "bug_patterns", "memories", "vector_points",
     }  # fmt: skip
+    refold(log, letters=letters)
+    assert dead_letters.parked(log, made.live.stage2) == []
+    assert digests(log) == expected
+
+
+def test_a_row_that_cannot_be_routed_has_its_letter_though_one_shard_alone_meets_it(
+    database_url: str, log: Connection, expected: Digests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(log, 1, HISTORY)
+    made = read_by_stage1(log)
+    keys = Projection.keys
+
+    def fails(self: Projection[Any], item: Any) -> tuple[str, ...]:
+        if self.name == "candidates" and isinstance(item, Changed):
+            raise ValueError("no key")
+        return keys(self, item)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Projection, "keys", fails)
+        drainer = Drainer(database_url)
+        catch_up(drainer)
+        drainer.close()
+    letters = dead_letters.parked(log, made.live.stage2)
+    rows = log.execute(f"SELECT key FROM {readmodels.table('insights', made.live.stage2)}".encode()).fetchall()
+    assert len(rows) > 1
+    assert sorted(letter.fault.upstream_key or "" for letter in letters) == sorted(key for (key,) in rows)
     refold(log, letters=letters)
     assert dead_letters.parked(log, made.live.stage2) == []
     assert digests(log) == expected

@@ -17,7 +17,7 @@ from memctl.domain.events.facts import PlaceSeen
 from memctl.domain.projects.identity import Named, Place, ProjectIdentified, Projects, SeveralProjects, project_id
 from memctl.domain.projects.key_limits import Limits
 from memctl.domain.support.bounded import LOCATIONS, Seen
-from memctl.domain.support.location import by_key
+from memctl.domain.support.location import by_key, of_member
 from memctl.infra.readmodels.generations import Live
 from memctl.infra.readmodels.known_projects import place_of
 from memctl.projections.kernel import Recorded, projections
@@ -44,6 +44,19 @@ def test_who_works_in_one_of_several_projects_of_a_name_means_that_one() -> None
     with pytest.raises(SeveralProjects):
         forget.plan(owner, project="shop")
     assert places_of(owner, project_id("/tmp/x/shop")).locations == ("/tmp/x/shop",)
+
+
+def test_of_projects_of_one_name_a_member_means_the_one_on_the_members_own_machine() -> None:
+    own, theirs = of_member("dana", "/w/shop"), of_member("kim", "/w/shop")
+    known = Projects(
+        [Place(each, root=each, by_key=True) for each in (own, theirs)] + [Place("/h/shop", root="/h/shop")]
+    )
+    for member, meant in (("dana", own), ("kim", theirs), ("", "/h/shop")):
+        reader = Reader(cast(Any, None), Live(1, 1), 1, "default", None, {"projects": known}, member=member)
+        assert places_of(reader, "shop").locations == (meant,)
+    stranger = Reader(cast(Any, None), Live(1, 1), 1, "default", None, {"projects": known}, member="lee")
+    with pytest.raises(SeveralProjects):
+        places_of(stranger, "shop")
 
 
 def test_which_projects_a_name_may_mean_is_said_in_quotation_marks() -> None:
