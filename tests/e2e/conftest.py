@@ -30,3 +30,12 @@ def servers_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="memctl-servers-") as name:
         Path(name).chmod(0o711)
         yield Path(name)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Memctl]:
+    """A memctl that nothing has been read into; it is stopped when the test ends."""
+    memctl = Memctl(tmp_path)
+    used(memctl.data)
+    yield memctl
+    memctl("down")

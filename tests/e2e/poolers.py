@@ -9,7 +9,6 @@ import psycopg
 import pytest
 from clusters import Cluster, cluster, pgbouncer
 from commandline import Memctl
-from data_dirs import used
 
 from memctl.infra.database import TransactionPooling, connect
 
@@ -18,14 +17,6 @@ from memctl.infra.database import TransactionPooling, connect
 def postgres(servers_folder: Path) -> Iterator[Cluster]:
     with cluster(servers_folder / "pg", fsync="off") as found:
         yield found
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Iterator[Memctl]:
-    memctl = Memctl(tmp_path)
-    used(memctl.data)
-    yield memctl
-    memctl("down")
 
 
 def test_behind_a_pooler_of_sessions_all_of_it_works_with_what_a_pooler_comes_with(

@@ -15,7 +15,6 @@ import psycopg
 import pytest
 from clusters import Cluster, cluster, connects, ended, free_port, make_folder, needed, proxy
 from commandline import Memctl
-from data_dirs import used
 from events import prompt
 from waiting import until
 from working import caught_up
@@ -37,14 +36,6 @@ def pair(servers_folder: Path) -> Iterator[tuple[Cluster, Cluster]]:
         with ended(two):
             two.start(hot_standby_feedback="on")
             yield one, two
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Iterator[Memctl]:
-    memctl = Memctl(tmp_path)
-    used(memctl.data)
-    yield memctl
-    memctl("down")
 
 
 def either(one: Cluster, two: Cluster, which: str) -> str:

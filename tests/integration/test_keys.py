@@ -862,8 +862,8 @@ def test_a_variant_leads_to_nothing_that_was_told_elsewhere(
     rivers, _ = two_teams
     first = observed(PromptSubmitted(line="v", text="the long secret " * 9), session="v", location="/home/eve/secret")
     second = observed(PromptSubmitted(line="v", text="short"), session="v", location="/home/ann/rivers")
-    told = deliver(api, TOKEN, first, second)
-    assert [each["status"] for each in told[1]["appended"]] == ["new", "variant"]
+    answer = deliver(api, TOKEN, first, second)
+    assert [each["status"] for each in answer[1]["appended"]] == ["new", "variant"]
     with connect(memory.database_url) as connection:
         ids = connection.execute(
             "SELECT event_id FROM memctl.events WHERE session_id = 'v' AND location = '/home/ann/rivers'"

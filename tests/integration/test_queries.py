@@ -619,17 +619,17 @@ def test_an_unknown_project_is_refused_with_names_that_are_near(read: Read) -> N
 
 
 def test_stats_agree_with_the_tables(read: Read, memory: Remembered) -> None:
-    told = read(lambda reader: stats.stats(reader, EVERYWHERE))
+    found = read(lambda reader: stats.stats(reader, EVERYWHERE))
     with connect(memory.database_url) as connection:
         row = connection.execute("SELECT count(*), max(position) FROM memctl.events").fetchone()
     assert row is not None
-    assert (told.events.total, told.log.last_position) == row
-    assert told.log.mark == row[1]
-    assert {shard.lag for shard in told.log.shards} == {0}
-    assert (told.outbox.to_write, told.outbox.waiting_for_dense) == (0, 0)
-    assert told.read_models["sessions"] == 4
-    assert told.totals["errors_resolved"] >= 3
-    assert all(size > 0 for size in told.bytes.values())
+    assert (found.events.total, found.log.last_position) == row
+    assert found.log.mark == row[1]
+    assert {shard.lag for shard in found.log.shards} == {0}
+    assert (found.outbox.to_write, found.outbox.waiting_for_dense) == (0, 0)
+    assert found.read_models["sessions"] == 4
+    assert found.totals["errors_resolved"] >= 3
+    assert all(size > 0 for size in found.bytes.values())
 
 
 def test_a_read_model_that_is_not_built_yet_is_told_as_such_and_the_others_answer(

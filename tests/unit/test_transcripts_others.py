@@ -369,11 +369,11 @@ def test_what_aider_writes_twice_because_it_was_asked_in_another_mode_is_one_pro
 def test_aiders_times_are_of_this_machines_zone(
     tmp_path: Path, zone: str, ahead_h: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = b"\n# aider chat started at 2024-10-15 14:27:44\n\n#### how are you?  \n\nfine\n"
+    history = b"\n# aider chat started at 2024-10-15 14:27:44\n\n#### how are you?  \n\nfine\n"
     with monkeypatch.context() as there:
         there.setenv("TZ", zone)
         time.tzset()
-        moments = {event.occurred_at for event in events(Aider, tmp_path / "h.md", told)}
+        moments = {event.occurred_at for event in events(Aider, tmp_path / "h.md", history)}
     time.tzset()
     assert moments == {micros(f"2024-10-15T{14 + ahead_h:02}:27:44Z")}
 

@@ -127,7 +127,7 @@ def test_a_session_on_a_member_s_machine_shows_what_it_would_show_here(seed: int
     free = [(each, {"confined": False} if hasattr(each.payload, "confined") else {}) for each in drawn]
     events = [structs.replace(each, payload=structs.replace(each.payload, **limits)) for each, limits in free]
     there = [structs.replace(each, location=of_member("kim", each.location)) for each in events]
-    for_both = [[bared(fact) for fact in facts_of(fates.Log().append(told))] for told in (events, there)]
+    for_both = [[bared(fact) for fact in facts_of(fates.Log().append(each))] for each in (events, there)]
     assert for_both[0] == for_both[1]
 
 
