@@ -21,7 +21,6 @@ from memctl.domain.events.recalls import quoted
 from memctl.domain.knowledge.memory import day_of, distinctive, is_chore, is_steering
 from memctl.domain.knowledge.orders import might_be_obeyed, only_names, unobeyed
 from memctl.domain.language.documents import named
-from memctl.domain.language.plans import title_in
 from memctl.domain.retrieval.answering import passage, said_in, weights
 from memctl.domain.support.mentions import path_within
 from memctl.domain.support.provenance import Provenance, words_of
@@ -95,8 +94,7 @@ def _came_of(row: Memory) -> str:
 
 def _asked(row: Memory) -> str:
     """What the work was for, where nobody could take that for an order."""
-    title = title_in(row.text) or row.title
-    return "" if might_be_obeyed(title) or is_steering(title) else f" ({quoted(title, TITLE)})"
+    return "" if might_be_obeyed(row.title) or is_steering(row.title) else f" ({quoted(row.title, TITLE)})"
 
 
 def _within(row: Memory, file: str, prompt: str) -> str:

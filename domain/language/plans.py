@@ -54,25 +54,10 @@ _SHARED = 2
 """Words that a sentence shares with a point of a plan that it is about."""
 
 
-_TITLE_WITHIN = 600
-"""Characters of a plan within which its title stands."""
-
-
 def plan_in(text: str) -> int | None:
     """Where the plan begins that a client sends to be carried out, or reports as approved; None where there is none."""
     begins = _SENT.match(text) or _APPROVED.search(text)
     return begins.end() if begins else None
-
-
-def title_in(text: str) -> str:
-    """The title of the plan in a text; empty where there is none."""
-    at = plan_in(text)
-    lines = text[at : at + _TITLE_WITHIN].splitlines() if at is not None else []
-    return next((_title(line.strip()) for line in lines if line.strip().startswith("#")), "")
-
-
-def _title(line: str) -> str:
-    return one_line(_TITLE.sub("", line.lstrip("# "), 1), _TITLE_ROOM)
 
 
 def points_of(text: str) -> list[Decision]:
@@ -89,7 +74,7 @@ def points_of(text: str) -> list[Decision]:
             continue
         elif said.startswith("#"):
             section, taken = said.lstrip("# ").strip("* ") if title else "", False
-            title = title or _title(said)
+            title = title or one_line(_TITLE.sub("", said.lstrip("# "), 1), _TITLE_ROOM)
         elif (item := _ITEM.match(said)) is not None:
             if _SETTLES.search(section):
                 _take(found, f"Planned and done ({title})", said[item.end() :], start + line.find(said) + item.end())
