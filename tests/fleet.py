@@ -52,7 +52,10 @@ from memctl.workers.folding.drain import Drainer
 
 NAMES = ("here", "east", "west")
 BATCH = 10
-"""Events of one request."""
+"""Events of one request at least."""
+
+MOST = 500
+"""Events of one request at most, as a spool sends what waited while nothing was there to take it."""
 
 PROBES = 3
 """Who writes and waits until it can be read, at once."""
@@ -179,9 +182,12 @@ class Api:
 
 
 class Load:
-    """Writers to every space, at a rate in all, and one who writes and reads what it wrote, by space."""
+    """A writer to every space, at a rate in all, and some who write and read what they wrote, by space.
 
-    def __init__(self, fleet: Fleet, names: list[str], rate: float, threads: int = 8) -> None:
+    What falls due while a space cannot be written to waits, and is sent later.
+    """
+
+    def __init__(self, fleet: Fleet, names: list[str], rate: float) -> None:
         self.kept: dict[str, list[NewEvent]] = {name: [] for name in names}
         self.waits: list[tuple[str, float]] = []
         """By space, how long it took until what was written could be read."""
@@ -190,33 +196,31 @@ class Load:
         self.rate = rate
         self._fleet, self._ended = fleet, threading.Event()
         self._locks = {name: threading.Lock() for name in names}
-        mine = [names[n::threads] for n in range(threads)]
-        self._threads = [threading.Thread(target=self._write, args=[n, each]) for n, each in enumerate(mine)]
-        self._writers = len(self._threads)
+        self._threads = [threading.Thread(target=self._write, args=[n, each]) for n, each in enumerate(names)]
         self._threads += [threading.Thread(target=self._probe, args=[n, names[n::PROBES]]) for n in range(PROBES)]
 
-    def _write(self, number: int, names: list[str]) -> None:
-        api, due = Api(self._fleet.ports, number), time.monotonic()
+    def _write(self, number: int, name: str) -> None:
+        api, spaces, due, looked = Api(self._fleet.ports, number), len(self.kept), 0.0, time.monotonic()
         try:
-            for name in itertools.cycle(names):
-                due = max(due, time.monotonic() - 1) + BATCH / self.rate * self._writers
-                if self._ended.wait(max(0.0, due - time.monotonic())):
-                    return
-                self._send(api, name)
+            while not self._ended.wait(max(0.0, (BATCH - due) * spaces / self.rate)):
+                now = time.monotonic()
+                due, looked = due + (now - looked) * self.rate / spaces, now
+                if due >= BATCH:
+                    due -= self._send(api, name, min(int(due), MOST))[0]
         except BaseException as problem:
-            self.problems.append(f"writer {number}: {problem!r}")
+            self.problems.append(f"writer of {name}: {problem!r}")
 
-    def _send(self, api: Api, name: str) -> int:
-        """Write the next events of a space, until that is acknowledged; the last one's position."""
+    def _send(self, api: Api, name: str, events: int = BATCH) -> tuple[int, int]:
+        """Write the next events of a space, until that is acknowledged: how many, and the last one's position."""
         with self._locks[name]:
             at = len(self.kept[name])
-            batch = [work(at + n, session=f"{name}-{at // 500}") for n in range(BATCH)]
+            batch = [work(at + n, session=f"{name}-{(at + n) // 500}") for n in range(events)]
             body = msgspec.json.encode(Delivery([sent(each) for each in batch]))
             while (answer := api.ask("POST", "/v1/events", name, body)) is None:
                 self.refused += 1
                 time.sleep(0.2)
             self.kept[name] += batch
-        return max(int(each["position"]) for each in json.loads(answer)["appended"])
+        return len(batch), max(int(each["position"]) for each in json.loads(answer)["appended"])
 
     def _probe(self, number: int, names: list[str]) -> None:
         api = Api(self._fleet.ports, number)
@@ -225,7 +229,7 @@ class Load:
                 if self._ended.wait(0.02):
                     return
                 began = time.monotonic()
-                at = self._send(api, name)
+                _, at = self._send(api, name)
                 answered = api.ask("GET", f"/v1/sessions?limit=1&min_position={at}", name) is not None
                 self.waits.append((name, time.monotonic() - began if answered else math.inf))
         except BaseException as problem:
