@@ -133,7 +133,7 @@ class Verification:
         )  # fmt: skip
         yield check(
             "log", "deliveries", f"{number(hashed.events, 'event')} entered by id",
-            (f"position {at}: the event or its entry is missing" for at in audit.astray(connection, mark)),
+            (f"position {at}: no event, no entry of it, or two" for at in audit.astray(connection, mark)),
             advice=_RESTORE,
         )  # fmt: skip
         yield check(

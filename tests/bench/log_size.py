@@ -26,6 +26,7 @@ from memctl.domain.events.observations import PromptSubmitted
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedded.postgres import start_postgres
 from memctl.infra.log.append import append
+from memctl.infra.log.compaction import Compaction
 from memctl.infra.log.migrate import migrate
 from memctl.infra.log.partitions import make_partitions
 from memctl.infra.log.read import read_stream
@@ -51,12 +52,12 @@ FROM (SELECT n, 'session/claude-code/' || md5(%(salt)s || (n %% %(streams)s) || 
 """
 
 SIZES = """
-SELECT coalesce(sum(pg_indexes_size(c.oid)) FILTER (WHERE relname <> 'deliveries'), 0)::int8,
-       coalesce(sum(pg_indexes_size(c.oid)) FILTER (WHERE relname = 'deliveries'), 0)::int8,
-       coalesce(sum(pg_table_size(c.oid)) FILTER (WHERE relname = 'deliveries'), 0)::int8,
-       coalesce(sum(pg_table_size(c.oid)) FILTER (WHERE relname <> 'deliveries'), 0)::int8
+SELECT coalesce(sum(pg_indexes_size(c.oid)) FILTER (WHERE relname NOT LIKE '%deliveries'), 0)::int8,
+       coalesce(sum(pg_indexes_size(c.oid)) FILTER (WHERE relname LIKE '%deliveries'), 0)::int8,
+       coalesce(sum(pg_table_size(c.oid)) FILTER (WHERE relname LIKE '%deliveries'), 0)::int8,
+       coalesce(sum(pg_table_size(c.oid)) FILTER (WHERE relname NOT LIKE '%deliveries'), 0)::int8
 FROM pg_class c WHERE relnamespace = 'memctl'::regnamespace AND relkind = 'r'
-    AND (relname = 'deliveries' OR relname = 'events' OR relname LIKE 'events\\_%')
+    AND (relname LIKE '%deliveries' OR relname = 'events' OR relname LIKE 'events\\_%')
 """
 
 
@@ -82,7 +83,10 @@ class Log:
         for thread in threads:
             thread.join()
         self.events = upto
+        if self.parted:
+            self._compact()
         self.connection.execute("VACUUM (ANALYZE) memctl.events")
+        self.connection.execute("VACUUM (ANALYZE) memctl.deliveries")
         self.connection.execute("CHECKPOINT")
 
     def _fill(self, first: int, count: int, salt: str) -> None:
@@ -93,6 +97,13 @@ class Log:
                 connection.execute(FILL, given)
                 if self.parted:  # as the workers' sweeper does
                     make_partitions(connection)
+
+    def _compact(self) -> None:
+        """Move deliveries as the workers' sweeper does."""
+        compaction = Compaction()
+        compaction.begin_if_due(self.connection)
+        while compaction.under_way:
+            compaction.work(self.connection, 60)
 
     def sizes(self) -> dict[str, float]:
         """Bytes an event of its indexes and of its tables."""
