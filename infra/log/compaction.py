@@ -45,9 +45,8 @@ class Compaction:
             self._spaces, self._after, self._known = [space for (space,) in found], _FIRST, False
 
     def work(self, connection: Connection, seconds: float) -> int:
-        """Move deliveries for so long, but some in any case, or until none are left; returns how many. `connection` is in autocommit mode.
-
-        Where a writer of a space holds its lock for long, the rest is left for the next time that it is due.
+        """Move deliveries for so long, some in any case, or until none are left; returns how many. `connection` is in
+        autocommit mode. Where a writer of a space holds its lock for long, the rest waits for the next time.
         """
         total, until = 0, time.monotonic() + seconds
         while self._spaces:

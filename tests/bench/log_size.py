@@ -72,6 +72,8 @@ class Log:
         self.connection: Connection = connect(self.url)
         self.events = 0
         self.parted = schema is None
+        self.compacted = 0.0
+        """Bytes of Postgres' own log for a delivery that was moved."""
 
     def fill(self, upto: int) -> None:
         """Append small events until there are so many, by several connections."""
@@ -100,10 +102,17 @@ class Log:
 
     def _compact(self) -> None:
         """Move deliveries as the workers' sweeper does."""
-        compaction = Compaction()
+        compaction, moved, before = Compaction(), 0, self.written()
         compaction.begin_if_due(self.connection)
         while compaction.under_way:
-            compaction.work(self.connection, 60)
+            moved += compaction.work(self.connection, 60)
+        if moved:
+            self.compacted = (self.written() - before) / moved
+
+    def written(self) -> int:
+        """Bytes that Postgres has put into its own log, of all databases."""
+        row = self.connection.execute("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')").fetchone()
+        return int(row[0]) if row else 0
 
     def sizes(self) -> dict[str, float]:
         """Bytes an event of its indexes and of its tables."""
@@ -136,6 +145,7 @@ def measure(logs: dict[str, Log]) -> dict[str, Any]:
     worked_batched: dict[str, list[float]] = {name: [] for name in logs}
     batched: dict[str, list[float]] = {name: [] for name in logs}
     read: dict[str, list[float]] = {name: [] for name in logs}
+    written: dict[str, list[float]] = {name: [] for name in logs}
     for _ in range(ROUNDS):
         for name, log in logs.items():
             session, before = uuid4().hex, processor_us(log)
@@ -146,11 +156,12 @@ def measure(logs: dict[str, Log]) -> dict[str, Any]:
             worked[name].append((processor_us(log) - before) / SINGLES)
             for part in range(BATCHES):
                 session = uuid4().hex
-                events = [event(session, number + part) for number in range(BATCH)]
+                events, wal = [event(session, number + part) for number in range(BATCH)], log.written()
                 began, before = time.perf_counter(), processor_us(log)
                 append(log.connection, 1, events)
                 worked_batched[name].append((processor_us(log) - before) / BATCH)
                 batched[name].append((time.perf_counter() - began) * 1e6 / BATCH)
+                written[name].append((log.written() - wal) / BATCH)
                 began = time.perf_counter()
                 assert len(read_stream(log.connection, 1, events[0].stream)) == BATCH
                 read[name].append((time.perf_counter() - began) * 1e6 / BATCH)
@@ -164,9 +175,15 @@ def measure(logs: dict[str, Log]) -> dict[str, Any]:
             "one append, µs of its server process": round(statistics.mean(worked[name])),
             "of a batch, µs of its server process": round(statistics.mean(worked_batched[name]), 1),
             "reading a stream, µs an event": round(statistics.median(read[name]), 2),
+            "of a batch, bytes of WAL an event": round(statistics.mean(written[name])),
+            "moved, bytes of WAL a delivery": round(logs[name].compacted),
         }
         for name in logs
     }
+
+
+def ratios(ours: dict[str, float], theirs: dict[str, float]) -> dict[str, float]:
+    return {of: round(ours[of] / each, 2) for of, each in theirs.items() if each}
 
 
 def main() -> None:
@@ -188,7 +205,7 @@ def main() -> None:
                 found = measure({"before": before, "now": small})
                 figures[f"schema {given.against} and this, {SMALL:,} events"] = {
                     **found,
-                    "now / before": {of: round(found["now"][of] / found["before"][of], 2) for of in found["now"]},
+                    "now / before": ratios(found["now"], found["before"]),
                     "bytes an event before": before.sizes(),
                     "bytes an event now": small.sizes(),
                 }
@@ -198,9 +215,9 @@ def main() -> None:
                 grown.fill(number)
                 filled = round((time.monotonic() - began) / 60, 1)
                 found = measure({"small": small, "grown": grown})
-                ratios = {of: round(found["grown"][of] / found["small"][of], 2) for of in found["small"]}
                 figures[f"{number:,} events"] = {
-                    "minutes to fill": filled, **found, "grown / small": ratios, "bytes an event": grown.sizes(),
+                    "minutes to fill": filled, **found,
+                    "grown / small": ratios(found["grown"], found["small"]), "bytes an event": grown.sizes(),
                 }  # fmt: skip
                 print(json.dumps(figures[f"{number:,} events"]), flush=True)
             small.connection.close()

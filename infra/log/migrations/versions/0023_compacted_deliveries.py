@@ -59,10 +59,15 @@ END $$;
 _ENTERED = (
     (
         "append_events",
-        "SELECT d.position, in_space, d.id FROM unnest(handed_out, in_ids) AS d(position, id)",
-        """
-        WHERE NOT EXISTS (SELECT FROM memctl.compacted_deliveries c
-                          WHERE c.space_id = in_space AND c.event_id = d.id OFFSET 0)""",
+        """WITH put AS (
+        INSERT INTO memctl.deliveries (position, space_id, event_id)
+        SELECT d.position, in_space, d.id FROM unnest(handed_out, in_ids) AS d(position, id)""",
+        """WITH known AS MATERIALIZED (
+        SELECT event_id FROM memctl.compacted_deliveries WHERE space_id = in_space AND event_id = ANY(in_ids)),
+    put AS (
+        INSERT INTO memctl.deliveries (position, space_id, event_id)
+        SELECT d.position, in_space, d.id FROM unnest(handed_out, in_ids) AS d(position, id)
+        WHERE d.id NOT IN (SELECT event_id FROM known)""",
     ),
     (
         "append_event",
@@ -72,17 +77,17 @@ _ENTERED = (
                           WHERE c.space_id = in_space AND c.event_id = in_id)""",
     ),
 )
-"""Functions, where they enter ids, and what follows that or stands in its place."""
+"""Functions, where they enter ids, and what stands in its place."""
 
 
 def upgrade() -> None:
     driver = op.get_bind().connection.driver_connection
     assert driver is not None
     driver.execute(COMPACTED)
-    for function, enters, only in _ENTERED:
+    for function, enters, instead in _ENTERED:
         (body,) = driver.execute(
             "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'memctl'::regnamespace AND proname = %s",
             [function],
         ).fetchone()
         assert body.count(enters) == 1, function
-        driver.execute(body.replace(enters, only if enters.startswith("VALUES") else enters + only))
+        driver.execute(body.replace(enters, instead))
