@@ -31,6 +31,7 @@ NOT_RUN = {
     "git pull": "the checkout is the one that is tested",
     "pip install": "`make test-wheel` installs in every way that a page names",
     "pipx install": "the same",
+    "uvx": "the same",
     "python3 -m venv": "the same",
     "memctl-venv/bin/pip": "the same",
     "systemctl": "needs a login that systemd knows of",
