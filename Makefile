@@ -15,6 +15,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: $(BIN)/python pyproject.toml
+	@echo "Installing memctl and what it needs into $(VENV), 460 MB: a minute or two"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
@@ -91,7 +92,7 @@ release: $(VENV)/.installed-dev ## Build wheel, source archive, checksums and no
 	$(BIN)/python tests/release.py
 
 test-deploy: $(VENV)/.installed-dev ## Check infra/deploy with each file's own tool, as far as there is one here (promtool, kubectl and systemd are not brought)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check kubernetes-validate compose-spec
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check kubernetes-validate compose-spec grafana-foundation-sdk
 	$(BIN)/pytest -q tests/unit/test_deploy.py tests/integration/test_deploy_read.py
 
 test-tutorial: $(VENV)/.installed-dev ## Run every command of docs/tutorial.md, and compare what it prints

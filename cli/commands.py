@@ -149,23 +149,33 @@ COMMANDS: Places = {
 """All of them. Each is called by its name alone: `memctl replay` is `memctl admin replay`."""
 
 MEANT = {
-    **dict.fromkeys(("start", "run", "restart", "upgrade", "update"), "up"),
+    **dict.fromkeys(("start", "run", "restart", "upgrade", "update", "migrate", "daemon"), "up"),
     **dict.fromkeys(("stop", "quit", "kill", "shutdown"), "down"),
-    **dict.fromkeys(("ps", "health", "info", "state"), "status"),
-    **dict.fromkeys(("logs", "log", "check", "debug", "diagnose"), "doctor"),
+    **dict.fromkeys(("ps", "health", "info", "state", "ping", "whoami"), "status"),
+    **dict.fromkeys(("logs", "log", "check", "debug", "diagnose", "test"), "doctor"),
     **dict.fromkeys(("setup", "hooks", "connect"), "install"),
-    **dict.fromkeys(("cost", "usage", "tokens", "spent", "counts"), "stats"),
+    **dict.fromkeys(("cost", "usage", "tokens", "spent", "counts", "metrics"), "stats"),
     **dict.fromkeys(("load", "read", "scan", "sync", "index"), "ingest"),
+    **dict.fromkeys(("watch", "follow"), "ingest --follow"),
+    **dict.fromkeys(("tail", "recent", "latest"), "history"),
     **dict.fromkeys(("find", "query", "grep", "recall", "remembered"), "search"),
     **dict.fromkeys(("error", "errors", "fix", "fixes", "failures"), "bugs"),
     **dict.fromkeys(("get", "cat", "memories"), "show"),
     **dict.fromkeys(("list", "ls", "projects"), "project list"),
     **dict.fromkeys(("session", "chats", "conversations"), "sessions"),
     **dict.fromkeys(("todo", "open", "unfinished"), "tasks --status open"),
-    **dict.fromkeys(("ui", "web", "dashboard", "viewer", "browse", "login"), "view"),
+    **dict.fromkeys(("ui", "web", "dashboard", "viewer", "browse", "login", "timeline", "graph"), "view"),
     **dict.fromkeys(("add", "remember", "new", "store", "write"), "note"),
     **dict.fromkeys(("delete", "remove", "rm", "erase"), "forget"),
     **dict.fromkeys(("settings", "set", "env"), "config"),
+    **dict.fromkeys(("why", "evidence", "trace"), "explain"),
+    **dict.fromkeys(("lessons", "learnt", "learned", "claims", "facts", "rules", "decisions"), "insights"),
+    **dict.fromkeys(("preferences", "preference"), "prefs"),
+    **dict.fromkeys(("summary", "summarize", "overview"), "project show"),
+    **dict.fromkeys(("merge", "join", "split"), "project --help"),
+    **dict.fromkeys(("team", "members", "member", "users", "token"), "keys"),
+    **dict.fromkeys(("share",), "export --team DIRECTORY"),
+    **dict.fromkeys(("edit", "correct"), "reject"),
     **dict.fromkeys(("rebuild", "refold"), "replay"),
     **dict.fromkeys(("disable", "pause"), "off"),
     **dict.fromkeys(("enable", "unpause"), "on"),
@@ -173,8 +183,24 @@ MEANT = {
     **dict.fromkeys(("clear", "clean", "wipe", "purge"), "reset"),
     **dict.fromkeys(("confirm", "approve", "accept"), "verify-knowledge"),
     **dict.fromkeys(("pending", "review", "inbox"), "waiting"),
+    **dict.fromkeys(("gc", "vacuum", "compact", "optimize"), "maintain"),
     **dict.fromkeys(("uninstall",), "install CLIENT --uninstall"),
     **dict.fromkeys(("version",), "--version"),
     **dict.fromkeys(("help",), "--help"),
 }
 """Words that other tools have for what a command of memctl does, and how it is called here."""
+
+_GONE = ("delete", "remove", "rm", "forget")
+
+MEANT_IN: dict[str, Places] = {
+    "memory": dict.fromkeys(("list", "ls"), "insights"),
+    "project": {"ls": "project list", **dict.fromkeys(_GONE, "forget --project NAME")},
+    "keys": {
+        "ls": "keys list",
+        **dict.fromkeys(("create", "new", "make"), "keys add NAME"),
+        **dict.fromkeys((*_GONE, "disable"), "keys revoke KEY"),
+    },
+    "space": {"ls": "space list", **dict.fromkeys(("add", "new", "make"), "space create NAME")},
+    "dlq": {"ls": "dlq list", **dict.fromkeys(_GONE, "dlq drop ID --reason TEXT")},
+}
+"""What is meant by words that are no command of a group, by the group's name."""

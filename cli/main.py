@@ -2,12 +2,12 @@
 
 import importlib
 import sys
-from collections.abc import Iterable
 from typing import Any, NoReturn
 
 import click
 
-from memctl.cli.commands import COMMANDS, FIRST, GROUPS, MEANT, Places
+from memctl.cli.commands import COMMANDS, FIRST, GROUPS, MEANT, MEANT_IN, Places
+from memctl.cli.groups import listed
 from memctl.domain.support.errors import MemctlError
 
 HELP = {"help_option_names": ["-h", "--help"]}
@@ -38,23 +38,22 @@ class Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
-            raise click.UsageError(f"There is no command {args[0]!r}. {self._instead(args[0])}", ctx) from None
+            said = self._instead(args, ctx.info_name or "")
+            raise click.UsageError(f"There is no command {args[0]!r}. {said}", ctx) from None
 
-    def _instead(self, word: str) -> str:
+    def _instead(self, args: list[str], group: str) -> str:
         import difflib
 
-        near = MEANT.get(word) or next(iter(difflib.get_close_matches(word, COMMANDS, n=1, cutoff=0.7)), "")
+        word, after = args[0], args[1] if len(args) > 1 else ""
+        if word == "help" and after in COMMANDS:
+            return f"Did you mean `memctl {after} --help`?"
+        near = MEANT_IN.get(group, {}).get(word) or MEANT.get(word)
+        near = near or next(iter(difflib.get_close_matches(word, COMMANDS, n=1, cutoff=0.7)), "")
         return f"Did you mean `memctl {near}`?" if near else "`memctl --help` lists them."
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for heading, names in self.sections.items():
-            self._format(ctx, formatter, heading, names)
-
-    def _format(self, ctx: click.Context, formatter: click.HelpFormatter, heading: str, names: Iterable[str]) -> None:
-        room = formatter.width - max(map(len, self.places)) - 4
-        commands = [(name, self.get_command(ctx, name)) for name in names]
-        with formatter.section(heading):
-            formatter.write_dl([(name, in_short(command, room)) for name, command in commands if command])
+            listed(self, ctx, formatter, heading, names)
 
 
 class Memctl(Commands):
@@ -79,25 +78,14 @@ class Memctl(Commands):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for heading, names in FIRST.items():
-            self._format(ctx, formatter, heading, names)
-        self._format(ctx, formatter, "More", GROUPS)
+            listed(self, ctx, formatter, heading, names)
+        listed(self, ctx, formatter, "More", GROUPS)
         formatter.write_paragraph()
         formatter.write_text("The commands of a group are called by their names alone, too: `memctl replay`.")
 
 
-def in_short(command: click.Command, most: int) -> str:
-    """The first sentence of a command's help, without what explains it further where it is longer than `most`."""
-    sentence = command.get_short_help_str(limit=1_000).removesuffix(".")
-    if len(sentence) <= most:
-        return sentence
-    main = min((sentence.partition(apart)[0] for apart in ("; ", ": ", " (")), key=len)
-    while len(main) > most and ", " in main:
-        main = main.rpartition(", ")[0]
-    return main if len(main) <= most else command.get_short_help_str(limit=most)
-
-
 @click.command(cls=Memctl, sections={"": COMMANDS}, context_settings=HELP)
-@click.version_option(package_name="memctl", prog_name="memctl")
+@click.version_option(None, "-V", "--version", package_name="memctl", prog_name="memctl")
 def memctl() -> None:
     """Memory for coding agents that can be trusted: an immutable log, and everything known is rebuilt from it.
 

@@ -26,29 +26,43 @@ in_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 """The option of verbs that print JSON for programs."""
 
 
-_AGO = {"d": 1, "w": 7}
+_AGO = {"d": 1, "day": 1, "days": 1, "w": 7, "week": 7, "weeks": 7}
 _BY_NAME = {"today": 0, "yesterday": 1}
+_WEEK = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
+def _days_ago(words: str) -> int | None:
+    """How many days ago a day was that is named by that, or by its day of the week: the last that there was, today
+    not counted."""
+    if words in _BY_NAME:
+        return _BY_NAME[words]
+    day = words.removeprefix("last ")
+    if day in _WEEK:
+        return (date.today().weekday() - _WEEK.index(day) - 1) % 7 + 1
+    number, unit = words[:-1], words[-1:]
+    if words.endswith(" ago"):
+        number, _, unit = words.removesuffix(" ago").partition(" ")
+        number = "1" if number in ("a", "one") else number
+    known = unit in _AGO and number.isascii() and number.isdigit() and len(number) < 5
+    return int(number) * _AGO[unit] if known else None
 
 
 class Moment(click.ParamType):  # type: ignore[type-arg]  # older ones have none
-    """A day or a moment as people write it: 2026-03-01, 2026-03-01T14:30, today, yesterday, 7d, 2w."""
+    """A day or a moment as people write it: 2026-03-01, 2026-03-01T14:30, today, yesterday, monday, 7d, 2 weeks ago."""
 
     name = "date"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """As the API is asked: a day of this machine begins at its own midnight where it was named by how long ago."""
         word = str(value).strip().lower()
-        number, unit = word[:-1], word[-1:]
-        ago = _BY_NAME.get(word)
-        if ago is None and unit in _AGO and number.isascii() and number.isdigit() and len(number) < 5:
-            ago = int(number) * _AGO[unit]
+        ago = _days_ago(word)
         if ago is not None:
             return datetime.combine(date.today() - timedelta(days=ago), datetime.min.time()).astimezone().isoformat()
         with suppress(ValueError):
             return date.fromisoformat(word).isoformat()
         with suppress(ValueError):
             return datetime.fromisoformat(word).isoformat()
-        self.fail(f"{value!r} is no day: write 2026-03-01, today, yesterday, 7d or 2w", param, ctx)
+        self.fail(f"{value!r} is no day: write 2026-03-01, yesterday, monday, 7d or 2 weeks ago", param, ctx)
 
 
 class OneOf(click.Choice):  # type: ignore[type-arg]

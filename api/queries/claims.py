@@ -15,12 +15,14 @@ from memctl.api.reading.pages import (
     above,
     all_of,
     between,
+    earlier,
     either,
     equal,
     field_of,
     holding,
     keys_among,
     one,
+    one_of,
     page,
     several,
     table_of,
@@ -61,6 +63,9 @@ Section = Annotated[str, msgspec.Meta(max_length=40)]
 
 MOST_PREFERENCES = 200
 """Subjects that are looked through for preferences."""
+
+MOST_ALIKE = 1_000
+"""Claims of earlier pages that are compared with those of a page."""
 
 MOST_SECTIONS = 100
 """Sections of core memory that are shown."""
@@ -107,14 +112,34 @@ class InsightFilter(NamedTuple):
 def insights_by(
     reader: Reader, places: Places, order: str, wanted: InsightFilter, *, limit: int = 50, cursor: str | None = None
 ) -> Page[InsightItem]:
-    """Claims by a field of their rows that is a whole number, highest first."""
-    found_there, after = page(reader, models.candidates, order, wanted.conditions(places), limit=limit, cursor=cursor)
-    candidates = {keyed.key: keyed.row for keyed in found_there}
-    found_claims = ((keyed.key, keyed.row.insight) for keyed in found_there if _stands(keyed.row))
-    rows = [Keyed(key, insight) for key, insight in found_claims if insight is not None]
+    """Claims by a field of their rows that is a whole number, highest first, those alike in places of one project
+    once."""
+    found, after = page(reader, models.candidates, order, wanted.conditions(places), limit=limit, cursor=cursor)
+    items = _shown(reader, found)
+    # Another worktree or clone of the same project may say the same, on a page before this one, too.
+    said = {_same(item) for item in _alike_before(reader, places, order, wanted, cursor, items)}
+    return Page(_first_of_each([item for item in items if _same(item) not in said], _same), after, places.scope)
+
+
+def _alike_before(
+    reader: Reader, places: Places, order: str, wanted: InsightFilter, cursor: str | None, items: list[InsightItem]
+) -> list[InsightItem]:
+    """Those of the pages before the one that the cursor begins that say what one of these items says."""
+    if cursor is None or not items:
+        return []
+    p = models.candidates
+    alike = one_of(p, "canonical", [item.canonical for item in items])
+    conditions = [*wanted.conditions(places), *earlier(p, order, cursor), *alike]
+    return _shown(reader, page(reader, p, order, conditions, limit=MOST_ALIKE, longest=MOST_ALIKE)[0])
+
+
+def _shown(reader: Reader, found: Sequence[Keyed[ClaimCandidate]]) -> list[InsightItem]:
+    candidates = {keyed.key: keyed.row for keyed in found}
+    insights = ((keyed.key, keyed.row.insight) for keyed in found if _stands(keyed.row))
+    rows = [Keyed(key, insight) for key, insight in insights if insight is not None]
     homes = {keyed.key: _memory_of(keyed.row) for keyed in rows}
     active = several(reader, models.memories, list(homes.values()))
-    found = [
+    return [
         msgspec.structs.replace(
             item,
             level=_level(candidates[item.id], homes[item.id] in active),
@@ -123,9 +148,10 @@ def insights_by(
         )
         for item in with_evidence(reader, rows, InsightItem)
     ]
-    # Another worktree or clone of the same project may say the same.
-    items = _first_of_each(found, lambda item: (item.project, item.kind, item.polarity, item.canonical))
-    return Page(items, after, places.scope)
+
+
+def _same(item: InsightItem) -> Hashable:
+    return item.project, item.kind, item.polarity, item.canonical
 
 
 def levels(reader: Reader, places: Places, wanted: InsightFilter) -> Counter[int] | None:

@@ -119,9 +119,17 @@ def memories(
 
 
 @question("/history", "memory")
-def history(reader: Reader, places: Places, *, limit: Limit = 20, cursor: Cursor = None) -> Page[MemoryItem]:
+def history(
+    reader: Reader,
+    places: Places,
+    *,
+    since: Micros | None = None,
+    before: Micros | None = None,
+    limit: Limit = 20,
+    cursor: Cursor = None,
+) -> Page[MemoryItem]:
     """The latest turns: what was asked, and what came of it. Newest first."""
-    return memories(reader, places, kind="turn", limit=limit, cursor=cursor)
+    return memories(reader, places, kind="turn", since=since, before=before, limit=limit, cursor=cursor)
 
 
 @question("/memories/{id}", "memory")

@@ -87,6 +87,11 @@ def equal(p: Projection[Any], name: str, value: Any) -> list[Condition]:
     return [] if value is None else [Condition(sql.SQL("{} = %s").format(field_of(p, name)), (value,))]
 
 
+def one_of(p: Projection[Any], name: str, values: Sequence[str]) -> list[Condition]:
+    """The text field is one of these."""
+    return [Condition(sql.SQL("{} = ANY(%s::text[])").format(field_of(p, name)), (list(values),))]
+
+
 def above(p: Projection[Any], name: str, value: int) -> list[Condition]:
     """The field is more than `value`."""
     return [Condition(sql.SQL("{} > %s").format(field_of(p, name)), (value,))]
@@ -154,10 +159,7 @@ def page(
 
     What a limited caller may not see is left out, so its pages may be short. Raises: BadCursor.
     """
-    limit = max(1, min(limit, longest))
-    by = field_of(p, order)
-    if not any(order in fields for fields in p.indexes):
-        by = sql.SQL("coalesce({}, 0)").format(by)
+    limit, by = max(1, min(limit, longest)), _ordered_by(p, order)
     asked = [Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *visible_to_caller(reader, p), *conditions]
     if cursor is not None:
         asked.append(Condition(sql.SQL("({}, key) < (%s, %s)").format(by), _opened(cursor)))
@@ -173,6 +175,18 @@ def page(
     more = len(found) > limit
     after = _closed(found[limit - 1][2], found[limit - 1][0]) if more else None
     return [keyed for keyed in rows if visible(reader, keyed.row)], after
+
+
+def earlier(p: Projection[Any], order: str, cursor: str | None) -> list[Condition]:
+    """The row stands on a page before the one that this cursor of `page` begins; None begins the first. Raises:
+    BadCursor."""
+    last = _opened(cursor) if cursor is not None else (2**63 - 1, "")
+    return [Condition(sql.SQL("({}, key) >= (%s, %s)").format(_ordered_by(p, order)), last)]
+
+
+def _ordered_by(p: Projection[Any], order: str) -> Composable:
+    indexed = any(order in fields for fields in p.indexes)
+    return field_of(p, order) if indexed else sql.SQL("coalesce({}, 0)").format(field_of(p, order))
 
 
 def total(reader: Reader, p: Projection[Any], conditions: Sequence[Condition]) -> int | None:

@@ -20,6 +20,7 @@ from memctl.api.reading.records import (
 )
 from memctl.cli.ask.record import KINDS, print_result, say
 from memctl.cli.connection import SHORT_ID, looking_back, running
+from memctl.cli.groups import Verbs
 from memctl.cli.output import Cell, Column, broken, line, print_json, print_lines, print_table, when
 from memctl.cli.pages import Reading, each, in_json, print_items, reading, table
 from memctl.domain.events.facts import quote_hash
@@ -268,7 +269,7 @@ def resolve(id: str | None, target: str | None, resolution: str | None, as_json:
     print_items(answer, as_json, shown, "nothing was resolved yet")
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Verbs, invoke_without_command=True)
 @in_json
 @click.pass_context
 def core(context: click.Context, as_json: bool) -> None:

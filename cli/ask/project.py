@@ -8,6 +8,7 @@ import click
 from memctl.api.reading.projects import Line, ProjectItem, ProjectPage, WaitingItem
 from memctl.cli.ask.record import print_result, say
 from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed, running
+from memctl.cli.groups import Verbs
 from memctl.cli.output import Cell, Column, line, notice, print_json, print_lines, when
 from memctl.cli.pages import in_json, print_items, table
 from memctl.domain.support.errors import MemctlError
@@ -40,17 +41,8 @@ class AskedByNobody(MemctlError):
     claims: str
 
 
-class _Project(click.Group):
-    """A group that knows what a word is meant for which is none of its commands."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as why:
-            shown = f"A project is shown by `memctl project show {args[0]}`."
-            raise click.UsageError(f"{why.format_message()} {shown}", ctx) from None
+class _Project(Verbs):
+    otherwise = "A project is shown by `memctl project show {}`."
 
 
 @click.group(cls=_Project)
@@ -158,7 +150,7 @@ def _waiting_row(item: WaitingItem) -> list[Cell | str]:
 @click.option("--no", is_flag=True, help="It is a project of its own, and is not asked about again.")
 @in_json
 def join(path: str | None, no: bool, as_json: bool) -> None:
-    """Say that the checkout at PATH (or here) is of the project that it names, so that they share one memory.
+    """Say that a checkout is of the project that it names: the one at PATH, or here. They share one memory.
 
     Anyone can write a remote into a file, so a second clone of a known project has its own memory until you say so.
     A worktree needs no word. `memctl project list --waiting` shows what waits, `split` takes a yes back.

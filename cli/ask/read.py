@@ -126,12 +126,14 @@ def show(id: str, as_json: bool) -> None:
 
 @click.command()
 @reading(limit=20)
-def history(ask: Reading) -> None:
+@since
+@before
+def history(ask: Reading, since: str | None, before: str | None) -> None:
     """List the latest turns: what was asked, and where.
 
     \b
     memctl history --limit 5
-    memctl history --project '*'
+    memctl history --project '*' --since monday
     """
 
     def row(item: MemoryItem) -> list[Cell | str]:
@@ -139,7 +141,7 @@ def history(ask: Reading) -> None:
         return [Cell(item.id[:SHORT_ID], "cyan"), when(item.occurred_at), item.project, asked]
 
     shown = table(row, "id", "when", "project", Column("asked", give=True))
-    print_items(ask.page("history", MemoryItem), ask.as_json, shown, "no history found")
+    print_items(ask.page("history", MemoryItem, since=since, before=before), ask.as_json, shown, "no history found")
 
 
 @click.command()

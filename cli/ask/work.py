@@ -7,6 +7,7 @@ import click
 from memctl.api.reading.records import EpisodeItem, TaskItem
 from memctl.cli.ask.record import print_result, say
 from memctl.cli.connection import SHORT_ID
+from memctl.cli.groups import Verbs
 from memctl.cli.output import Cell, Column, by_whom, line, print_lines, when
 from memctl.cli.pages import OneOf, Reading, in_json, print_items, reading, since, table
 from memctl.domain.support.wording import number, span
@@ -167,7 +168,7 @@ def print_task(item: TaskItem) -> None:
 # --- statements ---
 
 
-@click.group()
+@click.group(cls=Verbs)
 def task() -> None:
     """Say which piece of work begins, or that it is done. What you say wins over what was read out of prompts.
 

@@ -29,6 +29,8 @@ class _Forget(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         alone = len(args) == 1 and not args[0].startswith("-")
+        if alone and args[0] in ("all", "everything", "*"):
+            raise click.UsageError("All that memory holds goes by `memctl reset`.", ctx)
         if alone:
             raise click.UsageError(f"{_ONE_OF} before {args[0]!r}, as in `memctl forget --id {args[0]}`", ctx)
         return super().parse_args(ctx, args)

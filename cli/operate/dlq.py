@@ -9,6 +9,7 @@ from uuid import UUID
 
 import click
 
+from memctl.cli.groups import Verbs
 from memctl.cli.output import Column, notice, print_json, print_lines, print_table, when
 from memctl.cli.pages import in_json
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from memctl.infra.settings import Settings
 
 
-@click.group()
+@click.group(cls=Verbs)
 def dlq() -> None:
     """Dead letters: what could not be folded, while everything else goes on.
 

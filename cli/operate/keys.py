@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memctl.cli.groups import Verbs
 from memctl.cli.pages import in_json
 from memctl.domain.support import patterns
 from memctl.infra.api_keys import SCOPES, Scope
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 
-@click.group()
+@click.group(cls=Verbs)
 def keys() -> None:
     """Keys of the API for the members of a team: made, listed, revoked.
 

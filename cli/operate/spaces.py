@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from memctl.cli.groups import Verbs
 from memctl.cli.pages import in_json
 
 
-@click.group()
+@click.group(cls=Verbs)
 def space() -> None:
     """Spaces: whose memory it is. One API and one fleet of workers serve all.
 

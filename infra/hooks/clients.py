@@ -11,9 +11,11 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import hook
 from memctl.infra.hooks.client_files import (
     FileChange,
@@ -37,6 +39,13 @@ CLAUDE_PLUGIN = Path(__file__).parents[1] / "deploy" / "claude-code"
 _COMMAND_OF_PLUGIN = "/* command */ []"
 _BY_US = "Written by `memctl install "
 """In the first lines of files that are memctl's own."""
+
+
+class InACache(MemctlError):
+    """This memctl was run without being installed: it stands in a cache, {place}, and its hooks would go with that."""
+
+    hint = "Install it first: `uv tool install` or `pipx install`, in place of `uvx --from` or `pipx run`."
+    place: Path
 
 
 class AgentClient(NamedTuple):
@@ -77,9 +86,10 @@ def mcp_command() -> list[str]:
 
 def autostart(wanted: bool, data_dir: Path | None = None) -> FileChange:
     """The change that has systemd start memctl at each login of this user (True), or no more. Raises:
-    SettingsUnreadable."""
+    SettingsUnreadable, InACache."""
     unit = None
     if wanted:
+        kept(Path(sys.prefix))
         command = " ".join(_of_systemd(word) for word in mcp_command()[:-1])
         unit = USER_UNIT.read_text(encoding="utf-8").replace("%h/.local/bin/memctl", command)
         # The comments in front of it say how it is put there by hand.
@@ -97,8 +107,16 @@ def _of_systemd(word: str) -> str:
     return f'"{escaped}"'
 
 
+def kept(environment: Path) -> None:
+    """Refuse an environment that uvx or pipx made for one run. Raises: InACache."""
+    of_uv = any(part.startswith(("archive-v", "environments-v")) for part in environment.parts)
+    if of_uv or {("pipx", ".cache"), (".cache", "pipx")} & set(pairwise(environment.parts)):
+        raise InACache(place=environment)
+
+
 def installing(client: AgentClient, data_dir: Path | None = None) -> list[FileChange]:
-    """What has to change for a client to call memctl. Raises: SettingsUnreadable."""
+    """What has to change for a client to call memctl. Raises: SettingsUnreadable, InACache."""
+    kept(Path(sys.prefix))
     return client.files(client, data_dir, True)
 
 

@@ -97,3 +97,14 @@ def test_it_starts_reads_finds_and_shows_in_an_empty_home(installed: Path, home:
         memctl("down")
     left = [path for path in folder.iterdir() if path.name not in (".local", ".claude", ".claude.json", ".cache")]
     assert left == []
+
+
+def test_it_runs_by_uvx_and_then_has_no_client_call_what_stands_in_its_cache(wheel: Path, tmp_path: Path) -> None:
+    uvx = shutil.which("uvx", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    if uvx is None:
+        pytest.skip("uvx is not on this machine")
+    command = [uvx, "--python", sys.executable, "--from", str(wheel), "memctl"]
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    assert run([*command, "--version"], environment).startswith("memctl, version ")
+    run([*command, "install", "claude-code", "--yes"], environment, code=1)
+    assert not (tmp_path / ".claude").exists()

@@ -62,6 +62,33 @@ def test_compose_is_what_its_specification_says() -> None:
         compose_spec.PyCompose.from_json(json.dumps(resolved))
 
 
+def test_grafana_knows_every_field_of_the_dashboard() -> None:
+    model = pytest.importorskip("grafana_foundation_sdk.models.dashboard", reason="`make test-deploy` brings it")
+    from grafana_foundation_sdk.cog.encoder import JSONEncoder
+
+    dashboard = json.loads((DEPLOY / "grafana" / "memctl.json").read_text(encoding="utf-8"))
+
+    def lost(data: object) -> list[str]:
+        """What Grafana's own types do not take of it, by path."""
+        return missing(data, json.loads(JSONEncoder(sort_keys=True).encode(model.Dashboard.from_json(data))))
+
+    assert lost(dashboard) == []
+    dashboard["panels"][0]["gridpos"] = {}
+    assert lost(dashboard) == ["/panels/0/gridpos"]
+
+
+def missing(given: object, read: object, at: str = "") -> list[str]:
+    """The paths of a document at which another has nothing, or something else."""
+    if isinstance(given, dict) and isinstance(read, dict):
+        gone = [f"{at}/{name}" for name in given if name not in read]
+        return gone + [
+            path for name in given if name in read for path in missing(given[name], read[name], f"{at}/{name}")
+        ]
+    if isinstance(given, list) and isinstance(read, list) and len(given) == len(read):
+        return [path for number, each in enumerate(given) for path in missing(each, read[number], f"{at}/{number}")]
+    return [] if given == read else [at]
+
+
 @pytest.mark.parametrize(("what", "file"), [("rules", "alerts.yaml"), ("config", "prometheus.yml")])
 def test_prometheus_takes_its_files(what: str, file: str) -> None:
     more = ["--syntax-only"] if what == "config" else ["--lint=all", "--lint-fatal"]

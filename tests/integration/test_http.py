@@ -644,6 +644,18 @@ def test_stored_escape_sequences_do_not_reach_the_terminal(verb: Any, memory: Re
     assert not set(out) & set("\x1b\x07\u202e\u202c")
 
 
+def test_a_history_is_narrowed_to_days(verb: Any) -> None:
+    def asked(*narrowed: str) -> list[str]:
+        code, out, _ = verb("history", "--project", "*", "--limit", "200", "--json", *narrowed)
+        assert code in (0, 3)
+        return [item["id"] for item in json.loads(out)] if code == 0 else []
+
+    whole = asked()
+    earlier, later = asked("--before", "2026-03-03"), asked("--since", "2026-03-03")
+    assert (later + earlier, bool(later), bool(earlier)) == (whole, True, True)
+    assert asked("--since", "2999-01-01") == []
+
+
 def test_guidance_comes_with_what_it_rests_on(api: Api) -> None:
     with api.client() as client:
         done = client.page("episodes", dict, here=LEDGER, limit=1).json["items"][0]["description"]

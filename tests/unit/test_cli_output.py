@@ -22,7 +22,7 @@ from memctl.cli import output
 from memctl.cli.ask import context, work
 from memctl.cli.ask.read import print_bug, print_found
 from memctl.cli.capture.ingest import KINDS_SHOWN, print_account
-from memctl.cli.commands import COMMANDS, FIRST, GROUPS, MEANT
+from memctl.cli.commands import COMMANDS, FIRST, GROUPS, MEANT, MEANT_IN
 from memctl.cli.main import memctl
 from memctl.cli.output import Cell, Column
 from memctl.cli.pages import Moment, OneOf, table
@@ -250,6 +250,19 @@ def test_a_command_is_called_by_its_name_alone_and_in_its_group(name: str) -> No
             ("rebuild", "memctl replay"),
             ("ps", "memctl status"),
         ),
+        *((word, "memctl insights") for word in ("lessons", "decisions", "rules")),
+        *(
+            ("why", "memctl explain"),
+            ("preferences", "memctl prefs"),
+            ("team", "memctl keys"),
+            ("migrate", "memctl up"),
+        ),
+        *(
+            ("timeline", "memctl view"),
+            ("ping", "memctl status"),
+            ("gc", "memctl maintain"),
+            ("tail", "memctl history"),
+        ),
         *(("error", "memctl bugs"), ("uninstall", "memctl install CLIENT --uninstall"), ("ingset", "memctl ingest")),
     ],
 )
@@ -266,6 +279,12 @@ def test_a_word_that_is_no_command_is_answered_with_the_one_that_is_meant(words:
         (["todo"], "Did you mean `memctl tasks --status open`?"),
         (["project", "shop"], "A project is shown by `memctl project show shop`."),
         (["project", "shwo"], "Did you mean 'show'?"),
+        (["project", "rm", "shop"], "Did you mean `memctl forget --project NAME`?"),
+        (["keys", "create", "dana"], "Did you mean `memctl keys add NAME`?"),
+        (["keys", "rm", "dana"], "Did you mean `memctl keys revoke KEY`?"),
+        (["memory", "list"], "Did you mean `memctl insights`?"),
+        (["help", "search"], "Did you mean `memctl search --help`?"),
+        (["forget", "all"], "All that memory holds goes by `memctl reset`."),
         (["forget", "3f6f1d52"], "as in `memctl forget --id 3f6f1d52`"),
         (["--json", "search", "csv"], "--json is no option of memctl itself: commands come first."),
         (["ask", "how are tests run"], "`memctl search` takes any."),
@@ -273,7 +292,7 @@ def test_a_word_that_is_no_command_is_answered_with_the_one_that_is_meant(words:
         (["search", "--kind", "bug", "csv"], "Did you mean bug_pattern?"),
         (["search", "--kind", "turns", "csv"], "Did you mean turn?"),
         (["episodes", "--outcome", "failed"], "Did you mean failure?"),
-        (["sessions", "--since", "last-week"], "write 2026-03-01, today, yesterday, 7d or 2w"),
+        (["sessions", "--since", "last-week"], "write 2026-03-01, yesterday, monday, 7d or 2 weeks ago"),
         (["search", "--before", "2026-13-01", "csv"], "'2026-13-01' is no day: write 2026-03-01"),
     ],
 )
@@ -283,11 +302,21 @@ def test_a_call_that_is_badly_made_is_answered_with_the_one_that_is_meant(words:
     assert said in " ".join(done.output.split())
 
 
-@pytest.mark.parametrize(("given", "days"), [("today", 0), ("yesterday", 1), ("7d", 7), ("2W", 14), ("0d", 0)])
+@pytest.mark.parametrize(
+    ("given", "days"),
+    [("today", 0), ("yesterday", 1), ("7d", 7), ("2W", 14), ("0d", 0), ("3 days ago", 3), ("a week ago", 7)],
+)
 def test_a_day_may_be_named_by_how_long_ago_it_was(given: str, days: int) -> None:
     at = datetime.fromisoformat(Moment().convert(given, None, None))
     assert (at.hour, at.minute, at.tzinfo is not None) == (0, 0, True)
     assert date.today() - at.date() == timedelta(days=days)
+
+
+@pytest.mark.parametrize("given", ["monday", "Last Wednesday", "sunday"])
+def test_a_day_of_the_week_is_the_last_that_there_was(given: str) -> None:
+    at = datetime.fromisoformat(Moment().convert(given, None, None)).date()
+    assert at.strftime("%A").lower() == given.lower().removeprefix("last ")
+    assert 1 <= (date.today() - at).days <= 7
 
 
 def test_a_day_that_is_written_whole_is_asked_for_as_it_stands() -> None:
@@ -295,7 +324,9 @@ def test_a_day_that_is_written_whole_is_asked_for_as_it_stands() -> None:
     assert Moment().convert("2026-03-01T14:30+01:00", None, None) == "2026-03-01T14:30:00+01:00"
 
 
-@pytest.mark.parametrize("given", ["", "d", "-1d", "1.5d", "99999d", "²d", "01.07.2026", "9" * 50 + "d"])
+@pytest.mark.parametrize(
+    "given", ["", "d", "-1d", "1.5d", "99999d", "²d", "days ago", "2 ago", "monday ago", "01.07.2026", "9" * 50 + "d"]
+)
 def test_what_is_no_day_is_refused(given: str) -> None:
     with pytest.raises(click.BadParameter, match="is no day"):
         Moment().convert(given, None, None)
@@ -312,8 +343,24 @@ def test_a_word_that_is_near_no_command_is_answered_with_where_they_are_listed()
 
 
 def test_what_is_said_instead_of_a_word_is_a_command_or_an_option() -> None:
-    assert {said.split()[0] for said in MEANT.values()} <= {*COMMANDS, "--version", "--help"}
+    within = [said for words in MEANT_IN.values() for said in words.values()]
+    assert {said.split()[0] for said in (*MEANT.values(), *within)} <= {*COMMANDS, "--version", "--help"}
     assert not set(MEANT) & set(COMMANDS)
+    for said in within:
+        noun, verb, *_ = [*said.split(), ""]
+        command = memctl.get_command(click.Context(memctl), noun)
+        assert not isinstance(command, click.Group) or verb in command.commands, said
+    for name, words in MEANT_IN.items():
+        group = memctl.get_command(click.Context(memctl), name)
+        assert isinstance(group, click.Group)
+        assert not set(words) & set(group.list_commands(click.Context(group)))
+
+
+def test_the_help_of_a_noun_lists_its_verbs_in_words_that_end() -> None:
+    nouns = [name for name in COMMANDS if isinstance(memctl.get_command(click.Context(memctl), name), click.Group)]
+    assert len(nouns) > 5
+    told = "\n".join(help_of(name).partition("\n")[2] for name in nouns)
+    assert re.findall(r"^.*\.\.\.$", told, re.MULTILINE) == []
 
 
 @pytest.mark.parametrize(

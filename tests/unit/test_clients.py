@@ -296,3 +296,30 @@ def test_whatever_the_hooks_of_others_look_like_they_stay(hooks: dict[str, list[
     settings: dict[str, Any] = {"hooks": json.loads(json.dumps(hooks))}
     clients._strip_hooks(settings)
     assert settings == {"hooks": hooks}
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        "/home/dana/.cache/uv/archive-v0/CzLu-A8LSa7Ofz2p",
+        "/home/dana/.cache/uv/environments-v2/memctl-1",
+        "/home/dana/.local/share/pipx/.cache/0f1e2d",
+        "/home/dana/.cache/pipx/0f1e2d",
+    ],
+)
+def test_no_hook_leads_into_a_cache(environment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "prefix", environment)
+    for asked in (lambda: installing(CLAUDE), lambda: clients.autostart(True)):
+        with pytest.raises(clients.InACache, match="cache"):
+            asked()
+    assert [change for change in removing(CLAUDE) if change.before != change.after] == []
+    clients.autostart(False)
+
+
+@pytest.mark.parametrize(
+    "environment", ["/home/dana/.local/share/pipx/venvs/memctl", "/home/dana/.local/share/uv/tools/memctl", "/w/.venv"]
+)
+def test_an_environment_that_stays_may_be_called(environment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "prefix", environment)
+    assert installing(CLAUDE)
+    assert clients.autostart(True).after
