@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from memctl.api.write.ingest import Account
     from memctl.infra.hooks.capture_policy import CapturePolicy
 
+MOST_NAMED = 3
+"""Packed files that are named."""
+
 KINDS_SHOWN = 8
 """How many kinds of lines without events are shown, the most frequent ones; clients have some fifty."""
 
@@ -131,7 +134,7 @@ def _check_whose(paths: Sequence[Path]) -> None:
 def _files_to_read(sources: Sequence[Path], paths: Sequence[Path], agent: str, *, follow: bool) -> list[Path]:
     """The transcripts among `sources`, and a message for each of `paths` that is none. Exit 3 where there are none and
     none are waited for."""
-    from memctl.infra.transcripts.files import discover
+    from memctl.infra.transcripts.files import archives, discover
 
     unread: dict[Path, OSError] = {}
     files = list(discover(sources, agent, refused=unread.__setitem__))
@@ -144,9 +147,22 @@ def _files_to_read(sources: Sequence[Path], paths: Sequence[Path], agent: str, *
         if not paths or len(strangers) < len(paths):
             of = f" of {agent}" if agent else ""
             where = f"found in {', '.join(map(str, paths))}" if paths else "of your own yet; name a file or folder"
-            notice(f"no sessions{of} {where}")
+            packed = [
+                each for path in paths if path.expanduser().is_dir() for each in archives(path) if each not in unread
+            ]
+            notice(f"no sessions{of} {where}{_packed(packed)}")
         raise click.exceptions.Exit(3)
     return files
+
+
+def _packed(files: Sequence[Path]) -> str:
+    """What is said of packed files that were found where sessions were looked for."""
+    if not files:
+        return ""
+    named = ", ".join(path.name for path in files[:MOST_NAMED])
+    more = f" and {len(files) - MOST_NAMED:,} more" if len(files) > MOST_NAMED else ""
+    them = "it" if len(files) == 1 else "those that hold sessions"
+    return f", but {number(len(files), 'packed file')} ({named}{more}): unpack {them}, and name what comes of it"
 
 
 def _repositories(paths: Sequence[Path]) -> list[Path]:

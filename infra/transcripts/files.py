@@ -15,7 +15,7 @@ EXAMPLE = Path(__file__).parents[1] / "example" / "session.jsonl"
 
 _SUFFIXES = (".jsonl", ".json", ".ndjson", ".md", ".traj")
 _PACKED = tuple(f"{lines}{packed}" for lines in (".jsonl", ".ndjson") for packed in (".gz", ".xz", ".bz2", ".zst"))
-
+_ARCHIVES = (".tar", ".tgz", ".txz", ".tbz2", ".zip", ".7z", ".rar", ".gz", ".xz", ".bz2", ".zst")
 
 _LAYOUTS = {
     "claude-code": patterns.compile(
@@ -146,7 +146,15 @@ def _misplaced(file: Path, agent: str, root: Path, base: Path, *, sources: bool)
     return AMONG_SOURCES
 
 
-def _files(root: Path, seen: set[tuple[int, int]], refused: Refused) -> Iterator[Path]:
+def archives(folder: Path) -> list[Path]:
+    """The packed files below a folder, by their names: sessions may lie in them, and `discover` opens none."""
+    found = _files(folder.expanduser(), set(), lambda path, why: None, _ARCHIVES)
+    return [path for path in found if path.name != ".git"]
+
+
+def _files(
+    root: Path, seen: set[tuple[int, int]], refused: Refused, suffixes: tuple[str, ...] = _SUFFIXES
+) -> Iterator[Path]:
     """The files below a folder that may be transcripts by their suffix, and the `.git` of each checkout."""
     pending = [root]
     while pending:
@@ -168,7 +176,7 @@ def _files(root: Path, seen: set[tuple[int, int]], refused: Refused) -> Iterator
                         yield entry
                 elif entry.is_dir():
                     folders.append(entry)
-                elif entry.suffix.lower() in _SUFFIXES and entry.is_file():
+                elif entry.name.lower().endswith(suffixes) and entry.is_file():
                     yield entry
                 elif entry.name.lower().endswith(_PACKED):
                     refused(entry, OSError(errno.EINVAL, "packed: unpack it"))

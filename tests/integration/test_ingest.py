@@ -184,6 +184,29 @@ def test_of_what_is_packed_it_is_said_what_to_do_and_nothing_is_kept(
     assert move_mark(log) == 0
 
 
+def test_of_a_folder_that_holds_packed_files_alone_it_is_said_what_is_there(
+    settings: Settings, sessions: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "kept"
+    (folder / "old").mkdir(parents=True)
+    with tarfile.open(folder / "b.tar.xz", "w:xz") as packing:
+        packing.add(sessions)
+    ran = CliRunner().invoke(ingest_verb, [str(folder)])
+    found = f"no sessions found in {folder}, but"
+    assert (ran.exit_code, ran.stderr) == (
+        3, f"{found} 1 packed file (b.tar.xz): unpack it, and name what comes of it\n",
+    )  # fmt: skip
+    for name in ("a.zip", "c.gz", "old/d.7z", "notes.txt"):
+        (folder / name).write_bytes(b"PK\x03\x04")
+    ran = CliRunner().invoke(ingest_verb, [str(folder)])
+    assert ran.stderr == (
+        f"{found} 4 packed files (a.zip, b.tar.xz, c.gz and 1 more): unpack those that hold sessions,"
+        " and name what comes of it\n"
+    )
+    shutil.copy(sessions / "one.jsonl", folder)
+    assert CliRunner().invoke(ingest_verb, [str(folder)]).stderr == ""
+
+
 @pytest.mark.parametrize(
     ("made", "said"),
     [
