@@ -40,13 +40,19 @@ class Plot(msgspec.Struct, frozen=True):
 Values = Mapping[date, Sequence[float]]
 
 
-def stacked(label: str, series: tuple[str, ...], values: Values, *, sums: bool = False) -> Plot | None:
+def stacked(
+    label: str, series: tuple[str, ...], values: Values, *, sums: bool = False, since: date = date.min,
+    before: date | None = None,
+) -> Plot | None:  # fmt: skip
     """The values of each series by week, each under its Monday, one upon the other, up to the newest; with `sums` those
-    of all weeks before as well. None where there is none."""
-    if not values:
+    of all weeks before as well. Weeks are whole: those with a day from `since` on and `before` another. None where
+    there is none."""
+    first = monday(since)
+    asked = [week for week in values if first <= week and (before is None or week < before)]
+    if not asked:
         return None
-    newest = max(values)
-    count = min(max((newest - min(values)).days // 7 + 1, LEAST), MOST)
+    newest = max(asked)
+    count = min(max((newest - min(asked)).days // 7 + 1, LEAST), MOST, (newest - first).days // 7 + 1)
     shown = [newest - timedelta(weeks=back) for back in range(count - 1, -1, -1) if newest.toordinal() > 7 * back]
     nothing = (0.0,) * len(series)
     rows = [values.get(day, nothing) for day in shown]
@@ -67,6 +73,11 @@ def stacked(label: str, series: tuple[str, ...], values: Values, *, sums: bool =
                 bars.append(Bar(which, x, at, round(width - 2, 1), high, title))
     places = sorted({round(n * (len(shown) - 1) / (DATES - 1)) for n in range(DATES)})
     return Plot(label, series, bars, [_short(top), _short(top / 2), "0"], [f"{shown[at]:%-d %b %Y}" for at in places])
+
+
+def monday(day: date) -> date:
+    """The first day of its week, as far as calendars go."""
+    return day - timedelta(days=min(day.weekday(), day.toordinal() - 1))
 
 
 def above(most: float) -> int:

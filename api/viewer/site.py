@@ -315,7 +315,7 @@ class _Pages:
                 text = lists.as_csv(a_list, items).encode() if form == "csv" else lists.as_json(items)
                 return partial(_file, f"{a_list.name}.{form}", text)
             shown = self._shown(reader, request, a_list, wanted)
-            beside = self._beside(reader, a_list, wanted, shown["page"].all)
+            beside = self._beside(reader, a_list, wanted, shown)
             return self._page(request, f"{a_list.name}.html", **shown, **beside)
 
         return self.read(look)
@@ -344,9 +344,9 @@ class _Pages:
         return lists.Wanted(_places(reader, request), since, before, order, given)
 
     def _beside(
-        self, reader: Reader, a_list: lists.List, wanted: lists.Wanted, found: Sequence[Any]
+        self, reader: Reader, a_list: lists.List, wanted: lists.Wanted, shown: Mapping[str, Any]
     ) -> dict[str, object]:
-        """What stands above the rows of a list, of which all may be `found`."""
+        """What stands above the rows of a list, beside what else is shown of it."""
         if a_list is lists.SESSIONS:
             days = (wanted.since, wanted.before)
             return {
@@ -359,7 +359,8 @@ class _Pages:
         if a_list is lists.BUGS:
             return {"q": ""}
         if a_list is lists.HINDSIGHT:
-            weeks = plots.stacked(*trends.HELD, trends.held(found))
+            found, since, before = shown["page"].all, shown["since"], shown["before"]
+            weeks = plots.stacked(*trends.HELD, trends.held(found), since=since or date.min, before=before)
             return {"counts": hindsights.counted(found), "weeks": weeks}
         return {}
 
@@ -436,12 +437,18 @@ class _Pages:
 
     def trends(self, reader: Reader, request: Request) -> Draw:
         places, today = _places(reader, request), datetime.now(UTC).date()
+        since, before = (_day(request, name) for name in ("since", "before"))
         whole = reader.limited_to is None
-        drawn = self._counted.of(
-            (reader.space, "trends", places, today, reader.limited_to), stats.version_of(reader),
-            lambda: (trends.trends(reader, places, today), uses_of(reader) if whole else []),
+        found, uses = self._counted.of(
+            (reader.space, "trends", places, reader.limited_to), stats.version_of(reader),
+            lambda: (trends.trends(reader, places), uses_of(reader) if whole else []),
         )  # fmt: skip
-        return self._page(request, "trends.html", plots=drawn[0], uses=drawn[1])
+        days = {"since": str(since or ""), "before": str(before or "")}
+        kept = {"project": request.query_params.get("project", "")[:4096], **days}
+        return self._page(
+            request, "trends.html", plots=trends.drawn(found, today, since, before), uses=uses, since=since,
+            before=before, ranges=lists.ranges(today, kept, least=trends.LEAST_DAYS),
+        )  # fmt: skip
 
     def projects(self, reader: Reader, request: Request) -> Draw:
         known, after = projects_of(reader).all, _number(request, "after")

@@ -13,7 +13,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal
 from urllib.parse import parse_qs, quote, urlsplit
 from zoneinfo import ZoneInfo
@@ -68,6 +68,7 @@ PAGES = (
     "/hindsight?recalled=no&sort=seconds",
     "/trends",
     "/trends?project=ledger",
+    "/trends?since=2026-03-01&before=2026-04-01",
     "/projects",
     "/engine",
     "/engine?part=live",
@@ -608,6 +609,26 @@ def test_the_last_days_are_one_step_away_and_the_next_page_keeps_what_was_asked_
             "since": [str(since)], "outcome": ["success"], "file": [".py"], "sort": ["steps"],
         }  # fmt: skip
         assert f'value="{since}"' in client.get(f"/work?{html.unescape(week)}").text
+
+
+WEEKS = re.compile(r"<title>week of (\d+ \w+ \d+): ")
+
+
+def weeks_on(page: str) -> list[date]:
+    return [datetime.strptime(day, "%d %b %Y").replace(tzinfo=UTC).date() for day in WEEKS.findall(page)]
+
+
+def test_charts_are_of_the_days_that_were_chosen(viewer: Viewer) -> None:
+    with viewer.signed_in() as client:
+        for path in ("/trends", "/hindsight"):
+            page = client.get(f"{path}?project=ledger&since=2026-03-01&before=2026-04-01").text
+            assert 'name="since" type="date" value="2026-03-01"' in page
+            assert all(date(2026, 2, 23) <= day < date(2026, 4, 1) for day in weeks_on(page)), path
+            assert not weeks_on(client.get(f"{path}?before=2020-01-01").text)
+        page = html.unescape(client.get("/trends?project=ledger").text)
+        ways = re.findall(r'<a href="/trends\?since=[\d-]+&project=ledger">([^<]+)</a>', page)
+        assert ways == ["30 days", "90 days", "365 days"]
+        assert len(set(weeks_on(page))) > 0
 
 
 def test_a_project_that_was_chosen_stays_chosen_on_the_other_pages(viewer: Viewer) -> None:

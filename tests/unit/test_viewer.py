@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from memctl.api.reading.caller import OWNER, Caller
 from memctl.api.reading.counts import Use
-from memctl.api.viewer import lists, plots, render
+from memctl.api.viewer import lists, plots, render, trends
 from memctl.api.viewer.sign_in import MOST_LEFT, SIGNED_IN_S, TICKET_S, Browsers
 from memctl.domain.events.observations import Hunk, ToolReturned
 from memctl.infra.listening import viewer_host
@@ -192,6 +192,41 @@ def test_a_plot_has_a_round_scale_and_sums_what_came_before() -> None:
     assert drawn.dates[-1] == "19 Jan 2026"
     assert drawn.bars[-1].title == "week of 19 Jan 2026: a 123, b 3"
     assert [plots.above(most) for most in (0, 2, 3, 41, 100, 101, 1_500_000)] == [2, 2, 4, 100, 100, 200, 2_000_000]
+
+
+@pytest.mark.parametrize(
+    ("since", "before", "seen"),
+    [
+        ("2026-01-08", None, ["5 Jan 2026", "19 Jan 2026"]),
+        ("2026-01-12", None, ["12 Jan 2026", "19 Jan 2026"]),
+        ("2025-12-29", "2026-01-19", ["29 Dec 2025", "5 Jan 2026"]),
+        ("2026-01-05", "2026-01-06", ["5 Jan 2026", "5 Jan 2026"]),
+    ],
+)
+def test_a_plot_shows_the_weeks_of_the_days_that_were_chosen(since: str, before: str | None, seen: list[str]) -> None:
+    weeks = {date(2026, 1, 5): (3,), date(2026, 1, 19): (20,), date(2020, 1, 6): (100,)}
+    upto = None if before is None else date.fromisoformat(before)
+    drawn = plots.stacked("things", ("a",), weeks, sums=True, since=date.fromisoformat(since), before=upto)
+    assert drawn is not None
+    assert [drawn.dates[0], drawn.dates[-1]] == seen
+    held = 103 if before else 123
+    assert drawn.bars[-1].title == f"week of {drawn.dates[-1]}: a {held}"
+    assert plots.stacked("things", ("a",), weeks, since=date(2026, 1, 26)) is None
+
+
+def test_trends_are_of_the_days_that_were_chosen_and_of_none_to_come() -> None:
+    weeks = {date(2026, 1, 5): (3,), date(2026, 1, 19): (20,), date(2030, 1, 7): (9,)}
+    found = [trends.Trend("things", ("a",), weeks), trends.Trend("none", ("a",), {})]
+
+    def of(since: str, before: str) -> list[str]:
+        days = (date.fromisoformat(each) if each else None for each in (since, before))
+        drawn = trends.drawn(found, date(2026, 1, 20), *days)
+        return [bar.title.partition(": ")[2] for plot in drawn for bar in plot.bars]
+
+    assert of("", "") == ["a 3", "a 20"]
+    assert of("2026-01-12", "") == ["a 20"]
+    assert of("", "2026-01-19") == ["a 3"]
+    assert of("2026-01-12", "2026-01-19") == []
 
 
 TAGS = {
