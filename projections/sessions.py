@@ -66,6 +66,8 @@ class Session(msgspec.Struct, kw_only=True, omit_defaults=True):
     title: str = ""
     first_prompt: str = ""
     """The first words of the user, at most 300 characters."""
+    last_prompt: str = ""
+    """The last ones that ask for something, where they are others, at most 300 characters."""
     summary: str = ""
     """The agent's last words, at most 600 characters, until a recorded summary takes their place. Until then readers
     show a summary made by rule (`memctl.domain.language.brief`)."""
@@ -213,7 +215,10 @@ def _prompted(row: Session, fact: Prompted) -> None:
     if fact.kind != "command":
         row.prompts += 1
         row.corrections += fact.kind == "correction"
-        row.first_prompt = row.first_prompt or one_line(titled(fact.text), 300)
+        said = one_line(titled(fact.text), 300)
+        row.first_prompt = row.first_prompt or said
+        if fact.kind != "thanks":
+            row.last_prompt = said if said != row.first_prompt else ""
 
 
 def _answered(row: Session, fact: Answered) -> None:

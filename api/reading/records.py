@@ -104,6 +104,7 @@ class SessionItem(Record, frozen=True, kw_only=True):
     repository: str
     title: str
     first_prompt: str
+    last_prompt: str
     summary: str
     summarized: bool
     tags: list[str]

@@ -54,7 +54,7 @@ def environment() -> jinja2.Environment:
         count=count,
         much=much,
         place=place,
-        alike=alike,
+        apart=apart,
         pretty=pretty,
         marked=marked,
         brief=brief,
@@ -95,10 +95,32 @@ def count(number: float) -> str:
     return f"{number:,.0f}"
 
 
-def alike(session: SessionItem, sessions: Sequence[SessionItem]) -> bool:
-    """Whether others of these sessions are called the same."""
-    called = session.title or session.first_prompt
-    return sum((each.title or each.first_prompt) == called for each in sessions) > 1
+def apart(session: SessionItem, sessions: Sequence[SessionItem]) -> str:
+    """What distinguishes a session from others of these that are called the same: what was asked last, or first, or how
+    it ended; empty where none is called so, or nothing differs."""
+    same = [each for each in sessions if _called(each) == _called(session)]
+    for words in (_asked_last, _asked_first, _ended) if len(same) > 1 else ():
+        said = words(session)
+        if said and sum(words(each) == said for each in same) == 1:
+            return said
+    return ""
+
+
+def _called(session: SessionItem) -> str:
+    return session.title or session.first_prompt
+
+
+def _asked_last(session: SessionItem) -> str:
+    return f"asked last: {session.last_prompt}" if session.last_prompt else ""
+
+
+def _asked_first(session: SessionItem) -> str:
+    return f"asked: {session.first_prompt}" if session.title and session.first_prompt else ""
+
+
+def _ended(session: SessionItem) -> str:
+    _, ended, words = session.summary.partition("It ended with: ")
+    return f"ended with: {words}" if ended else ""
 
 
 def place(rank: int) -> str:

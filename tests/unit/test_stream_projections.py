@@ -105,10 +105,21 @@ def test_a_session_counts_what_was_done_in_it() -> None:
         ("/w/shop", "/w/shop/web"),
     )
     assert (row.prompts, row.corrections, row.first_prompt) == (2, 1, "Fix the cart")
+    assert row.last_prompt == "no, the other one"
     assert (row.tool_calls, row.tool_failures, row.patches_proposed, row.patches_applied) == (3, 1, 1, 3)
     assert (row.files_changed, row.lines_added, row.lines_removed) == (2, 4, 3)
     assert (row.tokens_in, row.tokens_out, row.tokens_cached) == (6, 7, 9)
     assert (row.started_at, row.ended_at, row.starts) == (opened.occurred_at, None, 1)
+
+
+def test_a_session_keeps_what_was_asked_last_where_it_is_not_what_was_asked_first() -> None:
+    first, then, thanks = (
+        told(Prompted, text=text, kind=kind)
+        for text, kind in (("Fix the cart", "opening"), ("Now the\nfooter", "follow_up"), ("Thanks!", "thanks"))
+    )
+    assert session_after(first).last_prompt == ""
+    assert session_after(first, then, thanks).last_prompt == "Now the footer"
+    assert session_after(first, then, told(Prompted, text="Fix the cart", kind="follow_up")).last_prompt == ""
 
 
 def test_a_session_lists_its_subagents_with_what_they_did() -> None:

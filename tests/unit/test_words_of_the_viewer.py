@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.api.viewer.render import alike, environment, much, place
+from memctl.api.viewer.render import apart, environment, much, place
 
 
 def standing(origin: str, *, sources: int = 1, missing: tuple[str, ...] = (), warrant: str = "") -> str:
@@ -54,7 +55,21 @@ def test_a_rank_is_an_ordinal(rank: int, word: str) -> None:
     assert place(rank) == word
 
 
-def test_sessions_are_alike_by_what_they_are_called() -> None:
-    one, other, third = (SimpleNamespace(title=title, first_prompt="go") for title in ("Redesign", "Redesign", ""))
-    assert alike(one, [one, other, third])  # type: ignore[arg-type]
-    assert not alike(third, [one, other, third])  # type: ignore[arg-type]
+def test_sessions_that_are_called_the_same_are_distinguished_by_what_differs() -> None:
+    def session(title: str, first: str, last: str = "", summary: str = "") -> Any:
+        return SimpleNamespace(title=title, first_prompt=first, last_prompt=last, summary=summary)
+
+    def shown(*sessions: Any) -> list[str]:
+        return [apart(each, sessions) for each in sessions]
+
+    fork = session("Redesign", "go", "and the footer", 'Redesign (success). It ended with: "Done."')
+    assert shown(fork, session("Other", "go")) == ["", ""]
+    assert shown(fork, session("Redesign", "go", "and the header")) == [
+        "asked last: and the footer", "asked last: and the header",
+    ]  # fmt: skip
+    other = session("Redesign", "begin", "and the footer")
+    assert shown(fork, other) == ["asked: go", "asked: begin"]
+    assert shown(session("", "Fix it", summary='It ended with: "Yes."'), session("", "Fix it")) == [
+        'ended with: "Yes."', "",
+    ]  # fmt: skip
+    assert shown(fork, fork) == ["", ""]
