@@ -207,7 +207,7 @@ def _narrowed_to(command: str, began: str, heads: tuple[str, ...]) -> frozenset[
     found: dict[str, None] = {}
     for at, part in parts_where(command, began):
         if part.head in heads and proves(part.head):
-            targets = list(islice(_targets(part, at), MOST_TARGETS))
+            targets = list(islice(paths_in(part, at), MOST_TARGETS))
             if not targets or "" in targets:
                 return frozenset()
             found.update(dict.fromkeys(targets))
@@ -227,7 +227,9 @@ def _kinds(run: Run, heads: AbstractSet[str]) -> set[str]:
 _KIND = patterns.compile(r"[\w./-]*\*[^=]*\.\{?([A-Za-z][\w,]*)\}?\z")
 
 
-def _targets(part: Part, at: str) -> Iterable[str]:
+def paths_in(part: Part, at: str) -> Iterable[str]:
+    """The files and folders that a program is given, from the root on where the directory that it ran in is known;
+    empty for all that lies there."""
     words = [bare(word) for word in part.words[1:]]
     for before, word in zip(["", *words], words, strict=False):
         if word.startswith("-") or _UNREAD.search(word) or not _TARGET.fullmatch(word):

@@ -149,7 +149,10 @@ class EpisodeSoFar(Signs, kw_only=True):
         self.tools[tool] = (uses + 1, failures + (not ok))
         self.steps += 1
 
-    def changed(self, path: str, added: int, removed: int, symbols: tuple[str, ...], *, created: bool) -> None:
+    def changed(
+        self, path: str, added: int, removed: int, symbols: tuple[str, ...], *, created: bool, scratch: bool
+    ) -> None:
+        """A file was changed. One of the session's own trials (`scratch`) is none that the work is judged by."""
         path = clipped(path, 200)
         if path in self.files or len(self.files) < FILES:
             patch = self.files.setdefault(path, _Patch())
@@ -162,7 +165,8 @@ class EpisodeSoFar(Signs, kw_only=True):
         self.files_changed = len(self.files)
         self.added += added
         self.removed += removed
-        self.changed_at = self.steps
+        if not scratch:
+            self.changed_at = self.steps
 
     def erred(self, signature: str, types: tuple[str, ...], message: str, *, matters: bool) -> None:
         """An error came up. It `matters` where it is what the work is judged by, not a slip on the way."""
@@ -178,9 +182,12 @@ class EpisodeSoFar(Signs, kw_only=True):
         self.errors += 1
         self.error_at = self.steps
 
-    def resolve(self, signature: str, message: str, approach: str, explanation: str) -> None:
+    def resolve(self, signature: str, message: str, approach: str, explanation: str, *, scratch: bool) -> None:
+        """An error was resolved; one of what the session tried for itself (`scratch`) is none that the work is judged
+        by."""
         self.unresolved.pop(signature, None)
-        _keep(self.resolved, (signature,), NAMES)
+        if not scratch:
+            _keep(self.resolved, (signature,), NAMES)
         first = clipped(message.split("\n", 1)[0], 140)
         self.approach = approach
         if approach.startswith("ran `") and "` instead of `" in approach:

@@ -54,7 +54,7 @@ from memctl.domain.session.tools import (
     summary_of,
     symbols_in,
 )
-from memctl.domain.session.working_directory import git_stays_in, parted
+from memctl.domain.session.working_directory import git_stays_in, in_scratch, parted
 from memctl.domain.session.wrong_calls import WrongCalls
 from memctl.domain.shell.changes import undone_by
 from memctl.domain.shell.commands import (
@@ -62,6 +62,7 @@ from memctl.domain.shell.commands import (
     head_of,
     heads_of,
     is_commit,
+    is_reading,
     only_reads,
     proofs_in,
     proofs_of,
@@ -71,7 +72,7 @@ from memctl.domain.shell.commands import (
 from memctl.domain.shell.test_runners import runner_in
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import one_line
-from memctl.domain.support.location import belongs, joined
+from memctl.domain.support.location import belongs, is_scratch, joined
 from memctl.domain.support.provenance import Provenance, attributed, through
 
 REFUTED_STEPS, REFUTED_WITHIN = 60, 2 * 3_600_000_000
@@ -163,7 +164,7 @@ class Work:
         if ended:
             self._ran(use, command, seen, ok, errors)
             self._called(placed, about, command, began, ok, errors)
-        occurred = self._erred(placed, about, tool, command, seen.text, errors)
+        occurred = self._erred(placed, about, tool, command, began, seen.text, errors)
         if occurred:
             self._met.failed(self._uses, placed, about, command, began, seen.text, occurred)
         elif ended:
@@ -282,7 +283,11 @@ class Work:
             new = set(names).difference(symbols_in(change.path, change.before))
             self._talk.worked_on(placed, change.path, (*new, change.path.rpartition("/")[2]) if change.created else new)
             if episode is not None:
-                episode.changed(change.path, change.added, change.removed, names, created=change.created)
+                base = self._assert.top
+                scratch = is_scratch(joined(base, change.path), base)
+                episode.changed(
+                    change.path, change.added, change.removed, names, created=change.created, scratch=scratch
+                )
         self._resolutions.edited(self._uses, edits)
 
     def _built(
@@ -359,7 +364,8 @@ class Work:
         if runner and (ok or any("test failure" in error.error_types for error in errors) or not errors):
             away = any(runner_of(part.head) for part in elsewhere) and not any(runner_of(part.head) for part in within)
             self._assert.note(TestsRan, placed, runner=runner, command=short, passed=ok, task=task, elsewhere=away)
-            if episode is not None:
+            runners = {part.head for part in (*within, *elsewhere) if runner_of(part.head)}
+            if episode is not None and not in_scratch(command, use.began, self._assert.top, runners):
                 episode.tests_passed, episode.tested_at = ok, episode.steps
                 if ok and filters_of(command):
                     self._outcomes.learnt(placed, episode, of_one_test(command), Span(placed.cite))
@@ -392,8 +398,9 @@ class Work:
                 self._talk.committed(use.came)
 
     def _erred(
-        self, placed: OrderedEvent, about: str, tool: str, command: str, text: str, errors: Sequence[SeenError]
-    ) -> list[ErrorOccurred]:
+        self, placed: OrderedEvent, about: str, tool: str, command: str, began: str, text: str,
+        errors: Sequence[SeenError],
+    ) -> list[ErrorOccurred]:  # fmt: skip
         occurred = []
         episode = self._talk.episode_of(placed)
         for error in errors:
@@ -419,8 +426,10 @@ class Work:
             occurred.append(fact)
             self._refute(placed, fact)
             if episode is not None:
-                checked = any(proves(head) for head in heads_of(command))
-                matters = checked or bool(error.frames)
+                heads = heads_of(command)
+                ran = frozenset(heads).difference(filter(is_reading, heads))
+                scratch = in_scratch(command, began, self._assert.top, ran)
+                matters = not scratch and (any(map(proves, heads)) or bool(error.frames))
                 episode.erred(error.signature, error.error_types, error.message, matters=matters)
                 lesson = of_refusal(error.error_types, command) or of_machine(error.error_types, error.message)
                 self._outcomes.learnt(placed, episode, lesson, *fact.evidence)
@@ -471,7 +480,11 @@ class Work:
                 self._met.mended(placed, [error, *with_it], resolved)
             self._resolved[error.signature] = (fact, self._uses)
             if (episode := self._talk.episode_of(placed)) is not None:
-                episode.resolve(error.signature, error.message, resolved.approach, resolved.explanation)
+                failed = resolved.error
+                scratch = in_scratch(failed.command, failed.began, self._assert.top, failed.culprits)
+                episode.resolve(
+                    error.signature, error.message, resolved.approach, resolved.explanation, scratch=scratch
+                )
                 self._outcomes.learnt(placed, episode, _lesson(resolved), *fact.evidence)
 
 

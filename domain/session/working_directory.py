@@ -1,12 +1,15 @@
 """Where a session works, as its client recorded it. What commands print shows nothing of that: anyone can write it."""
 
+from collections.abc import Set as AbstractSet
+
 from memctl.domain.events.event_order import OrderedEvent, keyed_at
 from memctl.domain.events.fact_builder import FactBuilder
 from memctl.domain.events.facts import PlaceSeen
 from memctl.domain.projects.identity import remote_of
+from memctl.domain.session.checks import paths_in
 from memctl.domain.shell.commands import Part
 from memctl.domain.shell.directories import parts_where
-from memctl.domain.support.location import above, belongs
+from memctl.domain.support.location import above, belongs, is_scratch
 
 _NO_BRANCH = ("", "HEAD")
 
@@ -82,3 +85,10 @@ def parted(command: str, began: str, base: str) -> tuple[list[Part], list[Part]]
     for at, part in parts_where(command, began):
         (within if not base or not at or belongs(at, base) else elsewhere).append(part)
     return within, elsewhere
+
+
+def in_scratch(command: str, began: str, base: str, heads: AbstractSet[str]) -> bool:
+    """Whether all that programs of these heads ran in a command is of a temporary folder outside of the project of
+    `base`: what passes or fails there says nothing of the project."""
+    ran = [(at, part) for at, part in parts_where(command, began) if part.head in heads]
+    return bool(ran) and all(is_scratch(next(iter(paths_in(part, at)), "") or at, base) for at, part in ran)

@@ -230,6 +230,18 @@ def belongs(path: str, location: str) -> bool:
     return inside(path, location) or inside(path, home) or (bool(home) and project_of(path) == home)
 
 
+def is_scratch(path: str, location: str) -> bool:
+    """Whether a normalised path lies where only what a session tries for itself does: in a temporary folder, and not in
+    the project of the location. Without a location nothing is known to."""
+    return bool(location) and _SCRATCH.search(f"{path}/") is not None and not belongs(path, location)
+
+
+_SCRATCH = patterns.compile(
+    r"\A(?:/private)?/(?:var/)?tmp/|\A(?:/private)?/var/folders/|/AppData/Local/Temp/|\A[A-Z]:/te?mp/|/scratchpad/",
+    patterns.I,
+)
+
+
 def is_absolute(path: str) -> bool:
     """Whether a normalised path begins at a root: `/`, or a drive's."""
     return path.startswith("/") or path[1:3] == ":/"

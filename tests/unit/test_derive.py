@@ -312,6 +312,67 @@ def test_a_commit_in_another_repository_tells_nothing_of_the_work(repaired: Sess
     assert episode.solution == "Fixed: an empty cart now totals 0."
 
 
+SCRIPT = """Exit code 1
+Traceback (most recent call last):
+  File "/tmp/try.py", line 3, in <module>
+    print(total(None))
+TypeError: unsupported operand type(s) for +: 'NoneType' and 'int'
+"""
+
+
+def tried(program: str, path: str, *, done: str = "") -> Session:
+    """The user asks for a change of the shop; something is tried in a file until it passes."""
+    session = Session()
+    session.user("Find out why the total of an empty cart in the shop fails")
+    session.runs(f"{program} {path}", SCRIPT.replace("/tmp/try.py", path), exit_code=1)
+    session.edits(path, "total(None)", "total(0)")
+    session.runs(f"{program} {path}", "0\n3 passed in 0.1s")
+    session.says(done or "It is the sign, which is lost in `total`.")
+    return session
+
+
+@pytest.mark.parametrize("path", ["/tmp/try.py", "/private/tmp/claude/s/scratchpad/try.py", "/var/folders/x/T/try.py"])
+@pytest.mark.parametrize("program", ["python", "pytest"])
+def test_what_passed_in_a_scratch_file_decides_nothing(program: str, path: str) -> None:
+    [episode] = only(facts_of(tried(program, path).events), Episode)
+    assert (episode.outcome, episode.why) == ("success", "answered")
+    assert episode.files == (path,), "it is named all the same"
+    left = "I could not find out why it fails."
+    [episode] = only(facts_of(tried(program, path, done=left).events), Episode)
+    assert episode.outcome == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("program", "path", "why"),
+    [
+        ("python", "/work/shop/tools/try.py", "what had failed passed after the changes"),
+        ("python", "/work/shop/tmp/try.py", "what had failed passed after the changes"),
+        ("pytest", "/work/shop/tests/test_try.py", "tests passed after the last change"),
+    ],
+)
+def test_what_passed_in_the_project_decides(program: str, path: str, why: str) -> None:
+    [episode] = only(facts_of(tried(program, path).events), Episode)
+    assert (episode.outcome, episode.why) == ("success", why)
+
+
+def test_what_is_tried_in_a_scratch_folder_takes_nothing_back(repaired: Session) -> None:
+    repaired.edits("/tmp/try/cart.py", "total(None)", "total(0)")
+    repaired.runs("cd /tmp/try && pytest -q", TRACEBACK, exit_code=1)
+    [episode] = only(facts_of(repaired.events), Episode)
+    assert (episode.outcome, episode.why, episode.tests_passed) == (
+        "success",
+        "tests passed after the last change",
+        True,
+    )
+
+
+def test_a_session_that_works_in_a_temporary_folder_is_judged_by_it() -> None:
+    session = tried("pytest", "/tmp/shop/tests/test_cart.py")
+    events = [msgspec.structs.replace(event, location="/tmp/shop") for event in session.events]
+    [episode] = only(facts_of(events), Episode)
+    assert episode.why == "tests passed after the last change"
+
+
 @pytest.mark.parametrize(
     ("location", "command"),
     [("/work/shop", 'cd "$REPO" && git commit'), ("/work/shop", 'git -C "$DIR" commit'), ("", "git commit")],
