@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from heapq import nsmallest
 from typing import Annotated
 
 from msgspec import Meta
@@ -30,11 +31,11 @@ from memctl.infra.database import single_row
 
 DAY_US = 86_400_000_000
 
-PARTS = 120
-"""Into which the time that is asked about is cut. Sessions of one project that began in one part are one span, so the
-answer is bounded, however many sessions there were."""
+PARTS = 60
+"""Into which the time that is asked about is cut: days, where nobody says how much. Sessions of one project that began
+in one part are one span, so the answer is bounded, however many sessions there were."""
 
-MOST_FIXES, MOST_CLAIMS = 24, 60
+MOST_FIXES, MOST_CLAIMS = 12, 60
 """Of the errors seen most often, and of the claims heard of last: more would hide one another."""
 
 MOST_DAYS = 60
@@ -90,55 +91,77 @@ def _newest(reader: Reader, places: Places, now: datetime) -> int:
     return rows[0].row.last_at if rows else 0
 
 
+_BUSY = sql.SQL("""
+SELECT coalesce(row->>'location', ''), coalesce(sum((row->>'prompts')::bigint), 0)::bigint FROM {table} WHERE {where}
+GROUP BY 1
+""")
+
 _WORK = sql.SQL("""
-WITH work AS MATERIALIZED (
-    SELECT key, coalesce(called.name, s.location, '') AS place, called.name IS NOT NULL AS known, s.started_at,
-        s.last_at, coalesce(s.prompts, 0) AS prompts, coalesce(s.errors, 0) AS errors, coalesce(s.fixes, 0) AS fixes,
-        left(coalesce(s.title, s.first_prompt, ''), 200) AS title
-    FROM {table} CROSS JOIN jsonb_to_record(row) AS s(location text, started_at bigint, last_at bigint,
-        prompts bigint, errors bigint, fixes bigint, title text, first_prompt text)
-    LEFT JOIN unnest(%s::text[], %s::text[]) AS called(location, name) ON called.location = s.location
-    WHERE {where} AND (row->>'started_at')::bigint < %s AND (row->>'last_at')::bigint >= %s
-), most AS (
-    SELECT place, known FROM work GROUP BY 1, 2 ORDER BY sum(prompts) DESC, 1 LIMIT %s
-)
-SELECT place, known, count(*), min(started_at), max(last_at), sum(prompts)::bigint, sum(errors)::bigint,
-    sum(fixes)::bigint, min(key), min(title), (SELECT count(*) FROM (SELECT FROM work GROUP BY place, known) AS p)
-FROM work JOIN most USING (place, known)
-GROUP BY 1, 2, width_bucket(started_at, %s, %s, %s) ORDER BY 4
+SELECT called.name, count(*), min(started_at), max(last_at), sum(coalesce(prompts, 0))::bigint,
+    sum(coalesce(errors, 0))::bigint, sum(coalesce(fixes, 0))::bigint, min(key),
+    min(left(coalesce(title, first_prompt, ''), 200))
+FROM unnest(%s::text[], %s::text[]) AS called(location, name)
+JOIN {table} ON coalesce(row->>'location', '') = called.location
+CROSS JOIN jsonb_to_record(row) AS s(started_at bigint, last_at bigint, prompts bigint, errors bigint, fixes bigint,
+    title text, first_prompt text)
+WHERE {where}
+GROUP BY 1, width_bucket(started_at, %s, %s, %s) ORDER BY 3
 """)
 """A row is taken apart once for all of its fields: one of some length is kept compressed."""
 
 
 def _spans(reader: Reader, places: Places, begin: Micros, upto: Micros, limit: int) -> tuple[list[WorkSpan], int]:
-    """The spans, and how many projects there are beyond those that have some."""
+    """The spans of the projects with the most prompts, and how many projects there are beyond these."""
     p, known = models.sessions, projects_of(reader)
-    where, values = all_of(
-        [Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *within(p, places), *visible_to_caller(reader, p)]
-    )
-    named = [(location, project.name) for project in known.all for location in project.locations]
+    asked = [
+        Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *within(p, places), *visible_to_caller(reader, p),
+        *_then(reader, begin, upto),
+    ]  # fmt: skip
+    where, values = all_of(asked)
+    busy = reader.connection.execute(_BUSY.format(table=table_of(reader, p), where=where), values).fetchall()
+    names = [known.name_of(location) for location, _ in busy]
+    prompts: dict[str, int] = {}
+    for name, (_, count) in zip(names, busy, strict=True):
+        prompts[name] = prompts.get(name, 0) + count
+    most = set(nsmallest(limit, prompts, key=lambda name: (-prompts[name], name)))
+    named = [(location, name) for name, (location, _) in zip(names, busy, strict=True) if name in most]
     found = reader.connection.execute(
         _WORK.format(table=table_of(reader, p), where=where),
-        [
-            [location for location, _ in named], [name for _, name in named], *values, upto, begin, limit,
-            begin, upto, PARTS,
-        ],
-    ).fetchall()  # fmt: skip
+        [[location for location, _ in named], [name for _, name in named], *values, begin, upto, PARTS],
+    )
     spans = [
         WorkSpan(
-            project=place if is_known else known.name_of(place),
+            project=name,
             started_at=moment(started),
             last_at=moment(last),
             sessions=sessions,
-            prompts=prompts,
+            prompts=asked_for,
             errors=errors,
             fixes=fixes,
             session=stream if sessions == 1 else "",
             title=title if sessions == 1 else "",
         )
-        for place, is_known, sessions, started, last, prompts, errors, fixes, stream, title, _ in found
+        for name, sessions, started, last, asked_for, errors, fixes, stream, title in found
     ]
-    return spans, max(found[0][-1] - limit, 0) if found else 0
+    return spans, len(prompts) - len(most)
+
+
+def _then(reader: Reader, begin: Micros, upto: Micros) -> list[Condition]:
+    """Sessions that were at work at some time from `begin` on and before `upto`. What leaves none out is not asked for:
+    it would be looked up in each row."""
+    p = models.sessions
+    ended, began = field_of(p, "last_at"), field_of(p, "started_at")
+    first, last = single_row(
+        reader.connection,
+        sql.SQL("SELECT min({}), max({}) FROM {} WHERE space_id = %s").format(ended, began, table_of(reader, p)),
+        [reader.space_id],
+    )
+    found = []
+    if first is not None and first < begin:
+        found.append(Condition(sql.SQL("{} >= %s").format(ended), (begin,)))
+    if last is not None and last >= upto:
+        found.append(Condition(sql.SQL("{} < %s").format(began), (upto,)))
+    return found
 
 
 def _fixes(reader: Reader, places: Places, begin: Micros, upto: Micros) -> Iterator[FixedError]:

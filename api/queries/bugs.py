@@ -106,14 +106,14 @@ ANY = BugFilter()
 
 def known(
     reader: Reader, places: Places, wanted: BugFilter = ANY, *, order: str = "resolutions", limit: int = 5,
-    skip: int = 0,
+    skip: int = 0, whole: bool = True,
 ) -> BugAnswer:  # fmt: skip
     """Known kinds of errors without asking for one: by a field of their rows that is a whole number, highest first,
-    then the newest. The first `skip` are left out."""
+    then the newest. The first `skip` are left out. Without `whole` neither evidence nor related errors are read."""
     found = known_patterns(reader, places, wanted, order=order, limit=limit, skip=skip)
-    return BugAnswer(
-        errors=[], hits=_hits(reader, [Likeness(each, Match(1.0, ())) for each in found]), scope=places.scope
-    )
+    likenesses = [Likeness(each, Match(1.0, ())) for each in found]
+    hits = _hits(reader, likenesses) if whole else [_hit(reader, each, [], []) for each in likenesses]
+    return BugAnswer(errors=[], hits=hits, scope=places.scope)
 
 
 def known_patterns(

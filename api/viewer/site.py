@@ -271,7 +271,7 @@ class _Pages:
                 "home.html",
                 sessions=queries.sessions(reader, places, limit=6).items,
                 claims=claims.insights(reader, places, limit=6).items,
-                bugs=bugs.known(reader, places, limit=4).hits,
+                bugs=bugs.known(reader, places, limit=4, whole=False).hits,
                 stats=None if asked is None else self._counts(reader, places),
                 troubles=[] if asked is None else troubles(health(reader, asked)),
                 work=work,

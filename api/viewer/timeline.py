@@ -1,7 +1,7 @@
 """The timeline of work: a lane for each project, drawn from `activity`. All places are in thousandths of its width."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
@@ -31,21 +31,24 @@ STEPS = (("day", 1), ("week", 7), ("month", 30), ("quarter", 91), ("year", 365))
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """Something to look at and to follow: where it lies, what it is, what hovering says, where it leads."""
+    """Something to look at and to follow: where it lies, what hovering says, where it leads."""
 
     x: float
     width: float
-    kind: str
     title: str
     href: str
 
 
 class Lane(msgspec.Struct, frozen=True):
-    """What happened in one project. Arcs lead from where an error was first seen to where what mends it was used."""
+    """What happened in one project. Arcs lead from where an error was first seen to where what mends it was used.
+    `errors` and `fixed` are the strips below work that had errors, as one path each: whatever a browser lays out takes
+    its time."""
 
     project: str
     sessions: int
     work: list[Mark]
+    errors: str
+    fixed: str
     arcs: list[Mark]
     flags: list[Mark]
 
@@ -76,16 +79,7 @@ def timeline(found: Activity, reach: tuple[int, int]) -> Timeline:
     at, whole = _Scale(found.since, found.before), (reach[0] // 1_000_000, reach[1] // 1_000_000)
     shown = (_seconds(found.since), _seconds(found.before))
     names = sorted(spans, key=lambda name: (-sum(span.prompts for span in spans[name]), name))
-    lanes = [
-        Lane(
-            project=name,
-            sessions=sum(span.sessions for span in spans[name]),
-            work=[mark for span in spans[name] for mark in _work(span, at)],
-            arcs=[_arc(fix, at) for fix in fixes[name]],
-            flags=[_flag(claim, at) for claim in claims[name]],
-        )
-        for name in names[:MOST_LANES]
-    ]
+    lanes = [_lane(name, spans[name], fixes[name], claims[name], at) for name in names[:MOST_LANES]]
     return Timeline(
         since=shown[0],
         before=shown[1],
@@ -105,7 +99,26 @@ class _Scale:
         return round(min(max((at - self._since).total_seconds() / self._whole, 0.0), 1.0) * WIDTH, 1)
 
 
-def _work(span: WorkSpan, at: _Scale) -> Iterable[Mark]:
+def _lane(
+    name: str, spans: Sequence[WorkSpan], fixes: Iterable[FixedError], claims: Iterable[LearntClaim], at: _Scale
+) -> Lane:
+    work = [_work(span, at) for span in spans]
+    strips: dict[bool, list[str]] = {True: [], False: []}
+    for span, mark in zip(spans, work, strict=True):
+        if span.errors:
+            strips[span.fixes >= span.errors].append(f"M{mark.x} 28h{mark.width}v4h-{mark.width}z")
+    return Lane(
+        project=name,
+        sessions=sum(span.sessions for span in spans),
+        work=work,
+        errors=" ".join(strips[False]),
+        fixed=" ".join(strips[True]),
+        arcs=[_arc(fix, at) for fix in fixes],
+        flags=[_flag(claim, at) for claim in claims],
+    )
+
+
+def _work(span: WorkSpan, at: _Scale) -> Mark:
     x = min(at(span.started_at), WIDTH - NARROWEST)
     width = round(max(at(span.last_at) - x, NARROWEST), 1)
     if span.session:
@@ -117,21 +130,17 @@ def _work(span: WorkSpan, at: _Scale) -> Iterable[Mark]:
         f"{what} · {span.started_at:%-d %b %Y %H:%M} · {number(span.prompts, 'prompt')},"
         f" {number(span.errors, 'error')}, {span.fixes} fixed"
     )
-    yield Mark(x, width, "work", said, href)
-    if span.errors:
-        yield Mark(x, width, "fixed" if span.fixes >= span.errors else "error", said, href)
+    return Mark(x, width, said, href)
 
 
 def _arc(fix: FixedError, at: _Scale) -> Mark:
     x = at(fix.first_seen)
     said = f"{one_line(fix.message, 120)} · an agent's fix: {one_line(fix.fix, 160)}"
-    return Mark(x, round(max(at(fix.fixed_at) - x, NARROWEST), 1), "arc", said, f"/things/{fix.id}")
+    return Mark(x, round(max(at(fix.fixed_at) - x, NARROWEST), 1), said, f"/things/{fix.id}")
 
 
 def _flag(claim: LearntClaim, at: _Scale) -> Mark:
-    return Mark(
-        at(claim.at), 0.0, "flag", f"learnt: {one_line(claim.text, 160)} ({claim.origin})", f"/things/{claim.id}"
-    )
+    return Mark(at(claim.at), 0.0, f"learnt: {one_line(claim.text, 160)} ({claim.origin})", f"/things/{claim.id}")
 
 
 def _ticks(since: datetime, before: datetime) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from posixpath import basename, commonprefix
 from string import ascii_lowercase, digits
+from typing import NamedTuple
 
 import msgspec
 from rapidfuzz import fuzz
@@ -107,14 +108,15 @@ def solutions_of(
     """
     failed = {r.name for r in refuted}
     by_id = {d.id: d for d in details}
-    groups: list[list[Attempt]] = []
+    groups: list[tuple[_Compared, list[Attempt]]] = []
     for attempt in _each_once(attempts, failed):
-        home = next((g for g in groups if alike(g[0], attempt)), None)
+        compared = _compared(attempt)
+        home = next((group for first, group in groups if _alike(first, compared)), None)
         if home is None:
-            groups.append([attempt])
+            groups.append((compared, [attempt]))
         else:
             home.append(attempt)
-    found = [_solution(g, by_id, failed, conditions) for g in groups]
+    found = [_solution(group, by_id, failed, conditions) for _, group in groups]
     found.sort(key=lambda s: (-s.success_rate, -s.uses, -s.last_used, s.attempts))
     return tuple(found)
 
@@ -282,15 +284,32 @@ _OWN = 3
 """How many names of what is said of an error one of its own weighs."""
 
 
+class _Compared(NamedTuple):
+    """What of an attempt others are compared with: its approach, its edits, and the names of the files."""
+
+    approach: str
+    hunks: frozenset[str]
+    files: frozenset[str]
+
+
+def _compared(attempt: Attempt) -> _Compared:
+    return _Compared(attempt.approach, frozenset(attempt.hunks), frozenset(map(basename, attempt.files)))
+
+
 def alike(a: Attempt, b: Attempt) -> bool:
     """Whether two attempts are one solution: they made the same edit, or their approaches read alike (less so
     where they edited the same files)."""
-    if a.approach == b.approach or not set(a.hunks).isdisjoint(b.hunks):
+    return _alike(_compared(a), _compared(b))
+
+
+def _alike(a: _Compared, b: _Compared) -> bool:
+    if a.approach == b.approach or not a.hunks.isdisjoint(b.hunks):
         return True
-    same_files = bool(a.files) and {basename(f) for f in a.files} == {basename(f) for f in b.files}
+    same_files = bool(a.files) and a.files == b.files
     if not a.approach or not b.approach:
         return same_files
-    return fuzz.token_sort_ratio(a.approach, b.approach) >= (ALIKE_ON_SAME_FILES if same_files else ALIKE)
+    least = ALIKE_ON_SAME_FILES if same_files else ALIKE
+    return fuzz.token_sort_ratio(a.approach, b.approach, score_cutoff=least) >= least
 
 
 def _solution(

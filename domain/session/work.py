@@ -427,7 +427,7 @@ class Work:
             self._refute(placed, fact)
             if episode is not None:
                 heads = heads_of(command)
-                ran = frozenset(heads).difference(filter(is_reading, heads))
+                ran = frozenset(head for head in heads if not is_reading(head))
                 scratch = in_scratch(command, began, self._assert.top, ran)
                 matters = not scratch and (any(map(proves, heads)) or bool(error.frames))
                 episode.erred(error.signature, error.error_types, error.message, matters=matters)

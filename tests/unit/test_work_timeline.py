@@ -35,7 +35,7 @@ def drawn(*spans: WorkSpan, since: datetime = NOON - 10 * DAY, before: datetime 
 def test_a_session_lies_where_its_time_lies() -> None:
     (lane,) = drawn(span("ledger", NOON - 5 * DAY, DAY)).lanes
     (mark,) = lane.work
-    assert (mark.x, mark.width, mark.kind) == (500.0, 100.0, "work")
+    assert (mark.x, mark.width) == (500.0, 100.0)
     assert mark.href == "/sessions/session%2Fclaude-code%2Fs1"
 
 
@@ -43,7 +43,10 @@ def test_errors_are_marked_by_whether_all_were_fixed() -> None:
     (lane,) = drawn(
         span("ledger", NOON - 5 * DAY, errors=3, fixes=3), span("ledger", NOON - 2 * DAY, errors=3, fixes=2)
     ).lanes
-    assert [mark.kind for mark in lane.work] == ["work", "fixed", "work", "error"]
+    first, second = (f"M{mark.x} 28h{mark.width}v4h-{mark.width}z" for mark in lane.work)
+    assert (lane.fixed, lane.errors) == (first, second)
+    (lane,) = drawn(span("ledger", NOON - 5 * DAY)).lanes
+    assert lane.fixed == lane.errors == ""
 
 
 def test_several_sessions_lead_to_a_closer_look() -> None:
