@@ -4,7 +4,7 @@ Rows say what happened in order of time; whether memory held a thing when it was
 log, here, as it is read.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Annotated
 from uuid import UUID
@@ -20,7 +20,7 @@ from memctl.api.reading.questions import Limit, question
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import iso, moment
 from memctl.domain.events.event import Micros, derived_of
-from memctl.domain.retrieval.hindsight import HindsightKind, Need, Pair, check_of, pairs, same_way, without_twins
+from memctl.domain.retrieval.hindsight import APART, HindsightKind, Need, Pair, check_of, pairs, same_way, without_twins
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.readmodels import rows as readmodels
 from memctl.projections.hindsight import Hindsight, called
@@ -125,8 +125,7 @@ def _week_of(record: Record) -> date:
 
 def _paired(reader: Reader, places: Places) -> list[tuple[Hindsight, Pair, Record]]:
     rows = [keyed.row for keyed in _rows(reader, places)]
-    events = {each.event for row in rows for each in row.needs} | {each.event for row in rows for each in row.memories}
-    positions = _positions(reader, events)
+    positions = _positions(reader, {event for row in rows for event in _events_that_may_count(row)})
     known = projects_of(reader)
     found = []
     for row in rows:
@@ -151,6 +150,15 @@ def _paired(reader: Reader, places: Places) -> list[tuple[Hindsight, Pair, Recor
             record = structs.replace(record, what=names.get(row.subject, record.what))
         shown.append((row, pair, record))
     return sorted(shown, key=lambda each: (each[1].need.at, each[2].id), reverse=True)
+
+
+def _events_that_may_count(row: Hindsight) -> Iterator[str]:
+    """The events of needs that come after some memory of the row, and of memories that some need comes after: in no
+    other is it asked where it stands in the log."""
+    first = min((each.at for each in row.memories), default=0) + APART
+    last = max((each.at for each in row.needs), default=0) - APART
+    yield from (each.event for each in row.needs if each.at >= first)
+    yield from (each.event for each in row.memories if each.at <= last)
 
 
 def _each_once(
@@ -201,11 +209,11 @@ def _positions(reader: Reader, events: Iterable[str]) -> dict[str, int]:
     """Since which position the log has each of these events."""
     wanted = [UUID(each) for each in events if each]
     found = reader.connection.execute(
-        "SELECT coalesce(variant_of, event_id), min(position) FROM memctl.events"
+        "SELECT coalesce(variant_of, event_id)::text, min(position) FROM memctl.events"
         " WHERE position = ANY(ARRAY(SELECT * FROM memctl.positions_of_versions(%s, %s))) GROUP BY 1",
         [reader.space_id, wanted],
     )
-    return {str(event): position for event, position in found}
+    return dict(found.fetchall())
 
 
 def _blocks(reader: Reader, streams: Iterable[str]) -> Mapping[str, Injections]:
