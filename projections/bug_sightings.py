@@ -237,7 +237,7 @@ def _resolved(row: BugSightings, fact: ErrorResolved, at: int) -> BugSightings:
         ended=ended,
         resolutions=resolutions,
         timed=row.timed + 1,
-        resolve_us_total=row.resolve_us_total + max(fact.duration_us, 0),
+        resolve_us_total=row.resolve_us_total + max(fact.duration_us - fact.idle_us, 0),
         last_resolved=max(row.last_resolved, at),
         causes=seen(
             row.causes,

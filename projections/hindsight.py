@@ -148,6 +148,7 @@ def _wrong_call(fact: CommandTried) -> Need:
         end=str(fact.evidence[-1].event) if replaced and fact.evidence else "",
         words=form_of(fact.works),
         calls=fact.calls,
+        idle_us=fact.idle_us,
     )
 
 
@@ -187,6 +188,7 @@ def _met(fact: ErrorResolved) -> Need:
         calls=fact.calls,
         duration_us=max(fact.duration_us, 0),
         tokens=fact.tokens,
+        idle_us=fact.idle_us,
     )
 
 
@@ -212,6 +214,7 @@ def _need(fact: KnowledgeNeeded) -> Need:
         calls=fact.calls,
         duration_us=fact.duration_us,
         tokens=fact.tokens,
+        idle_us=fact.idle_us,
     )
 
 

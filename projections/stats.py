@@ -121,7 +121,7 @@ def _count(row: DayStats, fact: Counted) -> None:
             row.errors_seen_before += fact.seen_before
         case ErrorResolved():
             row.errors_resolved += 1
-            row.resolve_us_total += max(fact.duration_us, 0)
+            row.resolve_us_total += max(fact.duration_us - fact.idle_us, 0)
         case ResolutionRefuted():
             row.resolutions_refuted += 1
         case TaskOpened():

@@ -243,7 +243,7 @@ def _record(
         same_way=pair.same_way,
         likeness=pair.likeness,
         calls=need.calls,
-        seconds=need.duration_us // 1_000_000,
+        seconds=max(need.duration_us - need.idle_us, 0) // 1_000_000,
         tokens=need.tokens,
     )
 

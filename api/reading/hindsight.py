@@ -27,8 +27,8 @@ class Held(msgspec.Struct, frozen=True):
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """Something that a session needed, and that memory held. Of an error `same_way` says whether it was resolved as the
-    memory says; `met` whether the session came by it at all. `calls`, `seconds` and `tokens` lie between the need and
-    that. `recall` is null where the memory was not put before the agent."""
+    memory says; `met` whether the session came by it at all. `calls`, `seconds` (of work) and `tokens` lie between the
+    need and that. `recall` is null where the memory was not put before the agent."""
 
     id: str
     kind: HindsightKind

@@ -4,6 +4,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from memctl.domain.events.event import Micros
 from memctl.domain.events.event_order import OrderedEvent
 from memctl.domain.events.facts import TAGS, Fact, Identified, Span, fact_id, quote, quote_hash
 from memctl.domain.support.location import by_key, home_of, inside, path_of
@@ -34,6 +35,8 @@ class FactBuilder:
         """Some of it was delivered under a key that is limited to projects: nothing it says holds elsewhere."""
         self.tokens = 0
         """Tokens that the session has spent so far, in and out."""
+        self.idle = Micros(0)
+        """Microseconds of it so far in which nobody worked."""
         self._facts: list[Fact] = []
         self._counts: dict[str, int] = {}
 

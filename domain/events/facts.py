@@ -258,6 +258,8 @@ class CommandTried(Identified, frozen=True, kw_only=True, omit_defaults=True, ta
     """The failure that was replaced."""
     calls: int = 0
     """Uses of tools from that failure to the form that went well."""
+    idle_us: int = 0
+    """Microseconds between them in which nobody worked."""
 
 
 class ErrorMet(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="error_met"):
@@ -369,6 +371,8 @@ class ErrorResolved(Identified, frozen=True, kw_only=True, omit_defaults=True, t
     explanation: str = ""
     approach: str = ""
     duration_us: int = 0
+    idle_us: int = 0
+    """Of these, those in which nobody worked."""
     calls: int = 0
     """Uses of tools from the error to the passing run."""
     tokens: int = 0
@@ -406,6 +410,8 @@ class KnowledgeNeeded(Identified, frozen=True, kw_only=True, omit_defaults=True,
     calls: int = 0
     tokens: int = 0
     duration_us: int = 0
+    idle_us: int = 0
+    """Of `duration_us`, while nobody worked."""
 
 
 class TaskOpened(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="task_opened"):

@@ -16,6 +16,7 @@ from memctl.domain.language.prompts import words_in
 from memctl.domain.shell.commands import head_of
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import NARROW, clipped
+from memctl.domain.support.mentions import without_homes
 from memctl.domain.support.remembered import remembered
 
 HindsightKind = Literal["known error", "known command", "found out again", "known place"]
@@ -71,6 +72,8 @@ class Need(msgspec.Struct, frozen=True, omit_defaults=True):
     calls: int = 0
     duration_us: int = 0
     tokens: int = 0
+    idle_us: int = 0
+    """Of `duration_us`, while nobody worked."""
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -95,9 +98,9 @@ _APART_IN_NAMES = patterns.compile(r"[^A-Za-z가-힣]+")
 
 def request_words(prompt: str, lead: str = "") -> tuple[str, ...]:
     """The content words of a request; `lead` is what was asked before it, which counts where the request is short."""
-    words = words_in(prompt[:ASKED])
+    words = words_in(without_homes(prompt[:ASKED]))
     if len(words) < FEW:
-        words |= words_in(lead[:ASKED])
+        words |= words_in(without_homes(lead[:ASKED]))
     return _kept(words)
 
 
@@ -105,7 +108,7 @@ def request_words(prompt: str, lead: str = "") -> tuple[str, ...]:
 def memory_words(prompt: str, lead: str, answer: str, files: tuple[str, ...]) -> tuple[str, ...]:
     """The content words of a turn as it is remembered: what was asked, answered, and worked on."""
     paths = " ".join(_APART_IN_NAMES.sub(" ", path) for path in files)
-    return _kept(words_in(f"{prompt[:ASKED]} {lead[:ASKED]} {answer[:ANSWERED]} {paths}"))
+    return _kept(words_in(without_homes(f"{prompt[:ASKED]} {lead[:ASKED]} {answer[:ANSWERED]} {paths}")))
 
 
 def nearness(request: Iterable[str], memory: Iterable[str]) -> float:
@@ -143,8 +146,8 @@ def way_of(edits: Sequence[Edit], ran: Sequence[str]) -> tuple[str, ...]:
         if head and not head.startswith(_CHORES):
             found[f"{RAN}{head}"] = None
     for edit in edits:
-        before = frozenset(_CHANGED.findall(edit.before))
-        for word in _CHANGED.findall(edit.after):
+        before = frozenset(_CHANGED.findall(without_homes(edit.before)))
+        for word in _CHANGED.findall(without_homes(edit.after)):
             if word not in before:
                 found[word.rstrip(".:-")] = None
     ordered = sorted(found, key=lambda word: (not word.startswith(RAN), not _is_distinctive(word)))

@@ -129,6 +129,16 @@ class _Steps:
         self._stashed = None
 
 
+class Spent(NamedTuple):
+    """Tokens that a session had spent, and microseconds in which nobody had worked."""
+
+    tokens: int = 0
+    idle: int = 0
+
+
+NOTHING_SPENT = Spent()
+
+
 class OpenError(msgspec.Struct):
     """An error that nothing has resolved yet."""
 
@@ -142,8 +152,8 @@ class OpenError(msgspec.Struct):
     miscalled: bool
     began: str = ""
     """The directory in which the command began; empty where nothing showed it."""
-    tokens: int = 0
-    """Tokens that the session had spent before it."""
+    spent: Spent = NOTHING_SPENT
+    """Before it."""
     gone: int | None = None
     """When a further run of its command no longer showed it."""
     since: int = 0
@@ -206,7 +216,7 @@ class Resolutions:
         return any(error.fact.signature == signature for error in self._open)
 
     def failed(
-        self, at: int, command: str, errors: Sequence[ErrorOccurred], began: str = "", *, tokens: int = 0
+        self, at: int, command: str, errors: Sequence[ErrorOccurred], began: str = "", *, spent: Spent = NOTHING_SPENT
     ) -> None:
         """A command failed and showed these errors: what it no longer shows is gone, though not proved. `began` is the
         directory in which it began; a `cd` in it may have led elsewhere by its end."""
@@ -234,7 +244,7 @@ class Resolutions:
                 at,
                 is_miscall(error),
                 began,
-                tokens,
+                spent,
                 since=at,
                 programs=_programs(heads),
                 shown=" ".join((error.message, *error.files)),

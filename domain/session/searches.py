@@ -40,6 +40,7 @@ class _Sight(msgspec.Struct):
     uses: int
     tokens: int
     searches: int
+    idle: int
     text: str = ""
 
 
@@ -112,7 +113,8 @@ class Searches:
                 turn.looked.append(self._sight(placed, output[:LOOKED_CHARACTERS]))
 
     def _sight(self, placed: OrderedEvent, text: str = "") -> _Sight:
-        return _Sight(Span(placed.cite), placed.when, self._uses, self._assert.tokens, self._searches, text)
+        spent = self._assert
+        return _Sight(Span(placed.cite), placed.when, self._uses, spent.tokens, self._searches, spent.idle, text)
 
     def _know(self, names: object) -> None:
         for name in names:  # type: ignore[attr-defined]
@@ -161,4 +163,5 @@ class Searches:
             calls=sight.uses - turn.began.uses,
             tokens=max(sight.tokens - turn.began.tokens, 0),
             duration_us=max(sight.when - turn.began.when, 0),
+            idle_us=sight.idle - turn.began.idle,
         )

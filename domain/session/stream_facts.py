@@ -39,6 +39,9 @@ from memctl.domain.session.working_directory import WorkingDirectory
 
 _NO_TOKENS = (0, 0, 0)
 
+LONGEST_STEP = 10 * 60_000_000
+"""Microseconds between two events of a session in which somebody works: as long as clients let a command run."""
+
 
 def derive(stream: str, events: Iterable[Event]) -> StreamFacts:
     """The facts of a whole stream from its events, in any order, at once."""
@@ -76,6 +79,8 @@ class StreamFacts:
         self._undated = False
         """No event has a time, so the session was opened at the first moment there is."""
         self._spent: dict[str, tuple[int, int, int]] = {}
+        self._last = Micros(0)
+        """When the latest event was."""
 
     def extend(self, events: Sequence[Event]) -> bool:
         """Fold further events of this stream.
@@ -165,8 +170,18 @@ class StreamFacts:
         if self._assert.location != self._at or (self._branchless and seen.branch):
             self._at, self._branchless = self._assert.location, not seen.branch
             self._directory.came(placed, self._at)
+        self._note_idle(placed, seen)
         self._pass_on(placed, seen)
         self._conversation.went_on(self._at)
+
+    def _note_idle(self, placed: OrderedEvent, seen: Observed) -> None:
+        """Nobody worked until a person spoke or took the session up again, where no tool was at work, nor for longer
+        than a step takes."""
+        before, self._last = self._last or placed.when, max(self._last, placed.when)
+        spoke = isinstance(seen, PromptSubmitted) and not (seen.subagent or seen.meta)
+        waited = (spoke or isinstance(seen, SessionStarted)) and not self._work.at_a_tool
+        gap = placed.when - before
+        self._assert.idle = Micros(self._assert.idle + max(gap if waited else gap - LONGEST_STEP, 0))
 
     def _began_with(self, placed: OrderedEvent, seen: Observed) -> None:
         """What an event shows of how the session was started: the first opens it."""

@@ -38,7 +38,7 @@ from memctl.domain.projects.stack import imports_in, manifest_in, subject_of
 from memctl.domain.session.changed_files import ChangedFiles
 from memctl.domain.session.conversation import Conversation
 from memctl.domain.session.episode_outcomes import EpisodeOutcomes
-from memctl.domain.session.error_resolution import Resolutions, Resolved, filters_of
+from memctl.domain.session.error_resolution import Resolutions, Resolved, Spent, filters_of
 from memctl.domain.session.met_errors import MetErrors
 from memctl.domain.session.searches import Searches
 from memctl.domain.session.tool_uses import Use
@@ -122,6 +122,11 @@ class Work:
         self._files = ChangedFiles(assertions)
         self._subagents: set[str] = set()
         """Those that used a tool. Some clients name a subagent by the call that asked for it."""
+
+    @property
+    def at_a_tool(self) -> bool:
+        """Whether a call has not come back."""
+        return bool(self._calls)
 
     def called(self, placed: OrderedEvent, seen: ToolCalled) -> None:
         if seen.call:
@@ -374,7 +379,8 @@ class Work:
         """What a command's end says of the errors that are open."""
         episode = self._talk.episode_of(use.came)
         if not ok:
-            self._resolutions.failed(self._uses, command, errors, use.began, tokens=self._assert.tokens)
+            spent = Spent(self._assert.tokens, self._assert.idle)
+            self._resolutions.failed(self._uses, command, errors, use.began, spent=spent)
             if episode is not None and episode.passed:
                 for step in steps_of(command):
                     episode.passed.pop(step, None)
@@ -471,7 +477,8 @@ class Work:
                 approach=resolved.approach,
                 duration_us=Micros(placed.when - error.occurred_at),
                 calls=self._uses - resolved.error.at,
-                tokens=max(self._assert.tokens - resolved.error.tokens, 0),
+                tokens=max(self._assert.tokens - resolved.error.spent.tokens, 0),
+                idle_us=self._assert.idle - resolved.error.spent.idle,
                 task=error.task,
                 part_of=resolved.lead.fact.id if resolved.lead is not None else None,
             )

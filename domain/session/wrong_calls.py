@@ -25,6 +25,7 @@ class _Open(NamedTuple):
     at: int
     call: WrongCall
     fact: CommandTried
+    idle: int
 
 
 class WrongCalls:
@@ -56,7 +57,10 @@ class WrongCalls:
             message=call.message,
             directory=began.rstrip("/").rpartition("/")[2],
         )
-        self._open = [*(each for each in self._open if each.call.subject != call.subject), _Open(at, call, fact)]
+        self._open = [
+            *(each for each in self._open if each.call.subject != call.subject),
+            _Open(at, call, fact, self._assert.idle),
+        ]
         del self._open[:-MOST_OPEN]
 
     def passed(self, at: int, placed: OrderedEvent, about: str, command: str, began: str) -> None:
@@ -97,5 +101,6 @@ class WrongCalls:
                 directory=found[1],
                 failed=each.fact.id,
                 calls=at - each.at,
+                idle_us=self._assert.idle - each.idle,
             )
         self._open = left

@@ -39,11 +39,19 @@ _PART = patterns.compile(r"[A-Z]+[a-z0-9]*|[a-z0-9]+")
 _WORKTREE = patterns.compile(r"(?:\.[A-Za-z0-9_-]+/worktrees|\.worktrees|\.conductor)/[^/]+/")
 
 
+_HOME = patterns.compile(r"(?:/home|/Users|\b[A-Za-z]:[/\\]+Users)[/\\]+[^/\\\s:,;'\"`)\]]+")
+
+
+def without_homes(text: str) -> str:
+    """A text with `~` for the homes of its paths: whose they are says nothing of what it is about."""
+    return _HOME.sub("~", text) if "/home" in text or "Users" in text else text
+
+
 @remembered(512, longest=16_384)
 def values_in(text: str) -> tuple[str, ...]:
-    """The values that a text names, each once, in order."""
+    """The values that a text names, each once, in order; a user's name in a path is none."""
     found: dict[str, None] = {}
-    for match in _VALUE.finditer(text[:20_000]):
+    for match in _VALUE.finditer(without_homes(text[:20_000])):
         value = match[0].rstrip("./")
         if SHORTEST_NAME <= len(value) <= LONGEST_VALUE:
             found[value] = None

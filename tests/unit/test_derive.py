@@ -50,7 +50,7 @@ from memctl.domain.events.observations import (
 )
 from memctl.domain.knowledge.memory import worth_keeping
 from memctl.domain.language.summaries import is_politeness
-from memctl.domain.session.stream_facts import derive
+from memctl.domain.session.stream_facts import LONGEST_STEP, derive
 from memctl.domain.session.tool_uses import Use
 from memctl.projections.memories import CORRECTED, of_turn
 
@@ -310,6 +310,44 @@ def test_a_commit_in_another_repository_tells_nothing_of_the_work(repaired: Sess
     repaired.runs('cd /tmp/scratch && git commit -am "Try something"', "[main 1a2b3c4] Try something")
     [episode] = only(facts_of(repaired.events), Episode)
     assert episode.solution == "Fixed: an empty cart now totals 0."
+
+
+HOURS = 3_600 * SECOND
+
+
+def slow(*, away: float = 0, at_a_tool: float = 0) -> ErrorResolved:
+    """How a test was mended, where so many seconds passed before the user spoke, and before a call came back."""
+    session = Session()
+    session.user("Fix the total of an empty cart: it crashes.")
+    session.runs("pytest -q", TRACEBACK, exit_code=1)
+    session.says("It starts from None.")
+    session.tell(PromptSubmitted(text="Then let it start from 0, please."), "user", after=1 + away)
+    session.edits("/work/shop/cart.py", "total = self.discount", "total = self.discount or 0")
+    session.tell(ToolCalled(tool="Bash", call="slow", input={"command": "pytest -q"}))
+    session.tell(ToolReturned(text="12 passed in 0.40s", call="slow"), "tool", after=1 + at_a_tool)
+    [fix] = only(facts_of(session.events), ErrorResolved)
+    assert isinstance(fix, ErrorResolved)
+    return fix
+
+
+def test_what_a_person_was_away_for_is_no_time_of_work() -> None:
+    assert slow().idle_us == SECOND, "until the user speaks"
+    lunch = slow(away=17_575)
+    assert (lunch.duration_us, lunch.idle_us) == (slow().duration_us + 17_575 * SECOND, 17_576 * SECOND)
+    assert slow(at_a_tool=300).idle_us == SECOND, "a run of five minutes is work"
+    assert slow(at_a_tool=5 * 3_600).idle_us == SECOND + 5 * HOURS + SECOND - LONGEST_STEP, "no run takes hours"
+
+
+def test_a_prompt_that_comes_while_a_tool_is_at_work_ends_no_pause() -> None:
+    session = Session()
+    session.user("Fix the total of an empty cart: it crashes.")
+    session.runs("pytest -q", TRACEBACK, exit_code=1)
+    session.edits("/work/shop/cart.py", "total = self.discount", "total = self.discount or 0")
+    session.tell(ToolCalled(tool="Bash", call="slow", input={"command": "pytest -q"}))
+    session.tell(PromptSubmitted(text="And then commit, please."), "user", after=60)
+    session.tell(ToolReturned(text="12 passed in 0.40s", call="slow"), "tool", after=60)
+    [fix] = only(facts_of(session.events), ErrorResolved)
+    assert (fix.duration_us > 120 * SECOND, fix.idle_us) == (True, 0)
 
 
 SCRIPT = """Exit code 1

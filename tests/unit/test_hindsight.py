@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from session_events import Session, facts_of
 
+from memctl.api.queries.hindsight import _record
 from memctl.domain.events.event import Event, Micros
 from memctl.domain.events.facts import Edit, ErrorResolved, Fact, Identified, KnowledgeNeeded
 from memctl.domain.retrieval.hindsight import (
@@ -18,8 +19,10 @@ from memctl.domain.retrieval.hindsight import (
     Need,
     Pair,
     common_way,
+    memory_words,
     nearness,
     pairs,
+    request_words,
     same_way,
     way_of,
 )
@@ -202,6 +205,23 @@ def test_values_are_addresses_options_variables_and_long_names() -> None:
     assert [is_distinctive(name) for name in ("computeGrandTotals", "DATABASE_URL")] == [True, True]
 
 
+HOMES = ("/home/ann_marie_smith", "/Users/annMarieSmith", "C:\\Users\\AnnMarieSmith", "C:/Users/AnnMarieSmith")
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_whose_home_a_path_lies_in_says_nothing(home: str) -> None:
+    assert values_in(f"see {home}/shop/computeGrandTotals.py") == ("computeGrandTotals",)
+    for words in (request_words(f"look at {home}/x/y"), memory_words(f"{home}/x", "", f"in `{home}/y`", ())):
+        assert not {word for word in words if word.startswith(("ann", "home", "users", "mari"))}
+    assert way_of([Edit("a.py", "x", f"root = '{home}/shop.toml'")], ()) == ("shop.toml", "root")
+
+
+def test_a_request_is_not_near_a_memory_by_the_folders_of_a_home_alone() -> None:
+    asked = request_words("why is /home/christian/checkout slow")
+    held = memory_words("/home/christian/checkout fails with slow queries", "", "", ())
+    assert nearness(asked, held) == 0.0
+
+
 def test_a_files_path_is_the_same_in_each_worktree_and_unknown_outside() -> None:
     assert path_within("/work/shop", "/work/shop/src/cart.py") == "src/cart.py"
     assert path_within("/work/shop/.worktrees/fix", "/work/shop/.worktrees/fix/src/cart.py") == "src/cart.py"
@@ -245,6 +265,20 @@ def rows_of(facts: Sequence[Any]) -> dict[str, Hindsight]:
             assert row is not None
             rows[key] = row
     return rows
+
+
+def test_what_a_need_took_leaves_out_while_nobody_worked() -> None:
+    facts = [
+        msgspec.structs.replace(fact, duration_us=5 * HOUR, idle_us=4 * HOUR)
+        if isinstance(fact, ErrorResolved)
+        else fact
+        for fact in (*errors_in("one", 0), *errors_in("two", 9 * HOUR))
+        if type(fact).__name__.startswith("Error")
+    ]
+    [row] = rows_of(facts).values()
+    [pair] = pairs("known error", row.needs, row.memories)
+    assert (pair.need.duration_us, pair.need.idle_us) == (5 * HOUR, 4 * HOUR)
+    assert _record(row, pair, {}, None, None).seconds == 3_600
 
 
 def test_an_error_that_two_sessions_met_is_in_one_row_whatever_the_order() -> None:

@@ -275,6 +275,12 @@ def test_an_error_and_its_fix_make_a_pattern_with_a_solution() -> None:
     assert solution.conditions == ("`pytest -q` failed", "python files", "pytest")
 
 
+def test_the_time_to_a_fix_leaves_out_while_nobody_worked() -> None:
+    fix = msgspec.structs.replace(fixed(6), idle_us=4 * HOUR)
+    assert pattern_of(ErrorOccurred(**at(0), **CRASH), fix).mean_resolve_us == 2 * HOUR
+    assert stats(None, [fix]).resolve_us_total == 2 * HOUR
+
+
 def test_a_fix_that_did_not_last_counts_against_it_even_where_the_refutation_came_first() -> None:
     fix = fixed(6)
     refuted = ResolutionRefuted(**at(7), resolution=fix.id, signature="c0ffee")
