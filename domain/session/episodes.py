@@ -97,6 +97,8 @@ class EpisodeSoFar(Signs, kw_only=True):
     plan: tuple[tuple[str, str], ...] = ()
     decisions: list[str] = msgspec.field(default_factory=list)
     pivots: list[Pivot] = msgspec.field(default_factory=list)
+    written_at: int | None = None
+    """Uses of tools before the last change of any file, `changed_at` before that of one that the work is judged by."""
     added: int = 0
     removed: int = 0
     errors: int = 0
@@ -165,6 +167,7 @@ class EpisodeSoFar(Signs, kw_only=True):
         self.files_changed = len(self.files)
         self.added += added
         self.removed += removed
+        self.written_at = self.steps
         if not scratch:
             self.changed_at = self.steps
 
@@ -172,7 +175,7 @@ class EpisodeSoFar(Signs, kw_only=True):
         """An error came up. It `matters` where it is what the work is judged by, not a slip on the way."""
         _keep(self.error_types, types, NAMES)
         _keep(self.signatures, (signature,), NAMES)
-        if self.changed_at is None and len(self.found) < NAMES:
+        if self.written_at is None and len(self.found) < NAMES:
             self.found.setdefault(signature, one_line(message, 200))
         if matters and len(self.unresolved) < NAMES:
             self.unresolved[signature] = message[:200]
@@ -209,7 +212,7 @@ class EpisodeSoFar(Signs, kw_only=True):
         self.answer, self.answered, self.answered_at = text[:2_000], span, self.steps
         # What is said to a later prompt, with nothing changed since, answers another question.
         longer = len(text) > len(self.summary) and self.prompts == self.summary_prompts
-        if longer or self.summary_at < (self.changed_at or 0):
+        if longer or self.summary_at < (self.written_at or 0):
             if self.prompts != self.summary_prompts and not self.subjects:
                 _keep(self.accounts, (account_of(self.summary, LATER),), LINES)
             self.summary, self.summary_at, self.summary_prompts = text[:2_000], self.steps, self.prompts
@@ -260,7 +263,7 @@ class EpisodeSoFar(Signs, kw_only=True):
         return self.cause or self.spoken_of or (self.mended if self.task_type == "bugfix" else "")
 
     def _solution(self) -> str:
-        if self.changed_at is None:
+        if self.written_at is None:
             return "; ".join(self.subjects)  # git itself changed what was committed
         account = account_of(self.summary, ACCOUNT)
         # Of what was said later, nothing having been changed, only what it says was done.
