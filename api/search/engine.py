@@ -71,7 +71,7 @@ from memctl.infra.embedders import Embedders, Recipe
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.models import VectorModel
 from memctl.infra.vectors.outbox import backlog, collection_of, stored_id
-from memctl.projections.memories import of_bug_pattern
+from memctl.projections.memories import CORRECTED, of_bug_pattern
 from memctl.projections.memory_feedback import MemoryFeedback
 from memctl.projections.memory_rows import Memory
 from memctl.projections.vector_points import point_id
@@ -266,8 +266,8 @@ class Engine:
             ordered = question.profile == "bounded"
             chosen, weight = _answering(wanted.text, chosen, rows, most, ordered=ordered, deep=question.deep)
             chosen = chosen[: question.limit]
-        followed = _followed([rows[each.id] for each, _ in chosen]) if question.on_request else {}
         by_id = {each[0].id: each for each in chosen}
+        followed = _followed(rows, {id: class_ for id, (_, class_) in by_id.items()}) if question.on_request else {}
         chosen = [by_id[id] for id in newest_first(by_id, followed)]
         return Ranking(meant, chosen, rows, gathered.degraded, weight, followed)
 
@@ -515,9 +515,17 @@ def profile_of(name: str) -> Profile:
     return found
 
 
-def _followed(rows: Sequence[Memory]) -> dict[str, str]:
-    """Those that a newer one of them followed. An episode holds turns, so it follows none."""
-    return later(
+def _followed(rows: Mapping[str, Memory], classes: Mapping[str, Class]) -> dict[str, str]:
+    """Those of these results that a newer one of them followed: one of the same things, or the turn in which the user
+    corrected what was answered, where that is as likely to answer. An episode holds turns, so it follows none."""
+    found = [rows[id] for id in classes]
+    corrected = {
+        row.before: row.id
+        for row in found
+        if row.before in classes and rows[row.before].outcome == CORRECTED
+        and (classes[row.id] != "none" or classes[row.before] == "none")
+    }  # fmt: skip
+    return corrected | later(
         [
             Named(
                 row.id,
@@ -527,7 +535,7 @@ def _followed(rows: Sequence[Memory]) -> dict[str, str]:
                 said := exchange_of(row.text).prompt if row.kind == "turn" else row.text,
                 frozenset(words_in(said)),
             )
-            for row in rows
+            for row in found
             if row.kind in ("turn", "knowledge", "document")
         ]
     )

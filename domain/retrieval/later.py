@@ -76,7 +76,8 @@ def newest_first(ids: Iterable[str], followed: Mapping[str, str]) -> list[str]:
     """The ids in their order, but each behind the one that followed it."""
     ordered: dict[str, None] = {}
     for id in ids:
-        if id in followed:
-            ordered.setdefault(followed[id])
-        ordered.setdefault(id)
+        chain = {id: None}
+        while (id := followed.get(id, id)) not in chain:
+            chain[id] = None
+        ordered.update(dict.fromkeys(each for each in reversed(chain) if each not in ordered))
     return list(ordered)

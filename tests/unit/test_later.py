@@ -6,8 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memctl.api.search.engine import _followed
 from memctl.domain.language.prompts import words_in
 from memctl.domain.retrieval.later import Named, later, newest_first
+from memctl.domain.support.certainty import Class
+from memctl.projections.memories import CORRECTED
+from memctl.projections.memory_rows import Memory, Source
 
 
 def named(id: str, at: int, *names: str) -> Named:
@@ -27,6 +31,34 @@ def test_what_names_the_same_things_later_follows() -> None:
 
 def test_one_common_name_is_no_subject() -> None:
     assert later([named("a", 1, "readme.md"), named("b", 2, "readme.md"), named("c", 3, "cart.py")]) == {}
+
+
+def test_what_was_corrected_twice_stands_behind_both_corrections() -> None:
+    assert newest_first("axbc", {"a": "b", "b": "c"}) == ["c", "b", "a", "x"]
+    assert newest_first("ab", {"a": "b", "b": "a"}) == ["b", "a"]
+
+
+def turn(id: str, at: int, before: str = "", outcome: str = "") -> Memory:
+    return Memory(
+        id=id, kind="turn", bucket="EPISODIC", title="", gist="", text="Round it.\n→ Done.", search_text="",
+        location="/work/shop", locations=("/work/shop",), sessions=("s",), importance=0.5, confidence=0.5,
+        status="record", occurred_at=at, first_at=at, last_at=at, source=Source("facts", id), before=before,
+        outcome=outcome,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("withdrawn", "later", "behind"),
+    [("suggested", "suggested", True), ("suggested", "high", True), ("none", "none", True), ("high", "none", False)],
+)
+def test_an_answer_that_the_user_corrected_stands_behind_the_one_that_replaced_it(
+    withdrawn: Class, later: Class, behind: bool
+) -> None:
+    rows = {row.id: row for row in (turn("a", 1, outcome=CORRECTED), turn("b", 2, "a"), turn("c", 3, "b"))}
+    followed = _followed(rows, {"a": withdrawn, "b": later, "c": "none"})
+    assert followed == ({"a": "b"} if behind else {})
+    assert newest_first(rows, followed) == (["b", "a", "c"] if behind else ["a", "b", "c"])
+    assert _followed(rows, {"a": withdrawn, "c": later}) == {}, "what was not found replaces nothing"
 
 
 @given(st.permutations("abcdef"), st.dictionaries(st.sampled_from("abcdef"), st.sampled_from("abcdef")))
