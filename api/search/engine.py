@@ -517,13 +517,12 @@ def profile_of(name: str) -> Profile:
 
 def _followed(rows: Mapping[str, Memory], classes: Mapping[str, Class]) -> dict[str, str]:
     """Those of these results that a newer one of them followed: one of the same things, or the turn in which the user
-    corrected what was answered, where that is as likely to answer. An episode holds turns, so it follows none."""
+    corrected what was answered, where that is likely to answer. An episode holds turns, so it follows none."""
     found = [rows[id] for id in classes]
     corrected = {
         row.before: row.id
         for row in found
-        if row.before in classes and rows[row.before].outcome == CORRECTED
-        and (classes[row.id] != "none" or classes[row.before] == "none")
+        if classes[row.id] != "none" and row.before in classes and rows[row.before].outcome == CORRECTED
     }  # fmt: skip
     return corrected | later(
         [

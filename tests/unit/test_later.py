@@ -49,7 +49,13 @@ def turn(id: str, at: int, before: str = "", outcome: str = "") -> Memory:
 
 @pytest.mark.parametrize(
     ("withdrawn", "later", "behind"),
-    [("suggested", "suggested", True), ("suggested", "high", True), ("none", "none", True), ("high", "none", False)],
+    [
+        ("suggested", "suggested", True),
+        ("suggested", "high", True),
+        ("none", "suggested", True),
+        ("none", "none", False),
+        ("high", "none", False),
+    ],
 )
 def test_an_answer_that_the_user_corrected_stands_behind_the_one_that_replaced_it(
     withdrawn: Class, later: Class, behind: bool
