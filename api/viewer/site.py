@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime
@@ -16,6 +17,7 @@ from uuid import uuid4
 
 import msgspec
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import URL
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -53,6 +55,7 @@ from memctl.api.viewer.timeline import timeline as drawn
 from memctl.api.write.command_handler import CommandHandler
 from memctl.domain.events.event import Micros
 from memctl.domain.knowledge.memory import MemoryKind
+from memctl.domain.projects.identity import SeveralProjects
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.readmodels import rebuilds
 from memctl.projections.episodes import EpisodeRow
@@ -69,6 +72,9 @@ MOST_ROUTES = 15
 """Of the API and the viewer, whose times are shown."""
 
 _EPISODES = models.episodes
+
+_TITLES = {404: "Not found", 422: "This cannot be shown", 500: "This did not work", 503: "Not now"}
+"""Of pages that say why there is no other, by the status of HTTP."""
 
 _TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
@@ -132,7 +138,7 @@ def site(
 
 def _page(show: Show) -> Callable[[Request], Any]:
     async def answer(request: Request) -> Response:
-        return await run_in_threadpool(_shown_or_refused, partial(show, request), caller_of(request))
+        return await run_in_threadpool(_shown_or_refused, partial(show, request), caller_of(request), request.url)
 
     return answer
 
@@ -142,13 +148,13 @@ def _form(do: Callable[[Mapping[str, Any], Caller], str | PageAnswer]) -> Callab
         async with request.form(max_files=0, max_fields=8) as form:
             given = dict(form)
         caller = caller_of(request)
-        return await run_in_threadpool(_shown_or_refused, partial(do, given, caller), caller)
+        return await run_in_threadpool(_shown_or_refused, partial(do, given, caller), caller, request.url)
 
     return answer
 
 
-def _shown_or_refused(show: Callable[[], str | PageAnswer | Response], caller: Caller) -> Response:
-    """A page, or one that says in words why there is none."""
+def _shown_or_refused(show: Callable[[], str | PageAnswer | Response], caller: Caller, asked: URL) -> Response:
+    """A page, or one that says in words why there is none, and leads on."""
     try:
         shown = show()
         if isinstance(shown, Response):
@@ -158,8 +164,18 @@ def _shown_or_refused(show: Callable[[], str | PageAnswer | Response], caller: C
         status = status_of(why)
         if status == 500:
             log.error("a page failed: %s", why, exc_info=why)
-        title = HTTPStatus(status).phrase if status != 500 else "This did not work"
+        if isinstance(why, SeveralProjects) and why.paths:
+            choices = [(path, _of_project(asked, path)) for path in why.paths]
+            return _html(render.page("which_project.html", caller, called=why.project, choices=choices, at=""), status)
+        title = _TITLES.get(status, HTTPStatus(status).phrase)
         return _html(render.page("refused.html", caller, title=title, message=str(why), hint=why.hint, at=""), status)
+
+
+def _of_project(asked: URL, project: str) -> str:
+    """The address that asks the same of another project."""
+    if asked.path.startswith("/projects/"):
+        return f"/projects/{render.part(project)}"
+    return f"{asked.path}?{asked.include_query_params(project=project).query}"
 
 
 async def not_there(request: Request, why: Exception) -> Response:
@@ -168,7 +184,7 @@ async def not_there(request: Request, why: Exception) -> Response:
         return await of_http(request, why)
     message = "There is no such page here."
     caller = caller_of(request)
-    return _html(render.page("refused.html", caller, title="Not Found", message=message, hint="", at=""), 404)
+    return _html(render.page("refused.html", caller, title=_TITLES[404], message=message, hint="", at=""), 404)
 
 
 def _html(text: str, status: int = 200) -> HTMLResponse:
@@ -533,8 +549,10 @@ def _all_of(counts: Counts, state: EngineState) -> Stats:
 
 
 def _names(reader: Reader) -> list[str]:
-    """The projects that a form offers."""
-    return [each.name for each in projects_of(reader).all[:MOST_PROJECTS]]
+    """The projects that a form offers: by name, those that share one by path."""
+    known = projects_of(reader).all[:MOST_PROJECTS]
+    called = Counter(each.name for each in known)
+    return [each.name if called[each.name] == 1 else each.root or each.anchor for each in known]
 
 
 def _project(request: Request) -> str:

@@ -53,6 +53,9 @@ from memctl.workers.folding.drain import Drainer
 TOKEN = "the-viewers-token"
 HOSTILE = "<script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\"> please always keep it"
 
+TWINS = "/home/dana/left/twin", "/home/dana/right/twin"
+"""Two projects of one name."""
+
 PAGES = (
     "/",
     "/search?q=decimal",
@@ -105,6 +108,9 @@ def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str
             for line, at in (("b2", 89_600), ("b1", 89_000)):  # a file may tell what came later first
                 told = PromptSubmitted(line=line, text=f"said as {line}")
                 append(connection, 1, [observed(told, session="backwards", at=at)])
+            for place in TWINS:
+                said = PromptSubmitted(line=place, text=f"said in {place}")
+                append(connection, 1, [observed(said, session=f"of {place}", at=60_000, location=place)])
             for number in range(45):
                 said = PromptSubmitted(line=f"l{number}", text=f"said {number}")
                 append(connection, 1, [observed(said, session="long", at=50_000 + number)])
@@ -616,6 +622,28 @@ def test_a_project_that_was_chosen_stays_chosen_on_the_other_pages(viewer: Viewe
             page = client.get(f"{path}?project=ledger").text
             for other in ("/sessions", "/work", "/knowledge", "/bugs", "/hindsight", "/trends", "/search", "/"):
                 assert f'href="{other}?project=ledger"' in page, (path, other)
+
+
+@pytest.mark.parametrize(
+    ("asked", "address"),
+    [
+        ("/projects/twin", "/projects/{}"),
+        ("/work?project=twin&outcome=success", "/work?outcome=success&project={}"),
+        ("/?project=twin", "/?project={}"),
+    ],
+)
+def test_a_name_that_several_projects_have_leads_to_each(viewer: Viewer, asked: str, address: str) -> None:
+    with viewer.signed_in() as client:
+        offered = client.get("/work").text
+        page = client.get(asked)
+        leads = html.unescape(page.text)
+        for place in TWINS:
+            assert f'<option value="{place}">' in offered
+            onward = address.format(quote(place, safe=""))
+            assert f'<a href="{onward}">{place}</a>' in leads
+            assert client.get(onward).status_code == 200
+    assert page.status_code == 422
+    assert '<option value="twin">' not in offered
 
 
 def test_a_session_of_many_turns_leads_to_each(viewer: Viewer, memory: Remembered) -> None:
