@@ -42,6 +42,7 @@ from memctl.api.reading.counts import Counts, EngineState, Stats
 from memctl.api.reading.evidence import field_text, with_evidence
 from memctl.api.reading.pages import Keyed, equal, one, within
 from memctl.api.reading.pages import page as rows_of
+from memctl.api.reading.pages import total as rows_within
 from memctl.api.reading.places import Places, places_of, project_asked, projects_of
 from memctl.api.reading.reader import Reader, Readers
 from memctl.api.reading.records import EpisodeItem, SessionItem
@@ -287,8 +288,9 @@ class _Pages:
                 "home.html",
                 sessions=queries.sessions(reader, places, limit=6).items,
                 claims=claims.insights(reader, places, limit=6).items,
-                bugs=bugs.known(reader, places, limit=4).hits,
-                stats=None if asked is None else self._counts(reader, places),
+                bugs=_fixed(reader, places, 4),
+                figures=None if asked is None else self._figures(reader, places),
+                waiting=self._waiting(reader) if caller.owner else 0,
                 troubles=[] if asked is None else troubles(health(reader, asked)),
                 work=work,
             )
@@ -525,6 +527,38 @@ class _Pages:
             lambda: stats.counts(reader, places),
         )
 
+    def _figures(self, reader: Reader, places: Places) -> list[tuple[str, str]]:
+        """What there is of these places, and all events where these are all places: a word and a number each."""
+        counts = self._counts(reader, places)
+        if places.locations is None:
+            held, events = counts.read_models, counts.events.total
+        else:
+            held, events = self._held(reader, places), 0
+        totals = counts.totals
+        found = [
+            ("sessions", f"{held['sessions']:,}"),
+            ("prompts", f"{totals['prompts']:,}"),
+            ("errors resolved", f"{totals['errors_resolved']:,} of {totals['errors']:,}"),
+            ("memories", f"{held['memories']:,}"),
+        ]
+        return [*found, ("events", f"{events:,}")] if events else found
+
+    def _held(self, reader: Reader, places: Places) -> dict[str, int]:
+        """How many sessions and memories there are of these places, counted as `_counts` are."""
+        return self._counted.of(
+            (reader.space, places, "held"),
+            stats.version_of(reader),
+            lambda: {
+                p.name: rows_within(reader, p, within(p, places)) or 0 for p in (models.sessions, models.memories)
+            },
+        )
+
+    def _waiting(self, reader: Reader) -> int:
+        """How much waits for a person, counted as `_counts` are."""
+        return self._counted.of(
+            (reader.space, "waiting"), stats.version_of(reader), lambda: corrections.count_waiting(reader)
+        )
+
     def _by_kind(self, reader: Reader) -> _ByKind:
         """Of what kinds memories are, and how far claims have come, everywhere: counted as `_counts` are."""
         return self._counted.of(
@@ -542,6 +576,12 @@ class _Pages:
 class _ByKind(NamedTuple):
     kinds: list[tuple[str, int]]
     levels: list[tuple[str, int]]
+
+
+def _fixed(reader: Reader, places: Places, most: int) -> list[BugHit]:
+    """Errors with a fix that is known to have held, those that were mended most often first."""
+    asked = bugs.known(reader, places, bugs.BugFilter(open=False), limit=2 * most)
+    return [hit for hit in asked.hits if hit.solution][:most]
 
 
 def _all_of(counts: Counts, state: EngineState) -> Stats:
