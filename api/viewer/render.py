@@ -1,7 +1,7 @@
 """Templates, and the filters they write values with. All text is escaped; what memory holds is data, never markup."""
 
 import json
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -49,6 +49,7 @@ def environment() -> jinja2.Environment:
     )
     made.filters.update(
         when=when,
+        to_the_second=to_the_second,
         size=size,
         part=part,
         count=count,
@@ -58,6 +59,9 @@ def environment() -> jinja2.Environment:
         pretty=pretty,
         marked=marked,
         brief=brief,
+        plain=plain,
+        linked=linked,
+        worth_showing=worth_showing,
     )
     made.filters.update(
         laid_out=laid_out, span=span, ticked=ticked, found=found, acts=commands_somebody, digest=quote_hash
@@ -89,6 +93,16 @@ def when(at: str | datetime | None) -> Markup | str:
     moment = moment.astimezone(UTC)
     words = f"{moment.day} {moment:%b} {moment.year} {moment:%H:%M}"
     return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(moment.isoformat(), words)
+
+
+def to_the_second(at: str | datetime | None) -> Markup | str:
+    """A moment as `when` shows it, with its seconds."""
+    if not at:
+        return ""
+    moment = (at if isinstance(at, datetime) else datetime.fromisoformat(at)).astimezone(UTC)
+    return Markup('<time class="exact" datetime="{0}" title="{0}">{1}</time>').format(
+        moment.isoformat(), f"{moment.day} {moment:%b} {moment.year} {moment:%H:%M:%S}"
+    )
 
 
 def count(number: float) -> str:
@@ -129,7 +143,33 @@ def brief(text: str, most: int = 280) -> str:
     return line if len(line) <= most else line[:most].rsplit(" ", 1)[0] + " …"
 
 
-_TICKED = patterns.compile(r"`([^`\n]+)`")
+def plain(text: str) -> str:
+    """A text without its backticks, for where code cannot be laid out."""
+    return text.replace("`", "")
+
+
+_ID = patterns.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{16}\b")
+
+
+def linked(text: str) -> Markup:
+    """A text whose ids lead to what they are of, by their beginnings."""
+    parts, at = [], 0
+    for id in _ID.finditer(text):
+        parts += [escape(text[at : id.start()]), Markup('<a href="/things/{}">{}</a>').format(id[0], id[0][:8])]
+        at = id.end()
+    return Markup("").join([*parts, escape(text[at:])])
+
+
+FEWEST = 3
+"""Results that are shown however weak they are."""
+
+
+def worth_showing(results: Sequence[Mapping[str, Any]]) -> int:
+    """How many results stand open: up to the last that is no weak match."""
+    return max((n for n, each in enumerate(results, 1) if each["class"] != "none"), default=FEWEST)
+
+
+_TICKED = patterns.compile(r"`+([^`\n]+)`+")
 
 
 _WORD = patterns.compile(r"\S+")
