@@ -50,6 +50,7 @@ def environment() -> jinja2.Environment:
     made.filters.update(
         when=when,
         to_the_second=to_the_second,
+        until=until,
         size=size,
         part=part,
         count=count,
@@ -61,6 +62,7 @@ def environment() -> jinja2.Environment:
         brief=brief,
         plain=plain,
         linked=linked,
+        unmarked=unmarked,
         worth_showing=worth_showing,
     )
     made.filters.update(
@@ -105,6 +107,12 @@ def to_the_second(at: str | datetime | None) -> Markup | str:
     )
 
 
+def until(begun: str | datetime, ended: str | datetime) -> str:
+    """How long it is from the one moment to the other: `12 min`."""
+    first, last = (at if isinstance(at, datetime) else datetime.fromisoformat(at) for at in (begun, ended))
+    return span(max((last - first).total_seconds(), 0.0))
+
+
 def count(number: float) -> str:
     return f"{number:,.0f}"
 
@@ -146,6 +154,14 @@ def brief(text: str, most: int = 280) -> str:
 def plain(text: str) -> str:
     """A text without its backticks, for where code cannot be laid out."""
     return text.replace("`", "")
+
+
+_MARKS = patterns.compile(r"`{3,}\w*(?:\s|$)|(?:^|\s)#{2,6}\s|(^|[\s(])\*\*(\w[^*`\n]*)\*\*")
+
+
+def unmarked(text: str) -> str:
+    """A text without the marks of Markdown that mean nothing in one line: fences, headings, what is bold."""
+    return _MARKS.sub(lambda mark: f"{mark[1] or ' '}{mark[2] or ''}", text)
 
 
 _ID = patterns.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{16}\b")

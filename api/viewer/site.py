@@ -44,6 +44,7 @@ from memctl.api.reading.pages import Keyed, equal, one, within
 from memctl.api.reading.pages import page as rows_of
 from memctl.api.reading.pages import total as rows_within
 from memctl.api.reading.places import Places, places_of, project_asked, projects_of
+from memctl.api.reading.projects import ProjectItem
 from memctl.api.reading.reader import Reader, Readers
 from memctl.api.reading.records import EpisodeItem, SessionItem
 from memctl.api.reading.views import BugAnswer, BugHit
@@ -56,7 +57,7 @@ from memctl.api.viewer.timeline import timeline as drawn
 from memctl.api.write.command_handler import CommandHandler
 from memctl.domain.events.event import Micros
 from memctl.domain.knowledge.memory import MemoryKind
-from memctl.domain.projects.identity import SeveralProjects
+from memctl.domain.projects.identity import Project, SeveralProjects
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.readmodels import rebuilds
 from memctl.projections.episodes import EpisodeRow
@@ -99,7 +100,7 @@ def site(
     readers: Readers, engine: Engine, browsers: Browsers, handler: CommandHandler, timings: Timings
 ) -> list[Route]:
     """The viewer's routes, for an application beside the API's, whose answers `timings` measures."""
-    pages, forgetting = _Pages(readers, engine, timings, handler), Forgetting(handler.settings)
+    pages, forgetting = _Pages(readers, engine, timings, handler), Forgetting(handler.settings, readers)
     waits = corrections.Waits(readers, handler)
     shown: dict[str, Show] = {
         "/": pages.home,
@@ -467,7 +468,7 @@ class _Pages:
         return self._page(
             request,
             "projects.html",
-            projects=project.listed(shown),
+            projects=self._listed(reader, shown),
             waiting=corrections.checkouts(projects_of(reader)),
             count=len(known),
             after=after,
@@ -484,7 +485,8 @@ class _Pages:
 
         def look(reader: Reader) -> str:
             known = projects_of(reader)
-            shown, waiting = project.listed(known.all[:MOST_PROJECTS]), corrections.checkouts(known, but=root)
+            shown = self._listed(reader, known.all[:MOST_PROJECTS])
+            waiting = corrections.checkouts(known, but=root)
             return render.page(
                 "projects.html", caller, projects=shown, waiting=waiting, count=len(known.all), after=0,
                 next=len(shown), at="projects", project=ANYWHERE,
@@ -553,6 +555,15 @@ class _Pages:
             },
         )
 
+    def _listed(self, reader: Reader, shown: Sequence[Project]) -> list[tuple[ProjectItem, int, int]]:
+        """Projects, each with how many sessions and memories it has; counted as `_counts` are."""
+        sessions, memories = self._counted.of(
+            (reader.space, "by place", reader.limited_to),
+            stats.version_of(reader),
+            lambda: tuple(figures.by_place(reader, p) for p in (models.sessions, models.memories)),
+        )
+        return [(each, _sum_of(sessions, each), _sum_of(memories, each)) for each in project.listed(shown)]
+
     def _waiting(self, reader: Reader) -> int:
         """How much waits for a person, counted as `_counts` are."""
         return self._counted.of(
@@ -576,6 +587,10 @@ class _Pages:
 class _ByKind(NamedTuple):
     kinds: list[tuple[str, int]]
     levels: list[tuple[str, int]]
+
+
+def _sum_of(by_place: Mapping[str, int], of: ProjectItem) -> int:
+    return sum(by_place.get(place, 0) for place in of.locations)
 
 
 def _fixed(reader: Reader, places: Places, most: int) -> list[BugHit]:

@@ -710,6 +710,57 @@ def test_a_chart_has_its_numbers_at_its_lines_and_answers_stand_beside_each_othe
         assert abs(answers[0] - answers[1]) < 2
 
 
+def test_sessions_are_found_by_their_title_and_their_agent(viewer: Viewer) -> None:
+    def found(query: str) -> list[str]:
+        page = client.get(f"/sessions?{query}").text
+        listed = re.findall(r'<th scope="row">\s*<a href="/sessions/([^"]+)"', page)
+        count = re.search(r'<h1>Sessions <span class="count">(\d+)', page)
+        assert count is not None
+        assert int(count[1]) == len(listed)
+        assert ("<dt>prompts</dt>" in page) == (query == "")  # figures of days are of all their sessions
+        return listed
+
+    with viewer.signed_in() as client:
+        assert sorted(found("text=SAID+in+%2Fhome")) == ["left", "right"]
+        assert found("text=home/dana/left") == ["left"]
+        everything = found("")
+        assert found("agent=claude") == everything
+        assert found("agent=codex") == found("text=tides+of+nowhere") == []
+
+
+def test_a_session_says_at_its_top_what_it_took_and_how_it_ended(viewer: Viewer) -> None:
+    owner = {"Authorization": f"Bearer {TOKEN}"}
+    kinds = set()
+    with viewer.signed_in() as client:
+        for session in httpx.get(f"{viewer.url}/v1/sessions?project=*&limit=20", headers=owner).json()["items"]:
+            page = client.get(f"/sessions/{session['session_id']}").text
+            figures = dict(re.findall(r"<div><dt>([^<]+)</dt><dd>([^<]+)</dd></div>", page))
+            assert figures["prompts"] == str(session["prompts"])
+            assert figures["errors resolved"] == f"{session['fixes']} of {session['errors']}"
+            work = client.get("/work").text.count(f'href="/sessions/{session["session_id"]}">its session')
+            assert ("Pieces of work" in page) == (work > 1)
+            assert ("as a piece of work" in page) == (work == 1)
+            kinds.add(min(work, 2))
+    assert {1, 2} <= kinds
+
+
+def test_projects_say_how_much_each_has(viewer: Viewer) -> None:
+    with viewer.signed_in() as client:
+        page = client.get("/projects").text
+        sessions = re.findall(r">(\w+)</a> <span class=\"meta\">(\d+) sessions? · (\d+) memor", page)
+        assert {name for name, _, _ in sessions} >= {"ledger", "atlas", "twin"}
+        for name, count, _ in sessions:
+            if name != "twin":
+                assert f'<h1>Sessions <span class="count">{count}<' in client.get(f"/sessions?project={name}").text
+
+
+def test_what_would_be_forgotten_is_called_by_its_name(viewer: Viewer) -> None:
+    with viewer.signed_in() as client:
+        page = client.get("/forget?how=session&what=left").text
+        assert f"<b>said in {TWINS[0]}</b>" in page
+        assert "said in" not in client.get("/forget?how=session&what=none-such").text
+
+
 def test_a_session_of_many_turns_leads_to_each(viewer: Viewer, memory: Remembered) -> None:
     with viewer.signed_in() as client:
         page = client.get("/sessions/long").text

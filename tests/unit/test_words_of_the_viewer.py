@@ -15,7 +15,7 @@ from memctl.api.reading.caller import OWNER
 from memctl.api.viewer import render
 from memctl.api.viewer.corrections import checkouts
 from memctl.api.viewer.forgetting import HOW
-from memctl.api.viewer.render import alike, environment, linked, much, place, to_the_second, worth_showing
+from memctl.api.viewer.render import alike, environment, linked, much, place, to_the_second, unmarked, worth_showing
 from memctl.domain.projects.identity import Named, Place, Projects
 
 
@@ -100,6 +100,21 @@ def test_what_is_weaker_than_the_last_likely_result_is_folded_away(classes: list
     assert worth_showing([{"class": each} for each in classes]) == open
 
 
+@pytest.mark.parametrize(
+    ("passage", "words"),
+    [
+        ("## What This Does 1. **Before**: it (**only** now) runs", "What This Does 1. Before: it (only now) runs"),
+        ("Run: ```bash make test ``` then\n### Why\nit", "Run: make test then Why it"),
+        (
+            'added ".claude/**", ".opencode/**" in 2**3 `a` # twice',
+            'added ".claude/**", ".opencode/**" in 2**3 `a` # twice',
+        ),
+    ],
+)
+def test_a_passage_in_one_line_has_no_marks_of_headings_fences_or_bold(passage: str, words: str) -> None:
+    assert " ".join(unmarked(passage).split()) == words
+
+
 def test_an_event_says_its_second() -> None:
     assert ">30 Jun 2026 02:45:07<" in to_the_second("2026-06-30T04:45:07.5+02:00")
     assert to_the_second(None) == ""
@@ -122,7 +137,7 @@ def test_what_forgetting_takes_along_is_counted_in_words(model: str, dropped: in
     )
     page = render.page(
         "forget.html", OWNER, ways=HOW, how="match", what="x", trouble="", key="k", at="forget", preview=preview,
-        receipt=None,
+        receipt=None, called="",
     )  # fmt: skip
     assert f"<ul><li>{words}</li></ul>" in page
 
