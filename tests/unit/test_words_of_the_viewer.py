@@ -115,6 +115,20 @@ def test_a_passage_in_one_line_has_no_marks_of_headings_fences_or_bold(passage: 
     assert " ".join(unmarked(passage).split()) == words
 
 
+def test_a_piece_of_work_says_once_why_it_is_open() -> None:
+    def line(*left: str) -> str:
+        item = SimpleNamespace(
+            id="1", description="Fix it", project="shop", task_type="bugfix", why="the user interrupted it",
+            session_id="s", threads=[SimpleNamespace(text=text) for text in left],
+        )  # fmt: skip
+        template = environment().get_template("work.html")
+        return "".join(template.blocks["row"](template.new_context({"item": item, "project_link": str})))
+
+    assert line("the user interrupted it").count("the user interrupted it") == 1
+    assert "left open: the tests" in line("the tests")
+    assert "left open" not in line()
+
+
 def test_an_event_says_its_second() -> None:
     assert ">30 Jun 2026 02:45:07<" in to_the_second("2026-06-30T04:45:07.5+02:00")
     assert to_the_second(None) == ""
