@@ -595,7 +595,7 @@ def _sum_of(by_place: Mapping[str, int], of: ProjectItem) -> int:
 
 def _fixed(reader: Reader, places: Places, most: int) -> list[BugHit]:
     """Errors with a fix that is known to have held, those that were mended most often first."""
-    asked = bugs.known(reader, places, bugs.BugFilter(open=False), limit=2 * most)
+    asked = bugs.known(reader, places, bugs.BugFilter(open=False), limit=most + 2)
     return [hit for hit in asked.hits if hit.solution][:most]
 
 
