@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import date, timedelta
+from typing import Any
 
 from psycopg import sql
 
@@ -12,6 +13,7 @@ from memctl.api.reading import models
 from memctl.api.reading.pages import Condition, all_of, field_of, table_of, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
+from memctl.projections.kernel import Projection
 
 LEVELS = ("L1 read out of what was said", "L2 passed its checks", "L3 verified", "L4 found by search")
 
@@ -49,6 +51,19 @@ def in_weeks(days: Days, *names: str) -> Weeks:
         for n, name in enumerate(names):
             week[n] += sums[name]
     return {week: tuple(row) for week, row in weeks.items() if any(row)}
+
+
+def by_place(reader: Reader, p: Projection[Any]) -> dict[str, int]:
+    """How many rows there are of each location. Nothing for a limited caller, who may see fewer."""
+    if reader.limited_to is not None:
+        return {}
+    found = reader.connection.execute(
+        sql.SQL("SELECT {}, count(*) FROM {} WHERE space_id = %s GROUP BY 1").format(
+            field_of(p, "location"), table_of(reader, p)
+        ),
+        [reader.space_id],
+    )
+    return dict(found.fetchall())
 
 
 def memories_by_week(reader: Reader, places: Places) -> Weeks:

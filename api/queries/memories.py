@@ -22,6 +22,8 @@ from memctl.api.reading.pages import (
     all_of,
     between,
     equal,
+    field_of,
+    holding,
     keys_from,
     one,
     page,
@@ -171,19 +173,34 @@ def sessions_by(
     *,
     since: int | None = None,
     before: int | None = None,
+    text: str = "",
+    agent: str = "",
     limit: int = 50,
     cursor: str | None = None,
 ) -> Page[SessionItem]:
     """Sessions by a field of their rows that is a whole number, highest first."""
-    conditions = among_sessions(places, since, before)
+    conditions = among_sessions(places, since, before, text, agent)
     rows, after = page(reader, models.sessions, order, conditions, limit=limit, cursor=cursor)
     briefs = summaries(reader, [keyed.row for keyed in rows])
     return Page([_session(reader, keyed.key, keyed.row, briefs) for keyed in rows], after, places.scope)
 
 
-def among_sessions(places: Places, since: int | None, before: int | None) -> list[Condition]:
-    """Sessions of these places whose last sign of life lies in that time."""
-    return [*within(models.sessions, places), *between(models.sessions, "last_at", since, before)]
+def among_sessions(
+    places: Places, since: int | None, before: int | None, text: str = "", agent: str = ""
+) -> list[Condition]:
+    """Sessions of these places whose last sign of life lies in that time; with `text` in the title or the first prompt,
+    and of an agent with that in its name."""
+    p = models.sessions
+    called = Condition(
+        sql.SQL("strpos(lower(concat_ws(' ', {}, {})), lower(%s)) > 0").format(
+            field_of(p, "title"), field_of(p, "first_prompt")
+        ),
+        (text,),
+    )
+    return [
+        *within(p, places), *between(p, "last_at", since, before), *([called] if text else []),
+        *holding(p, "agent", agent),
+    ]  # fmt: skip
 
 
 @question("/sessions/{id:path}", "sessions")

@@ -103,7 +103,7 @@ class Waits:
         return self._page(caller, "Approved." if holds else "Rejected.")
 
     def _page(self, caller: Caller, done: str) -> str:
-        def look(reader: Reader) -> tuple[Waiting, list[dict[str, str]]]:
+        def look(reader: Reader) -> tuple[Waiting, list[dict[str, Any]]]:
             return waiting(reader, places_of(reader, "*", None)), checkouts(projects_of(reader))
 
         found, asked = self._readers.read(look, caller)
@@ -112,6 +112,18 @@ class Waits:
         )
 
 
-def checkouts(known: Projects, but: str = "") -> list[dict[str, str]]:
-    """The checkouts that wait for a person, each with a key under which a word about it is said once."""
-    return [{**msgspec.structs.asdict(each), "key": uuid4().hex} for each in known_waiting(known) if each.root != but]
+def count_waiting(reader: Reader) -> int:
+    """How much the page has, up to the longest list of each kind."""
+    found = waiting(reader, places_of(reader, "*", None))
+    return len([*found.claims, *found.sections, *found.requests, *checkouts(projects_of(reader))])
+
+
+def checkouts(known: Projects, but: str = "") -> list[dict[str, Any]]:
+    """The checkouts that wait for a person, each once for a project, by all that `claims` it, with a key under which a
+    word about it is said once."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for each in known_waiting(known):
+        if each.root != but:
+            of_it = {**msgspec.structs.asdict(each), "key": uuid4().hex, "claims": []}
+            found.setdefault((each.root, each.project), of_it)["claims"].append(each.claims)
+    return list(found.values())

@@ -12,7 +12,9 @@ from memctl.api.erasure.scope import Preview
 from memctl.api.http.access import caller_of
 from memctl.api.http.forget import Forget, forget_once, preview_of
 from memctl.api.http.problems import status_of
+from memctl.api.queries.memories import thing
 from memctl.api.reading.caller import Caller
+from memctl.api.reading.reader import Readers
 from memctl.api.viewer import render
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.settings import Settings
@@ -27,6 +29,9 @@ HOW = {
     "before": ("everything before a day", "2026-03-01"),
 }
 """What may be forgotten: in words, and what is to be written."""
+
+_TEXTS = ("title", "first_prompt", "text", "description", "message", "type")
+"""Fields that say what a thing is, the shortest first."""
 
 LONGEST = {"match": 8_000, "project": 4_096}
 
@@ -62,8 +67,8 @@ class PageAnswer(NamedTuple):
 class Forgetting:
     """`ask` shows the form and, where something is named, what would go; `do` forgets it."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, settings: Settings, readers: Readers) -> None:
+        self._settings, self._readers = settings, readers
 
     def ask(self, request: Request) -> PageAnswer:
         given, caller, preview = request.query_params, caller_of(request), None
@@ -73,7 +78,16 @@ class Forgetting:
                 preview = preview_of(self._settings, caller, wanted(how, what))
         except MemctlError as why:
             return _once_more(given, why, caller)
-        return PageAnswer(_page(caller, how=how, what=what, preview=preview, key=uuid4().hex))
+        named = self._called(what, caller) if how in ("session", "id") and preview is not None else ""
+        return PageAnswer(_page(caller, how=how, what=what, called=named, preview=preview, key=uuid4().hex))
+
+    def _called(self, id: str, caller: Caller) -> str:
+        """What a person knows a thing by; empty where it has no such words."""
+        try:
+            item = self._readers.read(lambda reader: thing(reader, id), caller).item
+        except MemctlError:
+            return ""
+        return next((str(item[name]) for name in _TEXTS if item.get(name)), "")
 
     def do(self, form: Mapping[str, Any], caller: Caller) -> PageAnswer:
         """`form` has `how`, `what`, `key` and `reason`; the same key again shows the same receipt."""
@@ -123,10 +137,26 @@ def _how(given: Mapping[str, Any]) -> str:
 
 
 def _page(
-    caller: Caller, *, how: str, what: str, trouble: str = "", key: str = "", **done: Preview | dict[str, Any] | None
+    caller: Caller,
+    *,
+    how: str,
+    what: str,
+    trouble: str = "",
+    key: str = "",
+    called: str = "",
+    **done: Preview | dict[str, Any] | None,
 ) -> str:
     """`done` is the `preview` or the `receipt`, where there is one."""
     values = {"preview": None, "receipt": None, **done}
     return render.page(
-        "forget.html", caller, ways=HOW, how=how, what=what, trouble=trouble, key=key, at="forget", **values
+        "forget.html",
+        caller,
+        ways=HOW,
+        how=how,
+        what=what,
+        trouble=trouble,
+        key=key,
+        called=called,
+        at="forget",
+        **values,
     )

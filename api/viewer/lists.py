@@ -139,10 +139,12 @@ def _project_of(item: Any) -> str:
 
 def _find_sessions(reader: Reader, wanted: Wanted, limit: int, cursor: str | None) -> Found:
     since, before = wanted.since, wanted.before
+    text, agent = wanted.given["text"], wanted.given["agent"]
     page = memories.sessions_by(
-        reader, wanted.places, wanted.order, since=since, before=before, limit=limit, cursor=cursor
-    )
-    among = memories.among_sessions(wanted.places, since, before)
+        reader, wanted.places, wanted.order, since=since, before=before, text=text, agent=agent, limit=limit,
+        cursor=cursor,
+    )  # fmt: skip
+    among = memories.among_sessions(wanted.places, since, before, text, agent)
     return Found(page.items, page.next, lambda: total(reader, models.sessions, among))
 
 
@@ -220,6 +222,7 @@ SESSIONS = List(
         Column("−lines", lambda s: s.lines_removed, "lines_removed"),
         Column("tokens in", lambda s: s.tokens_in, "tokens_in"),
     ),
+    (Choice("text", "Title"), Choice("agent", "Agent")),
 )
 
 WORK = List(

@@ -1,7 +1,7 @@
 """Templates, and the filters they write values with. All text is escaped; what memory holds is data, never markup."""
 
 import json
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -49,6 +49,8 @@ def environment() -> jinja2.Environment:
     )
     made.filters.update(
         when=when,
+        to_the_second=to_the_second,
+        until=until,
         size=size,
         part=part,
         count=count,
@@ -58,6 +60,10 @@ def environment() -> jinja2.Environment:
         pretty=pretty,
         marked=marked,
         brief=brief,
+        plain=plain,
+        linked=linked,
+        unmarked=unmarked,
+        worth_showing=worth_showing,
     )
     made.filters.update(
         laid_out=laid_out, span=span, ticked=ticked, found=found, acts=commands_somebody, digest=quote_hash
@@ -89,6 +95,22 @@ def when(at: str | datetime | None) -> Markup | str:
     moment = moment.astimezone(UTC)
     words = f"{moment.day} {moment:%b} {moment.year} {moment:%H:%M}"
     return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(moment.isoformat(), words)
+
+
+def to_the_second(at: str | datetime | None) -> Markup | str:
+    """A moment as `when` shows it, with its seconds."""
+    if not at:
+        return ""
+    moment = (at if isinstance(at, datetime) else datetime.fromisoformat(at)).astimezone(UTC)
+    return Markup('<time class="exact" datetime="{0}" title="{0}">{1}</time>').format(
+        moment.isoformat(), f"{moment.day} {moment:%b} {moment.year} {moment:%H:%M:%S}"
+    )
+
+
+def until(begun: str | datetime, ended: str | datetime) -> str:
+    """How long it is from the one moment to the other: `12 min`."""
+    first, last = (at if isinstance(at, datetime) else datetime.fromisoformat(at) for at in (begun, ended))
+    return span(max((last - first).total_seconds(), 0.0))
 
 
 def count(number: float) -> str:
@@ -151,7 +173,41 @@ def brief(text: str, most: int = 280) -> str:
     return line if len(line) <= most else line[:most].rsplit(" ", 1)[0] + " …"
 
 
-_TICKED = patterns.compile(r"`([^`\n]+)`")
+def plain(text: str) -> str:
+    """A text without its backticks, for where code cannot be laid out."""
+    return text.replace("`", "")
+
+
+_MARKS = patterns.compile(r"`{3,}\w*(?:\s|$)|(?:^|\s)#{2,6}\s|(^|[\s(])\*\*(\w[^*`\n]*)\*\*")
+
+
+def unmarked(text: str) -> str:
+    """A text without the marks of Markdown that mean nothing in one line: fences, headings, what is bold."""
+    return _MARKS.sub(lambda mark: f"{mark[1] or ' '}{mark[2] or ''}", text)
+
+
+_ID = patterns.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{16}\b")
+
+
+def linked(text: str) -> Markup:
+    """A text whose ids lead to what they are of, by their beginnings."""
+    parts, at = [], 0
+    for id in _ID.finditer(text):
+        parts += [escape(text[at : id.start()]), Markup('<a href="/things/{}">{}</a>').format(id[0], id[0][:8])]
+        at = id.end()
+    return Markup("").join([*parts, escape(text[at:])])
+
+
+FEWEST = 3
+"""Results that are shown however weak they are."""
+
+
+def worth_showing(results: Sequence[Mapping[str, Any]]) -> int:
+    """How many results stand open: up to the last that is no weak match."""
+    return max((n for n, each in enumerate(results, 1) if each["class"] != "none"), default=FEWEST)
+
+
+_TICKED = patterns.compile(r"`+([^`\n]+)`+")
 
 
 _WORD = patterns.compile(r"\S+")

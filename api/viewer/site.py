@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime
@@ -16,6 +17,7 @@ from uuid import uuid4
 
 import msgspec
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import URL
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -40,7 +42,9 @@ from memctl.api.reading.counts import Counts, EngineState, Stats
 from memctl.api.reading.evidence import field_text, with_evidence
 from memctl.api.reading.pages import Keyed, equal, one, within
 from memctl.api.reading.pages import page as rows_of
+from memctl.api.reading.pages import total as rows_within
 from memctl.api.reading.places import Places, places_of, project_asked, projects_of
+from memctl.api.reading.projects import ProjectItem
 from memctl.api.reading.reader import Reader, Readers
 from memctl.api.reading.records import EpisodeItem, SessionItem
 from memctl.api.reading.views import BugAnswer, BugHit
@@ -53,6 +57,7 @@ from memctl.api.viewer.timeline import timeline as drawn
 from memctl.api.write.command_handler import CommandHandler
 from memctl.domain.events.event import Micros
 from memctl.domain.knowledge.memory import MemoryKind
+from memctl.domain.projects.identity import Project, SeveralProjects
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.readmodels import rebuilds
 from memctl.projections.episodes import EpisodeRow
@@ -69,6 +74,9 @@ MOST_ROUTES = 15
 """Of the API and the viewer, whose times are shown."""
 
 _EPISODES = models.episodes
+
+_TITLES = {404: "Not found", 422: "This cannot be shown", 500: "This did not work", 503: "Not now"}
+"""Of pages that say why there is no other, by the status of HTTP."""
 
 _TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
@@ -92,7 +100,7 @@ def site(
     readers: Readers, engine: Engine, browsers: Browsers, handler: CommandHandler, timings: Timings
 ) -> list[Route]:
     """The viewer's routes, for an application beside the API's, whose answers `timings` measures."""
-    pages, forgetting = _Pages(readers, engine, timings, handler), Forgetting(handler.settings)
+    pages, forgetting = _Pages(readers, engine, timings, handler), Forgetting(handler.settings, readers)
     waits = corrections.Waits(readers, handler)
     shown: dict[str, Show] = {
         "/": pages.home,
@@ -132,7 +140,7 @@ def site(
 
 def _page(show: Show) -> Callable[[Request], Any]:
     async def answer(request: Request) -> Response:
-        return await run_in_threadpool(_shown_or_refused, partial(show, request), caller_of(request))
+        return await run_in_threadpool(_shown_or_refused, partial(show, request), caller_of(request), request.url)
 
     return answer
 
@@ -142,13 +150,13 @@ def _form(do: Callable[[Mapping[str, Any], Caller], str | PageAnswer]) -> Callab
         async with request.form(max_files=0, max_fields=8) as form:
             given = dict(form)
         caller = caller_of(request)
-        return await run_in_threadpool(_shown_or_refused, partial(do, given, caller), caller)
+        return await run_in_threadpool(_shown_or_refused, partial(do, given, caller), caller, request.url)
 
     return answer
 
 
-def _shown_or_refused(show: Callable[[], str | PageAnswer | Response], caller: Caller) -> Response:
-    """A page, or one that says in words why there is none."""
+def _shown_or_refused(show: Callable[[], str | PageAnswer | Response], caller: Caller, asked: URL) -> Response:
+    """A page, or one that says in words why there is none, and leads on."""
     try:
         shown = show()
         if isinstance(shown, Response):
@@ -158,8 +166,18 @@ def _shown_or_refused(show: Callable[[], str | PageAnswer | Response], caller: C
         status = status_of(why)
         if status == 500:
             log.error("a page failed: %s", why, exc_info=why)
-        title = HTTPStatus(status).phrase if status != 500 else "This did not work"
+        if isinstance(why, SeveralProjects) and why.paths:
+            choices = [(path, _of_project(asked, path)) for path in why.paths]
+            return _html(render.page("which_project.html", caller, called=why.project, choices=choices, at=""), status)
+        title = _TITLES.get(status, HTTPStatus(status).phrase)
         return _html(render.page("refused.html", caller, title=title, message=str(why), hint=why.hint, at=""), status)
+
+
+def _of_project(asked: URL, project: str) -> str:
+    """The address that asks the same of another project."""
+    if asked.path.startswith("/projects/"):
+        return f"/projects/{render.part(project)}"
+    return f"{asked.path}?{asked.include_query_params(project=project).query}"
 
 
 async def not_there(request: Request, why: Exception) -> Response:
@@ -168,7 +186,7 @@ async def not_there(request: Request, why: Exception) -> Response:
         return await of_http(request, why)
     message = "There is no such page here."
     caller = caller_of(request)
-    return _html(render.page("refused.html", caller, title="Not Found", message=message, hint="", at=""), 404)
+    return _html(render.page("refused.html", caller, title=_TITLES[404], message=message, hint="", at=""), 404)
 
 
 def _html(text: str, status: int = 200) -> HTMLResponse:
@@ -271,8 +289,9 @@ class _Pages:
                 "home.html",
                 sessions=queries.sessions(reader, places, limit=6).items,
                 claims=claims.insights(reader, places, limit=6).items,
-                bugs=bugs.known(reader, places, limit=4, whole=False).hits,
-                stats=None if asked is None else self._counts(reader, places),
+                bugs=_fixed(reader, places, 4),
+                figures=None if asked is None else self._figures(reader, places),
+                waiting=self._waiting(reader) if caller.owner else 0,
                 troubles=[] if asked is None else troubles(health(reader, asked)),
                 work=work,
             )
@@ -456,7 +475,7 @@ class _Pages:
         return self._page(
             request,
             "projects.html",
-            projects=project.listed(shown),
+            projects=self._listed(reader, shown),
             waiting=corrections.checkouts(projects_of(reader)),
             count=len(known),
             after=after,
@@ -473,7 +492,8 @@ class _Pages:
 
         def look(reader: Reader) -> str:
             known = projects_of(reader)
-            shown, waiting = project.listed(known.all[:MOST_PROJECTS]), corrections.checkouts(known, but=root)
+            shown = self._listed(reader, known.all[:MOST_PROJECTS])
+            waiting = corrections.checkouts(known, but=root)
             return render.page(
                 "projects.html", caller, projects=shown, waiting=waiting, count=len(known.all), after=0,
                 next=len(shown), at="projects", project=ANYWHERE,
@@ -516,6 +536,47 @@ class _Pages:
             lambda: stats.counts(reader, places),
         )
 
+    def _figures(self, reader: Reader, places: Places) -> list[tuple[str, str]]:
+        """What there is of these places, and all events where these are all places: a word and a number each."""
+        counts = self._counts(reader, places)
+        if places.locations is None:
+            held, events = counts.read_models, counts.events.total
+        else:
+            held, events = self._held(reader, places), 0
+        totals = counts.totals
+        found = [
+            ("sessions", f"{held['sessions']:,}"),
+            ("prompts", f"{totals['prompts']:,}"),
+            ("errors resolved", f"{totals['errors_resolved']:,} of {totals['errors']:,}"),
+            ("memories", f"{held['memories']:,}"),
+        ]
+        return [*found, ("events", f"{events:,}")] if events else found
+
+    def _held(self, reader: Reader, places: Places) -> dict[str, int]:
+        """How many sessions and memories there are of these places, counted as `_counts` are."""
+        return self._counted.of(
+            (reader.space, places, "held"),
+            stats.version_of(reader),
+            lambda: {
+                p.name: rows_within(reader, p, within(p, places)) or 0 for p in (models.sessions, models.memories)
+            },
+        )
+
+    def _listed(self, reader: Reader, shown: Sequence[Project]) -> list[tuple[ProjectItem, int, int]]:
+        """Projects, each with how many sessions and memories it has; counted as `_counts` are."""
+        sessions, memories = self._counted.of(
+            (reader.space, "by place", reader.limited_to),
+            stats.version_of(reader),
+            lambda: tuple(figures.by_place(reader, p) for p in (models.sessions, models.memories)),
+        )
+        return [(each, _sum_of(sessions, each), _sum_of(memories, each)) for each in project.listed(shown)]
+
+    def _waiting(self, reader: Reader) -> int:
+        """How much waits for a person, counted as `_counts` are."""
+        return self._counted.of(
+            (reader.space, "waiting"), stats.version_of(reader), lambda: corrections.count_waiting(reader)
+        )
+
     def _by_kind(self, reader: Reader) -> _ByKind:
         """Of what kinds memories are, and how far claims have come, everywhere: counted as `_counts` are."""
         return self._counted.of(
@@ -535,13 +596,25 @@ class _ByKind(NamedTuple):
     levels: list[tuple[str, int]]
 
 
+def _sum_of(by_place: Mapping[str, int], of: ProjectItem) -> int:
+    return sum(by_place.get(place, 0) for place in of.locations)
+
+
+def _fixed(reader: Reader, places: Places, most: int) -> list[BugHit]:
+    """Errors with a fix that is known to have held, those that were mended most often first."""
+    asked = bugs.known(reader, places, bugs.BugFilter(open=False), limit=most + 2, whole=False)
+    return [hit for hit in asked.hits if hit.solution][:most]
+
+
 def _all_of(counts: Counts, state: EngineState) -> Stats:
     return Stats(**msgspec.structs.asdict(counts), **msgspec.structs.asdict(state))
 
 
 def _names(reader: Reader) -> list[str]:
-    """The projects that a form offers."""
-    return [each.name for each in projects_of(reader).all[:MOST_PROJECTS]]
+    """The projects that a form offers: by name, those that share one by path."""
+    known = projects_of(reader).all[:MOST_PROJECTS]
+    called = Counter(each.name for each in known)
+    return [each.name if called[each.name] == 1 else each.root or each.anchor for each in known]
 
 
 def _project(request: Request) -> str:

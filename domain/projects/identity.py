@@ -327,6 +327,8 @@ class SeveralProjects(MemctlError):
     hint = "Name one by its path or id; `memctl project list` shows them."
     project: str
     candidates: str
+    paths: tuple[str, ...] = ()
+    """Of each, what names it alone: the path of its root, or its anchor."""
 
 
 _REMOTE_NODE = "git:"
@@ -727,8 +729,9 @@ def one_of(found: Sequence[Project], text: str) -> Project:
     if not found:
         raise UnknownProject(project=text, hint="`memctl project list` shows what memory knows")
     if len(found) > 1:
-        candidates = ", ".join(f"{p.id} ({quoted_name(p.root or p.anchor)})" for p in found)
-        raise SeveralProjects(project=text, candidates=candidates)
+        paths = tuple(p.root or p.anchor for p in found)
+        candidates = ", ".join(f"{p.id} ({quoted_name(path)})" for p, path in zip(found, paths, strict=True))
+        raise SeveralProjects(project=text, candidates=candidates, paths=paths)
     return found[0]
 
 

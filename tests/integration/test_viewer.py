@@ -25,7 +25,7 @@ import uvicorn
 from asked import Remembered, remembered
 from data_dirs import used
 from draining import catch_up
-from events import observed
+from events import observed, stated
 from histories import workshop
 from waiting import until
 
@@ -41,7 +41,8 @@ from memctl.api.viewer.sign_in import COOKIE, Browsers
 from memctl.api.write.command_handler import CommandHandler
 from memctl.api.write.remote_ingest import RemoteIngest
 from memctl.domain.events.event import YEAR_9999, Micros
-from memctl.domain.events.observations import PromptSubmitted
+from memctl.domain.events.observations import PromptSubmitted, ToolCalled, ToolFailed
+from memctl.domain.language.notes import NOTES, MemoryNoted
 from memctl.infra.database import connect
 from memctl.infra.embedders import NONE, Embedders
 from memctl.infra.listening import viewer_host
@@ -52,6 +53,9 @@ from memctl.workers.folding.drain import Drainer
 
 TOKEN = "the-viewers-token"
 HOSTILE = "<script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\"> please always keep it"
+
+TWINS = "/home/dana/left/twin", "/home/dana/right/twin"
+"""Two projects of one name."""
 
 PAGES = (
     "/",
@@ -106,6 +110,16 @@ def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str
             for line, at in (("b2", 89_600), ("b1", 89_000)):  # a file may tell what came later first
                 told = PromptSubmitted(line=line, text=f"said as {line}")
                 append(connection, 1, [observed(told, session="backwards", at=at)])
+            for place in TWINS:
+                said = PromptSubmitted(line=place, text=f"said in {place}")
+                session = place.split("/")[3]
+                asked = observed(said, session=session, at=40_000, location=place)
+                called = ToolCalled(line=f"{place} 1", call="c", tool="Bash", input={"command": "python tides.py"})
+                failed = ToolFailed(line=f"{place} 2", call="c", text="ZeroDivisionError: division by zero")
+                used = [observed(each, session=session, at=40_001, location=place) for each in (called, failed)]
+                append(connection, 1, [asked, *used])
+            note = MemoryNoted(text="The tides are computed before the tests run.")
+            append(connection, 1, [msgspec.structs.replace(stated(NOTES, note), actor="agent", location=TWINS[0])])
             for number in range(45):
                 said = PromptSubmitted(line=f"l{number}", text=f"said {number}")
                 append(connection, 1, [observed(said, session="long", at=50_000 + number)])
@@ -452,10 +466,12 @@ def test_a_real_browser_walks_every_page(viewer: Viewer, monkeypatch: pytest.Mon
         assert page.get_by_text("at least").count()
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
         page.goto(name + "/search")
+        assert page.evaluate("document.activeElement.id") == "q"
+        page.goto(name + "/search?q=tides")
         page.keyboard.press("/")
         page.keyboard.type("coastline")
+        page.wait_for_url("**q=coastline**")
         page.wait_for_selector("#results li a")
-        assert "q=coastline" in page.url
         page.fill("#q", "지도 색상")
         page.wait_for_selector("#results li a:has-text('지도')")
         page.goto(name + "/sessions")
@@ -589,7 +605,7 @@ def test_the_parts_of_a_list_by_a_filter_are_the_whole(viewer: Viewer, a_list: l
 
 
 def rows_of_none(client: httpx.Client, path: str) -> bool:
-    return "Nothing is like that." in client.get(path).text
+    return "Nothing matches these filters." in client.get(path).text
 
 
 def test_the_last_days_are_one_step_away_and_the_next_page_keeps_what_was_asked_for(
@@ -637,6 +653,133 @@ def test_a_project_that_was_chosen_stays_chosen_on_the_other_pages(viewer: Viewe
             page = client.get(f"{path}?project=ledger").text
             for other in ("/sessions", "/work", "/knowledge", "/bugs", "/hindsight", "/trends", "/search", "/"):
                 assert f'href="{other}?project=ledger"' in page, (path, other)
+
+
+@pytest.mark.parametrize(
+    ("asked", "address"),
+    [
+        ("/projects/twin", "/projects/{}"),
+        ("/work?project=twin&outcome=success", "/work?outcome=success&project={}"),
+        ("/?project=twin", "/?project={}"),
+    ],
+)
+def test_a_name_that_several_projects_have_leads_to_each(viewer: Viewer, asked: str, address: str) -> None:
+    with viewer.signed_in() as client:
+        offered = client.get("/work").text
+        page = client.get(asked)
+        leads = html.unescape(page.text)
+        for place in TWINS:
+            assert f'<option value="{place}">' in offered
+            onward = address.format(quote(place, safe=""))
+            assert f'<a href="{onward}">{place}</a>' in leads
+            assert client.get(onward).status_code == 200
+    assert page.status_code == 422
+    assert '<option value="twin">' not in offered
+
+
+def test_the_home_of_a_project_counts_that_project_and_leads_back(viewer: Viewer) -> None:
+    def figures(page: str) -> dict[str, str]:
+        return dict(re.findall(r"<div><dt>([^<]+)</dt><dd>([^<]+)</dd></div>", page))
+
+    with viewer.signed_in() as client:
+        everywhere, ledger = client.get("/").text, client.get("/?project=ledger").text
+        listed = re.search(r'<h1>Sessions <span class="count">(\d+)', client.get("/sessions?project=ledger").text)
+        waiting = client.get("/waiting").text.count('<input type="hidden" name="key"')
+    assert listed is not None
+    assert figures(ledger)["sessions"] == listed[1]
+    assert list(figures(everywhere)) == [*figures(ledger), "events"]
+    for name in ("sessions", "prompts", "memories"):
+        assert int(figures(ledger)[name]) < int(figures(everywhere)[name].replace(",", "")), name
+    assert 'In project <b>ledger</b> only. <a href="?">All projects</a>' in ledger
+    assert "All projects" not in everywhere
+    assert waiting > 0
+    assert f'<a href="/waiting">{waiting} wait' in everywhere
+
+
+def test_home_lists_errors_whose_fix_it_shows(viewer: Viewer) -> None:
+    with viewer.signed_in() as client:
+        page = client.get("/").text
+        unfixed = client.get("/bugs?fixed=never").text
+    listed = page.partition("Errors with a known fix")[2].partition("</ul>")[0]
+    assert listed.count("<li>") == listed.count("<b>Fix:</b>") > 0
+    never = set(re.findall(r'<a href="(/things/[^"]+)"><code>', unfixed))
+    assert never
+    assert never.isdisjoint(re.findall(r'<a href="(/things/[^"]+)"><code>', listed))
+
+
+def test_a_chart_has_its_numbers_at_its_lines_and_answers_stand_beside_each_other(viewer: Viewer) -> None:
+    with chromium_page(viewport={"width": 1280, "height": 740}) as page:
+        page.goto(f"{by_name(viewer)}/sign-in/{viewer.browsers.ticket(OWNER)}")
+        page.goto(by_name(viewer) + "/trends")
+        middles = "each => each.map(e => e.getBoundingClientRect()).map(b => (b.top + b.bottom) / 2)"
+        off = page.locator(".plot").evaluate_all(
+            """plots => plots.flatMap(plot => {
+                const drawn = plot.querySelector("svg").getBoundingClientRect();
+                return [...plot.querySelectorAll(".scale span")].map((number, n) => {
+                    const box = number.getBoundingClientRect();
+                    return (box.top + box.bottom) / 2 - drawn.top - drawn.height * n / 2;
+                });
+            })"""
+        )
+        heights = page.locator(".plot figcaption").evaluate_all("each => each.map(e => e.offsetHeight)")
+        assert len(set(heights)) > 1, "no legend is longer than its neighbour's"
+        assert len(off) >= 6
+        assert max(map(abs, off)) < 3, off
+        page.goto(by_name(viewer) + "/waiting")
+        answers = page.locator("form.decide").first.locator("button").evaluate_all(middles)
+        assert len(answers) == 2
+        assert abs(answers[0] - answers[1]) < 2
+
+
+def test_sessions_are_found_by_their_title_and_their_agent(viewer: Viewer) -> None:
+    def found(query: str) -> list[str]:
+        page = client.get(f"/sessions?{query}").text
+        listed = re.findall(r'<th scope="row">\s*<a href="/sessions/([^"]+)"', page)
+        count = re.search(r'<h1>Sessions <span class="count">(\d+)', page)
+        assert count is not None
+        assert int(count[1]) == len(listed)
+        assert ("<dt>prompts</dt>" in page) == (query == "")  # figures of days are of all their sessions
+        return listed
+
+    with viewer.signed_in() as client:
+        assert sorted(found("text=SAID+in+%2Fhome")) == ["left", "right"]
+        assert found("text=home/dana/left") == ["left"]
+        everything = found("")
+        assert found("agent=claude") == everything
+        assert found("agent=codex") == found("text=tides+of+nowhere") == []
+
+
+def test_a_session_says_at_its_top_what_it_took_and_how_it_ended(viewer: Viewer) -> None:
+    owner = {"Authorization": f"Bearer {TOKEN}"}
+    kinds = set()
+    with viewer.signed_in() as client:
+        for session in httpx.get(f"{viewer.url}/v1/sessions?project=*&limit=20", headers=owner).json()["items"]:
+            page = client.get(f"/sessions/{session['session_id']}").text
+            figures = dict(re.findall(r"<div><dt>([^<]+)</dt><dd>([^<]+)</dd></div>", page))
+            assert figures["prompts"] == str(session["prompts"])
+            assert figures["errors resolved"] == f"{session['fixes']} of {session['errors']}"
+            work = client.get("/work").text.count(f'href="/sessions/{session["session_id"]}">its session')
+            assert ("Pieces of work" in page) == (work > 1)
+            assert ("as a piece of work" in page) == (work == 1)
+            kinds.add(min(work, 2))
+    assert {1, 2} <= kinds
+
+
+def test_projects_say_how_much_each_has(viewer: Viewer) -> None:
+    with viewer.signed_in() as client:
+        page = client.get("/projects").text
+        sessions = re.findall(r">(\w+)</a> <span class=\"meta\">(\d+) sessions? · (\d+) memor", page)
+        assert {name for name, _, _ in sessions} >= {"ledger", "atlas", "twin"}
+        for name, count, _ in sessions:
+            if name != "twin":
+                assert f'<h1>Sessions <span class="count">{count}<' in client.get(f"/sessions?project={name}").text
+
+
+def test_what_would_be_forgotten_is_called_by_its_name(viewer: Viewer) -> None:
+    with viewer.signed_in() as client:
+        page = client.get("/forget?how=session&what=left").text
+        assert f"<b>said in {TWINS[0]}</b>" in page
+        assert "said in" not in client.get("/forget?how=session&what=none-such").text
 
 
 def test_a_session_of_many_turns_leads_to_each(viewer: Viewer, memory: Remembered) -> None:

@@ -18,11 +18,13 @@ function put(part, text) {
   here(part);
 }
 
-const zoned = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" });
+const minutes = { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" };
+const zoned = new Intl.DateTimeFormat("en-GB", minutes);
+const exact = new Intl.DateTimeFormat("en-GB", { ...minutes, second: "2-digit" });
 
 function here(part) {
   for (const time of part.querySelectorAll("time")) {
-    time.textContent = zoned.format(new Date(time.dateTime)).replace(",", "");
+    time.textContent = (time.className === "exact" ? exact : zoned).format(new Date(time.dateTime)).replace(",", "");
   }
 }
 
