@@ -47,19 +47,16 @@ def checkout_at(location: str) -> Checkout | None:
     return checkout_of(directory) or (Checkout("", "", "") if project_of(location) != location else None)
 
 
-def there_since(checkout: Checkout) -> int:
-    """When a checkout's repository came to lie there, in microseconds: the oldest change of what its git directory
-    lists. The kernel dates that, so no archive can; and git makes some of it once. 0 where it cannot be read, or names
-    no remote, which alone is dated."""
-    if not checkout.remote:
-        return 0
-    root = Path(checkout.repository or checkout.root)
-    mark = root / ".git"
+def there_since(root: str) -> int:
+    """When a checkout or a repository came to lie at that root, in microseconds: the oldest change of what its git
+    directory lists, or of the file that leads to one. The kernel dates that, so no archive can; and git makes some of
+    it once. 0 where it cannot be read."""
+    mark = Path(root) / ".git"
     try:
         if not os.path.lexists(mark):
-            mark = root  # a bare one
+            mark = mark.parent  # a bare one
         listed = [mark] if mark.is_symlink() or not mark.is_dir() else [*mark.iterdir()]
-        return min((each.lstat().st_ctime_ns for each in listed), default=0) // 1000
+        return max(0, min((each.lstat().st_ctime_ns for each in listed), default=0) // 1000)
     except (OSError, ValueError):
         return 0
 

@@ -18,7 +18,7 @@ from memctl.api.reading.records import Waiting
 from memctl.api.viewer import render
 from memctl.api.write.command_handler import CommandHandler
 from memctl.domain.events.command import BadCommand, commands
-from memctl.domain.projects.identity import Projects
+from memctl.domain.projects.identity import Projects, why_waiting
 
 _SAID: dict[str, tuple[str, str, dict[str, object]]] = {
     "holds": ("verify-knowledge", "claim", {}),
@@ -114,4 +114,8 @@ class Waits:
 
 def checkouts(known: Projects, but: str = "") -> list[dict[str, str]]:
     """The checkouts that wait for a person, each with a key under which a word about it is said once."""
-    return [{**msgspec.structs.asdict(each), "key": uuid4().hex} for each in known_waiting(known) if each.root != but]
+    return [
+        {**msgspec.structs.asdict(each), "why": why_waiting(each.root, each.claims), "key": uuid4().hex}
+        for each in known_waiting(known)
+        if each.root != but
+    ]
