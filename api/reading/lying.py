@@ -2,11 +2,12 @@
 path, which keeps the former one's memory."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
-from memctl.domain.projects.tenants import Known, came, nearest, reaching
-from memctl.domain.support.location import lying_since
-from memctl.infra.git import Checkout, there_since
+from memctl.domain.projects.tenants import Known, came, moments_of, nearest, reaching
+from memctl.domain.support.location import inside, lying_since
+from memctl.infra.git import Checkout, checkout_at, there_since
 
 
 class Lying(NamedTuple):
@@ -24,17 +25,19 @@ class Lying(NamedTuple):
 
 def lying(location: str, checkout: Checkout | None, known: Known) -> Lying:
     """What git's files say of a location, by what memory knows of checkouts there. `known` is asked for a path, or for
-    those around a location in which nothing lies now."""
-    if checkout is None or not checkout.root:
-        paths = reaching(location)
-        return Lying(checkout, tuple(each.since for each in nearest(known(paths), paths) if each.since))
+    those around a location at which no checkout lies now."""
 
     def of(path: str, remote: str | None = None) -> tuple[int, ...]:
         tenants = known([path]).get(path, ())
-        if remote is None:
-            return tuple(each.since for each in tenants if each.since)
-        return came(tenants, remote, lambda: there_since(path))
+        return moments_of(tenants) if remote is None else came(tenants, remote, lambda: there_since(path))
 
+    if checkout is None or not checkout.root:
+        around = _checkout_around(location)
+        paths = [at for at in reaching(location) if around is None or (at != around.root and inside(at, around.root))]
+        tenants = nearest(known(paths), paths) if paths else ()
+        if tenants or around is None:
+            return Lying(checkout, moments_of(tenants))
+        return Lying(checkout, of(around.root, around.remote))
     own = of(checkout.root, checkout.remote)
     of_repository = of(checkout.repository, checkout.remote) if checkout.repository else ()
     borrowed = of(checkout.borrows) if checkout.borrows else ()
@@ -45,6 +48,16 @@ def lying(location: str, checkout: Checkout | None, known: Known) -> Lying:
         borrows=lying_since(_last(borrowed), checkout.borrows),
     )
     return Lying(as_recorded, moments)
+
+
+def _checkout_around(location: str) -> Checkout | None:
+    """The checkout in which a directory lay that is not there any more."""
+    try:
+        there = next((at for at in reaching(location) if Path(at).is_dir()), "")
+    except OSError:  # not ours to read
+        return None
+    found = checkout_at(there) if there != location else None
+    return found if found is not None and found.root else None
 
 
 def _last(moments: Sequence[int]) -> int:

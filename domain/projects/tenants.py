@@ -29,13 +29,15 @@ Known = Callable[[Sequence[str]], Mapping[str, Sequence[Tenant]]]
 
 
 def tenants_of(places: Iterable[Place]) -> dict[str, list[Tenant]]:
-    """By path, the checkouts that places show there, oldest first. Members' are on other machines."""
+    """By path, the checkouts that places show there, oldest first. Members' are on other machines. Where nobody looked
+    at git's files, a client's word that it has a remote shows one."""
     found: dict[str, list[Tenant]] = defaultdict(list)
-    for place in places:
-        if place.free and not place.by_key and is_of_here(place.location):
-            root = place.root or (place.location if place.remotes else "")
-            for at in {root, place.repository} - {""}:
-                found[path_of(at)].append(Tenant(since_of(at), place.looked_at, frozenset(place.remotes)))
+    here = [place for place in places if place.free and not place.by_key and is_of_here(place.location)]
+    for place in sorted(here, key=lambda place: not place.root):
+        reached = place.root or any(at in found for at in reaching(path_of(place.location)))
+        own = place.location if place.remotes and not reached else ""
+        for at in {place.root or own, place.repository} - {""}:
+            found[path_of(at)].append(Tenant(since_of(at), place.looked_at, frozenset(place.remotes)))
     return {path: merged(each) for path, each in found.items()}
 
 
@@ -64,10 +66,15 @@ def nearest(tenants: Mapping[str, Sequence[Tenant]], paths: Iterable[str]) -> Se
     return next((tenants[at] for at in paths if at in tenants), ())
 
 
+def moments_of(known: Sequence[Tenant]) -> tuple[int, ...]:
+    """When each of them came there over another one."""
+    return tuple(each.since for each in known if each.since)
+
+
 def came(known: Sequence[Tenant], remote: str, there_since: Callable[[], int]) -> tuple[int, ...]:
     """When each checkout came to a path over another one, oldest first, up to what lies there now: a git directory with
     that remote (or none), which is there since that moment."""
-    moments = tuple(each.since for each in known if each.since)
+    moments = moments_of(known)
     if not known or (remote in known[-1].remotes if remote else not known[-1].remotes):
         return moments
     since = there_since()

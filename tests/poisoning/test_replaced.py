@@ -1,5 +1,5 @@
-"""What another repository is cloned over neither gives it its memory nor gets its words, on one machine and at one path,
-until a person says that both are one project. What is only renewed or renamed there keeps its memory."""
+"""A repository that is cloned where another lay, on one machine and at one path, neither reads the former one's memory
+nor writes into it, until a person says that both are one project. What is only renewed or renamed keeps its memory."""
 
 from __future__ import annotations
 
