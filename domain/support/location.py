@@ -225,6 +225,11 @@ def path_of(location: str) -> str:
     return said_of(location)
 
 
+def file_at(location: str, path: str) -> str:
+    """A file that is named at a location of this machine, as one of the checkout that lies or lay there."""
+    return lying_since(since_of(location), joined(path_of(location), path))
+
+
 def is_of_here(location: str) -> bool:
     """Whether a location is a path of this machine, whichever checkout lay there."""
     return not location.startswith((_MEMBERS, _BY_KEY, _IMPORTED))

@@ -7,7 +7,7 @@ from uuid import UUID
 from memctl.domain.events.file_checks import FileObserved
 from memctl.domain.knowledge.consolidation import STREAM
 from memctl.domain.projects.tenants import lies_there, tenants_of
-from memctl.domain.support.location import inside, joined, path_of
+from memctl.domain.support.location import file_at, inside, path_of
 from memctl.infra.git import blob_of
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels.known_projects import known_projects
@@ -75,7 +75,7 @@ def _tied(context: ProcessorContext) -> dict[str, tuple[UUID, ...]]:
             # Where the whole checkout is elsewhere, that a file is not here says nothing.
             here[place] = Path(path_of(place)).is_dir() and lies_there(tenants, place)
         for path in memory.files if here[place] else ():
-            whole = joined(place, path)
+            whole = file_at(place, path)
             if inside(whole, place) and len(found) < MOST_FILES:
                 found.setdefault(whole, tuple(span.event for span in memory.evidence))
     return found
