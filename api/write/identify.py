@@ -30,6 +30,8 @@ class Identifier:
         self._looks: dict[tuple[str, str, bool], Lying] = {}
         self._found: set[tuple[str, str, bool]] = set()
         """What was recorded of these streams at these locations."""
+        self._dated: dict[str, int] = {}
+        """By stream in which that decides, the moment of an event that bore a time."""
         self._checkouts: dict[tuple[Checkout, int, int], Lying] = {}
         self._met: dict[str, list[Tenant]] = defaultdict(list)
         """What was found at paths and may not be folded yet."""
@@ -54,9 +56,7 @@ class Identifier:
                 continue
             if look is None:
                 look = self._look(event, brought)
-            # What is kept in a checkout is of the one that lies there, whatever its dates say.
-            of_now = event.stream.startswith(KEPT_IN_CHECKOUTS)
-            location = look.at(event.location, None if of_now else event.occurred_at)
+            location = look.at(event.location, self._moment(event, events)) if look.moments else event.location
             is_there = location == look.at(event.location)
             if location != event.location:
                 event = msgspec.structs.replace(event, location=location)
@@ -67,9 +67,20 @@ class Identifier:
                 found.append(self._identified(event, look.checkout, brought=brought))
         return placed, found
 
+    def _moment(self, event: NewEvent, events: Sequence[NewEvent]) -> int | None:
+        """When an event happened; None of what is of the checkout that lies there now: what is kept in that, whatever
+        its dates say, and what bears no time in a session of which no other event does."""
+        if event.stream.startswith(KEPT_IN_CHECKOUTS):
+            return None
+        if event.occurred_at <= 0:
+            others = (each.occurred_at for each in events if each.stream == event.stream and each.occurred_at > 0)
+            return next(others, self._dated.get(event.stream))
+        self._dated[event.stream] = event.occurred_at
+        return event.occurred_at
+
     def _look(self, event: NewEvent, brought: bool) -> Lying:
         if len(self._looks) >= MOST_KNOWN:
-            for each in (self._looks, self._found, self._checkouts):
+            for each in (self._looks, self._found, self._dated, self._checkouts):
                 each.clear()
         location = event.location
         checkout = checkout_at(location)

@@ -514,11 +514,11 @@ def test_files_are_looked_at_for_the_checkout_that_lies_there_alone(desk: Proces
         desk.now = lambda at=at: NOON + at  # type: ignore[misc]
         process(desk, StalenessChecker(asked=True))
         filled(desk)
-    reader = reader_of(desk.connection, "default", OWNER)
-    rows = [keyed.row for keyed in page(reader, projection_named("memories"), "occurred_at", [], limit=9)[0]]
-    assert {row.location for row in rows} == {str(tmp_path), now}
-    found = stale(reader, rows)
-    assert {row.location for row in rows if row.id in found} == {now}
+        reader = reader_of(desk.connection, "default", OWNER)
+        rows = [keyed.row for keyed in page(reader, projection_named("memories"), "occurred_at", [], limit=9)[0]]
+        assert {row.location for row in rows} == {str(tmp_path), now}
+        found = stale(reader, rows)
+        assert {row.location for row in rows if row.id in found} == ({now} if at == 20 else set())
 
 
 def test_the_schedule_finds_a_round_due_after_tasks_or_hours(desk: ProcessorContext) -> None:

@@ -18,7 +18,7 @@ from memctl.domain.events.observations import PromptSubmitted
 from memctl.domain.projects.identity import Place, ProjectIdentified
 from memctl.domain.projects.tenants import Tenant, came, lies_there, merged, tenants_of
 from memctl.domain.support import patterns
-from memctl.domain.support.location import lying_since, of_member
+from memctl.domain.support.location import lying_since, of_member, since_of
 from memctl.infra.git import Checkout, checkout_of, there_since
 
 CONFIG = """[core]
@@ -269,12 +269,12 @@ def test_what_lies_over_another_checkout_is_recorded_since_then_and_what_happene
     root, tree = f"{repository}/cli", f"{repository}/two"
     since = there_since(root)
     known = {root: [Tenant(0, since - 9, A)]}
-    identifier = Identifier(lambda paths: {at: known[at] for at in paths if at in known})
+    process = Identifier(lambda paths: {at: known[at] for at in paths if at in known})
 
     def recorded(at: str, moment: int, line: str, stream: str = "") -> tuple[str, list[ProjectIdentified]]:
         event = observed(PromptSubmitted(text="go", line=line), session=line, location=at)
         event = structs.replace(event, occurred_at=Micros(moment), stream=stream or event.stream)
-        (placed,), found = identifier.placed([event])
+        (placed,), found = process.placed([event])
         assert all(each.location == placed.location for each in found)
         return placed.location, [each.payload for each in found if isinstance(each.payload, ProjectIdentified)]
 
@@ -285,9 +285,12 @@ def test_what_lies_over_another_checkout_is_recorded_since_then_and_what_happene
     )  # fmt: skip
     assert recorded(root, since + 2, "before") == (now, [])
     assert recorded(f"{root}/cmd", since + 1, "below")[0] == lying_since(since, f"{root}/cmd")
-    assert recorded(f"{root}/gone", since + 1, "gone") == (lying_since(since, f"{root}/gone"), [])
-    at, (found,) = recorded(tree, since + 1, "tree")
-    assert (at, found.root, found.repository) == (lying_since(since, tree), at, now)
+    anew = Identifier(lambda paths: {at: known[at] for at in paths if at in known})
+    event = observed(PromptSubmitted(text="go", line="gone"), location=f"{root}/gone")
+    (gone,), found = anew.placed([structs.replace(event, occurred_at=Micros(since + 1))])
+    assert (gone.location, found) == (lying_since(since, f"{root}/gone"), [])
+    at, (of_tree,) = recorded(tree, since + 1, "tree")
+    assert (at, of_tree.root, of_tree.repository) == (lying_since(since, tree), at, now)
     assert recorded(root, since - 1, "old", "history/x")[0] == now, "what a checkout holds is of it"
     shutil.rmtree(root)
     assert recorded(root, since + 1, "gone-too")[0] == now
@@ -325,3 +328,25 @@ def test_what_places_show_of_checkouts_at_a_path() -> None:
     assert lies_there(tenants_of(places), f"{later}/src")
     assert not lies_there(tenants_of(places), "/w/shop/src")
     assert lies_there(tenants_of(places), "/w/plain")
+
+
+def test_what_bears_no_time_is_of_the_moment_of_its_session_and_else_of_who_lies_there(repository: Path) -> None:
+    root = f"{repository}/cli"
+    since = there_since(root)
+    known = {root: [Tenant(0, since - 9, A)]}
+
+    def lies(*moments: int) -> list[int]:
+        events = [
+            structs.replace(
+                observed(PromptSubmitted(text="go", line=f"l{n}"), location=root), occurred_at=Micros(moment)
+            )
+            for n, moment in enumerate(moments)
+        ]
+        return [since_of(each.location) for each in identifier.placed(events)[0]]
+
+    for moment, expected in ((since - 1, 0), (since + 1, since)):
+        identifier = Identifier(lambda paths: {at: known[at] for at in paths if at in known})
+        assert lies(0, moment) == [expected] * 2
+        assert lies(0) == [expected]
+    identifier = Identifier(lambda paths: {at: known[at] for at in paths if at in known})
+    assert lies(0) == [since]
