@@ -20,6 +20,8 @@ _LARGEST_INDEX = 64 << 20
 """Bytes of an index that are looked through, for the names of some 500,000 files."""
 _LONGEST_POINTER = 4096
 """Bytes of a file that holds a path."""
+_NO_CLOCK = 1 << 57
+"""Microseconds that no clock shows: the year 6537."""
 _SECTION = patterns.compile(r'^\s*\[remote "(?P<name>[^"\n]+)"\]', patterns.M)
 _URL = patterns.compile(r"^\s*url\s*=\s*(\S+)\s*$", patterns.M)
 _WORKTREE = patterns.compile(r"^\s*worktree\s*=\s*(.+?)\s*$", patterns.M)
@@ -56,7 +58,8 @@ def there_since(root: str) -> int:
         if not os.path.lexists(mark):
             mark = mark.parent  # a bare one
         listed = [mark] if mark.is_symlink() or not mark.is_dir() else [*mark.iterdir()]
-        return max(0, min((each.lstat().st_ctime_ns for each in listed), default=0) // 1000)
+        since = min((each.lstat().st_ctime_ns for each in listed), default=0) // 1000
+        return since if 0 < since < _NO_CLOCK else 0
     except (OSError, ValueError):
         return 0
 

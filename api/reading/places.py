@@ -14,7 +14,7 @@ from memctl.domain.projects.identity import Place, Project, Projects, UnknownPro
 from memctl.domain.projects.key_limits import Limits
 from memctl.domain.projects.tenants import Tenant, tenants_of
 from memctl.domain.support.bounded import LOCATIONS
-from memctl.domain.support.location import by_key, is_absolute, normalise, of_member, path_of
+from memctl.domain.support.location import by_key, is_absolute, is_of_here, normalise, of_member, path_of
 from memctl.infra.git import checkout_at
 from memctl.infra.readmodels.known_projects import known_projects
 from memctl.projections.memory_feedback import MemoryFeedback
@@ -147,8 +147,13 @@ def _named(reader: Reader, text: str) -> list[Project]:
     found = known.named(on_machine(reader, text) if is_absolute(normalise(text)) else text)
     if not found:
         raise _unknown(text, known)
-    own = [each for each in found if any(at == on_machine(reader, path_of(at)) for at in each.locations)]
-    return own or found
+    if len(found) == 1:
+        return found
+
+    def is_own(at: str) -> bool:
+        return (is_of_here(at) or not reader.here) and at == on_machine(reader, path_of(at))
+
+    return [each for each in found if any(map(is_own, each.locations))] or found
 
 
 def kept_at(reader: Reader, path: str) -> str:

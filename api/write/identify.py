@@ -1,5 +1,6 @@
 """Which checkout a session works in, as git's files say, recorded while the directory is still there to be asked."""
 
+import time
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -22,11 +23,13 @@ _OBSERVED = ("session/", HISTORY)
 
 
 class Identifier:
-    """Looks at each location of each session once. `known` says which checkouts memory knows at paths of this machine;
-    without it every location is its path."""
+    """Looks at each location of each session once, and after `again_s` seconds: another checkout may have come there.
+    `known` says which checkouts memory knows at paths of this machine; without it every location is its path."""
 
-    def __init__(self, known: Known | None = None) -> None:
+    def __init__(self, known: Known | None = None, again_s: float = 60.0) -> None:
         self._rows = known
+        self._again_s = again_s
+        self._began = time.monotonic()
         self._looks: dict[tuple[str, str, bool], Lying] = {}
         self._found: set[tuple[str, str, bool]] = set()
         """What was recorded of these streams at these locations."""
@@ -44,6 +47,9 @@ class Identifier:
         """The events, each where the checkout lies that lay there when it happened; and what is to be recorded beside
         them: one `project.identified` for each session and location that is new here and lies in a checkout on this
         machine. Its key makes it one event, however often it is sent."""
+        if time.monotonic() - self._began >= self._again_s:
+            self._looks.clear()
+            self._began = time.monotonic()
         placed, found = list[NewEvent](), list[NewEvent]()
         for event in events:
             if not event.location or not event.stream.startswith(_OBSERVED):

@@ -285,7 +285,7 @@ class WaitingCheckout(msgspec.Struct, frozen=True):
 def why_waiting(root: str, claims: str) -> str:
     """What a root that waits has to do with what it `claims`, in words that go on after its name."""
     if replaces(root, claims):
-        return "lies where a checkout of that project lay"
+        return "lies where another project's checkout lay"
     return f"says that it is of {claims}"
 
 

@@ -310,7 +310,7 @@ def test_a_person_is_asked_whether_both_are_one_project(shop: Shop) -> None:
     assert waiting(shop.stage.api)[shop.later()] == str(shop.at)
     environment = {**os.environ, **shop.stage.api.environment}
     listed = ran("project", "list", "--waiting", environment=environment).out
-    assert "lies where a checkout of that project lay" in " ".join(listed.split())
+    assert "lies where another project's checkout lay" in " ".join(listed.split())
     assert say(shop.stage, "merge-projects", into=str(shop.at), project=shop.later(), by="agent") == 422
     assert terminal(shop.stage, "project", "join", str(shop.at), person=False) == 2
     assert OURS not in shop.shown()

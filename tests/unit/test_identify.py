@@ -350,3 +350,25 @@ def test_what_bears_no_time_is_of_the_moment_of_its_session_and_else_of_who_lies
         assert lies(0) == [expected]
     identifier = Identifier(lambda paths: {at: known[at] for at in paths if at in known})
     assert lies(0) == [since]
+
+
+@pytest.mark.parametrize(("again_s", "placed"), [(0.0, True), (3_600.0, False)])
+def test_a_session_that_lays_another_checkout_where_it_works_goes_on_in_that(
+    repository: Path, again_s: float, placed: bool
+) -> None:
+    root = f"{repository}/cli"
+    known: dict[str, list[Tenant]] = {}
+    identifier = Identifier(lambda paths: {at: known[at] for at in paths if at in known}, again_s=again_s)
+    event = observed(PromptSubmitted(text="go", line="l1"), location=root)
+
+    def lies() -> tuple[int, int]:
+        event_now = structs.replace(event, occurred_at=Micros(time.time_ns() // 1000))
+        (each,), found = identifier.placed([event_now])
+        return since_of(each.location), len(found)
+
+    assert lies() == (0, 1)
+    assert lies() == (0, 0)
+    shutil.rmtree(f"{root}/.git")
+    subprocess.run(["git", "init", "-q", root], check=True)
+    assert lies() == ((there_since(root), 1) if placed else (0, 0))
+    assert lies() == ((there_since(root), 0) if placed else (0, 0))

@@ -504,7 +504,7 @@ def test_what_lies_where_another_checkout_lay_is_a_project_of_its_own_and_asked_
             (asked,) = projects.waiting
             assert (asked.root, asked.claims) == (SINCE, "/w/shop")
             assert projects.of("/w/shop").anchor == asked.project
-            assert why_waiting(asked.root, asked.claims) == "lies where a checkout of that project lay"
+            assert why_waiting(asked.root, asked.claims) == "lies where another project's checkout lay"
             assert projects.asks(f"{SINCE}/src") == [asked]
             assert projects.asks("/w/shop") == []
             joined = Projects(order, yes(projects, SINCE))
