@@ -8,7 +8,7 @@ of the same remote renews the directory alone.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from memctl.domain.projects.identity import HOME, Place
@@ -56,9 +56,9 @@ def lies_there(tenants: Mapping[str, Sequence[Tenant]], location: str) -> bool:
     return not found or since_of(location) == found[-1].since
 
 
-def reaching(path: str) -> list[str]:
+def reaching(path: str) -> Iterator[str]:
     """The path and those around it whose checkouts reach it, innermost first: one at home holds settings alone."""
-    return [at for at in around(path) if at == path or not HOME.fullmatch(at)]
+    return (at for at in around(path) if at == path or not HOME.fullmatch(at))
 
 
 def nearest(tenants: Mapping[str, Sequence[Tenant]], paths: Iterable[str]) -> Sequence[Tenant]:
