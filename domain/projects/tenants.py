@@ -58,7 +58,8 @@ def lies_there(tenants: Mapping[str, Sequence[Tenant]], location: str) -> bool:
 
 def reaching(path: str) -> Iterator[str]:
     """The path and those around it whose checkouts reach it, innermost first: one at home holds settings alone."""
-    return (at for at in around(path) if at == path or not HOME.fullmatch(at))
+    home = HOME.match(path)
+    return (at for at in around(path) if at == path or home is None or at != home[0])
 
 
 def nearest(tenants: Mapping[str, Sequence[Tenant]], paths: Iterable[str]) -> Sequence[Tenant]:

@@ -16,7 +16,7 @@ from memctl.api.write.identify import Identifier
 from memctl.domain.events.event import Micros
 from memctl.domain.events.observations import PromptSubmitted
 from memctl.domain.projects.identity import Place, ProjectIdentified
-from memctl.domain.projects.tenants import Tenant, came, lies_there, merged, tenants_of
+from memctl.domain.projects.tenants import Tenant, came, lies_there, merged, reaching, tenants_of
 from memctl.domain.support import patterns
 from memctl.domain.support.location import lying_since, of_member, since_of
 from memctl.infra.git import Checkout, checkout_of, there_since
@@ -372,3 +372,9 @@ def test_a_session_that_lays_another_checkout_where_it_works_goes_on_in_that(
     subprocess.run(["git", "init", "-q", root], check=True)
     assert lies() == ((there_since(root), 1) if placed else (0, 0))
     assert lies() == ((there_since(root), 0) if placed else (0, 0))
+
+
+def test_a_checkout_at_home_reaches_nothing_below() -> None:
+    assert list(reaching("/home/dana/shop/src")) == ["/home/dana/shop/src", "/home/dana/shop", "/home"]
+    assert list(reaching("/home/dana")) == ["/home/dana", "/home"]
+    assert list(reaching("/rooted/shop")) == ["/rooted/shop", "/rooted"]
