@@ -224,6 +224,8 @@ def test_what_is_sent_again_by_another_process_is_there_once(shop: Shop) -> None
     assert shop.keep(events) == ["duplicate"] * 3
     with IngestWriter(shop.settings) as writer:
         assert shop.keep(events, writer) == ["duplicate"] * 3
+        bare = writer.append(writer.prepare(events).events, by_todays_rules=True)
+        assert [each.status for each in bare] == ["duplicate"] * 3, "whose place it is makes no other event"
     assert shop.locations() == [str(shop.at), shop.later()]
 
 
