@@ -143,6 +143,11 @@ def test_a_repository_that_is_cloned_where_another_lay_shares_nothing_with_it(sh
     assert CANARY in shop.known(shop.beta)
     assert CANARY in shop.known(str(shop.at)), "whoever names the path means what lies there"
     assert OURS not in shop.known(str(shop.at))
+    environment = {**os.environ, **shop.stage.api.environment}
+    for project, held, other in ((shop.alpha, OURS, CANARY), (str(shop.at), CANARY, OURS)):
+        written = ran("export", "--project", project, environment=environment).out
+        assert held in written
+        assert other not in written
 
 
 def test_also_where_the_former_or_the_new_one_has_no_remote(stage: Stage) -> None:
