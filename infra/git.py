@@ -20,6 +20,8 @@ _LARGEST_INDEX = 64 << 20
 """Bytes of an index that are looked through, for the names of some 500,000 files."""
 _LONGEST_POINTER = 4096
 """Bytes of a file that holds a path."""
+_NO_CLOCK = 1 << 57
+"""Microseconds that no clock shows: the year 6537."""
 _SECTION = patterns.compile(r'^\s*\[remote "(?P<name>[^"\n]+)"\]', patterns.M)
 _URL = patterns.compile(r"^\s*url\s*=\s*(\S+)\s*$", patterns.M)
 _WORKTREE = patterns.compile(r"^\s*worktree\s*=\s*(.+?)\s*$", patterns.M)
@@ -47,19 +49,17 @@ def checkout_at(location: str) -> Checkout | None:
     return checkout_of(directory) or (Checkout("", "", "") if project_of(location) != location else None)
 
 
-def there_since(checkout: Checkout) -> int:
-    """When a checkout's repository came to lie there, in microseconds: the oldest change of what its git directory
-    lists. The kernel dates that, so no archive can; and git makes some of it once. 0 where it cannot be read, or names
-    no remote, which alone is dated."""
-    if not checkout.remote:
-        return 0
-    root = Path(checkout.repository or checkout.root)
-    mark = root / ".git"
+def there_since(root: str) -> int:
+    """When a checkout or a repository came to lie at that root, in microseconds: the oldest change of what its git
+    directory lists, or of the file that leads to one. The kernel dates that, so no archive can; and git makes some of
+    it once. 0 where it cannot be read."""
+    mark = Path(root) / ".git"
     try:
         if not os.path.lexists(mark):
-            mark = root  # a bare one
+            mark = mark.parent  # a bare one
         listed = [mark] if mark.is_symlink() or not mark.is_dir() else [*mark.iterdir()]
-        return min((each.lstat().st_ctime_ns for each in listed), default=0) // 1000
+        since = min((each.lstat().st_ctime_ns for each in listed), default=0) // 1000
+        return since if 0 < since < _NO_CLOCK else 0
     except (OSError, ValueError):
         return 0
 

@@ -32,6 +32,7 @@ class Root(msgspec.Struct, frozen=True):
     repository: str = ""
     borrows: str = ""
     checked: bool = False
+    there_since: int = 0
 
 
 class Brought(msgspec.Struct, frozen=True, array_like=True, order=True):
@@ -110,7 +111,9 @@ def locations(row: Location | None, item: PlaceSeen | Recorded[ProjectIdentified
         around = seen(around, observed.around, at, AROUND, LONGEST)
     elif not isinstance(item, PlaceSeen) and (observed.root or observed.checked):
         id = str(item.event.delivery_id)
-        found = Root(at, id, observed.root, observed.repository, observed.borrows, observed.checked)
+        found = Root(
+            at, id, observed.root, observed.repository, observed.borrows, observed.checked, observed.there_since
+        )
         root = found if root is None else max(found, root, key=_rank)
     remotes = seen(row.remotes, remote, at, REMOTES, 300)
     row = msgspec.structs.replace(row, first=first, brought=brought)

@@ -24,7 +24,7 @@ from memctl.api.checks.relay_checks import relay as relay_check
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.places import projects_of
 from memctl.api.reading.reader import reader_of
-from memctl.domain.projects.identity import WaitingCheckout
+from memctl.domain.projects.identity import WaitingCheckout, why_waiting
 from memctl.domain.support.wording import number
 from memctl.infra import queue
 from memctl.infra.backup.wal_archive import wal_archive
@@ -364,8 +364,8 @@ def _projects(settings: Settings) -> Iterator[Check]:
 
 
 def known_as(waiting: Sequence[WaitingCheckout]) -> list[str]:
-    """Checkouts that wait, each with what it says it is of."""
-    return [f"{each.root} says that it is of {each.claims}" for each in waiting]
+    """Checkouts that wait, each with why."""
+    return [f"{each.root} {why_waiting(each.root, each.claims)}" for each in waiting]
 
 
 def _embedder(settings: Settings) -> Iterator[Check]:

@@ -33,6 +33,7 @@ from memctl.domain.events.observations import (
 )
 from memctl.domain.events.recalls import MemoryRecalled, held_back, quoted
 from memctl.domain.knowledge.orders import only_names
+from memctl.domain.projects.identity import replaces
 from memctl.domain.session.tools import family_of
 from memctl.infra.hooks.capture_policy import CapturePolicy
 from memctl.infra.hooks.dialects import answer, place_of, read_asked
@@ -105,18 +106,26 @@ def routes(readers: Readers, engine: Engine, commands: CommandHandler, policy: C
 
 def _question(reader: Reader, here: str) -> str:
     """What the user has to be asked where a session begins; empty for nothing."""
-    waiting = {each.project for each in waiting_at(reader, here)} if here else set()
+    waiting = {each.project: each for each in waiting_at(reader, here)} if here else {}
     known = next((project for project in projects_of(reader).all if project.anchor in waiting), None)
-    return asked_of(known.name, known.root) if known is not None else ""
+    if known is None:
+        return ""
+    asked = waiting[known.anchor]
+    return asked_of(known.name, known.root, replaces=replaces(asked.root, asked.claims))
 
 
-def asked_of(name: str, root: str) -> str:
-    """The question about a checkout that claims a project. Whoever made a folder or its configuration chose the words
-    of these names, so none is shown that says something."""
+def asked_of(name: str, root: str, *, replaces: bool = False) -> str:
+    """The question about a checkout that claims a project, or that lies where it lay. Whoever made a folder or its
+    configuration chose the words of these names, so none is shown that says something."""
     named = quoted(name, 100) if only_names(name) else "a project"
     place = quoted(root, 300) if only_names(root) else "another directory"
+    said = (
+        f"lies where {named} lay, under another remote or none"
+        if replaces
+        else f"says that it is of {named}, which memory knows from {place}"
+    )
     return (
-        f"This checkout says that it is of {named}, which memory knows from {place}. Nothing of the one is used in"
+        f"This checkout {said}. Nothing of the one is used in"
         " the other before the user says so, in a terminal: `memctl project join`, or `memctl project join --no`."
         " Say so to the user, and do not run it."
     )

@@ -6,13 +6,15 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
+from memctl.api.reading.lying import Lying, lying
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Scope
 from memctl.domain.events.recalls import quoted_name
 from memctl.domain.projects.identity import Place, Project, Projects, UnknownProject, WaitingCheckout, one_of
 from memctl.domain.projects.key_limits import Limits
+from memctl.domain.projects.tenants import Tenant, tenants_of
 from memctl.domain.support.bounded import LOCATIONS
-from memctl.domain.support.location import by_key, is_absolute, normalise, of_member, path_of
+from memctl.domain.support.location import by_key, is_absolute, is_of_here, normalise, of_member, path_of
 from memctl.infra.git import checkout_at
 from memctl.infra.readmodels.known_projects import known_projects
 from memctl.projections.memory_feedback import MemoryFeedback
@@ -131,7 +133,10 @@ def _holding(reader: Reader, here: str) -> Project | None:
 
 
 def on_machine(reader: Reader, path: str) -> str:
-    """A caller's path: of the member's own machine, where it comes through an unlimited key."""
+    """A caller's path: of the member's own machine, where it comes through an unlimited key; of this one, as what lies
+    there now is recorded."""
+    if reader.here:
+        return _looked(reader, path).at(normalise(path))
     unlimited = reader.member and reader.limited_to is None
     return of_member(reader.member, normalise(path)) if unlimited else path
 
@@ -142,8 +147,13 @@ def _named(reader: Reader, text: str) -> list[Project]:
     found = known.named(on_machine(reader, text) if is_absolute(normalise(text)) else text)
     if not found:
         raise _unknown(text, known)
-    own = [each for each in found if any(at == on_machine(reader, path_of(at)) for at in each.locations)]
-    return own or found
+    if len(found) == 1:
+        return found
+
+    def is_own(at: str) -> bool:
+        return (is_of_here(at) or not reader.here) and at == on_machine(reader, path_of(at))
+
+    return [each for each in found if any(map(is_own, each.locations))] or found
 
 
 def kept_at(reader: Reader, path: str) -> str:
@@ -155,16 +165,33 @@ def kept_at(reader: Reader, path: str) -> str:
 
 def _checkout(reader: Reader, here: str) -> Place | None:
     """What git's files say of a path now: it may be the first time that anybody works there."""
+    found = _looked(reader, here).checkout if reader.here else None
+    if found is None:
+        return None
+    remotes = (found.remote,) if found.remote else ()
+    return Place(
+        on_machine(reader, here), found.root, found.repository, remotes, borrows=found.borrows, checked=found.checked
+    )
+
+
+_tenants: WeakKeyDictionary[Projects, dict[str, list[Tenant]]] = WeakKeyDictionary()
+"""The checkouts that lay at paths, by the projects that are kept worked out."""
+
+
+def _looked(reader: Reader, here: str) -> Lying:
+    """What lies at a path of this machine now."""
     location = normalise(here)
-    known = reader.memo.get(f"checkout {location}")
-    if known is None and reader.here:
-        found = checkout_at(location)
-        remotes = (found.remote,) if found and found.remote else ()
-        known = found and Place(
-            location, found.root, found.repository, remotes, borrows=found.borrows, checked=found.checked
-        )
-        reader.memo[f"checkout {location}"] = known or False
-    return known if isinstance(known, Place) else None
+    looked = reader.memo.get(f"lying {location}")
+    if looked is None:
+        projects = projects_of(reader)
+        known = _tenants.get(projects)
+        if known is None:
+            known = _tenants[projects] = tenants_of(projects.places)
+        there = known
+        looked = lying(location, checkout_at(location), lambda paths: {at: there[at] for at in paths if at in there})
+        reader.memo[f"lying {location}"] = looked
+    assert isinstance(looked, Lying)
+    return looked
 
 
 def _all(reader: Reader) -> tuple[str, ...] | None:

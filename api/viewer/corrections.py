@@ -18,7 +18,7 @@ from memctl.api.reading.records import Waiting
 from memctl.api.viewer import render
 from memctl.api.write.command_handler import CommandHandler
 from memctl.domain.events.command import BadCommand, commands
-from memctl.domain.projects.identity import Projects
+from memctl.domain.projects.identity import Projects, why_waiting
 
 _SAID: dict[str, tuple[str, str, dict[str, object]]] = {
     "holds": ("verify-knowledge", "claim", {}),
@@ -124,6 +124,8 @@ def checkouts(known: Projects, but: str = "") -> list[dict[str, Any]]:
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for each in known_waiting(known):
         if each.root != but:
-            of_it = {**msgspec.structs.asdict(each), "key": uuid4().hex, "claims": []}
-            found.setdefault((each.root, each.project), of_it)["claims"].append(each.claims)
+            of_it = {**msgspec.structs.asdict(each), "key": uuid4().hex, "claims": [], "why": []}
+            one = found.setdefault((each.root, each.project), of_it)
+            one["claims"].append(each.claims)
+            one["why"].append(why_waiting(each.root, each.claims))
     return list(found.values())

@@ -134,7 +134,7 @@ class CommandHandler:
                 claim = asked.claim
                 words = self._readers.read(lambda reader: queries.words_of(reader, claim), caller)
                 asked = msgspec.structs.replace(asked, words=words)
-        if caller.member:
+        if location:
             location = self._readers.read(lambda reader: kept_at(reader, location), caller)
         return msgspec.structs.replace(asked, location=location)
 

@@ -4,6 +4,7 @@ import contextlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar
@@ -23,6 +24,7 @@ from memctl.infra.log import checkpoints
 from memctl.infra.log.append import Appended
 from memctl.infra.log.spaces import connect_to, log_id
 from memctl.infra.readmodels import generations
+from memctl.infra.readmodels.known_projects import tenants_at
 from memctl.infra.redaction import Prepared
 from memctl.infra.settings import Settings
 from memctl.infra.transcripts.reading import Checkpoint
@@ -105,7 +107,7 @@ class IngestWriter(EventWriter):
                 super().__init__(connection, settings)
                 self.log_id = log_id(connection)
                 generations.ensure_live(connection, settings.stage1_shards)
-            self._identifier = Identifier() if identify else None
+            self._identifier = Identifier(partial(tenants_at, connection, self.space_id)) if identify else None
             self._backpressure = Backpressure(connection, self.space_id)
         except BaseException:
             connection.close()
@@ -171,7 +173,9 @@ class IngestWriter(EventWriter):
         """Append the events, and with them what git says of where they happened; one entry for each event given."""
         given = len(events)
         if self._identifier is not None:
-            events = [*events, *self.prepare(self._identifier.about(events)).events]
+            with outages():
+                placed, found = self._identifier.placed(events)
+            events = [*placed, *self.prepare(found).events]
 
         def kept() -> list[Appended]:
             if not reached:

@@ -16,7 +16,7 @@ from memctl.api.queries.strategies import strategies
 from memctl.api.reading import models
 from memctl.api.reading.caller import OWNER
 from memctl.api.reading.pages import LONGEST_PAGE, Condition, Keyed, page, within
-from memctl.api.reading.places import Places, places_of, project_asked
+from memctl.api.reading.places import Places, on_machine, places_of, project_asked
 from memctl.api.reading.reader import Reader, reader_of
 from memctl.api.write.ingest import Account
 from memctl.api.write.ingest_writer import IngestWriter
@@ -122,7 +122,7 @@ def import_team(writer: IngestWriter, settings: Settings, folder: Path, account:
     root = checkout.root if checkout and checkout.root else normalise(str(folder.resolve().parent))
     with outages(), snapshot(writer.connection):
         reader = reader_of(writer.connection, settings.space, OWNER)
-        where = places_of(reader, None, root)
+        where, root = places_of(reader, None, root), on_machine(reader, root)
         held = {each.id for each in _held(reader, where.project, root)} if where.project else set()
         before = _taken_in(reader, where.locations or (root,))
     events = {_key_of(each): _noted(each, root) for each in entries}

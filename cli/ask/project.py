@@ -1,7 +1,10 @@
 """Projects: what is known of one, which there are, and which places are one; and how tools are used there."""
 
+from __future__ import annotations
+
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,9 +14,13 @@ from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed,
 from memctl.cli.groups import Verbs
 from memctl.cli.output import Cell, Column, line, notice, print_json, print_lines, when
 from memctl.cli.pages import in_json, print_items, table
+from memctl.domain.projects.identity import why_waiting
 from memctl.domain.support.errors import MemctlError
-from memctl.domain.support.location import inside, path_of
+from memctl.domain.support.location import inside, path_of, since_of
 from memctl.domain.support.wording import number
+
+if TYPE_CHECKING:
+    from memctl.api.client import Client
 
 
 class NothingToSplit(MemctlError):
@@ -127,7 +134,7 @@ def list_(waiting: bool, as_json: bool) -> None:
     if waiting:
         with running() as client:
             checkouts = client.listing("/v1/projects/waiting", WaitingItem)
-        shown = table(_waiting_row, Column("checkout", give=True), "says it is of", Column("known from", give=True))
+        shown = table(_waiting_row, Column("checkout", give=True), "why", Column("known from", give=True))
         print_items(checkouts, as_json, shown, "no checkout waits for your word")
         return
 
@@ -142,7 +149,7 @@ def list_(waiting: bool, as_json: bool) -> None:
 
 
 def _waiting_row(item: WaitingItem) -> list[Cell | str]:
-    return [item.root, item.claims, item.known_from]
+    return [item.root, why_waiting(item.root, item.claims), item.known_from]
 
 
 @project.command()
@@ -152,8 +159,9 @@ def _waiting_row(item: WaitingItem) -> list[Cell | str]:
 def join(path: str | None, no: bool, as_json: bool) -> None:
     """Say that a checkout is of the project that it names: the one at PATH, or here. They share one memory.
 
-    Anyone can write a remote into a file, so a second clone of a known project has its own memory until you say so.
-    A worktree needs no word. `memctl project list --waiting` shows what waits, `split` takes a yes back.
+    Anyone can write a remote into a file, so a second clone of a known project has its own memory until you say so;
+    and so has what lies where another repository lay. A worktree needs no word. `memctl project list --waiting` shows
+    what waits, `split` takes a yes back.
 
     \b
     memctl project join
@@ -169,7 +177,7 @@ def join(path: str | None, no: bool, as_json: bool) -> None:
         raise NothingWaits(place=place)
     for each in [item for item in found if len(path_of(item.root)) == max(len(path_of(one.root)) for one in found)]:
         if not no:
-            _asked(each.root, f"{each.claims}, which memory knows from {each.known_from}")
+            _asked(each.root, each.claims, f", which memory knows from {each.known_from}")
             done = say("merge-projects", into=each.project, project=each.root)
             print_result(done, as_json, f"{each.root} is part of {each.name} now")
         else:
@@ -177,12 +185,12 @@ def join(path: str | None, no: bool, as_json: bool) -> None:
             print_result(done, as_json, f"{each.root} stays a project of its own; `memctl project merge` joins it")
 
 
-def _asked(place: str, claims: str) -> None:
-    """Ask a person whether a checkout is of what it says. Raises: AskedByNobody."""
+def _asked(place: str, claims: str, known: str = "") -> None:
+    """Ask a person whether a checkout is of what it says, or of what lay there. Raises: AskedByNobody."""
     if not sys.stdin.isatty():
         raise AskedByNobody(place=place, claims=claims)
-    notice(f"{place} says that it is of {claims}.")
-    click.confirm("Is it, so that both may use all that is known of the other?", abort=True, err=True)
+    notice(f"{place} {why_waiting(place, claims)}{known}.")
+    click.confirm("Is it of that project, so that both may use all that is known of the other?", abort=True, err=True)
 
 
 @project.command()
@@ -202,7 +210,8 @@ def merge(into: str, names: tuple[str, ...], as_json: bool) -> None:
             about = client.read("/v1/project", ProjectPage, **placed(name)).value.project
             if about.waits_for:
                 _asked(about.root, about.waits_for)
-    done = [say("merge-projects", into=_place(into), project=_place(name)) for name in names]
+        into_place, places = _lying(client, into), [_lying(client, name) for name in names]
+    done = [say("merge-projects", into=into_place, project=place) for place in places]
     for each, name in zip(done, names, strict=True):
         print_result(each, as_json, f"{name} is part of {into} now; `memctl project split {name}` takes it back")
 
@@ -216,12 +225,21 @@ def split(name: str, as_json: bool) -> None:
     \b
     memctl project split ~/work/shop-copy
     """
-    place = _place(name)
     with running() as client:
+        place = _lying(client, name)
         about = client.read("/v1/project", ProjectPage, **placed(name)).value.project
     if len(about.parts) == 1 and (place not in about.locations or len(about.locations) == 1):
         raise NothingToSplit(project=name)
     print_result(say("split-project", project=place), as_json, f"{name} is a project of its own now")
+
+
+def _lying(client: Client, name: str) -> str:
+    """The same for a command: of a path at which checkouts lay one after the other, the one that lies there now."""
+    place = _place(name)
+    if not place.startswith("/"):
+        return place
+    about = client.read("/v1/project", ProjectPage, **placed(place)).value.project
+    return next((at for at in (*about.locations, about.root) if since_of(at) and path_of(at) == place), place)
 
 
 def _place(name: str) -> str:

@@ -34,6 +34,7 @@ from memctl.domain.support.location import (
     path_of,
     project_of,
     said_of,
+    since_of,
     tree_of,
 )
 
@@ -155,8 +156,10 @@ def identified_key(stream: str, location: str) -> str:
     return f"project.identified:{stream}:{place}"
 
 
-_BY_NATURE = tuple(f"project.identified:{stream}" for stream in (HISTORY, "session/aider/", "session/specstory/"))
-"""How keys begin of what was looked at for records that lie in the checkout itself: older events show it by that."""
+KEPT_IN_CHECKOUTS = (HISTORY, "session/aider/", "session/specstory/")
+"""How the streams of records begin that lie in the checkout itself."""
+_BY_NATURE = tuple(f"project.identified:{stream}" for stream in KEPT_IN_CHECKOUTS)
+"""How keys begin of what was looked at for these: older events show it by that."""
 
 
 def brought_by(event: Event) -> str:
@@ -217,7 +220,8 @@ class Place(msgspec.Struct, frozen=True):
     locations around it that were on the same branch in one session; `last_seen` in microseconds. `claims` are
     remotes that it has by the word of keys limited to projects; it is `free` once anything else showed it, and
     then those count for nothing. What git has there is known `by_key` where nothing else showed the place.
-    `granted` are the remotes that are its project's; None before that is worked out."""
+    `granted` are the remotes that are its project's; None before that is worked out. `looked_at` is the last moment at
+    which git's files are known to have lain there (microseconds)."""
 
     location: str
     root: str = ""
@@ -232,6 +236,7 @@ class Place(msgspec.Struct, frozen=True):
     named: dict[str, Named] = {}
     by_key: bool = False
     granted: tuple[str, ...] | None = None
+    looked_at: int = 0
 
     @property
     def known_remotes(self) -> tuple[str, ...]:
@@ -253,6 +258,12 @@ class Place(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys(path for path in found if path))
 
     @property
+    def former(self) -> str:
+        """The path that it lies at since another checkout lay there, whose memory that path keeps."""
+        at = self.repository or self.root
+        return path_of(at) if since_of(at) else ""
+
+    @property
     def unproven(self) -> str:
         """A repository that it says it is of."""
         if self.borrows or self.checked:
@@ -262,13 +273,25 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class WaitingCheckout(msgspec.Struct, frozen=True):
-    """A root that says it is of a known project, by a remote or the path of a repository. Until a person has said that
-    it is so, nothing of either is the other's."""
+    """A root that says it is of a known project, by a remote or the path of a repository, or that lies where such a
+    project lay. Until a person has said that it is so, nothing of either is the other's."""
 
     root: str
     claims: str
     project: str
     """Anchor of that project."""
+
+
+def why_waiting(root: str, claims: str) -> str:
+    """What a root that waits has to do with what it `claims`, in words that go on after its name."""
+    if replaces(root, claims):
+        return "lies where another project's checkout lay"
+    return f"says that it is of {claims}"
+
+
+def replaces(root: str, claims: str) -> bool:
+    """Whether a root that waits only lies where a checkout of the project lay, and says nothing itself."""
+    return bool(since_of(root)) and claims == path_of(root)
 
 
 class Merging(msgspec.Struct, frozen=True):
@@ -371,14 +394,17 @@ class Projects:
         return list(self._places.values())
 
     def seen_again(self, places: Iterable[Place]) -> Projects:
-        """The projects of places that differ from these in `last_seen` alone, which decides nothing but their order."""
-        at = {place.location: place.last_seen for place in places}
+        """The projects of places that differ from these in when they were seen alone, which decides nothing but their
+        order."""
+        at = {place.location: place for place in places}
         each = {
-            p.anchor: msgspec.structs.replace(p, last_seen=max(at[place] for place in p.locations)) for p in self.all
+            p.anchor: msgspec.structs.replace(p, last_seen=max(at[place].last_seen for place in p.locations))
+            for p in self.all
         }
         other = copy.copy(self)
         other._places = {
-            place.location: msgspec.structs.replace(place, last_seen=at[place.location]) for place in self.places
+            location: msgspec.structs.replace(place, last_seen=at[location].last_seen, looked_at=at[location].looked_at)
+            for location, place in self._places.items()
         }
         other._by_location = {location: each[p.anchor] for location, p in self._by_location.items()}
         other._by_root = {root: each[p.anchor] for root, p in self._by_root.items()}
@@ -432,9 +458,12 @@ class Projects:
             return [each for each in self.waiting if each.root in (*project.parts, project.root)]
         if checkout is None:
             return []
-        root, claimed = checkout.paths[0], (*checkout.remotes, checkout.unproven)
-        known = {claim: self._known_as(claim) for claim in claimed if claim and root not in self._refused}
-        return [WaitingCheckout(root, claim, of.anchor) for claim, of in known.items() if of is not None]
+        root = checkout.paths[0]
+        for claimed in ((*checkout.remotes, checkout.unproven), (checkout.former,)):
+            known = {claim: self._known_as(claim) for claim in claimed if claim and root not in self._refused}
+            if asked := [WaitingCheckout(root, claim, of.anchor) for claim, of in known.items() if of is not None]:
+                return asked
+        return []
 
     def _known_as(self, claim: str) -> Project | None:
         return next((p for p in self.all if claim in p.remotes), None) or self._by_root.get(claim)
@@ -450,8 +479,8 @@ class Projects:
             [p for p in self.all if {wanted, remote_of(text)} & {*p.remotes}],
         ):
             if found:  # by its name nobody means what only says that it is of a project, or lies in another memory
-                meant = [p for p in found if (p.remotes or not p.waits_for) and not is_in_another_memory(p.root)]
-                return meant or found
+                meant = [p for p in found if p.remotes or p.waits_for in ("", path_of(p.root))]
+                return [p for p in meant if not is_in_another_memory(p.root)] or found
         around_it = self._first(around(normalise(text))) if "/" in text or "\\" in text else None
         return [around_it] if around_it is not None else []
 
@@ -546,7 +575,7 @@ class Projects:
             for other in dict.fromkeys((*place.inside, outer)):
                 if not self._differ(place, other):
                     self._join(at, other)
-        self._join_members(free)
+        self._join_at_one_path(free)
         self._grant(free)
         for place in self._shown.values():
             if not place.free:
@@ -558,12 +587,14 @@ class Projects:
         """Anchors of the groups that rules make, by their representative."""
         self._by_anchor = {anchor: base for base, anchor in self._anchors.items()}
 
-    def _join_members(self, free: Iterable[Place]) -> None:
-        """Join checkouts of members that lie at one path and have one remote, as those of containers do."""
-        first: dict[tuple[str, tuple[str, ...]], str] = {}
+    def _join_at_one_path(self, free: Iterable[Place]) -> None:
+        """Join checkouts that lie at one path and have one remote: of members, as those of containers do, or here, one
+        after the other."""
+        first: dict[tuple[bool, str, tuple[str, ...]], str] = {}
         for place in free:
-            if place.by_key and place.root and len(place.remotes) == 1:
-                self._join(first.setdefault((path_of(place.root), place.remotes), place.location), place.location)
+            if place.root and len(place.remotes) == 1:
+                at = place.by_key, path_of(place.root), place.remotes
+                self._join(first.setdefault(at, place.location), place.location)
 
     def _grant(self, free: Sequence[Place]) -> None:
         """Let each remote be of the root that was first seen to name it, of those that nobody set apart."""
@@ -605,10 +636,20 @@ class Projects:
         anchors: dict[str, list[str]] = defaultdict(list)
         for base, anchor in self._anchors.items():
             anchors[self._find(base)].append(anchor)
+        waiting = {each for each in claimed if self._find(each[0]) != self._find(each[2])}
+        # Who claims something is asked about that alone.
+        asked = {path for path, _, _ in waiting} | self._refused
+        spoken_of = {base for _, into, merged in self._links for base in (into, merged)}
+        spoken_of |= {base for base, anchor in self._anchors.items() if anchor in self._refused}
+        for place in self._places.values():
+            path, claim = self._own_path(place), place.former
+            if not claim or path in asked or self._ruled[path] in spoken_of or not self._base_of(claim):
+                continue
+            if self._find(path) != self._find(claim):
+                waiting.add((path, claim, claim))
         return [
             WaitingCheckout(path, claim, self._leading(anchors[self._find(node)]))
-            for path, claim, node in sorted(claimed)
-            if self._find(path) != self._find(node)
+            for path, claim, node in sorted(waiting)
         ]
 
     def _claimed_with(self, place: Place, roots: set[str]) -> Sequence[str]:

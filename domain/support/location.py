@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 from memctl.domain.support import patterns
 from memctl.domain.support.provenance import member_called
@@ -192,11 +193,46 @@ def of_member(key: str, location: str) -> str:
     return normalise(f"{_MEMBERS}{member_called(key).translate(_PARTING)}:{location}")
 
 
+_SINCE = "since:"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_STAMP = "%Y%m%dT%H%M%S.%f"
+
+
+def lying_since(since: int, location: str) -> str:
+    """Where what happens at a path lies since a checkout came there (microseconds) over another one, whose memory the
+    path itself keeps. The path itself for 0."""
+    if not since or not is_absolute(location):
+        return location
+    return normalise(f"{_SINCE}{_EPOCH + timedelta(microseconds=since):{_STAMP}}:{location}")
+
+
+def since_of(location: str) -> int:
+    """Since when a checkout lies there over another one, in microseconds; 0 of a path itself."""
+    if not location.startswith(_SINCE):
+        return 0
+    try:
+        moment = datetime.strptime(location[len(_SINCE) : location.find(":", len(_SINCE))], _STAMP)
+    except ValueError:  # a folder that is called so
+        return 0
+    return (moment.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+
+
 def path_of(location: str) -> str:
     """The path of a location on the machine that it is on, a member's or this one."""
-    if location.startswith(_MEMBERS):
-        return location[location.find(":", len(_MEMBERS)) + 1 :]
+    for kind in (_MEMBERS, _SINCE):
+        if location.startswith(kind):
+            return location[location.find(":", len(kind)) + 1 :]
     return said_of(location)
+
+
+def file_at(location: str, path: str) -> str:
+    """A file that is named at a location of this machine, as one of the checkout that lies or lay there."""
+    return lying_since(since_of(location), joined(path_of(location), path))
+
+
+def is_of_here(location: str) -> bool:
+    """Whether a location is a path of this machine, whichever checkout lay there."""
+    return not location.startswith((_MEMBERS, _BY_KEY, _IMPORTED))
 
 
 def above(path: str) -> Iterator[str]:

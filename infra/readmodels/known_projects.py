@@ -10,9 +10,11 @@ import msgspec
 from psycopg import sql
 
 from memctl.domain.projects.identity import Named, Place, Projects, Words
+from memctl.domain.projects.tenants import Tenant, tenants_of
 from memctl.domain.support.bounded import names
 from memctl.domain.support.location import around
 from memctl.infra.database import Connection
+from memctl.infra.readmodels import generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.generations import Live
 from memctl.projections.kernel import projections
@@ -80,7 +82,7 @@ def _known(places: list[Place], words: list[Words], former: Known | None = None)
 
 def _deciding(places: Iterable[Place]) -> list[Place]:
     """What of places decides which project they are of."""
-    return [msgspec.structs.replace(place, last_seen=0) for place in places]
+    return [msgspec.structs.replace(place, last_seen=0, looked_at=0) for place in places]
 
 
 def _tables(live: Live) -> list[str]:
@@ -110,6 +112,30 @@ def _read(connection: Connection, live: Live, space_id: int) -> tuple[list[Place
     places = [place_of(row, positions) for row in worked]
     said = readmodels.rows_of(connection, by_name["project_words"], live.stage2, space_id)
     return places, [Words(row.anchor, row.into, row.split_at) for row in said]
+
+
+def tenants_at(connection: Connection, space_id: int, paths: Sequence[str]) -> dict[str, list[Tenant]]:
+    """The checkouts that lay at some paths of this machine, by what the live read models say of locations there (below
+    a path, too, where it is the only one), and by what was forgotten of checkouts that lay where others did."""
+    live = generations.live(connection)
+    if not _are_there(connection, live):
+        return {}
+    model = next(p for p in projections() if p.name == "locations")
+    given = {"space": space_id, "paths": list(paths), "root": paths[0] if len(paths) == 1 else ""}
+    found = connection.execute(_PLACES.format(sql.SQL(readmodels.table(model.name, live.stage2))), given, binary=True)
+    rows = [readmodels.decode_row(model, row) for (row,) in found]
+    forgotten = connection.execute(_FORGOTTEN, given)
+    return tenants_of([*(place_of(row, {}) for row in rows), *(Place(at, root=at) for (at,) in forgotten)])
+
+
+_PLACES = sql.SQL(
+    "SELECT row FROM {} WHERE space_id = %(space)s AND (key >= 'since:' AND key < 'since;' OR key = ANY(%(paths)s)"
+    " OR %(root)s <> '' AND key > %(root)s || '/' AND key < %(root)s || '0' AND row->'root'->>'root' = %(root)s)"
+)
+_FORGOTTEN = (
+    "SELECT value FROM memctl.tombstones WHERE space_id = %(space)s AND kind = 'location'"
+    " AND value >= 'since:' AND value < 'since;'"
+)
 
 
 def _counted(rows: list[Location]) -> list[Location]:
@@ -166,6 +192,7 @@ def place_of(row: Location, positions: Mapping[str, int]) -> Place:
         last_seen=row.last_seen,
         claims=names(row.claims),
         free=row.free,
+        looked_at=max(of_git.at, of_git.there_since, *(each.at for each in row.remotes)),
     )
 
 

@@ -31,6 +31,8 @@ from memctl.domain.events.observations import ResponseReceived
 from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory
 from memctl.domain.knowledge.consolidation import MemoriesMerged, MemoryPruned, UndoConsolidation
 from memctl.domain.language.notes import NOTES, MemoryNoted
+from memctl.domain.projects.identity import ProjectIdentified
+from memctl.domain.support.location import lying_since
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
 from memctl.infra.log.spaces import space_id
@@ -493,6 +495,30 @@ def test_a_claim_about_a_file_is_stale_while_the_file_is_not_what_it_was(
     assert looked(30) == set()
     file.unlink()
     assert len(looked(40)) == 1
+
+
+def test_files_are_looked_at_for_the_checkout_that_lies_there_alone(desk: ProcessorContext, tmp_path: Path) -> None:
+    file, now = tmp_path / "cart.py", lying_since(NOON, str(tmp_path))
+    for n, at in enumerate((str(tmp_path), now)):
+        found = ProjectIdentified(location=at, root=at, remote=f"x.org/{n}", checked=True)
+        note = MemoryNoted(text=f"{NOTE} {n}", files=(str(file), "cart.py"))
+        events = [
+            NewEvent(
+                stream=stream, payload=payload, occurred_at=Micros(NOON), actor="user", dedupe_key=key, location=at
+            )
+            for stream, payload, key in ((NOTES, note, f"command:note:{n}"), ("project/x", found, f"found {n}"))
+        ]
+        filled(desk, *events)
+    for at, text in ((10, "cents = True\n"), (20, "cents = False\n")):
+        file.write_text(text)
+        desk.now = lambda at=at: NOON + at  # type: ignore[misc]
+        process(desk, StalenessChecker(asked=True))
+        filled(desk)
+        reader = reader_of(desk.connection, "default", OWNER)
+        rows = [keyed.row for keyed in page(reader, projection_named("memories"), "occurred_at", [], limit=9)[0]]
+        assert {row.location for row in rows} == {str(tmp_path), now}
+        found = stale(reader, rows)
+        assert {row.location for row in rows if row.id in found} == ({now} if at == 20 else set())
 
 
 def test_the_schedule_finds_a_round_due_after_tasks_or_hours(desk: ProcessorContext) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from events import observed
 from histories import drained
+from msgspec import structs
 
 from memctl.api.queries.waiting import waiting
 from memctl.api.reading.caller import OWNER
@@ -20,7 +22,10 @@ from memctl.api.write.ingest_writer import IngestWriter
 from memctl.api.write.team_files import export_team, import_team, team_entries
 from memctl.cli.main import memctl
 from memctl.domain.events.observations import PromptSubmitted
+from memctl.domain.projects.identity import ProjectIdentified
+from memctl.domain.support.location import lying_since
 from memctl.infra.database import Connection, snapshot
+from memctl.infra.git import there_since
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
 from memctl.infra.readmodels import generations
@@ -116,3 +121,26 @@ def test_a_dry_run_of_an_export_shows_what_would_come(log: Connection, written: 
     shown = CliRunner().invoke(memctl, ["import", "--dry-run", str(file)])
     assert (shown.exit_code, f"events: {exported} would be new" in shown.stdout) == (0, True), shown.output
     assert f"{len(SAID):>8}  prompt.submitted" in shown.stdout
+
+
+def test_a_teams_files_in_what_lies_over_another_checkout_are_of_it(
+    settings: Settings, log: Connection, database_url: str, written: Path
+) -> None:
+    place = written.parent
+    shutil.copytree(written, kept := place.parent / "kept")
+    known = ProjectIdentified(location=str(place), root=str(place), remote="x.org/a", checked=True)
+    found = structs.replace(observed(PromptSubmitted(line="1", text="go")), payload=known, location=str(place))
+    append(log, 1, [structs.replace(found, stream="project/x", dedupe_key="found")])
+    move_mark(log)
+    drained(database_url)
+    shutil.rmtree(place)
+    subprocess.run(["git", "init", "-q", str(place)], check=True)
+    shutil.copytree(kept, written)
+    with IngestWriter(settings) as intake:
+        import_team(intake, settings, written, account := Account())
+    assert account.new == 1, "the former one's rule is not held there"
+    drained(database_url)
+    with snapshot(log):
+        reader = reader_of(log, "default", OWNER)
+        (claim,) = waiting(reader, places_of(reader, EVERYWHERE)).claims
+    assert claim.location == lying_since(there_since(str(place)), str(place))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -14,9 +15,11 @@ from msgspec import structs
 from memctl.api.write.identify import Identifier
 from memctl.domain.events.event import Micros
 from memctl.domain.events.observations import PromptSubmitted
-from memctl.domain.projects.identity import ProjectIdentified
+from memctl.domain.projects.identity import Place, ProjectIdentified
+from memctl.domain.projects.tenants import Tenant, came, lies_there, merged, reaching, tenants_of
 from memctl.domain.support import patterns
-from memctl.infra.git import Checkout, checkout_of
+from memctl.domain.support.location import lying_since, of_member, since_of
+from memctl.infra.git import Checkout, checkout_of, there_since
 
 CONFIG = """[core]
 \tbare = false
@@ -231,3 +234,147 @@ def test_what_was_looked_at_for_a_file_is_looked_at_again_for_a_hook(repository:
         if isinstance(each.payload, ProjectIdentified)
     ]
     assert looked_at == [True, False, True]
+
+
+NOW = 1_790_000_000_000_000
+"""A moment, in microseconds."""
+
+
+A, B = frozenset({"x.org/a"}), frozenset({"x.org/b"})
+
+
+@pytest.mark.parametrize(("known", "remote", "since", "moments"), [
+    ((), "x.org/b", NOW, ()),
+    ((Tenant(0, NOW - 9, A),), "x.org/b", NOW, (NOW,)),
+    ((Tenant(0, NOW - 9, A),), "", NOW, (NOW,)),
+    ((Tenant(0, NOW - 9),), "x.org/b", NOW, (NOW,)),
+    ((Tenant(0, NOW - 9),), "", NOW, ()),
+    ((Tenant(0, NOW - 9, A),), "x.org/a", NOW, ()),
+    ((Tenant(0, NOW - 9, A | B),), "x.org/b", NOW, ()),
+    ((Tenant(0, NOW, A),), "x.org/b", NOW, ()),
+    ((Tenant(0, NOW - 9, A), Tenant(0, NOW + 9)), "x.org/b", NOW, ()),
+    ((Tenant(0, 1, A), Tenant(9, NOW - 9, B)), "x.org/b", NOW, (9,)),
+    ((Tenant(0, 1, A), Tenant(9, NOW - 9, B)), "x.org/a", NOW, (9, NOW)),
+    ((Tenant(NOW, 0),), "x.org/b", NOW, (NOW,)),
+])  # fmt: skip
+def test_another_checkout_came_where_its_directory_is_younger_than_the_last_look_and_its_remote_another(
+    known: tuple[Tenant, ...], remote: str, since: int, moments: tuple[int, ...]
+) -> None:
+    assert came(merged(known), remote, lambda: since) == moments
+
+
+def test_what_lies_over_another_checkout_is_recorded_since_then_and_what_happened_before_at_the_path(
+    repository: Path,
+) -> None:
+    root, tree = f"{repository}/cli", f"{repository}/two"
+    since = there_since(root)
+    known = {root: [Tenant(0, since - 9, A)]}
+    process = Identifier(lambda paths: {at: known[at] for at in paths if at in known})
+
+    def recorded(at: str, moment: int, line: str, stream: str = "") -> tuple[str, list[ProjectIdentified]]:
+        event = observed(PromptSubmitted(text="go", line=line), session=line, location=at)
+        event = structs.replace(event, occurred_at=Micros(moment), stream=stream or event.stream)
+        (placed,), found = process.placed([event])
+        assert all(each.location == placed.location for each in found)
+        return placed.location, [each.payload for each in found if isinstance(each.payload, ProjectIdentified)]
+
+    now = lying_since(since, root)
+    assert recorded(root, since - 1, "before") == (root, [])
+    assert recorded(root, since + 1, "before") == (
+        now, [ProjectIdentified(location=now, root=now, remote="github.com/acme/cli", checked=True)]
+    )  # fmt: skip
+    assert recorded(root, since + 2, "before") == (now, [])
+    assert recorded(f"{root}/cmd", since + 1, "below")[0] == lying_since(since, f"{root}/cmd")
+    anew = Identifier(lambda paths: {at: known[at] for at in paths if at in known})
+    event = observed(PromptSubmitted(text="go", line="gone"), location=f"{root}/gone")
+    (gone,), found = anew.placed([structs.replace(event, occurred_at=Micros(since + 1))])
+    assert (gone.location, found) == (lying_since(since, f"{root}/gone"), [])
+    at, (of_tree,) = recorded(tree, since + 1, "tree")
+    assert (at, of_tree.root, of_tree.repository) == (lying_since(since, tree), at, now)
+    assert recorded(root, since - 1, "old", "history/x")[0] == now, "what a checkout holds is of it"
+    shutil.rmtree(root)
+    assert recorded(root, since + 1, "gone-too")[0] == now
+    assert recorded(f"{root}/gone", since - 1, "gone-before")[0] == f"{root}/gone"
+    assert recorded(now, since + 1, "again") == (now, [])
+
+
+def test_a_checkout_in_another_one_is_none_of_what_came_there(repository: Path) -> None:
+    root, inner = f"{repository}/cli", repository / "cli" / "lib"
+    subprocess.run(["git", "init", "-q", str(inner)], check=True)
+    known = {root: [Tenant(0, 1, A), Tenant(9, 9, B)], str(inner): [Tenant(0, 1)]}
+    for gone in (False, True):
+        identifier = Identifier(lambda paths: {at: known[at] for at in paths if at in known})
+        placed, _ = identifier.placed([observed(PromptSubmitted(text="go", line="l1"), location=f"{inner}")])
+        assert [each.location for each in placed] == [str(inner)], gone
+        shutil.rmtree(inner, ignore_errors=True)
+
+
+def test_what_places_show_of_checkouts_at_a_path() -> None:
+    later = lying_since(NOW, "/w/shop")
+    places = [
+        Place("/w/shop/src", root="/w/shop", remotes=("x.org/a",), looked_at=5),
+        Place("/w/shop/src/cmd", remotes=("x.org/c",), looked_at=9),
+        Place(f"{later}/src", root=later, remotes=("x.org/b",), looked_at=7),
+        Place("/w/tree", root="/w/tree", repository="/w/shop", remotes=("x.org/d",), looked_at=6),
+        Place("/w/told", remotes=("x.org/e",), looked_at=8),
+        Place("/w/plain", looked_at=8),
+        Place(of_member("kim", "/w/shop"), root=of_member("kim", "/w/shop"), remotes=("x.org/k",), by_key=True),
+    ]
+    assert tenants_of(places) == {
+        "/w/shop": [Tenant(0, 6, frozenset({"x.org/a", "x.org/d"})), Tenant(NOW, 7, B)],
+        "/w/tree": [Tenant(0, 6, frozenset({"x.org/d"}))],
+        "/w/told": [Tenant(0, 8, frozenset({"x.org/e"}))],
+    }
+    assert lies_there(tenants_of(places), f"{later}/src")
+    assert not lies_there(tenants_of(places), "/w/shop/src")
+    assert lies_there(tenants_of(places), "/w/plain")
+
+
+def test_what_bears_no_time_is_of_the_moment_of_its_session_and_else_of_who_lies_there(repository: Path) -> None:
+    root = f"{repository}/cli"
+    since = there_since(root)
+    known = {root: [Tenant(0, since - 9, A)]}
+
+    def lies(*moments: int) -> list[int]:
+        events = [
+            structs.replace(
+                observed(PromptSubmitted(text="go", line=f"l{n}"), location=root), occurred_at=Micros(moment)
+            )
+            for n, moment in enumerate(moments)
+        ]
+        return [since_of(each.location) for each in identifier.placed(events)[0]]
+
+    for moment, expected in ((since - 1, 0), (since + 1, since)):
+        identifier = Identifier(lambda paths: {at: known[at] for at in paths if at in known})
+        assert lies(0, moment) == [expected] * 2
+        assert lies(0) == [expected]
+    identifier = Identifier(lambda paths: {at: known[at] for at in paths if at in known})
+    assert lies(0) == [since]
+
+
+@pytest.mark.parametrize(("again_s", "placed"), [(0.0, True), (3_600.0, False)])
+def test_a_session_that_lays_another_checkout_where_it_works_goes_on_in_that(
+    repository: Path, again_s: float, placed: bool
+) -> None:
+    root = f"{repository}/cli"
+    known: dict[str, list[Tenant]] = {}
+    identifier = Identifier(lambda paths: {at: known[at] for at in paths if at in known}, again_s=again_s)
+    event = observed(PromptSubmitted(text="go", line="l1"), location=root)
+
+    def lies() -> tuple[int, int]:
+        event_now = structs.replace(event, occurred_at=Micros(time.time_ns() // 1000))
+        (each,), found = identifier.placed([event_now])
+        return since_of(each.location), len(found)
+
+    assert lies() == (0, 1)
+    assert lies() == (0, 0)
+    shutil.rmtree(f"{root}/.git")
+    subprocess.run(["git", "init", "-q", root], check=True)
+    assert lies() == ((there_since(root), 1) if placed else (0, 0))
+    assert lies() == ((there_since(root), 0) if placed else (0, 0))
+
+
+def test_a_checkout_at_home_reaches_nothing_below() -> None:
+    assert list(reaching("/home/dana/shop/src")) == ["/home/dana/shop/src", "/home/dana/shop", "/home"]
+    assert list(reaching("/home/dana")) == ["/home/dana", "/home"]
+    assert list(reaching("/rooted/shop")) == ["/rooted/shop", "/rooted"]

@@ -13,11 +13,15 @@ from memctl.domain.support.location import (
     home_of,
     in_another_memory,
     inside,
+    is_absolute,
+    is_of_here,
+    lying_since,
     normalise,
     of_member,
     path_of,
     project_name,
     project_of,
+    since_of,
     tree_of,
 )
 from memctl.domain.support.provenance import member_called
@@ -142,4 +146,26 @@ def test_a_member_s_place_is_of_one_member_and_one_path(one: str, other: str, pa
     assert (at == of_member(other, path)) == (member_called(one) == member_called(other))
     assert path_of(at) == path or "~" in path
     assert all(map(path_of, above(at)))
+    assert not is_of_here(at)
     assert (of_member(one, ""), of_member(one, NOWHERE)) == ("", NOWHERE)
+
+
+@given(st.integers(1, 4 * 10**15), st.sampled_from(PATHS))
+def test_a_place_since_a_checkout_lies_there_is_of_that_moment_and_path(since: int, path: str) -> None:
+    path = normalise(path)
+    at = lying_since(since, path)
+    assert normalise(at) == at
+    assert lying_since(0, path) == path
+    assert since_of(path) == 0
+    assert is_of_here(at)
+    if is_absolute(path):
+        assert (since_of(at), path_of(at)) == (since, path) or "~" in path
+        assert lying_since(since, at) == at
+        assert all(since_of(each) == since for each in above(at))
+    else:
+        assert at == path
+
+
+def test_a_folder_that_is_called_like_a_moment_has_none() -> None:
+    assert since_of("since:yesterday:/w/shop") == 0
+    assert since_of("/w/since:20260302T120000.000000:/x") == 0

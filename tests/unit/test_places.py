@@ -9,7 +9,7 @@ from typing import Any, cast, get_type_hints
 import pytest
 
 from memctl.api.erasure import scope as forget
-from memctl.api.reading.places import locations_of_row, places_of, visible
+from memctl.api.reading.places import kept_at, locations_of_row, places_of, visible
 from memctl.api.reading.reader import Reader
 from memctl.domain.events.command import commands
 from memctl.domain.events.event import Event, Micros, Position
@@ -17,7 +17,7 @@ from memctl.domain.events.facts import PlaceSeen
 from memctl.domain.projects.identity import Named, Place, ProjectIdentified, Projects, SeveralProjects, project_id
 from memctl.domain.projects.key_limits import Limits
 from memctl.domain.support.bounded import LOCATIONS, Seen
-from memctl.domain.support.location import by_key, of_member
+from memctl.domain.support.location import by_key, lying_since, of_member
 from memctl.infra.readmodels.generations import Live
 from memctl.infra.readmodels.known_projects import place_of
 from memctl.projections.kernel import Recorded, projections
@@ -57,6 +57,16 @@ def test_of_projects_of_one_name_a_member_means_the_one_on_the_members_own_machi
     stranger = Reader(cast(Any, None), Live(1, 1), 1, "default", None, {"projects": known}, member="lee")
     with pytest.raises(SeveralProjects):
         places_of(stranger, "shop")
+
+
+def test_of_checkouts_that_lay_at_one_path_the_owner_means_the_one_that_lies_there() -> None:
+    now, at = lying_since(5, "/w/shop"), "/w/shop"
+    known = Projects([Place(at, root=at, remotes=("x.org/shop",)), Place(now, root=now, remotes=("y.org/shop",))])
+    owner = Reader(cast(Any, None), Live(1, 1), 1, "default", None, {"projects": known}, here=True)
+    for places in (places_of(owner, "shop"), places_of(owner, at), places_of(owner, None, at)):
+        assert places.locations == (now,)
+    assert places_of(owner, "x.org/shop").locations == (at,)
+    assert kept_at(owner, f"{at}/src") == f"{now}/src"
 
 
 def test_which_projects_a_name_may_mean_is_said_in_quotation_marks() -> None:

@@ -23,10 +23,11 @@ from memctl.domain.projects.identity import (
     WaitingCheckout,
     Words,
     remote_of,
+    why_waiting,
 )
 from memctl.domain.projects.key_limits import SeveralRemotes
 from memctl.domain.projects.key_limits import given as limits_given
-from memctl.domain.support.location import of_member
+from memctl.domain.support.location import lying_since, of_member
 
 CLI = "github.com/acme/cli"
 
@@ -367,7 +368,20 @@ def test_what_rules_joined_can_be_set_apart_and_joined_again() -> None:
 
 
 LOCATIONS = st.sampled_from(
-    ["/a", "/a/b", "/a/b/.worktrees/1", "/a/b/c", "/d/b", "/d/e", "D:/x", "/", "member:dana:/a/b", "member:kim:/a/b"]
+    [
+        "/a",
+        "/a/b",
+        "/a/b/.worktrees/1",
+        "/a/b/c",
+        "/d/b",
+        "/d/e",
+        "D:/x",
+        "/",
+        "member:dana:/a/b",
+        "member:kim:/a/b",
+        lying_since(5, "/a/b"),
+        lying_since(7, "/a/b"),
+    ]
 )
 MERGINGS = st.builds(Merging, st.integers(1, 4), st.text(max_size=2), LOCATIONS)
 
@@ -419,7 +433,7 @@ def test_projects_part_the_locations_whatever_the_order(places, words, rng) -> N
     st.randoms(),
 )  # fmt: skip
 def test_projects_seen_again_are_those_of_the_same_places(places, rng) -> None:  # type: ignore[no-untyped-def]
-    later = [structs.replace(place, last_seen=rng.randrange(9)) for place in places]
+    later = [structs.replace(each, last_seen=rng.randrange(9), looked_at=rng.randrange(9)) for each in places]
     again, fresh = Projects(places).seen_again(later), Projects(later)
     assert (again.all, again.places, again.waiting) == (fresh.all, fresh.places, fresh.waiting)
     assert all(again.of(place.location) is again.holding(place.location) for place in places)
@@ -475,3 +489,72 @@ def test_a_member_s_home_or_root_holds_no_project_of_its_member() -> None:
         assert projects.holding(of_member("dana", path)) is not None
     home = Projects([of_a_member("dana", "/home/dana", CLI), Place(of_member("dana", "/home/dana/shop"), by_key=True)])
     assert len(home.all) == 2
+
+
+OTHER = "github.com/eve/beta"
+SINCE, AGAIN = lying_since(5, "/w/shop"), lying_since(7, "/w/shop")
+
+
+def test_what_lies_where_another_checkout_lay_is_a_project_of_its_own_and_asked_about() -> None:
+    for former, new in itertools.product([(CLI,), ()], [(OTHER,), ()]):
+        places = [of("/w/shop", *former), of(f"{SINCE}/src", *new, root=SINCE, at=6)]
+        for order in (places, places[::-1]):
+            projects = Projects(order)
+            assert grouped(projects) == [{"/w/shop"}, {f"{SINCE}/src"}]
+            (asked,) = projects.waiting
+            assert (asked.root, asked.claims) == (SINCE, "/w/shop")
+            assert projects.of("/w/shop").anchor == asked.project
+            assert why_waiting(asked.root, asked.claims) == "lies where another project's checkout lay"
+            assert projects.asks(f"{SINCE}/src") == [asked]
+            assert projects.asks("/w/shop") == []
+            joined = Projects(order, yes(projects, SINCE))
+            assert (len(joined.all), joined.waiting) == (1, [])
+            for said in (SINCE, projects.of(f"{SINCE}/src").anchor):
+                refused = Projects(order, [Words(said, split_at=9)])
+                assert (len(refused.all), refused.waiting) == (2, [])
+
+
+def test_a_checkout_that_was_never_met_is_asked_about_where_another_lay() -> None:
+    projects = Projects([of("/w/shop", CLI)])
+    for remotes in ((OTHER,), ()):
+        there = Place(SINCE, root=SINCE, remotes=remotes, checked=True)
+        assert projects.holding(SINCE, there) is None
+        assert projects.asks(SINCE, there) == [WaitingCheckout(SINCE, "/w/shop", CLI)]
+    known = Projects([of("/w/shop", CLI), of("/w/other", OTHER)])
+    assert known.asks(SINCE, Place(SINCE, root=SINCE, remotes=(OTHER,), checked=True)) == [
+        WaitingCheckout(SINCE, OTHER, OTHER)
+    ]
+
+
+def test_what_claims_a_project_by_its_remote_is_asked_about_that_alone() -> None:
+    places = [of("/w/other", OTHER), of("/w/shop", CLI), of(SINCE, OTHER, at=6)]
+    projects = Projects(places)
+    assert projects.waiting == [WaitingCheckout(SINCE, OTHER, OTHER)]
+    joined = Projects(places, yes(projects, SINCE))
+    assert joined.waiting == []
+    assert grouped(joined) == [{"/w/other", SINCE}, {"/w/shop"}]
+
+
+def test_a_checkout_that_lies_again_where_it_lay_has_its_memory() -> None:
+    places = [of("/w/shop", CLI), of(f"{SINCE}/src", OTHER, root=SINCE, at=6), of(AGAIN, CLI, at=8)]
+    for order in itertools.permutations(places):
+        projects = Projects(order)
+        assert grouped(projects) == [{"/w/shop", AGAIN}, {f"{SINCE}/src"}]
+        assert [each.root for each in projects.waiting] == [SINCE]
+    twice = Projects([of("/w/shop"), of(SINCE, OTHER), of(AGAIN, OTHER)])
+    assert grouped(twice) == [{"/w/shop"}, {SINCE, AGAIN}], "two moments of one coming"
+
+
+def test_by_a_name_that_two_checkouts_at_one_path_have_either_is_meant() -> None:
+    projects = Projects([of("/w/shop"), of(SINCE)])
+    assert [each.root for each in projects.named("shop")] == ["/w/shop", SINCE]
+    assert [each.root for each in projects.named(SINCE)] == [SINCE]
+    assert [each.root for each in projects.named("/w/shop")] == ["/w/shop"]
+
+
+def test_a_worktree_of_what_lies_there_is_of_it_and_a_folder_below_asks_nothing() -> None:
+    tree = of("/w/tree", OTHER, root="/w/tree", repository=SINCE, at=6)
+    below = Place(f"{SINCE}/src/cmd")
+    projects = Projects([of("/w/shop", CLI), Place("/w/shop/src/cmd"), of(SINCE, OTHER, at=6), tree, below])
+    assert grouped(projects) == [{"/w/shop", "/w/shop/src/cmd"}, {"/w/tree", SINCE, below.location}]
+    assert [(each.root, each.claims) for each in projects.waiting] == [(SINCE, "/w/shop")]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable
+from functools import partial
 
 import fates
 import msgspec
 import pytest
+from events import NOON
 from msgspec import structs
 from session_events import Session, facts_of, only
 
@@ -18,7 +21,7 @@ from memctl.domain.events.facts import CommandRan, PlaceSeen, StackShown
 from memctl.domain.events.facts import TestsRan as RanTests
 from memctl.domain.events.observations import SessionStarted, ToolReturned, event_id_of
 from memctl.domain.session.working_directory import WorkingDirectory
-from memctl.domain.support.location import joined, of_member
+from memctl.domain.support.location import joined, lying_since, of_member
 from memctl.projections.project_knowledge import project_knowledge
 
 HERE = "/home/dana/cli"
@@ -120,17 +123,20 @@ def test_a_drive_has_one_name_in_every_shell() -> None:
     assert joined("/w/shop", "/d/w") == "/d/w"
 
 
+@pytest.mark.parametrize("kind", [partial(of_member, "kim"), partial(lying_since, NOON)], ids=["member", "since"])
 @pytest.mark.parametrize("seed", range(60))
-def test_a_session_on_a_member_s_machine_shows_what_it_would_show_here(seed: int) -> None:
-    """But where, and whose: paths of files and directories are those of that machine."""
+def test_a_session_on_a_member_s_machine_or_over_another_checkout_shows_what_it_would_show_here(
+    seed: int, kind: Callable[[str], str]
+) -> None:
+    """But where, and whose: paths of files and directories are those of the machine."""
     drawn = fates.sessions(random.Random(seed), 1)
     free = [(each, {"confined": False} if hasattr(each.payload, "confined") else {}) for each in drawn]
     events = [structs.replace(each, payload=structs.replace(each.payload, **limits)) for each, limits in free]
-    there = [structs.replace(each, location=of_member("kim", each.location)) for each in events]
+    there = [structs.replace(each, location=kind(each.location)) for each in events]
     for_both = [[bared(fact) for fact in facts_of(fates.Log().append(each))] for each in (events, there)]
     assert for_both[0] == for_both[1]
 
 
 def bared(fact: object) -> str:
     """A fact without whose machine it is of; ids are of places, too."""
-    return re.sub("[0-9a-f-]{16,36}", "", msgspec.json.encode(fact).decode().replace("member:kim:", ""))
+    return re.sub("[0-9a-f-]{16,36}|member:kim:|since:[^:]*:", "", msgspec.json.encode(fact).decode())

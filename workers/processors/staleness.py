@@ -6,9 +6,11 @@ from uuid import UUID
 
 from memctl.domain.events.file_checks import FileObserved
 from memctl.domain.knowledge.consolidation import STREAM
-from memctl.domain.support.location import inside, joined
+from memctl.domain.projects.tenants import lies_there, tenants_of
+from memctl.domain.support.location import file_at, inside, path_of
 from memctl.infra.git import blob_of
 from memctl.infra.readmodels import processor_work as processing
+from memctl.infra.readmodels.known_projects import known_projects
 from memctl.workers.processors.runner import (
     Outcome,
     ProcessorContext,
@@ -47,7 +49,7 @@ class StalenessChecker:
         known = _last_looks(context)
         events = []
         for path, rests_on in sources.items():
-            found = blob_of(Path(path))
+            found = blob_of(Path(path_of(path)))
             if found is None or found == known.get(path):
                 continue
             events.append(
@@ -64,15 +66,16 @@ def _tied(context: ProcessorContext) -> dict[str, tuple[UUID, ...]]:
     on: it is enough to look at the file."""
     found: dict[str, tuple[UUID, ...]] = {}
     here: dict[str, bool] = {}
+    tenants = tenants_of(known_projects(context.connection, context.live, context.space_id).places)
     for memory in memories(context):
         place = memory.location
         if memory.kind not in TIED or not memory.files or not place:
             continue
         if place not in here:
             # Where the whole checkout is elsewhere, that a file is not here says nothing.
-            here[place] = Path(place).is_dir()
+            here[place] = Path(path_of(place)).is_dir() and lies_there(tenants, place)
         for path in memory.files if here[place] else ():
-            whole = joined(place, path)
+            whole = file_at(place, path)
             if inside(whole, place) and len(found) < MOST_FILES:
                 found.setdefault(whole, tuple(span.event for span in memory.evidence))
     return found
